@@ -40,3 +40,4 @@ from .rules.robot_parser import MandelbotRobotParser as MandelbotRobotParser
 from .setting_values import SettingsError as SettingsError
 from .sitemap_crawl.follower import SitemapFollower as SitemapFollower
 from .spidermiddlewares import RobotTagsMiddleware as RobotTagsMiddleware
+from .throttle.in_flight import SitePausedError as SitePausedError

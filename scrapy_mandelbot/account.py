@@ -171,10 +171,10 @@ def account_of(crawler: Crawler) -> Account | None:
 
 
 def _end_of(exception: Exception) -> End:
-    if isinstance(exception, IgnoreRequest):
-        return End.DROPPED
     if isinstance(exception, SitePausedError):
         return End.SITE
+    if isinstance(exception, IgnoreRequest):
+        return End.DROPPED
     failure = failure_of(exception)
     if failure is Failure.NO_SUCH_HOST:
         return End.NO_HOST

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import scrapy.signals
 from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.downloadermiddlewares.retry import RetryMiddleware
-from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.utils.job import job_dir
 from scrapy.utils.project import inside_project, project_data_dir
 
@@ -36,6 +36,7 @@ from scrapy_mandelbot.sites.sections import REFUSES_ROBOTS
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.telling import Events
+from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.neighbours import Neighbours, OtherCrawls
 from scrapy_mandelbot.throttle.operator import Operator, Patience
 from scrapy_mandelbot.throttle.site_map import site_of_request
@@ -113,6 +114,7 @@ class Crawl:
         )
         self.neighbours = Neighbours(self.store, self.clock)
         self.throttle = Throttle(crawler, self.config, self.neighbours, self.clock, self.events)
+        self.throttle.again.forbids = self.forbids
         self.operator = Operator(self.throttle, self.clock)
         self.others = OtherCrawls(self.throttle, self.neighbours, self.clock)
         self.throttle.before_queues.append(self.others.begin)
@@ -125,6 +127,7 @@ class Crawl:
         """How requests end that fail now, where that is not to be seen from the exception."""
         self.events.hear(self._has_answered, ROBOTS_READ)
         crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
+        crawler.signals.connect(self._spider_idle, signal=scrapy.signals.spider_idle)
         crawler.signals.connect(self._spider_closed, signal=scrapy.signals.spider_closed)
 
     @classmethod
@@ -223,6 +226,11 @@ class Crawl:
         if outcome.is_new or outcome.case == "revalidated":
             self.sites.of(values["site"]).has_answered = True
 
+    def _spider_idle(self) -> None:
+        """Keep the spider open while the request of an extension, say, waits for its site."""
+        if self.throttle.has_waiting:
+            raise DontCloseSpider
+
     def _spider_closed(self, spider: Spider, reason: str) -> None:
         if reason == "finished":
             self.store.put_run(spider.name, self._began_at)
@@ -230,16 +238,15 @@ class Crawl:
         self.store.close()
 
 
-def refusal_for(crawl: Crawl, flight: Flight) -> Response:
-    """Return the answer for a request that is not sent, as its site would have given it."""
-    flight.request.meta["dont_retry"] = True
-    response, fate = crawl.throttle.refusals.answer(flight), fate_of(crawl, flight)
-    if response is None:
-        crawl.fates[flight.request] = fate
-        raise IgnoreRequest(f"{flight.site.name} is paused, and has not answered")
-    if not is_of_the_package(flight.request):
-        flight.site.tally.count(fate)
-    return response
+def not_sent(crawl: Crawl, flight: Flight) -> SitePausedError:
+    """Return the error with which a request fails that is not sent."""
+    flight.is_noticed = True  # it is not put back
+    crawl.fates[flight.request] = end = fate_of(crawl, flight)
+    section = flight.site.sections.of(flight.request) if end is End.SECTION else None
+    pause = flight.site.pause if section is None or section.pause is None else section.pause
+    how = "is paused for too long" if end in {End.WAITED, End.LEFT} else "is given up"
+    what = flight.site.name + ("" if section is None else section.path)
+    return SitePausedError(f"{what} {how}" + (f": {pause.reason}" if pause.reason else ""))
 
 
 def may_repeat(crawler: Crawler, flight: Flight, refusal: int | Exception) -> bool:
@@ -297,7 +304,6 @@ def is_turned_away(crawl: Crawl, flight: Flight, response: Response) -> bool:
     throttle, site = crawl.throttle, flight.site
     section = site.sections.of(request)
     is_probe = section is not None and section.robots and section.is_probed_by(flight)
-    throttle.refusals.keep(flight, response)
     reason = f"{REFUSES_ROBOTS}: {response.status} for {request}, {mark or 'no good page since'}"
     refusal = Refusal(crawl.now(), reason, marked=mark is not None)
     news = site.refused(flight, crawl.fingerprint(request), refusal)

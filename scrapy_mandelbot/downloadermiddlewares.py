@@ -27,7 +27,7 @@ from scrapy_mandelbot.crawl import (
     is_turned_away,
     keep_cookies,
     may_repeat,
-    refusal_for,
+    not_sent,
     tell_unreadable,
 )
 from scrapy_mandelbot.events import (
@@ -49,7 +49,7 @@ from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.sites.flight import Admission, End
 from scrapy_mandelbot.sites.probe import SAFE_METHODS
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
-from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, site_of_request
+from scrapy_mandelbot.throttle.site_map import site_of_request
 from scrapy_mandelbot.throttle.waiting import ASKS_AGAIN, is_of_the_package
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class RobotsTxtMiddleware:
             if throttle.can_go_back(flight):
                 return throttle.send_back(flight), None
             if not await throttle.wait(flight, Admission.PAUSED):
-                return refusal_for(self._crawl, flight), None
+                raise not_sent(self._crawl, flight)
 
     def _refuses(self, flight: Flight, rules: SiteRules) -> bool:
         """Tell that a site cannot say what its rules are; return whether it is asked again.
@@ -157,9 +157,10 @@ class RobotsTxtMiddleware:
         outcome, throttle, site = rules.outcome, self._crawl.throttle, flight.site
         throttle.in_flight.unheard.fail(flight, outcome.failure)
         if outcome.kind is OutcomeKind.FAILED and rules.error is not None:
-            site.pause.reset()  # no request waits
-            throttle.scouted(flight)
-            throttle.update(site)
+            if outcome.failure is not Failure.PROXY:
+                site.pause.reset()  # no request waits
+                throttle.scouted(flight)
+                throttle.update(site)
             flight.is_noticed = True
             raise rules.error.with_traceback(None)
         if outcome.failure is Failure.NO_SUCH_HOST and not flight.is_from_queue:
@@ -342,33 +343,30 @@ class PauseMiddleware:
             elif throttle.can_go_back(flight):
                 return throttle.send_back(flight)
             elif not await throttle.wait(flight, admission):
-                return refusal_for(self._crawl, flight)
+                raise not_sent(self._crawl, flight)
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         """Send back a request that its site refused, to be asked again after the pause."""
         throttle = self._throttle
         flight = self._flight(request) or throttle.flight_of(request)
-        status, is_answer = response.status, REFUSAL_FLAG not in response.flags
-        heeds_pauses = is_answer and not request.meta.get("dont_pause")
+        status, heeds_pauses = response.status, not request.meta.get("dont_pause")
         is_good, is_cached = status not in self._statuses, "cached" in response.flags
         tally = flight.site.tally
-        # What answers for a site that was not asked is counted where it is given.
         is_own = request.callback is NO_CALLBACK and is_of_the_package(request)
-        is_taken = is_answer and not is_own
         if heeds_pauses and not flight.is_noticed and not is_cached:
             if is_good and status not in self._marked:
                 self._answered(flight, response)
             else:
                 self._notice(flight, response)
         is_refused = heeds_pauses and flight.is_refused and ASKS_AGAIN not in request.meta
-        if is_taken and not is_refused and (is_good or not heeds_pauses):
+        if not is_own and not is_refused and (is_good or not heeds_pauses):
             is_page = 200 <= status < 300  # noqa: PLR2004 -- for each page
             tally.cached += is_cached
             tally.pages += is_page and not is_cached
             tally.others += not is_page and not is_cached
         flight.is_noticed = flight.is_refused = False
         if not is_refused:
-            tally.others += heeds_pauses and is_taken and not is_good
+            tally.others += heeds_pauses and not is_own and not is_good
             if is_own:
                 self._limits.response_downloaded(response, request)
             throttle.let_go(flight)
@@ -404,9 +402,11 @@ class PauseMiddleware:
             return None
         if not isinstance(exception, SitePausedError):
             failure = failure_of(exception)
-            is_down = failure in _NO_ANSWER and throttle.is_silent(flight, failure)
+            # Of a proxy's failure the project's components try the request again, by another one.
+            by_proxy = bool(request.meta.get("proxy"))
+            is_down = failure in _NO_ANSWER and not by_proxy and throttle.is_silent(flight, failure)
             is_told = failure not in _NO_WORD_OF_THE_SITE and flight.site.pause.probe is flight
-            if not is_down and not is_told:
+            if not is_down and (by_proxy or not is_told):
                 throttle.let_go(flight)
                 return None
             throttle.refused(flight, f"{failure.value} for {request}")

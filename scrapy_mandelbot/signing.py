@@ -36,7 +36,7 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import CLOCKS_DIFFER, SIGNATURE_ASKED, SIGNED
 from scrapy_mandelbot.robots.dates import IN_TAGS, read_date
 from scrapy_mandelbot.setting_values import SIGN_KEY_TAKES, SettingsError
-from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, site_of_request
+from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -205,7 +205,7 @@ class SigningMiddleware:
         """
         self._restore(request, response)
         was_signed = self._signed.pop(request, None) is not None
-        if response.status not in _REFUSALS or {"cached", REFUSAL_FLAG} & set(response.flags):
+        if response.status not in _REFUSALS or "cached" in response.flags:
             return response
         site = site_of_request(request)
         asked = self._asked_of(request, response)

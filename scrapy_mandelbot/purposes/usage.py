@@ -38,7 +38,7 @@ from scrapy_mandelbot.setting_values import SettingsError
 from scrapy_mandelbot.sitemap_crawl.entry_files import OWN
 from scrapy_mandelbot.sites.flight import End
 from scrapy_mandelbot.store.memory import Recent
-from scrapy_mandelbot.throttle.site_map import REFUSAL_FLAG, site_of_request
+from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
@@ -211,8 +211,6 @@ class CrawlUsage:
         usage = context.file if page is NOTHING_SAID else context.file.and_also(page)
         if self.mode != "off":
             request.meta["usage"] = self.of_request[request] = usage
-        if REFUSAL_FLAG in response.flags:  # its site was not requested
-            return
         answers, of_images = {"unknown"}, False
         if usage.statements:
             of_images = is_image(response)

@@ -431,7 +431,12 @@ class SiteQueue:
         if request is None or line.section or line.site.sections.of(request) is None:
             return request
         line.site.tally.taken -= 1
-        self.push(request)
+        try:
+            self.push(request)
+        except Exception:
+            self._storage.put_back(line.name, [request])
+            line.site.tally.taken += 1
+            raise
         return None
 
     def _probe(self, line: Line, most: int) -> Request | None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _NAMED = 10  # of the requests that are lost
+_LONGEST_NAME = 100  # characters of the readable part of a directory; a path may be longer
 
 
 class RequestStorage(ABC):
@@ -303,7 +304,8 @@ class Storage(RequestStorage):
     def _directory_of(self, name: str) -> str:
         if not self._directory:  # in memory it is not asked for, and the name of one costs its time
             return ""
-        return f"{self._directory}/{engine.path_safe(name)}"
+        readable, _, digest = engine.path_safe(name).rpartition("-")
+        return f"{self._directory}/{readable[:_LONGEST_NAME]}-{digest}"
 
 
 def warn_of_lost(crawler: Crawler, lost: list[Request]) -> None:

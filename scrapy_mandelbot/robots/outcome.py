@@ -85,6 +85,8 @@ class Failure(Enum):
     TLS = "no TLS connection"
     NOWHERE = "redirects that lead nowhere"
     LOOP = "redirects in a loop"
+    PROXY = "the proxy failed"
+    """It says nothing about the site."""
     OTHER = "failed"
     """Nothing that the network is known to do: an error of the project's own code."""
 
@@ -312,6 +314,15 @@ class _OutcomeRow(NamedTuple):
 TABLE = (
     # As with Scrapy's own middleware: someone else's component did not want it asked.
     _OutcomeRow("unasked", _failed(Failure.DROPPED), OutcomeKind.UNASKED, "its requests go on"),
+    # Only an answer of the site says something about the site. The request that needs the file
+    # fails as its own download by that proxy would, and is retried by the project's components.
+    _OutcomeRow(
+        "stale_used",
+        lambda *all_three: _failed(Failure.PROXY)(*all_three) and _has_good_copy(*all_three),
+        None,
+        "the last good copy serves on",
+    ),
+    _OutcomeRow("unanswered", _failed(Failure.PROXY), OutcomeKind.FAILED, "its request fails"),
     # More hops than anyone means, or a target that cannot be requested: as 404. A loop is none of
     # these: a server that redirects in a circle is broken, and its rules are unknown.
     _OutcomeRow("allow_all", _failed(Failure.NOWHERE), OutcomeKind.ALLOW_ALL, "there is none"),

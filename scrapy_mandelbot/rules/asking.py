@@ -19,7 +19,14 @@ from scrapy_mandelbot.events import (
     ROBOTS_TESTED,
 )
 from scrapy_mandelbot.robots.origins import robots_url
-from scrapy_mandelbot.robots.outcome import IMPOSSIBLE_PATH, Answer, Failure, conditions, is_fresh
+from scrapy_mandelbot.robots.outcome import (
+    IMPOSSIBLE_PATH,
+    SILENT,
+    Answer,
+    Failure,
+    conditions,
+    is_fresh,
+)
 from scrapy_mandelbot.robots.retry_after import wait_asked_for
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.rules.content_codings import UnreadableBodyError
@@ -29,7 +36,12 @@ from scrapy_mandelbot.rules.download_limits import (
     breaks_off,
     whole_lines,
 )
-from scrapy_mandelbot.rules.failures import failure_of, has_begun, names_no_host
+from scrapy_mandelbot.rules.failures import (
+    ProxyFailedError,
+    failure_of,
+    has_begun,
+    names_no_host,
+)
 from scrapy_mandelbot.rules.own_requests import follow, in_words, request_on_the_way_of
 from scrapy_mandelbot.store.contract import Copy
 
@@ -119,6 +131,8 @@ class RobotsAsker:
             send,
             lambda url: self._config.may_send(site, url),
         )
+        if isinstance(trail.error, ProxyFailedError):
+            return _failed(Failure.PROXY, trail.error.__cause__ or trail.error, trail.urls)
         if trail.error is not None:
             failure = failure_of(trail.error)
             if failure is Failure.OTHER and names_no_host(trail.url):
@@ -198,8 +212,14 @@ class RobotsAsker:
         wanted = request_on_the_way_of(
             request, url, timeout, priority=priority, headers=headers or {}
         )
-        with engine.one_place(self._crawler, request):
-            return await self.limits.download(wanted, most_bytes, timeout)
+        try:
+            with engine.one_place(self._crawler, request):
+                return await self.limits.download(wanted, most_bytes, timeout)
+        except Exception as error:
+            is_silent = failure_of(error) in SILENT and not isinstance(error, BrokenOffError)
+            if is_silent and wanted.meta.get("proxy"):
+                raise ProxyFailedError from error
+            raise
 
 
 def _failed(failure: Failure, error: BaseException, urls: tuple[str, ...]) -> Asked:

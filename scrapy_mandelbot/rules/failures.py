@@ -43,6 +43,10 @@ _UNREACHABLE = frozenset(
 _LONGEST_LABEL = 63  # octets of a part of a name (RFC 1035, section 2.3.4)
 
 
+class ProxyFailedError(Exception):
+    """A request of the package's own got no answer, and went by a proxy: its cause says why."""
+
+
 def failure_of(error: BaseException) -> Failure:
     """Return what an exception raised by a download means."""
     causes = list(causes_of(error))

@@ -27,6 +27,7 @@ from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.outcome import (
     BROKEN_OFF_APART,
     ENOUGH_BROKEN_OFF,
+    Failure,
     Known,
     Outcome,
     OutcomeKind,
@@ -196,7 +197,7 @@ class _Trouble:
 
 
 class _FetchCancelledError(Exception):
-    """The request that fetched the rules for all was cancelled."""
+    """The request that fetched the rules for all was cancelled, or its proxy failed."""
 
 
 class RobotsFetcher:
@@ -282,7 +283,10 @@ class RobotsFetcher:
             is_own = not isinstance(error, Exception) or isinstance(error, CancelledError)
             self._end_wait(site, Deferred.errback, _FetchCancelledError() if is_own else error)
             raise
-        self._end_wait(site, Deferred.callback, rules)
+        if rules is not None and rules.outcome.failure is Failure.PROXY:
+            self._end_wait(site, Deferred.errback, _FetchCancelledError())
+        else:
+            self._end_wait(site, Deferred.callback, rules)
         return rules
 
     def _end_wait(self, site: str, end: Callable[[Any, Any], object], value: object) -> None:
@@ -369,7 +373,8 @@ class RobotsFetcher:
     ) -> SiteRules:
         copy = self._store.get_copy(site)
         asked = await self._asker.ask(site, request, priority, copy)
-        trouble = self.count_trouble(site, asked)
+        is_of_the_site = asked.answer.failure is not Failure.PROXY
+        trouble = self.count_trouble(site, asked) if is_of_the_site else _Trouble(())
         if asked.answer.broken_off and trouble.times_apart >= ENOUGH_BROKEN_OFF:
             asked = await self._asker.with_status(asked, request, priority)
         known = Known(
@@ -386,7 +391,7 @@ class RobotsFetcher:
         outcome = outcome_of(answer, known, self._law)
         rules = self._rules(site, asked, outcome, copy)
         tell_of_answer(self._events, site, asked, outcome, self._config.robots_timeout)
-        if outcome.kind is OutcomeKind.FAILED:
+        if outcome.kind is OutcomeKind.FAILED and is_of_the_site:
             reason, until = outcome.reason.removesuffix(", its requests fail"), rules.until
             self._events.tell(ROBOTS_UNANSWERED, site=site, reason=reason, next=until)
         elif outcome.kind is not OutcomeKind.UNASKED:
@@ -422,8 +427,11 @@ class RobotsFetcher:
             return SiteRules(site, outcome, nothing, None, now, said, asked.error)
         if outcome.kind is OutcomeKind.FAILED:
             nothing = RobotsTxt.parse(b"", dialect=self._config.dialect)
-            rules = SiteRules(site, outcome, nothing, None, now + _ASK_ANEW, error=asked.error)
-            self._parsed.put(site, rules, _FAILED_SIZE + len(site))
+            by_proxy = outcome.failure is Failure.PROXY  # the next request may go by another one
+            until = now if by_proxy else now + _ASK_ANEW
+            rules = SiteRules(site, outcome, nothing, None, until, error=asked.error)
+            if not by_proxy:
+                self._parsed.put(site, rules, _FAILED_SIZE + len(site))
             return rules
         if outcome.case == "stale_used" and copy is not None:
             trouble = self.troubles.get(site) or _Trouble((asked.answer.status, None), 1)

@@ -76,6 +76,7 @@ class Site:
         "told",
         "turns",
         "well_url",
+        "well_way",
     )
 
     def __init__(self, name: str, law: PauseLaw) -> None:
@@ -108,6 +109,8 @@ class Site:
         self._turned_away: TurnedAway | None = None
         self.well_url = ""
         """A page that it answered well in this run."""
+        self.well_way: tuple[Any, Any] = (None, None)
+        """The headers and meta of the request for that page: by these it is requested again."""
         self.rules: Callable[[], Any] = _nothing
         """Returns its rules as they were found out last, if they are at hand."""
         self.slots: set[str] = set()
@@ -280,7 +283,8 @@ class Site:
         if flight.tick > self._good_at:
             self._good_at = flight.tick
             if is_page:
-                self.well_url = flight.request.url
+                request = flight.request
+                self.well_url, self.well_way = request.url, (request.headers, request.meta)
         if self._recent is None:
             self._recent = deque(maxlen=_RECENT)
         self._recent.append(flight.sent_at)

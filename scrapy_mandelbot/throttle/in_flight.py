@@ -15,6 +15,8 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
+from scrapy.exceptions import IgnoreRequest
+
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.robots.outcome import Failure
 from scrapy_mandelbot.sites.flight import Flight
@@ -35,8 +37,11 @@ _CHANGED_ON_THE_WAY = ("download_slot", "proxy")  # meta keys
 _FEW = 1_000  # flights; of more it is looked whether they are under way
 
 
-class SitePausedError(Exception):
-    """Ends the wait in a download slot of a request whose site was paused meanwhile."""
+class SitePausedError(IgnoreRequest):
+    """Fails a request that is not sent, as its site is given up, or paused for too long.
+
+    Its errback gets it: no response is made up, and none of another URL is passed on.
+    """
 
 
 class Queues:

@@ -18,47 +18,13 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy_mandelbot.robots.origins import host_of, site_of
 from scrapy_mandelbot.sites.flight import Tally
 from scrapy_mandelbot.sites.site import Site
-from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from scrapy import Request
-    from scrapy.http import Response
 
-    from scrapy_mandelbot.sites.flight import Flight
     from scrapy_mandelbot.sites.pause_law import PauseLaw
-
-REFUSAL_FLAG = "mandelbot_refused"
-"""The flag of a response that answers for a site which was not asked."""
-
-REFUSALS_LIMIT = 16 * 1024 * 1024
-"""Bytes of the last refusals that are kept, of all sites."""
-REFUSAL_LIMIT = 64 * 1024
-"""Bytes of the body of one."""
-_OVERHEAD = 2 * 1024  # bytes of a response without its body
-
-
-class Refusals:
-    """The last refusal of each site, as many as fit."""
-
-    def __init__(self) -> None:
-        self._kept: Recent[Response] = Recent(REFUSALS_LIMIT)
-
-    def keep(self, flight: Flight, response: Response) -> None:
-        """Keep what a site said to a request, in place of what it said before."""
-        # Without its request: that would hold meta, and what hangs on it.
-        kept = response.replace(body=response.body[:REFUSAL_LIMIT], request=None)
-        self._kept.put(flight.site.name, kept, _OVERHEAD + len(kept.body))
-
-    def answer(self, flight: Flight) -> Response | None:
-        """Return it as the answer to another request; None: nothing was said, or is kept."""
-        kept = self._kept.get(flight.site.name)
-        if kept is None:
-            return None
-        request = flight.request
-        return kept.replace(url=request.url, request=request, flags=[REFUSAL_FLAG])
-
 
 MOST_SITES = 10_000
 """Sites that are remembered though nothing refers to them: those that came up last."""

@@ -21,7 +21,7 @@ from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.throttle.claims import Claims
 from scrapy_mandelbot.throttle.in_flight import InFlight, Queues
 from scrapy_mandelbot.throttle.paces import Paces, Together
-from scrapy_mandelbot.throttle.site_map import Refusals, Sites, site_of_request
+from scrapy_mandelbot.throttle.site_map import Sites, site_of_request
 from scrapy_mandelbot.throttle.told_pauses import Reports
 from scrapy_mandelbot.throttle.waiting import Alarm, AskingAgain, WaitingRoom
 
@@ -65,8 +65,6 @@ class Throttle:
         """What the pace of each site is."""
         self.queues = Queues()
         """Those that hand out requests."""
-        self.refusals = Refusals()
-        """What sites said last, for requests that are not sent."""
         store = neighbours.store
         self.has_claims = isinstance(store, LiveStore)
         """Whether this is done by one crawl at a time, of all that share the store."""
@@ -100,6 +98,11 @@ class Throttle:
                 begin()
         self.queues.add(queue)
         self.in_flight.slot_changed.append(queue.slot_changed)
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether any request waits for its site outside of the queue."""
+        return len(self._room) > 0
 
     def close(self) -> None:
         """Cancel every timer."""
@@ -271,8 +274,6 @@ class Throttle:
         """
         site, now = flight.site, self._now()
         refusal = Refusal(now, reason, retry_after, self._random.uniform(0.0, JITTER))
-        if response is not None:
-            self.refusals.keep(flight, response)
         kind = "no answer" if response is None else str(response.status)
         self._count(events.REFUSED, site=site.name, kind=kind, retry_after=retry_after)
         fingerprint = flight.fingerprint or self._fingerprint(flight)
@@ -310,7 +311,7 @@ class Throttle:
     def let_go(self, flight: Flight) -> None:
         """Note that the request is done with the downloader, whatever came of it."""
         self.in_flight.let_go(flight)
-        if self.is_paced or not flight.site.is_plain:
+        if flight.reservations or self.is_paced or not flight.site.is_plain:
             self.ended(flight)
 
     # Paces.

@@ -34,6 +34,12 @@ ASKS_AGAIN = "_mandelbot_asks_again"
 """Meta key of a request for a page that is known, to see how its site is."""
 
 
+_WAY = frozenset({"bindaddress", "cookiejar", "dont_obey_robotstxt", "download_slot", "proxy"})
+_WAY |= {"_auth_proxy", "download_timeout", "verify_ssl"}
+_OF_OTHER_HANDLERS = ("playwright", "zyte_api", "splash", "selenium", "impersonate")
+_NOT_AGAIN = frozenset({b"Cookie", b"If-None-Match", b"If-Modified-Since", b"Range"})
+
+
 def is_of_the_package(request: Request) -> bool:
     """Return whether the package sends the request for itself, as for a robots.txt."""
     has_no_callback = request.callback is NO_CALLBACK
@@ -53,6 +59,8 @@ class AskingAgain:
         self._tell = tell
         self._done = done
         self._sites: set[Site] = set()
+        self.forbids: Callable[[Request], bool] = lambda _: False
+        """Returns whether the rules in force forbid a request."""
 
     def __contains__(self, site: Site) -> bool:
         return site in self._sites
@@ -66,15 +74,26 @@ class AskingAgain:
         """
         if not may_ask_again(site) or site in self._sites or engine.is_closing(self._crawler):
             return False
+        request = self._request_to(site)
+        if request is None:
+            site.well_url = ""
+            return False
         self._sites.add(site)
         self._tell(events.ASKED_AGAIN)
-        engine.schedule(self._ask(site))
+        engine.schedule(self._ask(site, request))
         return True
 
-    async def _ask(self, site: Site) -> None:
+    def _request_to(self, site: Site) -> Request | None:
+        """Return the request for the page that goes the way of the one that was answered well.
+
+        None: it cannot, as another download handler took that one, or the rules forbid it now.
+        """
+        headers, was = site.well_way
+        if any(key.startswith(_OF_OTHER_HANDLERS) for key in was):
+            return None
         meta = {
+            **{key: was[key] for key in _WAY if key in was},
             ASKS_AGAIN: True,
-            "dont_obey_robotstxt": True,  # it was allowed
             "dont_redirect": True,
             "dont_retry": True,
             "dont_cache": True,
@@ -82,6 +101,15 @@ class AskingAgain:
             "handle_httpstatus_all": True,
         }
         request = Request(site.well_url, callback=NO_CALLBACK, dont_filter=True, meta=meta)
+        for name, values in headers.items():
+            if name not in _NOT_AGAIN:
+                request.headers.setlist(name, values)
+        if self.forbids(request):
+            return None
+        request.meta["dont_obey_robotstxt"] = True  # the rules in force allow it
+        return request
+
+    async def _ask(self, site: Site, request: Request) -> None:
         before = repr(site)
         try:
             await self._crawler.engine.download_async(request)

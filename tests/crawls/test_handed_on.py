@@ -150,7 +150,7 @@ async def test_a_site_that_never_told_its_rules_is_given_up(webs):
     )
     (failure,) = result.failures
     assert failure.check(IgnoreRequest)
-    assert "has not answered" in str(failure.value)
+    assert "its rules are unknown" in str(failure.value)
     assert result.stats["mandelbot/pause/given_up"] == 1
 
 

@@ -123,7 +123,7 @@ async def test_a_bad_robots_txt_by_one_proxy_stops_no_crawl(proxies, dead_proxy,
     result = await crawl(ShopSpider, rotating([bad, second.url], ThenTheLast))
     assert result.urls() == ALL
     assert result.stats["finish_reason"] == "finished"
-    assert result.stats["mandelbot/pause/count"] == 1
+    assert result.stats.get("mandelbot/pause/count", 0) == (robots == "503")
 
 
 @ensureDeferred
@@ -154,3 +154,64 @@ async def test_a_pace_is_the_sites_whatever_the_proxy(proxies, by):
     assert result.urls() == ALL
     asked = sorted(hit.at for proxy in proxies for hit in proxy.hits)
     assert min(later - earlier for earlier, later in pairwise(asked)) >= 0.1 - 0.002
+
+
+@pytest.mark.parametrize("dead", [1, 2])
+@ensureDeferred
+async def test_a_dead_proxy_is_no_dead_site(proxies, dead_proxy, dead):
+    """The pages of the others arrive; those of the dead fail as in stock Scrapy, with no pause."""
+    three = [dead_proxy] * dead + [proxies[0].url] * (3 - dead)
+    result = await crawl(ShopSpider, proxies=three)
+    assert len(result.urls()) == PAGES * (3 - dead) // 3
+    assert result.stats["mandelbot/requests/lost"] == PAGES * dead // 3
+    assert "mandelbot/pause/count" not in result.stats
+    assert result.stats["finish_reason"] == "finished"
+
+
+class OwnHeadersSpider(scrapy.Spider):
+    """Each request names a proxy, and has the header without which the site answers 503."""
+
+    name = "own_headers"
+
+    async def start(self):
+        yield self.to(self.well)
+
+    def to(self, url):
+        meta = {"proxy": self.proxy} if self.proxy else {}
+        return scrapy.Request(url, headers={"X-Token": "t"}, meta=meta)
+
+    def parse(self, response):
+        yield {"url": response.url}
+        if response.url == self.well:
+            yield from map(self.to, self.others)
+
+
+@pytest.mark.parametrize("by_proxy", [True, False])
+@ensureDeferred
+async def test_a_page_is_requested_again_the_way_it_was_answered(webs, by_proxy):
+    """By its proxy and with its headers: all pages arrive, and nothing goes around the proxy."""
+    direct, proxy = webs("127.0.0.1"), webs("127.0.0.2")
+    served = proxy if by_proxy else direct
+    base = direct.url if by_proxy else ""
+    others = [f"/p{number}" for number in range(4)]
+    refused = [8]
+
+    def page(request):
+        if request.getHeader("X-Token") != "t":
+            return Answer(b"", 503)
+        refused[0] -= request.uri.decode().endswith(("p0", "p1", "p2", "p3"))
+        is_well = refused[0] < 0 or request.uri.decode().endswith("well")
+        return html() if is_well else Answer(b"", 503)
+
+    served.pages = dict.fromkeys([base + path for path in ("/well", *others)], page)
+    result = await crawl(
+        OwnHeadersSpider,
+        {"MANDELBOT_PAUSE_OPTIONS": {"first": 0.5}},
+        proxy=proxy.url if by_proxy else "",
+        well=direct.url + "/well",
+        others=[direct.url + path for path in others],
+    )
+    assert result.urls() == sorted(direct.url + path for path in ("/well", *others))
+    assert result.stats["mandelbot/pause/asked_again"] > 1
+    assert {hit.headers.get("x-token") for hit in served.hits if "robots" not in hit.path} == {"t"}
+    assert not by_proxy or direct.hits == []

@@ -21,6 +21,8 @@ UNITS = {"KiB": 2**10, "MiB": 2**20}
 # Named like limits, or caches, that have nothing to do with what comes from outside.
 NO_LIMITS = {
     "throttle.paces._extract": "there is one",
+    "clock._LONGEST_TIMER": "after which a timer looks at the clock again",
+    "queue.storage._LONGEST_NAME": "of a directory, whose name has a digest of the rest",
     "sites.ladder._LONGEST": "what is a limit and what an outage",
     "sites.recovery.MOST_BY_CHANCE": "what chance explains",
     "sites.recovery._IS_LIMIT": "of a statistic",

@@ -20,6 +20,8 @@ class Page:
     def __init__(self, url: str) -> None:
         self.url = url
         self.method = "GET"
+        self.headers: dict[str, list[str]] = {}
+        self.meta: dict[str, object] = {}
 
 
 def assert_untouched() -> None:
