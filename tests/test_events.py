@@ -25,6 +25,7 @@ from scrapy_mandelbot.telling import Events
 LOGGER = "scrapy_mandelbot.events"
 SPIDER = SimpleNamespace(name="spider")
 VALUES: dict[str, object] = {
+    "missing": 3,
     **dict.fromkeys(map(str, End), 2),
     "taken_in": 40,
     "from_former_run": 6,

@@ -86,9 +86,9 @@ def test_what_the_job_alone_keeps_of_its_sites_is_told_and_forgotten(robots, fol
     job = SqliteJob(folder / "job.sqlite")
     job.push("https://a.example a.example /shop/", PLACE, b"")
     later, before = time.time() + 1000, time.time() - 1000
-    left = [["", before, "503", 0], ["", later, "503", 1, "/shop/"], ["", before, "", 1, "/x/"]]
+    left = [[before, "503", 0], [later, "503", 1, "/shop/"], [before, "", 1, "/x/"]]
     job.put_state("site/https://a.example", json.dumps(left).encode())
-    job.put_state("site/https://ab.example", json.dumps([["", later, "429", 2]]).encode())
+    job.put_state("site/https://ab.example", json.dumps([[later, "429", 2]]).encode())
     job.commit()
     job.close()
     text = robots("job", str(folder)).stdout.decode()
@@ -168,7 +168,7 @@ def test_a_job_on_redis_is_told_as_one_in_a_file(robots, redis_server):
     told = json.loads(robots("job", f"{redis_server.url}#shops", "--format", "json").stdout)
     ((one,),) = [told["workers"]]
     assert (one["worker"], one["sites"]) == (worker.worker, 1)
-    worker.rest("https://a.example", b'[["", 9e9, "503", 2]]', "1000")
+    worker.rest("https://a.example", b'[[9e9, "503", 2]]', "1000")
     worker.refuse(worker.claim("https://a.example").number, "no such method")
     worker.exchange()
     told = json.loads(robots("job", f"{redis_server.url}#shops", "--format", "json").stdout)

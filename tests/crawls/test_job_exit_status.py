@@ -14,7 +14,7 @@ from scrapy_mandelbot.job.job_store import CannotKeepError
 class FailingSpider(scrapy.Spider):
     name = "failing"
     start_urls = ["data:,"]
-    custom_settings = {"ADDONS": {"scrapy_mandelbot.Addon": 500}, "JOBDIR": sys.argv[0] + ".job"}
+    custom_settings = {"ADDONS": {"scrapy_mandelbot.Addon": 500}, "JOBDIR": f"{len(sys.argv)}.job"}
 
     def parse(self, response):
         if FAILS:

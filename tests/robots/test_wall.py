@@ -13,7 +13,7 @@ import pytest
 
 import scrapy_mandelbot
 
-NEEDED = ("http-sf", "w3lib", "typing_extensions")  # the last for http-sf
+NEEDED = ("http-sf", "protego", "w3lib", "typing_extensions")  # the last for http-sf
 BEYOND = ("scrapy", "twisted", "lxml", "redis")
 IMPORTS = """
 import importlib, json, pkgutil, sys
