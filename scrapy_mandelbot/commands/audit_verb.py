@@ -36,10 +36,10 @@ from scrapy_mandelbot.robots.audit import (
     read_format,
 )
 from scrapy_mandelbot.robots.dates import IN_TAGS, read_date
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.reports import audit_report as reports
 from scrapy_mandelbot.robots.reports.terminal_text import is_url
 from scrapy_mandelbot.robots.robotstxt.agents import names_in_order
-from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
     import io

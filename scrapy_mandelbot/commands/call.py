@@ -11,12 +11,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from scrapy_mandelbot.commands.sources import CannotBeHadError, check_for_jinja
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.inside import leads_inside
 from scrapy_mandelbot.robots.outcome import OutcomeLaw
 from scrapy_mandelbot.robots.reports.rules_in_force import SUCCESS
 from scrapy_mandelbot.robots.reports.terminal_text import WIDTH, Paint
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
-from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy import Spider
 
 from scrapy_mandelbot.commands.sources import CannotBeHadError
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.outcome import Answer, Failure
-from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.rules.download_limits import (
     BrokenOffError,
     DownloadLimits,

@@ -24,9 +24,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from scrapy_mandelbot.commands.call import Result
 from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.config import read_setting
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.reports.terminal_text import joined
 from scrapy_mandelbot.robots.robotstxt.agents import product_tokens
-from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.rules.request_agents import default_header, first_named
 from scrapy_mandelbot.signing import WELL_KNOWN, Signer, read_signer, thumbprint
 

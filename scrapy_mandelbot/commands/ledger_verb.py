@@ -9,6 +9,7 @@ from scrapy_mandelbot.commands.call import Result
 from scrapy_mandelbot.commands.sources import CannotBeHadError
 from scrapy_mandelbot.config import read_setting
 from scrapy_mandelbot.purposes.ledger_file import kept_copy, lines_of
+from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.origins import without_user
 from scrapy_mandelbot.robots.preferences import Statement, Terms
 from scrapy_mandelbot.robots.preferences.ledger import (
@@ -20,7 +21,6 @@ from scrapy_mandelbot.robots.preferences.ledger import (
 )
 from scrapy_mandelbot.robots.reports.rules_in_force import ANSWER_COLOURS
 from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, joined, wrapped
-from scrapy_mandelbot.robots.shown import counted, printable
 from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from scrapy_mandelbot.commands import downloads as fetching
 from scrapy_mandelbot.commands.call import Result, body_of
 from scrapy_mandelbot.commands.sources import CannotBeHadError, named, read_source, url_to_check
 from scrapy_mandelbot.config import read_setting
+from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.origins import without_user
 from scrapy_mandelbot.robots.reports.rules_in_force import SUCCESS
 from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, is_url, joined, wrapped
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-from scrapy_mandelbot.robots.shown import counted, printable
 from scrapy_mandelbot.robots.sitemaps import SitemapReader
 from scrapy_mandelbot.rules.own_requests import http_url
 

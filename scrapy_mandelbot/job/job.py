@@ -26,7 +26,7 @@ from scrapy_mandelbot.job.requests import LineOrder, RequestForm
 from scrapy_mandelbot.job.site_states import KeptSites
 from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
 from scrapy_mandelbot.job.takeover import FILE, open_job, set_aside, take_over
-from scrapy_mandelbot.robots.shown import counted
+from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.store.sqlite_file import network_disk
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from scrapy_mandelbot.job.job_file import PAGE, CorruptError, as_ours, connect, 
 from scrapy_mandelbot.job.requests import fingerprint_number, outline
 from scrapy_mandelbot.job.site_states import site_of_line
 from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
+from scrapy_mandelbot.robots.formatting import counted, shown
 from scrapy_mandelbot.robots.origins import site_of
-from scrapy_mandelbot.robots.shown import counted, shown
 from scrapy_mandelbot.store.sqlite_file import readable_rows, rows_from_both_ends, transaction
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy_mandelbot import engine
 from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.checks import refusing
-from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import (
     LEDGER_CLOSED,
@@ -24,6 +23,7 @@ from scrapy_mandelbot.events import (
 )
 from scrapy_mandelbot.purposes.ledger_file import LedgerFile
 from scrapy_mandelbot.purposes.tdm_files import SiteTdm, TdmFiles
+from scrapy_mandelbot.robots.formatting import counted, moment, shown
 from scrapy_mandelbot.robots.origins import without_user
 from scrapy_mandelbot.robots.outcome import OutcomeKind
 from scrapy_mandelbot.robots.preferences import (
@@ -40,7 +40,6 @@ from scrapy_mandelbot.robots.preferences.ledger import (
     digest_of,
     entry_of,
 )
-from scrapy_mandelbot.robots.shown import counted, shown
 from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.setting_values import SettingsError
 from scrapy_mandelbot.sitemap_crawl.entry_files import OWN

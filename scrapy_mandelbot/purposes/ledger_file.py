@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.robots.preferences.ledger import NO_LINE, digest_of, line_of, read_line
-from scrapy_mandelbot.robots.shown import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,15 +5,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.report.samples import Timeline
-from scrapy_mandelbot.robots.shown import counted, shown
+from scrapy_mandelbot.robots.formatting import (
+    counted,
+    duration,
+    iso_time,
+    rate_in_words,
+    shown,
+    without_zone,
+)
 from scrapy_mandelbot.sites.flight import End
-from scrapy_mandelbot.throttle.told_pauses import rate_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -64,8 +69,8 @@ def _lines(site: dict[str, Any]) -> Iterator[str]:
         yield f"{answers['errors']:,} of {all_answers} had a status of 5xx; {first}."
     if answers["time"] is not None and answers["first_time"] is not None:
         yield (
-            f"The first byte came after a median of {_seconds(answers['time'])}; at first, of"
-            f" {_seconds(answers['first_time'])}."
+            f"The first byte came after a median of {duration(answers['time'])}; at first, of"
+            f" {duration(answers['first_time'])}."
         )
     if site["usage"] is not None:
         answers = counted(site["usage"]["pages"], "answer")
@@ -81,8 +86,8 @@ def _rhythm(site: dict[str, Any]) -> Iterator[str]:
         yield f"We found a limit of about {rate_in_words(site['limit'])}, and stayed below it."
     if gaps is not None:
         yield (
-            f"Our requests were at least {_seconds(gaps['least'])} apart, with a median of"
-            f" {_seconds(gaps['median'])}."
+            f"Our requests were at least {duration(gaps['least'])} apart, with a median of"
+            f" {duration(gaps['median'])}."
         )
 
 
@@ -93,7 +98,7 @@ def _refusals(site: dict[str, Any]) -> Iterator[str]:
     given_up = ". Then we gave up, and sent no more" if site["state"] == "given up" else ""
     yield (
         f"You refused {counted(site['refused'], 'time')} ({kinds}). We left you alone"
-        f" {counted(site['pauses'], 'time')}, for {_seconds(site['paused_for'])} in all, and came"
+        f" {counted(site['pauses'], 'time')}, for {duration(site['paused_for'])} in all, and came"
         f" back {counted(site['resumed'], 'time')}{given_up}."
     )
     asked = site["retry_after"]
@@ -101,17 +106,13 @@ def _refusals(site: dict[str, Any]) -> Iterator[str]:
         times = f"{counted(asked['asked'], 'refusal')} asked us to wait"
         after, before = counted(asked["kept"], "time"), counted(asked["broken"], "time")
         yield (
-            f"{times}, for up to {_seconds(asked['longest'])}: our next request came after that"
+            f"{times}, for up to {duration(asked['longest'])}: our next request came after that"
             f" {after}, and too early {before}."
         )
 
 
-def _seconds(number: float | None) -> str:
-    return "no known time" if number is None else f"{number:,.3f}".rstrip("0").rstrip(".") + " s"
-
-
 def _time(moment: str | None) -> str:
-    return "an unknown time" if moment is None else moment[:16].replace("T", " ")
+    return "an unknown time" if moment is None else without_zone(moment, "minutes")
 
 
 VERSION = 1
@@ -174,8 +175,8 @@ def making(report: dict[str, Any], record: CrawlRecord, about: About) -> Iterato
         "made_by": f"scrapy-mandelbot {__version__}",
         "spider": shown(about.spider),
         "agent": shown(about.agent),
-        "began": moment(record.began),
-        "ended": moment(now),
+        "began": iso_time(record.began),
+        "ended": iso_time(now),
         "seconds": _rounded(now - record.began),
         "is_finished": about.is_finished,
         "reason": shown(about.reason),
@@ -217,7 +218,7 @@ def _site(one: SiteRecord, about: About) -> dict[str, Any]:
         "retry_after": _plain(one.retry_after, ("asked", "longest", "kept", "broken", "soonest")),
         "answers": _answers(one),
         "robots": _counts(one.robots_seen),
-        "robots_answers": [{**_fields(answer), "at": moment(answer.at)} for answer in one.robots],
+        "robots_answers": [{**_fields(answer), "at": iso_time(answer.at)} for answer in one.robots],
         "pause_list": [_pause(pause, now) for pause in one.pauses],
         "rules": list(map(_fields, sorted(one.rules, key=lambda rule: -rule.count))),
         "sitemaps": _plain(one.sitemaps),
@@ -225,12 +226,14 @@ def _site(one: SiteRecord, about: About) -> dict[str, Any]:
         "usage": _usage(one.usage),
         "timeline": None if one.timeline is None else _times(one.timeline),
     }
-    data["letter"] = letter(data, about.agent, moment(one.since), moment(now)) if one.site else None
+    data["letter"] = (
+        letter(data, about.agent, iso_time(one.since), iso_time(now)) if one.site else None
+    )
     return data
 
 
 def _pause(pause: PauseRecord, now: float) -> dict[str, Any]:
-    times = {name: moment(getattr(pause, name)) for name in ("since", "until", "ended")}
+    times = {name: iso_time(getattr(pause, name)) for name in ("since", "until", "ended")}
     seconds = _rounded(pause.seconds(now))
     return {**_fields(pause), "where": shown(pause.where), **times, "seconds": seconds}
 
@@ -310,17 +313,6 @@ def _fields(record: Any, names: Sequence[str] = ()) -> dict[str, Any]:
     """Return what a record holds, or of that what has these names; seconds are rounded."""
     values = ((name, getattr(record, name)) for name in names or type(record).__slots__)
     return {name: _rounded(value) if isinstance(value, float) else value for name, value in values}
-
-
-def moment(seconds: float | None) -> str | None:
-    """Return a time as ISO 8601; None: there is none, or it is never."""
-    if seconds is None or not isfinite(seconds):
-        return None
-    try:
-        time = datetime.fromtimestamp(seconds, tz=timezone.utc)
-    except (OverflowError, OSError, ValueError):
-        return None
-    return time.isoformat(timespec="milliseconds")
 
 
 def _rounded(value: float | None) -> float | None:

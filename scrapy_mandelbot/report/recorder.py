@@ -28,8 +28,8 @@ from scrapy_mandelbot.report.site_record import (
     PauseRecord,
     SiteRecord,
 )
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.origins import site_of, without_user
-from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -14,7 +14,6 @@ import scrapy.signals
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.checks import refusing
-from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.status import (
     SHUT,
@@ -29,8 +28,8 @@ from scrapy_mandelbot.report.status import (
     time_of,
     why_idle_in_words,
 )
+from scrapy_mandelbot.robots.formatting import moment, shown
 from scrapy_mandelbot.robots.origins import site_named
-from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.throttle.site_map import in_words, shut_routes
 
 if TYPE_CHECKING:

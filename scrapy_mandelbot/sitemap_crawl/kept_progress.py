@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.sitemap_crawl.entry_files import Cited, EntryFile
 
 if TYPE_CHECKING:

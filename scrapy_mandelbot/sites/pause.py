@@ -13,7 +13,8 @@ from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.sites.pause_law import JITTER, LeftPause, Lengths, clock_time
+from scrapy_mandelbot.robots.formatting import clock_time
+from scrapy_mandelbot.sites.pause_law import JITTER, LeftPause, Lengths
 from scrapy_mandelbot.sites.recovery import Recovery
 
 if TYPE_CHECKING:

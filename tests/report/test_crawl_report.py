@@ -91,7 +91,7 @@ def test_the_letter_tells_the_owner_what_happened():
         "- We fetched 50 pages.",
         "- Your rules forbade 1 URL (line 7, Disallow: /private): we requested none.",
         "- You ask for 6 s between requests (robots.txt line 3).",
-        "- You refused 4 times (503: 4). We left you alone 1 time, for 120 s in all, and came ba",
+        "- You refused 4 times (503: 4). We left you alone 1 time, for 2 min in all, and came ba",
         "- 1 refusal asked us to wait, for up to 30 s: our next request came after that 1 time",
         "- 4 of 70 answers had a status of 5xx; 0 of the first 20.",
     ):

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy_mandelbot.robots.fix.effects import READINGS, effects_by
 from scrapy_mandelbot.robots.fix.questions import SITE, Most, Questions
 from scrapy_mandelbot.robots.fix.rewrite import rewrite
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS
 from scrapy_mandelbot.robots.robotstxt.grammar import UTF16_MARKS, clean_bytes, decode
 from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
-from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -28,10 +28,10 @@ from scrapy_mandelbot.robots.fix.rewritten_lines import (
     spelt,
     value_of,
 )
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.lint.structure import marked_blocks
 from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, grammar_of
 from scrapy_mandelbot.robots.robotstxt.records import name_of, read_outline
-from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -11,10 +11,10 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.lint.source import LintHit, quoted
 from scrapy_mandelbot.robots.robotstxt.dialects import FIELDS
 from scrapy_mandelbot.robots.robotstxt.records import RecordProblem
-from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.robots import html as pages
 from scrapy_mandelbot.robots.audit.judging import ERROR, SEVERITIES
+from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, cut, joined, wrapped
-from scrapy_mandelbot.robots.shown import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.robots.fix import correct
+from scrapy_mandelbot.robots.formatting import printable
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-from scrapy_mandelbot.robots.shown import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,8 +7,8 @@ from functools import lru_cache, partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.robotstxt.agents import header_text, names_in_order
-from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.robots.tags.directives import (
     IMAGE_PREVIEWS,
     NO_LIMIT,
