@@ -118,7 +118,6 @@ class _Comparison:
         self._differences: list[Difference] = []
 
     def proof(self, questions: Questions) -> Proof:
-        """Ask both files everything."""
         for agent, targets in questions.asked():
             self._compare_decisions(agent, targets)
             self._compare_fields(agent)

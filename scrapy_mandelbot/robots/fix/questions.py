@@ -239,7 +239,6 @@ class Questions:
         return [these[place * len(these) // most] for place in range(most)]
 
     def _urls(self, paths: list[str], most: int) -> list[str]:
-        """Return what is asked because of these rules."""
         short = [path for path in paths if len(path) < LONGEST]
         self.is_whole = self.is_whole and len(short) == len(paths)
         paths = self._some(short, max(1, most // PROBES))

@@ -92,7 +92,6 @@ class _Facts(NamedTuple):
         return 1 + len(self.allowed) + len(self.refused) + len(self.rules)
 
     def learn(self, other: _Facts) -> None:
-        """Add what another group says first."""
         for key, said in other.allowed.items():
             self.allowed.setdefault(key, said)
         for key, said in other.refused.items():
@@ -161,7 +160,6 @@ def _in_several(groups: list[Group]) -> Iterator[tuple[str, list[int]]]:
 
 
 def _against(allowing: _Facts, refusing: _Facts) -> Check:
-    """What one group allows and another, or the same, refuses."""
     for (category, path), allowed in allowing.allowed.items():
         refused = refusing.refused.get((category, path))
         if refused is None and path is not None:  # a signal refuses whatever the path

@@ -116,7 +116,6 @@ def are_in(text: str, grammar: Grammar) -> bool:
 
 
 def _lines_about(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[Preference]:
-    """Yield the lines about a robot, in order."""
     if selection.agent is None:
         return
     wanted = selection.agent.lower()
