@@ -25,7 +25,7 @@ from scrapy_mandelbot.robots.lint.catalogue import (
     Severity,
 )
 from scrapy_mandelbot.robots.lint.delivery import Delivery, check_delivery
-from scrapy_mandelbot.robots.lint.rule_checks import check_clashes, check_path, check_priority
+from scrapy_mandelbot.robots.lint.rule_checks import check_clashes, check_priority
 from scrapy_mandelbot.robots.lint.source import LintHit, LintInput, quoted, read_source
 from scrapy_mandelbot.robots.lint.structure import (
     check_managed,
@@ -102,8 +102,6 @@ def _check_lines(source: LintInput) -> Check:
         yield from check_syntax(record, source)
         if record.field == "user-agent":
             yield from check_agent(record)
-        elif record.field in {"allow", "disallow"}:
-            yield from check_path(record)
         else:
             yield from check_value(record)
 
