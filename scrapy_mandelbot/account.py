@@ -10,8 +10,8 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import JOB_REQUEST_UNREADABLE, REQUESTS_ENDED, REQUESTS_LOST
+from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.robots.outcome import Failure
-from scrapy_mandelbot.robots.shown import counted
 from scrapy_mandelbot.rules.failures import failure_of
 from scrapy_mandelbot.sites.flight import LOST, End
 from scrapy_mandelbot.throttle.in_flight import SitePausedError

@@ -18,7 +18,7 @@ import scrapy.downloadermiddlewares.robotstxt
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.config import is_setting, setting_defaults
-from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.setting_values import SettingsError
 
 if TYPE_CHECKING:

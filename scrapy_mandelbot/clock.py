@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from datetime import datetime, timezone
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count, islice
@@ -209,16 +208,3 @@ class Steps:
             done()
         else:
             self._next = self._clock.call_later(_BREAK, self._take_some, work, done)
-
-
-def moment(seconds: float) -> datetime:
-    """Return a time, given in seconds since the epoch; the last there is for an endless one."""
-    try:
-        return datetime.fromtimestamp(seconds, tz=timezone.utc)
-    except (OverflowError, OSError, ValueError):  # an operator's "for ever"
-        return datetime.max.replace(tzinfo=timezone.utc)
-
-
-def clock_time(seconds: float) -> str:
-    """Return a time for a log line."""
-    return moment(seconds).strftime("%Y-%m-%d %H:%M:%S UTC")

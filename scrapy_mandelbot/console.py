@@ -14,8 +14,8 @@ from scrapy.extensions import telnet
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.survey import status
+from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.robots.origins import site_named
-from scrapy_mandelbot.robots.shown import counted
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -38,12 +38,12 @@ from scrapy_mandelbot.events import (
     ROBOTS_UNKNOWN,
     TURN_MISSED,
 )
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.outcome import Failure, OutcomeKind
 from scrapy_mandelbot.robots.preferences import MARKED_STATUSES
 from scrapy_mandelbot.robots.retry_after import wait_asked_for
 from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it
-from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.rules.failures import failure_of
 from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.sites.flight import Admission, End

@@ -19,10 +19,10 @@ from w3lib.url import safe_url_string
 
 from scrapy_mandelbot.robots import html as pages
 from scrapy_mandelbot.robots.dates import read_date
+from scrapy_mandelbot.robots.formatting import without_credentials
 from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.robots.preferences.statements import CATEGORIES
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
-from scrapy_mandelbot.robots.shown import without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.clock import clock_time, moment
-from scrapy_mandelbot.robots.shown import counted, printable, shown
+from scrapy_mandelbot.robots.formatting import clock_time, counted, moment, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

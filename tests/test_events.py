@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import pytest
 
 from scrapy_mandelbot import signals
-from scrapy_mandelbot.clock import clock_time, moment
 from scrapy_mandelbot.events import (
     EVENTS,
     FORBIDDEN,
@@ -19,6 +18,7 @@ from scrapy_mandelbot.events import (
     RESUMED,
     SITEMAP_READ,
 )
+from scrapy_mandelbot.robots.formatting import clock_time, moment
 from scrapy_mandelbot.sites.flight import End
 from scrapy_mandelbot.telling import Events
 

@@ -23,12 +23,12 @@ from scrapy_mandelbot.commands.sources import (
     rules_on_disk,
     url_to_check,
 )
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.lint import FINDINGS, Severity
 from scrapy_mandelbot.robots.reports import check_report as reports_on
 from scrapy_mandelbot.robots.reports.check_report import ALL, Choices
 from scrapy_mandelbot.robots.reports.rules_in_force import SUCCESS
 from scrapy_mandelbot.robots.reports.terminal_text import is_url
-from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -29,10 +29,10 @@ from urllib.request import (
 
 from w3lib.url import safe_url_string
 
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.origins import without_user
 from scrapy_mandelbot.robots.outcome import Answer, Failure
 from scrapy_mandelbot.robots.robotstxt.agents import header_text
-from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.robots.sitemaps.urls import absolute_url
 from scrapy_mandelbot.rules.content_codings import (
     UnknownCodingError,

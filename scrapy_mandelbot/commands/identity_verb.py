@@ -20,9 +20,9 @@ import http_sf
 
 from scrapy_mandelbot.commands.errors import UnavailableError
 from scrapy_mandelbot.commands.invocation import Result
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.reports.terminal_text import joined
 from scrapy_mandelbot.robots.robotstxt.agents import product_tokens
-from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.rules.request_agents import default_header, first_named
 
 try:

@@ -9,7 +9,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.commands.errors import UnavailableError
 from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.crawl import STORE_FILE
@@ -28,8 +27,14 @@ from scrapy_mandelbot.job.job_store import CannotKeepError
 from scrapy_mandelbot.job.salvage import FILE, outline
 from scrapy_mandelbot.job.site_states import IN_JOB, read_left, site_of_line
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
-from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, columns, cut, joined
-from scrapy_mandelbot.robots.shown import counted, without_credentials
+from scrapy_mandelbot.robots.formatting import (
+    columns,
+    counted,
+    moment,
+    without_credentials,
+    without_zone,
+)
+from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, cut, joined
 from scrapy_mandelbot.setting_values import is_server
 from scrapy_mandelbot.store.contract import KeptPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
@@ -121,14 +126,14 @@ def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
         return joined(told)
     rows = [
         (
-            f"{one['waiting']:,}",
-            f"{one['in_flight']:,}",
+            one["waiting"],
+            one["in_flight"],
             cut(one["site"], _SITE_WIDTH),
             _why(one),
         )
         for one in shown
     ]
-    head, *lines = ("  ".join(cells) for cells in columns([_HEAD, *rows], right=frozenset({0, 1})))
+    head, *lines = ("  ".join(cells) for cells in columns([_HEAD, *rows]))
     told += ["", paint("strong", head), *lines]
     left = len(report["sites"]) - len(shown)
     return joined([*told, *([f"And {left:,} more."] if left else [])])
@@ -137,7 +142,7 @@ def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
 def _why(site: dict[str, Any]) -> str:
     if site["paused_until"] is not None:
         tries = counted(site["failed_probes"], "failed try", "failed tries")
-        until = site["paused_until"][:16].replace("T", " ")
+        until = without_zone(site["paused_until"], "minutes")
         return cut(f"paused until {until} UTC, {tries}: {site['reason']}", 100)
     if site["given_up"]:
         tries = counted(site["failed_probes"], "failed try", "failed tries")
@@ -153,7 +158,7 @@ def _why(site: dict[str, Any]) -> str:
 
 
 def _aside(one: dict[str, Any]) -> str:
-    until = f" until {one['until'][:16].replace('T', ' ')} UTC" if one["until"] else ""
+    until = f" until {without_zone(one['until'], 'minutes')} UTC" if one["until"] else ""
     return f"{one['section']}{until}"
 
 

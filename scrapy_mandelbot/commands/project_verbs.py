@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import contextmanager, suppress
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,16 @@ from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.commands.sources import robots_url_of
 from scrapy_mandelbot.config import settings_in_force
 from scrapy_mandelbot.crawl import store_path
+from scrapy_mandelbot.robots.formatting import (
+    columns,
+    counted,
+    iso_time,
+    printable,
+    without_credentials,
+    without_zone,
+)
 from scrapy_mandelbot.robots.outcome import is_fresh
-from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, columns, joined, table_lines
-from scrapy_mandelbot.robots.shown import counted, printable, without_credentials
+from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, joined, table_lines
 from scrapy_mandelbot.setting_values import is_server
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
@@ -39,7 +45,7 @@ def described(site: str, copy: Copy, fresh_for: float) -> dict[str, Any]:
         "url": copy.url,
         "status": copy.status,
         "bytes": len(copy.body),
-        "fetched_at": datetime.fromtimestamp(copy.fetched_at, tz=timezone.utc).isoformat(),
+        "fetched_at": iso_time(copy.fetched_at),
         "fresh": is_fresh(time.time(), copy.fetched_at, fresh_for),
         "etag": copy.etag,
         "last_modified": copy.last_modified,
@@ -52,7 +58,7 @@ def list_text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
         (
             str(one["status"]),
             f"{one['bytes']:,}",
-            one["fetched_at"][:16].replace("T", " "),
+            without_zone(one["fetched_at"], "minutes"),
             "" if one["fresh"] else "stale",
             printable(one["site"]),
         )
@@ -66,7 +72,7 @@ def list_text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
 
 def whole_text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     """Return a copy for a terminal: what is known of it, and the file with its lines numbered."""
-    fetched_at = report["fetched_at"][:16].replace("T", " ")
+    fetched_at = without_zone(report["fetched_at"], "minutes")
     stale = "" if report["fresh"] else ", stale"
     size = counted(report["bytes"], "byte")
     lines = [

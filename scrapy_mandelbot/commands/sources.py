@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy_mandelbot.commands.errors import UnavailableError
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.lint import Delivery
 from scrapy_mandelbot.robots.origins import robots_url, site_of, without_user
 from scrapy_mandelbot.robots.outcome import Failure
@@ -19,7 +20,6 @@ from scrapy_mandelbot.robots.reports.check_report import STANDARD_INPUT
 from scrapy_mandelbot.robots.reports.rules_in_force import SUCCESS, Rules
 from scrapy_mandelbot.robots.reports.terminal_text import is_url
 from scrapy_mandelbot.robots.robotstxt.paths import split_url
-from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.fetch import Fetched

@@ -34,7 +34,7 @@ from scrapy.extensions.postprocessing import PostProcessingManager
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.robots.shown import counted
+from scrapy_mandelbot.robots.formatting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -24,7 +24,7 @@ from scrapy_mandelbot.job.job_store import START, CannotKeepError
 from scrapy_mandelbot.job.site_states import KeptSites
 from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
 from scrapy_mandelbot.job.takeover import take_over
-from scrapy_mandelbot.robots.shown import counted
+from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.store.sqlite_file import network_disk
 
 if TYPE_CHECKING:

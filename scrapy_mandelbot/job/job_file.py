@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, TypeGuard
 from zlib import crc32
 
 from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.robots.formatting import clock_time
 from scrapy_mandelbot.store.sqlite_file import may_pass, open_file
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class JobLock:
 def _holder(text: str) -> str:
     try:
         about = json.loads(text)
-        since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(float(about["since"])))
+        since = clock_time(float(about["since"]))
         return f"process {int(about['process'])} on {str(about['host'])[:100]!r} since {since}"
     except (ValueError, LookupError, TypeError, OverflowError, OSError):
         return "another run"

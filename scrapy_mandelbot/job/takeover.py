@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.utils.request import request_from_dict
 
 from scrapy_mandelbot.job.requests import fingerprint_number
-from scrapy_mandelbot.robots.shown import counted, shown
+from scrapy_mandelbot.robots.formatting import counted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -19,7 +19,6 @@ from weakref import WeakKeyDictionary, WeakSet
 import scrapy.signals
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import (
     ITEMS_DECIDED,
@@ -30,9 +29,9 @@ from scrapy_mandelbot.events import (
     USAGE_READ,
     USAGE_REQUEST_DROPPED,
 )
+from scrapy_mandelbot.robots.formatting import counted, moment, shown
 from scrapy_mandelbot.robots.origins import without_user
 from scrapy_mandelbot.robots.preferences.statements import answers_of
-from scrapy_mandelbot.robots.shown import counted, shown
 from scrapy_mandelbot.rules.robot_parser import MandelbotRobotParser
 
 if TYPE_CHECKING:

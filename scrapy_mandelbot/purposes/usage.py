@@ -23,6 +23,7 @@ from scrapy_mandelbot.events import (
 )
 from scrapy_mandelbot.purposes.ledger import Ledger
 from scrapy_mandelbot.purposes.tdm_files import SiteTdm, TdmFiles
+from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.robots.outcome import OutcomeKind
 from scrapy_mandelbot.robots.preferences import (
     HEADERS_READ,
@@ -33,7 +34,6 @@ from scrapy_mandelbot.robots.preferences import (
     stated_terms,
     with_tdm_file,
 )
-from scrapy_mandelbot.robots.shown import counted
 from scrapy_mandelbot.setting_values import SettingsError
 from scrapy_mandelbot.sitemap_crawl.entry_files import OWN
 from scrapy_mandelbot.sites.flight import End

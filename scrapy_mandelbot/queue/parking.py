@@ -13,7 +13,7 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.queue.site_queue import SiteQueue
 from scrapy_mandelbot.queue.storage import ParkedRequests
-from scrapy_mandelbot.robots.shown import counted, shown
+from scrapy_mandelbot.robots.formatting import counted, shown
 from scrapy_mandelbot.setting_values import SettingsError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.robots.shown import counted, shown
+from scrapy_mandelbot.robots.formatting import counted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -24,7 +24,7 @@ from scrapy_mandelbot.report.crawl_page import page_of
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.samples import Timeline
 from scrapy_mandelbot.report.survey import CrawlExtension, collect_sites
-from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.robots.formatting import iso_time, shown
 from scrapy_mandelbot.setting_values import SettingsError
 from scrapy_mandelbot.sites.flight import End
 
@@ -224,8 +224,8 @@ def making(report: dict[str, Any], record: CrawlRecord, about: About) -> Iterato
         "made_by": f"scrapy-mandelbot {__version__}",
         "spider": shown(about.spider),
         "agent": shown(about.agent),
-        "began": moment(record.began),
-        "ended": moment(now),
+        "began": iso_time(record.began),
+        "ended": iso_time(now),
         "seconds": _rounded(now - record.began),
         "is_finished": about.is_finished,
         "reason": shown(about.reason),
@@ -267,7 +267,7 @@ def _site(one: SiteRecord, about: About) -> dict[str, Any]:
         "retry_after": _plain(one.retry_after, ("asked", "longest", "kept", "broken", "soonest")),
         "answers": _answers(one),
         "robots": _counts(one.robots_seen),
-        "robots_answers": [{**_fields(answer), "at": moment(answer.at)} for answer in one.robots],
+        "robots_answers": [{**_fields(answer), "at": iso_time(answer.at)} for answer in one.robots],
         "pause_list": _pauses(one, now),
         "rules": list(map(_fields, sorted(one.rules, key=lambda rule: -rule.count))),
         "sitemaps": _plain(one.sitemaps),
@@ -282,7 +282,7 @@ def _pauses(one: SiteRecord, now: float) -> list[dict[str, Any]]:
         {
             **_fields(pause),
             "where": shown(pause.where),
-            **{name: moment(getattr(pause, name)) for name in ("since", "until", "ended")},
+            **{name: iso_time(getattr(pause, name)) for name in ("since", "until", "ended")},
             "seconds": _rounded(pause.seconds(now)),
         }
         for pause in one.pauses
@@ -342,17 +342,6 @@ def _plain(record: Any, names: Sequence[str] = ()) -> dict[str, Any] | None:
 def _fields(record: Any, names: Sequence[str] = ()) -> dict[str, Any]:
     values = ((name, getattr(record, name)) for name in names or type(record).__slots__)
     return {name: _rounded(value) if isinstance(value, float) else value for name, value in values}
-
-
-def moment(seconds: float | None) -> str | None:
-    """Return a time as ISO 8601; None: there is none, or it is never."""
-    if seconds is None or not isfinite(seconds):
-        return None
-    try:
-        time = datetime.fromtimestamp(seconds, tz=timezone.utc)
-    except (OverflowError, OSError, ValueError):
-        return None
-    return time.isoformat(timespec="milliseconds")
 
 
 def _rounded(value: float | None) -> float | None:

@@ -12,44 +12,22 @@ from enum import Enum
 from math import inf, isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_mandelbot.clock import moment
-from scrapy_mandelbot.robots.shown import counted, shown
+from scrapy_mandelbot.robots.formatting import (
+    clock_time,
+    columns,
+    counted,
+    duration,
+    moment,
+    rate_in_words,
+    shown,
+)
 from scrapy_mandelbot.sites.pause import PauseState
-from scrapy_mandelbot.throttle.told_pauses import rate_in_words, time_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from scrapy_mandelbot.sites.pause import Pause
     from scrapy_mandelbot.sites.site import Site
-
-
-def columns(rows: Sequence[Sequence[object]]) -> list[str]:
-    """Return rows as lines, in columns; numbers stand to the right.
-
-    The first row is the header. None is an empty cell; a column of such is left out.
-    """
-    kept = [
-        number for number in range(len(rows[0])) if any(row[number] is not None for row in rows[1:])
-    ]
-    cells = [[_cell(row[number]) for number in kept] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    to_right = [any(isinstance(row[number], (int, float)) for row in rows[1:]) for number in kept]
-    return [
-        "  ".join(
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, to_right, strict=True)
-        ).rstrip()
-        for row in cells
-    ]
-
-
-def _cell(cell: object) -> str:
-    if cell is None:
-        return ""
-    if isinstance(cell, float):
-        return f"{cell:,.1f}"
-    return f"{cell:,}" if isinstance(cell, int) else str(cell)
 
 
 class Reason(Enum):
@@ -150,7 +128,7 @@ def limit_in_words(site: Site, waiting: int) -> str:
     if recovery is None or not recovery.counts:
         return ""
     limit = f"a limit of about {rate_in_words(recovery.rate)}"
-    return f"{limit}: about {time_in_words(waiting / recovery.rate)}" if waiting else limit
+    return f"{limit}: about {duration(waiting / recovery.rate)}" if waiting else limit
 
 
 def _details_of_pause(site: Site) -> str:
@@ -208,7 +186,7 @@ class SiteStatus:
         details = f": {self.details}" if self.details else ""
         if self.until is None:
             return f"{self.reason}{details}"
-        until = "resumed" if self.until == _FOR_EVER else _clock_time(self.until)
+        until = "resumed" if self.until == _FOR_EVER else clock_time(self.until)
         return f"{self.reason} until {until}{details}"
 
     def as_data(self) -> dict[str, object]:
@@ -236,7 +214,7 @@ class CrawlStatus:
     """Requests in a scheduler of the project's own, of which no site is known."""
 
     def __str__(self) -> str:
-        return f"{_clock_time(self.at)}: {self.in_words()}\n\n{self.table()}".rstrip()
+        return f"{clock_time(self.at)}: {self.in_words()}\n\n{self.table()}".rstrip()
 
     __repr__ = __str__
 
@@ -286,7 +264,7 @@ class CrawlStatus:
             until = None if one.until is None else _time_of_day(one.until, self.at)
             site = shown(one.site, _SITE_SHOWN)
             rows.append((site, one.waiting, one.under_way, until, shown(words, _REASON_SHOWN)))
-        lines = columns(rows)
+        lines = ["  ".join(cells).rstrip() for cells in columns(rows)]
         if len(self.sites) > most:
             rest = self.sites[most:]
             waiting = _waiting(sum(one.waiting for one in rest))
@@ -374,11 +352,7 @@ def _waiting(count: int) -> str:
 def _time_of_day(until: datetime, now: datetime) -> str:
     if until == _FOR_EVER:
         return "resumed"
-    return f"{until:%H:%M:%S} UTC" if until.date() == now.date() else _clock_time(until)
-
-
-def _clock_time(time: datetime) -> str:
-    return f"{time:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{until:%H:%M:%S} UTC" if until.date() == now.date() else clock_time(until)
 
 
 _FOR_EVER = datetime.max.replace(tzinfo=timezone.utc)

@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.events import WAITING
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.report.status import WAITS, Reason, columns, in_one_line, in_order
+from scrapy_mandelbot.report.status import WAITS, Reason, in_one_line, in_order
 from scrapy_mandelbot.report.survey import CrawlExtension, Survey
-from scrapy_mandelbot.robots.shown import counted, shown
-from scrapy_mandelbot.throttle.told_pauses import rate_in_words
+from scrapy_mandelbot.robots.formatting import columns, counted, moment, rate_in_words, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -126,7 +124,7 @@ def summary(record: CrawlRecord, now: float, most_sites: int) -> str:
     rest = record.folded(folded, now)
     if rest.sites:
         rows.append(_row(f"{counted(rest.sites, 'more site')} together", rest, now))
-    return "\n".join(columns([HEADER, *rows]))
+    return "\n".join("  ".join(cells).rstrip() for cells in columns([HEADER, *rows]))
 
 
 def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:

@@ -13,7 +13,7 @@ from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.checks import refusing
-from scrapy_mandelbot.clock import Steps, moment
+from scrapy_mandelbot.clock import Steps
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.status import (
     SHUT,
@@ -24,6 +24,7 @@ from scrapy_mandelbot.report.status import (
     Why,
     held,
 )
+from scrapy_mandelbot.robots.formatting import moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

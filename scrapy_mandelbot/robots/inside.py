@@ -112,7 +112,6 @@ def _known_depth(host: str) -> _Depth:
 
 
 def _host(url: str) -> str:
-    """Return the host of a URL; empty: it has none."""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:
@@ -151,7 +150,6 @@ def _depth_of_address(address: IPv4Address | IPv6Address) -> _Depth:
 
 
 def _held(address: IPv6Address) -> IPv4Address | None:
-    """Return the IPv4 address that one of IPv6 stands for, if it does."""
     held = address.ipv4_mapped or address.sixtofour
     if held is None and address not in _BUT and _is_in(address, _HOLDS_IPV4):
         held = IPv4Address(int(address) & 0xFFFFFFFF)

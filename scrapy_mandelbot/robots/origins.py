@@ -93,7 +93,6 @@ def value_for(site: str, values: Mapping[str, Value]) -> Value | None:
 
 
 def _keys(site: str) -> Iterator[str]:
-    """Yield the keys that concern a site, from the one that says most."""
     host = host_of(site)
     yield from (site, host, f".{host}")
     if len(host) > _LONGEST_NAME:  # no such name is asked for, and each label costs a look

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import zlib
-from contextlib import suppress
-from importlib import import_module
-from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy.http import Response
 
-_GZIP = 16 + zlib.MAX_WBITS
-_GZIP_MAGIC = b"\x1f\x8b"
-_MOST_MEMBERS = 100  # of gzip data that are read; each of them costs a copy of the rest
 _MOST_CODINGS = 4  # one upon the other; nobody means more
 
 
@@ -70,22 +62,28 @@ def unpack(body: bytes, codings: list[str], most_bytes: int) -> Unpacked:
 
 
 def _gunzip(body: bytes, most: int) -> tuple[bytes, bool]:
-    parts: list[bytes] = []
-    left = most
-    for member in count(1):
-        part, has_ended, rest = _inflate(body, left, _GZIP, has_begun=bool(parts))
-        parts.append(part)
-        left -= len(part)
-        # Whatever else follows is no part of it, and unpacks to nothing in Scrapy too.
-        if not has_ended or left <= 0 or member == _MOST_MEMBERS or rest[:2] != _GZIP_MAGIC:
-            break
-        body = rest
-    return b"".join(parts), has_ended
+    # Most robots.txt files that come packed have been unpacked by Scrapy: few crawls need this.
+    from scrapy_mandelbot.robots.sitemaps.problems import Problems  # noqa: PLC0415
+    from scrapy_mandelbot.robots.sitemaps.unpacking import Gunzip, Inbox  # noqa: PLC0415
+
+    packed, problems = Inbox(), Problems()
+    packed.put(body)
+    packed.close()
+    unpacked_body = b"".join(iter(Gunzip(packed, b"", most, problems).read, b""))[:most]
+    if not unpacked_body and "gzip-damaged" in problems:
+        raise UnreadableBodyError("its body is no gzip data")
+    # Whatever else follows is no part of it, and unpacks to nothing in Scrapy too.
+    return unpacked_body, "gzip-damaged" not in problems and "gzip-cut" not in problems
 
 
-def _inflate(
-    body: bytes, most: int, window: int, *, has_begun: bool = False
-) -> tuple[bytes, bool, bytes]:
+def _undeflate(body: bytes, most: int) -> tuple[bytes, bool]:
+    try:
+        return _inflate(body, most, zlib.MAX_WBITS)
+    except UnreadableBodyError:  # without its header, as some servers send it
+        return _inflate(body, most, -zlib.MAX_WBITS)
+
+
+def _inflate(body: bytes, most: int, window: int) -> tuple[bytes, bool]:
     one = zlib.decompressobj(window)
     pieces: list[bytes] = []
     try:
@@ -94,57 +92,12 @@ def _inflate(
             most -= len(pieces[-1])
             body = one.unconsumed_tail
     except zlib.error as error:
-        if not pieces and not has_begun:
+        if not pieces:
             raise UnreadableBodyError(f"its body cannot be unpacked: {error}") from None
-        return b"".join(pieces), False, b""
-    return b"".join(pieces), one.eof, one.unused_data
+        return b"".join(pieces), False
+    return b"".join(pieces), one.eof
 
 
-def _undeflate(body: bytes, most: int) -> tuple[bytes, bool]:
-    try:
-        return _inflate(body, most, zlib.MAX_WBITS)[:2]
-    except UnreadableBodyError:  # without its header, as some servers send it
-        return _inflate(body, most, -zlib.MAX_WBITS)[:2]
-
-
-def _unbrotli(body: bytes, most: int) -> tuple[bytes, bool]:
-    brotli: Any = _module("brotli", "brotlicffi")
-    one = brotli.Decompressor()
-    pieces: list[bytes] = []
-    try:
-        while most > 0 and not one.is_finished():
-            piece = one.process(body, output_buffer_limit=most)
-            if not piece:
-                break
-            pieces.append(piece)
-            most, body = most - len(piece), b""
-    except TypeError:  # before 1.2 it knows no limit
-        raise UnknownCodingError("its body cannot be unpacked by this version of brotli") from None
-    except brotli.error as error:
-        raise UnreadableBodyError(f"its body cannot be unpacked: {error}") from None
-    return b"".join(pieces), one.is_finished()
-
-
-def _unzstd(body: bytes, most: int) -> tuple[bytes, bool]:
-    zstd: Any = _module("compression.zstd", "backports.zstd")
-    one = zstd.ZstdDecompressor()
-    try:
-        return one.decompress(body, max_length=most), one.eof
-    except zstd.ZstdError as error:
-        raise UnreadableBodyError(f"its body cannot be unpacked: {error}") from None
-
-
-def _module(*names: str) -> Any:
-    for name in names:
-        with suppress(ImportError):
-            return import_module(name)
-    raise UnknownCodingError(f"its body cannot be unpacked without {names[-1]}")
-
-
-_CODINGS: dict[str, Callable[[bytes, int], tuple[bytes, bool]]] = {
-    "gzip": _gunzip,
-    "x-gzip": _gunzip,
-    "deflate": _undeflate,
-    "br": _unbrotli,
-    "zstd": _unzstd,
-}
+_CODINGS = {"gzip": _gunzip, "x-gzip": _gunzip, "deflate": _undeflate}
+ACCEPTED = "gzip, deflate"
+"""What can be unpacked as far as it goes, if it is truncated or too long."""

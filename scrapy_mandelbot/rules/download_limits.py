@@ -17,6 +17,7 @@ from scrapy.exceptions import IgnoreRequest, StopDownload
 
 from scrapy_mandelbot.robots.outcome import SILENT
 from scrapy_mandelbot.rules.content_codings import (
+    ACCEPTED,
     UnknownCodingError,
     UnreadableBodyError,
     codings_in,
@@ -91,6 +92,8 @@ class DownloadLimits:
     def __init__(self, crawler: Crawler, now: Callable[[], float]) -> None:
         self._crawler = crawler
         self._now = now
+        # Without Scrapy's middleware nothing unpacks a good answer: then none may come packed.
+        self._unpacks = crawler.settings.getbool("COMPRESSION_ENABLED")
         self._downloads: WeakKeyDictionary[Request, Download] = WeakKeyDictionary()
         self.is_told = False
         """Whether a middleware tells of the responses, so that no signal need be heard: pages pay
@@ -144,6 +147,8 @@ class DownloadLimits:
         if not self._downloads:
             for signal, handler in self._handlers():
                 self._crawler.signals.connect(handler, signal=signal)
+        if self._unpacks:
+            request.headers.setdefault("Accept-Encoding", ACCEPTED)
         download = Download(most_bytes, seconds, most_inflated, self._now())
         self._downloads[request] = download
         return download

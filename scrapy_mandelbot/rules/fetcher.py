@@ -22,6 +22,7 @@ from scrapy_mandelbot.events import (
     ROBOTS_UNREADABLE,
     SITEMAPS_DISCOVERED,
 )
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.inside import leads_inside
 from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.outcome import (
@@ -38,7 +39,6 @@ from scrapy_mandelbot.robots.outcome import (
     outcome_of,
 )
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.rules.asking import Asked, RobotsAsker, tell_of_answer
 from scrapy_mandelbot.rules.failures import without_traceback
 from scrapy_mandelbot.rules.own_requests import http_url

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy.http import Request
 from scrapy.http.request import NO_CALLBACK
 
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.origins import without_user
 from scrapy_mandelbot.robots.robotstxt.agents import header_text
-from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.sitemap_crawl.entry_files import Cited, EntryFile
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.robots.formatting import clock_time
 from scrapy_mandelbot.sites.flight import Purpose
-from scrapy_mandelbot.sites.pause_law import JITTER, LeftPause, Lengths, PauseLaw, clock_time
+from scrapy_mandelbot.sites.pause_law import JITTER, LeftPause, Lengths, PauseLaw
 from scrapy_mandelbot.sites.recovery import Recovery
 
 if TYPE_CHECKING:

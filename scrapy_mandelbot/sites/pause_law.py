@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from functools import cached_property
 from math import inf
 from typing import NamedTuple
@@ -191,11 +190,3 @@ class LeftPause(NamedTuple):
     """In a row; 0 where they had been too many: whoever has the site next tries as often."""
     section: str = ""
     """The path of the section to which it applies alone; empty: it is the whole site's."""
-
-
-def clock_time(seconds: float) -> str:
-    """Return a time for people."""
-    try:
-        return f"{datetime.fromtimestamp(seconds, tz=timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
-    except (OverflowError, OSError, ValueError):  # further away than there are dates
-        return f"{seconds:g}"

@@ -22,10 +22,11 @@ from collections import deque
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.robots.formatting import clock_time
 from scrapy_mandelbot.sites.flight import Admission, Purpose, Tally
 from scrapy_mandelbot.sites.pacing import Turns
 from scrapy_mandelbot.sites.pause import LAST_ROUND, NO_PAUSE, News, Pause, PauseState
-from scrapy_mandelbot.sites.pause_law import Refusal, clock_time
+from scrapy_mandelbot.sites.pause_law import Refusal
 from scrapy_mandelbot.sites.sections import NO_SECTIONS, Blame, Sections
 from scrapy_mandelbot.sites.turned_away import TurnedAway
 
@@ -443,7 +444,8 @@ class Site:
             return f"outside of {self.turns.pace.visits_in_words}"
         words = [] if self.pause is NO_PAUSE else [self.pause.in_words()]
         if self.held_until > now:
-            words.append(f"held until {clock_time(self.held_until)}")
+            end = "resumed" if self.held_until == inf else clock_time(self.held_until)
+            words.append(f"held until {end}")
         if self.scout is not None:
             words.append("its rules are being found out")
         return ", ".join(words) or "open"

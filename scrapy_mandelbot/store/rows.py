@@ -10,7 +10,7 @@ import zlib
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from scrapy_mandelbot.robots.shown import counted
+from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.store.contract import Copy, KeptPause
 
 if TYPE_CHECKING:

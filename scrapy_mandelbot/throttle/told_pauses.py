@@ -6,6 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import events
+from scrapy_mandelbot.robots.formatting import duration, rate_in_words
 from scrapy_mandelbot.sites.pause import News
 from scrapy_mandelbot.store.contract import KeptPause
 
@@ -33,7 +34,6 @@ _EVENTS = {
 }
 """Of the site, or of a page of it; the others are of a section."""
 _WITHOUT_END = {News.GAVE_UP, News.ASKS_ONCE_EACH}
-_SEVERAL = 2  # of a unit, at least; less is told in the next one
 
 
 class Reports:
@@ -117,7 +117,7 @@ class Reports:
             return
         if site.is_news("slower"):  # once of a limit, and how long what is queued takes at that
             rate, waiting = recovery.rate, self._waiting(site)
-            limit, time = rate_in_words(rate), time_in_words(waiting / rate)
+            limit, time = rate_in_words(rate), duration(waiting / rate)
             self.tell(events.SLOWER, site, rate=rate, limit=limit, time=time)
 
     def sections_resumed(self, site: Site, before: set[Section]) -> None:
@@ -174,19 +174,3 @@ class Reports:
         own = self._store.put_turn(site.name, due)
         if own > due:
             site.turns.hold(own)
-
-
-def rate_in_words(rate: float) -> str:
-    """Return requests a second in a unit of which there are several."""
-    for seconds, unit in ((1, "second"), (60, "minute")):
-        if rate * seconds >= _SEVERAL:
-            return f"{rate * seconds:.0f} requests a {unit}"
-    return f"{rate * 3600:.0f} requests an hour"
-
-
-def time_in_words(seconds: float) -> str:
-    """Return seconds in a unit of which there are several."""
-    for unit, name in ((3600, "hours"), (60, "minutes")):
-        if seconds >= _SEVERAL * unit:
-            return f"{seconds / unit:.0f} {name}"
-    return f"{seconds:.0f} seconds"

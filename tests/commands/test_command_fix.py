@@ -135,15 +135,17 @@ def test_a_file_is_written_into_a_pipe_as_it_is_whatever_the_locale(robots):
     assert (run.returncode, run.stdout) == (0, body)
 
 
-def test_a_file_is_corrected_past_what_robots_read(robots):
-    """To its last line; that robots stop before it is told."""
-    rules = b"".join(b"DISALLOW: /%06d-%s/\n" % (n, b"x" * 900) for n in range(600))
-    run = robots("fix", "-", stdin=b"User-agent: *\n" + rules)
-    lines = run.stdout.splitlines()
+@pytest.mark.parametrize("option", [(), ("--unsafe",), ("--only", "google")])
+@pytest.mark.parametrize(("over", "is_corrected"), [(0, True), (1, False)])
+def test_a_file_of_more_than_64_kib_stays_as_it_is(robots, over, is_corrected, option):
+    """Whatever is asked for; that it does is told."""
+    rules = b"User-agent: *\n" + b"".join(b"DISALLOW: /%s%d\n" % (b"x" * 900, n) for n in range(70))
+    body = rules + b"# " + b"x" * (65_536 - len(rules) - 3 + over) + b"\n"
+    run = robots("fix", "-", *option, stdin=body)
     assert run.returncode == 0
-    assert (len(lines), lines[-1][:16]) == (601, b"Disallow: /00059")
-    assert b"Robots that read 512000 bytes stop after line " in run.stderr
-    assert b" of 601: what follows is corrected, too, but does not count." in run.stderr
+    assert (b"\nDisallow: " in run.stdout) is is_corrected
+    assert (run.stdout == body) is not is_corrected
+    assert (b"The file is too large to be compared in whole" in run.stderr) is not is_corrected
 
 
 def test_json_has_file_diff_and_proof(robots):

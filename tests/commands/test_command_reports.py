@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_mandelbot.commands.terminal import Terminal
+from scrapy_mandelbot.robots.formatting import printable
 from scrapy_mandelbot.robots.lint import FINDINGS, Delivery
 from scrapy_mandelbot.robots.reports import check_report as findings
 from scrapy_mandelbot.robots.reports import compare_report as comparison
@@ -23,7 +24,6 @@ from scrapy_mandelbot.robots.reports.explain_report import Changes
 from scrapy_mandelbot.robots.reports.rules_in_force import Question, Rules
 from scrapy_mandelbot.robots.reports.terminal_text import Paint
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
-from scrapy_mandelbot.robots.shown import printable
 
 CORPUS = Path(os.environ.get("MANDELBOT_CORPUS") or Path(__file__).parents[3] / "shared" / "corpus")
 MOST = 512_000

@@ -76,14 +76,31 @@ def test_a_group_that_moves_is_one_group_that_moves():
     ]
 
 
-@pytest.mark.parametrize("unique", [True, False])
-def test_thousands_of_small_changes_are_found(unique):
-    """Where lines are there once, all that stay are found; where none is, it gives up in time."""
-    groups = range(8000)
-    before = [f"{word} {n * unique}" for n in groups for word in ("agent", "deny", "allow")]
-    after = [f"{word} {n * unique}" for n in groups for word in ("agent", "allow", "deny")]
+def test_in_large_files_all_between_the_first_change_and_the_last_is_one_hunk():
+    """Looking for more in them may take quadratic time."""
+    before = [f"line {number}" for number in range(3_000)]
+    after = [*before[:5], "new", *before[5:2_000], "more", *before[2_001:]]
+    diff = unified_diff(before, after, "one", "other")
+    assert patched(before, diff) == after
+    assert diff.splitlines()[2:7] == [
+        "@@ -3,2002 +3,2003 @@",
+        *(f" line {n}" for n in (2, 3, 4)),
+        "-line 5",
+    ]
+    assert diff.endswith(" line 2001\n line 2002\n line 2003\n")
     same = same_lines(before, after)
-    assert len(same) >= (16_000 if unique else 1)
+    assert same == [*((n, n) for n in range(5)), *((n, n + 1) for n in range(2_001, 3_000))]
+    assert unified_diff(before, before, "one", "other") == ""
+
+
+@pytest.mark.parametrize("unique", [True, False])
+def test_thousands_of_small_changes_are_no_work(unique):
+    """The same lines of a rule file over and over, each time in another order."""
+    before = [f"{word} {n * unique}" for n in range(450) for word in ("agent", "deny", "allow")]
+    after = [f"{word} {n * unique}" for n in range(450) for word in ("agent", "allow", "deny")]
+    same = same_lines(before, after)
+    assert len(same) >= (900 if unique else 0)
+    assert patched(before, unified_diff(before, after, "one", "other")) == after
 
 
 @pytest.mark.skipif(shutil.which("patch") is None, reason="needs patch")

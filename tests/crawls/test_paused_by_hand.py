@@ -95,7 +95,7 @@ async def test_the_console_can_do_it_too(webs):
     result = await crawl(Operated, with_console, start_urls=[web.url + "/"])
 
     assert len(result.items) == 21
-    assert "held until inf" in seen["paused"][web.url]
+    assert "held until resumed" in seen["paused"][web.url]
     assert web.url in seen["repr"]
     assert seen["hits"] == 2, "robots.txt and the first page"
     assert seen["resumed"] == [True, False]

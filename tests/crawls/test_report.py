@@ -128,7 +128,7 @@ async def test_a_report_that_cannot_be_written_costs_nothing_else(
 
         monkeypatch.setattr(Path, "open", fails)
     else:
-        monkeypatch.setattr("scrapy_mandelbot.report.crawl_report.moment", lambda *_: 1 / 0)
+        monkeypatch.setattr("scrapy_mandelbot.report.crawl_report.iso_time", lambda *_: 1 / 0)
 
     result = await crawl(LinksSpider, {"MANDELBOT_REPORT": str(path)}, start_urls=[web.url + "/"])
 

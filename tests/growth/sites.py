@@ -175,7 +175,6 @@ NOT_FROM_OUTSIDE = {
     "sites.counted_as": "a status, a failure, a digest",
     "sites.outcome_of": "a status, a number, a yes or no",
     "sites.pace_by_hand": "from the settings",
-    "sites.clock_time": _NUMBERS,
     "sites.Lengths": _NUMBERS,
     "sites.Metronome": _NUMBERS,
     "sites.Outcome": "a status",

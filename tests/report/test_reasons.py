@@ -92,7 +92,7 @@ def test_recovering(site):
     ("mode", "waiting", "words"),
     [
         (Mode.RAMP, 140, ""),
-        (Mode.SLOW, 140, "a limit of about 30 requests a minute: about 5 minutes"),
+        (Mode.SLOW, 140, "a limit of about 30 requests a minute: about 4 min 40 s"),
         (Mode.LIMIT, 0, "a limit of about 30 requests a minute"),
     ],
 )

@@ -10,7 +10,6 @@ from scrapy_mandelbot.report.status import (
     CrawlStatus,
     Reason,
     SiteStatus,
-    columns,
     time_of,
 )
 
@@ -77,12 +76,3 @@ def test_it_is_plain_data():
     assert data["by_reason"] == {"paused by hand": 1, "paused": 1, "asked": 1}
     assert data["sites"][1]["until"] == "2026-11-22T12:03:20+00:00"
     assert (data["waiting"], data["under_way"], data["is_idle"]) == (1_248, 8, False)
-
-
-def test_an_empty_column_is_left_out():
-    """A table is no wider than it need be."""
-    assert columns([("A", "B", "C"), ("x", None, 1.25), ("y", None, None)]) == [
-        "A    C",
-        "x  1.2",
-        "y",
-    ]

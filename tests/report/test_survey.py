@@ -14,7 +14,6 @@ from scrapy import Request
 from scrapy.http import Response
 
 from scrapy_mandelbot import status, why_idle
-from scrapy_mandelbot.clock import moment
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import TAGGED, USAGE_READ, WAITING
 from scrapy_mandelbot.report import survey
@@ -24,6 +23,7 @@ from scrapy_mandelbot.report.samples import TagsRecord, UsageRecord
 from scrapy_mandelbot.report.status import Reason
 from scrapy_mandelbot.report.summary import CrawlSummary
 from scrapy_mandelbot.report.survey import Survey
+from scrapy_mandelbot.robots.formatting import moment
 from scrapy_mandelbot.robots.preferences.statements import Statement, Usage
 from scrapy_mandelbot.sites.pause import PauseState
 

@@ -126,6 +126,19 @@ async def test_a_packed_answer_that_was_dropped_for_its_size_is_read_as_far_as_i
         await limits.download(REQUEST, 10_000, 10)
 
 
+@pytest.mark.parametrize(
+    ("settings", "codings"),
+    [({}, b"gzip, deflate"), ({"COMPRESSION_ENABLED": False}, None)],
+)
+def test_what_can_be_unpacked_is_what_a_request_asks_for(make_crawler, clock, settings, codings):
+    """Nothing, where Scrapy unpacks nothing; and the header of a project's own request stays."""
+    limits = DownloadLimits(make_crawler(**settings), clock.now)
+    request, other = REQUEST.copy(), REQUEST.replace(headers={"Accept-Encoding": "br"})
+    with limits.watch(request, 100, 10), limits.watch(other, 100, 10):
+        assert request.headers.get("Accept-Encoding") == codings
+        assert other.headers.get("Accept-Encoding") == b"br"
+
+
 @pytest.mark.parametrize("body", [b"", gzip.compress(b"a" * 9)[:9]])
 def test_what_ends_too_early_is_unpacked_as_far_as_it_goes(body):
     """Here: nowhere."""

@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.robots import html as pages
-from scrapy_mandelbot.robots.shown import counted
+from scrapy_mandelbot.robots.formatting import counted, duration, number, without_zone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 _PUNCTUAL = 0.05  # seconds that two clocks may be apart
 _WORSE = 0.01  # more of the answers than at first: 5xx
 _SLOWER = 1.5  # times the time to the first byte
-_MINUTE, _HOUR = 60, 3600
 
 
 def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -37,7 +36,7 @@ def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         urls, sites_told = counted(total["forbidden"], "URL"), counted(where, "site")
         yield "note", "Forbidden", f"{urls} at {sites_told}, and not requested."
     if total["refused"]:
-        paused = f"{counted(total['pauses'], 'pause')}, {seconds(total['paused_for'])} in all"
+        paused = f"{counted(total['pauses'], 'pause')}, {duration(total['paused_for'])} in all"
         yield "note", "Refused", f"{counted(total['refused'], 'time')}; {paused}."
 
 
@@ -82,33 +81,15 @@ def _hurt(answers: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield "warning", "More 5xx", text
     time, first_time = answers["time"], answers["first_time"]
     if time is not None and first_time is not None and time > _SLOWER * first_time:
-        text = f"the first byte came after {seconds(time)} in the median; of each site's first"
-        yield "warning", "Slower", f"{text} {seconds(first_time)}."
-
-
-def seconds(number: float | None) -> str:
-    """Return a duration for people."""
-    if number is None:
-        return "an unknown time"
-    if number >= _HOUR:
-        return f"{int(number // _HOUR):,} h {int(number % _HOUR // _MINUTE)} min"
-    if number >= 2 * _MINUTE:
-        return f"{int(number // _MINUTE)} min {int(number % _MINUTE)} s"
-    return f"{number:.3g} s"
+        text = f"the first byte came after {duration(time)} in the median; of each site's first"
+        yield "warning", "Slower", f"{text} {duration(first_time)}."
 
 
 def times(report: dict[str, Any]) -> str:
     """Return from when to when, UTC."""
-    began, ended = (report[name][:19].replace("T", " ") for name in ("began", "ended"))
+    began, ended = (without_zone(report[name]) for name in ("began", "ended"))
     same_day = began[:10] == ended[:10]
     return f"{began} to {ended[11:] if same_day else ended} UTC"
-
-
-def cell(value: object) -> str:
-    """Return a value as a cell of the table has it."""
-    if value is None:
-        return ""
-    return f"{value:,}" if isinstance(value, (int, float)) else str(value)
 
 
 _DETAILS = 1_600_000  # characters of JSON with details of sites
@@ -159,7 +140,10 @@ def page_of(report: dict[str, Any]) -> str:
             "report": report,
             "total": report["total"],
             "columns": [words for _, words in COLUMNS],
-            "first_rows": [[cell(value) for value in row] for row in rows[:_SITES_AT_FIRST]],
+            "first_rows": [
+                [value if isinstance(value, str) else number(value) for value in row]
+                for row in rows[:_SITES_AT_FIRST]
+            ],
             "sites_told": len(rows),
             "sites": report["total"]["sites"],
             "folded": len(left) + (report["rest"]["sites"] if report["rest"] else 0),
@@ -168,7 +152,7 @@ def page_of(report: dict[str, Any]) -> str:
             "waiting": report["waiting"][:_WAITING],
             "waiting_more": max(0, report["sites_waiting"] - _WAITING),
             "period": times(report),
-            "duration": seconds(report["seconds"]),
+            "duration": duration(report["seconds"]),
             "data": pages.script_data(data),
         },
         style=pages.file_of(pages.__name__, "report.css"),
@@ -197,14 +181,14 @@ def _rows(sites: list[dict[str, Any]]) -> Iterator[list[Any]]:
 def _details(sites: list[dict[str, Any]]) -> dict[str, Any]:
     room = _DETAILS
     details = {}
-    for number, site in enumerate(sites):
+    for place, site in enumerate(sites):
         told = {name: site[name] for name in _DETAILED if site.get(name) is not None}
         if "timeline" in told:
             told["timeline"] = _packed(told["timeline"])
         room -= len(json.dumps(told))
         if room < 0:
             break
-        details[str(number)] = told
+        details[str(place)] = told
     return details
 
 

@@ -22,11 +22,12 @@ function draw(name, attributes = {}, ...children) {
 const rounded = (number) => Math.round(number * 10) / 10;
 const number = (value) => (value === null || value === undefined ? "" : value.toLocaleString("en"));
 
-/** 75 s as "1 min 15 s". */
+/** 150 s as "2 min 30 s", in the form of robots/formatting.py. */
 function duration(seconds) {
-  if (seconds >= 7200) return `${number(rounded(seconds / 3600))} h`;
-  if (seconds >= 120) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
-  return `${number(Math.round(seconds * 1000) / 1000)} s`;
+  if (seconds < 120) return `${number(Math.round(seconds * 1000) / 1000)} s`;
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60)];
+  const parts = [[hours, "h"], [minutes, "min"], [hours ? 0 : Math.floor(seconds % 60), "s"]];
+  return parts.filter(([count]) => count).map(([count, unit]) => `${number(count)} ${unit}`).join(" ");
 }
 
 /** A pattern of lines, so that a pause is seen without its colour. */

@@ -1,8 +1,8 @@
 """The correction that hurts nobody, and the proof: both files, asked the same, answer the same.
 
 The file that the document describes (`rewrite.py`) is tried. Where it would open something, to
-whoever reads it, or close what the file leaves open, or where the file is so large that only a
-sample were compared, the file stays as it is.
+whoever reads it, or close what the file leaves open, or where the file is too large for all of
+that to be compared, the file stays as it is.
 
 What is asked is in `questions.py`. And what either file says besides rules is compared: delays,
 rates, times, comments, what is said of the use of pages, licences, sitemaps, Clean-params, and the
@@ -15,12 +15,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.fix.effects import READINGS, effects_by
-from scrapy_mandelbot.robots.fix.questions import SITE, Most, Questions
+from scrapy_mandelbot.robots.fix.questions import SITE, Questions
 from scrapy_mandelbot.robots.fix.rewrite import rewrite
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS
 from scrapy_mandelbot.robots.robotstxt.grammar import UTF16_MARKS, clean_bytes, decode
 from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
-from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -118,7 +118,6 @@ class _Comparison:
         self._differences: list[Difference] = []
 
     def proof(self, questions: Questions) -> Proof:
-        """Ask both files everything."""
         for agent, targets in questions.asked():
             self._compare_decisions(agent, targets)
             self._compare_fields(agent)
@@ -172,10 +171,6 @@ def _preferences(robots: RobotsTxt, agent: str) -> list[str]:
     return sorted({line.text for line in robots.preference_lines(agent)})
 
 
-_MOST = Most(1_000_000, 0, 200)  # all robots
-_SAMPLE = Most(10, 100, 100)
-
-
 class Correction(NamedTuple):
     """A corrected file, and what it changes for whom."""
 
@@ -204,6 +199,8 @@ def correct(  # noqa: PLR0913 - two by position
 ) -> Correction:
     """Return the corrected version of a whole file, past `max_bytes`, too.
 
+    A file of more than 64 KiB, or with more to compare than there is time for, stays as it is.
+
     Args:
         body: The file as fetched.
         dialect: How it is read.
@@ -214,34 +211,27 @@ def correct(  # noqa: PLR0913 - two by position
         max_decisions: So many are compared for each who reads the file, about, or fewer where each
             takes longer; besides those that are asked because of each rule.
     """
-    robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=None)
-    first = tuple(_unread(body, max_bytes))
-    how = f"--unsafe corrects it all the same, --only {robots.dialect.name} for these alone"
-    stays = f"So the file stays as it is; {how}."
     as_asked = alone or unsafe
-    if not as_asked and Questions([robots], len(body), max_decisions, most=_MOST).is_too_large:
-        # With those of the corrected file there are yet more questions.
-        first = (*first, _TOO_LARGE, stays)
-    else:
+    why: tuple[str, ...] = (_TOO_LARGE,)
+    if len(body) <= MOST_BYTES:
+        robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=None)
         written = rewrite(robots, max_bytes=max_bytes, alone=alone)
-        questions, after = _questions(body, robots, written.text, max_decisions)
-        if as_asked or not questions.is_too_large:
-            correction = _compared(body, written.text, questions, (robots, after), max_bytes)
-            is_harmless = correction.is_harmless and not questions.is_cut
-            if correction.proof.holds and (as_asked or is_harmless):
-                return correction._replace(remarks=(*first, *written.remarks))
-        is_sample = questions.is_too_large or questions.is_cut
-        first = (*first, _TOO_LARGE if is_sample else _refusal(correction), stays)
+        correction = _compared(body, robots, written.text, max_decisions, max_bytes)
+        if correction is not None:
+            remarks = tuple(_unread(body, max_bytes))
+            if correction.proof.holds and (as_asked or correction.is_harmless):
+                return correction._replace(remarks=(*remarks, *written.remarks))
+            how = f"--unsafe corrects it all the same, --only {robots.dialect.name} for these alone"
+            why = (*remarks, _refusal(correction), f"So the file stays as it is; {how}.")
     text = as_it_is(body)
-    questions, after = _questions(body, robots, text, max_decisions)
-    same = _compared(body, text, questions, (robots, after), max_bytes)
-    return same._replace(remarks=first)
+    proof = prove(body, text, dialect, max_bytes=None, max_decisions=max_decisions)
+    return Correction(text, why, proof, ())
 
 
-def _questions(
-    body: bytes, robots: RobotsTxt, text: str, max_decisions: int
-) -> tuple[Questions, RobotsTxt]:
-    """Return what both files are to be asked, and the new one."""
+def _compared(
+    body: bytes, robots: RobotsTxt, text: str, max_decisions: int, max_bytes: int | None
+) -> Correction | None:
+    """Return what a file changes for whom; None: to find out would take too long."""
     dialect, new = robots.dialect, text.encode()
     after = RobotsTxt.parse(new, dialect=dialect, max_bytes=None)
     files = [
@@ -250,32 +240,27 @@ def _questions(
         if name != dialect.name
         for one in (body, new)
     ]
-    questions = Questions([robots, after, *files], len(body), max_decisions, most=_MOST)
-    if questions.is_too_large:
-        questions.most = _SAMPLE
-    return questions, after
-
-
-def _compared(
-    body: bytes,
-    text: str,
-    questions: Questions,
-    files: tuple[RobotsTxt, RobotsTxt],
-    max_bytes: int | None,
-) -> Correction:
-    """Return what a file changes for whom."""
-    proof = prove_by(questions, *files)
-    effects = effects_by(questions, body, text.encode(), files[0].dialect, max_bytes)
+    questions = Questions([robots, after, *files], len(body), max_decisions, all_robots=True)
+    lines = max(one.count(b"\n") + one.count(b"\r") for one in (body, new))
+    if questions.is_too_large or lines > questions.most_lines:
+        return None
+    proof = prove_by(questions, robots, after)
+    effects = effects_by(questions, body, new, dialect, max_bytes)
     return Correction(text, (), proof, effects)
 
 
-_TOO_LARGE = "The file is too large to be compared in whole."
+MOST_BYTES = 65_536
+"""A file that is longer is not corrected: to compare the two would take too long."""
+_TOO_LARGE = "The file is too large to be compared in whole: it stays as it is."
 
 
 def as_it_is(body: bytes) -> str:
     """Return a file as text that says the same."""
-    is_wide = body[:2] in UTF16_MARKS
-    return body.decode("utf-16", "replace") if is_wide else decode(body.decode("latin-1"))
+    if body[:2] not in UTF16_MARKS:
+        return decode(body.decode("latin-1"))
+    text = body.decode("utf-16", "replace")
+    # A second mark is part of the first line; in UTF-8 it would be taken for the file's own.
+    return f"\ufeff{text}" if text.startswith("\ufeff") else text
 
 
 def _refusal(correction: Correction) -> str:

@@ -14,7 +14,7 @@ from urllib.robotparser import RobotFileParser
 
 from protego import Protego
 
-from scrapy_mandelbot.robots.fix.questions import SITE, Questions, decisive
+from scrapy_mandelbot.robots.fix.questions import LINES, SITE, Questions, decisive
 from scrapy_mandelbot.robots.robotstxt.agents import names_in_order, with_fallbacks
 from scrapy_mandelbot.robots.robotstxt.decider import ROBOTS_TXT
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS
@@ -98,8 +98,6 @@ HEADER = "Mozilla/5.0 (compatible; {}/1.0; +https://example.com/bot)"
 
 READINGS = ("mandelbot", "google", "extended2")
 """Dialects that find names and rules in a file that others do not see."""
-_LINES = 1_000_000  # that are tried by each who tries one after the other
-_MOST_LINES = _LINES  # with those for what Allow rules are about
 
 
 @dataclass(slots=True)
@@ -174,9 +172,7 @@ def effects_by(
                 # Python's own reads of a browser-like header one robot's name, Mozilla.
                 by_header = {questions.nobody} if name == URLLIB else {one for one, _ in asked}
                 by_header -= questions.made_up
-                these = _within_reason(
-                    list(_by_token_and_header(asked, questions, by_header, lines)), questions, lines
-                )
+                these = _by_token_and_header(asked, questions, by_header, lines)
             _compare(effect, (one, other), standard, these, questions)
             if effect.opened or effect.closed or effect.lost or effect.made_up:
                 found.append(effect)
@@ -238,7 +234,7 @@ def _by_token_and_header(
 
     What Allow rules are about is asked in any case; of the rest a sample, where there is too much.
     """
-    step = 1 + 2 * sum(len(urls) for _, urls in asked) * lines // _LINES
+    step = 1 + 2 * sum(len(urls) for _, urls in asked) * lines // LINES
     for place, (agent, urls) in enumerate(asked):
         targets = questions.about_allowed(agent) if step > 1 else {}
         targets.update(dict.fromkeys(urls[place % step :: step]))
@@ -247,20 +243,6 @@ def _by_token_and_header(
             yield HEADER.format(agent), targets
     for value in questions.values_as_written():
         yield value, targets
-
-
-def _within_reason(
-    asked: list[tuple[str, Iterable[str]]], questions: Questions, lines: int
-) -> list[tuple[str, Iterable[str]]]:
-    """Return as many of the questions as can be put; note that it is not all of them."""
-    tried = lines * sum(len(list(targets)) for _, targets in asked)
-    if tried <= _MOST_LINES:
-        return asked
-    questions.is_cut = True
-    step = tried // _MOST_LINES + 1
-    return [
-        (agent, list(targets)[place % step :: step]) for place, (agent, targets) in enumerate(asked)
-    ]
 
 
 def _compare(

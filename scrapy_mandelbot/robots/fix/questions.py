@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from itertools import chain, pairwise
 from string import ascii_lowercase, digits
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robots.robotstxt.grammar import grammar_of
 from scrapy_mandelbot.robots.robotstxt.paths import split_url
@@ -115,18 +115,9 @@ _URLS = 1000  # for each robot: there are no more robots than allow for as many
 LONGEST = 2_083  # characters of a URL: crawlers ask for no longer ones
 _READ = 250_000_000  # bytes that may be searched for robots' groups: one search a robot and file
 _AFFORDED = 300_000  # decisions that are asked because of each rule; robots take as long squared
+LINES = 1_000_000  # that are tried by each who tries one after the other
+_OTHERS = 200  # URLs because of the rules of others, where all robots are asked
 _PATTERNS = 250  # bytes of patterns that are tried while a URL is decided by plain paths
-
-
-class Most(NamedTuple):
-    """How many questions there are at most."""
-
-    robots: int
-    """Besides the one that is named nowhere."""
-    own: int
-    """URLs that a robot is asked about because of its own rules; 0: by the number of decisions."""
-    others: int
-    """Those because of the rules of others; 0: by the number of decisions."""
 
 
 def price_of(paths: Iterable[str]) -> int:
@@ -139,7 +130,12 @@ class Questions:
     """The questions for some files, or for a file in several dialects."""
 
     def __init__(
-        self, files: Sequence[RobotsTxt], size: int, max_decisions: int, *, most: Most | None = None
+        self,
+        files: Sequence[RobotsTxt],
+        size: int,
+        max_decisions: int,
+        *,
+        all_robots: bool = False,
     ) -> None:
         """Read the files.
 
@@ -147,10 +143,8 @@ class Questions:
             files: Each that may be asked.
             size: Bytes that are searched to find a robot's groups.
             max_decisions: There are no more questions, about; fewer, where each takes longer.
-            most: How many there are of what; None: as `size` and `max_decisions` allow.
+            all_robots: None is left out, whatever `size` and `max_decisions` allow.
         """
-        self.is_cut = False
-        """Whether some were left out, as they would take too long."""
         self._files = files
         self.max_decisions = max_decisions
         self._own: dict[str, list[list[str]]] = {}
@@ -168,26 +162,31 @@ class Questions:
             self._read(robots)
         self._affordable = max_decisions // price_of(self._everything)
         most_robots = max(_FEWEST_ROBOTS, min(_READ // (size + 1), self._affordable // _URLS))
-        self.most = most or Most(most_robots, 0, 0)
+        self._most_robots = len(self._own) ** 2 if all_robots else most_robots
+        self._most_others = _OTHERS if all_robots else 0
         always = sum(2 * len(paths) for groups in self._own.values() for paths in groups)
         effort = always * price_of(self._everything) + len(self._own) ** 2
         self.is_too_large = effort > _AFFORDED
         """Whether a part alone can be asked of what is to be asked because of each rule."""
+        allowed = sum(map(len, self._allowed.values()))
+        # Two URLs a rule, by a name and by a header: see `about_allowed`.
+        self.most_lines = LINES // (4 * allowed) if allowed else LINES
+        """A file with more lines takes too long to those who try each line."""
 
     def asked(self) -> Iterator[tuple[str, Iterable[str]]]:
         """Yield robots, each with the targets that it asks for."""
         names = [name for name in self._own if name and name != "*"]
         blended = self._blended(names)
         self.made_up = frozenset(blended)
-        agents = self._some([*names, *blended], self.most.robots)
+        agents = self._some([*names, *blended], self._most_robots)
         self.nobody = self._nobody()
         agents.append(self.nobody)
         quota = max(_FEWEST_URLS, self._affordable // len(agents))
-        everywhere = self._urls(list(self._everything), self.most.others or quota)
+        everywhere = self._urls(list(self._everything), self._most_others or quota)
         for agent in agents:
             groups = self._own.get("*" if agent == self.nobody else agent, ())
             paths = list(dict.fromkeys(chain(*groups)))
-            own = self._urls(paths, self.most.own or quota)
+            own = self._urls(paths, quota)
             count = 2 * (quota if self.is_too_large else len(paths))
             always = self._some(list(decisive(paths)), count)
             yield agent, dict.fromkeys([*always, *own, *everywhere])
@@ -199,7 +198,7 @@ class Questions:
 
     def values_as_written(self) -> list[str]:
         """Return the User-agent lines that say more than a name: some robots call themselves so."""
-        return self._some([*self._written], self.most.robots)
+        return self._some([*self._written], self._most_robots)
 
     def _read(self, robots: RobotsTxt) -> None:
         grammar = grammar_of(robots.dialect)
@@ -240,7 +239,6 @@ class Questions:
         return [these[place * len(these) // most] for place in range(most)]
 
     def _urls(self, paths: list[str], most: int) -> list[str]:
-        """Return what is asked because of these rules."""
         short = [path for path in paths if len(path) < LONGEST]
         self.is_whole = self.is_whole and len(short) == len(paths)
         paths = self._some(short, max(1, most // PROBES))

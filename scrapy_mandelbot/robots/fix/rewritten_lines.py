@@ -1,25 +1,17 @@
-"""What a file becomes: its groups, and its lines with the comments above them.
-
-Moderatobot, "File structure": a comment that follows a directive moves to the line before it. What
-no robot reads becomes a comment too, so that nothing an owner has written is lost.
-"""
+"""What a file becomes: its groups, and how a line of it is written."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, insort
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robots.robotstxt.agents import BROWSER_WORDS
 from scrapy_mandelbot.robots.robotstxt.dialects import FIELDS, OWN_FIELDS, documented
-from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE
-from scrapy_mandelbot.robots.robotstxt.paths import escaped_length
 from scrapy_mandelbot.robots.robotstxt.records import ABOUT_ALL, name_of
-from scrapy_mandelbot.robots.robotstxt.verdict import path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
@@ -141,7 +133,6 @@ class _Membership:
 def _memberships(
     outline: Outline, key_of: Callable[[Record], str], dialect: Dialect
 ) -> dict[str, _Membership]:
-    """Return what is about each name."""
     counts_first = dialect.repeated_agent == "first"
     found: dict[str, dict[int, dict[int, AgentRun]]] = {}
     for place, group in enumerate(outline.groups):
@@ -182,7 +173,6 @@ def _own(group: Group) -> list[Record]:
 
 
 def _set_aside(outline: Outline, found: Blocks) -> None:
-    """Find the lines that no group of the new file holds."""
     for record in outline.outside:
         if record.field not in FIELDS and not _is_odd(record):
             found.loose.append(record)
@@ -200,94 +190,6 @@ def _is_odd(record: Record) -> bool:
     """Whether the field is none: a URL by itself, a sentence with a colon."""
     is_plain = _PLAIN_NAME.fullmatch(record.name) and not record.value.startswith("//")
     return record.field not in FIELDS and not is_plain
-
-
-# As far as a path is the same to all robots: without what some of them decode or read as a pattern.
-_LITERAL = re.compile(r"[^*?\[\\$%#\x80-\U0010ffff]*")
-
-
-def in_order(
-    rules: list[Record], dialect: Dialect, *, alone: bool = False
-) -> tuple[list[Record], bool]:
-    """Return Allow and Disallow lines in their new order, and whether it is the recommended one.
-
-    With `alone`, what other robots than those of the dialect make of it does not count.
-    """
-    nobody_is_let_in = dialect.precedence == "first" or not alone
-    first: list[Record] = []
-    rest: list[Record] = []
-    disallowed = _Heads()
-    for rule in rules:
-        head = _head(rule, dialect)
-        if rule.field == "disallow":
-            if rule.value:
-                disallowed.add(head, rule.value)
-            rest.append(rule)
-        elif disallowed.meet(head) if nobody_is_let_in else disallowed.within(head, rule.value):
-            rest.append(rule)
-        else:
-            first.append(rule)
-    return first + rest, all(rule.field == "disallow" for rule in rest)
-
-
-def never_decides(rules: list[Record], dialect: Dialect) -> set[int]:
-    """Return the line numbers of the Allow rules without which the group decides as with them.
-
-    That are those that meet no Disallow which they win over, where the longest wins.
-    """
-    if dialect.precedence != "longest":
-        return set()
-    paths = {rule.number: path_of(rule.value, 1, dialect) or "" for rule in rules}
-    lengths = {number: escaped_length(path) for number, path in paths.items()}
-    weaker = _Heads()
-    found = set()
-    # The shortest first, Disallow before Allow: an Allow wins ties.
-    for rule in sorted(rules, key=lambda rule: (lengths[rule.number], rule.field == "allow")):
-        if rule.field == "disallow":
-            if rule.value:
-                weaker.add(_head(rule, dialect), rule.value)
-        elif rule.value and not weaker.meet(_head(rule, dialect)):
-            found.add(rule.number)
-    return found
-
-
-def _head(rule: Record, dialect: Dialect) -> str:
-    """Return what the path of a rule begins with, to whichever robot."""
-    path = path_of(rule.value, 2, dialect)
-    literal = _LITERAL.match(path if path is not None and "://" in rule.value else rule.value)
-    return literal[0] if literal else ""
-
-
-class _Heads:
-    """Rules by what they begin with, for what begins with it and for what it begins with."""
-
-    def __init__(self) -> None:
-        self._sorted: list[str] = []
-        self._values: dict[str, set[str]] = {}
-        self._lengths: set[int] = set()
-
-    def add(self, head: str, value: str) -> None:
-        if head not in self._values:
-            insort(self._sorted, head)
-            self._values[head] = set()
-            self._lengths.add(len(head))
-        self._values[head].add(value)
-
-    def within(self, head: str, value: str) -> bool:
-        """Whether a plain prefix covers one of them, but what is equal to it."""
-        if value.rstrip("*") != head:
-            return False
-        place = bisect_left(self._sorted, head)
-        if self._values.get(head) == {value}:
-            place += 1
-        return place < len(self._sorted) and self._sorted[place].startswith(head)
-
-    def meet(self, head: str) -> bool:
-        """Whether a URL may begin with both this and one of them."""
-        place = bisect_left(self._sorted, head)
-        if place < len(self._sorted) and self._sorted[place].startswith(head):
-            return True
-        return any(head[:length] in self._values for length in self._lengths if length <= len(head))
 
 
 @dataclass(slots=True)
@@ -313,44 +215,3 @@ class RewrittenLine:
 def spelt(record: Record) -> str:
     """Return the field as documents write it; one that no document knows, as the file does."""
     return documented(record.field) if record.field in FIELDS else record.name
-
-
-@dataclass(slots=True)
-class Comments:
-    """Where the comments of a file go."""
-
-    header: list[str] = field(default_factory=list)
-    """At the top, by themselves."""
-    above: dict[int, list[str]] = field(default_factory=dict)
-    """Above the line that has this number."""
-    end: list[str] = field(default_factory=list)
-    """After everything else."""
-
-
-def read_comments(
-    records: Iterable[Record], unread: Container[int], merged: Container[int]
-) -> Comments:
-    """Find the comments of a file.
-
-    Lines with a field that are `unread` become comments themselves. Those that are `merged` are
-    not written again: their comments go to the next line.
-    """
-    comments = Comments()
-    waiting: list[str] = []
-    is_top = True
-    for record in records:
-        text = record.raw.strip(WHITE_SPACE)
-        if record.is_blank:
-            if is_top and waiting:
-                comments.header, waiting, is_top = waiting, [], False
-        elif not record.field or record.number in unread:
-            waiting.append(text if text.startswith("#") else f"# {text}")
-        else:
-            is_top = False
-            comment = (record.comment or "").rstrip(WHITE_SPACE)
-            if comment:
-                waiting.append(f"#{comment}")
-            if record.number not in merged:
-                comments.above[record.number], waiting = waiting, []
-    comments.end = waiting
-    return comments

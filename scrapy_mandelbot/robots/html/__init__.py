@@ -16,7 +16,7 @@ from importlib import resources
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.robots.shown import printable
+from scrapy_mandelbot.robots.formatting import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

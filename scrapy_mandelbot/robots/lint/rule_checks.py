@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,88 +17,6 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.robots.lint.source import Check, LintInput
     from scrapy_mandelbot.robots.robotstxt.records import Group, Record
-
-_SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:)?//[^/]")
-_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}")
-_DOLLAR_INSIDE = re.compile(r"\$(?!\**\Z)")  # Mandelbot's page: /earn$* is about a dollar
-_REGULAR_EXPRESSION = re.compile(
-    r"\^|\\[.dwsDWS/?$\-]|\[\^?\w-\w|\(\?|\([^()|]*\|[^()]*\)|(?<![/*.])\.[*+]|\.\+"
-)
-_NO_LETTER = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z]")
-
-
-def check_path(record: Record) -> Check:
-    """What is wrong with the path of a rule."""
-    path, number = record.value, record.number
-    field = record.field.capitalize()
-    if not path:
-        if record.field == "allow":
-            yield LintHit("empty-allow", number, "Allow has no path.")
-        return
-    if record.field == "allow" and not path.strip("/*"):
-        message = f"{field}: {_shown(path)} allows what is allowed by default."
-        yield LintHit("allow-all", number, message)
-    yield from _check_beginning(path, field, number)
-    yield from _check_wildcards(path, field, number)
-    yield from _check_characters(path, number)
-    if record.field == "allow" and path.rpartition("/")[2].startswith("index.htm"):
-        message = f"{field}: {_shown(path)} is about an index page."
-        yield LintHit("index-page", number, message)
-    if path.rstrip("*$").lower() == "/robots.txt":
-        message = f"{field}: {_shown(path)} is about the file itself."
-        yield LintHit("robots-txt-in-rule", number, message)
-
-
-def _check_beginning(path: str, field: str, number: int) -> Check:
-    if path[0] == "*":
-        if path.strip("*"):
-            message = f"{field}: {_shown(path)} does not begin with a slash."
-            yield LintHit("leading-star", number, message)
-    elif _SCHEME.match(path):
-        yield LintHit("full-url", number, f"{quoted(path)} is a whole URL, not a path.")
-    elif path[0] != "/":
-        yield LintHit("no-leading-slash", number, f"{quoted(path)} does not begin with a slash.")
-
-
-def _check_wildcards(path: str, field: str, number: int) -> Check:
-    if "*" not in path and "$" not in path:
-        return
-    if "*" in path or path[-1] == "$":
-        message = f"{field}: {_shown(path)} has wildcards."
-        yield LintHit("wildcard", number, message)
-    if len(path) > 1 and path.endswith(("*", "*$")) and not path.rstrip("*").endswith("$"):
-        message = f"The * at the end of {quoted(path)} adds no match."
-        yield LintHit("redundant-star", number, message)
-    elif path.endswith("*$"):
-        message = f"The *$ at the end of {quoted(path)} adds nothing."
-        yield LintHit("redundant-star", number, message)
-    if _DOLLAR_INSIDE.search(path):
-        message = f"The $ within {quoted(path)} is a dollar, not the end."
-        yield LintHit("dollar-inside", number, message)
-
-
-def _check_characters(path: str, number: int) -> Check:
-    is_upper = path.isupper() and len(_NO_LETTER.sub("", path)) > 1
-    for code, is_so, says in (
-        (
-            "regular-expression",
-            _REGULAR_EXPRESSION.search(path),
-            "{} looks like a regular expression.",
-        ),
-        ("space-in-path", " " in path or "\t" in path, "There is a space in {}."),
-        ("unescaped-character", not path.isascii(), "There are characters outside ASCII in {}."),
-        ("capitals-in-path", is_upper, "{} matches paths in capitals only."),
-    ):
-        if is_so:
-            yield LintHit(code, number, says.format(quoted(path)))
-    bad = _BAD_ESCAPE.search(path) if "%" in path else None
-    if bad:
-        yield LintHit("bad-escape", number, f"{quoted(bad[0])} is no escape.")
-
-
-def _shown(path: str) -> str:
-    return quoted(path)[1:-1]
-
 
 _ANYTHING = "\uffff"  # stands in no comparable path: these are ASCII
 _KEY = 5  # characters by which wildcards are looked up

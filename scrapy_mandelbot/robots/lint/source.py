@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS, documented
 from scrapy_mandelbot.robots.robotstxt.grammar import clean_bytes
 from scrapy_mandelbot.robots.robotstxt.records import Outline, read_outline, read_records
-from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.records import Record

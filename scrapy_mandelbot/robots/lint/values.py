@@ -1,4 +1,4 @@
-"""Checks of what the fields but Allow, Disallow and User-agent say."""
+"""Checks of what the fields but User-agent say."""
 
 from __future__ import annotations
 
@@ -92,7 +92,6 @@ class _Facts(NamedTuple):
         return 1 + len(self.allowed) + len(self.refused) + len(self.rules)
 
     def learn(self, other: _Facts) -> None:
-        """Add what another group says first."""
         for key, said in other.allowed.items():
             self.allowed.setdefault(key, said)
         for key, said in other.refused.items():
@@ -161,7 +160,6 @@ def _in_several(groups: list[Group]) -> Iterator[tuple[str, list[int]]]:
 
 
 def _against(allowing: _Facts, refusing: _Facts) -> Check:
-    """What one group allows and another, or the same, refuses."""
     for (category, path), allowed in allowing.allowed.items():
         refused = refusing.refused.get((category, path))
         if refused is None and path is not None:  # a signal refuses whatever the path
@@ -262,11 +260,95 @@ def _is_read(record: Record) -> bool:
     return RecordProblem.BAD_VALUE not in record.problems
 
 
+_SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:)?//[^/]")
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}")
+_DOLLAR_INSIDE = re.compile(r"\$(?!\**\Z)")  # Mandelbot's page: /earn$* is about a dollar
+_REGULAR_EXPRESSION = re.compile(
+    r"\^|\\[.dwsDWS/?$\-]|\[\^?\w-\w|\(\?|\([^()|]*\|[^()]*\)|(?<![/*.])\.[*+]|\.\+"
+)
+_NO_LETTER = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z]")
+
+
+def _check_path(record: Record) -> Check:
+    """What is wrong with the path of a rule."""
+    path, number = record.value, record.number
+    field = record.field.capitalize()
+    if not path:
+        if record.field == "allow":
+            yield LintHit("empty-allow", number, "Allow has no path.")
+        return
+    if record.field == "allow" and not path.strip("/*"):
+        message = f"{field}: {_path_shown(path)} allows what is allowed by default."
+        yield LintHit("allow-all", number, message)
+    yield from _check_beginning(path, field, number)
+    yield from _check_wildcards(path, field, number)
+    yield from _check_path_characters(path, number)
+    if record.field == "allow" and path.rpartition("/")[2].startswith("index.htm"):
+        message = f"{field}: {_path_shown(path)} is about an index page."
+        yield LintHit("index-page", number, message)
+    if path.rstrip("*$").lower() == "/robots.txt":
+        message = f"{field}: {_path_shown(path)} is about the file itself."
+        yield LintHit("robots-txt-in-rule", number, message)
+
+
+def _check_beginning(path: str, field: str, number: int) -> Check:
+    if path[0] == "*":
+        if path.strip("*"):
+            message = f"{field}: {_path_shown(path)} does not begin with a slash."
+            yield LintHit("leading-star", number, message)
+    elif _SCHEME.match(path):
+        yield LintHit("full-url", number, f"{quoted(path)} is a whole URL, not a path.")
+    elif path[0] != "/":
+        yield LintHit("no-leading-slash", number, f"{quoted(path)} does not begin with a slash.")
+
+
+def _check_wildcards(path: str, field: str, number: int) -> Check:
+    if "*" not in path and "$" not in path:
+        return
+    if "*" in path or path[-1] == "$":
+        message = f"{field}: {_path_shown(path)} has wildcards."
+        yield LintHit("wildcard", number, message)
+    if len(path) > 1 and path.endswith(("*", "*$")) and not path.rstrip("*").endswith("$"):
+        message = f"The * at the end of {quoted(path)} adds no match."
+        yield LintHit("redundant-star", number, message)
+    elif path.endswith("*$"):
+        message = f"The *$ at the end of {quoted(path)} adds nothing."
+        yield LintHit("redundant-star", number, message)
+    if _DOLLAR_INSIDE.search(path):
+        message = f"The $ within {quoted(path)} is a dollar, not the end."
+        yield LintHit("dollar-inside", number, message)
+
+
+def _check_path_characters(path: str, number: int) -> Check:
+    is_upper = path.isupper() and len(_NO_LETTER.sub("", path)) > 1
+    for code, is_so, says in (
+        (
+            "regular-expression",
+            _REGULAR_EXPRESSION.search(path),
+            "{} looks like a regular expression.",
+        ),
+        ("space-in-path", " " in path or "\t" in path, "There is a space in {}."),
+        ("unescaped-character", not path.isascii(), "There are characters outside ASCII in {}."),
+        ("capitals-in-path", is_upper, "{} matches paths in capitals only."),
+    ):
+        if is_so:
+            yield LintHit(code, number, says.format(quoted(path)))
+    bad = _BAD_ESCAPE.search(path) if "%" in path else None
+    if bad:
+        yield LintHit("bad-escape", number, f"{quoted(bad[0])} is no escape.")
+
+
+def _path_shown(path: str) -> str:
+    return quoted(path)[1:-1]
+
+
 _CHECKS: dict[str, Callable[[Record], Check]] = {
+    "allow": _check_path,
     "clean-param": _check_clean_param,
     "content-signal": _check_content_signal,
     "content-usage": _check_content_usage,
     "crawl-delay": _check_delay,
+    "disallow": _check_path,
     "host": _unless(
         lambda one: _HOST.fullmatch(one.value), "host-not-a-name", "is more than a host name."
     ),
@@ -283,6 +365,6 @@ _CHECKS: dict[str, Callable[[Record], Check]] = {
 
 
 def check_value(record: Record) -> Check:
-    """What is wrong with the value of a line that has one."""
-    if record.value and record.field in _CHECKS:
+    """What is wrong with the value of a line; an empty one is a matter of Allow alone."""
+    if (record.value or record.field == "allow") and record.field in _CHECKS:
         yield from _CHECKS[record.field](record)

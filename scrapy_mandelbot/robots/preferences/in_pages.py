@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.preferences.statements import (
     MEANINGS,
     NOTHING_SAID,
@@ -18,7 +19,6 @@ from scrapy_mandelbot.robots.preferences.statements import (
     statements_of,
 )
 from scrapy_mandelbot.robots.robotstxt.agents import header_text
-from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.robots.tags.head import LicenseLink, Meta, license_links, meta_tags
 from scrapy_mandelbot.robots.tags.reading import LIST_LIMIT, names_heard, tags_said
 

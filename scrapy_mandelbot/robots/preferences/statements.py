@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import http_sf
 
-from scrapy_mandelbot.robots.shown import shown
+from scrapy_mandelbot.robots.formatting import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from scrapy_mandelbot._version import __version__
+from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.lint import FINDINGS, Severity, lint_delivery
 from scrapy_mandelbot.robots.reports.terminal_text import (
     PLAIN,
@@ -22,7 +23,6 @@ from scrapy_mandelbot.robots.reports.terminal_text import (
     wrapped,
 )
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-from scrapy_mandelbot.robots.shown import counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.robots.formatting import columns, counted, printable
 from scrapy_mandelbot.robots.reports.explain_report import beyond_told, robot_name
 from scrapy_mandelbot.robots.reports.rules_in_force import (
     VERDICT_COLOURS,
@@ -13,14 +14,12 @@ from scrapy_mandelbot.robots.reports.rules_in_force import (
 )
 from scrapy_mandelbot.robots.reports.terminal_text import (
     PLAIN,
-    columns,
     cut,
     joined,
     table_lines,
     wrapped,
 )
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
-from scrapy_mandelbot.robots.shown import counted, printable
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.reports.rules_in_force import Question

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.reports.rules_in_force import (
     ANSWER_COLOURS,
     EVERYBODY,
@@ -29,7 +30,6 @@ from scrapy_mandelbot.robots.robotstxt.agents import names_in_order
 from scrapy_mandelbot.robots.robotstxt.known_robots import dialect_of
 from scrapy_mandelbot.robots.robotstxt.paths import escape_non_ascii, split_url
 from scrapy_mandelbot.robots.robotstxt.records import read_outline
-from scrapy_mandelbot.robots.shown import counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

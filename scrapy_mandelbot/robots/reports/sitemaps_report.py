@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.origins import without_user
 from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, joined, wrapped
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-from scrapy_mandelbot.robots.shown import counted, printable
 from scrapy_mandelbot.robots.sitemaps import SitemapReader
 from scrapy_mandelbot.robots.sitemaps.urls import absolute_url
 

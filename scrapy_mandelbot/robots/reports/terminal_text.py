@@ -9,7 +9,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robots.shown import printable
+from scrapy_mandelbot.robots.formatting import columns, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -57,19 +57,6 @@ def wrapped(text: str, indent: int = 0, first: str | None = None, *, width: int 
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def columns(rows: Sequence[Sequence[str]], right: frozenset[int] = frozenset()) -> list[list[str]]:
-    """Return the cells padded so that columns are aligned, but the last one."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    last = len(widths) - 1
-    return [
-        [
-            cell.rjust(width) if place in right else cell if place == last else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        for row in rows
-    ]
 
 
 def table_lines(

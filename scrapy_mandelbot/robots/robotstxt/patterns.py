@@ -186,7 +186,6 @@ class Globs:
         return glob.text.translate(signs)
 
     def _accepting(self, character: str) -> int:
-        """Return the bits of the steps that accept a character."""
         if character > _LAST_ASCII:
             character = _END  # no step lists it
         accepting = self._accepted.get(character)

@@ -171,7 +171,6 @@ def _cut_comment(line: str, dialect: Dialect) -> tuple[str, str | None]:
 
 
 def _split(text: str, dialect: Dialect) -> tuple[str, str]:
-    """Return field and value; no field where the line has none."""
     name, colon, value = text.partition(":")
     if colon:
         return name.strip(WHITE_SPACE), value.strip(WHITE_SPACE)

@@ -230,7 +230,6 @@ class RobotsTxt:
         return decider.preferences
 
     def _read_about_uses(self) -> _AboutUses:
-        """Find the licences of the file, and the control tokens that it names."""
         from scrapy_mandelbot.robots.preferences import in_robots_txt as preferences  # noqa: PLC0415
 
         text = searchable(self._body)
@@ -334,7 +333,6 @@ class RobotsTxt:
         return tables_of(searchable(self._body), self._grammar)
 
     def _values(self, field: str, spans: list[tuple[int, int]] | None = None) -> list[str]:
-        """Return the values of a field as written, without empty ones."""
         text = searchable(self._body)
         line = self._grammar.field_line(field)
         found = [

@@ -14,6 +14,7 @@ from itertools import count
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, decode, line_number
 from scrapy_mandelbot.robots.robotstxt.paths import COMPARABLE, escape_non_ascii, split_url
 from scrapy_mandelbot.robots.robotstxt.patterns import (
@@ -24,7 +25,6 @@ from scrapy_mandelbot.robots.robotstxt.patterns import (
     prefix_pattern,
     wildcard_pattern,
 )
-from scrapy_mandelbot.robots.shown import shown
 
 if TYPE_CHECKING:
     import re

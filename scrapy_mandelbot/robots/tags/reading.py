@@ -7,8 +7,8 @@ from functools import lru_cache, partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.robotstxt.agents import header_text, names_in_order
-from scrapy_mandelbot.robots.shown import shown
 from scrapy_mandelbot.robots.tags.directives import (
     IMAGE_PREVIEWS,
     NO_LIMIT,
@@ -185,7 +185,6 @@ _OTHER_METADATA = frozenset(
 
 @lru_cache(maxsize=1024)
 def _names(agent: str | tuple[str, ...]) -> frozenset[str]:
-    """Return the names by which meta tags speak to the robot: its own, and the general one."""
     return frozenset(names_in_order(agent)) - _OTHER_METADATA | {_GENERAL}
 
 
@@ -200,7 +199,6 @@ def names_heard(agent: str | bytes | Sequence[str]) -> frozenset[str]:
 
 
 def _said(values: tuple[_Header, ...], metas: tuple[Meta, ...], names: frozenset[str]) -> RobotTags:
-    """Return what headers and meta tags say to a robot of these names."""
     in_headers = chain.from_iterable(map(_in_header, values))
     in_metas = chain.from_iterable(map(_in_meta, metas))
     said = islice(chain(in_headers, in_metas), DIRECTIVES_LIMIT)
@@ -247,7 +245,6 @@ _STRICTER: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _strictest(tags: tuple[RobotTag, ...]) -> RobotTags:
-    """Return what the tags say together."""
     said: dict[str, Any] = {}
     for tag in tags:
         for field, value in _effects(tag).items():

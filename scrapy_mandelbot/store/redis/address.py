@@ -10,7 +10,7 @@ from redis.backoff import NoBackoff
 from redis.connection import parse_url
 from redis.retry import Retry
 
-from scrapy_mandelbot.robots.shown import without_credentials
+from scrapy_mandelbot.robots.formatting import without_credentials
 
 _ALIASES = {"valkey": "redis", "valkeys": "rediss"}
 _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")

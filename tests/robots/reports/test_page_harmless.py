@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from looking import BODY, all_of, one
 
+from scrapy_mandelbot.robots.formatting import printable as escaped
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-from scrapy_mandelbot.robots.shown import printable as escaped
 
 HOSTILE = (
     b"User-agent: </script><script>window.harmed = 1</script>\n"

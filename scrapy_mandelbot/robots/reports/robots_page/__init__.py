@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.robots import html as pages
+from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.lint import FINDINGS
 from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.robots.reports.check_report import STANDARD_INPUT, counts_told
@@ -27,7 +28,6 @@ from scrapy_mandelbot.robots.robotstxt import verdict as reasons
 from scrapy_mandelbot.robots.robotstxt.agents import BROWSER_WORDS
 from scrapy_mandelbot.robots.robotstxt.known_robots import KINDS, KNOWN_ROBOTS
 from scrapy_mandelbot.robots.robotstxt.records import name_of
-from scrapy_mandelbot.robots.shown import counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
