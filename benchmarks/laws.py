@@ -4,7 +4,7 @@ sockets, so that an hour of pauses takes a second and a seed gives the same figu
 A crawl has a queue of pages, so many requests in flight, and a millisecond of processor time for
 each. A server answers each request well or with a 503, half a latency after it was sent. The laws:
 
-ours     the states of sites as the package has them (``scrapy_mandelbot.sites``)
+ours     the states of sites as the package has them (``scrapy_mandelbot.politeness``)
 together the same, of several names on one address, with ``MANDELBOT_TOGETHER``
 stock    asks again at once, twice, and then fails
 fixed    a pause of a second at each refusal, then all at once

@@ -5,17 +5,17 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.sites.flight import Flight
-from scrapy_mandelbot.sites.pause import NO_PAUSE, Pause
-from scrapy_mandelbot.sites.pause_law import PauseLaw, Refusal
-from scrapy_mandelbot.sites.probe import (
+from scrapy_mandelbot.politeness.flight import Flight
+from scrapy_mandelbot.politeness.pause import NO_PAUSE, Pause
+from scrapy_mandelbot.politeness.pause_law import PauseLaw, Refusal
+from scrapy_mandelbot.politeness.probe import (
     MOST_LOOKED_THROUGH,
     choose_probe,
     looked_through,
     may_ask_again,
     refused_longest_ago,
 )
-from scrapy_mandelbot.sites.site import Site
+from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.throttle.in_flight import AT_FIRST
 
 if TYPE_CHECKING:

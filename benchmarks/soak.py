@@ -47,7 +47,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.reactor import install_reactor
 
-from scrapy_mandelbot.robots.outcome import PAUSE_STATUSES
+from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES
 
 install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
 from twisted.internet import reactor  # noqa: E402 -- it is installed by its first import

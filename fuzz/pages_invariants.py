@@ -8,13 +8,13 @@ import zlib
 from datetime import timezone
 from unittest.mock import patch
 
+from scrapy_mandelbot.fetching.content_codings import UnreadableBodyError
+from scrapy_mandelbot.fetching.content_codings import unpack as unpack_answer
+from scrapy_mandelbot.politeness.retry_after import parse_retry_after
 from scrapy_mandelbot.robots.dates import IN_SITEMAPS, IN_TAGS, read_date
-from scrapy_mandelbot.robots.retry_after import parse_retry_after
 from scrapy_mandelbot.robots.robotstxt.times import rate_at, read_delay, read_rate, read_window
 from scrapy_mandelbot.robots.sitemaps import SitemapReader, unpacking
 from scrapy_mandelbot.robots.tags import robot_tags
-from scrapy_mandelbot.rules.content_codings import UnreadableBodyError
-from scrapy_mandelbot.rules.content_codings import unpack as unpack_answer
 from scrapy_mandelbot.store.rows import pack, unpack
 
 NOW = 1_700_000_000.0

@@ -20,11 +20,11 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
-from scrapy_mandelbot.checks import is_class_of, refusing
-from scrapy_mandelbot.config import check_settings
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.robots.preferences import TERMS_STATUSES
-from scrapy_mandelbot.setting_values import is_server
+from scrapy_mandelbot.settings.checks import is_class_of, refusing
+from scrapy_mandelbot.settings.config import check_settings
+from scrapy_mandelbot.settings.values import is_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,15 +69,17 @@ _OFF = (None, "", "off", "signal", False)
 _OF_USE = _sets("MANDELBOT_PURPOSE", "MANDELBOT_LEDGER")
 _DOWNLOADS, _SPIDERS, _EXTENSIONS = "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS"
 COMPONENTS = (
-    Component(_DOWNLOADS, "account.Account", _FIRST),
+    Component(_DOWNLOADS, "report.account.Account", _FIRST),
     Component(_DOWNLOADS, "RobotsTxtMiddleware", 100),
     Component(_DOWNLOADS, "PauseMiddleware", 950),
-    Component(_DOWNLOADS, "signing.SigningMiddleware", 960, _sets("MANDELBOT_SIGN")),
-    Component(_DOWNLOADS, "purposes.UsageMiddleware", 105, _OF_USE),
-    Component(_DOWNLOADS, "purposes.TermsMiddleware", 560, _retries_terms),
+    Component(
+        _DOWNLOADS, "downloadermiddlewares.signing.SigningMiddleware", 960, _sets("MANDELBOT_SIGN")
+    ),
+    Component(_DOWNLOADS, "spidermiddlewares.usage.UsageMiddleware", 105, _OF_USE),
+    Component(_DOWNLOADS, "spidermiddlewares.usage.TermsMiddleware", 560, _retries_terms),
     Component(_SPIDERS, "RobotTagsMiddleware", 40),
     Component(_SPIDERS, "JobMiddleware", _FIRST, _sets("JOBDIR", "MANDELBOT_JOB")),
-    Component(_SPIDERS, "purposes.UsageObeyingMiddleware", 39, _OF_USE),
+    Component(_SPIDERS, "spidermiddlewares.usage.UsageObeyingMiddleware", 39, _OF_USE),
     Component(_EXTENSIONS, "addon.QueueSetup", _FIRST),
     Component(_EXTENSIONS, "SpiderHooks", 500),
     Component(_EXTENSIONS, "PauseConsole", 500, _has_console),

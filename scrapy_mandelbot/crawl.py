@@ -3,56 +3,42 @@
 from __future__ import annotations
 
 import logging
-from http import HTTPStatus
-from inspect import isawaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
 import scrapy.signals
-from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
-from scrapy.downloadermiddlewares.retry import RetryMiddleware
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.utils.job import job_dir
 from scrapy.utils.project import inside_project, project_data_dir
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.checks import Project, refusing, tell_mistakes
 from scrapy_mandelbot.clock import Clock
-from scrapy_mandelbot.config import Config
-from scrapy_mandelbot.events import QUOTA, RETRY_AFTER_UNREADABLE, ROBOTS_READ
-from scrapy_mandelbot.robots.preferences import stated_terms
-from scrapy_mandelbot.robots.retry_after import quota_of
+from scrapy_mandelbot.events import ROBOTS_READ
+from scrapy_mandelbot.events.emitter import Events
+from scrapy_mandelbot.fetching.fetcher import RobotsFetcher
+from scrapy_mandelbot.fetching.request_agents import Agents
+from scrapy_mandelbot.fetching.shared_fetches import SharedFetches
 from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it
-from scrapy_mandelbot.rules.fetcher import RobotsFetcher
-from scrapy_mandelbot.rules.request_agents import Agents
-from scrapy_mandelbot.rules.shared_fetches import SharedFetches
-from scrapy_mandelbot.setting_values import is_server
-from scrapy_mandelbot.sites.flight import End
-from scrapy_mandelbot.sites.pause import News
-from scrapy_mandelbot.sites.pause_law import Refusal
-from scrapy_mandelbot.sites.probe import SAFE_METHODS
-from scrapy_mandelbot.sites.sections import REFUSES_ROBOTS
+from scrapy_mandelbot.settings.checks import Project, refusing, tell_mistakes
+from scrapy_mandelbot.settings.config import Config
+from scrapy_mandelbot.settings.values import is_server
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
-from scrapy_mandelbot.telling import Events
-from scrapy_mandelbot.throttle.in_flight import SitePausedError
+from scrapy_mandelbot.throttle.manual_control import Operator, Patience
 from scrapy_mandelbot.throttle.neighbours import Neighbours, OtherCrawls
-from scrapy_mandelbot.throttle.operator import Operator, Patience
 from scrapy_mandelbot.throttle.site_map import site_of_request
 from scrapy_mandelbot.throttle.throttle import Throttle
-from scrapy_mandelbot.throttle.waiting import is_of_the_package
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
-    from scrapy_mandelbot.sites.flight import Flight
-    from scrapy_mandelbot.sites.site import Site
+    from scrapy_mandelbot.politeness.flight import End
+    from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.store.contract import Store
     from scrapy_mandelbot.throttle.site_map import Sites
 
@@ -236,116 +222,6 @@ class Crawl:
             self.store.put_run(spider.name, self._began_at)
         self.throttle.close()
         self.store.close()
-
-
-def not_sent(crawl: Crawl, flight: Flight) -> SitePausedError:
-    """Return the error with which a request fails that is not sent."""
-    flight.is_noticed = True  # it is not put back
-    crawl.fates[flight.request] = end = fate_of(crawl, flight)
-    section = flight.site.sections.of(flight.request) if end is End.SECTION else None
-    pause = flight.site.pause if section is None or section.pause is None else section.pause
-    how = "is paused for too long" if end in {End.WAITED, End.LEFT} else "is given up"
-    what = flight.site.name + ("" if section is None else section.path)
-    return SitePausedError(f"{what} {how}" + (f": {pause.reason}" if pause.reason else ""))
-
-
-def may_repeat(crawler: Crawler, flight: Flight, refusal: int | Exception) -> bool:
-    """Return whether a refused request is sent again: one that may change things as by Scrapy.
-
-    Args:
-        crawler: whose request it is.
-        flight: the request.
-        refusal: the status, or what was raised.
-    """
-    request: Request = flight.request
-    if request.method in SAFE_METHODS:
-        return True
-    retry = crawler.get_downloader_middleware(RetryMiddleware)
-    if retry is None or request.meta.get("dont_retry"):
-        may_be = False
-    elif isinstance(refusal, int):
-        may_be = refusal in retry.retry_http_codes
-    else:
-        may_be = isinstance(refusal, retry.exceptions_to_retry)
-    if may_be and retry is not None:
-        fingerprint = crawler.request_fingerprinter.fingerprint(request)
-        most = request.meta.get("max_retry_times", retry.max_retry_times)
-        may_be = flight.site.sections.times(fingerprint) <= most
-    flight.is_refused_alone = not may_be  # as far as it is concerned
-    return may_be
-
-
-async def keep_cookies(crawler: Crawler, request: Request, response: Response) -> None:
-    """Have the jar of a request know the cookies of a response that is sent back.
-
-    CookiesMiddleware does not see it, unless it stands nearer the downloader: then it has them
-    already.
-    """
-    cookies: Any = crawler.get_downloader_middleware(CookiesMiddleware)
-    if cookies is None:
-        return
-    try:
-        kept = cookies.process_response(request, response)
-        if isawaitable(kept):
-            await kept
-    except Exception:
-        logger.exception("The cookies of %s cannot be kept", response)
-
-
-def is_turned_away(crawl: Crawl, flight: Flight, response: Response) -> bool:
-    """Note a challenge, a price, a bare refusal; return whether the request goes back to the queue.
-
-    That is the probe of a site or section that refuses robots.
-    """
-    headers = ((name, value) for name, values in response.headers.items() for value in values)
-    mark, request = stated_terms(response.status, headers), flight.request
-    if is_of_the_package(request) or (mark is None and response.status != HTTPStatus.FORBIDDEN):
-        return False
-    throttle, site = crawl.throttle, flight.site
-    section = site.sections.of(request)
-    is_probe = section is not None and section.robots and section.is_probed_by(flight)
-    reason = f"{REFUSES_ROBOTS}: {response.status} for {request}, {mark or 'no good page since'}"
-    refusal = Refusal(crawl.now(), reason, marked=mark is not None)
-    news = site.refused(flight, crawl.fingerprint(request), refusal)
-    if news is not None:
-        if news is News.REFUSES_ROBOTS:
-            throttle.in_flight.evict(site)
-        throttle.reports.section(news, site, request)
-        throttle.update(site)
-    return is_probe
-
-
-def hear_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
-    """Have a site asked no more than its good answers say is left of a quota, if they do."""
-    now, site = crawl.now(), flight.site
-    quota = quota_of(response.headers.get, now)
-    if quota is None:
-        return
-    left, wait = quota[0], min(quota[1], crawl.config.retry_after_longest)
-    if not left:
-        tell = crawl.events.tell if site.is_news("quota") else crawl.events.count
-        tell(QUOTA, where=site.name, until=now + wait)
-    site.turns.hear_quota(flight, left, wait, now)
-    site.look_anew()
-    crawl.throttle.sites.note_trouble(site)
-
-
-def tell_unreadable(crawl: Crawl, flight: Flight, value: str) -> None:
-    """Tell once of each site that it names a time which cannot be read."""
-    if flight.site.is_news("retry-after"):
-        crawl.events.tell(RETRY_AFTER_UNREADABLE, site=flight.site.name, value=value)
-
-
-def fate_of(crawl: Crawl, flight: Flight) -> End:
-    """Return how a request ends that is sent no more."""
-    throttle, site = crawl.throttle, flight.site
-    if flight.is_refused_alone:
-        return End.URL
-    if site.pause.is_given_up:
-        return End.SITE
-    if throttle.has_given_up(flight):
-        return End.SITE if site.sections.of(flight.request) is None else End.SECTION
-    return End.LEFT if crawl.is_closing else End.WAITED
 
 
 def _store(settings: BaseSettings, config: Config, clock: Clock) -> Store:

@@ -27,7 +27,7 @@ from scrapy_mandelbot import (
     SiteQueue,
     SpiderHooks,
 )
-from scrapy_mandelbot.account import Account
+from scrapy_mandelbot.report.account import Account
 
 CLI = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 

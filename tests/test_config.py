@@ -13,9 +13,9 @@ from scrapy.settings import Settings
 
 from scrapy_mandelbot import Dialect, SettingsError
 from scrapy_mandelbot import store as stores
-from scrapy_mandelbot.config import Config, setting_defaults, settings_in_force
-from scrapy_mandelbot.robots.pace import PaceLaw
+from scrapy_mandelbot.politeness.pace import PaceLaw
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
+from scrapy_mandelbot.settings.config import Config, setting_defaults, settings_in_force
 
 
 def config(**settings: object) -> Config:

@@ -18,9 +18,9 @@ from scrapy_mandelbot.events import (
     RESUMED,
     SITEMAP_READ,
 )
+from scrapy_mandelbot.events.emitter import Events
+from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.robots.formatting import clock_time, moment
-from scrapy_mandelbot.sites.flight import End
-from scrapy_mandelbot.telling import Events
 
 LOGGER = "scrapy_mandelbot.events"
 SPIDER = SimpleNamespace(name="spider")

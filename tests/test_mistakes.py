@@ -16,8 +16,8 @@ from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from scrapy_mandelbot import Addon, MandelbotRobotParser, RobotsTxtMiddleware, SettingsError
-from scrapy_mandelbot.checks import Project, mistakes_in
-from scrapy_mandelbot.config import Config
+from scrapy_mandelbot.settings.checks import Project, mistakes_in
+from scrapy_mandelbot.settings.config import Config
 
 
 class EmptySpider(Spider):

@@ -15,8 +15,8 @@ from scrapy.settings import Settings
 
 import scrapy_mandelbot
 from scrapy_mandelbot import signals, testing
-from scrapy_mandelbot.config import Config
-from scrapy_mandelbot.hooks import HOOKS
+from scrapy_mandelbot.settings.config import Config
+from scrapy_mandelbot.spidermiddlewares.hooks import HOOKS
 
 LIST = configparser.ConfigParser(allow_no_value=True, delimiters=("=",))
 LIST.optionxform = str

@@ -18,8 +18,8 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
 import scrapy_mandelbot
-from scrapy_mandelbot.config import Config, setting_defaults
-from scrapy_mandelbot.hooks import HOOKS
+from scrapy_mandelbot.settings.config import Config, setting_defaults
+from scrapy_mandelbot.spidermiddlewares.hooks import HOOKS
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

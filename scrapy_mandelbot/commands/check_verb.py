@@ -15,6 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.errors import UnavailableError
 from scrapy_mandelbot.commands.invocation import Result
+from scrapy_mandelbot.commands.output import check_report as reports_on
+from scrapy_mandelbot.commands.output.check_report import ALL, Choices
+from scrapy_mandelbot.commands.output.rules_in_force import SUCCESS
+from scrapy_mandelbot.commands.output.terminal_text import is_url
 from scrapy_mandelbot.commands.sources import (
     delivery_of,
     page_of,
@@ -25,17 +29,13 @@ from scrapy_mandelbot.commands.sources import (
 )
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.lint import FINDINGS, Severity
-from scrapy_mandelbot.robots.reports import check_report as reports_on
-from scrapy_mandelbot.robots.reports.check_report import ALL, Choices
-from scrapy_mandelbot.robots.reports.rules_in_force import SUCCESS
-from scrapy_mandelbot.robots.reports.terminal_text import is_url
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator
 
     from scrapy_mandelbot.commands.invocation import Invocation
-    from scrapy_mandelbot.robots.reports.rules_in_force import Rules
+    from scrapy_mandelbot.commands.output.rules_in_force import Rules
 
 FAIL_ON = {"error": Severity.ERROR, "warning": Severity.WARNING}
 _SECTIONS = {

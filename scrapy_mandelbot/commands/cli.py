@@ -108,7 +108,7 @@ VERBS = {
             )
         },
         "0: only notes; 1: warnings; 3: errors",
-        ("robots.txt --full", "sites/ https://example.com --ignore note --fail-on error"),
+        ("robots.txt --full", "politeness/ https://example.com --ignore note --fail-on error"),
         ("text", "json", "html", "sarif", "github"),
     ),
     "rule": Verb(
@@ -353,7 +353,7 @@ def run(opts: Namespace, args: list[str], settings: BaseSettings | None) -> int:
     """Run a verb, print its result, and return the exit code."""
     errors: tuple[type[Exception], ...] = (UnavailableError,)
     if settings is not None:
-        from scrapy_mandelbot.setting_values import SettingsError  # noqa: PLC0415 - needs Scrapy
+        from scrapy_mandelbot.settings.values import SettingsError  # noqa: PLC0415 - needs Scrapy
 
         errors = (UnavailableError, SettingsError)
     terminal = Terminal(sys.stdout, sys.stderr)

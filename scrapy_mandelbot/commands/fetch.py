@@ -29,18 +29,18 @@ from urllib.request import (
 
 from w3lib.url import safe_url_string
 
-from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.origins import without_user
-from scrapy_mandelbot.robots.outcome import Answer, Failure
-from scrapy_mandelbot.robots.robotstxt.agents import header_text
-from scrapy_mandelbot.robots.sitemaps.urls import absolute_url
-from scrapy_mandelbot.rules.content_codings import (
+from scrapy_mandelbot.fetching.content_codings import (
     UnknownCodingError,
     UnreadableBodyError,
     codings_in,
     unpack,
 )
-from scrapy_mandelbot.rules.failures import failure_of, names_no_host
+from scrapy_mandelbot.fetching.failures import failure_of, names_no_host
+from scrapy_mandelbot.politeness.outcome import Answer, Failure
+from scrapy_mandelbot.robots.formatting import shown
+from scrapy_mandelbot.robots.origins import without_user
+from scrapy_mandelbot.robots.robotstxt.agents import header_text
+from scrapy_mandelbot.robots.sitemaps.urls import absolute_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.errors import UnavailableError
 from scrapy_mandelbot.commands.invocation import Result, body_of
+from scrapy_mandelbot.commands.output import fix_report as correction
+from scrapy_mandelbot.commands.output.terminal_text import is_url
 from scrapy_mandelbot.commands.sources import (
     check_for_protego,
     delivery_of,
@@ -16,8 +18,6 @@ from scrapy_mandelbot.commands.sources import (
     rules_on_disk,
     url_to_check,
 )
-from scrapy_mandelbot.robots.reports import fix_report as correction
-from scrapy_mandelbot.robots.reports.terminal_text import is_url
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.invocation import Invocation

@@ -20,10 +20,10 @@ import http_sf
 
 from scrapy_mandelbot.commands.errors import UnavailableError
 from scrapy_mandelbot.commands.invocation import Result
+from scrapy_mandelbot.commands.output.terminal_text import joined
+from scrapy_mandelbot.fetching.request_agents import default_header, first_named
 from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.reports.terminal_text import joined
 from scrapy_mandelbot.robots.robotstxt.agents import product_tokens
-from scrapy_mandelbot.rules.request_agents import default_header, first_named
 
 try:
     from cryptography.exceptions import InvalidSignature
@@ -33,7 +33,12 @@ try:
     )
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-    from scrapy_mandelbot.signing import WELL_KNOWN, Signer, read_signer, thumbprint
+    from scrapy_mandelbot.downloadermiddlewares.signing import (
+        WELL_KNOWN,
+        Signer,
+        read_signer,
+        thumbprint,
+    )
 except ImportError:
     takes = "identity needs cryptography: pip install scrapy-mandelbot[sign]"
     raise UnavailableError(takes) from None

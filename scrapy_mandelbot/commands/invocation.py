@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.commands.errors import UnavailableError
-from scrapy_mandelbot.robots.inside import leads_inside
-from scrapy_mandelbot.robots.outcome import PAUSE_STATUSES, OutcomeLaw
-from scrapy_mandelbot.robots.reports.rules_in_force import EVERYBODY, SUCCESS
+from scrapy_mandelbot.commands.output.rules_in_force import EVERYBODY, SUCCESS
+from scrapy_mandelbot.politeness.inside import leads_inside
+from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES, OutcomeLaw
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Invocation(NamedTuple):
         """Return a setting by the name of its attribute in ``Config``."""
         if self.project is None:
             return WITHOUT_PROJECT[name]
-        from scrapy_mandelbot.config import read_setting  # noqa: PLC0415 - needs Scrapy
+        from scrapy_mandelbot.settings.config import read_setting  # noqa: PLC0415 - needs Scrapy
 
         return read_setting(self.project, name)
 
@@ -92,7 +92,7 @@ class Invocation(NamedTuple):
     def _user_agent(self) -> str:
         if self.project is None:
             return ""
-        from scrapy_mandelbot.rules.request_agents import (  # noqa: PLC0415 - needs Scrapy
+        from scrapy_mandelbot.fetching.request_agents import (  # noqa: PLC0415 - needs Scrapy
             default_header,
             first_named,
         )

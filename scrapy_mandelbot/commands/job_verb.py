@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.commands.errors import UnavailableError
 from scrapy_mandelbot.commands.invocation import Result
+from scrapy_mandelbot.commands.output.terminal_text import PLAIN, cut, joined
 from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.fleet.server import JobServer
 from scrapy_mandelbot.job.deliveries import ASIDE, CLAIMED, bring_back, read_aside
@@ -34,8 +35,7 @@ from scrapy_mandelbot.robots.formatting import (
     without_credentials,
     without_zone,
 )
-from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, cut, joined
-from scrapy_mandelbot.setting_values import is_server
+from scrapy_mandelbot.settings.values import is_server
 from scrapy_mandelbot.store.contract import KeptPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
 from scrapy_mandelbot.throttle.site_map import parts_of_name
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from scrapy_mandelbot.commands.invocation import Invocation
-    from scrapy_mandelbot.robots.reports.terminal_text import Paint
-    from scrapy_mandelbot.sites.pause_law import LeftPause
+    from scrapy_mandelbot.commands.output.terminal_text import Paint
+    from scrapy_mandelbot.politeness.pause_law import LeftPause
 
 _HEAD = ("waiting", "in flight", "site", "why it waits")
 _MOST = 50  # lines for a terminal

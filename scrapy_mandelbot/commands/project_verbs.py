@@ -12,9 +12,10 @@ from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.commands.errors import UnavailableError
 from scrapy_mandelbot.commands.invocation import Result
+from scrapy_mandelbot.commands.output.terminal_text import PLAIN, joined, table_lines
 from scrapy_mandelbot.commands.sources import robots_url_of
-from scrapy_mandelbot.config import settings_in_force
 from scrapy_mandelbot.crawl import store_path
+from scrapy_mandelbot.politeness.outcome import is_fresh
 from scrapy_mandelbot.robots.formatting import (
     columns,
     counted,
@@ -23,16 +24,15 @@ from scrapy_mandelbot.robots.formatting import (
     without_credentials,
     without_zone,
 )
-from scrapy_mandelbot.robots.outcome import is_fresh
-from scrapy_mandelbot.robots.reports.terminal_text import PLAIN, joined, table_lines
-from scrapy_mandelbot.setting_values import is_server
+from scrapy_mandelbot.settings.config import settings_in_force
+from scrapy_mandelbot.settings.values import is_server
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy_mandelbot.commands.invocation import Invocation
-    from scrapy_mandelbot.robots.reports.terminal_text import Paint
+    from scrapy_mandelbot.commands.output.terminal_text import Paint
     from scrapy_mandelbot.store.contract import Copy, Store
 
 _HEAD = ("status", "bytes", "fetched (UTC)", "", "site")

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy_mandelbot.commands.errors import UnavailableError
+from scrapy_mandelbot.commands.output import check_report as findings
+from scrapy_mandelbot.commands.output.check_report import STANDARD_INPUT
+from scrapy_mandelbot.commands.output.rules_in_force import SUCCESS, Rules
+from scrapy_mandelbot.commands.output.terminal_text import is_url
+from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.lint import Delivery
 from scrapy_mandelbot.robots.origins import robots_url, site_of, without_user
-from scrapy_mandelbot.robots.outcome import Failure
-from scrapy_mandelbot.robots.reports import check_report as findings
-from scrapy_mandelbot.robots.reports.check_report import STANDARD_INPUT
-from scrapy_mandelbot.robots.reports.rules_in_force import SUCCESS, Rules
-from scrapy_mandelbot.robots.reports.terminal_text import is_url
 from scrapy_mandelbot.robots.robotstxt.paths import split_url
 
 if TYPE_CHECKING:
@@ -149,8 +149,8 @@ def page_of(
 
     `told` are the URLs to be tested, each with what there is to say of it besides.
     """
-    from scrapy_mandelbot.robots.reports import fix_report as correction  # noqa: PLC0415 - not cheap
-    from scrapy_mandelbot.robots.reports.robots_page import (  # noqa: PLC0415 - nor is this
+    from scrapy_mandelbot.commands.output import fix_report as correction  # noqa: PLC0415 - not cheap
+    from scrapy_mandelbot.commands.output.robots_page import (  # noqa: PLC0415 - nor is this
         RobotsPageData,
         render,
     )

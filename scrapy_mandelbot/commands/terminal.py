@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, TextIO
 
+from scrapy_mandelbot.commands.output.terminal_text import WIDTH, Paint
 from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.reports.terminal_text import WIDTH, Paint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

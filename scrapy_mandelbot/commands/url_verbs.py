@@ -8,6 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.errors import UnavailableError
 from scrapy_mandelbot.commands.invocation import Result
+from scrapy_mandelbot.commands.output import compare_report as comparison
+from scrapy_mandelbot.commands.output import explain_report as explanation
+from scrapy_mandelbot.commands.output.rules_in_force import (
+    MOST_NAMED,
+    Question,
+    robots_asked,
+    unknown_names,
+)
 from scrapy_mandelbot.commands.sources import (
     AskedUrl,
     check_url_of_file,
@@ -18,15 +26,7 @@ from scrapy_mandelbot.commands.sources import (
     rules_from,
     rules_on_disk,
 )
-from scrapy_mandelbot.robots.outcome import Failure
-from scrapy_mandelbot.robots.reports import compare_report as comparison
-from scrapy_mandelbot.robots.reports import explain_report as explanation
-from scrapy_mandelbot.robots.reports.rules_in_force import (
-    MOST_NAMED,
-    Question,
-    robots_asked,
-    unknown_names,
-)
+from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 from scrapy_mandelbot.robots.robotstxt.known_robots import dialect_of
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from scrapy_mandelbot.commands.invocation import Invocation
-    from scrapy_mandelbot.robots.reports.rules_in_force import Rules
+    from scrapy_mandelbot.commands.output.rules_in_force import Rules
     from scrapy_mandelbot.robots.robotstxt import Dialect
 
 _STEPS = 100  # of the progress

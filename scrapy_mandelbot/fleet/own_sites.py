@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.holdings import LeftSite
     from scrapy_mandelbot.fleet.shared_job import SharedJob
     from scrapy_mandelbot.fleet.shared_storage import SharedStorage
-    from scrapy_mandelbot.queue.site_queue import SiteQueue
-    from scrapy_mandelbot.sites.site import Site
+    from scrapy_mandelbot.politeness.site_state import Site
+    from scrapy_mandelbot.scheduling.site_queue import SiteQueue
 
 HELD_WHILE_PAUSED = 10.0  # seconds; a site that is paused for longer is given back, with its pause
 _MOST_GIVEN = 4  # sites at a time, to workers that have room for more

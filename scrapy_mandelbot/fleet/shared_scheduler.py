@@ -12,7 +12,7 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job import JobError
 from scrapy_mandelbot.job.job_scheduler import JobScheduler
-from scrapy_mandelbot.queue.site_queue import SiteQueue
+from scrapy_mandelbot.scheduling.site_queue import SiteQueue
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.site_map import queue_name, site_of_request
 

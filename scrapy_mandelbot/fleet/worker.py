@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.holdings import Exchange
     from scrapy_mandelbot.fleet.server import Joined
     from scrapy_mandelbot.job.job_storage import Unacked
-    from scrapy_mandelbot.queue.site_queue import SiteQueue
-    from scrapy_mandelbot.sites.site import Site
+    from scrapy_mandelbot.politeness.site_state import Site
+    from scrapy_mandelbot.scheduling.site_queue import SiteQueue
 
 
 logger = logging.getLogger(__name__)

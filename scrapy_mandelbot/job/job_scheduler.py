@@ -11,7 +11,7 @@ from scrapy.dupefilters import RFPDupeFilter
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.job.job import Job, JobError
 from scrapy_mandelbot.job.job_store import CannotKeepError
-from scrapy_mandelbot.queue.site_queue import SiteQueue
+from scrapy_mandelbot.scheduling.site_queue import SiteQueue
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider

@@ -16,7 +16,7 @@ from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.job_store import START, CannotKeepError, LineOrder
 from scrapy_mandelbot.job.requests import CannotWriteError, RequestForm, fingerprint_number
-from scrapy_mandelbot.queue.storage import RequestStorage
+from scrapy_mandelbot.scheduling.storage import RequestStorage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

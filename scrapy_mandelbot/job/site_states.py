@@ -14,13 +14,13 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.sites.pause_law import LeftPause
+from scrapy_mandelbot.politeness.pause_law import LeftPause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from scrapy_mandelbot.crawl import Crawl, KeptJob
-    from scrapy_mandelbot.sites.site import Site
+    from scrapy_mandelbot.politeness.site_state import Site
 
 ENDLESS = "inf"  # said of a site that is given up: no worker has it before the next run
 _MOST = 50  # pauses of a site, which chooses the paths of its sections

@@ -19,14 +19,14 @@ from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot._version import __version__
-from scrapy_mandelbot.account import account_of
+from scrapy_mandelbot.politeness.flight import End
+from scrapy_mandelbot.report.account import account_of
 from scrapy_mandelbot.report.crawl_page import page_of
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.samples import Timeline
 from scrapy_mandelbot.report.survey import CrawlExtension, collect_sites
 from scrapy_mandelbot.robots.formatting import iso_time, shown
-from scrapy_mandelbot.setting_values import SettingsError
-from scrapy_mandelbot.sites.flight import End
+from scrapy_mandelbot.settings.values import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence

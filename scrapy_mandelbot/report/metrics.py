@@ -24,7 +24,7 @@ from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.status import in_order
 from scrapy_mandelbot.report.survey import CrawlExtension, Survey, waiting_elsewhere
 from scrapy_mandelbot.robots.origins import DEFAULT_PORTS, host_of
-from scrapy_mandelbot.setting_values import METRICS_API, SettingsError
+from scrapy_mandelbot.settings.values import METRICS_API, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

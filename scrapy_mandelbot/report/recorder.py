@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_mandelbot.sites.site import Site
-    from scrapy_mandelbot.telling import Event
+    from scrapy_mandelbot.events.emitter import Event
+    from scrapy_mandelbot.politeness.site_state import Site
 
     Values = Mapping[str, Any]
     Now = Callable[[], float]

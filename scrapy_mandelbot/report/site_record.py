@@ -11,6 +11,7 @@ from itertools import islice
 from math import floor, inf, log2
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.politeness.flight import End, Tally
 from scrapy_mandelbot.report.samples import (
     RobotsRecord,
     RuleRecord,
@@ -19,7 +20,6 @@ from scrapy_mandelbot.report.samples import (
     Timeline,
     add_numbers,
 )
-from scrapy_mandelbot.sites.flight import End, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

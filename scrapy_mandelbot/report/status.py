@@ -12,6 +12,7 @@ from enum import Enum
 from math import inf, isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy_mandelbot.politeness.pause import PauseState
 from scrapy_mandelbot.robots.formatting import (
     clock_time,
     columns,
@@ -21,13 +22,12 @@ from scrapy_mandelbot.robots.formatting import (
     rate_in_words,
     shown,
 )
-from scrapy_mandelbot.sites.pause import PauseState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from scrapy_mandelbot.sites.pause import Pause
-    from scrapy_mandelbot.sites.site import Site
+    from scrapy_mandelbot.politeness.pause import Pause
+    from scrapy_mandelbot.politeness.site_state import Site
 
 
 class Reason(Enum):

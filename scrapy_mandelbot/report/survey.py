@@ -12,7 +12,6 @@ import scrapy.signals
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.checks import refusing
 from scrapy_mandelbot.clock import Steps
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.status import (
@@ -25,6 +24,7 @@ from scrapy_mandelbot.report.status import (
     held,
 )
 from scrapy_mandelbot.robots.formatting import moment
+from scrapy_mandelbot.settings.checks import refusing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
-    from scrapy_mandelbot.sites.site import Site
+    from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.throttle.throttle import Throttle
 
 

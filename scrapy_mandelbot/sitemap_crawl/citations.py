@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.config import Config
     from scrapy_mandelbot.crawl import Crawl
+    from scrapy_mandelbot.events.emitter import Event, Events
+    from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.sitemap_crawl.entry_files import EntryFile
     from scrapy_mandelbot.sitemap_crawl.progress import Abroad, Progress, SiteProgress
     from scrapy_mandelbot.sitemap_crawl.selection import SitemapReading, SitemapSelection
-    from scrapy_mandelbot.telling import Event, Events
 
 _MOST_ONCE = 1_000  # lines that are said once each
 _MOST_OF_A_SITE = 20  # lines about what is wrong with the sitemaps of one site

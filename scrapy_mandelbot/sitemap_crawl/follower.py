@@ -14,7 +14,7 @@ from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import engine, events, signals
 from scrapy_mandelbot.crawl import LISTED_IN, Crawl
-from scrapy_mandelbot.rules.download_limits import DownloadLimits
+from scrapy_mandelbot.fetching.download_limits import DownloadLimits
 from scrapy_mandelbot.sitemap_crawl.citations import (
     Citations,
     CrossSubmits,

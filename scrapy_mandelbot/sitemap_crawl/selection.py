@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.http import Response
 
-    from scrapy_mandelbot.config import Config
     from scrapy_mandelbot.robots.sitemaps import SitemapEntry
+    from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.sitemap_crawl.entry_files import EntryFile
 
 

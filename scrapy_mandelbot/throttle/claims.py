@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy_mandelbot.clock import Call, Clock
-    from scrapy_mandelbot.sites.site import Site
+    from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.store.contract import LiveStore
 
 LEASE_FOR = 15.0

@@ -18,8 +18,8 @@ from weakref import WeakKeyDictionary
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_mandelbot import engine, events
-from scrapy_mandelbot.robots.outcome import Failure
-from scrapy_mandelbot.sites.flight import Flight
+from scrapy_mandelbot.politeness.flight import Flight
+from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.throttle.waiting import is_of_the_package
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.queue.site_queue import SiteQueue
-    from scrapy_mandelbot.sites.site import Site
+    from scrapy_mandelbot.politeness.site_state import Site
+    from scrapy_mandelbot.scheduling.site_queue import SiteQueue
 
 AT_FIRST = 16
 """Requests in flight to a site that has not answered any yet."""

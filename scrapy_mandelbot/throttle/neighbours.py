@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.sites.pause_law import LeftPause, Refusal
+from scrapy_mandelbot.politeness.pause_law import LeftPause, Refusal
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import Recent
 

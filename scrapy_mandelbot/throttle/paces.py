@@ -11,9 +11,9 @@ from weakref import WeakKeyDictionary, WeakSet
 import scrapy.signals
 
 from scrapy_mandelbot import events
+from scrapy_mandelbot.politeness.pace import PaceLaw, pace_by_hand, pace_of_file, unreadable_lines
+from scrapy_mandelbot.politeness.pause import NO_PAUSE
 from scrapy_mandelbot.robots.origins import host_of
-from scrapy_mandelbot.robots.pace import PaceLaw, pace_by_hand, pace_of_file, unreadable_lines
-from scrapy_mandelbot.sites.pause import NO_PAUSE
 from scrapy_mandelbot.store.memory import Recent
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from tldextract import TLDExtract
 
     from scrapy_mandelbot.clock import Clock
-    from scrapy_mandelbot.config import Config
-    from scrapy_mandelbot.robots.pace import Pace
+    from scrapy_mandelbot.politeness.pace import Pace
+    from scrapy_mandelbot.politeness.pause import Pause
+    from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.robots.robotstxt import RobotsTxt
     from scrapy_mandelbot.robots.robotstxt.robots_txt import Agent
-    from scrapy_mandelbot.sites.pause import Pause
-    from scrapy_mandelbot.sites.site import Site
+    from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.throttle.throttle import Throttle
 
 _NAMED = 5  # of the lines that cannot be read

@@ -15,16 +15,16 @@ from weakref import WeakValueDictionary
 
 from scrapy.utils.httpobj import urlparse_cached
 
+from scrapy_mandelbot.politeness.flight import Tally
+from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.robots.origins import host_of, site_of
-from scrapy_mandelbot.sites.flight import Tally
-from scrapy_mandelbot.sites.site import Site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from scrapy import Request
 
-    from scrapy_mandelbot.sites.pause_law import PauseLaw
+    from scrapy_mandelbot.politeness.pause_law import PauseLaw
 
 MOST_SITES = 10_000
 """Sites that are remembered though nothing refers to them: those that came up last."""

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import engine, events
-from scrapy_mandelbot.robots.outcome import Failure
-from scrapy_mandelbot.sites.flight import Admission
-from scrapy_mandelbot.sites.pause import News
-from scrapy_mandelbot.sites.pause_law import JITTER, Refusal
+from scrapy_mandelbot.politeness.flight import Admission
+from scrapy_mandelbot.politeness.outcome import Failure
+from scrapy_mandelbot.politeness.pause import News
+from scrapy_mandelbot.politeness.pause_law import JITTER, Refusal
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.throttle.claims import Claims
 from scrapy_mandelbot.throttle.in_flight import InFlight, Queues
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_mandelbot.clock import Clock
-    from scrapy_mandelbot.config import Config
-    from scrapy_mandelbot.queue.site_queue import SiteQueue
-    from scrapy_mandelbot.sites.flight import Flight
-    from scrapy_mandelbot.sites.site import Site
-    from scrapy_mandelbot.telling import Event, Events
+    from scrapy_mandelbot.events.emitter import Event, Events
+    from scrapy_mandelbot.politeness.flight import Flight
+    from scrapy_mandelbot.politeness.site_state import Site
+    from scrapy_mandelbot.scheduling.site_queue import SiteQueue
+    from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.throttle.neighbours import Neighbours
 
 _MOST_SLOTS = 100  # download slots of a site; a project may choose one for each request

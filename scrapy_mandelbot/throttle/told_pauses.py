@@ -6,8 +6,8 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import events
+from scrapy_mandelbot.politeness.pause import News
 from scrapy_mandelbot.robots.formatting import duration, rate_in_words
-from scrapy_mandelbot.sites.pause import News
 from scrapy_mandelbot.store.contract import KeptPause
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_mandelbot.clock import Clock
-    from scrapy_mandelbot.sites.flight import Flight
-    from scrapy_mandelbot.sites.pause import Pause
-    from scrapy_mandelbot.sites.sections import Section
-    from scrapy_mandelbot.sites.site import Site
-    from scrapy_mandelbot.telling import Event, Events
+    from scrapy_mandelbot.events.emitter import Event, Events
+    from scrapy_mandelbot.politeness.flight import Flight
+    from scrapy_mandelbot.politeness.pause import Pause
+    from scrapy_mandelbot.politeness.sections import Section
+    from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.throttle.neighbours import Neighbours
 
 _EVENTS = {

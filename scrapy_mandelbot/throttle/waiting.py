@@ -16,8 +16,8 @@ from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.clock import Timers
-from scrapy_mandelbot.sites.flight import End
-from scrapy_mandelbot.sites.probe import may_ask_again
+from scrapy_mandelbot.politeness.flight import End
+from scrapy_mandelbot.politeness.probe import may_ask_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.clock import Call, Clock
-    from scrapy_mandelbot.sites.flight import Flight
-    from scrapy_mandelbot.sites.site import Site
+    from scrapy_mandelbot.politeness.flight import Flight
+    from scrapy_mandelbot.politeness.site_state import Site
 
 logger = logging.getLogger(__name__)
 

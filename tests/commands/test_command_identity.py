@@ -16,7 +16,7 @@ from test_command_page import EVERY, fields_of, told_of
 from webs import Answer
 
 from scrapy_mandelbot.commands.identity_verb import MEDIA_TYPE, directory
-from scrapy_mandelbot.signing import WELL_KNOWN, read_signer
+from scrapy_mandelbot.downloadermiddlewares.signing import WELL_KNOWN, read_signer
 
 CLEAR = ("-s", 'MANDELBOT_SIGN_OPTIONS={"http": true}')
 

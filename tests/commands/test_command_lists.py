@@ -8,7 +8,7 @@ import pytest
 from crawling import ensureDeferred
 from webs import Answer
 
-from scrapy_mandelbot.robots.reports.rules_in_force import MOST_NAMED
+from scrapy_mandelbot.commands.output.rules_in_force import MOST_NAMED
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 from scrapy_mandelbot.robots.robotstxt.known_robots import KNOWN_ROBOTS
 

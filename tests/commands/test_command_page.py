@@ -18,7 +18,7 @@ from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
 from scrapy_mandelbot.commands.cli import VERBS
-from scrapy_mandelbot.robots.reports import sitemaps_report as sitemaps
+from scrapy_mandelbot.commands.output import sitemaps_report as sitemaps
 from scrapy_mandelbot.store.contract import Copy
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
@@ -124,9 +124,9 @@ EVERY = {"version", "command", "exit_code"}
 def test_the_page_names_all_of_the_json(run, verb, monkeypatch):
     """Each field of each verb's object, and no other."""
     if verb == "fix":  # no file gives a difference: here is a broken rewriter
+        from scrapy_mandelbot.commands.output import fix_report as correction
         from scrapy_mandelbot.robots.fix import Rewritten
         from scrapy_mandelbot.robots.fix import correction as rewriting
-        from scrapy_mandelbot.robots.reports import fix_report as correction
 
         monkeypatch.setattr(rewriting, "rewrite", lambda *_, **__: Rewritten("Sitemap: a\n"))
         monkeypatch.setattr(rewriting, "as_it_is", lambda _: "Sitemap: a\n")

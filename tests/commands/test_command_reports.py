@@ -12,17 +12,17 @@ from cases import findings as finding_cases
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_mandelbot.commands.output import check_report as findings
+from scrapy_mandelbot.commands.output import compare_report as comparison
+from scrapy_mandelbot.commands.output import explain_report as explanation
+from scrapy_mandelbot.commands.output import fix_report as correction
+from scrapy_mandelbot.commands.output import sitemaps_report as sitemaps
+from scrapy_mandelbot.commands.output.explain_report import Changes
+from scrapy_mandelbot.commands.output.rules_in_force import Question, Rules
+from scrapy_mandelbot.commands.output.terminal_text import Paint
 from scrapy_mandelbot.commands.terminal import Terminal
 from scrapy_mandelbot.robots.formatting import printable
 from scrapy_mandelbot.robots.lint import FINDINGS, Delivery
-from scrapy_mandelbot.robots.reports import check_report as findings
-from scrapy_mandelbot.robots.reports import compare_report as comparison
-from scrapy_mandelbot.robots.reports import explain_report as explanation
-from scrapy_mandelbot.robots.reports import fix_report as correction
-from scrapy_mandelbot.robots.reports import sitemaps_report as sitemaps
-from scrapy_mandelbot.robots.reports.explain_report import Changes
-from scrapy_mandelbot.robots.reports.rules_in_force import Question, Rules
-from scrapy_mandelbot.robots.reports.terminal_text import Paint
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 
 CORPUS = Path(os.environ.get("MANDELBOT_CORPUS") or Path(__file__).parents[3] / "shared" / "corpus")

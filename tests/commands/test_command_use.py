@@ -19,7 +19,7 @@ from webs import Answer
 from scrapy_mandelbot.commands import robots as command
 from scrapy_mandelbot.commands.cli import VERBS
 from scrapy_mandelbot.commands.invocation import WITHOUT_PROJECT
-from scrapy_mandelbot.config import Config
+from scrapy_mandelbot.settings.config import Config
 
 ROOT = Path(__file__).parents[2]
 CLEAN = b"User-agent: *\nDisallow: /private/\n"

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_mandelbot.robots.reports.fix_report import same_lines, unified_diff
+from scrapy_mandelbot.commands.output.fix_report import same_lines, unified_diff
 
 lines = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "g", "", "-x", "+x"]), max_size=25)
 HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")

@@ -12,8 +12,8 @@ import pytest
 from certificates import Authority
 
 from scrapy_mandelbot.commands.fetch import Fetcher, connect
-from scrapy_mandelbot.robots.inside import leads_inside
-from scrapy_mandelbot.robots.outcome import Failure
+from scrapy_mandelbot.politeness.inside import leads_inside
+from scrapy_mandelbot.politeness.outcome import Failure
 
 URL = "http://site.example/robots.txt"
 BODY = b"User-agent: *\nDisallow: /x\n"

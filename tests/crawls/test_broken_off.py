@@ -18,8 +18,8 @@ from scrapy.utils.reactor import is_asyncio_reactor_installed
 from webs import Answer, later
 from wildwebs import WildWeb
 
-from scrapy_mandelbot.robots import outcome
-from scrapy_mandelbot.rules import fetcher
+from scrapy_mandelbot.fetching import fetcher
+from scrapy_mandelbot.politeness import outcome
 
 RULES = b"User-agent: *\nDisallow: /page/1\nDisallow: /page/2\n"
 HALF = RULES[:-8]  # cut within a rule, which would close all pages

@@ -13,7 +13,7 @@ from scrapy.spiders import SitemapSpider
 from webs import Answer
 
 from scrapy_mandelbot import OutcomeKind
-from scrapy_mandelbot.robots.outcome import IMPOSSIBLE_PATH
+from scrapy_mandelbot.politeness.outcome import IMPOSSIBLE_PATH
 
 pytestmark = pytest.mark.slow
 

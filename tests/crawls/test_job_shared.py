@@ -28,7 +28,7 @@ from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job import JobError
 from scrapy_mandelbot.job.job_store import Place
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.setting_values import SettingsError
+from scrapy_mandelbot.settings.values import SettingsError
 
 pytestmark = NEEDS_REDIS
 

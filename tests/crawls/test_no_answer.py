@@ -16,9 +16,9 @@ from twisted.internet.error import DNSLookupError
 from twisted.internet.task import deferLater
 from webs import Answer, Closed, site
 
-from scrapy_mandelbot.robots.outcome import Failure
-from scrapy_mandelbot.rules import fetcher
-from scrapy_mandelbot.rules.failures import failure_of
+from scrapy_mandelbot.fetching import fetcher
+from scrapy_mandelbot.fetching.failures import failure_of
+from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.testing import TIME
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from crawling import LinksSpider, crawl, ensureDeferred
 from webs import Answer, Closed, html, site
 
 from scrapy_mandelbot import SettingsError
-from scrapy_mandelbot.config import Config
+from scrapy_mandelbot.settings.config import Config
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
@@ -164,7 +164,7 @@ def test_a_page_needs_jinja(monkeypatch):
 
     find = util.find_spec
     monkeypatch.setattr(
-        "scrapy_mandelbot.robots.html.find_spec",
+        "scrapy_mandelbot.report.pages.find_spec",
         lambda name: None if name == "jinja2" else find(name),
     )
     with pytest.raises(SettingsError, match=r"scrapy-mandelbot\[html\]"):

@@ -9,8 +9,8 @@ from scrapy.robotstxt import RobotParser
 from webs import Answer, html
 
 from scrapy_mandelbot import OutcomeKind
-from scrapy_mandelbot.robots.outcome import Failure
-from scrapy_mandelbot.rules.failures import failure_of
+from scrapy_mandelbot.fetching.failures import failure_of
+from scrapy_mandelbot.politeness.outcome import Failure
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 

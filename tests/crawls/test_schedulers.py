@@ -12,7 +12,7 @@ from scrapy.utils.request import fingerprint
 from webs import Closed, site
 
 from scrapy_mandelbot import SettingsError
-from scrapy_mandelbot.queue import parking as schedulers
+from scrapy_mandelbot.scheduling import parking as schedulers
 
 
 class OneQueue(BaseScheduler):

@@ -13,12 +13,12 @@ from scrapy.settings import Settings
 import scrapy_mandelbot
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.addon import COMPONENTS
-from scrapy_mandelbot.config import OPTIONS, Config, setting_defaults
 from scrapy_mandelbot.events import EVENTS
-from scrapy_mandelbot.hooks import HOOKS
+from scrapy_mandelbot.politeness import outcome
+from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES
 from scrapy_mandelbot.report.summary import HEADER
-from scrapy_mandelbot.robots import outcome
-from scrapy_mandelbot.robots.outcome import PAUSE_STATUSES
+from scrapy_mandelbot.settings.config import OPTIONS, Config, setting_defaults
+from scrapy_mandelbot.spidermiddlewares.hooks import HOOKS
 
 MODULES = {path: path.read_text() for path in (ROOT / "scrapy_mandelbot").rglob("*.py")}
 PACKAGE = "\n".join(MODULES.values())

@@ -11,7 +11,7 @@ import pytest
 from pages import DOCS, ROOT
 from scrapy.settings import Settings
 
-from scrapy_mandelbot.config import Config
+from scrapy_mandelbot.settings.config import Config
 
 DOCUMENTS = [ROOT / "README.rst", *sorted(DOCS.rglob("*.rst"))]
 WITH_SESSIONS = [path for path in DOCUMENTS if "\n    >>> " in path.read_text(encoding="utf-8")]

@@ -12,7 +12,7 @@ import pytest
 from pages import DOCS, ROOT
 
 from scrapy_mandelbot.addon import COMPONENTS
-from scrapy_mandelbot.config import setting_defaults
+from scrapy_mandelbot.settings.config import setting_defaults
 
 ENTRY = re.search(
     r"^scrapy-lint\n-+\n.*?\.\. code-block:: python\n\n((?:    .*\n|\n)+)",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from growth import Row, numbered, repeated
-from scrapy_mandelbot.robots import inside, origins, pace, retry_after
+from scrapy_mandelbot.politeness import inside, pace, retry_after, sections
+from scrapy_mandelbot.robots import origins
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-from scrapy_mandelbot.sites import sections
 
 _RATE_LIMITS = {
     "policies": repeated(b'"a";r=0;t=1, '),

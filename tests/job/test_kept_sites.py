@@ -14,11 +14,11 @@ from scrapy_mandelbot import JobScheduler
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.job import Job
 from scrapy_mandelbot.job.site_states import ENDLESS, is_calm, left_of, read_left, written
-from scrapy_mandelbot.robots.pace import Pace
-from scrapy_mandelbot.sites.flight import Flight
-from scrapy_mandelbot.sites.pause import PauseState
-from scrapy_mandelbot.sites.pause_law import LeftPause, PauseLaw, Refusal
-from scrapy_mandelbot.sites.site import Site
+from scrapy_mandelbot.politeness.flight import Flight
+from scrapy_mandelbot.politeness.pace import Pace
+from scrapy_mandelbot.politeness.pause import PauseState
+from scrapy_mandelbot.politeness.pause_law import LeftPause, PauseLaw, Refusal
+from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.store.contract import KeptPause
 
 SITE, OTHER = "https://example.com", "https://other.example"

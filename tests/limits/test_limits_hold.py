@@ -7,13 +7,13 @@ import gzip
 import pytest
 
 from scrapy_mandelbot import RobotsTxt, SitemapReader, robot_tags
+from scrapy_mandelbot.fetching.fetcher import MOST_CITED, cited_sitemaps
+from scrapy_mandelbot.politeness.retry_after import parse_retry_after
 from scrapy_mandelbot.robots.dates import IN_SITEMAPS, IN_TAGS, read_date
 from scrapy_mandelbot.robots.formatting import LONGEST, shown
-from scrapy_mandelbot.robots.retry_after import parse_retry_after
 from scrapy_mandelbot.robots.robotstxt import robots_txt as robots_module
 from scrapy_mandelbot.robots.sitemaps import entries, unpacking
 from scrapy_mandelbot.robots.tags import head, reading
-from scrapy_mandelbot.rules.fetcher import MOST_CITED, cited_sitemaps
 
 URL = "https://example.com/sitemap.xml"
 ENTRY = "<url><loc>https://example.com/{}</loc>{}</url>"

@@ -14,7 +14,7 @@ import docutils.utils
 import pytest
 
 import scrapy_mandelbot
-from scrapy_mandelbot.config import OPTIONS, setting_defaults
+from scrapy_mandelbot.settings.config import OPTIONS, setting_defaults
 
 PAGE = Path(__file__).parents[2] / "docs" / "limits.rst"
 UNITS = {"KiB": 2**10, "MiB": 2**20}
@@ -22,14 +22,14 @@ UNITS = {"KiB": 2**10, "MiB": 2**20}
 NO_LIMITS = {
     "throttle.paces._extract": "there is one",
     "clock._LONGEST_TIMER": "after which a timer looks at the clock again",
-    "queue.storage._LONGEST_NAME": "of a directory, whose name has a digest of the rest",
-    "sites.ladder._LONGEST": "what is a limit and what an outage",
-    "sites.recovery.MOST_BY_CHANCE": "what chance explains",
-    "sites.recovery._IS_LIMIT": "of a statistic",
-    "rules.failures._LONGEST_LABEL": "what a name can be",
+    "scheduling.storage._LONGEST_NAME": "of a directory, whose name has a digest of the rest",
+    "politeness.ladder._LONGEST": "what is a limit and what an outage",
+    "politeness.recovery.MOST_BY_CHANCE": "what chance explains",
+    "politeness.recovery._IS_LIMIT": "of a statistic",
+    "fetching.failures._LONGEST_LABEL": "what a name can be",
     "robots.origins._LONGEST_NAME": "what a name can be",
-    "robots.inside._LONGEST_HOSTS": "what a name can be",
-    "robots.pace._LONGEST_WAY": "when a request has arrived",
+    "politeness.inside._LONGEST_HOSTS": "what a name can be",
+    "politeness.pace._LONGEST_WAY": "when a request has arrived",
     "fleet.server.LONGEST_SILENCE": "when a worker is taken for dead",
     "fleet.own_sites._MOST_GIVEN": "of sites that are given to other workers at a time",
     "robots.robotstxt.agents.product_tokens": "agents are the project's",

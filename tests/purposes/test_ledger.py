@@ -16,6 +16,7 @@ from pages import page
 from scrapy.http import TextResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.test import get_crawler
+from scrapy_mandelbot.purposes import UsageMiddleware
 from test_usage import (
     AGENT,
     PAGES,
@@ -31,8 +32,7 @@ from test_usage import (
 from webs import Answer
 
 from scrapy_mandelbot import RobotsTxt, SettingsError
-from scrapy_mandelbot.purposes import UsageMiddleware
-from scrapy_mandelbot.purposes.ledger import MOST_TERMS, TEXT_LIMIT, LedgerFile, copy_path
+from scrapy_mandelbot.spidermiddlewares.ledger import MOST_TERMS, TEXT_LIMIT, LedgerFile, copy_path
 
 # In a crawl.
 
@@ -320,7 +320,7 @@ def test_a_copy_is_stored_once_and_whole(tmp_path):
 WRITER = """
 import json, sys
 from itertools import count
-from scrapy_mandelbot.purposes.ledger import LedgerFile
+from scrapy_mandelbot.spidermiddlewares.ledger import LedgerFile
 ledger = LedgerFile(sys.argv[1])
 for number in count():
     digest = ledger.store_copy(b"Disallow: /%d" % (number // 50))

@@ -8,13 +8,13 @@ from itertools import count
 import pytest
 from clocks import MIDNIGHT as NOW
 
+from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.report.metrics import METRICS, MOST_LABELLED, OTHERS, Labels, Measuring
 from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import RobotsRecord
 from scrapy_mandelbot.report.site_record import PauseRecord
 from scrapy_mandelbot.report.status import CrawlStatus, Reason, SiteStatus
 from scrapy_mandelbot.robots.formatting import moment
-from scrapy_mandelbot.sites.flight import End
 
 SERVER = {"server.address": "example.com", "server.port": 443, "url.scheme": "https"}
 NOTHING = CrawlStatus(moment(NOW), ())

@@ -8,6 +8,11 @@ import pytest
 from clocks import MIDNIGHT as NOW
 from scrapy import Request
 
+from scrapy_mandelbot.politeness.flight import Flight
+from scrapy_mandelbot.politeness.pace import Pace
+from scrapy_mandelbot.politeness.pause_law import PauseLaw, Refusal
+from scrapy_mandelbot.politeness.recovery import Mode
+from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.report.status import (
     Reason,
     Standing,
@@ -16,12 +21,7 @@ from scrapy_mandelbot.report.status import (
     held,
     limit_in_words,
 )
-from scrapy_mandelbot.robots.pace import Pace
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-from scrapy_mandelbot.sites.flight import Flight
-from scrapy_mandelbot.sites.pause_law import PauseLaw, Refusal
-from scrapy_mandelbot.sites.recovery import Mode
-from scrapy_mandelbot.sites.site import Site
 
 SITE = "https://example.com"
 

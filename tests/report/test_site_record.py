@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 from clocks import MIDNIGHT as NOW
 
+from scrapy_mandelbot.politeness.flight import Tally
 from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import (
     FIRST_WIDTH,
@@ -27,7 +28,6 @@ from scrapy_mandelbot.report.site_record import (
     SiteRecord,
     Spread,
 )
-from scrapy_mandelbot.sites.flight import Tally
 
 SITE = "https://example.com"
 

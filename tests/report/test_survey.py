@@ -16,6 +16,7 @@ from scrapy.http import Response
 from scrapy_mandelbot import status, why_idle
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import TAGGED, USAGE_READ, WAITING
+from scrapy_mandelbot.politeness.pause import PauseState
 from scrapy_mandelbot.report import survey
 from scrapy_mandelbot.report.metrics import CrawlMetrics
 from scrapy_mandelbot.report.recorder import Recorder
@@ -25,7 +26,6 @@ from scrapy_mandelbot.report.summary import CrawlSummary
 from scrapy_mandelbot.report.survey import Survey
 from scrapy_mandelbot.robots.formatting import moment
 from scrapy_mandelbot.robots.preferences.statements import Statement, Usage
-from scrapy_mandelbot.sites.pause import PauseState
 
 AT_A_TIME = 50
 SITES = 3 * AT_A_TIME

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_mandelbot.robots.outcome import conditions, is_fresh
+from scrapy_mandelbot.politeness.outcome import conditions, is_fresh
 
 HOUR = 3600.0
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_mandelbot.robots.inside import leads_inside
+from scrapy_mandelbot.politeness.inside import leads_inside
 
 INSIDE = """
     127.0.0.1 127.255.255.254 127.1 127.0.1 2130706433 0x7f000001 0x7f.1 0177.0.0.1 017700000001

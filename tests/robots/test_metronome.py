@@ -1,4 +1,4 @@
-"""The pace of a site, by a clock that the tests turn. (robots/pace.py)
+"""The pace of a site, by a clock that the tests turn. (politeness/pace.py)
 
 "An Extended Standard for Robot Exclusion", Request-rate and Visit-time; Moderatobot, "Crawl-delay
 directive"; Mandelbot, "Crawl Delay".
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_mandelbot import RobotsTxt
-from scrapy_mandelbot.robots.pace import (
+from scrapy_mandelbot.politeness.pace import (
     Metronome,
     Pace,
     PaceLaw,

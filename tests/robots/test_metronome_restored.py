@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_mandelbot.robots.pace import Metronome, Pace
+from scrapy_mandelbot.politeness.pace import Metronome, Pace
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 MIDNIGHT = 20_000 * 86_400.0

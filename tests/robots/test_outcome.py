@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_mandelbot.robots.outcome import (
+from scrapy_mandelbot.politeness.outcome import (
     SILENT,
     Answer,
     Failure,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_mandelbot.robots.retry_after import parse_retry_after, quota_of, wait_asked_for
+from scrapy_mandelbot.politeness.retry_after import parse_retry_after, quota_of, wait_asked_for
 
 NOW = 784_111_777.0  # Sun, 06 Nov 1994 08:49:37 GMT
 

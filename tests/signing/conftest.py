@@ -6,7 +6,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from verifying import AGENT, Keys, VerifyingWeb, pem
 
-from scrapy_mandelbot.signing import Signer
+from scrapy_mandelbot.downloadermiddlewares.signing import Signer
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
 from webs import Answer, html
 
-from scrapy_mandelbot.signing import Signer
+from scrapy_mandelbot.downloadermiddlewares.signing import Signer
 
 SCRIPT = Path(__file__).with_name("verify.cjs")
 NODE = shutil.which("node")

@@ -7,7 +7,7 @@ from base64 import urlsafe_b64decode
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from scrapy_mandelbot.signing import Signer
+from scrapy_mandelbot.downloadermiddlewares.signing import Signer
 
 # RFC 9421, appendix B.1.4.
 RFC_KEY = Ed25519PrivateKey.from_private_bytes(

@@ -354,7 +354,7 @@ def test_nothing_of_it_is_loaded_where_it_is_off():
         "settings = Settings({'MANDELBOT_SIGN_KEY': 'no-such.pem', 'LOG_ENABLED': False})",
         "from scrapy_mandelbot import Addon",
         "Addon().update_settings(settings)",
-        "print('scrapy_mandelbot.signing' in sys.modules)",
+        "print('scrapy_mandelbot.downloadermiddlewares.signing' in sys.modules)",
     ]
     script = "\n".join(lines)
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -20,8 +20,8 @@ from verifying import AGENT, DIRECTORY, pem
 
 from scrapy_mandelbot import SettingsError
 from scrapy_mandelbot.commands.errors import UnavailableError
-from scrapy_mandelbot.config import Config
-from scrapy_mandelbot.signing import agent_url, read_signer
+from scrapy_mandelbot.downloadermiddlewares.signing import agent_url, read_signer
+from scrapy_mandelbot.settings.config import Config
 
 NAME = "MANDELBOT_SIGN_KEY"
 

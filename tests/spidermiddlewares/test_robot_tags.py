@@ -11,7 +11,7 @@ from tagged import OBEY, meta, page, paths, site, spider_of
 from webs import Answer
 
 from scrapy_mandelbot import RobotTag, RobotTags
-from scrapy_mandelbot.spidermiddlewares import RobotTagsMiddleware
+from scrapy_mandelbot.spidermiddlewares.robot_tags import RobotTagsMiddleware
 
 
 @ensureDeferred

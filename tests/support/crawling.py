@@ -17,8 +17,8 @@ from scrapy.settings import Settings
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 
 from scrapy_mandelbot import signals
-from scrapy_mandelbot.account import account_of
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.report.account import account_of
 from scrapy_mandelbot.testing import TIME
 
 if TYPE_CHECKING:

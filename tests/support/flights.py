@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.sites.flight import Flight
-from scrapy_mandelbot.sites.pacing import NO_METRONOME
-from scrapy_mandelbot.sites.pause import NO_PAUSE
-from scrapy_mandelbot.sites.sections import NO_SECTIONS
+from scrapy_mandelbot.politeness.flight import Flight
+from scrapy_mandelbot.politeness.pacing import NO_METRONOME
+from scrapy_mandelbot.politeness.pause import NO_PAUSE
+from scrapy_mandelbot.politeness.sections import NO_SECTIONS
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.sites.sections import Sections
-    from scrapy_mandelbot.sites.site import Site
+    from scrapy_mandelbot.politeness.sections import Sections
+    from scrapy_mandelbot.politeness.site_state import Site
 
 
 class Page:

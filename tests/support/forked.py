@@ -35,8 +35,8 @@ IMPORTED = (
     "scrapy_mandelbot.commands.cli",
     "scrapy_mandelbot.downloadermiddlewares",
     "scrapy_mandelbot.job.sqlite_job",
-    "scrapy_mandelbot.robots.reports.robots_page",
-    "scrapy_mandelbot.spidermiddlewares",
+    "scrapy_mandelbot.commands.output.robots_page",
+    "scrapy_mandelbot.spidermiddlewares.robot_tags",
     "scrapy_mandelbot.store.sqlite",
 )
 COMPONENTS = ("EXTENSIONS_BASE", "DOWNLOADER_MIDDLEWARES_BASE", "SPIDER_MIDDLEWARES_BASE")

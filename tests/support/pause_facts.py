@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from math import inf
 
-from scrapy_mandelbot.sites.pause import News, Pause
+from scrapy_mandelbot.politeness.pause import News, Pause
 
 
 class Fact(Enum):

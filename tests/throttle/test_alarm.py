@@ -9,8 +9,8 @@ from math import inf, nan
 import pytest
 
 from scrapy_mandelbot.clock import Timers
-from scrapy_mandelbot.sites.pause_law import PauseLaw
-from scrapy_mandelbot.sites.site import Site
+from scrapy_mandelbot.politeness.pause_law import PauseLaw
+from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.throttle.waiting import Alarm
 
 LAW = PauseLaw()

@@ -13,9 +13,9 @@ from scrapy import Request
 
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.sites.flight import Flight
-from scrapy_mandelbot.sites.pause_law import PauseLaw, Refusal
-from scrapy_mandelbot.sites.site import Site
+from scrapy_mandelbot.politeness.flight import Flight
+from scrapy_mandelbot.politeness.pause_law import PauseLaw, Refusal
+from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.store.contract import Lease, LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore

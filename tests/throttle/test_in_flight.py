@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 from scrapy import Request
 
-from scrapy_mandelbot.sites.flight import Flight
-from scrapy_mandelbot.sites.pause_law import PauseLaw
-from scrapy_mandelbot.sites.site import Site
+from scrapy_mandelbot.politeness.flight import Flight
+from scrapy_mandelbot.politeness.pause_law import PauseLaw
+from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.throttle.in_flight import InFlight
 
 SITE = Site("https://example.com", PauseLaw())

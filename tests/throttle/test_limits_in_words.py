@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_mandelbot.sites.recovery import Mode, Recovery
+from scrapy_mandelbot.politeness.recovery import Mode, Recovery
 
 
 def test_a_slow_limit_is_told_of_whatever_the_site_bore():

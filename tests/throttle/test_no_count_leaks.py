@@ -10,7 +10,7 @@ from queueing import open_scheduler
 from scrapy import Request
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.sites.flight import Admission
+from scrapy_mandelbot.politeness.flight import Admission
 
 pytestmark = pytest.mark.slow
 

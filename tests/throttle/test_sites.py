@@ -8,7 +8,7 @@ import weakref
 import pytest
 from flights import flight_to
 
-from scrapy_mandelbot.sites.pause_law import PauseLaw, Refusal
+from scrapy_mandelbot.politeness.pause_law import PauseLaw, Refusal
 from scrapy_mandelbot.throttle.site_map import Sites
 
 

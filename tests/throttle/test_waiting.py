@@ -9,9 +9,9 @@ import pytest
 from scrapy import Request
 from twisted.internet.defer import ensureDeferred
 
-from scrapy_mandelbot.sites.flight import Flight
-from scrapy_mandelbot.sites.pause_law import PauseLaw
-from scrapy_mandelbot.sites.site import Site
+from scrapy_mandelbot.politeness.flight import Flight
+from scrapy_mandelbot.politeness.pause_law import PauseLaw
+from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.throttle.waiting import WaitingRoom
 
 LAW = PauseLaw()

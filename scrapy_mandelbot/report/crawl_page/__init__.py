@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.robots import html as pages
+from scrapy_mandelbot.report import pages
 from scrapy_mandelbot.robots.formatting import counted, duration, number, without_zone
 
 if TYPE_CHECKING:

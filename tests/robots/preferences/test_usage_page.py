@@ -70,6 +70,6 @@ def test_the_examples_do_what_they_show():
 @pytest.mark.parametrize("setting", re.findall(r"MANDELBOT_[A-Z_]+", PAGE))
 def test_every_setting_that_it_names_is_one(setting):
     """Of docs/settings.rst."""
-    from scrapy_mandelbot.config import setting_defaults
+    from scrapy_mandelbot.settings.config import setting_defaults
 
     assert setting in setting_defaults()

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from test_robotstxt_any_bytes import EVIL
 from test_robotstxt_properties import bodies
 
+from scrapy_mandelbot.commands.output import check_report
 from scrapy_mandelbot.robots.lint import FINDINGS, Delivery, Severity, lint, lint_delivery
 from scrapy_mandelbot.robots.lint.syntax import ROBOT_NAMES, Spelling
-from scrapy_mandelbot.robots.reports import check_report
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 
 

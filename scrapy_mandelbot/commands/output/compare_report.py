@@ -1,0 +1,97 @@
+"""``compare``: how the robots of all dialects decide on a URL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.commands.output.explain_report import beyond_told, robot_name
+from scrapy_mandelbot.commands.output.rules_in_force import (
+    VERDICT_COLOURS,
+    of_use,
+    usage_row,
+    verdict_words,
+)
+from scrapy_mandelbot.commands.output.terminal_text import (
+    PLAIN,
+    cut,
+    joined,
+    table_lines,
+    wrapped,
+)
+from scrapy_mandelbot.robots.formatting import columns, counted, printable
+from scrapy_mandelbot.robots.robotstxt import DIALECTS
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.commands.output.rules_in_force import Question
+    from scrapy_mandelbot.commands.output.terminal_text import Paint
+
+_STANDARD = "mandelbot"
+_HEAD = ("", "dialect", "verdict", "line", "by")
+_BEFORE_BY = 34  # columns
+
+
+def compare(question: Question, max_bytes: int) -> dict[str, Any]:
+    """Return the verdict of each dialect; ``differs`` marks those that differ from Mandelbot's."""
+    url, agent, rules, _ = question
+    verdicts = [{"dialect": name, **rules.decide(url, agent, name, max_bytes)} for name in DIALECTS]
+    answer = next(one["allowed"] for one in verdicts if one["dialect"] == _STANDARD)
+    return {
+        **question.data(),
+        "alike": all(one["allowed"] == answer for one in verdicts),
+        "verdicts": [{**one, "differs": one["allowed"] != answer} for one in verdicts],
+        "usage": of_use(question, _STANDARD, max_bytes),
+    }
+
+
+def exit_code(reports: list[dict[str, Any]]) -> int:
+    """Return 0 where all dialects agree on all URLs, else 1."""
+    return 0 if all(report["alike"] for report in reports) else 1
+
+
+def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
+    """Return the report for a terminal: a table, what differs marked with an asterisk."""
+    rows = [_row(verdict, paint.width) for verdict in report["verdicts"]]
+    aligned = columns([_HEAD, *rows], right=frozenset({3}))
+    lines = [paint("strong", printable(report["url"])), f"  {'  '.join(aligned[0])}"]
+    for row, cells in zip(rows, aligned[1:], strict=True):
+        cells[2] = paint(VERDICT_COLOURS[row[2]], row[2]) + " " * (len(cells[2]) - len(row[2]))
+        lines.append(f"  {'  '.join(cells)}")
+    told = dict.fromkeys(beyond_told(one) for one in report["verdicts"] if one["beyond"])
+    lines += [wrapped(sentence, 4, "  ", width=paint.width) for sentence in told]
+    return joined([*lines, *usage_row(report, paint)])
+
+
+def _row(verdict: dict[str, Any], width: int) -> tuple[str, ...]:
+    rule = verdict["rule"]
+    by = verdict["reason"] if rule is None else rule["text"]
+    if verdict["group"] is not None:
+        by = f"{by} (agent {verdict['group']})"
+    return (
+        "*" if verdict["differs"] else "",
+        verdict["dialect"],
+        verdict_words(verdict),
+        "" if rule is None else str(rule["line"]),
+        cut(by, width - _BEFORE_BY),
+    )
+
+
+def table(reports: list[dict[str, Any]], paint: Paint = PLAIN) -> str:
+    """Return a line for each URL: Mandelbot's verdict, and who decides otherwise."""
+    if not reports:
+        return "There are no URLs.\n"
+    of_robots = any(report["robot"] for report in reports)
+    head = (*(("robot",) if of_robots else ()), "verdict", "line", "otherwise", "URL")
+    rows = []
+    for report in reports:
+        standard = next(one for one in report["verdicts"] if one["dialect"] == _STANDARD)
+        others = " ".join(one["dialect"] for one in report["verdicts"] if one["differs"])
+        line = "" if standard["rule"] is None else str(standard["rule"]["line"])
+        name = (robot_name(report),) if of_robots else ()
+        rows.append((*name, verdict_words(standard), line, others, printable(report["url"])))
+    at = len(head) - 4
+    who = {row[at + 2]: "warning" for row in rows if row[at + 2]}
+    colours = {at: VERDICT_COLOURS, at + 2: who}
+    lines = table_lines([head, *rows], paint, frozenset({at + 1}), colours)
+    different = sum(not report["alike"] for report in reports)
+    lines += ["", f"{counted(len(rows), 'line')}: dialects differ in {different:,}"]
+    return joined(lines)

@@ -1,0 +1,321 @@
+"""``explain``: the verdict on a URL, the line that decided, and what would change it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.commands.output.rules_in_force import (
+    ANSWER_COLOURS,
+    EVERYBODY,
+    VERDICT_COLOURS,
+    Question,
+    asked_cells,
+    asked_totals,
+    of_use,
+    purpose_lines,
+    refuses,
+    rule_data,
+    verdict_words,
+)
+from scrapy_mandelbot.commands.output.terminal_text import (
+    PLAIN,
+    cut,
+    joined,
+    table_lines,
+    wrapped,
+)
+from scrapy_mandelbot.robots.formatting import counted, printable
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.robots.robotstxt.agents import names_in_order
+from scrapy_mandelbot.robots.robotstxt.known_robots import dialect_of
+from scrapy_mandelbot.robots.robotstxt.paths import escape_non_ascii, split_url
+from scrapy_mandelbot.robots.robotstxt.records import read_outline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from scrapy_mandelbot.commands.output.terminal_text import Paint
+    from scrapy_mandelbot.robots.robotstxt import Dialect, Verdict
+    from scrapy_mandelbot.robots.robotstxt.robots_txt import Agent
+
+_SPECIAL = str.maketrans({"*": "%2A", "$": "%24", "#": "%23", " ": "%20"})
+_GLOB = str.maketrans({sign: f"\\{sign}" for sign in "*?[\\"})
+_LONGEST = 2000  # characters of a URL for which a line is looked for
+
+
+class Changes:
+    """Tries changed files, for what would turn the verdict on a URL."""
+
+    def __init__(self, robots: RobotsTxt, url: str, agent: Agent) -> None:
+        self._robots, self._url, self._agent = robots, url, agent
+        self._lines = [record.raw for record in robots.records]
+        self._verdict = robots.verdict(url, agent)
+
+    def found(self) -> list[dict[str, Any]]:
+        """Return the changes that turn it.
+
+        First what becomes of it without the line that decided, whether it turns or not; then the
+        shortest line that turns it, among those that are about this URL and what begins with it.
+        """
+        found = []
+        if self._verdict.rule is not None:
+            found.append(self._without(self._verdict.rule.line))
+        found += self._shortest()
+        return found
+
+    def _ask(self, lines: list[str]) -> Verdict:
+        body = "\n".join(lines).encode()
+        changed = RobotsTxt.parse(body, dialect=self._robots.dialect, max_bytes=None)
+        return changed.verdict(self._url, self._agent)
+
+    def _without(self, number: int) -> dict[str, Any]:
+        # In place of the line comes a comment, as a blank line may end a group.
+        verdict = self._ask([*self._lines[: number - 1], "#", *self._lines[number:]])
+        return {
+            "change": "remove",
+            "line": number,
+            "lines": [self._lines[number - 1]],
+            "allowed": verdict.allowed,
+            "rule": None if verdict.rule is None else rule_data(verdict.rule),
+        }
+
+    def _shortest(self) -> list[dict[str, Any]]:
+        """Return the first of the lines that turns the verdict; none: no such line does."""
+        for before, added in self._candidates():
+            lines = [*self._lines[: before - 1], *added, *self._lines[before - 1 :]]
+            verdict = self._ask(lines)
+            if verdict.allowed is not self._verdict.allowed and verdict.rule is not None:
+                change = {
+                    "change": "add",
+                    "line": before,
+                    "lines": added,
+                    "allowed": verdict.allowed,
+                    "rule": rule_data(verdict.rule),
+                }
+                return [change]
+        return []
+
+    def _candidates(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield lines, and before which line of the file they would stand."""
+        parts = split_url(self._url)
+        if parts is None or not parts[1] or len(parts[1]) > _LONGEST:
+            return
+        field = "Disallow" if self._verdict.allowed else "Allow"
+        before, group = self._place()
+        for path in self._paths(parts[1]):
+            yield before, [*group, f"{field}: {path}"]
+
+    def _place(self) -> tuple[int, list[str]]:
+        """Return the line before which a rule would stand, and the lines that make its group."""
+        if self._verdict.rule is not None:
+            return self._verdict.rule.line, []
+        end = len(self._lines) + 1
+        if self._verdict.agent is not None:
+            outline = read_outline(self._robots.records, self._robots.dialect)
+            for group in outline.groups:
+                if self._verdict.agent not in {record.value for record in group.agents}:
+                    continue
+                rules = group.rules()
+                return (rules[0].number if rules else group.agents[-1].number + 1), []
+        agent = self._agent if isinstance(self._agent, str) else tuple(self._agent)
+        name = next(iter(names_in_order(agent)), "*")
+        return end, [*([""] if self._lines and self._lines[-1] else []), f"User-agent: {name}"]
+
+    def _paths(self, target: str) -> Iterator[str]:
+        plain = target.translate(_SPECIAL)
+        yield plain
+        rule = self._verdict.rule
+        if rule is not None:  # where the longest wins, Allow wins ties
+            missing = len(escape_non_ascii(rule.path)) - len(escape_non_ascii(plain)) + rule.allow
+            if 0 < missing <= _LONGEST:
+                yield plain + "*" * missing
+        yield f"{plain}$"
+        yield target.translate(_GLOB)
+        yield f"{target.translate(_GLOB)}*"
+
+
+_AROUND = 2  # lines before and after the one that decided
+_RULE_SHOWN = 40  # characters of a rule in the table
+
+
+def explain(
+    question: Question,
+    dialect: Dialect,
+    max_bytes: int,
+    *,
+    with_changes: bool = True,
+    purposes: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return whether the robot may fetch the URL, and why; and of the uses asked about the same.
+
+    What would change it is tried by reading the file anew for each line: it costs a hundred times
+    as much as all else.
+    """
+    url, agent, rules, _ = question
+    robots, _ = rules.read(dialect, max_bytes)
+    decided = rules.decide(url, agent, dialect, max_bytes)
+    report: dict[str, Any] = {
+        **question.data(),
+        "dialect": dialect.name,
+        **decided,
+        "lines": [],
+        "changes": [] if with_changes else None,
+        "comments": list(rules.comments(agent, dialect, max_bytes)),
+        "usage": of_use(question, dialect, max_bytes),
+        "purposes": list(dict.fromkeys(purposes)),
+    }
+    if robots is None:
+        return report
+    if decided["rule"] is not None:
+        line = decided["rule"]["line"]
+        report["lines"] = [
+            {"number": record.number, "text": record.raw}
+            for record in rules.records[max(0, line - 1 - _AROUND) : line + _AROUND]
+        ]
+    if with_changes:
+        report["changes"] = Changes(robots, url, agent).found()
+    return report
+
+
+def exit_code(reports: list[dict[str, Any]]) -> int:
+    """Return 0 where all URLs are allowed, and none of the uses asked about is refused, else 1."""
+    return 0 if all(report["allowed"] and not refuses(report) for report in reports) else 1
+
+
+# One after the other, each whole.
+
+
+def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
+    """Return the report for a terminal."""
+    agent = report["agent"] if isinstance(report["agent"], str) else ", ".join(report["agent"])
+    answer, width = verdict_words(report), paint.width
+    is_own = dialect_of(str(report["agent"])) == report["dialect"]
+    own = ", as this robot reads it" if is_own else ""
+    source = f"robots.txt: {report['robots']}, read as {report['dialect']}{own}"
+    lines = [
+        paint("strong", printable(report["url"])),
+        wrapped(_why(report), 4, "  ", width=width).replace(
+            answer, paint(VERDICT_COLOURS[answer], answer), 1
+        ),
+        wrapped(f"agent: {agent}", 4, "  ", width=width),
+        wrapped(source, 4, "  ", width=width),
+    ]
+    if report["beyond"]:
+        lines += ["", wrapped(beyond_told(report), 4, "  ", width=width)]
+    if report["lines"]:
+        lines += ["", *_excerpt(report, paint)]
+    if report["changes"]:
+        lines += ["", *_changes(report, paint)]
+    if report["comments"]:
+        lines += ["", "  The owner's comments for this robot:"]
+        lines += [wrapped(comment, 6, "    ", width=width) for comment in report["comments"]]
+    lines += purpose_lines(report, paint)
+    return joined(lines)
+
+
+def _why(report: dict[str, Any]) -> str:
+    rule, group = report["rule"], report["group"]
+    why = report["reason"] if rule is None else f"by line {rule['line']}, {rule['text']}"
+    of_group = "" if group is None else f" (the group for {group})"
+    return f"{verdict_words(report)}{':' if rule is None else ''} {why}{of_group}"
+
+
+def beyond_told(decided: dict[str, Any]) -> str:
+    """Return in a sentence what a line would decide that robots do not read."""
+    beyond = decided["beyond"]
+    return (
+        f"It would be {_why(beyond)}; but what decides that lies past the part of the file that "
+        "robots read."
+    )
+
+
+def _excerpt(report: dict[str, Any], paint: Paint) -> list[str]:
+    deciding = report["rule"]["line"]
+    lines = []
+    for line in report["lines"]:
+        is_it = line["number"] == deciding
+        shown_line = f"{'>' if is_it else ' '} {line['number']:>5}  {line['text']}"
+        shown_line = cut(shown_line, paint.width - 2)
+        lines.append(f"  {paint('strong', shown_line) if is_it else shown_line}")
+    return lines
+
+
+def _changes(report: dict[str, Any], paint: Paint) -> list[str]:
+    lines = []
+    for change in report["changes"]:
+        lines.append(wrapped(_sentence(change, report), 4, "  ", width=paint.width))
+        if change["change"] == "add":
+            lines += [f"    {paint('good', printable(line))}" for line in change["lines"]]
+    return lines
+
+
+def changes_told(report: dict[str, Any]) -> list[str]:
+    """Return what would change the verdict, in sentences."""
+    return [
+        " ".join(
+            [_sentence(change, report), *(change["lines"] if change["change"] == "add" else ())]
+        )
+        for change in report.get("changes") or ()
+    ]
+
+
+def _sentence(change: dict[str, Any], report: dict[str, Any]) -> str:
+    answer, line = verdict_words(change), change["line"]
+    if change["change"] == "add":
+        return f"It is {answer} with this before line {line}:"
+    still = "still " if change["allowed"] == report["allowed"] else ""
+    rule = change["rule"]
+    by = f" by line {rule['line']}, {rule['text']}" if rule else ""
+    return f"Without line {line} it is {still}{answer}{by}."
+
+
+# One a line.
+
+
+def table(reports: list[dict[str, Any]], paint: Paint = PLAIN) -> str:
+    """Return the verdicts for a terminal, and how many there are of each. URLs are not cut."""
+    if not reports:
+        return "There are no URLs.\n"
+    of_robots = any(report["robot"] for report in reports)
+    head = ("robot", "kind", "operator") if of_robots else ()
+    at = len(head)
+    purposes = reports[0]["purposes"]  # the same of all
+    head = (*head, "verdict", "line", "by", *purposes, "URL")
+    rows = [
+        (
+            *(_robot_cells(report) if of_robots else ()),
+            *_verdict_cells(report),
+            *asked_cells(report),
+            printable(report["url"]),
+        )
+        for report in reports
+    ]
+    answers = range(len(head) - 1 - len(purposes), len(head) - 1)
+    colours = {at: VERDICT_COLOURS, **dict.fromkeys(answers, ANSWER_COLOURS)}
+    lines = table_lines([head, *rows], paint, frozenset({at + 1}), colours)
+    counts = {word: sum(row[at] == word for row in rows) for word in VERDICT_COLOURS}
+    told = (f"{count:,} {word}" for word, count in counts.items() if count)
+    lines += ["", f"{counted(len(rows), 'verdict')}: {', '.join(told)}"]
+    beyond = sum(1 for report in reports if report["beyond"])
+    if beyond:
+        lines.append(f"{beyond:,} would be otherwise by lines past what robots read.")
+    return joined([*lines, *asked_totals(reports)])
+
+
+def _robot_cells(report: dict[str, Any]) -> tuple[str, str, str]:
+    robot = report["robot"]
+    return robot_name(report), robot["kind"] or "", robot["operator"] or ""
+
+
+def robot_name(report: dict[str, Any]) -> str:
+    """Return the name of the robot of a row."""
+    return "any other" if report["agent"] == EVERYBODY else printable(report["agent"])
+
+
+def _verdict_cells(report: dict[str, Any]) -> tuple[str, str, str]:
+    rule = report["rule"]
+    return (
+        verdict_words(report),
+        "" if rule is None else str(rule["line"]),
+        cut(report["reason"] if rule is None else rule["text"], _RULE_SHOWN),
+    )

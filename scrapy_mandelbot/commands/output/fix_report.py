@@ -1,0 +1,155 @@
+"""``fix``: the corrected file, what changes, and the proof that it decides alike."""
+
+from __future__ import annotations
+
+import difflib
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.robots.fix import correct
+from scrapy_mandelbot.robots.formatting import printable
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy_mandelbot.commands.output.terminal_text import Paint
+    from scrapy_mandelbot.robots.robotstxt import Dialect
+
+    Lines = Sequence[str]
+
+_MOST_PAIRS = 2_000_000  # of a line of each file: difflib may take quadratic time
+_CONTEXT = 3  # lines around a change, as in `diff -u`
+
+
+def same_lines(before: Lines, after: Lines) -> list[tuple[int, int]]:
+    """Return the places of the lines that stay: of each in both files, from 0, in their order."""
+    if len(before) * len(after) > _MOST_PAIRS:
+        start, end = _same_ends(before, after)
+        ends = range(end, 0, -1)
+        return [
+            *((place, place) for place in range(start)),
+            *((len(before) - back, len(after) - back) for back in ends),
+        ]
+    return [
+        (block.a + place, block.b + place)
+        for block in SequenceMatcher(None, before, after).get_matching_blocks()
+        for place in range(block.size)
+    ]
+
+
+def _same_ends(before: Lines, after: Lines) -> tuple[int, int]:
+    """Return how many lines are the same at the start, and of the others at the end."""
+    most = min(len(before), len(after))
+    start = next((at for at in range(most) if before[at] != after[at]), most)
+    most -= start
+    end = next((at for at in range(most) if before[-1 - at] != after[-1 - at]), most)
+    return start, end
+
+
+def unified_diff(before: Lines, after: Lines, name: str, other_name: str) -> str:
+    """Return what changes as ``diff -u`` shows it; empty where nothing does.
+
+    In large files, all from the first change to the last one is one hunk.
+    """
+    if len(before) * len(after) <= _MOST_PAIRS:
+        lines = list(difflib.unified_diff(before, after, name, other_name, lineterm=""))
+    elif before == after:
+        lines = []
+    else:
+        start, end = _same_ends(before, after)
+        first, back = max(0, start - _CONTEXT), max(0, end - _CONTEXT)
+        length, other_length = len(before) - back - first, len(after) - back - first
+        lines = [
+            *(f"--- {name}", f"+++ {other_name}"),
+            f"@@ -{first + 1},{length} +{first + 1},{other_length} @@",
+            *(f" {line}" for line in before[first:start]),
+            *(f"-{line}" for line in before[start : len(before) - end]),
+            *(f"+{line}" for line in after[start : len(after) - end]),
+            *(f" {line}" for line in before[len(before) - end : len(before) - back]),
+        ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def fix(  # noqa: PLR0913 - as `correct` takes them
+    source: str,
+    body: bytes,
+    dialect: str | Dialect,
+    max_bytes: int,
+    *,
+    alone: bool = False,
+    unsafe: bool = False,
+) -> dict[str, Any]:
+    """Return the corrected file, whether it is proved to decide as the original does, for whom not.
+
+    Of the whole file: what comes after `max_bytes`, which robots do not read, too. With `alone` it
+    is corrected for the robots of the dialect, whatever that opens to others; with `unsafe` put in
+    order for all of them, whatever that opens to some.
+    """
+    robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=None)
+    rewritten = correct(body, dialect, alone=alone, unsafe=unsafe, max_bytes=max_bytes)
+    proof = rewritten.proof
+    before = [record.raw for record in robots.records]
+    return {
+        "source": source,
+        "dialect": robots.dialect.name,
+        "changed": rewritten.text.encode() != body,
+        "text": rewritten.text,
+        "diff": unified_diff(
+            before, rewritten.text.split("\n")[:-1], source, f"{source} (corrected)"
+        ),
+        "remarks": list(rewritten.remarks),
+        "harmless": rewritten.is_harmless,
+        "effects": [
+            {
+                "reader": effect.reader,
+                "bytes_read": effect.bytes_read,
+                "decisions": effect.decisions,
+                "opened": len(effect.opened),
+                "closed": len(effect.closed),
+                "lost": len(effect.lost),
+                "made_up": len(effect.made_up),
+                "summary": list(effect.sentences()),
+            }
+            for effect in rewritten.effects
+        ],
+        "proof": {
+            "holds": proof.holds,
+            "is_whole": proof.is_whole,
+            "decisions": proof.decisions,
+            "fields": proof.fields,
+            "different": proof.different,
+            "differences": [one._asdict() for one in proof.differences],
+            "summary": str(proof),
+        },
+    }
+
+
+def exit_code(report: dict[str, Any]) -> int:
+    """Return 0 where it is proved that nothing is decided otherwise, else 3."""
+    return 0 if report["proof"]["holds"] else 3
+
+
+def diff_shown(report: dict[str, Any], paint: Paint) -> str:
+    """Return what changes for a person: in colours, and harmless."""
+    kinds = {"+": "good", "-": "error", "@": "note"}
+    lines = map(printable, report["diff"].split("\n")[:-1])
+    painted = (paint(kinds[line[0]], line) if line[:1] in kinds else line for line in lines)
+    return "".join(f"{line}\n" for line in painted)
+
+
+def text_shown(report: dict[str, Any]) -> str:
+    """Return the corrected file for a person: harmless."""
+    return "".join(f"{printable(line)}\n" for line in report["text"].split("\n")[:-1])
+
+
+def remarks(report: dict[str, Any]) -> list[str]:
+    """Return what there is to tell beside the file, as sentences."""
+    differences = report["proof"]["differences"][1:10]
+    told = [
+        f"{one['question']}{'' if one['agent'] is None else ' for ' + one['agent']} was "
+        f"{one['before']}, and is {one['after']}"
+        for one in differences
+    ]
+    effects = [sentence for effect in report["effects"] for sentence in effect["summary"]]
+    return [*report["remarks"], report["proof"]["summary"], *told, *effects]

@@ -1,0 +1,309 @@
+"""``--format html``: one page about one robots.txt, which needs nothing but a browser.
+
+The findings by kind, the file, the corrected version, and a box in which URLs are tested. The file
+can be edited, and is judged as one types: the page reads it and decides by itself, by scripts that
+are held equal to the package (`read.js`, `decide.js`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from html import escape
+from itertools import pairwise
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from scrapy_mandelbot._version import __version__
+from scrapy_mandelbot.commands.output.check_report import STANDARD_INPUT, counts_told
+from scrapy_mandelbot.commands.output.fix_report import same_lines
+from scrapy_mandelbot.commands.output.rules_in_force import EVERYBODY
+from scrapy_mandelbot.commands.output.terminal_text import is_url
+from scrapy_mandelbot.report import pages
+from scrapy_mandelbot.robots.formatting import counted, printable
+from scrapy_mandelbot.robots.lint import FINDINGS
+from scrapy_mandelbot.robots.origins import site_of
+from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
+from scrapy_mandelbot.robots.robotstxt import verdict as reasons
+from scrapy_mandelbot.robots.robotstxt.agents import BROWSER_WORDS
+from scrapy_mandelbot.robots.robotstxt.known_robots import KINDS, KNOWN_ROBOTS
+from scrapy_mandelbot.robots.robotstxt.records import name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator, Sequence
+    from datetime import datetime
+
+    from scrapy_mandelbot.commands.output.rules_in_force import Rules
+    from scrapy_mandelbot.robots.robotstxt import Dialect
+
+DIALECT_TEXTS = {
+    "mandelbot": "The longest path that matches decides, and Allow wins a tie. * and a final $ are"
+    " wildcards, groups for the same robot count together.",
+    "rfc9309": "The standard of 2022. It decides as Mandelbot does.",
+    "google": "Google's own parser: the standard, some misspelt fields, and lines without a colon.",
+    "rep1994": "The first standard: the first path that matches decides, nothing is a wildcard, and"
+    " a blank line ends a group.",
+    "rep2008": "What search engines agreed on in 2008: the longest path decides, and of several"
+    " groups for a robot the first.",
+    "extended2": "The extended standard 2.0: the first path that matches decides; shell patterns in"
+    " groups with Robot-version: 2.0.",
+}
+OWN_DIALECT = "A dialect of this project's own."
+
+
+def title_of(source: str) -> str:
+    """Return the name of what a page is about: the site, or the file, without its folder."""
+    if not is_url(source):
+        return "robots.txt" if source == STANDARD_INPUT else PurePath(source).name
+    parts = urlsplit(source)
+    site = site_of(parts).removeprefix("https://").removeprefix("http://")
+    return site if parts.path == "/robots.txt" else f"{site}{parts.path}"
+
+
+class FoundKind(NamedTuple):
+    """All findings of one kind."""
+
+    code: str
+    severity: str
+    text: str
+    """What is wrong."""
+    why: str
+    findings: list[dict[str, Any]]
+    """Those that are listed, in the order of their lines."""
+    total: int
+    """How many there are, with those that are not listed."""
+
+
+def kinds_of(findings: Sequence[dict[str, Any]]) -> list[FoundKind]:
+    """Return findings by their kind, in the order in which a report has them."""
+    by_code: dict[str, list[dict[str, Any]]] = {}
+    for one in findings:
+        by_code.setdefault(one["code"], []).append(one)
+    return [
+        FoundKind(
+            *(code, found[0]["severity"], FINDINGS[code].text, found[0]["why"], found),
+            sum(1 + one["more"] for one in found),
+        )
+        for code, found in by_code.items()
+    ]
+
+
+_REASONS = ("A_RULE", "NO_RULE", "NOT_LISTED", "NO_GROUP", "ROBOTS_TXT", "NOT_A_URL")
+_OF_FETCHING = frozenset({"fresh_for", "forbidding_statuses", "only_status_200"})
+_NAMED = 100  # robots of the file that are offered
+_TRIED = 2  # paths of the file that are in the box at first
+_LONG = 200  # characters of a path that is not
+
+
+def tester_data(
+    subject: RobotsPageData, before: ShownFile, after: ShownFile | None
+) -> dict[str, Any]:
+    """Return all that the page's scripts have to know, but for the files, which it shows."""
+    dialects = {**DIALECTS, subject.dialect.name: subject.dialect}
+    is_on_disk = subject.rules.answer is None
+    site = "" if is_on_disk else site_of(urlsplit(subject.rules.source))
+    return {
+        "site": site,
+        "dialect": subject.dialect.name,
+        "dialects": {
+            name: {
+                "reads": dialect_data(dialect),
+                "about": DIALECT_TEXTS.get(name, OWN_DIALECT),
+                "meaning": _meaning(subject, dialect),
+            }
+            for name, dialect in dialects.items()
+        },
+        "max_bytes": subject.max_bytes,
+        "agents": list(subject.agents),
+        "urls": list(subject.told) or [site + path for path in _paths(subject.rules)],
+        "told": subject.told,
+        "before": before.octets,
+        "after": None if after is None else after.octets,
+        "reasons": {name: getattr(reasons, name) for name in _REASONS},
+        "browser_words": sorted(BROWSER_WORDS),
+    }
+
+
+def dialect_data(dialect: Dialect) -> dict[str, Any]:
+    """Return how a dialect reads files, as the page's script takes it."""
+    return {
+        field.name: getattr(dialect, field.name)
+        for field in fields(dialect)
+        if field.name not in _OF_FETCHING
+    }
+
+
+def robots_offered(rules: Rules) -> list[tuple[str, list[str]]]:
+    """Return the robots that can be chosen, by kinds: those that the file names first."""
+    named = dict.fromkeys(
+        name_of(record)
+        for record in (rules.records if rules.is_there else ())
+        if record.field == "user-agent"
+    )
+    of_file = [name for name in named if name not in {"", EVERYBODY}][:_NAMED]
+    known = [
+        (words, [robot.name for robot in KNOWN_ROBOTS if robot.kind == kind])
+        for kind, words in KINDS.items()
+    ]
+    return [*([("In the file", of_file)] if of_file else ()), *known]
+
+
+def _meaning(subject: RobotsPageData, dialect: Dialect) -> dict[str, Any] | None:
+    """Return what a dialect makes of an answer without a file; None: there is one."""
+    robots, _ = subject.rules.read(dialect, subject.max_bytes)
+    if robots is not None:
+        return None
+    decided = subject.rules.decide("/", "", dialect, subject.max_bytes)
+    return {"allowed": decided["allowed"], "reason": decided["reason"]}
+
+
+def _paths(rules: Rules) -> list[str]:
+    """Return paths of which the file says something."""
+    values = [
+        record.value
+        for record in (rules.records if rules.is_there else ())
+        if record.field in {"allow", "disallow"} and record.value.startswith("/")
+    ]
+    plain = [value for value in values if 1 < len(value) < _LONG and not set(value) & set("*$?[")]
+    return [*list(dict.fromkeys(plain))[:_TRIED], "/"]
+
+
+class ShownFile(NamedTuple):
+    """A file in a page."""
+
+    lines: tuple[str, ...]
+    """As they are, octets that are not UTF-8 as escapes."""
+    octets: str | None
+    """The whole file, a character for each octet; None: what is shown is all there is."""
+
+
+def shown_file(body: bytes) -> ShownFile:
+    """Return a file as it is shown: all of it, though robots do not read all of a large one."""
+    lines = tuple(record.raw for record in RobotsTxt.parse(body, max_bytes=None).records)
+    shown = "".join(f"{printable(line)}\n" for line in lines)
+    return ShownFile(lines, None if shown.encode() == body else body.decode("latin-1"))
+
+
+def html_of(file: ShownFile, linked: Container[int]) -> str:
+    """Return the lines as items of a list, those that are linked to with an ``id``.
+
+    A line that is not linked costs four characters: a file may have a hundred thousand.
+    """
+    return "".join(
+        f"<li{f' id=L{number}' if number in linked else ''}>{escape(printable(line))}\n"
+        for number, line in enumerate(file.lines, start=1)
+    )
+
+
+def changed(before: ShownFile, after: ShownFile) -> tuple[list[list[int]], list[list[int]]]:
+    """Return the lines of both that are not in the other: of each run the first and the last."""
+    same = same_lines(before.lines, after.lines)
+    kept, others = {place for place, _ in same}, {place for _, place in same}
+    return (
+        list(_ranges(place + 1 for place in range(len(before.lines)) if place not in kept)),
+        list(_ranges(place + 1 for place in range(len(after.lines)) if place not in others)),
+    )
+
+
+def _ranges(numbers: Iterable[int]) -> Iterator[list[int]]:
+    found = list(numbers)
+    if not found:
+        return
+    start = found[0]
+    for number, following in pairwise([*found, -1]):
+        if following != number + 1:
+            yield [start, number]
+            start = following
+
+
+_WITHOUT_SCRIPTS = (
+    ".file { list-style: decimal; padding-left: 4rem; } "
+    ".file li { content-visibility: visible; display: list-item; padding-left: 0.5rem; }"
+)
+"""Numbers of lines, where no script writes them."""
+_SCRIPTS = ("decide.js", "read.js", "lines.js", "page.js")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobotsPageData:
+    """What a page is about."""
+
+    rules: Rules
+    checked: dict[str, Any]
+    """The report of ``check``."""
+    corrected: dict[str, Any] | None
+    """The report of ``fix``; None: there is no file to be read."""
+    dialect: Dialect
+    agents: Sequence[str]
+    """Names of the robot, tried in order."""
+    max_bytes: int
+    told: dict[str, list[str]] = field(default_factory=dict)
+    """URLs to be tested at once, each with what there is to say of its verdict besides; none: some
+    of which the file says something."""
+
+
+_SHUT_OUT = frozenset({"closed-to-all", "closed-to-robot"})
+"""What is told on top."""
+
+
+def render(subject: RobotsPageData, made: datetime) -> str:
+    """Return the page.
+
+    Raises:
+        ImportError: Jinja2 is not installed.
+    """
+    rules, checked, corrected = subject.rules, subject.checked, subject.corrected
+    robots, reason = rules.read(subject.dialect, subject.max_bytes)
+    before = shown_file(rules.body if rules.is_there else b"")
+    after = shown_file(corrected["text"].encode()) if robots and corrected else None
+    absence = f"No rules are read: {reason}." if reason else ""
+    absence = absence or ("" if before.lines else "The file is empty.")
+    effects = corrected["effects"] if corrected else ()
+    told = [sentence for effect in effects for sentence in effect["summary"]]
+    found = checked["findings"]
+    data = tester_data(subject, before, after)
+    marked, marked_after = changed(before, after) if after else ([], [])
+    return pages.render(
+        __name__,
+        "page.html.jinja",
+        {
+            "title": title_of(checked["source"]),
+            "summary": ", ".join(text for _, text in counts_told(checked)),
+            "counts": counts_told(checked),
+            "shut_out": [one for one in found if one["code"] in _SHUT_OUT],
+            "delivery": list(_delivery(checked["delivery"], len(rules.body))),
+            "comments": robots.comments(subject.agents) if robots else (),
+            "kinds": kinds_of(found),
+            "lines": html_of(before, {one["line"] for one in found}),
+            "absent": absence,
+            "corrected": None if after is None else html_of(after, ()),
+            "proof": corrected and corrected["proof"],
+            "remarks": [*corrected["remarks"], *told] if corrected else (),
+            "offered": robots_offered(rules),
+            "dialect": subject.dialect.name,
+            "dialects": list(data["dialects"]),
+            "made": f"scrapy-mandelbot {__version__}, {made:%Y-%m-%d %H:%M} UTC",
+            "data": pages.script_data(
+                {**data, "changed": {"before": marked, "after": marked_after}}
+            ),
+        },
+        style=pages.file_of(__name__, "page.css"),
+        script="".join(pages.file_of(__name__, name) for name in _SCRIPTS),
+        unscripted=_WITHOUT_SCRIPTS,
+    )
+
+
+def _delivery(delivery: dict[str, Any] | None, size: int) -> Iterator[tuple[str, str]]:
+    """Yield what is known of how the file came, for people."""
+    known = delivery or {}
+    seconds, final_url = known.get("seconds"), known.get("final_url")
+    told = (
+        ("Came from", final_url if final_url != known.get("url") else None),
+        ("Status", known.get("status")),
+        ("Redirects", known.get("redirects")),
+        ("Time", None if seconds is None else f"{seconds:.3f} s"),
+        ("Type", known.get("content_type")),
+        ("Encoding", known.get("content_encoding")),
+        ("Size", counted(size, "byte")),
+    )
+    yield from ((name, str(value)) for name, value in told if value)

@@ -1,0 +1,86 @@
+"""``sitemaps``: the sitemaps that a robots.txt cites, and their contents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.commands.output.terminal_text import PLAIN, joined, wrapped
+from scrapy_mandelbot.robots.formatting import counted, printable
+from scrapy_mandelbot.robots.origins import without_user
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.robots.sitemaps import SitemapReader
+from scrapy_mandelbot.robots.sitemaps.urls import absolute_url
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.commands.output.terminal_text import Paint
+
+_PIECE = 65_536  # bytes
+
+
+def cited(source: str, body: bytes, base: str, max_bytes: int) -> dict[str, Any]:
+    """Return the sitemaps that a file cites, unread; `base`: its URL, or ``""``."""
+    urls = RobotsTxt.parse(body, max_bytes=max_bytes).sitemaps
+    whole = (without_user((base and absolute_url(url, base)) or url) for url in urls)
+    return {"source": source, "sitemaps": [unread(url) for url in dict.fromkeys(whole)], "left": 0}
+
+
+def unread(url: str, cited_by: str | None = None) -> dict[str, Any]:
+    """Return the fields of a sitemap that was not read."""
+    return {
+        "url": url,
+        "cited_by": cited_by,
+        "status": None,
+        "kind": None,
+        "entries": None,
+        "problems": [],
+        "failure": None,
+    }
+
+
+def read(
+    body: bytes, url: str, max_bytes: int, max_entries: int | None
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what is in a sitemap, and the sitemaps that it lists, if it is an index."""
+    reader = SitemapReader(url, max_bytes=max_bytes, max_entries=max_entries)
+    children: list[str] = []
+    for start in range(0, len(body), _PIECE):
+        entries = list(reader.feed(body[start : start + _PIECE]))
+        if reader.kind == "index":
+            children += [entry.loc for entry in entries]
+    entries = list(reader.close())
+    if reader.kind == "index":
+        children += [entry.loc for entry in entries]
+    problems = [
+        {"code": one.code, "message": one.message, "where": one.where, "count": one.count}
+        for one in reader.problems
+    ]
+    return {"kind": reader.kind, "entries": reader.entries_read, "problems": problems}, children
+
+
+def exit_code(report: dict[str, Any]) -> int:
+    """Return 3 if a sitemap is not available, 1 if one has problems, else 0."""
+    sitemaps = report["sitemaps"]
+    if any(one["failure"] for one in sitemaps):
+        return 3
+    return 1 if any(one["problems"] for one in sitemaps) else 0
+
+
+def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
+    """Return the report for a terminal."""
+    sitemaps = report["sitemaps"]
+    lines = []
+    for one in sitemaps:
+        lines.append(paint("strong", printable(one["url"])))
+        if one["failure"]:
+            lines.append(f"    {paint('error', printable(one['failure']))}")
+        elif one["entries"] is not None:
+            lines.append(f"    {one['kind']}: {counted(one['entries'], 'entry', 'entries')}")
+        for problem in one["problems"]:
+            where = f"{problem['where']}: " if problem["where"] else ""
+            often = f" ({problem['count']:,} times)" if problem["count"] > 1 else ""
+            lines.append(wrapped(f"{where}{problem['message']}{often}", 4, width=paint.width))
+    if report["left"]:
+        lines.append(f"And {counted(report['left'], 'more sitemap')}, not read.")
+    if not sitemaps:
+        lines.append(f"{printable(report['source'])} cites no sitemap.")
+    return joined(lines)

@@ -1,0 +1,1 @@
+"""The downloader middlewares: robots.txt, pauses, signatures."""

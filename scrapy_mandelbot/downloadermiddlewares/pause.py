@@ -1,0 +1,379 @@
+"""The downloader middleware that notices what a site refuses, and what a response means."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any
+
+import scrapy.downloadermiddlewares.robotstxt
+import scrapy.signals
+from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
+from scrapy.downloadermiddlewares.retry import RetryMiddleware
+from scrapy.downloadermiddlewares.stats import DownloaderStats
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.http.request import NO_CALLBACK
+
+from scrapy_mandelbot import engine
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.events import (
+    QUOTA,
+    RETRY_AFTER_UNREADABLE,
+    TURN_MISSED,
+)
+from scrapy_mandelbot.fetching.failures import failure_of
+from scrapy_mandelbot.politeness.flight import Admission, End
+from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind
+from scrapy_mandelbot.politeness.pause import News
+from scrapy_mandelbot.politeness.pause_law import Refusal
+from scrapy_mandelbot.politeness.probe import SAFE_METHODS
+from scrapy_mandelbot.politeness.retry_after import quota_of, wait_asked_for
+from scrapy_mandelbot.politeness.sections import REFUSES_ROBOTS
+from scrapy_mandelbot.robots.preferences import MARKED_STATUSES, stated_terms
+from scrapy_mandelbot.throttle.in_flight import SitePausedError
+from scrapy_mandelbot.throttle.waiting import ASKS_AGAIN, is_of_the_package
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_mandelbot.politeness.flight import Flight
+
+logger = logging.getLogger(__name__)
+
+_OF_QUOTAS = frozenset({b"Ratelimit", b"Ratelimit-Remaining"})  # as Scrapy keeps headers
+_NO_ANSWER = frozenset({Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT})
+_NOT_KNOWN = frozenset({OutcomeKind.UNAVAILABLE, OutcomeKind.FAILED})
+_NO_WORD_OF_THE_SITE = frozenset({Failure.DROPPED, Failure.OTHER})
+
+
+class PauseMiddleware:
+    """Notices that a site wants a pause, and sends back what it refuses. Order 950.
+
+    It stands nearest the downloader, so that a 503 is seen before another component caches or
+    retries it, and that a site with a pace is sent nothing whose turn has not come.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self._crawl = Crawl.of(crawler)
+        if not self._crawl.config.enabled:
+            raise NotConfigured
+        self._throttle = self._crawl.throttle
+        self._flight = self._throttle.in_flight.get
+        self._statuses = self._crawl.config.pause_statuses
+        handled = map(int, crawler.settings.getlist("HTTPERROR_ALLOWED_CODES"))
+        are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")  # who handles them wants them
+        self._marked = MARKED_STATUSES.difference(MARKED_STATUSES if are_all else handled)
+        self._hears_of_responses = False
+        self._limits = self._crawl.fetcher.limits
+        self._limits.is_told = True
+        self._stats_missed: DownloaderStats | None = None
+        if crawler.settings.getbool("DOWNLOADER_STATS"):
+            self._stats_missed = DownloaderStats(crawler.stats)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> PauseMiddleware:
+        """Build the middleware."""
+        middleware = cls(crawler)
+        if engine.has_delays(crawler):
+            middleware.hear_of_responses()
+        return middleware
+
+    def hear_of_responses(self) -> None:
+        """Hear of responses one turn of the loop sooner than their middlewares do.
+
+        Slots that hold requests send the next one then: those with a delay, and those of requests
+        that are not from the queue, which hands out no more than a slot transfers at once.
+        """
+        if not self._hears_of_responses:
+            self._hears_of_responses = True
+            self.crawler.signals.connect(
+                self.response_downloaded, signal=scrapy.signals.response_downloaded
+            )
+
+    def response_downloaded(self, response: Response, request: Request) -> None:
+        """Pause the site at once: the downloader slot is about to send its next request."""
+        if not request.meta.get("dont_pause"):
+            self._notice(self._flight(request) or self._throttle.flight_of(request), response)
+
+    def _notice(self, flight: Flight, response: Response) -> None:
+        """Tell what an answer says of its site; once, whoever hears of it first."""
+        flight.is_noticed = True
+        request: Request = flight.request
+        asks = response.status in self._statuses and "cached" not in response.flags
+        is_marked = response.status in self._marked
+        if (asks or is_marked) and self._is_handled(request, response):
+            asks = is_marked = False
+        flight.is_refused = asks
+        if not asks:
+            flight.is_refused = is_marked and is_turned_away(self._crawl, flight, response)
+            if not flight.is_refused:
+                self._answered(flight, response)
+            return
+        asked = wait_asked_for(response.headers.get, self._crawl.now())
+        reason = f"{response.status} for {request}" + (f", {asked.said}" if asked.said else "")
+        if asked.unreadable:
+            tell_unreadable(self._crawl, flight, asked.unreadable)
+        self._throttle.refused(flight, reason, asked.seconds, response)
+
+    def _answered(self, flight: Flight, response: Response) -> None:
+        """Tell that a site answered; and what it says is left of a quota, if it does."""
+        if not _OF_QUOTAS.isdisjoint(response.headers):
+            hear_quota(self._crawl, flight, response)
+        is_page = response.status < HTTPStatus.BAD_REQUEST and flight.request.method == "GET"
+        self._throttle.answered(flight, is_page=is_page)
+
+    async def process_request(self, request: Request) -> Request | Response | None:
+        """Stop a request whose site was paused since the queue handed it out."""
+        flight = self._flight(request) or self._throttle.flight_of(request)
+        if not flight.is_from_queue and not request.meta.get("dont_pause"):
+            self.hear_of_responses()
+        elif flight.site.is_plain and flight.is_from_queue and not self._throttle.is_paced:
+            return None
+        return await self._wait_for_turn(flight, request)
+
+    async def _wait_for_turn(self, flight: Flight, request: Request) -> Request | Response | None:
+        """Return None when the request may be sent, or what is returned in place of sending it."""
+        throttle = self._throttle
+        while True:
+            if throttle.is_paced:
+                self._crawl.learn_pace(request, flight.site)
+            admission = throttle.admit(flight)
+            if admission is Admission.GO:
+                return None
+            if admission is Admission.NO_TURN:
+                # What is given up is not sent; a person does not wait.
+                if self._crawl.is_for_a_person(request) or throttle.has_given_up(flight):
+                    throttle.let_leave(flight)
+                    return None
+                if throttle.can_go_back(flight):
+                    return throttle.send_back(flight, TURN_MISSED)
+                if not await throttle.wait(flight, admission):
+                    self._crawl.fates[request] = fate_of(self._crawl, flight)
+                    raise IgnoreRequest(f"{flight.site.name} may not be asked now")
+            elif throttle.can_go_back(flight):
+                return throttle.send_back(flight)
+            elif not await throttle.wait(flight, admission):
+                raise not_sent(self._crawl, flight)
+
+    async def process_response(self, request: Request, response: Response) -> Request | Response:
+        """Send back a request that its site refused, to be asked again after the pause."""
+        throttle = self._throttle
+        flight = self._flight(request) or throttle.flight_of(request)
+        status, heeds_pauses = response.status, not request.meta.get("dont_pause")
+        is_good, is_cached = status not in self._statuses, "cached" in response.flags
+        tally = flight.site.tally
+        is_own = request.callback is NO_CALLBACK and is_of_the_package(request)
+        if heeds_pauses and not flight.is_noticed and not is_cached:
+            if is_good and status not in self._marked:
+                self._answered(flight, response)
+            else:
+                self._notice(flight, response)
+        is_refused = heeds_pauses and flight.is_refused and ASKS_AGAIN not in request.meta
+        if not is_own and not is_refused and (is_good or not heeds_pauses):
+            is_page = 200 <= status < 300  # noqa: PLR2004 -- for each page
+            tally.cached += is_cached
+            tally.pages += is_page and not is_cached
+            tally.others += not is_page and not is_cached
+        flight.is_noticed = flight.is_refused = False
+        if not is_refused:
+            tally.others += heeds_pauses and not is_own and not is_good
+            if is_own:
+                self._limits.response_downloaded(response, request)
+            throttle.let_go(flight)
+            return response
+        is_safe = request.method in SAFE_METHODS
+        if flight.is_refused_alone or not (is_safe or may_repeat(self.crawler, flight, status)):
+            return self._hand_on(flight, response)
+        if "Set-Cookie" in response.headers:
+            await keep_cookies(self.crawler, request, response)
+        if throttle.can_go_back(flight):
+            self._count(request, response)
+            return throttle.send_back(flight)
+        if await throttle.wait(flight, Admission.PAUSED):
+            self._count(request, response)
+            return request
+        return self._hand_on(flight, response)
+
+    async def process_exception(self, request: Request, exception: Exception) -> Request | None:
+        """Send back a request that never was sent, or found its site down."""
+        flight = self._flight(request) or self._throttle.flight_of(request)
+        sent_back = self._sent_back(flight, exception)
+        if sent_back is None and not is_of_the_package(request):
+            flight.site.tally.count(End.TRIED_AGAIN)  # unless no middleware tries it again
+        return sent_back
+
+    def _sent_back(self, flight: Flight, exception: Exception) -> Request | None:
+        """Return the request of an exception as it goes back; None: the exception is passed on."""
+        throttle = self._throttle
+        request: Request = flight.request
+        if request.meta.get("dont_pause") or flight.is_noticed:
+            flight.is_noticed = False
+            throttle.let_go(flight)
+            return None
+        if not isinstance(exception, SitePausedError):
+            failure = failure_of(exception)
+            # Of a proxy's failure the project's components try the request again, by another one.
+            by_proxy = bool(request.meta.get("proxy"))
+            is_down = failure in _NO_ANSWER and not by_proxy and throttle.is_silent(flight, failure)
+            is_told = failure not in _NO_WORD_OF_THE_SITE and flight.site.pause.probe is flight
+            if not is_down and (by_proxy or not is_told):
+                throttle.let_go(flight)
+                return None
+            throttle.refused(flight, f"{failure.value} for {request}")
+            # Tried enough: now it is RetryMiddleware's.
+            is_enough = flight.is_refused_alone or not may_repeat(self.crawler, flight, exception)
+            if is_enough or ASKS_AGAIN in request.meta:
+                self._crawl.fates[request] = End.URL
+                throttle.handed_on(flight)
+                throttle.let_go(flight)
+                return None
+        throttle.ended(flight)
+        if throttle.can_go_back(flight):
+            return throttle.send_back(flight)
+        if throttle.has_given_up(flight):
+            self._crawl.fates[request] = fate_of(self._crawl, flight)
+            throttle.let_go(flight)
+            return None
+        return request  # it waits as its site is paused, when whoever sent it sends it again
+
+    def _is_handled(self, request: Request, response: Response) -> bool:
+        """Return whether the spider handles such a response, or a person waits for it."""
+        if self._crawl.is_for_a_person(request):
+            return True
+        listed = request.meta.get(
+            "handle_httpstatus_list", getattr(self.crawler.spider, "handle_httpstatus_list", ())
+        )
+        if isinstance(listed, (list, tuple, set, frozenset)) and response.status in listed:
+            return True
+        # Media pipelines ask for every status but redirects, to log them: they handle none.
+        if request.callback is NO_CALLBACK:
+            return False
+        return bool(request.meta.get("handle_httpstatus_all")) or response.status in listed
+
+    def _hand_on(self, flight: Flight, response: Response) -> Response:
+        if not is_of_the_package(flight.request):
+            flight.site.tally.count(fate_of(self._crawl, flight))
+        self._throttle.handed_on(flight)
+        self._throttle.let_go(flight)
+        # It has been tried enough: RetryMiddleware would have it tried again at once.
+        flight.request.meta["dont_retry"] = True
+        return response
+
+    def _count(self, request: Request, response: Response) -> None:
+        """Count a response in the stats, as it will not reach the middleware that does."""
+        if self._stats_missed is not None:
+            self._stats_missed.process_response(request, response)
+
+
+def not_sent(crawl: Crawl, flight: Flight) -> SitePausedError:
+    """Return the error with which a request fails that is not sent."""
+    flight.is_noticed = True  # it is not put back
+    crawl.fates[flight.request] = end = fate_of(crawl, flight)
+    section = flight.site.sections.of(flight.request) if end is End.SECTION else None
+    pause = flight.site.pause if section is None or section.pause is None else section.pause
+    how = "is paused for too long" if end in {End.WAITED, End.LEFT} else "is given up"
+    what = flight.site.name + ("" if section is None else section.path)
+    return SitePausedError(f"{what} {how}" + (f": {pause.reason}" if pause.reason else ""))
+
+
+def may_repeat(crawler: Crawler, flight: Flight, refusal: int | Exception) -> bool:
+    """Return whether a refused request is sent again: one that may change things as by Scrapy.
+
+    Args:
+        crawler: whose request it is.
+        flight: the request.
+        refusal: the status, or what was raised.
+    """
+    request: Request = flight.request
+    if request.method in SAFE_METHODS:
+        return True
+    retry = crawler.get_downloader_middleware(RetryMiddleware)
+    if retry is None or request.meta.get("dont_retry"):
+        may_be = False
+    elif isinstance(refusal, int):
+        may_be = refusal in retry.retry_http_codes
+    else:
+        may_be = isinstance(refusal, retry.exceptions_to_retry)
+    if may_be and retry is not None:
+        fingerprint = crawler.request_fingerprinter.fingerprint(request)
+        most = request.meta.get("max_retry_times", retry.max_retry_times)
+        may_be = flight.site.sections.times(fingerprint) <= most
+    flight.is_refused_alone = not may_be  # as far as it is concerned
+    return may_be
+
+
+async def keep_cookies(crawler: Crawler, request: Request, response: Response) -> None:
+    """Have the jar of a request know the cookies of a response that is sent back.
+
+    CookiesMiddleware does not see it, unless it stands nearer the downloader: then it has them
+    already.
+    """
+    cookies: Any = crawler.get_downloader_middleware(CookiesMiddleware)
+    if cookies is None:
+        return
+    try:
+        kept = cookies.process_response(request, response)
+        if isawaitable(kept):
+            await kept
+    except Exception:
+        logger.exception("The cookies of %s cannot be kept", response)
+
+
+def is_turned_away(crawl: Crawl, flight: Flight, response: Response) -> bool:
+    """Note a challenge, a price, a bare refusal; return whether the request goes back to the queue.
+
+    That is the probe of a site or section that refuses robots.
+    """
+    headers = ((name, value) for name, values in response.headers.items() for value in values)
+    mark, request = stated_terms(response.status, headers), flight.request
+    if is_of_the_package(request) or (mark is None and response.status != HTTPStatus.FORBIDDEN):
+        return False
+    throttle, site = crawl.throttle, flight.site
+    section = site.sections.of(request)
+    is_probe = section is not None and section.robots and section.is_probed_by(flight)
+    reason = f"{REFUSES_ROBOTS}: {response.status} for {request}, {mark or 'no good page since'}"
+    refusal = Refusal(crawl.now(), reason, marked=mark is not None)
+    news = site.refused(flight, crawl.fingerprint(request), refusal)
+    if news is not None:
+        if news is News.REFUSES_ROBOTS:
+            throttle.in_flight.evict(site)
+        throttle.reports.section(news, site, request)
+        throttle.update(site)
+    return is_probe
+
+
+def hear_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
+    """Have a site asked no more than its good answers say is left of a quota, if they do."""
+    now, site = crawl.now(), flight.site
+    quota = quota_of(response.headers.get, now)
+    if quota is None:
+        return
+    left, wait = quota[0], min(quota[1], crawl.config.retry_after_longest)
+    if not left:
+        tell = crawl.events.tell if site.is_news("quota") else crawl.events.count
+        tell(QUOTA, where=site.name, until=now + wait)
+    site.turns.hear_quota(flight, left, wait, now)
+    site.look_anew()
+    crawl.throttle.sites.note_trouble(site)
+
+
+def tell_unreadable(crawl: Crawl, flight: Flight, value: str) -> None:
+    """Tell once of each site that it names a time which cannot be read."""
+    if flight.site.is_news("retry-after"):
+        crawl.events.tell(RETRY_AFTER_UNREADABLE, site=flight.site.name, value=value)
+
+
+def fate_of(crawl: Crawl, flight: Flight) -> End:
+    """Return how a request ends that is sent no more."""
+    throttle, site = crawl.throttle, flight.site
+    if flight.is_refused_alone:
+        return End.URL
+    if site.pause.is_given_up:
+        return End.SITE
+    if throttle.has_given_up(flight):
+        return End.SITE if site.sections.of(flight.request) is None else End.SECTION
+    return End.LEFT if crawl.is_closing else End.WAITED

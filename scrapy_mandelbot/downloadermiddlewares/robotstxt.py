@@ -1,0 +1,215 @@
+"""The downloader middleware that obeys robots.txt."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+import scrapy.downloadermiddlewares.robotstxt
+import scrapy.signals
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.http import TextResponse
+from scrapy.utils.httpobj import urlparse_cached
+from twisted.internet.defer import CancelledError
+
+from scrapy_mandelbot.crawl import CITED, LISTED_IN, Crawl
+from scrapy_mandelbot.downloadermiddlewares.pause import not_sent, tell_unreadable
+from scrapy_mandelbot.events import (
+    FORBIDDEN,
+    FORBIDDEN_UNEXPLAINED,
+    PAGES_FOREIGN,
+    ROBOTS_ANSWERED,
+    ROBOTS_UNKNOWN,
+)
+from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
+from scrapy_mandelbot.politeness.flight import Admission, End
+from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind
+from scrapy_mandelbot.politeness.retry_after import wait_asked_for
+from scrapy_mandelbot.robots.formatting import shown
+from scrapy_mandelbot.robots.origins import robots_url
+from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it
+from scrapy_mandelbot.throttle.site_map import site_of_request
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.robotstxt import RobotParser
+
+    from scrapy_mandelbot.fetching.fetcher import SiteRules
+    from scrapy_mandelbot.politeness.flight import Flight
+
+_OF_QUOTAS = frozenset({b"Ratelimit", b"Ratelimit-Remaining"})  # as Scrapy keeps headers
+_NO_ANSWER = frozenset({Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT})
+_NOT_KNOWN = frozenset({OutcomeKind.UNAVAILABLE, OutcomeKind.FAILED})
+_NO_WORD_OF_THE_SITE = frozenset({Failure.DROPPED, Failure.OTHER})
+
+
+class RobotsTxtMiddleware:
+    """Obeys every site's robots.txt. Order 100, where Scrapy's own stands.
+
+    Unlike Scrapy's own, it leaves a site alone whose answer to /robots.txt says nothing of rules.
+    """
+
+    DOWNLOAD_PRIORITY: int = 1000
+
+    def __init__(self, crawler: Crawler) -> None:
+        if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+            raise NotConfigured
+        self.crawler = crawler
+        self._crawl = Crawl.of(crawler)
+        self._flight = self._crawl.throttle.in_flight.get
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Any:
+        """Build the middleware; Scrapy's own where MANDELBOT_ENABLED is False."""
+        if not Crawl.of(crawler).config.enabled:
+            stock = scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware
+            return stock.from_crawler(crawler)
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> Request | Response | None:
+        """Let the request pass, drop it, or send it back until its site's rules are known."""
+        if request.meta.get("dont_obey_robotstxt") or not request.url.startswith(
+            ("http://", "https://")  # no other has a robots.txt
+        ):
+            return None
+        if CITED in request.meta:
+            self._judge_sent(request)
+        flight = self._flight(request) or self._crawl.throttle.flight_of(request)
+        rules = flight.site.rules()
+        if rules is None or not flight.site.is_plain or rules.until <= self._crawl.now():
+            answer, rules = await self._find_out(flight, request)
+            if answer is not None or rules is None:
+                return answer
+        self.process_request_2(rules.parser, request)
+        if LISTED_IN in request.meta:
+            self._judge_listed(request, rules)
+        if request.url.endswith("/robots.txt"):
+            return self._robots_txt(flight.site.name, request)
+        return None
+
+    async def _find_out(
+        self, flight: Flight, request: Request
+    ) -> tuple[Request | Response | None, SiteRules | None]:
+        """Return the rules of the request's site, or what is returned in place of going by them."""
+        throttle, site = self._crawl.throttle, flight.site
+        if throttle.has_given_up(flight):
+            return None, None  # PauseMiddleware answers it; the site is not asked
+        while True:
+            try:
+                rules = await self._crawl.fetcher.rules(
+                    site.name,
+                    request,
+                    self.DOWNLOAD_PRIORITY,
+                    has_answered=site.has_answered,
+                )
+            except (asyncio.CancelledError, CancelledError):
+                flight.end = End.CANCELLED
+                raise
+            finally:
+                throttle.scouted(flight)
+            if rules is not None and rules.outcome.kind not in _NOT_KNOWN:
+                site.rules = ref(rules)
+                agent: Any = self._crawl.agents.of(request)
+                throttle.paces.tell_not_obeyed(site, rules.robots, agent)
+                return None, rules
+            if self._crawl.is_for_a_person(request):
+                if rules is not None:
+                    reason = rules.outcome.reason
+                    self._crawl.events.tell(ROBOTS_UNKNOWN, site=site.name, reason=reason)
+                return None, None
+            if rules is not None and not self._refuses(flight, rules):
+                return None, None  # who sent it waits for it, and nobody else for the site
+            if throttle.can_go_back(flight):
+                return throttle.send_back(flight), None
+            if not await throttle.wait(flight, Admission.PAUSED):
+                raise not_sent(self._crawl, flight)
+
+    def _refuses(self, flight: Flight, rules: SiteRules) -> bool:
+        """Tell that a site cannot say what its rules are; return whether it is asked again.
+
+        Raises:
+            Exception: the site has never answered, and its requests fail with what was raised.
+        """
+        outcome, throttle, site = rules.outcome, self._crawl.throttle, flight.site
+        throttle.in_flight.unheard.fail(flight, outcome.failure)
+        if outcome.kind is OutcomeKind.FAILED and rules.error is not None:
+            if outcome.failure is not Failure.PROXY:
+                site.pause.reset()  # no request waits
+                throttle.scouted(flight)
+                throttle.update(site)
+            flight.is_noticed = True
+            raise rules.error.with_traceback(None)
+        if outcome.failure is Failure.NO_SUCH_HOST and not flight.is_from_queue:
+            return False
+        wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
+        if rules.response is not None:
+            asked = wait_asked_for(rules.response.headers.get, self._crawl.now())
+            if asked.unreadable:
+                tell_unreadable(self._crawl, flight, asked.unreadable)
+        # Of a host that never answered it is told once, where that is known.
+        level = None if outcome.wait is None else logging.DEBUG
+        throttle.refused(flight, outcome.reason, wait, rules.response, level=level)
+        return True
+
+    def _judge_sent(self, request: Request) -> None:
+        """Raise IgnoreRequest if a sitemap's request was redirected to where none may send it."""
+        if not self._crawl.config.may_send(request.meta[CITED]["site"], request.url):
+            raise IgnoreRequest(
+                f"{shown(request.url)} is on this machine or in its network"
+                ' (MANDELBOT_LIMITS["private_hosts"])'
+            )
+
+    def _judge_listed(self, request: Request, rules: SiteRules) -> None:
+        """Raise IgnoreRequest if its own site does not cite the sitemap that lists the page."""
+        if request.meta.pop(LISTED_IN) not in rules.sitemaps:
+            self._crawl.events.count(PAGES_FOREIGN, pages=1)
+            raise IgnoreRequest("Its site's robots.txt does not cite the sitemap that lists it")
+
+    def process_request_2(self, rp: RobotParser | None, request: Request) -> None:
+        """Raise IgnoreRequest if the rules forbid the request."""
+        if rp is None:
+            return
+        agent: Any = self._crawl.agents.of(request)
+        url = request.url
+        if rp.allowed(url, agent):
+            # A server may serve a forbidden page for another spelling of its path.
+            path_resolved = as_servers_read_it(url)
+            if path_resolved is None or rp.allowed(path_resolved, agent):
+                return
+            url = path_resolved
+        self._crawl.fates[request] = End.FORBIDDEN
+        tell = self._crawl.events.tell
+        if not isinstance(rp, MandelbotRobotParser):  # another ROBOTSTXT_PARSER cannot say why
+            tell(FORBIDDEN_UNEXPLAINED, request=request, site=site_of_request(request))
+            raise IgnoreRequest("Forbidden by robots.txt")
+        verdict = rp.verdict(url, agent)
+        site = site_of_request(request)
+        tell(FORBIDDEN, request=request, site=site, file=robots_url(site), verdict=verdict)
+        raise IgnoreRequest(f"Forbidden by robots.txt: {verdict}")
+
+    def _robots_txt(self, site: str, request: Request) -> Response | None:
+        """Return the site's copy for a spider's own request for it, as SitemapSpider sends.
+
+        To see the current file, set ``dont_obey_robotstxt`` or use one of Scrapy's commands.
+        """
+        if request.method != "GET":
+            return None
+        url = urlparse_cached(request)
+        if url.path != "/robots.txt" or url.query or self._crawl.is_for_a_person(request):
+            return None
+        copy = self._crawl.fetcher.copy(site)
+        if copy is None:  # nobody could be asked
+            return None
+        self._crawl.events.count(ROBOTS_ANSWERED)
+        return TextResponse(
+            request.url,
+            status=copy.status,
+            headers={"Content-Type": "text/plain"},
+            body=copy.body,
+            flags=["cached"],  # it tells nothing about how the site is now
+            request=request,
+        )

@@ -1,0 +1,386 @@
+"""What is told of a crawl: one table of events, each with its log line, its stats and its signal.
+
+The documents' tables of stats and signals are checked against this one.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from functools import partial
+
+from scrapy_mandelbot import signals
+from scrapy_mandelbot.events.emitter import Event
+from scrapy_mandelbot.politeness.flight import IN_ACCOUNT
+
+_warning = partial(Event, level=logging.WARNING)
+_error = partial(Event, level=logging.ERROR)
+
+PAUSED = Event(
+    "Paused %(where)s until %(until)s: %(reason)s (%(waiting)s queued)",
+    stats=("mandelbot/pause/count",),
+    signal=signals.site_paused,
+    heard=("site", "until", "reason"),
+)
+HELD = replace(PAUSED, stats=("mandelbot/pause/count", "mandelbot/pause/held"))
+SHUT = replace(PAUSED, stats=("mandelbot/pace/shut",))
+OVERHEARD = Event(
+    "Paused %(where)s until %(until)s: another crawl was refused, %(reason)s (%(waiting)s queued)",
+    stats=("mandelbot/pause/overheard",),
+    signal=signals.site_paused,
+    heard=PAUSED.heard,
+)
+RESTORED = Event(
+    "Still pausing %(where)s until %(until)s, as a former run found: %(reason)s",
+    stats=("mandelbot/pause/restored",),
+)
+PROLONGED = Event(
+    "Still pausing %(where)s until %(until)s: %(reason)s (%(tries)s; given up at"
+    " about %(end)s unless it answers or names a time)",
+    stats=("mandelbot/pause/prolonged",),
+)
+RETRY_AFTER_UNREADABLE = _warning(
+    "The Retry-After of %(site)s cannot be read, and is passed over: %(value)s",
+)
+SET_ASIDE = Event(
+    "Set aside for %(seconds).1f s, as %(where)s answers all others: %(reason)s",
+    logging.DEBUG,
+    stats=("mandelbot/pause/set_aside",),
+)
+SECTION_PAUSED = Event(
+    "Set aside %(path)s of %(where)s until %(until)s: its pages alone are refused",
+    stats=("mandelbot/pause/sections",),
+)
+SECTION_PROLONGED = Event(
+    "Still setting aside %(path)s of %(where)s until %(until)s: %(reason)s (%(tries)s; given up"
+    " at about %(end)s unless it answers or names a time)",
+)
+REFUSES_ROBOTS = _warning(
+    "%(where)s%(path)s %(reason)s (%(waiting)s queued). It is left alone until %(until)s, and asked"
+    " once an hour then: say who you are, ask its owner, or pay (docs/says_no.rst)",
+    stats=("mandelbot/pause/refuses_robots",),
+    signal=signals.site_refuses_robots,
+    heard=("site", "reason", "until"),
+)
+REFUSES_ROBOTS_STILL = _warning(
+    "Gave up %(where)s%(path)s, which %(reason)s (%(waiting)s queued: %(fate)s)",
+    stats=("mandelbot/pause/sections_given_up",),
+)
+SECTION_RESUMED = Event("No longer setting aside %(path)s of %(where)s: it answers")
+ASKS_ONCE_EACH = _warning(
+    "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s queued:"
+    " those that were not refused twice are sent once more)",
+    stats=("mandelbot/pause/given_up",),
+)
+SECTION_GIVEN_UP = _warning(
+    "Gave up %(path)s of %(where)s, which answers elsewhere: %(reason)s (its requests: %(fate)s)",
+    stats=("mandelbot/pause/sections_given_up",),
+)
+ASKED_AGAIN = Event(stats=("mandelbot/pause/asked_again",))
+SLOWER = Event(
+    "There is a limit of about %(limit)s at %(where)s; %(waiting)s queued, about %(time)s",
+)
+RESUMED = Event(
+    "Resumed %(where)s after %(paused_for).1f s (%(waiting)s queued)",
+    stats=("mandelbot/pause/resumed",),
+    sums=(("mandelbot/pause/seconds", "paused_for"),),
+    signal=signals.site_resumed,
+    heard=("site", "paused_for"),
+)
+RECOVERED = Event("Asking %(where)s as fast as before its pause", logging.DEBUG)
+OPENED = Event(RESUMED.text, signal=signals.site_resumed, heard=RESUMED.heard)
+GIVEN_UP = _warning(
+    "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s queued:"
+    " %(fate)s)",
+    stats=("mandelbot/pause/given_up",),
+)
+REFUSED = Event(stats=("mandelbot/pause/refused",))
+WAITING = Event("%(status)s")
+BOUNCED = Event(stats=("mandelbot/pause/bounced",))
+WAITED = Event(stats=("mandelbot/pause/waited",))
+EVICTED = Event(sums=(("mandelbot/pause/evicted", "count"),))
+HANDED_ON = Event(stats=("mandelbot/pause/handed_on",))
+
+PACE = Event("Pace of %(where)s: %(pace)s (%(source)s)", stats=("mandelbot/pace/sites",))
+PACE_NOT_OBEYED = Event(
+    "%(where)s asks for %(pace)s (%(source)s): MANDELBOT_PACE = 'obey' keeps to it, this crawl does"
+    " not",
+    stats=("mandelbot/pace/not_obeyed",),
+)
+PACE_CAPPED = _warning(
+    "%(where)s asks for %(asked)g s between requests: it gets MANDELBOT_PACE_OPTIONS['longest'],"
+    " %(longest)g s",
+    stats=("mandelbot/pace/capped",),
+)
+PACE_UNREADABLE = _warning(
+    "The robots.txt of %(where)s asks for a pace that cannot be read, and is ignored, in"
+    " line %(lines)s",
+    sums=(("mandelbot/pace/unreadable", "count"),),
+)
+QUOTA = Event(
+    "%(where)s takes no more requests until %(until)s, as its RateLimit says",
+    stats=("mandelbot/pace/quota",),
+)
+TURN_WAITED = Event(stats=("mandelbot/pace/waited",), sums=(("mandelbot/pace/seconds", "seconds"),))
+TURN_RESTORED = Event(stats=("mandelbot/pace/restored",))
+TURN_MISSED = Event(stats=("mandelbot/pace/sent_back",))
+
+ROBOTS_ASKED = Event(
+    "%(site)s: %(reason)s",
+    logging.DEBUG,
+    stats=("robotstxt/request_count", "mandelbot/robots/fetched"),
+    families=(("mandelbot/robots/", "case"),),
+)
+ROBOTS_ASKED_IN_VAIN = replace(ROBOTS_ASKED, level=logging.WARNING)
+ROBOTS_RESPONSE = Event(
+    stats=("robotstxt/response_count",), families=(("robotstxt/response_status_count/", "status"),)
+)
+ROBOTS_EXCEPTION = Event(families=(("robotstxt/exception_count/", "error"),))
+ROBOTS_CUT = _warning(
+    "The robots.txt of %(site)s %(cut)s: the rest is not read",
+    stats=("mandelbot/robots/cut",),
+)
+ROBOTS_BROKEN_OFF = _warning(
+    "The robots.txt of %(site)s breaks off after %(size)s of whole lines (%(reason)s)",
+    stats=("mandelbot/robots/broken_off",),
+)
+ROBOTS_UNANSWERED = _warning(
+    "%(site)s has never answered in this run, and its requests fail: %(reason)s; it is asked again"
+    " after %(next)s",
+)
+ROBOTS_ERROR = _error(
+    "An error in the project, and not of %(site)s, keeps its robots.txt from being had: %(reason)s",
+)
+ROBOTS_SLOW = _warning(
+    "The robots.txt of %(site)s took %(seconds).1f s of the %(most)g s that it may",
+    stats=("mandelbot/robots/slow",),
+)
+ROBOTS_TESTED = Event(
+    "Asking %(site)s for / and %(path)s, once a day at most: its robots.txt answers %(status)s each"
+    " time, and some servers say that of any page that is missing",
+    stats=("mandelbot/robots/tested",),
+)
+ROBOTS_STALE = _warning(
+    "%(site)s: %(reason)s: from %(since)s, until %(until)s at most; asked again at %(next)s",
+)
+ROBOTS_UNREADABLE = _error(
+    "ROBOTSTXT_PARSER cannot read the robots.txt of %(site)s, which is not obeyed: %(error)s",
+)
+ROBOTS_READ = Event(signal=signals.robots_fetched, heard=("site", "robots", "outcome"))
+ROBOTS_FROM_CACHE = Event(stats=("mandelbot/robots/from_cache",))
+ROBOTS_ANSWERED = Event(stats=("mandelbot/robots/answered",))
+ROBOTS_UNKNOWN = _warning(
+    "The rules of %(site)s are not known (%(reason)s). A crawl would leave it alone for a"
+    " while and ask again; this request is sent, as you wait for its answer.",
+)
+COMMENTED = Event("%(site)s has a comment for us in its robots.txt: %(comments)s")
+FORBIDDEN = Event(
+    "Forbidden by robots.txt: %(request)s (%(file)s: %(verdict)s)",
+    logging.DEBUG,
+    stats=("robotstxt/forbidden",),
+    signal=signals.request_forbidden,
+    heard=("request", "verdict"),
+)
+FORBIDDEN_UNEXPLAINED = Event(
+    "Forbidden by robots.txt: %(request)s", logging.DEBUG, stats=FORBIDDEN.stats
+)
+
+SITEMAPS_DISCOVERED = Event(
+    sums=(("mandelbot/sitemaps/discovered", "count"),),
+    signal=signals.sitemaps_discovered,
+    heard=("site", "urls"),
+)
+SITEMAPS_LEFT_TO_SPIDER = Event("Sitemaps are left to the spider: it is a SitemapSpider")
+SITEMAP_DROPPED = _warning(
+    "Sitemaps are not followed in this run: requests for them that a former run has left are"
+    " dropped, such as %(url)s",
+    stats=("mandelbot/sitemaps/dropped",),
+)
+SITEMAP_READ = Event(
+    "The sitemap %(url)s (%(kind)s) has %(entries)s, %(wanted)d of them wanted",
+    logging.DEBUG,
+    stats=("mandelbot/sitemaps/read",),
+    sums=(("mandelbot/sitemaps/entries", "entries"), ("mandelbot/sitemaps/older", "older")),
+)
+SITEMAP_FAILED = _warning(
+    "The sitemap %(url)s could not be had: %(reason)s",
+    stats=("mandelbot/sitemaps/failed",),
+)
+SITEMAP_PROBLEM = _warning(
+    "The sitemap %(url)s: %(problem)s", stats=("mandelbot/sitemaps/problems",)
+)
+SITEMAP_PROBLEMS_UNTOLD = _warning(
+    "More is wrong with the sitemaps of %(site)s; only stats tell of it",
+)
+SITEMAPS_INSIDE = _warning(
+    "%(site)s cites sitemaps on this machine or in its network: they are not asked for"
+    ' (MANDELBOT_LIMITS["private_hosts"])',
+)
+SITEMAPS_TOO_MANY = _warning(
+    "%(site)s has more than %(most)d sitemaps: no more are read",
+)
+SITEMAPS_TOO_DEEP = _warning(
+    "%(site)s has indexes of sitemaps within indexes, more than %(most)d deep: what is deeper is"
+    " not read",
+)
+SITEMAPS_ABROAD = _warning(
+    "%(site)s cites sitemaps on other hosts: no more are asked for, as %(limit)s",
+)
+SITES_TOO_MANY = _warning(
+    "The sitemaps of %(site)s list pages of more than %(most)d sites whose robots.txt does not"
+    " cite them, or is not known yet: those of further ones are left out",
+)
+SITE_LEFT_OUT = _warning(
+    "%(sitemap)s lists pages of %(site)s, whose robots.txt %(why)s: they are left out",
+)
+PAGE_FED = Event(stats=("mandelbot/sitemaps/fed",))
+PAGE_FORBIDDEN = Event(stats=("mandelbot/sitemaps/forbidden",))
+PAGES_FOREIGN = Event(sums=(("mandelbot/sitemaps/foreign", "pages"),))
+
+TAGGED = Event(
+    stats=("mandelbot/tags/pages",),
+    sums=(
+        ("mandelbot/tags/noindex", "noindex"),
+        ("mandelbot/tags/nofollow", "nofollow"),
+        ("mandelbot/tags/unavailable", "unavailable"),
+    ),
+)
+REQUEST_DROPPED = Event(
+    "Dropped by robot tags: %(what)s (%(response)s: %(tag)s)",
+    logging.DEBUG,
+    stats=("mandelbot/tags/requests_dropped",),
+    signal=signals.output_dropped,
+    heard=("response", "output", "tag"),
+)
+ITEM_DROPPED = replace(REQUEST_DROPPED, stats=("mandelbot/tags/items_dropped",))
+LINK_DROPPED = replace(REQUEST_DROPPED, stats=("mandelbot/tags/links_dropped",))
+
+JOB_RESUMED = Event(
+    "Resuming the job: %(waiting)s queued for %(lines)s; the last run %(how)s",
+    sums=(("mandelbot/job/resumed", "waiting"),),
+)
+JOB_PASSED_OVER = Event(stats=("mandelbot/job/passed_over",))
+JOB_IN_MEMORY = _warning(
+    "Kept in memory only, as it cannot be written down (is each callback a method of the spider?):"
+    " %(request)s: %(error)s",
+    stats=("mandelbot/job/in_memory", "scheduler/unserializable"),
+)
+JOB_LEFT_IN_MEMORY = _warning(
+    "Lost %(waiting)s that only memory held; such pages are asked for again",
+)
+JOB_REQUEST_UNREADABLE = _error(
+    "A request of %(line)s cannot be made again, and is set aside in the job: %(error)s",
+    stats=("mandelbot/job/unreadable",),
+)
+JOB_SET_ASIDE = _error(
+    "%(request)s is set aside: %(reason)s. `scrapy robots job … requeue` brings it back",
+    stats=("mandelbot/job/set_aside",),
+)
+JOB_FEED_NOT_KEPT = _warning(
+    "After a crash the feed %(uri)s may lack items or have them twice: %(reason)s",
+)
+JOB_NOT_SAVED = _warning(
+    "The job cannot be saved for now, and goes on in memory: %(error)s",
+    stats=("mandelbot/job/not_saved",),
+)
+JOB_SAVED_AGAIN = Event("The job is saved again")
+JOB_GIVEN_UP = _error(
+    "The spider is closed, as the job cannot be saved and too much of it is in memory: %(error)s",
+)
+JOB_UNREADABLE = _error("The spider is closed, as the job cannot be read: %(error)s")
+JOB_LOST = _error(
+    "The end of this run is not saved: the next run asks for its last pages again: %(error)s",
+)
+
+JOB_JOINED = Event(
+    "Worker %(worker)s of the job %(where)s: sites that wait: %(unassigned)s, other"
+    " workers: %(others)s"
+)
+JOB_SITES_TAKEN = Event(sums=(("mandelbot/job/sites", "count"),))
+JOB_GIVEN_BEFORE = Event(sums=(("mandelbot/job/passed_over", "count"),))
+JOB_LEASE_LOST = _warning(
+    "This worker said nothing for longer than its lease: others have its %(sites)s now",
+    stats=("mandelbot/job/leases_lost",),
+)
+JOB_SET_BACK = _warning(
+    "Redis has an older state of the job, as of a replica that was behind: what was done since is"
+    " done again, and this worker gives its %(sites)s back",
+    stats=("mandelbot/job/set_back",),
+)
+JOB_FORGOTTEN = _error(
+    "The spider is closed, as Redis has lost the job, or a part. Does it run without appendonly?",
+)
+
+USAGE_READ = Event(
+    stats=("mandelbot/usage/pages",),
+    sums=(
+        ("mandelbot/usage/allowed", "allowed"),
+        ("mandelbot/usage/disallowed", "disallowed"),
+        ("mandelbot/usage/unknown", "unknown"),
+        ("mandelbot/usage/terms", "terms"),
+    ),
+)
+PAGE_FETCHED = Event()
+"""As `USAGE_READ`, where pages have no purpose."""
+ITEMS_DECIDED = Event()
+"""How many items of a page were kept and dropped, and why."""
+USAGE_REQUEST_DROPPED = Event(
+    "Not asked for, as its use is refused: %(what)s (%(statement)s)",
+    logging.DEBUG,
+    stats=("mandelbot/usage/requests_dropped",),
+    signal=signals.usage_disallowed,
+    heard=("response", "output", "statement"),
+)
+USAGE_ITEM_DROPPED = Event(
+    "Dropped, as its use is refused: %(what)s (%(response)s: %(why)s)",
+    logging.DEBUG,
+    stats=("mandelbot/usage/items_dropped",),
+    signal=signals.usage_disallowed,
+    heard=USAGE_REQUEST_DROPPED.heard,
+)
+USAGE_ITEMS_KEPT = _warning(
+    "Kept %(items)s of pages whose owners refuse the use: MANDELBOT_USAGE = 'annotate' drops none",
+    sums=(("mandelbot/usage/items_against", "count"),),
+)
+TDM_ASKED = Event("%(url)s: %(reason)s", logging.DEBUG, stats=("mandelbot/usage/tdm_files",))
+TERMS_STATED = Event(
+    "%(site)s states terms in place of a page: %(status)d, %(terms)s (%(url)s). Nothing is paid or"
+    " taken up; its other such answers are only counted",
+    stats=("mandelbot/usage/terms_stated",),
+)
+LEDGER_WRITTEN = Event(stats=("mandelbot/ledger/lines",))
+LEDGER_CLOSED = Event("The ledger %(path)s has %(lines)s of this run; %(missing)d are missing")
+LEDGER_FAILED = _error(
+    "The ledger lacks a line: %(error)s. Further such lines are only counted",
+    stats=("mandelbot/ledger/failed",),
+)
+REQUESTS_ENDED = Event(
+    "Requests: %(account)s",
+    sums=tuple((f"mandelbot/requests/{name}", name) for name in IN_ACCOUNT),
+)
+REQUESTS_LOST = _warning(
+    "Lost %(lost)s: %(how)s. Their links are unknown. %(advice)s",
+)
+REPORT_WRITTEN = Event("The report on the crawl is %(path)s")
+REPORT_FAILED = _error(
+    "The report on the crawl cannot be written to %(path)s: %(why)s",
+    stats=("mandelbot/report/failed",),
+)
+
+METRICS_SERVED = Event("Metrics for Prometheus are at %(where)s")
+METRICS_NOT_SERVED = _error(
+    "MANDELBOT_METRICS: nothing is served at %(where)s: %(error)s",
+)
+
+SIGNED = Event(stats=("mandelbot/signatures/sent",))
+SIGNATURE_ASKED = Event(
+    "%(site)s asks for signed requests: its requests are signed from now on",
+    stats=("mandelbot/signatures/asked",),
+)
+CLOCKS_DIFFER = _warning(
+    "The clocks of this machine and of %(site)s differ by %(seconds)d s: sites may take signatures"
+    " for expired, or for not yet valid",
+)
+
+EVENTS = {name: value for name, value in vars().items() if isinstance(value, Event)}
+"""All of them, by name."""

@@ -1,0 +1,124 @@
+"""Which failure an exception of the downloader stands for, whichever handler and version raised it.
+
+By name: before Scrapy 2.15 the exceptions were Twisted's, and handlers for other libraries are
+about. What none of the rows knows is not the network's: the project's own code has raised it.
+"""
+
+from __future__ import annotations
+
+import errno
+from ipaddress import AddressValueError, IPv4Address
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from scrapy_mandelbot.politeness.outcome import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NAMES = (
+    (Failure.DROPPED, {"IgnoreRequest"}),
+    (Failure.OTHER, {"StopDownload"}),  # of a handler of the project, whatever it is raised from
+    (Failure.NO_SUCH_HOST, {"DNSLookupError", "CannotResolveHostError", "gaierror"}),
+    (Failure.TLS, {"SSLError", "OpenSSL.SSL.Error", "VerificationError", "CertificateError"}),
+    (Failure.REFUSED, {"ConnectionRefusedError", "DownloadConnectionRefusedError"}),
+    (Failure.TIMED_OUT, {"TimeoutError", "TCPTimedOutError", "DownloadTimeoutError"}),
+    # Of Twisted every other that is raised while it connects; of Scrapy what a proxy says then.
+    (Failure.UNREACHABLE, {"ConnectError", "TunnelError"}),
+    (
+        Failure.LOST,
+        {"ConnectionLost", "ConnectionDone", "ResponseFailed", "DownloadFailedError"}
+        | {"ResponseDataLossError", "ConnectionError", "RequestTransmissionFailed"},
+    ),
+)
+_LIBRARIES = frozenset(
+    {"aiohttp", "anyio", "curl_cffi", "h11", "h2", "httpcore", "httpcore2", "httpx", "httpx2"}
+    | {"hyperframe", "playwright", "pycurl", "requests", "urllib3"}
+)
+"""Packages whose own exceptions are of the network, where a handler passes them on as they are."""
+_ANSWERED = frozenset({"ParseError", "ClientResponseError", "RemoteProtocolError"})
+_UNREACHABLE = frozenset(
+    {errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL}
+)
+_LONGEST_LABEL = 63  # octets of a part of a name (RFC 1035, section 2.3.4)
+
+
+class ProxyFailedError(Exception):
+    """A request of the package's own got no answer, and went by a proxy: its cause says why."""
+
+
+def failure_of(error: BaseException) -> Failure:
+    """Return what an exception raised by a download means."""
+    causes = list(causes_of(error))
+    names = {name for one in causes for name in _class_names(one)}
+    for failure, known in _NAMES:
+        if names & known:
+            return failure
+    # Other errors of the system are of files, say, that the project's code has asked for.
+    if any(isinstance(one, OSError) and one.errno in _UNREACHABLE for one in causes):
+        return Failure.UNREACHABLE
+    if any(type(one).__module__.partition(".")[0] in _LIBRARIES for one in causes):
+        return Failure.LOST
+    return Failure.OTHER
+
+
+def has_begun(error: BaseException) -> bool:
+    """Return whether something came, though no answer: what makes no sense, or its beginning."""
+    causes = list(causes_of(error))
+    names = {name for one in causes for name in _class_names(one)}
+    if names & _ANSWERED:
+        return not any("without sending a response" in str(one) for one in causes)  # httpx's
+    return "ResponseFailed" in names and "ResponseNeverReceived" not in names
+
+
+def names_no_host(url: str) -> bool:
+    """Return whether no host can have the name that a URL has.
+
+    Such a one is what a link says, and each library for downloads complains of it in its own way.
+    """
+    try:
+        host = urlsplit(url).hostname or ""
+        labels = host.encode("idna").decode().removesuffix(".").split(".")
+    except (UnicodeError, ValueError):  # a label that is empty or too long, too
+        return True
+    if ":" in host:
+        return False  # an address of IPv6, or the URL had been none
+    if labels[-1].isdecimal():
+        try:
+            IPv4Address(".".join(labels))
+        except AddressValueError:
+            return True
+    return not all(
+        len(label) <= _LONGEST_LABEL and label.replace("-", "").replace("_", "").isalnum()
+        for label in labels
+    )
+
+
+def without_traceback(error: BaseException) -> BaseException:
+    """Return an error that may be kept: it holds no frames, and what is in them."""
+    for one in causes_of(error):
+        one.__traceback__ = None
+    return error
+
+
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """Iterate over the exception, what it was raised from, and what Twisted wraps in it."""
+    pending, seen = [error], set()
+    while pending:
+        one = pending.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        if one.__cause__ is not None:
+            pending.append(one.__cause__)
+        reasons: Any = getattr(one, "reasons", None)  # of Twisted's ResponseFailed
+        if isinstance(reasons, (list, tuple)):
+            values = (getattr(reason, "value", None) for reason in reasons)
+            pending.extend(value for value in values if isinstance(value, BaseException))
+
+
+def _class_names(error: BaseException) -> Iterator[str]:
+    for one in type(error).__mro__:
+        yield one.__name__
+        yield f"{one.__module__}.{one.__name__}"

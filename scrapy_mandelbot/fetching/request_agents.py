@@ -1,0 +1,67 @@
+"""Which robot a request goes by: decided here, for the rules, the pace, comments and robot tags."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.robots.robotstxt.agents import header_text
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    from scrapy_mandelbot.settings.config import Config
+
+
+class Agents:
+    """Tells which robot each request of a crawl goes by.
+
+    The first of these that names one: ``ROBOTSTXT_USER_AGENT``; the request's User-Agent header;
+    what the request will be sent with, as long as it has none, which is the User-Agent of
+    ``DEFAULT_REQUEST_HEADERS``, the spider's ``user_agent``, ``USER_AGENT``. So the answer is the
+    same before Scrapy's middlewares have seen a request and after. A request that hides its name
+    is still the project's: it goes by the name that others have.
+    """
+
+    def __init__(self, crawler: Crawler, config: Config) -> None:
+        self._crawler = crawler
+        self._for_all = config.agent
+        self._default_header = default_header(crawler.settings)
+        self._default: object = crawler.settings["USER_AGENT"]
+        # As they were last: most requests of a crawl have the same.
+        self._header, self._text = b"", ""
+        self._of_the_spider: object = self  # what no spider has
+        self._without_header = ""
+
+    def of(self, request: Request | None) -> str | tuple[str, ...]:
+        """Return a product token, a whole User-Agent header, or tokens to be tried in order.
+
+        ``""`` where nothing names a robot: what is said to all counts. None, of a response without
+        a request, is taken for a request without headers. No header raises.
+        """
+        if self._for_all:
+            return self._for_all
+        sent = () if request is None else request.headers.getlist(b"User-Agent")
+        if sent and sent[-1]:
+            if sent[-1] != self._header:
+                self._header, self._text = sent[-1], header_text(sent[-1])
+            return self._text
+        of_the_spider = getattr(self._crawler.spider, "user_agent", None)
+        if of_the_spider is not self._of_the_spider:
+            self._of_the_spider = of_the_spider
+            self._without_header = first_named(self._default_header, of_the_spider, self._default)
+        return self._without_header
+
+
+def default_header(settings: BaseSettings) -> object:
+    """Return the User-Agent of ``DEFAULT_REQUEST_HEADERS``, which Scrapy sets first."""
+    headers = settings.getdict("DEFAULT_REQUEST_HEADERS")
+    by_name = {header_text(name).lower(): value for name, value in headers.items()}
+    return by_name.get("user-agent")
+
+
+def first_named(*agents: object) -> str:
+    """Return the first of these that is a header, as text; ``""``: none is."""
+    named = (agent for agent in agents if agent and isinstance(agent, (str, bytes)))
+    return header_text(next(named, ""))

@@ -1,0 +1,60 @@
+"""The package's parser in the shape of Scrapy's: for ROBOTSTXT_PARSER, with any middleware."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.robotstxt import RobotParser
+
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.robots.robotstxt.agents import header_text
+from scrapy_mandelbot.settings.config import read_setting
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy.crawler import Crawler
+
+    # typing.Self requires Python 3.11
+    from typing_extensions import Self
+
+    from scrapy_mandelbot.robots.robotstxt import Verdict
+
+    Agent = str | bytes | Sequence[str]
+
+
+class MandelbotRobotParser(RobotParser):
+    """Decides as the dialect of ``MANDELBOT_DIALECT`` does, and can say why."""
+
+    def __init__(self, robots: RobotsTxt) -> None:
+        self.robots = robots
+        """The file, with all that it says."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> Self:
+        """Parse a robots.txt, as the crawler's settings say. No body raises."""
+        if crawler is None:  # as Scrapy's own parsers allow
+            return cls(RobotsTxt.parse(robotstxt_body))
+        dialect = read_setting(crawler.settings, "dialect")
+        max_bytes = read_setting(crawler.settings, "robots_max_bytes")
+        return cls(RobotsTxt.parse(robotstxt_body, dialect=dialect, max_bytes=max_bytes))
+
+    def allowed(self, url: str | bytes, user_agent: Agent) -> bool:
+        """Return whether the agent may crawl the URL."""
+        if isinstance(url, bytes):
+            url = header_text(url)
+        if isinstance(user_agent, bytes):
+            user_agent = header_text(user_agent)
+        return self.robots.allowed(url, user_agent)
+
+    def verdict(self, url: str | bytes, user_agent: Agent) -> Verdict:
+        """Return whether the agent may crawl the URL, and which rule on which line says so."""
+        return self.robots.verdict(header_text(url), _agent(user_agent))
+
+    def crawl_delay(self, user_agent: Agent) -> float | None:
+        """Return the seconds that the file asks the agent to wait between requests, if it does."""
+        return self.robots.crawl_delay(_agent(user_agent))
+
+
+def _agent(value: Agent) -> str | Sequence[str]:
+    return header_text(value) if isinstance(value, bytes) else value

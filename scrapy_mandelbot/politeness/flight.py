@@ -1,0 +1,215 @@
+"""A request in flight, as far as its site has to know it, and how it ends.
+
+Each request that is taken in ends in exactly one way: the sum of the ends, of what waits and of
+what is in flight is the number that was taken in. An end is counted once, where it is settled.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from scrapy_mandelbot.politeness.site_state import Site
+
+_NO_META: Mapping[str, object] = {}
+
+
+class Purpose(Enum):
+    """What a request in flight holds, while others wait for its end."""
+
+    RULES = "rules"
+    """It fetches the site's robots.txt for all that need it."""
+    PROBE = "probe"
+    """It shows whether a pause of the site, or of a section, is over."""
+    TURN = "turn"
+    """It is the one request of the site at its crawl delay."""
+    QUOTA = "quota"
+    """It is one of those that the site's quota still allows."""
+
+
+class Reservation(NamedTuple):
+    """One request is out, and others wait for its end."""
+
+    purpose: Purpose
+    release: Callable[[Flight, float], bool]
+    """Called once when the request has ended, with the time; returns whether others may go now."""
+
+
+class Flight:
+    """A request on its way to its site."""
+
+    __slots__ = (
+        "dont_filter",
+        "end",
+        "fingerprint",
+        "had_turn",
+        "is_from_queue",
+        "is_noticed",
+        "is_refused",
+        "is_refused_alone",
+        "is_sent",
+        "is_waiting",
+        "keeps_pauses",
+        "meta",
+        "not_before",
+        "request",
+        "reservations",
+        "sent_at",
+        "site",
+        "slot",
+        "tick",
+        "waits_since",
+    )
+
+    def __init__(self, request: Any, site: Site) -> None:
+        self.request = request
+        self.site = site
+        self.fingerprint: bytes | None = None
+        """What tells its request from others, where that was asked for."""
+        self.had_turn = False
+        """Whether it was handed out, or had its turn at the rate of a recovery."""
+        self.tick = site.ticks
+        """When it was handed out, in ticks of its site."""
+        self.sent_at = 0.0
+        """When it was handed out, or left for its site, in seconds."""
+        self.is_from_queue = False
+        self.keeps_pauses = True
+        """Whether pauses hold it back; a pace does in any case."""
+        self.is_sent = False
+        """Whether it has left for its site."""
+        self.is_refused_alone = False
+        """Whether its URL was tried often enough: it is refused, and no other is."""
+        self.not_before = 0.0
+        """When it may be sent, as far as its URL alone is refused."""
+        self.is_noticed = False
+        """Whether its answer has been taken into account."""
+        self.is_refused = False
+        """Whether that asks for a pause."""
+        self.is_waiting = False
+        """Whether it waits, and holds no place of the downloader."""
+        self.waits_since: float | None = None
+        """Since when it waits for the end of a pause, where it is not from the queue."""
+        self.reservations: tuple[Reservation, ...] = ()
+        """What it holds: all of it is released when it ends, in :meth:`settle`."""
+        self.end = End.REPLACED
+        """How it ends, if no middleware sees its end."""
+        self.slot = ""
+        """The download slot through which it goes, where it is from the queue."""
+        self.dont_filter = False
+        self.meta = _NO_META
+        """Of the meta keys that the way out changes, those that it had in the queue."""
+
+    def reserve(self, purpose: Purpose, release: Callable[[Flight, float], bool]) -> None:
+        """Hold something until this request ends, however it ends."""
+        self.reservations += (Reservation(purpose, release),)
+        self.site.reserving |= {self}
+
+    def settle(self, now: float, *purposes: Purpose) -> bool:
+        """Release what it holds, for these purposes or all; return whether others may go now."""
+        if not self.reservations:
+            return False
+        released = [one for one in self.reservations if not purposes or one.purpose in purposes]
+        self.reservations = tuple(one for one in self.reservations if one not in released)
+        if not self.reservations:
+            self.site.reserving -= {self}
+        # All of them, also after one that lets others go.
+        return sum(one.release(self, now) for one in released) > 0
+
+    def __repr__(self) -> str:
+        origin = "from the queue" if self.is_from_queue else "from elsewhere"
+        return f"<Flight of {self.request} {origin}>"
+
+
+class Admission(Enum):
+    """Whether a request on its way may leave for its site."""
+
+    GO = "go"
+    PAUSED = "paused"
+    """The site is paused, or asked by another request just now."""
+    NO_TURN = "no turn"
+    """It is not the request's turn at the pace of the site."""
+
+
+class End(Enum):
+    """A way in which a request ends; the value is its name in stats, metrics and reports."""
+
+    PAGE = "page"
+    OTHER = "other_answer"
+    CACHED = "cached"
+    FORBIDDEN = "forbidden"
+    USE = "use_disallowed"
+    SEEN = "seen"
+    DROPPED = "dropped"
+    TRIED_AGAIN = "tried_again"
+    REPLACED = "replaced"
+    CANCELLED = "cancelled"
+    NO_HOST = "no_such_host"
+    NETWORK = "no_answer"
+    SITE = "site_given_up"
+    SECTION = "section_given_up"
+    URL = "page_given_up"
+    WAITED = "waited_too_long"
+    ERROR = "error"
+    LEFT = "left"
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+IN_ACCOUNT = ("taken_in", "from_former_run", "lost", *map(str, End))
+"""The names of all numbers of an account."""
+LOST = frozenset({End.NETWORK, End.SITE, End.SECTION, End.URL, End.WAITED, End.ERROR})
+"""Ends of requests that failed though a patient visitor could have had their pages."""
+
+
+class Tally:
+    """How many requests to a site were taken in, and how they ended."""
+
+    __slots__ = ("cached", "ends", "others", "pages", "taken")
+
+    def __init__(self) -> None:
+        self.taken = 0
+        """Requests that entered the queue, or passed the middlewares without it."""
+        self.pages = 0
+        """Answers of 2xx. They are counted for each page: a number is faster than a table."""
+        self.others = 0
+        """Other answers that ask for no pause: redirects, 4xx, 5xx that do not pause."""
+        self.cached = 0
+        """Answers of the HTTP cache, and copies of robots.txt."""
+        self.ends: dict[End, int] = {}
+        """All other ends."""
+
+    @property
+    def lost(self) -> int:
+        """How many requests failed whose pages a patient visitor could have had."""
+        return sum(self.ends.get(end, 0) for end in LOST)
+
+    @property
+    def ended(self) -> int:
+        """How many requests have ended."""
+        return sum(self.by_end().values())
+
+    def by_end(self) -> dict[End, int]:
+        """Return how many requests ended in each way, in the order of the ways."""
+        counts = {End.PAGE: self.pages, End.OTHER: self.others, End.CACHED: self.cached}
+        counts |= self.ends
+        return {end: counts[end] for end in End if counts.get(end)}
+
+    def count(self, end: End, requests: int = 1) -> None:
+        """Count requests that end so; less than 0: that do not, after all."""
+        self.ends[end] = self.ends.get(end, 0) + requests
+
+    def add(self, other: Tally) -> None:
+        """Take in what another one has counted."""
+        self.taken += other.taken
+        self.pages += other.pages
+        self.others += other.others
+        self.cached += other.cached
+        for end, requests in other.ends.items():
+            self.count(end, requests)
+
+    def left(self, now: float) -> None:
+        """Note that a request leaves for the site, at its pace."""

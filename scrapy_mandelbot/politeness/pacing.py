@@ -1,0 +1,262 @@
+"""The turns of a site at its pace, and its quota.
+
+At a pace one request at a time is sent, and it is known when the next one may be.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.politeness.flight import Purpose
+from scrapy_mandelbot.politeness.pace import Metronome, Pace
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.politeness.flight import Flight
+
+_FREE = Pace()
+NO_METRONOME = Metronome(_FREE)
+"""Of all sites that have no pace: it lets everything go at once, and is told nothing."""
+
+
+class Quota:
+    """How many requests a site still takes, as its good answers say: ``RateLimit``."""
+
+    __slots__ = ("flights", "left", "most", "until")
+
+    def __init__(self) -> None:
+        self.left = self.most = 0
+        """Of this window as of its least answer, and of any window."""
+        self.until = -inf
+        """When there are more."""
+        self.flights: set[Flight] = set()
+        """Those whose answers have not said whether they count."""
+
+    def due(self, now: float) -> float:
+        """Return when one more may be sent; no sooner than an answer brings news."""
+        if now >= self.until:  # all is there again, and how much that is has been seen
+            return now if len(self.flights) < self.most else inf
+        return now if len(self.flights) < self.left else self.until
+
+    def answered(self, flight: Flight, left: int, wait: float, now: float) -> None:
+        """Note what an answer says is left, and the seconds until there is more."""
+        self.flights.discard(flight)
+        until = now + wait
+        if now < self.until:
+            left = min(self.left, left)
+            if abs(until - self.until) < 1:  # both in whole seconds, rounded up
+                until = min(until, self.until)
+        self.most = max(self.most, left + 1)
+        self.left, self.until = left, until
+
+
+class Turns:
+    """The turns of one site; one without a pace has none to wait for."""
+
+    __slots__ = (
+        "_answered_at",
+        "is_on",
+        "known_until",
+        "metronome",
+        "quota",
+        "resumes_at",
+        "shut_since",
+        "turn",
+        "wanted_since",
+    )
+
+    def __init__(self) -> None:
+        self.is_on = False
+        """Whether the site has a pace."""
+        self.metronome = NO_METRONOME
+        self.quota: Quota | None = None
+        """What it says is left, if it does."""
+        self.known_until = -inf
+        """Until when the pace need not be learnt."""
+        self.resumes_at = -inf
+        """When the site may be asked, as the pace of a former run has left it."""
+        self.turn: Flight | None = None
+        """The request whose turn it is, or that was sent last."""
+        self.wanted_since: float | None = None
+        """Since when a request waits for the next turn."""
+        self.shut_since: float | None = None
+        """Since when a request waits for the site's visit time; None: none does."""
+        self._answered_at = -inf
+
+    # Asked.
+
+    @property
+    def pace(self) -> Pace:
+        """What the site's owner asks for, as far as it is known."""
+        return self.metronome.pace
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing holds requests back, now or later."""
+        return not self.is_on and self.quota is None
+
+    def due(self, now: float) -> float:
+        """Return when the next turn is; ``inf``: when the last one is used."""
+        due = now if self.quota is None else self.quota.due(now)
+        return due if due > now else self._due_at_pace(now)
+
+    def _due_at_pace(self, now: float) -> float:
+        if not self.is_on or self.metronome.is_free_at(now):
+            return now
+        if self.has_unused:
+            return inf
+        return self.metronome.due(now)
+
+    def due_after(self, now: float) -> float:
+        """Return when the next turn is if an answer ends now; now: there is no pace."""
+        return self.metronome.due_after(now) if self.is_on else now
+
+    def has_turn(self, flight: Flight, now: float) -> bool:
+        """Return whether a request may be sent now."""
+        if self.quota is not None and flight in self.quota.flights:
+            return self.turn is flight or self._due_at_pace(now) <= now
+        return self.turn is flight or self.due(now) <= now
+
+    def is_needed(self, now: float) -> bool:
+        """Return whether the request that goes next takes a turn."""
+        return self.is_on and not self.metronome.is_free_at(now)
+
+    @property
+    def has_unused(self) -> bool:
+        """Whether a request has its turn and has not left yet."""
+        return self.turn is not None and not self.turn.is_sent
+
+    def is_idle(self, now: float) -> bool:
+        """Return whether the site may be asked at once, and no request is under way."""
+        return self.turn is None and self.due(now) <= now
+
+    # Told of requests.
+
+    def let_pass(self, flight: Flight) -> None:
+        """Give the turn that is due to a request, if it has not got it."""
+        quota = self.quota
+        if quota is not None and flight not in quota.flights:
+            quota.flights.add(flight)
+            flight.reserve(Purpose.QUOTA, self._quota_released)
+        if self.is_on and self.turn is not flight:
+            self.turn = flight
+            flight.is_sent = False
+            flight.reserve(Purpose.TURN, self._turn_released)
+
+    def hear_quota(self, flight: Flight, left: int, wait: float, now: float) -> None:
+        """Hear how many requests are left, and the seconds until there are more."""
+        self.quota = self.quota or Quota()
+        self.quota.answered(flight, left, wait, now)
+
+    def sent(self, now: float) -> None:
+        """Note that a request leaves, or that the one sent last still waits to leave."""
+        if self.is_on:
+            self.metronome.sent(now)
+
+    def ended(self, flight: Flight, now: float) -> None:
+        """Note that a request has its answer, or will get none, whether it had a turn or not."""
+        if not self.is_on:
+            if self.known_until < now:  # it counts, should there be a pace
+                self._answered_at = now
+        elif self.turn is not flight and flight.is_sent and self.metronome.is_free_at(now):
+            self.metronome.sent(now)  # one of several under way
+            self.metronome.answered(now)
+
+    def _turn_released(self, flight: Flight, now: float) -> bool:
+        if self.turn is not flight:  # it was taken back, or given to another since
+            return False
+        self.turn = None
+        if flight.is_sent:
+            self.metronome.answered(now)
+        return True
+
+    def _quota_released(self, flight: Flight, now: float) -> bool:
+        quota = self.quota
+        if quota is None:
+            return False
+        is_news = flight in quota.flights
+        quota.flights.discard(flight)
+        if now >= quota.until:  # its window is over, and no answer has named another
+            self.quota = None
+        return is_news or self.quota is None
+
+    def hold(self, until: float) -> None:
+        """Have the next turn no sooner than then; one that was given and not used is taken back.
+
+        Another crawl asks the site at the same pace.
+        """
+        if not self.is_on:
+            self.resumes_at = max(self.resumes_at, until)
+            return
+        if self.has_unused:
+            self.turn = None
+        self.metronome.hold(until)
+
+    # Told of those that wait for one.
+
+    def note_wait(self, now: float) -> float | None:
+        """Note that a request waits for its turn; return when the visit time begins if it is news.
+
+        News is what has just been found out: that the site is not to be asked at this time.
+        """
+        if not self.is_on:
+            return None
+        if self.wanted_since is None:
+            self.wanted_since = now
+        opens = self.pace.opens(now)
+        if opens <= now or self.shut_since is not None:
+            return None
+        self.shut_since = now
+        return opens
+
+    def end_wait(self, now: float) -> float | None:
+        """Return for how long a turn was waited for that is taken now; None: it was not."""
+        if self.wanted_since is None or self.turn is None:
+            return None
+        waited, self.wanted_since = now - self.wanted_since, None
+        return waited
+
+    def end_shut(self, now: float) -> float | None:
+        """Return for how long the site was shut whose visit time has begun; None: it was not."""
+        if self.shut_since is None or self.pace.opens(now) > now:
+            return None
+        shut_for, self.shut_since = now - self.shut_since, None
+        return shut_for
+
+    # Told of the pace.
+
+    def keep_to(self, pace: Pace, until: float, now: float) -> bool:
+        """Go by this pace; return whether it is another one than just now.
+
+        `until`: when it is to be learnt again.
+        """
+        self.known_until = until
+        if not self.is_on:
+            if pace.is_free:
+                return False
+            self._begin(pace, now)
+            return True
+        if self.pace == pace:
+            return False
+        self.metronome.keep_to(pace, now)
+        if pace.is_free and self.is_idle(now):
+            self.is_on, self.metronome = False, NO_METRONOME
+            self.wanted_since = None
+        return True
+
+    def keep_to_what_is_left(self, longest: float, now: float) -> bool:
+        """Leave a site alone whose pace is not known yet, and was when a former run asked it.
+
+        `longest`: seconds between requests that any site is given.
+        """
+        if self.is_on or self.resumes_at <= now:
+            return False
+        self._begin(Pace(longest), now)
+        self.metronome.pace = _FREE  # its robots.txt is asked for next, and says what it asks for
+        return True
+
+    def _begin(self, pace: Pace, now: float) -> None:
+        self.metronome = Metronome(pace, self._answered_at, self.resumes_at)
+        self.metronome.keep_to(pace, now)
+        self._answered_at = self.resumes_at = -inf
+        self.is_on = True

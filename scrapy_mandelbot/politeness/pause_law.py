@@ -1,0 +1,192 @@
+"""How long pauses last: the law, and what a site remembers from one pause to the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
+from typing import NamedTuple
+
+from scrapy_mandelbot.politeness.recovery import Mode, Recovery
+
+_REMEMBERED = 60.0  # seconds; no pause begins with more
+
+
+class Lengths:
+    """The lengths of the pauses of one site, in steps of its law."""
+
+    __slots__ = (
+        "_law",
+        "_remembered",
+        "_repeats",
+        "failed",
+        "is_recalled",
+        "place",
+        "resumed_at",
+        "step",
+    )
+
+    def __init__(self, law: PauseLaw) -> None:
+        self._law = law
+        self.step = 0
+        """Of the pause, in the law."""
+        self.failed = 0
+        """Probes that failed in a row, in this pause."""
+        self.place = 0
+        """Probes that failed in all pauses: the next comes from where the last good one did."""
+        self.is_recalled = False
+        """Whether this pause has begun where the last one ended."""
+        self._repeats = False
+        self._remembered = 0.0
+        self.resumed_at = -inf
+        """When the last pause ended."""
+
+    def begin(self, now: float, recovery: Recovery | None) -> float | None:
+        """Begin a pause; return its seconds where the last one is remembered, else None."""
+        self.step = self.failed = 0
+        self._repeats = self.is_recalled = False
+        if self._remembered:
+            passed = max(0.0, now - self.resumed_at)
+            self._remembered *= 0.5 ** (passed / self._remembered)
+        if recovery is not None and recovery.mode is not Mode.RAMP:
+            return None
+        if not self._recall():
+            return None
+        self._repeats = self.is_recalled = True  # the step of the law below it comes next
+        return self._remembered
+
+    def lengthen(self, recovery: Recovery | None) -> None:
+        """Note a failed probe."""
+        self.failed += 1
+        self.place += 1
+        if self._repeats:
+            self._repeats = False
+        elif recovery is None or not recovery.explains(self.failed):
+            self.step += 1
+            self._recall()
+
+    def end(self, now: float, recovery: Recovery | None) -> None:
+        """Note that a probe was answered well."""
+        self.resumed_at = now
+        if self.is_telling(recovery):
+            self._remembered /= 2.0
+        else:
+            self._remembered = min(self._law.own_pause(self.step), _REMEMBERED)
+        self.failed = 0
+
+    def restore(self, failed: int) -> None:
+        """Go on with the pause of a former run."""
+        self.failed = self.step = failed
+
+    def is_telling(self, recovery: Recovery | None) -> bool:
+        """Return whether the site was well at once, or as soon as chance has it."""
+        return not self.failed or (recovery is not None and recovery.explains(self.failed))
+
+    def is_faded(self, now: float, seconds: float) -> bool:
+        """Return whether the last pause ended that long ago, if there was one."""
+        return self.resumed_at < now - seconds
+
+    def _recall(self) -> bool:
+        """Go on from the last pause, where it is remembered; return whether it is."""
+        law, remembered = self._law, self._remembered
+        if not remembered or remembered <= law.first:
+            return False
+        while law.own_pause(self.step) < law.own_pause(self.step + 1) <= remembered:
+            self.step += 1
+        return True
+
+
+_GROWTH = 3.0  # of the pause, for each failed probe
+_TRIES_OF_A_PART = 6  # failed probes: some six minutes, its site being well
+_HOUR, _HOURS = 3_600.0, 2  # between probes of what refuses robots, and how many fail
+
+
+JITTER = 0.1
+"""By so large a part a pause of our own choice is longer at most: crawls do not knock together."""
+
+
+class Refusal(NamedTuple):
+    """A site said no to a request."""
+
+    now: float
+    """When, in seconds."""
+    reason: str
+    """Why, in words for a log."""
+    retry_after: float | None = None
+    """Seconds that the server asks for, if it does."""
+    jitter: float = 0.0
+    """From 0 to `JITTER`: by which a pause of our own choice is longer."""
+    marked: bool | None = None
+    """Of an answer that may be meant for robots: whether it has the marks of that."""
+
+
+@dataclass(frozen=True)
+class PauseLaw:
+    """How long pauses last, in seconds, and how many failed probes end in giving up."""
+
+    first: float = 1.0
+    """The first pause, of a site that names no time; three times as long after a failed probe."""
+    longest: float = 3600.0
+    """No pause of our own choice is longer."""
+    retry_after_longest: float = 86400.0
+    """No pause that a server asks for is longer."""
+    tries: int = 9
+    """Failed probes after which the site is given up: 6,880 s in all."""
+    recovers: bool = True
+    """Whether a site is asked at a growing rate after a pause; if not, it is open at once."""
+    asks_once: bool = True
+    """Whether requests not refused twice are sent once more before they fail with their site."""
+
+    def pause(self, step: int, refusal: Refusal) -> float:
+        """Return the seconds to leave the site alone, after the last refusal.
+
+        `step`: failed probes, in a row, that made the pause longer.
+        """
+        if refusal.retry_after is not None:
+            return min(refusal.retry_after, self.retry_after_longest)
+        if not step:
+            return self.first
+        return self.own_pause(step) * (1 + refusal.jitter)
+
+    def own_pause(self, step: int) -> float:
+        """Return the seconds of a pause that no server names a time for, jitter left out."""
+        # The exponent is bounded: the pause has long been the longest, and 3**2000 is no float.
+        return min(self.first * _GROWTH ** min(step, 64), self.longest)
+
+    def in_all(self, step: int = 0, count: int | None = None) -> float:
+        """Return the seconds of some pauses that no server names a time for, jitter left out.
+
+        From a step on so many; None: all of a site that is given up.
+        """
+        left, seconds = self.tries if count is None else count, 0.0
+        while left > 0:
+            pause = self.own_pause(step)
+            if pause == self.own_pause(step + 1):  # it grows no more
+                return seconds + left * pause
+            seconds += pause
+            step, left = step + 1, left - 1
+        return seconds
+
+    @cached_property
+    def of_a_part(self) -> PauseLaw:
+        """The law for a part of a site that is well else."""
+        return replace(self, tries=min(self.tries, _TRIES_OF_A_PART), recovers=False)
+
+    @cached_property
+    def of_robots(self) -> PauseLaw:
+        """The law for a site, or a part of it, that refuses robots."""
+        return PauseLaw(
+            _HOUR, _HOUR, self.retry_after_longest, _HOURS, recovers=False, asks_once=False
+        )
+
+
+class LeftPause(NamedTuple):
+    """A pause that was not over when a run, or a worker, left its site."""
+
+    until: float
+    """Seconds since the epoch; it may have passed: then the site was probed, or on its way back."""
+    reason: str
+    failed_probes: int
+    """In a row; 0 where they had been too many: whoever has the site next tries as often."""
+    section: str = ""
+    """The path of the section to which it applies alone; empty: it is the whole site's."""

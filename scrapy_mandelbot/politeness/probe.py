@@ -1,0 +1,109 @@
+"""Which request asks a paused site whether it is well.
+
+A probe comes from elsewhere than what was refused, and from further away with each that failed.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.politeness.recovery import MOST_BY_CHANCE
+from scrapy_mandelbot.politeness.sections import sections_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from scrapy_mandelbot.politeness.site_state import Site
+
+MOST_LOOKED_THROUGH = 512
+"""Requests of a queue that are held while a probe is looked for."""
+_LOOKED_THROUGH = 64  # requests, for a probe from elsewhere; twice as many after each that failed
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Those that change nothing, however often they are sent (RFC 9110, section 9.2.1)."""
+_GOLDEN = 0.618  # of the requests that are looked through; its multiples are spread evenly
+
+
+def looked_through(site: Site) -> int:
+    """Return how many requests are to be looked through for the one that asks a site next.
+
+    One: any will do. Where none of them will do, more are looked through.
+    """
+    if not site.has_refused or not site.pause.awaits_probe:
+        return 1
+    doublings = min(site.pause.lengths.place, 10)
+    return int(min(_LOOKED_THROUGH * 2**doublings, MOST_LOOKED_THROUGH))
+
+
+def may_ask_again(site: Site) -> bool:
+    """Return whether a site may be asked again for a page: it counts no requests."""
+    recovery = site.pause.recovery
+    counts = recovery is not None and recovery.counts
+    return bool(site.well_url) and not counts and not site.pause.is_last_round
+
+
+def refused_longest_ago(
+    site: Site, requests: Sequence[Any], fingerprint_of: Callable[[Any], bytes]
+) -> int:
+    """Return which of these requests had best be the probe if each of them was refused."""
+    urls = [site.sections.refused_url(fingerprint_of(request)) for request in requests]
+    sent = [-1 if one is None else one.last_sent for one in urls]
+    return sent.index(min(sent))
+
+
+def choose_probe(
+    site: Site, requests: Sequence[Any], fingerprint_of: Callable[[Any], bytes]
+) -> int | None:
+    """Return which of these requests had best be the probe.
+
+    One that changes nothing, was never refused, and is of no section that is suspected; and one
+    from far between, so that it is no neighbour of what was refused, but of what was answered well
+    last. None: there is no such one, or several were refused: a page that was answered well had
+    better be asked for again.
+
+    Args:
+        site: that is paused.
+        requests: of which each has its URL.
+        fingerprint_of: returns the fingerprint of one of them.
+    """
+    pause, sections = site.pause, site.sections
+    if not site.has_refused:
+        return 0
+    if pause.failed_probes == MOST_BY_CHANCE and may_ask_again(site):
+        return None
+    first = int(len(requests) * (_GOLDEN * (pause.lengths.place + 1) % 1.0))
+    well = frozenset(sections_of(site.well_url))
+    for number in chain(range(first, len(requests)), range(first)):
+        request = requests[number]
+        if request.method not in SAFE_METHODS or sections.is_suspect(request, well):
+            continue
+        if not sections.times(fingerprint_of(request)):
+            return number
+    return None
+
+
+def look_for_probe(
+    site: Site,
+    take: Callable[[int], Sequence[Any]],
+    fingerprint_of: Callable[[Any], bytes],
+    most: int,
+) -> tuple[int | None, list[Any]]:
+    """Return which request had best be the probe, of those that it took, and all that it took.
+
+    Args:
+        site: that is paused.
+        take: takes so many more requests, or as many as there are.
+        fingerprint_of: returns the fingerprint of one of them.
+        most: how many are looked through at first: see :func:`looked_through`.
+    """
+    taken: list[Any] = []
+    while len(taken) < MOST_LOOKED_THROUGH:
+        some = take(most)
+        if not some:
+            break
+        chosen = choose_probe(site, some, fingerprint_of)
+        taken += some
+        if chosen is not None:
+            return len(taken) - len(some) + chosen, taken
+        most = len(taken)
+    return None, taken

@@ -1,0 +1,285 @@
+"""How fast a site is asked that has said no and is well again.
+
+A site that answered 503 is not hit again with all we have. It is sent requests one every
+``1 / rate`` seconds, and the rate follows the answers:
+
+- *ramp*: nothing is known of a limit. The rate grows with each good answer, up to some times what
+  the site answered lately. If that stops growing, it is not the rate that holds the crawl back: the
+  site is as open as before.
+- *chance*: refusals come whatever the rate (one bad server of many). As a ramp, from nearer to what
+  was borne: the pause after each refusal is all that it costs.
+- *limit*: refusals come when a bucket is full (``ladder.py``). The rate stays a little below the
+  limit, and rises ever faster as the time of *trust* is over, by the cube of the time, as TCP's
+  CUBIC does (RFC 9438).
+- *slow limit*: pages come a minute rather than a second. It is asked as often as it lets through,
+  and its pauses are as long as two requests take.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import Enum
+from itertools import takewhile
+from math import inf
+from typing import TYPE_CHECKING
+
+from scrapy_mandelbot.politeness.ladder import BELOW, RATES, TOLD, Ladder, SlowLimit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from scrapy_mandelbot.politeness.ladder import Reading
+
+# What each of these does to which simulated crawl is in tests/sites/test_laws.py.
+_RAMP_FROM = 4.0  # requests a second with which a ramp begins, at least
+_GROWTH = 1.4  # times the rate, for each good answer of a ramp
+_LATELY = 0.3  # seconds of good answers that say how many come; what came in less says little
+_AHEAD = 2.5  # times what came lately is asked for, at most: else a ramp runs past a limit
+_PLATEAU = 1.0  # seconds of a ramp in which the rate stays the same: it holds nothing back
+
+_IS_LIMIT = 3.0  # of G: what is above is a limit, what is below is chance
+_TIGHT = 2.0  # requests that a bucket has held: with fewer, nothing is caught up
+_TRUST = 14.0  # seconds for which a limit is taken to be where it was found
+
+BY_CHANCE = 0.05
+"""What is less likely is no chance: that so many probes failed, that a section is refused."""
+MOST_BY_CHANCE = 3
+"""Failed probes that chance explains, at most: then the site is down, or they were dead pages."""
+_OTHERS_FIRST = 5  # requests that a page lets go first which a slow limit refused
+
+_MOST = 2_000  # good answers of a run that are written down
+_LATE = 100  # refusals, as many
+
+
+class Mode(Enum):
+    """What is known of a site's refusals."""
+
+    RAMP = "ramp"
+    CHANCE = "chance"
+    LIMIT = "limit"
+    SLOW = "slow limit"
+
+
+class Recovery:
+    """The rate of a site after a pause, and what its refusals say. ``now`` is in seconds.
+
+    Args:
+        good: when those requests were sent which it answered well lately.
+    """
+
+    def __init__(self, good: Iterable[float] = ()) -> None:
+        self.mode = Mode.RAMP
+        self.rate = _RAMP_FROM
+        """Requests a second, now."""
+        self.next_at = -inf
+        """When the next request may be sent."""
+        # The run.
+        self._good: deque[float] = deque(good, maxlen=_MOST)
+        self._refused: deque[float] = deque(maxlen=_LATE)
+        self._came: deque[float] = deque(maxlen=_MOST)  # when good answers came
+        self._answers = len(self._good)
+        self._resumed_at = self._good[0] if self._good else -inf
+        self._ended_at = -inf
+        self._is_over = False
+        self._round_trip = 0.0
+        self._peak, self._peak_at = 0.0, -inf  # of the rate, in a ramp
+        # All runs.
+        self._all_good = float(self._answers)
+        self._pauses = 0.0
+        self._told = 0  # runs that the ladder has read since it is new
+        self._best = self._borne()  # requests a second that were borne
+        self._ladder = Ladder()
+        self._slow = SlowLimit()
+        self._limit = self._burst = 0.0
+        self._creeps_from = -inf
+        self._let_through: deque[float] = deque(maxlen=3)
+
+    def __repr__(self) -> str:
+        return f"<Recovery {self.mode.value} at {self.rate:.1f}/s>"
+
+    # What came.
+
+    def good(self, sent: float, now: float) -> None:
+        """Note a good answer to a request that was sent at that time, since the last pause."""
+        self._good.append(sent)
+        self._came.append(now)
+        self._answers += 1
+        self._slow.good()
+        self._round_trip = max(0.0, now - sent)
+
+    def refused(self, sent: float, now: float) -> None:
+        """Note a refusal of a request that was sent at that time."""
+        self._refused.append(sent)
+        if not self._is_over:
+            self._is_over = True
+            self._ended_at = now
+            self._all_good += self._answers
+            self._best = max(0.98 * self._best, self._lately(now))
+            self._slow.refused(now)
+
+    def disregard(self, sent: Iterable[float]) -> None:
+        """Take refusals, by the time they were sent, for no matter of the rate."""
+        for one in sent:
+            if one in self._refused:
+                self._refused.remove(one)
+
+    def explains(self, failed_probes: int) -> bool:
+        """Return whether so many failed probes in a row are chance."""
+        return failed_probes <= MOST_BY_CHANCE and self.share**failed_probes > BY_CHANCE
+
+    @property
+    def share(self) -> float:
+        """The share of requests that is refused by chance, as far as it is known."""
+        if self.mode is Mode.LIMIT:
+            return self._ladder.share_below(self._limit)
+        return self._pauses / (self._all_good + self._pauses + 1.0)
+
+    @property
+    def is_far_below(self) -> bool:
+        """Whether it has a limit that is slow, or far below what it bore."""
+        return self.counts and (self.mode is Mode.SLOW or self.rate < 0.5 * self._best)
+
+    @property
+    def counts(self) -> bool:
+        """Whether the site counts what it is asked: nothing is asked twice to learn something."""
+        return self.mode in {Mode.LIMIT, Mode.SLOW}
+
+    @property
+    def least_pause(self) -> float:
+        """The seconds of its pauses, at least."""
+        return self._slow.pause
+
+    @property
+    def others_go(self) -> float:
+        """The seconds for which a refused request lets others go first: five of a slow site."""
+        return _OTHERS_FIRST / self.rate if self.mode is Mode.SLOW else 0.0
+
+    # The way back.
+
+    def resume(self, now: float, *, is_telling: bool, is_short: bool = True) -> None:
+        """Begin again: the site has answered the probe.
+
+        Args:
+            now: seconds.
+            is_short: whether the pause was no longer than a first one.
+            is_telling: whether the refusals may say something of the rate; those of a site that
+                was down do not.
+        """
+        goods, took = self._answers, self._ended_at - self._resumed_at
+        self._ladder.read(
+            self._good, self._refused if is_telling else (), self._answers - len(self._good)
+        )
+        if is_telling and is_short and self._refused:
+            self._pauses += 1.0
+        self._slow.judge(self.rate)
+        self._slow.good()  # the probe
+        if self._slow.rate:
+            self.mode, self.rate = Mode.SLOW, self._slow.pace(0)
+        elif self.mode is Mode.SLOW:
+            self._go_by_chance()
+        elif is_telling and self._refused:
+            self._judge(now, goods, took, is_short=is_short)
+        elif self.mode is Mode.LIMIT:
+            self._creeps_from += now - self._ended_at
+        else:
+            self.rate = max(_RAMP_FROM, self._lately(self._ended_at))
+        self._good.clear()
+        self._refused.clear()
+        self._came.clear()
+        self._came.append(now)
+        self._answers = 0
+        self._is_over = False
+        self._resumed_at = now
+        self._peak, self._peak_at = self.rate, now
+        self.next_at = now + 1.0 / self.rate
+
+    def _judge(self, now: float, goods: int, took: float, *, is_short: bool) -> None:
+        """Decide what the refusals are a matter of, now that the run is read."""
+        reading = self._ladder.reading()
+        if self.mode is Mode.LIMIT:
+            self._revise(reading, now, goods, took)
+            return
+        self._told += 1
+        if self._told >= TOLD and reading.evidence > _IS_LIMIT:
+            self.mode = Mode.LIMIT
+            self._limit, self._burst = reading.rate, reading.burst
+            self._cruise(now)
+        elif self.mode is Mode.CHANCE or (
+            is_short and self._pauses > TOLD and reading.evidence < _IS_LIMIT
+        ):
+            self._go_by_chance()
+        else:
+            self.rate = max(_RAMP_FROM, self._lately(self._ended_at))
+
+    def _go_by_chance(self) -> None:
+        self.mode = Mode.CHANCE
+        self.rate = max(_RAMP_FROM, self._best)
+        self._let_through.clear()
+
+    def _revise(self, reading: Reading, now: float, goods: int, took: float) -> None:
+        """Go by another refusal at a limit: it is where it was thought to be, or elsewhere."""
+        if reading.evidence < _IS_LIMIT:
+            self._go_by_chance()
+            return
+        trusted = self._ended_at - self._creeps_from
+        if trusted < _TRUST and not self._ladder.explains_last(reading.rate):
+            self._creeps_from += now - self._ended_at  # chance, beside the limit
+            return
+        self._limit, self._burst = reading.rate, reading.burst
+        self._bound(goods, took)
+        self._cruise(now)
+
+    def _bound(self, goods: int, took: float) -> None:
+        """Stay below what the site let through, in runs long enough to tell, its burst apart."""
+        if goods >= 4.0 * self._burst and took > 0.0:
+            self._let_through.append((goods - self._burst) / took)
+        if self._let_through:
+            self._limit = min(self._limit, max(self._let_through))
+        self._limit = max(self._limit, RATES[0])
+
+    def _cruise(self, now: float) -> None:
+        self.rate = BELOW * self._limit
+        self._creeps_from = now
+
+    # The rate.
+
+    def sent(self, now: float) -> None:
+        """Note that a request is handed out; little is caught up of what was not sent in time."""
+        held_up = now - self.next_at
+        if held_up > 1.0 / self.rate:
+            self._creeps_from += held_up  # nothing is learnt of the limit while nothing is sent
+        self.next_at = max(self.next_at, now - self._caught_up) + 1.0 / self.rate
+
+    def left(self, now: float) -> None:
+        """Note that a request leaves, which on a busy machine is later than it was handed out."""
+        self.next_at = max(self.next_at, now + 1.0 / self.rate - self._caught_up)
+
+    @property
+    def _caught_up(self) -> float:
+        """The seconds that are caught up at most; none where two at once are one too many."""
+        return 0.0 if self.counts and self._burst < _TIGHT else 1.0 / self.rate
+
+    def answered(self, now: float) -> bool:
+        """Note a good answer; return whether the site is as open as it was before."""
+        if self.mode is Mode.LIMIT:
+            passed = max(0.0, now - self._creeps_from) / _TRUST
+            self.rate = max(self.rate, self._limit * (BELOW + (1.0 - BELOW) * passed**3))
+            return False
+        if self.mode is Mode.SLOW:
+            self.rate = self._slow.pace(self._answers)
+            return False
+        self.rate = max(self.rate, min(self.rate * _GROWTH, _AHEAD * self._lately(now)))
+        if self.rate > self._peak:
+            self._peak, self._peak_at = self.rate, now
+        return now - self._peak_at > _PLATEAU
+
+    def _borne(self) -> float:
+        """Return the rate of the answers before the first refusal, if they took long enough."""
+        took = self._good[-1] - self._good[0] if self._good else 0.0
+        return len(self._good) / max(took, _LATELY)
+
+    def _lately(self, now: float) -> float:
+        """Return good answers a second, as they came lately."""
+        window = max(_LATELY, 1.5 * self._round_trip)
+        since = now - window
+        return sum(1 for _ in takewhile(since.__lt__, reversed(self._came))) / window

@@ -1,0 +1,384 @@
+"""Which parts of a site refuse while the rest is well: sections, and single pages.
+
+A section is the URLs under one path, down to a ``/`` or a ``?``. It is set aside when several of
+its pages were refused one after the other, none was answered well since, and something elsewhere
+was that was sent later; it has a pause of its own then, and a probe of its own, and its refusals
+are nobody else's business. Of sections within each other the outermost one counts.
+
+A page is set aside when it is refused again while others, sent later than its first refusal, were
+answered well. The first refusal of a page is always the site's business.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.politeness.pause import News, Pause
+from scrapy_mandelbot.politeness.pause_law import PauseLaw, Refusal
+from scrapy_mandelbot.politeness.recovery import BY_CHANCE
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator
+
+    from scrapy_mandelbot.politeness.flight import Flight
+    from scrapy_mandelbot.politeness.pause_law import LeftPause
+
+MOST_REFUSED_URLS = 1_000
+"""Of a site; those that were refused first are forgotten."""
+MOST_SECTIONS = 200
+"""Of a site, that are suspected or set aside."""
+REFUSES_ROBOTS = "refuses robots"
+"""What the reason of such a pause begins with, also where a former run has left it."""
+SITE_PATH = "/"
+"""Of the section that is the whole site; there is one only where the site refuses robots."""
+_DEEPEST = 8  # slashes; what is deeper belongs to the section above it
+_LONGEST = 500  # characters of a section's path
+_SUSPICIOUS = 3  # pages, at least
+_COUNTED = 16  # refused pages of a section; so many prove it
+
+
+class Blame(Enum):
+    """What a refusal is taken for."""
+
+    SITE = "site"
+    SECTION = "section"
+    PAGE = "page"
+
+
+_OF_A_SECTION = {
+    News.PROLONGED: News.SECTION_PROLONGED,
+    News.ASKS_ONCE_EACH: News.SECTION_GIVEN_UP,
+    News.GAVE_UP: News.SECTION_GIVEN_UP,
+    None: None,
+}
+
+
+def sections_of(url: str, method: str = "GET") -> Iterator[str]:
+    """Yield the paths of the sections in which a URL is, outermost first; not the site itself.
+
+    ``https://example.com/a/b/c?d=1`` is in ``/a/``, ``/a/b/`` and ``/a/b/c?``. What is sent by
+    another method than GET has sections of its own, as it may be refused alone: ``HEAD /``,
+    ``HEAD /a/``.
+    """
+    if method != "GET":
+        yield f"{method} /"
+        yield from (f"{method} {path}" for path in sections_of(url))
+        return
+    begin = url.find("/", url.find("://") + 3 if "://" in url else 0)
+    if begin < 0 or "?" in url[:begin] or "#" in url[:begin]:
+        return
+    path = url[begin : begin + _LONGEST].partition("#")[0]
+    query = path.find("?")
+    end = len(path) if query < 0 else query
+    found, at = 0, 0
+    while found < _DEEPEST and (at := path.find("/", at + 1, end)) > 0:
+        found += 1
+        yield path[: at + 1]
+    if query > 1 and found < _DEEPEST:
+        yield path[: query + 1]
+
+
+class Section:
+    """A path of a site, some pages of which were refused."""
+
+    __slots__ = ("good_at", "is_told", "path", "pause", "refused", "refused_at", "robots")
+
+    def __init__(self, path: str, good_at: int) -> None:
+        self.path = path
+        self.good_at = good_at
+        """When that was sent which it answered well and was sent last, in ticks."""
+        self.refused: dict[bytes, float] = {}
+        """When those pages were sent that were refused since, in seconds."""
+        self.refused_at = -1
+        """When the last of those was sent, in ticks."""
+        self.pause: Pause | None = None
+        """Its own, while it is set aside."""
+        self.robots = False
+        """Whether robots get nothing there but challenges, prices, refusals."""
+        self.is_told = False
+        """Whether it is known to be the section, and that was told."""
+
+    def __repr__(self) -> str:
+        how = "suspected" if self.pause is None else self.pause.in_words()
+        return f"<Section {self.path}: {how}>"
+
+    def due(self, now: float) -> float:
+        """Return when one of its requests may be sent."""
+        return now if self.pause is None or self.is_over() else self.pause.due(now)
+
+    def is_probed_by(self, flight: Flight) -> bool:
+        """Return whether this request shows whether its pause is over."""
+        return self.pause is not None and self.pause.probe is flight
+
+    def is_over(self) -> bool:
+        """Return whether none of it is asked any more."""
+        return self.pause is not None and self.pause.is_given_up
+
+
+class RefusedUrl:
+    """A request that was refused."""
+
+    __slots__ = ("first_sent", "is_alone", "last_sent", "may_go_at", "times")
+
+    def __init__(self, first_sent: int) -> None:
+        self.first_sent = self.last_sent = first_sent
+        """In ticks."""
+        self.times = 0
+        """How often it was refused."""
+        self.is_alone = False
+        """Whether the page is to blame."""
+        self.may_go_at = 0.0
+        """When it may go again, if it was refused more than once; 0: at once."""
+
+
+class Sections:
+    """The parts of one site that were refused. Ticks are those of its state.
+
+    `good`: how many requests it answered well before.
+    """
+
+    __slots__ = (
+        "_aside",
+        "_good",
+        "_law",
+        "_refused",
+        "_sections",
+        "_urls",
+        "good_at",
+    )
+
+    def __init__(self, law: PauseLaw, good: int = 0) -> None:
+        self._law = law
+        self._urls: OrderedDict[bytes, RefusedUrl] = OrderedDict()
+        self._sections: OrderedDict[str, Section] = OrderedDict()
+        self._aside: dict[str, Section] = {}
+        self._good, self._refused = good, 0
+        self.good_at = -1
+        """When that was sent which the site answered well and was sent last, in ticks."""
+
+    def __len__(self) -> int:
+        return len(self._urls) + len(self._sections)
+
+    # Asked.
+
+    @property
+    def has_any_aside(self) -> bool:
+        """Whether any section is set aside."""
+        return bool(self._aside)
+
+    def set_aside(self) -> Iterator[Section]:
+        """Yield the sections that are set aside."""
+        yield from self._aside.values()
+
+    def section_of(self, url: str, method: str = "GET") -> Section | None:
+        """Return the section set aside in which a URL is; None: it is in none."""
+        if self._aside:
+            for path in (SITE_PATH, *sections_of(url, method)):
+                if path in self._aside:
+                    return self._aside[path]
+        return None
+
+    def of(self, request: Any) -> Section | None:
+        """Return the section set aside in which a request is, by its URL and method."""
+        return self.section_of(request.url, request.method) if self._aside else None
+
+    def due(self, path: str, now: float) -> float:
+        """Return when a request of the section with this path may be sent."""
+        section = self._aside.get(path)
+        return now if section is None else section.due(now)
+
+    def is_over(self, path: str) -> bool:
+        """Return whether nothing of the section with this path is asked any more."""
+        section = self._aside.get(path)
+        return section is not None and section.is_over()
+
+    def is_hopeless(self, path: str) -> bool:
+        """Return whether a run does not end later for the section with this path."""
+        return self.is_over(path) or (path in self._aside and self._aside[path].robots)
+
+    def is_suspect(self, request: Any, well: Container[str] = ()) -> bool:
+        """Return whether a request is of a section that was refused since it was answered well.
+
+        `well`: paths of sections in which something was answered well before.
+        """
+        sections = self._sections
+        return any(
+            path in sections and path not in well and sections[path].refused
+            for path in sections_of(request.url, request.method)
+        )
+
+    def times(self, fingerprint: bytes) -> int:
+        """Return how often this request was refused since it was answered well."""
+        one = self._urls.get(fingerprint)
+        return 0 if one is None else one.times
+
+    def refused_url(self, fingerprint: bytes) -> RefusedUrl | None:
+        """Return what is known of a request that was refused, and not answered well since."""
+        return self._urls.get(fingerprint)
+
+    # Told.
+
+    def count_last(self, fingerprint: bytes) -> None:
+        """Have a request that was refused in a last round be tried no more."""
+        if (url := self._urls.get(fingerprint)) is not None:
+            url.times += 1
+
+    def go_on(self, now: float, left: LeftPause) -> None:
+        """Go on with the pause of a section; one that is known already goes on as it is."""
+        if left.section not in self._sections and len(self._sections) < MOST_SECTIONS:
+            section = self._sections[left.section] = Section(left.section, self.good_at)
+            section.robots = left.reason.startswith(REFUSES_ROBOTS)
+            law = self._law.of_robots if section.robots else self._law.of_a_part
+            section.pause, section.is_told = Pause(law), True
+            section.pause.go_on(now, left)
+            self._aside[left.section] = section
+
+    def refuse_robots(self, path: str, refusal: Refusal) -> None:
+        """Set a section aside, or the site, that answers robots with challenges and the like."""
+        section = self._sections.setdefault(path, Section(path, self.good_at))
+        section.robots = True
+        self.put_aside(section, refusal)
+
+    def let_pass(self, flight: Flight, now: float) -> None:
+        """Note that a request goes out; where the probe of its section is due, this is it."""
+        section = self.of(flight.request)
+        if section is not None and section.pause is not None:
+            section.pause.let_pass(flight, now)
+
+    def answered(self, flight: Flight, fingerprint: bytes, now: float) -> list[Section]:
+        """Note a good answer; return the sections that are no longer set aside."""
+        self._good += 1
+        self._urls.pop(fingerprint, None)
+        ended = []
+        for path in (SITE_PATH, *sections_of(flight.request.url, flight.request.method)):
+            section = self._sections.get(path)
+            if section is None:
+                continue
+            if flight.tick > section.refused_at:
+                section.refused.clear()
+            section.good_at = max(section.good_at, flight.tick)
+            pause = section.pause
+            if pause is not None and pause.answered(flight, now) is News.RESUMED:
+                ended.append(section)
+                section.refused.clear()
+            if (section.pause is None or section in ended) and not section.refused:
+                del self._sections[path]
+                self._aside.pop(path, None)
+        self.good_at = max(self.good_at, flight.tick)
+        return ended
+
+    def suspects(self, share: float) -> list[Section]:
+        """Return the sections that are to be set aside, outermost only.
+
+        `share`: of requests that are refused by chance.
+        """
+        found = [
+            section
+            for section in self._sections.values()
+            if section.pause is None and self._refuses_alone(section, share)
+        ]
+        return [
+            one
+            for one in found
+            if not any(one is not other and one.path.startswith(other.path) for other in found)
+        ]
+
+    def put_aside(self, section: Section, refusal: Refusal) -> None:
+        """Set a section aside, with those within it.
+
+        One of its requests may ask at once whether it is the section: the site as a whole may have
+        been down, and be well again. Not where it refuses robots.
+        """
+        for other in list(self._sections.values()):
+            if other is not section and other.path.startswith(section.path):
+                del self._sections[other.path]
+                self._aside.pop(other.path, None)
+        self._aside[section.path] = section
+        section.pause = Pause(self._law.of_robots if section.robots else self._law.of_a_part)
+        section.pause.trip(refusal)
+        if not section.robots:
+            section.pause.be_due(refusal.now)
+
+    def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> Blame:
+        """Note a refusal; return what it is taken for."""
+        one = self._note(fingerprint, flight.tick)
+        blame = Blame.SECTION
+        if self.of(flight.request) is None:
+            self._suspect(flight, fingerprint)
+            is_well = self.good_at > one.first_sent
+            one.is_alone = one.times > 1 and self._share ** (one.times - 1) <= BY_CHANCE and is_well
+            one.may_go_at = 0.0
+            if one.times > 1:
+                step = one.times - 2 if one.is_alone else 0  # the first one was its site's business
+                one.may_go_at = refusal.now + self._law.of_a_part.pause(step, refusal)
+            self._refused += not one.is_alone
+            blame = Blame.PAGE if one.is_alone else Blame.SITE
+        flight.is_refused_alone = one.is_alone and one.times - 2 >= self._law.of_a_part.tries
+        flight.not_before = one.may_go_at if one.is_alone else 0.0
+        return blame
+
+    def probe_refused(self, flight: Flight, refusal: Refusal) -> News | None:
+        """Note that a request of a section set aside was refused; return what is to be told."""
+        section = self.of(flight.request)
+        if section is None or section.pause is None or section.pause.probe is not flight:
+            return None
+        return _OF_A_SECTION.get(section.pause.refused(flight, refusal, has_served=True))
+
+    def give_up(self, reason: str) -> list[Section]:
+        """Ask for what is set aside once more at most; return the sections given up by this."""
+        for one in self._urls.values():
+            one.times, one.may_go_at = one.times + self._law.of_a_part.tries, 0.0
+        return [
+            section
+            for section in self._aside.values()
+            if section.pause is not None and section.pause.give_up(reason)
+        ]
+
+    def forget(self, fingerprint: bytes) -> None:
+        """Forget how often the site refused this request: it is tried no more."""
+        self._urls.pop(fingerprint, None)
+
+    @property
+    def _share(self) -> float:
+        """The share of answers that were refusals, those of pages and sections apart."""
+        return self._refused / (self._good + self._refused + 1)
+
+    def _note(self, fingerprint: bytes, tick: int) -> RefusedUrl:
+        one = self._urls.get(fingerprint)
+        if one is None:
+            one = self._urls[fingerprint] = RefusedUrl(tick)
+            if len(self._urls) > MOST_REFUSED_URLS:
+                self._urls.popitem(last=False)
+        one.times += 1
+        one.last_sent = tick
+        return one
+
+    def _suspect(self, flight: Flight, fingerprint: bytes) -> None:
+        for path in sections_of(flight.request.url, flight.request.method):
+            section = self._sections.get(path)
+            if section is None:
+                if len(self._sections) >= MOST_SECTIONS and not self._forget_one():
+                    return
+                section = self._sections[path] = Section(path, self.good_at)
+            if flight.tick > section.good_at and len(section.refused) < _COUNTED:
+                section.refused[fingerprint] = flight.sent_at
+                section.refused_at = max(section.refused_at, flight.tick)
+
+    def _refuses_alone(self, section: Section, share: float) -> bool:
+        pages = len(section.refused)
+        return (
+            pages >= _SUSPICIOUS and self.good_at > section.refused_at and share**pages <= BY_CHANCE
+        )
+
+    def _forget_one(self) -> bool:
+        for section in self._sections.values():
+            if section.pause is None:
+                del self._sections[section.path]
+                return True
+        return False
+
+
+NO_SECTIONS = Sections(PauseLaw())
+"""Of all sites that have refused nothing; a site has sections of its own before it writes any."""

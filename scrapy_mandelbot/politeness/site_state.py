@@ -1,0 +1,481 @@
+"""All that a crawl knows of how one site is to be asked, in one object without I/O.
+
+It answers one question, *when may it be asked next, and by whom*: :meth:`Site.due` for whoever
+is about to hand out a request, :meth:`Site.admit` for a request that is on its way. Facts go
+in with ``now``; what comes out is news to be told. It reads no clock and knows no Scrapy.
+
+What holds a site's requests back, any of these alone:
+
+- its rules are not known: one request, the scout, is on its way to find them out;
+- the operator has paused it by hand;
+- it has asked for a pause, or recovers from one (``pause.py``);
+- its owner asks for a pace (``flight.py``);
+- a section or page that is refused while others are answered well waits alone (``sections.py``).
+
+Here are the decisions that take two of these. A question to one goes to ``site.turns``,
+``site.pause``, ``site.sections``. Whatever changes ends in :meth:`Site.look_anew`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.politeness.flight import Admission, Purpose, Tally
+from scrapy_mandelbot.politeness.pacing import Turns
+from scrapy_mandelbot.politeness.pause import LAST_ROUND, NO_PAUSE, News, Pause, PauseState
+from scrapy_mandelbot.politeness.pause_law import Refusal
+from scrapy_mandelbot.politeness.sections import NO_SECTIONS, Blame, Sections
+from scrapy_mandelbot.politeness.turned_away import TurnedAway
+from scrapy_mandelbot.robots.formatting import clock_time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy_mandelbot.politeness.flight import Flight
+    from scrapy_mandelbot.politeness.pace import Pace
+    from scrapy_mandelbot.politeness.pause_law import LeftPause, PauseLaw
+
+_MOST_UNANSWERED = 1_000  # fingerprints; two prove as much
+_RECENT = 64  # good answers; what a site that says no for the first time bore
+
+
+def _nothing() -> None:
+    pass
+
+
+class Site:
+    """What is known of one site. ``now`` is in seconds since the epoch.
+
+    Args:
+        name: the site, as ``https://example.com``.
+        law: how long its pauses last.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_good_at",
+        "_held_since",
+        "_law",
+        "_recent",
+        "_turned_away",
+        "_unanswered",
+        "has_answered",
+        "has_refused",
+        "held_until",
+        "is_plain",
+        "name",
+        "pause",
+        "reserving",
+        "rules",
+        "scout",
+        "sections",
+        "slots",
+        "tally",
+        "ticks",
+        "told",
+        "turns",
+        "well_url",
+        "well_way",
+    )
+
+    def __init__(self, name: str, law: PauseLaw) -> None:
+        self.name = name
+        self._law = law
+        self.is_plain = True
+        """Whether nothing holds its requests back."""
+        self.ticks = 0
+        """A number that grows with each request handed out, and with each good answer."""
+        self.scout: Flight | None = None
+        """The one request on its way while the site's rules are not known."""
+        self.reserving: frozenset[Flight] = frozenset()
+        """The requests for whose end others wait, as they hold a reservation."""
+        self.held_until = -inf
+        """When the operator lets the site be asked again."""
+        self._held_since = 0.0
+        self.turns = Turns()
+        """Whose turn it is at its pace."""
+        self.pause = NO_PAUSE
+        """How it is paused; to be asked only."""
+        self.sections = NO_SECTIONS
+        """Which parts of it are refused alone; to be asked only."""
+        self.has_answered = False
+        """Whether it has answered a request well in this run."""
+        self.has_refused = False
+        """Whether any request was refused lately: what it answers is looked at."""
+        self._recent: deque[float] | None = None
+        self._good_at = -1
+        self._unanswered: set[bytes] | None = None
+        self._turned_away: TurnedAway | None = None
+        self.well_url = ""
+        """A page that it answered well in this run."""
+        self.well_way: tuple[Any, Any] = (None, None)
+        """The headers and meta of the request for that page: by these it is requested again."""
+        self.rules: Callable[[], Any] = _nothing
+        """Returns its rules as they were found out last, if they are at hand."""
+        self.slots: set[str] = set()
+        """Download slots through which it was asked."""
+        self.tally = Tally()
+        """What became of its requests."""
+        self.told: frozenset[str] = frozenset()
+        """What has been told of it once."""
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.in_words()}>"
+
+    # When may it be asked?
+
+    def due(self, now: float) -> float:
+        """Return when the next request may be handed out; ``inf``: when another one has ended."""
+        if self.is_plain:
+            return now
+        if self.scout is not None:
+            return inf
+        due = self.pause_due(now)
+        return due if due > now else self.turns.due(now)
+
+    def pause_due(self, now: float) -> float:
+        """Return when a request may be sent as far as pauses are concerned."""
+        return max(self.held_until, self.pause.due(now))
+
+    def holds_back(self, now: float, section: str = "") -> bool:
+        """Return whether its requests wait for a time: a pause, a turn, the rate of a recovery.
+
+        One that waits for another to find out the rules, or for a place to be sent from, does not.
+        """
+        if self.is_plain:
+            return False
+        due = max(self.pause_due(now), self.sections.due(section, now), self.turns.due(now))
+        return due > now
+
+    def is_shut(self, now: float) -> bool:
+        """Return whether it is asked nothing now: paused, probed, given up, or unvisited.
+
+        A site that is merely asked at a pace or at the rate of a recovery is not.
+        """
+        if self.is_plain:
+            return False
+        is_visited = self.held_until <= now and self.turns.shut_since is None
+        return not is_visited or not self.pause.is_passable
+
+    def is_given_up_for(self, flight: Flight, fingerprint: bytes) -> bool:
+        """Return whether a request is sent no more in this run.
+
+        In a last round one that was refused in it, or twice before: once may be a limit's doing.
+        """
+        states = self._states(flight)
+        if PauseState.GIVEN_UP in states:
+            return True
+        return not LAST_ROUND.isdisjoint(states) and self.sections.times(fingerprint) > 1
+
+    def _is_shut_for(self, flight: Flight) -> bool:
+        """Return whether the pause holds a request back that has not had its turn."""
+        pause = self.pause
+        if pause.is_open or pause.probe is flight:
+            return False
+        # Who comes from the queue was handed out at the rate of the recovery.
+        return not (pause.is_passable and flight.had_turn)
+
+    def _states(self, flight: Flight) -> tuple[PauseState, PauseState | None]:
+        of_section = getattr(self.sections.of(flight.request), "pause", None)
+        return self.pause.state, of_section.state if of_section else None
+
+    # Requests come and go.
+
+    def hand_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
+        """Note that the queue hands a request out; where a probe is due, this is it."""
+        self.ticks = flight.tick = self.ticks + 1
+        flight.sent_at = now
+        flight.is_from_queue = True
+        flight.had_turn = True
+        if as_scout:  # it takes its turn when the rules are known
+            self.scout = flight
+            flight.reserve(Purpose.RULES, self._scout_released)
+        elif self.is_plain:
+            return
+        elif not self.pause.is_given_up:
+            self.turns.let_pass(flight)
+        if self.has_refused:
+            self.sections.let_pass(flight, now)
+        self.pause.let_pass(flight, now)
+        self.look_anew()
+
+    def admit(self, flight: Flight, now: float) -> Admission:
+        """Return whether a request may leave for the site now; if so, it has taken its turn."""
+        if self.is_plain:
+            return Admission.GO
+        takes_turn = flight.keeps_pauses and self._is_shut_for(flight)
+        if flight.keeps_pauses and self.held_until > now:
+            return Admission.PAUSED
+        if takes_turn and (flight.is_from_queue or self.pause.due(now) > now):
+            return Admission.PAUSED  # the queue takes back what it handed out
+        if not self.turns.has_turn(flight, now):
+            return Admission.NO_TURN
+        self.turns.let_pass(flight)
+        if takes_turn:
+            flight.had_turn = True
+            self.pause.let_pass(flight, now)
+            self.look_anew()
+        return Admission.GO
+
+    def sent(self, flight: Flight, now: float) -> None:
+        """Note that a request leaves for the site."""
+        flight.is_sent = True
+        flight.sent_at = now
+        if not flight.is_from_queue:
+            self.ticks = flight.tick = self.ticks + 1
+        if not self.is_plain and self.pause.recovery is not None:
+            self.pause.recovery.left(now)
+        self.turns.sent(now)
+
+    def ended(self, flight: Flight, now: float) -> bool:
+        """Note that a request has its answer, or will get none; return whether others may go.
+
+        All that it held is released, in this one place. A probe that ends so has told nothing of
+        the site, and a turn that was not used is free.
+        """
+        self.turns.ended(flight, now)
+        is_news = flight.settle(now)
+        if not self.is_plain:
+            flight.is_sent = False
+        if is_news:
+            self.look_anew()
+        return is_news
+
+    def end_scout(self, flight: Flight, now: float) -> bool:
+        """Note that the rules are known, or will not be; return whether this request fetched them.
+
+        It holds on to what else it has.
+        """
+        is_news = flight.settle(now, Purpose.RULES)
+        self.look_anew()
+        return is_news
+
+    def _scout_released(self, flight: Flight, _now: float) -> bool:
+        is_it = self.scout is flight
+        if is_it:
+            self.scout = None
+        return is_it
+
+    @property
+    def awaited(self) -> frozenset[Flight]:
+        """The requests for whose end others wait: also the probe of a pause that sites share."""
+        probe = self.pause.probe
+        return self.reserving if probe is None else self.reserving | {probe}
+
+    # What it answers.
+
+    def answered(
+        self, flight: Flight, now: float, fingerprint: bytes, *, is_page: bool = True
+    ) -> News | None:
+        """Note that the site answered a request, and asked for no pause.
+
+        Args:
+            flight: the request.
+            now: seconds.
+            fingerprint: anything where :attr:`has_refused` is False.
+            is_page: whether it is a page that may be asked for again, and not an error.
+        """
+        self.ticks += 1
+        self.has_answered = True
+        if is_page and self._turned_away is not None:
+            self._turned_away.well(flight.request.url)
+        if flight.tick > self._good_at:
+            self._good_at = flight.tick
+            if is_page:
+                request = flight.request
+                self.well_url, self.well_way = request.url, (request.headers, request.meta)
+        if self._recent is None:
+            self._recent = deque(maxlen=_RECENT)
+        self._recent.append(flight.sent_at)
+        self._unanswered = None
+        if not self.has_refused:
+            return None
+        ended = self.sections.answered(flight, fingerprint, now)
+        suspects = self.sections.suspects(self.pause.share)
+        for section in suspects:
+            self.pause.disregard(section.refused.values())
+            self.sections.put_aside(section, Refusal(now, "its pages alone are refused"))
+        news = self.pause.answered(flight, now)
+        if news is None and (ended or suspects):
+            news = News.SECTION_RESUMED if ended else News.SECTION_PAUSED
+        if self.pause.is_faded(now) and not self.sections.has_any_aside:  # well for long
+            self.pause, self.sections, self.has_refused = NO_PAUSE, NO_SECTIONS, False
+        self.look_anew()
+        return news
+
+    def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> News | None:
+        """Note that the site refused a request: by a pause status, or by no answer at all."""
+        if refusal.marked is not None:
+            return self._refused_as_robot(flight, fingerprint, refusal)
+        sections, pause = self._own_sections(), self._own_pause()
+        blame = sections.refused(flight, fingerprint, refusal)
+        if blame is Blame.SITE or refusal.retry_after is not None:
+            news = pause.refused(flight, refusal, self._recent or (), has_served=self.has_answered)
+        else:
+            news = News.SET_ASIDE if blame is Blame.PAGE else None
+            pause.released(flight, refusal.now)
+        if blame is Blame.SECTION:
+            section_news = sections.probe_refused(flight, refusal)
+            news = news or section_news
+        has_begun = news is News.PAUSED and blame is not Blame.SECTION
+        if not has_begun and not LAST_ROUND.isdisjoint(self._states(flight)):
+            sections.count_last(fingerprint)
+        self.look_anew()
+        return news
+
+    def _refused_as_robot(self, flight: Flight, page: bytes, refusal: Refusal) -> News | None:
+        """Note a challenge, a price, or a bare refusal, which has no marks of either."""
+        if self.sections.of(flight.request) is not None:
+            return self.sections.probe_refused(flight, refusal)
+        self._turned_away = run = self._turned_away or TurnedAway()
+        is_marked, was_well = bool(refusal.marked), bool(self.well_url)
+        path = run.note(flight.request.url, page, is_marked=is_marked, was_well=was_well)
+        if path is None:
+            return None
+        self._own_sections().refuse_robots(path, refusal)
+        self.look_anew()
+        return News.REFUSES_ROBOTS
+
+    def is_silent(
+        self, flight: Flight, fingerprint: bytes, now: float, *, is_certain: bool
+    ) -> bool:
+        """Return whether a request without an answer means that the site is down for a while.
+
+        Not one that never answered in this run, and not for a single URL: such requests are
+        RetryMiddleware's, as always.
+
+        `is_certain`: whether no server listens there, so that one request is proof enough.
+        """
+        if self.held_until > now or self._is_shut_for(flight):
+            return True
+        if not self.has_answered:
+            return False
+        self._unanswered = self._unanswered or set()
+        if len(self._unanswered) < _MOST_UNANSWERED:
+            self._unanswered.add(fingerprint)
+        return is_certain or len(self._unanswered) > 1
+
+    def may_go_at(self, fingerprint: bytes) -> tuple[float, bool]:
+        """Return when a request may be sent again that was refused, and whether it alone is.
+
+        0: it was not refused, or may go at once, or its site is given up. One that alone is refused
+        has a time of its own; one that was refused with its site lets others go first, for as long
+        as a first pause takes.
+        """
+        url = self.sections.refused_url(fingerprint)
+        if url is None or self.pause.is_given_up:
+            return 0.0, False
+        if url.is_alone:
+            return url.may_go_at, True
+        return max(url.may_go_at, self.pause.others_go_until), False
+
+    # What its owner asks for, and what other crawls, former runs and the operator say of it.
+
+    def keep_to(self, pace: Pace, until: float, now: float) -> bool:
+        """Have the site asked at this pace; see :meth:`Turns.keep_to`."""
+        is_news = self.turns.keep_to(pace, until, now)
+        self.look_anew()
+        return is_news
+
+    def keep_to_what_is_left(self, longest: float, now: float) -> bool:
+        """Leave it alone as a former run would; see :meth:`Turns.keep_to_what_is_left`."""
+        is_news = self.turns.keep_to_what_is_left(longest, now)
+        self.look_anew()
+        return is_news
+
+    def overhear(self, refusal: Refusal) -> bool:
+        """Leave the site alone as another crawl does; return whether that is news."""
+        self._own_sections()  # as where it refused this crawl itself: its answers are looked at
+        news = self._own_pause().trip(refusal)
+        self.look_anew()
+        return news is not None
+
+    def go_on(self, now: float, left: LeftPause) -> None:
+        """Go on with a pause that a former run, or another worker, has left.
+
+        One that is over by now ends with a probe all the same; one that is known goes on as it is.
+        """
+        sections, pause = self._own_sections(), self._own_pause()
+        if left.section:
+            sections.go_on(now, left)
+        else:
+            pause.go_on(now, left)
+        self.look_anew()
+
+    def hold(self, now: float, until: float) -> None:
+        """Have nothing sent before ``until``, whatever the site answers; now: end the hold."""
+        if self.held_until == -inf:
+            self._held_since = now
+        self.held_until = until
+        self.look_anew()
+
+    def end_hold(self, now: float) -> float | None:
+        """Return how long the hold was that is over now; None: there is none, or it is not over."""
+        if self.held_until == -inf or now < self.held_until:
+            return None
+        self.held_until = -inf
+        self.look_anew()
+        return now - self._held_since
+
+    def give_up(self, reason: str) -> bool:
+        """Ask the site no more, whatever the law says; return whether that is news."""
+        is_news = self._own_pause().give_up(reason)
+        self.look_anew()
+        return is_news
+
+    def is_news(self, what: str) -> bool:
+        """Return whether that was never told of it; now it is."""
+        is_news = what not in self.told
+        self.told |= {what}
+        return is_news
+
+    # What it is made of.
+
+    @property
+    def well_at(self) -> float:
+        """When that request was sent which it answered well last; ``-inf``: there is none."""
+        return self._recent[-1] if self._recent else -inf
+
+    def in_words(self, now: float = -inf) -> str:
+        """Return how it stands, for people."""
+        if self.turns.shut_since is not None:
+            return f"outside of {self.turns.pace.visits_in_words}"
+        words = [] if self.pause is NO_PAUSE else [self.pause.in_words()]
+        if self.held_until > now:
+            end = "resumed" if self.held_until == inf else clock_time(self.held_until)
+            words.append(f"held until {end}")
+        if self.scout is not None:
+            words.append("its rules are being found out")
+        return ", ".join(words) or "open"
+
+    def left(self) -> Iterator[LeftPause]:
+        """Yield its pauses that are not over, those of sections last."""
+        if not self.pause.is_open:
+            yield self.pause.left()
+        for section in self.sections.set_aside():
+            if section.pause is not None and not section.is_over():
+                yield section.pause.left(section.path)
+
+    def _own_pause(self) -> Pause:
+        if self.pause is NO_PAUSE:
+            self.pause = Pause(self._law)
+        return self.pause
+
+    def _own_sections(self) -> Sections:
+        if not self.has_refused:
+            self.sections = Sections(self._law, len(self._recent or ()))
+            self.sections.good_at = self._good_at
+            self.has_refused = True
+        return self.sections
+
+    def look_anew(self) -> None:
+        """See whether anything holds its requests back, as some part of it has changed."""
+        self.is_plain = (
+            self.pause.is_open
+            and self.scout is None
+            and self.held_until == -inf
+            and self.turns.is_free
+            and not self.sections.has_any_aside
+        )

@@ -1,0 +1,232 @@
+"""The scheduler around one that is not Scrapy's: requests of sites that wait are parked."""
+
+from __future__ import annotations
+
+import logging
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.utils.misc import build_from_crawler
+
+from scrapy_mandelbot import engine
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.robots.formatting import counted, shown
+from scrapy_mandelbot.scheduling.site_queue import SiteQueue
+from scrapy_mandelbot.scheduling.storage import ParkedRequests
+from scrapy_mandelbot.settings.values import SettingsError
+
+if TYPE_CHECKING:
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+    from twisted.internet.defer import Deferred
+
+
+logger = logging.getLogger(__name__)
+
+PARKED = 100
+"""Requests of sites that have to wait which are held, taken out of the project's scheduler.
+
+They are in memory: a process that dies takes them along. More go back, behind all others.
+"""
+MOST_PARKED = 1_000
+"""As many are held where none can go back behind others. Then other sites have to wait as well."""
+
+TAKEN_AT_ONCE = 50
+"""Requests that are taken and have to wait in a turn of the loop: each may be a round trip."""
+_FAILURES = 3
+"""In a row, when requests are given back: a server that is gone may take half a minute for each."""
+_NAMED = 10  # of the requests that are lost
+
+AROUND = 10  # requests in a row that went back before; then there are no others, it seems
+_LOOK_AGAIN = 1.0  # seconds
+_BEHIND = 1_000_000_000  # of priority; more each time, so that the others of their kind get by
+
+_MARK = "mandelbot_unfiltered"
+"""Meta key of a request given back: its ``dont_filter`` is ours, to be taken off again."""
+_WENT_BACK = "mandelbot_went_back"
+"""Meta key of a request given back behind all others: its own priority, and how often it went."""
+
+
+class ParkingScheduler(BaseScheduler):
+    """Hands out what the project's scheduler does, in its order, and passes by sites that wait.
+
+    To see what comes after a request of such a site it has to take it: that is parked until its
+    site may be asked, and of more than a few those that come later go back, at a priority behind
+    all others. It takes no other request before the engine can send it, so that what other
+    processes share stays where it is. What is parked when the spider closes is given back.
+    """
+
+    def __init__(self, crawler: Crawler, inner: Any) -> None:
+        self.inner = inner
+        """The project's own scheduler."""
+        self._crawler = crawler
+        self._in_flight = Crawl.of(crawler).throttle.in_flight
+        self._now = Crawl.of(crawler).now
+        self.parked = SiteQueue.over(crawler, ParkedRequests())
+        self.lets_pass = True
+        """Whether what goes back to the project's scheduler lets others pass."""
+        self._went_last = ""
+        self._around = 0
+        self._rests_until = -inf
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> ParkingScheduler:
+        """Build it around the scheduler of MANDELBOT_INNER_SCHEDULER.
+
+        Raises:
+            SettingsError: there is none, or it is no scheduler.
+        """
+        inner = Crawl.of(crawler).config.inner_scheduler
+        if inner is None or not issubclass(inner, BaseScheduler):
+            raise SettingsError("MANDELBOT_INNER_SCHEDULER", inner, "a scheduler class")
+        return cls(crawler, build_from_crawler(inner, crawler))
+
+    def __len__(self) -> int:
+        # One that cannot count them says whether there are any.
+        has_length = hasattr(self.inner, "__len__")
+        left = len(self.inner) if has_length else bool(self.inner.has_pending_requests())
+        return len(self.parked) + left
+
+    def __getattr__(self, name: str) -> Any:
+        """Be as the project's scheduler in all else: its own components may ask for it."""
+        return getattr(self.inner, name)
+
+    def open(self, spider: Spider) -> Deferred[None] | None:
+        """Open the project's scheduler, if it wants to be opened."""
+        return self._call("open", spider)
+
+    def close(self, reason: str) -> Deferred[None] | None:
+        """Give back what is parked, and close the project's scheduler, whatever came of that."""
+        lost = self._give_all_back()
+        if lost:
+            logger.warning(
+                "Lost %(count)s that had been parked, as %(scheduler)s takes none back:"
+                " %(requests)s%(more)s",
+                {
+                    "count": counted(len(lost), "request"),
+                    "scheduler": type(self.inner).__name__,
+                    "requests": ", ".join(shown(str(request)) for request in lost[:_NAMED]),
+                    "more": ", …" if len(lost) > _NAMED else "",
+                },
+                extra={"spider": self._crawler.spider},
+            )
+        return self._call("close", reason)
+
+    def has_pending_requests(self) -> bool:
+        """Return whether anything is left to do."""
+        return bool(len(self.parked)) or bool(self.inner.has_pending_requests())
+
+    def enqueue_request(self, request: Request) -> bool:
+        """Park a request that comes back; hand the others to the project's scheduler."""
+        if self._in_flight.is_coming_back(request):
+            self.parked.push(request)
+            return True
+        self._rests_until = -inf
+        return bool(self.inner.enqueue_request(request))
+
+    @property
+    def only_waits(self) -> bool:
+        """Whether all that it gets from the project's scheduler has gone back before, and waits."""
+        return self._around >= AROUND
+
+    def next_request(self) -> Request | None:
+        """Return the next request of a site that may be asked now, or None.
+
+        Raises:
+            Exception: what the project's scheduler raises, as without this one; nothing is lost.
+        """
+        request = self.parked.pop()
+        left = TAKEN_AT_ONCE
+        while request is None and self._may_take():
+            if not left:
+                engine.wake(self._crawler)
+                return None
+            left -= 1
+            taken = self.inner.next_request()
+            if taken is None:
+                return None
+            times = _as_it_was(taken)
+            if self._goes_back(taken, times):
+                if not times:
+                    continue
+                self._around += 1
+                if self._around % AROUND == 0:
+                    self._rests_until = self._now() + _LOOK_AGAIN
+                    return None
+            else:
+                self._around = 0
+                self.parked.push(taken)
+                request = self.parked.pop()
+        return request
+
+    def _may_take(self) -> bool:
+        """Return whether the engine has room for one more than those that wait for no time.
+
+        Those would be in the downloader without this scheduler, and no more with them.
+        """
+        held = len(self.parked)
+        if held >= MOST_PARKED or self._now() < self._rests_until:
+            return False
+        room = engine.room(self._crawler)
+        return held < room or self.parked.count_ready() < room
+
+    def _goes_back(self, request: Request, times: int) -> bool:
+        """Give a request back behind all others, if enough are held that have to wait as well."""
+        if not (self.lets_pass and len(self.parked) >= PARKED):
+            return False
+        if not self.parked.holds_back(request):
+            return False
+        if times and request.url == self._went_last:  # it came straight out again
+            if self.inner.has_pending_requests():  # the last in is the first out, it seems
+                self.lets_pass = False
+            return False
+        own = request.priority
+        request.meta[_WENT_BACK] = [own, times + 1]
+        request.priority = own - _BEHIND * (times + 1)
+        if self._give_back(request):
+            self._went_last = request.url
+            return True
+        self.lets_pass = False
+        _as_it_was(request)
+        return False
+
+    def _give_back(self, request: Request) -> bool:
+        """Give a request back past the dupe filter, which it has passed; return whether it went."""
+        if not request.dont_filter:
+            request.meta[_MARK] = True
+            request.dont_filter = True
+        try:
+            return bool(self.inner.enqueue_request(request))
+        except Exception:
+            logger.exception("Error while a parked request was given back: %s", request)
+            return False
+
+    def _give_all_back(self) -> list[Request]:
+        """Hand what is parked to the project's scheduler; return what it does not take."""
+        lost, failures = [], 0
+        for request in self.parked.drain():
+            if failures == _FAILURES:
+                lost.append(request)
+                continue
+            if self._give_back(request):
+                failures = 0
+            else:
+                failures += 1
+                lost.append(request)
+        return lost
+
+    def _call(self, name: str, argument: object) -> Deferred[None] | None:
+        """Call a method that a scheduler need not have."""
+        method = getattr(self.inner, name, None)
+        result: Deferred[None] | None = None if method is None else method(argument)
+        return result
+
+
+def _as_it_was(request: Request) -> int:
+    """Take off a request what was put on it when it was given back; return how often it went."""
+    if request.meta.pop(_MARK, False):
+        request.dont_filter = False
+    priority, times = request.meta.pop(_WENT_BACK, (request.priority, 0))
+    request.priority = priority
+    return int(times)

@@ -1,0 +1,1 @@
+"""Settings: their names and values, read once, and what is wrong with them."""

@@ -1,0 +1,264 @@
+"""What a project's settings get wrong, logged in a line each.
+
+Nothing of this stops a crawl: a setting that is none, a part that another setting switches off, a
+second middleware for robots.txt. It is logged when the spider opens, as all is in its place then. A
+value that a setting does not take does stop it, before: in one line too, where Scrapy would write a
+traceback.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import scrapy.downloadermiddlewares.robotstxt
+from scrapy.utils.misc import load_object
+
+from scrapy_mandelbot.robots.formatting import shown
+from scrapy_mandelbot.settings.config import is_setting, setting_defaults
+from scrapy_mandelbot.settings.values import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    from scrapy_mandelbot.settings.config import Config
+
+logger = logging.getLogger(__name__)
+
+_PREFIX = "MANDELBOT_"
+
+
+class Mistake(NamedTuple):
+    """A line for the log."""
+
+    text: str
+    level: int = logging.WARNING
+
+
+class Project(NamedTuple):
+    """What is looked at: one crawler's settings, when all are in place."""
+
+    settings: BaseSettings
+    config: Config
+    spider: type[Spider]
+
+    def sets(self, name: str) -> bool:
+        """Return whether the project sets it, not Scrapy's defaults or the add-on."""
+        return (self.settings.getpriority(name) or 0) > 0
+
+    def switches_off(self, name: str, path: str) -> bool:
+        """Return whether the project says of a component that it is not to be there."""
+        own = self.settings.getdict(name)
+        return any(order is None and _is_a(one, path) for one, order in own.items())
+
+
+def mistakes_in(project: Project) -> list[Mistake]:
+    """Return what is to be told, each thing once; of a project that is right, nothing."""
+    checks = (
+        _no_settings,
+        _unasked_robots,
+        _other_parser,
+        _other_robots_middlewares,
+        _no_purpose,
+        _unsigned,
+        _no_identity,
+        _no_job_to_close_for,
+    )
+    return [mistake for check in checks for mistake in check(project)]
+
+
+def _no_settings(project: Project) -> Iterator[Mistake]:
+    """Names that look like settings of the package and are none."""
+    rests = [name.removeprefix(_PREFIX) for name in setting_defaults() if name.startswith(_PREFIX)]
+    for name in map(str, project.settings):
+        head, _, rest = name.upper().partition("_")
+        if head.startswith(_PREFIX[:-1]):  # an underscore is missing
+            rest = name.upper().removeprefix(_PREFIX[:-1]).lstrip("_")
+            head = _PREFIX[:-1]
+        if is_setting(name) or not get_close_matches(head, [_PREFIX[:-1]], cutoff=0.8):
+            continue
+        near = get_close_matches(rest, rests, n=1)
+        if f"{head}_" != _PREFIX and near != [rest]:
+            continue  # somebody else's, whose name is like ours
+        meant = f": is {_PREFIX}{near[0]} meant?" if near else ", and none has a name like it."
+        yield Mistake(f"{name} is no setting of scrapy-mandelbot{meant}")
+
+
+def _unasked_robots(project: Project) -> Iterator[Mistake]:
+    """What is set and needs robots.txt files, where none is asked for."""
+    config = project.config
+    if config.obey and project.settings.getbool("ROBOTSTXT_OBEY"):
+        return
+    vain = [
+        f"{name} = {project.settings[name]!r}"
+        for name, is_vain in (
+            ("MANDELBOT_SITEMAPS", config.sitemaps == "follow"),
+            ("MANDELBOT_PACE", config.pace == "obey"),
+            ("MANDELBOT_DIALECT", project.sets("MANDELBOT_DIALECT")),
+        )
+        if is_vain
+    ]
+    off = "ROBOTSTXT_OBEY is off: robots.txt is not asked for"
+    if vain:
+        do = "do" if len(vain) > 1 else "does"
+        yield Mistake(f"{off}, so that {' and '.join(vain)} {do} nothing.")
+    else:
+        yield Mistake(f"{off}, pauses are kept.", logging.INFO)
+
+
+def _other_parser(project: Project) -> Iterator[Mistake]:
+    path, name = project.settings["ROBOTSTXT_PARSER"], "MANDELBOT_DIALECT"
+    is_ours = _is_a(path, "scrapy_mandelbot.MandelbotRobotParser")
+    if project.config.obey and project.sets(name) and not is_ours:
+        decides = f"ROBOTSTXT_PARSER is {_name(path)}, which decides what is allowed"
+        yield Mistake(f"{decides}: {name} = {project.settings[name]!r} does not.")
+
+
+def _other_robots_middlewares(project: Project) -> Iterator[Mistake]:
+    stock = scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware
+    path, setting = "scrapy_mandelbot.RobotsTxtMiddleware", "DOWNLOADER_MIDDLEWARES"
+    components = project.settings.getdict(setting)
+    wired = [load_object(one) for one, order in components.items() if order is not None]
+    ours = load_object(path)
+    if ours not in wired:  # a subclass of it in its place is all right, and so is none
+        return
+    for one in wired:
+        is_robots = isinstance(one, type) and issubclass(one, (ours, stock))
+        is_robots |= "robotstxt" in _name(one).lower().replace("_", "")
+        if one is not ours and is_robots:
+            text = f"{_name(one)} stands beside {path} in {setting}: each asks for robots.txt and"
+            yield Mistake(f"{text} forbids by itself. Set one of them to None.")
+
+
+def _no_purpose(project: Project) -> Iterator[Mistake]:
+    if project.settings.get("MANDELBOT_USAGE") == "obey" and not project.config.purposes:
+        yield Mistake(
+            "MANDELBOT_USAGE is obey, and no MANDELBOT_PURPOSE says what pages are wanted for:"
+            " nothing is dropped."
+        )
+
+
+def _unsigned(project: Project) -> Iterator[Mistake]:
+    if project.config.sign is None and project.config.sign_key is not None:
+        text = "MANDELBOT_SIGN_KEY is set, and MANDELBOT_SIGN is not: no request is signed."
+        yield Mistake(text)
+
+
+_CONTACT = re.compile(r"https?://[^\s;)]+\.|[^\s;(@]+@[^\s;)@]+\.")
+_USER_AGENTS = "scrapy.downloadermiddlewares.useragent.UserAgentMiddleware"
+
+
+def _no_identity(project: Project) -> Iterator[Mistake]:
+    """A User-Agent by which a site's owner cannot tell who asks, and how to reach them.
+
+    Source: draft-illyes-webbotauth-cbcp, section 2: "easily identifiable through their user agent",
+    with a page that says how the data is used.
+    """
+    agent = _user_agent(project)
+    if not project.config.identity_warnings or agent is None:
+        return
+    contact = _CONTACT.search(agent)
+    if "scrapy.org" in agent:
+        lack = "is Scrapy's own, so that site owners cannot tell whose crawl this is"
+    elif contact is None and agent.startswith("Mozilla/"):
+        lack = "claims to be a browser, so that site owners cannot tell that a robot asks"
+    elif contact is None:
+        lack = "has no contact, so that site owners cannot ask whose crawl this is"
+    elif project.config.purposes and "://" not in contact[0]:
+        purposes = ", ".join(project.config.purposes)
+        lack = f"names no page that could say what pages are wanted for ({purposes})"
+    else:
+        return
+    yield Mistake(
+        f"USER_AGENT {lack}: {shown(agent)!r}. Set one such as 'Examplebot/1.0"
+        " (+https://example.com/bot)', or MANDELBOT_IDENTITY_WARNINGS to False if it is meant."
+    )
+
+
+def _user_agent(project: Project) -> str | None:
+    """Return the User-Agent of requests that have none of their own; None: it is not known."""
+    if project.switches_off("DOWNLOADER_MIDDLEWARES", _USER_AGENTS):
+        return None
+    headers = project.settings.getdict("DEFAULT_REQUEST_HEADERS").items()
+    given = [value for name, value in headers if str(name).lower() == "user-agent" and value]
+    agent = getattr(project.spider, "user_agent", None) or project.settings["USER_AGENT"]
+    return str(given[0] if given else agent) if given or agent else None
+
+
+def _no_job_to_close_for(project: Project) -> Iterator[Mistake]:
+    config = project.config
+    if config.closes_when_paused and not (config.shares_job or project.settings["JOBDIR"]):
+        yield Mistake(
+            'MANDELBOT_PAUSE_IDLE is "close", and there is no JOBDIR to keep what waits for the'
+            " next run: paused sites are waited for."
+        )
+
+
+def tell_mistakes(project: Project) -> None:
+    """Log what is wrong, a line each."""
+    for text, level in mistakes_in(project):
+        logger.log(level, "%s", text)
+
+
+@contextmanager
+def refusing(crawler: Crawler | None) -> Iterator[None]:
+    """Have a crawl end for a wrong value with one line in the log, and an exit code that is not 0.
+
+    Scrapy lets the error go to whoever awaits the crawl. Its own commands await none: asyncio or
+    Twisted logs a traceback then, which tells nothing more than this line, and is left out. (Where
+    a script runs a ``CrawlerProcess``, Twisted writes one past the log, on stderr.)
+
+    Args:
+        crawler: the one that does not start; None: it is not known.
+
+    Raises:
+        SettingsError: as what is done in it does.
+    """
+    try:
+        yield
+    except SettingsError as error:
+        if not error.is_told:
+            _tell_refusal(crawler, error)
+        raise
+
+
+def _tell_refusal(crawler: Crawler | None, error: SettingsError) -> None:
+    error.is_told = True
+    logger.critical("%s", error)
+    for name in ("asyncio", "twisted"):
+        logging.getLogger(name).addFilter(_is_news)  # the same one is added once
+    if crawler is not None:
+        # By this scrapy crawl knows that there was no crawl; before 2.15 by nothing else.
+        crawler.spider = None
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+    return not (isinstance(error, SettingsError) and error.is_told)
+
+
+def _is_a(component: Any, path: str) -> bool:
+    """Return whether a class, or the one of an import path, is the other or a subclass of it."""
+    component = load_object(component)
+    return isinstance(component, type) and any(is_class_of(one, path) for one in component.__mro__)
+
+
+def is_class_of(one: Any, path: str) -> bool:
+    """Return whether a class is the one of an import path, without importing what is not there.
+
+    Its name and its package tell: no two classes of the package have one name.
+    """
+    package, name = path.partition(".")[0], path.rpartition(".")[2]
+    return getattr(one, "__name__", "") == name and one.__module__.partition(".")[0] == package
+
+
+def _name(component: Any) -> str:
+    component = load_object(component)
+    return f"{component.__module__}.{getattr(component, '__qualname__', component)}"

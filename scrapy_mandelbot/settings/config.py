@@ -1,0 +1,297 @@
+"""Every setting of the package, read once into one frozen object, or an error that says why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy.settings import SETTINGS_PRIORITIES
+
+from scrapy_mandelbot.politeness.inside import leads_inside
+from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES, OutcomeLaw
+from scrapy_mandelbot.politeness.pace import PaceLaw
+from scrapy_mandelbot.politeness.pause_law import PauseLaw
+from scrapy_mandelbot.robots.origins import value_for
+from scrapy_mandelbot.settings import values as v
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from scrapy.pqueues import ScrapyPriorityQueue
+    from scrapy.settings import BaseSettings
+
+    from scrapy_mandelbot.robots.robotstxt import Dialect
+
+
+def _setting(
+    name: str,
+    read: Callable[[str, object], object],
+    default: object = None,
+    *,
+    is_inner: bool = False,
+    takes_none: bool = False,
+) -> Any:
+    """Describe a setting, or a key of one that is a dict.
+
+    Args:
+        name: as it is written: ``MANDELBOT_PACE``, or ``MANDELBOT_CACHE["ttl"]`` for a key.
+        read: checks its value and returns what it means.
+        default: its value where the project sets none.
+        is_inner: whether the add-on sets it, to a component of the project (reading imports it).
+        takes_none: whether None, set by the project, is a value and not the default.
+    """
+    return field(metadata=locals())
+
+
+@dataclass(frozen=True)
+class Config:
+    """What the project set, checked. ``docs/settings.rst`` says what each means."""
+
+    enabled: bool = _setting("MANDELBOT_ENABLED", v.flag, default=True)
+    obey: bool = _setting("ROBOTSTXT_OBEY", v.flag, default=True)
+    agent: str | tuple[str, ...] | None = _setting("ROBOTSTXT_USER_AGENT", v.agent)
+    dialect: Dialect = _setting("MANDELBOT_DIALECT", v.dialect, "mandelbot")
+    store: str = _setting("MANDELBOT_STORE", v.store, "sqlite")
+    cache_ttl: float | None = _setting('MANDELBOT_CACHE["ttl"]', v.or_none(v.seconds))
+    cache_stale: float = _setting('MANDELBOT_CACHE["stale"]', v.seconds, 2_592_000)
+    robots_timeout: float = _setting('MANDELBOT_LIMITS["robots_timeout"]', v.seconds, 10)
+    robots_max_bytes: int = _setting('MANDELBOT_LIMITS["robots_bytes"]', v.count(1), 512_000)
+    robots_max_redirects: int = _setting('MANDELBOT_LIMITS["robots_redirects"]', v.count(0), 10)
+    private_hosts: bool = _setting('MANDELBOT_LIMITS["private_hosts"]', v.flag, default=False)
+    pause_statuses: frozenset[int] = _setting(
+        "MANDELBOT_PAUSE_HTTP_CODES", v.statuses, list(PAUSE_STATUSES)
+    )
+    pause_first: float = _setting('MANDELBOT_PAUSE_OPTIONS["first"]', v.seconds, 1)
+    pause_longest: float = _setting('MANDELBOT_PAUSE_OPTIONS["longest"]', v.seconds, 3_600)
+    retry_after_longest: float = _setting(
+        'MANDELBOT_PAUSE_OPTIONS["retry_after"]', v.seconds, 86_400
+    )
+    pause_tries: int = _setting('MANDELBOT_PAUSE_OPTIONS["tries"]', v.count(1), 9)
+    pause_wait: float = _setting('MANDELBOT_PAUSE_OPTIONS["wait"]', v.seconds, 60)
+    pause_total: float | None = _setting('MANDELBOT_PAUSE_OPTIONS["total"]', v.or_none(v.seconds))
+    pause_idle: str | float = _setting("MANDELBOT_PAUSE_IDLE", v.idle, "auto")
+    recovers: bool = _setting('MANDELBOT_PAUSE_OPTIONS["recovery"]', v.flag, default=True)
+    crawl_delays: dict[str, float] = _setting("MANDELBOT_CRAWL_DELAYS", v.crawl_delays, {})
+    pace: str = _setting("MANDELBOT_PACE", v.one_of(*v.PACE_MODES), "manual")
+    pace_longest: float = _setting('MANDELBOT_PACE_OPTIONS["longest"]', v.seconds, 60)
+    pace_crawl_delay: str = _setting(
+        'MANDELBOT_PACE_OPTIONS["crawl_delay"]', v.one_of(*v.DELAY_READINGS), "interval"
+    )
+    pace_fetch_time: bool = _setting('MANDELBOT_PACE_OPTIONS["fetch_time"]', v.flag, default=False)
+    together: str | None = _setting("MANDELBOT_TOGETHER", v.or_none(v.one_of(*v.TOGETHER_MODES)))
+    inner_queue: type[ScrapyPriorityQueue] = _setting(
+        "MANDELBOT_INNER_PRIORITY_QUEUE",
+        v.queue_class,
+        "scrapy.pqueues.ScrapyPriorityQueue",
+        is_inner=True,
+    )
+    inner_scheduler: type | None = _setting(
+        "MANDELBOT_INNER_SCHEDULER", v.or_none(v.scheduler_class), is_inner=True
+    )
+    sitemaps: str = _setting("MANDELBOT_SITEMAPS", v.one_of(*v.SITEMAP_MODES), "signal")
+    sitemap_since: float | str | None = _setting("MANDELBOT_SITEMAP_SINCE", v.moment)
+    sitemap_max_bytes: int = _setting('MANDELBOT_LIMITS["sitemap_bytes"]', v.count(1), 52_428_800)
+    sitemap_max_entries: int | None = _setting(
+        'MANDELBOT_LIMITS["sitemap_entries"]',
+        v.or_none(v.count(1)),
+        50_000,
+        takes_none=True,
+    )
+    robot_tags: str = _setting("MANDELBOT_ROBOT_TAGS", v.one_of(*v.ROBOT_TAG_MODES), "annotate")
+    nofollow_links: bool = _setting("MANDELBOT_NOFOLLOW_LINKS", v.flag, default=False)
+    job: str = _setting("MANDELBOT_JOB", v.job, v.DURABLE)
+    job_sync: str = _setting('MANDELBOT_JOB_OPTIONS["sync"]', v.one_of(*v.JOB_SYNCS), "normal")
+    job_name: str | None = _setting('MANDELBOT_JOB_OPTIONS["name"]', v.or_none(v.key_name))
+    job_deliveries: int = _setting('MANDELBOT_JOB_OPTIONS["deliveries"]', v.count(1), 3)
+    job_pickles: bool = _setting('MANDELBOT_JOB_OPTIONS["pickle"]', v.flag, default=True)
+    job_lease: float = _setting('MANDELBOT_JOB_OPTIONS["lease"]', v.lease, 30)
+    job_idle: float | None = _setting('MANDELBOT_JOB_OPTIONS["idle"]', v.or_none(v.seconds))
+    purposes: tuple[str, ...] = _setting("MANDELBOT_PURPOSE", v.purposes)
+    usage: str = _setting("MANDELBOT_USAGE", v.one_of(*v.USAGE_MODES), "obey")
+    usage_unknown: str = _setting("MANDELBOT_USAGE_UNKNOWN", v.one_of("allow", "drop"), "allow")
+    ledger: str | None = _setting("MANDELBOT_LEDGER", v.or_none(v.path))
+    ledger_required: bool = _setting("MANDELBOT_LEDGER_REQUIRED", v.flag, default=False)
+    sign: str | None = _setting("MANDELBOT_SIGN", v.or_none(v.sign_mode))
+    sign_key: str | None = _setting("MANDELBOT_SIGN_KEY", v.or_none(v.sign_key_place))
+    sign_agent: str | None = _setting(
+        'MANDELBOT_SIGN_OPTIONS["agent"]', v.or_none(v.sign_agent_url)
+    )
+    sign_http: bool = _setting('MANDELBOT_SIGN_OPTIONS["http"]', v.flag, default=False)
+    identity_warnings: bool = _setting("MANDELBOT_IDENTITY_WARNINGS", v.flag, default=True)
+    summary: int = _setting("MANDELBOT_SUMMARY", v.count(0), 20)
+    metrics: str | None = _setting("MANDELBOT_METRICS", v.metrics)
+    report: str | None = _setting("MANDELBOT_REPORT", v.or_none(v.report_path))
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Config:
+        """Read and check all settings.
+
+        Raises:
+            SettingsError: naming the first setting whose value is wrong, and what it takes.
+        """
+        return cls(**{one.name: _read(settings, one.metadata) for one in fields(cls)})
+
+    @property
+    def fresh_for(self) -> float:
+        """Seconds for which a copy serves: as set, or as the dialect has it."""
+        return self.dialect.fresh_for if self.cache_ttl is None else self.cache_ttl
+
+    @property
+    def outcome_law(self) -> OutcomeLaw:
+        """What the settings and the dialect say about answers to /robots.txt."""
+        return OutcomeLaw(
+            pause_statuses=self.pause_statuses,
+            tries=self.pause_tries,
+            longest_stale=self.cache_stale,
+            forbidding_statuses=self.dialect.forbidding_statuses,
+            only_status_200=self.dialect.only_status_200,
+            first_wait=self.pause_first,
+        )
+
+    @property
+    def pause_law(self) -> PauseLaw:
+        """How long pauses last, as the settings say."""
+        return PauseLaw(
+            first=self.pause_first,
+            longest=self.pause_longest,
+            retry_after_longest=self.retry_after_longest,
+            tries=self.pause_tries,
+            recovers=self.recovers,
+        )
+
+    @property
+    def shares_job(self) -> bool:
+        """Whether the requests of the crawl are in a job on Redis, for several workers."""
+        return v.is_server(self.job)
+
+    @property
+    def closes_when_paused(self) -> bool:
+        """Whether a spider with JOBDIR closes while only paused sites are left."""
+        return self.closes_unless_due_within is not None
+
+    @property
+    def closes_unless_due_within(self) -> float | None:
+        """Seconds; a spider with JOBDIR closes while only sites are left that are paused longer."""
+        if isinstance(self.pause_idle, float):
+            return self.pause_idle
+        return 60.0 if self.pause_idle == v.CLOSE else None
+
+    @property
+    def tells_idle(self) -> bool:
+        """Whether ``spider_idle`` is sent while only paused sites are left.
+
+        Unless told, it is where requests are kept elsewhere: what feeds such a crawl waits for it.
+        """
+        if self.pause_idle == "auto":
+            return self.inner_scheduler is not None
+        return self.pause_idle == "signal"
+
+    @property
+    def obeys_pace(self) -> bool:
+        """Whether sites are asked at the pace that their robots.txt asks for."""
+        return self.obey and self.pace == "obey"
+
+    @property
+    def pace_law(self) -> PaceLaw:
+        """How the settings have what files say about a pace read."""
+        return PaceLaw(
+            longest=self.pace_longest,
+            delay_is_window=self.pace_crawl_delay == "window",
+            by_fetch_time=self.pace_fetch_time,
+        )
+
+    def may_send(self, site: str, url: str) -> bool:
+        """Return whether a site's files may send us to a URL: see :func:`leads_inside`."""
+        return self.private_hosts or not leads_inside(site, url)
+
+    def delay_by_hand(self, site: str) -> float | None:
+        """Return the delay that the project sets for a site, its host or its host's domain."""
+        return value_for(site, self.crawl_delays)
+
+
+def _place(name: str) -> tuple[str, str]:
+    """Return the setting that a project writes, and the key in it; "" where it is no dict."""
+    setting, _, key = name.partition("[")
+    return setting, key.strip('"]')
+
+
+_SETTINGS = [one.metadata for one in fields(Config)]
+OPTIONS: dict[str, dict[str, object]] = {}
+"""Settings that are dicts: their keys, and what holds for each that is left out."""
+for _one in _SETTINGS:
+    _group, _key = _place(_one["name"])
+    if _key:
+        OPTIONS.setdefault(_group, {})[_key] = _one["default"]
+
+
+def check_settings(settings: BaseSettings) -> bool:
+    """Check all settings but those that would have components of the project imported.
+
+    Returns:
+        Whether the package is enabled.
+
+    Raises:
+        SettingsError: as :meth:`Config.from_settings` does.
+    """
+    for one in _SETTINGS:
+        if not one["is_inner"]:
+            _read(settings, one)
+    return bool(read_setting(settings, "enabled"))
+
+
+def read_setting(settings: BaseSettings, attribute: str) -> Any:
+    """Read and check one setting, given the name of its attribute in :class:`Config`.
+
+    Raises:
+        SettingsError: its value is wrong.
+    """
+    return _read(settings, Config.__dataclass_fields__[attribute].metadata)
+
+
+def _read(settings: BaseSettings, setting: Mapping[str, Any]) -> Any:
+    value, _ = _value(settings, setting)
+    if value is None and not setting["takes_none"]:
+        value = setting["default"]
+    return setting["read"](setting["name"], value)
+
+
+def _value(settings: BaseSettings, setting: Mapping[str, Any]) -> tuple[Any, int]:
+    """Return a setting's value and its priority; the default has 0."""
+    name, key = _place(setting["name"])
+    value, priority = settings.get(name), settings.getpriority(name) or 0
+    if key:
+        options = v.options(name, value, OPTIONS[name])
+        return (options[key], priority) if key in options else (setting["default"], 0)
+    return (setting["default"] if value is None else value), priority
+
+
+class SettingInForce(NamedTuple):
+    """What holds for one setting or option, and who says so."""
+
+    name: str
+    """As it is to be written: ``MANDELBOT_CACHE["ttl"]`` for an option."""
+    value: object
+    source: str
+    """``default``, ``addon``, ``project``, ``spider``, ``cmdline``: as Scrapy calls priorities."""
+
+
+def settings_in_force(settings: BaseSettings) -> list[SettingInForce]:
+    """Return what holds for each setting that is for projects, in the order of the documents."""
+    sources = {priority: name for name, priority in SETTINGS_PRIORITIES.items()}
+    found = []
+    for setting in (one for one in _SETTINGS if not one["is_inner"]):
+        value, priority = _value(settings, setting)
+        source = sources.get(priority, f"priority {priority}")
+        found.append(SettingInForce(setting["name"], value, source))
+    return found
+
+
+def setting_defaults() -> dict[str, object]:
+    """Return each setting's name and default, in the order of ``docs/settings.rst``."""
+    places = [(one, *_place(one["name"])) for one in _SETTINGS if not one["is_inner"]]
+    return {name: {} if key else one["default"] for one, name, key in places}
+
+
+def is_setting(name: str) -> bool:
+    """Return whether a name is a setting, be it one of the add-on's own."""
+    return any(_place(one["name"])[0] == name for one in _SETTINGS)

@@ -1,0 +1,388 @@
+"""What settings take that name seconds, sites and URLs, and the error for what they do not."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from datetime import date
+from http import HTTPStatus
+from importlib import import_module
+from importlib.util import find_spec
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
+
+from scrapy.pqueues import ScrapyPriorityQueue
+from scrapy.utils.misc import load_object
+from w3lib.url import safe_url_string
+
+from scrapy_mandelbot.robots.dates import read_date
+from scrapy_mandelbot.robots.formatting import without_credentials
+from scrapy_mandelbot.robots.origins import site_of
+from scrapy_mandelbot.robots.preferences.statements import CATEGORIES
+from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Value = TypeVar("Value")
+
+STORES = ("memory", "sqlite")
+_SERVERS = frozenset({"redis", "rediss", "unix", "valkey", "valkeys"})
+_FILE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3"})
+SITEMAP_MODES = ("off", "signal", "follow")
+LAST_RUN = "last_run"
+ROBOT_TAG_MODES = ("off", "annotate", "obey")
+USAGE_MODES = ("off", "annotate", "obey")
+TOGETHER_MODES = ("domain", "address")
+PACE_MODES = ("manual", "obey")
+DELAY_READINGS = ("interval", "window")
+CLOSE = "close"
+IDLE_MODES = ("auto", "wait", "signal", CLOSE)
+DURABLE = "durable"
+JOB_SYNCS = ("normal", "full")
+METRICS_API = "api"
+SIGN_MODES = ("always", "asked")
+_PORTS = 65_536
+SIGN_KEY_TAKES = (
+    "the path of a PEM file with an Ed25519 key in PKCS8, without a passphrase, or 'env:NAME'"
+)
+
+
+class SettingsError(ValueError):
+    """A setting has a value that it does not take."""
+
+    is_told = False
+    """Whether the log has it."""
+
+    def __init__(self, name: str, value: object, takes: str) -> None:
+        super().__init__(f"{name} = {value!r}: it takes {takes}")
+
+
+def seconds(name: str, value: object) -> float:
+    """Return seconds, 0 or more, and finite."""
+    takes = "a number of seconds, 0 or more"
+    try:
+        seconds = float(value)  # type: ignore[arg-type]  # whatever the project wrote
+    except (TypeError, ValueError):
+        raise SettingsError(name, value, takes) from None
+    if not isfinite(seconds) or seconds < 0:
+        raise SettingsError(name, value, takes)
+    return seconds
+
+
+def sign_mode(name: str, value: object) -> str:
+    """Return which requests are signed. The package ``cryptography`` is imported for that."""
+    mode = one_of(*SIGN_MODES)(name, value)
+    try:
+        import_module("cryptography.hazmat.primitives.asymmetric.ed25519")
+    except ImportError:
+        takes = "the package cryptography to be installed: pip install scrapy-mandelbot[sign]"
+        raise SettingsError(name, value, takes) from None
+    return mode
+
+
+def sign_key_place(name: str, value: object) -> str:
+    """Return where the key is: a path, or ``env:`` and a name. The key itself is never shown."""
+    if not isinstance(value, (str, Path)) or "\n" in str(value) or "-----" in str(value):
+        raise SettingsError(name, "..." if isinstance(value, str) else value, SIGN_KEY_TAKES)
+    return str(value)
+
+
+def sign_agent_url(name: str, value: object) -> str:
+    """Return the URL as it is, if it can stand in a header; whether http will do is not said."""
+    takes = "the https URL of a key directory, such as 'https://bot.example'"
+    try:
+        url = urlsplit(str(value))
+        is_url = url.scheme in {"https", "http"} and bool(url.hostname) and url.port != 0
+    except ValueError:
+        raise SettingsError(name, value, takes) from None
+    if not is_url or "@" in url.netloc or safe_url_string(str(value)) != value or url.fragment:
+        raise SettingsError(name, value, takes)
+    return str(value)
+
+
+_DELAYS = (
+    'seconds by host or site, such as {"example.com": 5, "https://shop.example.com": 0.5}; a domain'
+    ' with all its hosts is ".example.com", and its hosts without itself are "*.example.com"'
+)
+
+
+def crawl_delays(name: str, value: object) -> dict[str, float]:
+    """Return seconds by site (``https://example.com``), host (``example.com``) and domain."""
+    read = _as_mapping(value)
+    if read is None or any(isinstance(delay, bool) for delay in read.values()):
+        raise SettingsError(name, value, _DELAYS)
+    return {_place(name, key): seconds(name, delay) for key, delay in read.items()}
+
+
+def _as_mapping(value: object) -> Mapping[str, object] | None:
+    """Return a dict, or what JSON of one holds, as the command line has it; None: it is none."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value or "{}")
+        except ValueError:
+            return None
+    return value if isinstance(value, Mapping) else None
+
+
+def _place(name: str, key: object) -> str:
+    """Return the site, host or domain as :func:`value_for` looks for it.
+
+    What has a path is none of them, and neither is what has a star but at the front of a domain.
+    """
+    if not isinstance(key, str):
+        raise SettingsError(name, key, _DELAYS)
+    front = next((one for one in ("*.", ".") if key.startswith(one)), "")
+    place = key.removeprefix(front)
+    scheme, _, host = place.rpartition("://")
+    if "*" in host or host.startswith(".") or (front and scheme):
+        raise SettingsError(name, key, _DELAYS)
+    return front + _site_or_host(name, place, key)
+
+
+def _site_or_host(name: str, text: str, key: str) -> str:
+    is_site = "://" in text
+    if text.split() != [text]:
+        raise SettingsError(name, key, _DELAYS)
+    try:
+        url = urlsplit(safe_url_string(text if is_site else f"http://{text}"))
+        port, rest = url.port, url.path.strip("/") + url.query + url.fragment
+    except ValueError:  # such as "http://[", or a port that is no number
+        raise SettingsError(name, key, _DELAYS) from None
+    if not url.hostname or rest or (port and not is_site) or url.scheme not in {"http", "https"}:
+        raise SettingsError(name, key, _DELAYS)
+    site = site_of(url)
+    return site if is_site else site.removeprefix("http://")
+
+
+def flag(name: str, value: object) -> bool:
+    """Return True or False."""
+    spellings = {"true": True, "1": True, "false": False, "0": False}
+    try:
+        return spellings[str(value).lower()]
+    except KeyError:
+        raise SettingsError(name, value, "True or False") from None
+
+
+def idle(name: str, value: object) -> str | float:
+    """Return what a run does while only paused sites are left.
+
+    Seconds: it closes, unless one of them is due within that time.
+    """
+    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,3})?", str(value)):
+        return seconds(name, value)
+    return one_of(*IDLE_MODES)(name, value)
+
+
+def store(name: str, value: object) -> str:
+    """Return the name of a kind of store, the path of a file, or the URL of a server: what looks
+    like none of them is an error, as "memroy" would be a file of that name.
+    """  # noqa: D205 -- one sentence
+    text = str(value)
+    if is_server(text):
+        return _server(name, text)
+    is_path = isinstance(value, Path) or Path(text).name != text
+    if text in STORES or ("://" not in text and (is_path or Path(text).suffix in _FILE_SUFFIXES)):
+        return text
+    kinds = " or ".join(map(repr, STORES))
+    where = "the path of a file such as 'copies.db', or a URL such as 'redis://localhost:6379/0'"
+    raise SettingsError(name, without_credentials(text), f"{kinds}, {where}")
+
+
+def is_server(text: str) -> bool:
+    """Return whether a setting names a Redis or Valkey server."""
+    return ":" in text and text.partition(":")[0] in _SERVERS
+
+
+def _server(name: str, url: str) -> str:
+    """Return the URL of a server.
+
+    The package ``redis`` reads it, and is imported for that where such a URL is set, and else not.
+    """
+    shown = without_credentials(url.partition("?")[0])  # passwords may stand behind it
+    try:
+        from scrapy_mandelbot.store.redis.address import checked  # noqa: PLC0415
+    except ImportError:
+        takes = "the package redis to be installed: pip install scrapy-mandelbot[redis]"
+        raise SettingsError(name, shown, takes) from None
+    try:
+        return checked(url)
+    except ValueError as error:
+        takes = f"a URL such as 'redis://localhost:6379/0' ({error})"
+        raise SettingsError(name, shown, takes) from None
+
+
+def count(least: int) -> Callable[[str, object], int]:
+    """Return what reads a whole number, so many or more."""
+
+    def read(name: str, value: object) -> int:
+        try:
+            number = int(value)  # type: ignore[call-overload]  # whatever the project wrote
+        except (TypeError, ValueError, OverflowError):
+            number = least - 1
+        if number < least or str(number) != str(value).strip():
+            raise SettingsError(name, value, f"a whole number, {least} or more")
+        return int(number)
+
+    return read
+
+
+def statuses(name: str, value: object) -> frozenset[int]:
+    """Return HTTP status codes that are errors."""
+    takes = "a list of HTTP status codes from 400 to 599"
+    parts = value.split(",") if isinstance(value, str) else value
+    try:
+        statuses = frozenset(int(part) for part in parts)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        raise SettingsError(name, value, takes) from None
+    if any(not HTTPStatus.BAD_REQUEST <= status <= 599 for status in statuses):  # noqa: PLR2004
+        raise SettingsError(name, value, takes)
+    return statuses
+
+
+def moment(name: str, value: object) -> float | str | None:
+    """Return a moment in seconds since the epoch, ``LAST_RUN``, or None."""
+    if value in (None, "", LAST_RUN):
+        return str(value) if value else None
+    takes = f"a date as 2026-11-20 or 2026-11-20T08:00:00+01:00, a datetime, or {LAST_RUN!r}"
+    moment = read_date(value.isoformat() if isinstance(value, date) else str(value))
+    if moment is None:
+        raise SettingsError(name, value, takes)
+    return moment.timestamp()
+
+
+def one_of(*choices: str) -> Callable[[str, object], str]:
+    """Return what reads one of several words."""
+
+    def read(name: str, value: object) -> str:
+        if value not in choices:
+            raise SettingsError(name, value, " or ".join(map(repr, choices)))
+        return str(value)
+
+    return read
+
+
+def dialect(name: str, value: object) -> Dialect:
+    """Return the dialect, given it or its name."""
+    if isinstance(value, Dialect):
+        return value
+    if isinstance(value, str) and value in DIALECTS:
+        return DIALECTS[value]
+    raise SettingsError(name, value, f"a Dialect or one of {', '.join(map(repr, DIALECTS))}")
+
+
+def purposes(name: str, value: object) -> tuple[str, ...]:
+    """Return the categories of use that pages are wanted for, each once."""
+    named = [one.strip() for one in value.split(",")] if isinstance(value, str) else value or ()
+    named = [one for one in named if one != ""] if isinstance(named, Iterable) else [None]
+    if any(one not in CATEGORIES for one in named):
+        raise SettingsError(name, value, f"one or several of {', '.join(map(repr, CATEGORIES))}")
+    return tuple(dict.fromkeys(map(str, named)))
+
+
+def path(name: str, value: object) -> str:
+    """Return the path of a file."""
+    if isinstance(value, (str, Path)) and Path(value).name:
+        return str(value)
+    raise SettingsError(name, value, "the path of a file such as 'ledger.jsonl'")
+
+
+def or_none(read: Callable[[str, object], Value]) -> Callable[[str, object], Value | None]:
+    """Return what reads a value as another does, or None."""
+    return lambda name, value: None if value in (None, "") else read(name, value)
+
+
+def metrics(name: str, value: object) -> str | None:
+    """Return ``api``, or the address at which metrics are served, as ``127.0.0.1:9464``."""
+    if value in (None, "", "None", "False") or value is False:
+        return None
+    if value is True or value in ("True", METRICS_API):
+        return METRICS_API
+    host, _, port = str(value).rpartition(":")
+    if isinstance(value, (int, str)) and port.isascii() and port.isdigit() and int(port) < _PORTS:
+        return f"{host or '127.0.0.1'}:{int(port)}"
+    raise SettingsError(name, value, "True, or an address such as '127.0.0.1:9464'")
+
+
+def report_path(name: str, value: object) -> str:
+    """Return the path of a report: a page, or JSON."""
+    path = str(value)
+    if "://" in path or Path(path).suffix not in {".html", ".json"}:
+        takes = "the path of a file such as 'report.html' or 'report.json'"
+        raise SettingsError(name, value, takes)
+    if path.endswith(".html") and find_spec("jinja2") is None:
+        takes = "Jinja2 for the page: pip install 'scrapy-mandelbot[html]' brings it"
+        raise SettingsError(name, value, f"'report.json', or {takes}")
+    return path
+
+
+def agent(name: str, value: object) -> str | tuple[str, ...] | None:
+    """Return a product token, a User-Agent header, several tokens, or None."""
+    if not value:
+        return None
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (list, tuple)) and all(isinstance(token, str) for token in value):
+        return tuple(value)
+    raise SettingsError(name, value, "a product token, a User-Agent header or a list of tokens")
+
+
+def queue_class(name: str, value: object) -> type[ScrapyPriorityQueue]:
+    """Return the class of a priority queue, given it or its import path."""
+    takes = "scrapy.pqueues.ScrapyPriorityQueue or a subclass of it"
+    queue_class = _class(name, value, takes)
+    if not issubclass(queue_class, ScrapyPriorityQueue):
+        raise SettingsError(name, value, takes)
+    return queue_class
+
+
+def scheduler_class(name: str, value: object) -> type:
+    """Return the class of a scheduler, given it or its import path."""
+    return _class(name, value, "a scheduler class")
+
+
+def _class(name: str, value: object, takes: str) -> type:
+    try:
+        found = load_object(value)  # type: ignore[arg-type]  # whatever the project wrote
+    except (ImportError, NameError, TypeError, ValueError):
+        raise SettingsError(name, value, takes) from None
+    if not isinstance(found, type):
+        raise SettingsError(name, value, takes)
+    return found
+
+
+def job(name: str, value: object) -> str:
+    """Return how requests are kept: ``durable``, or a server's URL."""
+    text = str(value)
+    if is_server(text):
+        return _server(name, text)
+    if text == DURABLE:
+        return text
+    takes = f"{DURABLE!r}, or a URL such as 'redis://localhost:6379/0'"
+    raise SettingsError(name, without_credentials(text), takes)
+
+
+def lease(name: str, value: object) -> float:
+    """Return seconds, 1 or more."""
+    lease = seconds(name, value)
+    if lease < 1:
+        raise SettingsError(name, value, "a number of seconds, 1 or more")
+    return lease
+
+
+def key_name(name: str, value: object) -> str:
+    """Return a name that can stand in keys on Redis."""
+    if not isinstance(value, str) or set(value) & set("{}"):
+        raise SettingsError(name, value, "a name, without braces")
+    return value
+
+
+def options(name: str, value: object, keys: Iterable[str]) -> Mapping[str, object]:
+    """Return a setting that is a dict, or JSON of one; what its values mean is read elsewhere."""
+    read = _as_mapping({} if value is None else value)
+    if read is None or not set(read) <= set(keys):
+        raise SettingsError(name, value, f"a dict with any of {', '.join(map(repr, keys))}")
+    return read

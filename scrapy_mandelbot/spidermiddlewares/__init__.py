@@ -1,0 +1,1 @@
+"""What the package adds around a spider: robot tags, hooks, usage preferences."""

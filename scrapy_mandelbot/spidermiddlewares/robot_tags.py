@@ -1,0 +1,234 @@
+"""The spider middleware: reads the robot tags of each page, and obeys them when asked to."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urljoin
+
+from scrapy import Request
+from scrapy.exceptions import NotConfigured
+from scrapy.http import HtmlResponse
+from scrapy.utils.httpobj import urlparse_cached
+from scrapy.utils.response import get_base_url
+from w3lib.html import strip_html5_whitespace
+from w3lib.url import canonicalize_url, safe_url_string
+
+from scrapy_mandelbot import events
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.robots.origins import site_of, without_user
+from scrapy_mandelbot.robots.preferences import TERMS_STATUSES, stated_terms
+from scrapy_mandelbot.robots.tags import RobotTag, RobotTags, robot_tags
+from scrapy_mandelbot.store.memory import Recent
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Iterator
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_mandelbot.events.emitter import Event
+
+_HEADERS = (b"X-Robots-Tag", b"Robots-Tag")  # as Scrapy keeps them
+_ANY_HEADER = frozenset(_HEADERS)
+_TOLD_LIMIT = 1024 * 1024  # bytes; of some ten thousand sites
+_TOLD_SIZE = 100  # bytes, beside the site's name
+_NOFOLLOW_LINK = RobotTag("link", "nofollow")
+
+
+class Prohibitions(NamedTuple):
+    """What a response's callback must not yield, and the tags that say so; None: it may."""
+
+    requests: RobotTag | None = None
+    items: RobotTag | None = None
+    links: frozenset[str] = frozenset()
+    """Canonical URLs to which every link on the page is ``rel="nofollow"``."""
+
+    def of(self, output: Any, response: Response) -> RobotTag | None:
+        """Return the tag that forbids the output, if one does."""
+        if not isinstance(output, Request):
+            return self.items
+        if output.meta.get("dont_obey_robot_tags") or _is_same_page(output, response):
+            return None
+        if self.requests is None and self.links and output.method == "GET":
+            return _NOFOLLOW_LINK if _canonical(output.url) in self.links else None
+        return self.requests
+
+
+class RobotTagsMiddleware:
+    """Reads ``X-Robots-Tag`` headers and robots meta tags. Order 40.
+
+    It stands before HttpErrorMiddleware (50) and all others that see responses: they find
+    ``response.meta["robot_tags"]``, error pages have it too, so that none has another page's from
+    copied meta, and what the others add to a callback's output is held to the tags as well.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self._crawl = Crawl.of(crawler)
+        config = self._crawl.config
+        if not config.enabled or (config.robot_tags == "off" and not config.nofollow_links):
+            raise NotConfigured
+        self._mode = config.robot_tags
+        self._stated_terms = StatedTerms(self._crawl)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RobotTagsMiddleware:
+        """Build the middleware: one that obeys only where it is asked to.
+
+        Every middleware that sees the output of callbacks costs something for each request.
+        """
+        config = Crawl.of(crawler).config
+        if cls is RobotTagsMiddleware and (config.robot_tags == "obey" or config.nofollow_links):
+            return ObeyingRobotTagsMiddleware(crawler)
+        return cls(crawler)
+
+    def process_spider_input(self, response: Response) -> None:
+        """Put the page's tags into ``response.meta``, in place of what was copied there."""
+        if response.status in TERMS_STATUSES:
+            self._stated_terms.notice(response)
+        if self._mode != "off":
+            tags = response.meta["robot_tags"] = self._tags(response)
+            if tags.sources:
+                self._count(tags, response)
+
+    def _tags(self, response: Response) -> RobotTags:
+        headers: list[tuple[bytes, bytes]] = []
+        if not _ANY_HEADER.isdisjoint(response.headers):
+            headers = [(name, one) for name in _HEADERS for one in response.headers.getlist(name)]
+        body = response.body if isinstance(response, HtmlResponse) else b""
+        return robot_tags(headers, body, self._crawl.agents.of(response.request))
+
+    def _count(self, tags: RobotTags, response: Response) -> None:
+        is_over = tags.unavailable_after is not None and tags.is_unavailable(self._now())
+        self._crawl.events.count(
+            events.TAGGED,
+            response=response,
+            noindex=tags.noindex,
+            nofollow=tags.nofollow,
+            unavailable=is_over,
+        )
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._crawl.now(), tz=timezone.utc)
+
+
+class StatedTerms:
+    """Tells once a site that it states terms instead of giving a page, and counts all that do.
+
+    It has its place here, where each answer passes by anyway: no page costs a call for it.
+    """
+
+    def __init__(self, crawl: Crawl) -> None:
+        self._crawl = crawl
+        self._told: Recent[bool] = Recent(_TOLD_LIMIT)
+
+    def notice(self, response: Response) -> None:
+        """Hear of an answer of 401, 402 or 403."""
+        headers = ((name, value) for name, values in response.headers.items() for value in values)
+        terms = stated_terms(response.status, headers)
+        if terms is None:
+            return
+        site = site_of(urlparse_cached(response))
+        tell = self._crawl.events.tell if self._told.get(site) is None else self._crawl.events.count
+        self._told.put(site, value=True, size=_TOLD_SIZE + len(site))
+        tell(
+            events.TERMS_STATED,
+            site=site,
+            status=response.status,
+            terms=terms,
+            url=without_user(response.url),
+        )
+
+
+class ObeyingRobotTagsMiddleware(RobotTagsMiddleware):
+    """Drops what the tags of a page, or of its links, forbid."""
+
+    def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
+        """Drop what the page's tags forbid."""
+        prohibitions = self._prohibitions(response)
+        for output in result:
+            if self._may_pass(output, response, prohibitions):
+                yield output
+
+    async def process_spider_output_async(
+        self, response: Response, result: AsyncIterator[Any]
+    ) -> AsyncIterator[Any]:
+        """Drop what the page's tags forbid."""
+        prohibitions = self._prohibitions(response)
+        async for output in result:
+            if self._may_pass(output, response, prohibitions):
+                yield output
+
+    def _prohibitions(self, response: Response) -> Prohibitions:
+        if response.meta.get("dont_obey_robot_tags") or (
+            response.request is not None and self._crawl.is_for_a_person(response.request)
+        ):
+            return Prohibitions()
+        requests = items = None
+        if self._mode == "obey":
+            tags = response.meta.get("robot_tags")
+            if not isinstance(tags, RobotTags):  # the spider may have taken it out
+                tags = self._tags(response)
+            requests = tags.decided_by("nofollow")
+            items = tags.decided_by("noindex")
+            if items is None and tags.is_unavailable(self._now()):
+                items = tags.decided_by("unavailable_after")
+        asks_for_links = self._crawl.config.nofollow_links and requests is None
+        links = nofollow_links(response) if asks_for_links else frozenset()
+        return Prohibitions(requests, items, links)
+
+    def _may_pass(self, output: Any, response: Response, prohibitions: Prohibitions) -> bool:
+        tag = None if output is None else prohibitions.of(output, response)
+        if tag is None:
+            return True
+        self._crawl.events.tell(
+            _dropped(output, tag),
+            what=output if isinstance(output, Request) else "item",
+            response=response,
+            output=output,
+            tag=tag,
+        )
+        return False
+
+
+def _dropped(output: Any, tag: RobotTag) -> Event:
+    if tag is _NOFOLLOW_LINK:
+        return events.LINK_DROPPED
+    if isinstance(output, Request):
+        return events.REQUEST_DROPPED
+    return events.ITEM_DROPPED
+
+
+def _is_same_page(request: Request, response: Response) -> bool:
+    """Return whether the request asks for the page itself, once more: that follows no link."""
+    asked = response.request.url if response.request is not None else response.url
+    return request.url in {response.url, asked}
+
+
+def nofollow_links(response: Response) -> frozenset[str]:
+    """Return the canonical URLs to which every link on the page is ``rel="nofollow"``.
+
+    Source: HTML (WHATWG), section 4.6.7.10 'Link type "nofollow"'. A request is tied to links by
+    its URL, without the fragment.
+    """
+    if not isinstance(response, HtmlResponse) or "nofollow" not in response.text.lower():
+        return frozenset()
+    base = get_base_url(response)
+    written: dict[bool, set[str]] = {True: set(), False: set()}
+    for link in response.xpath("//a[@href] | //area[@href]"):
+        is_nofollow = "nofollow" in link.attrib.get("rel", "").lower().split()
+        written[is_nofollow].add(link.attrib["href"])
+    nofollow, others = (
+        {_canonical(url, base, response.encoding) for url in written[kind]}
+        for kind in (True, False)
+    )
+    return frozenset(nofollow - others - {""})
+
+
+def _canonical(url: str, base: str = "", encoding: str = "utf-8") -> str:
+    try:
+        absolute = urljoin(base, strip_html5_whitespace(url))
+        return canonicalize_url(safe_url_string(absolute, encoding))
+    except ValueError:  # no URL, so no request is for it
+        return ""

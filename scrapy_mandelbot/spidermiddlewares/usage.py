@@ -1,0 +1,404 @@
+"""What pages may be used for, in a crawl: found out for each page, and obeyed where that is set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import scrapy.signals
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.http import HtmlResponse
+from scrapy.http.request import NO_CALLBACK
+
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.events import (
+    ITEMS_DECIDED,
+    PAGE_FETCHED,
+    USAGE_ITEM_DROPPED,
+    USAGE_ITEMS_KEPT,
+    USAGE_READ,
+    USAGE_REQUEST_DROPPED,
+)
+from scrapy_mandelbot.politeness.flight import End
+from scrapy_mandelbot.politeness.outcome import OutcomeKind
+from scrapy_mandelbot.robots.formatting import counted
+from scrapy_mandelbot.robots.preferences import (
+    HEADERS_READ,
+    NOTHING_SAID,
+    TERMS_STATUSES,
+    Usage,
+    page_usage,
+    stated_terms,
+    with_tdm_file,
+)
+from scrapy_mandelbot.settings.checks import refusing
+from scrapy_mandelbot.settings.values import SettingsError
+from scrapy_mandelbot.sitemap_crawl.entry_files import OWN
+from scrapy_mandelbot.spidermiddlewares.ledger import Ledger
+from scrapy_mandelbot.spidermiddlewares.tdm_files import SiteTdm, TdmFiles
+from scrapy_mandelbot.store.memory import Recent
+from scrapy_mandelbot.throttle.site_map import site_of_request
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Iterator
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from typing_extensions import Self
+
+    from scrapy_mandelbot.fetching.fetcher import SiteRules
+    from scrapy_mandelbot.robots.preferences import Statement
+
+_ATTRIBUTE = "_scrapy_mandelbot_usage"
+_PRIORITY = 1_000  # of a robots.txt that is requested here
+_OF_TDM = frozenset({"tdm", "train-ai"})
+"""The categories of which ``tdmrep.json`` speaks."""
+_READ = frozenset(name.title().encode() for name in HEADERS_READ)
+_UNKNOWN_RULES = frozenset({OutcomeKind.UNAVAILABLE, OutcomeKind.UNASKED})
+SILENT_LIMIT = 8 * 1024 * 1024
+"""Bytes of what is remembered of sites without a robots.txt."""
+_RETRY_AFTER = 300.0  # seconds
+_ENTRY_SIZE = 300  # bytes, beside the site's name
+
+
+class PageContext(NamedTuple):
+    """What applied to a page when it was requested."""
+
+    site: str
+    agent: str | tuple[str, ...]
+    rules: SiteRules | None
+    """None: its robots.txt was not requested, or is not available."""
+    file: Usage
+    """What its robots.txt says."""
+    tdm: SiteTdm | None
+    of_tdm: Usage
+    """What its site's tdmrep.json says."""
+
+
+class UsageRefusal(NamedTuple):
+    """Why a page may not be used for its purposes."""
+
+    statement: Statement | None
+    """None: nothing is said, and ``MANDELBOT_USAGE_UNKNOWN`` refuses that too."""
+
+    def __str__(self) -> str:
+        return "nothing is said" if self.statement is None else str(self.statement)
+
+
+class CrawlUsage:
+    """The usage preferences of a crawl's pages, shared by its middlewares."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawl = Crawl.of(crawler)
+        config = self.crawl.config
+        self.purposes = config.purposes
+        self.mode = config.usage if self.purposes else "off"
+        self.is_wanted = config.enabled and (self.mode != "off" or config.ledger is not None)
+        self.has_ledger = False
+        self._tdm = TdmFiles(crawler, self.crawl) if _OF_TDM & {*self.purposes} else None
+        self._flight = self.crawl.throttle.in_flight.get
+        self._contexts: WeakKeyDictionary[Request, PageContext] = WeakKeyDictionary()
+        self.of_request: WeakKeyDictionary[Request, Usage] = WeakKeyDictionary()
+        """What is said of the pages that were fetched."""
+        self.kept_against = 0
+        """Items that are kept though the use of their pages is refused."""
+        self._silent: Recent[float] = Recent(SILENT_LIMIT)
+        """Until when the robots.txt of a site is not requested again, where it is not obeyed."""
+        if self.is_wanted:
+            if config.ledger is not None:
+                with refusing(crawler):
+                    _open_ledger(crawler, config.ledger)
+                self.has_ledger = True
+            crawler.signals.connect(self._close, signal=scrapy.signals.spider_closed)
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> CrawlUsage:
+        """Return the crawler's one, made when first asked for."""
+        found = vars(crawler).get(_ATTRIBUTE)
+        if not isinstance(found, cls):
+            found = cls(crawler)
+            setattr(crawler, _ATTRIBUTE, found)
+        return found
+
+    # Before a page is requested.
+
+    async def find_out(self, request: Request) -> Usage:
+        """Return what is known of a page's use before it is requested, and remember it.
+
+        Requests of the package itself have none: robots.txt, tdmrep.json, sitemaps.
+        """
+        is_ours = not OWN.isdisjoint(request.meta) or (
+            request.callback is NO_CALLBACK
+            and request.meta.get("dont_obey_robotstxt")
+            and request.meta.get("dont_pause")
+        )
+        if is_ours or not request.url.startswith(("http://", "https://")):
+            return NOTHING_SAID
+        flight = self._flight(request)
+        site = site_of_request(request) if flight is None else flight.site.name
+        rules = None
+        if not request.meta.get("dont_obey_robotstxt"):
+            rules = None if flight is None else flight.site.rules()
+            if rules is None or rules.outcome.kind in _UNKNOWN_RULES:
+                rules = await self._rules(site, request)
+        agent = self.crawl.agents.of(request)
+        file = NOTHING_SAID if rules is None else rules.robots.usage(request.url, agent)
+        tdm = None if self._tdm is None else await self._tdm.of(site, request)
+        of_tdm = tdm.file.usage(request.url) if tdm and tdm.file.rules else NOTHING_SAID
+        self._contexts[request] = PageContext(site, agent, rules, file, tdm, of_tdm)
+        return file if of_tdm is NOTHING_SAID else file.and_also(of_tdm)
+
+    async def _rules(self, site: str, request: Request) -> SiteRules | None:
+        """Return the rules of a site; None: not available, and not requested again for a while.
+
+        Where they are obeyed, RobotsTxtMiddleware has found them out by now.
+        """
+        rules = self.crawl.fetcher.known(site)
+        if rules is None:
+            now = self.crawl.now()
+            if (self._silent.get(site) or 0.0) > now:
+                return None
+            rules = await self.crawl.fetcher.rules(site, request, _PRIORITY)
+            if rules is None or rules.outcome.kind is OutcomeKind.UNAVAILABLE:
+                self._silent.put(site, now + _RETRY_AFTER, _ENTRY_SIZE + len(site))
+        return None if rules is None or rules.outcome.kind in _UNKNOWN_RULES else rules
+
+    def drop(self, request: Request, known: Usage, refusal: UsageRefusal) -> None:
+        """Report a page that is not requested, as its use is refused."""
+        context = self._contexts.pop(request)
+        self.crawl.events.tell(
+            USAGE_REQUEST_DROPPED,
+            what=request,
+            response=None,
+            output=request,
+            statement=refusal.statement,
+            context=context,
+            usage=known,
+            of_images=False,
+        )
+        self.crawl.fates[request] = End.USE
+
+    def refusal(self, usage: Usage, *, of_images: bool = False) -> UsageRefusal | None:
+        """Return why a page may not be used for all its purposes; None: it may.
+
+        What is unknown counts as ``MANDELBOT_USAGE_UNKNOWN`` says.
+        """
+        for purpose in self.purposes:
+            if usage.answer(purpose, of_images=of_images) == "disallowed":
+                return UsageRefusal(usage.decided_by(purpose, of_images=of_images))
+        if self.crawl.config.usage_unknown == "drop" and any(
+            usage.answer(purpose, of_images=of_images) == "unknown" for purpose in self.purposes
+        ):
+            return UsageRefusal(None)
+        return None
+
+    # When its response is there.
+
+    def read(self, request: Request, response: Response) -> None:
+        """Read what a response says of its use, put all that is said into the meta, report it."""
+        context = self._contexts.pop(request, None)
+        if context is None:
+            return
+        body = response.body if isinstance(response, HtmlResponse) else b""
+        headers: list[tuple[bytes, bytes]] = []
+        if not _READ.isdisjoint(response.headers):
+            of_each = response.headers.items()
+            headers = [(name, value) for name, of in of_each if name in _READ for value in of]
+        page = page_usage(headers, body, context.agent)
+        if context.of_tdm is not NOTHING_SAID:
+            page = with_tdm_file(page, context.of_tdm)
+        usage = context.file if page is NOTHING_SAID else context.file.and_also(page)
+        if self.mode != "off":
+            request.meta["usage"] = self.of_request[request] = usage
+        answers, of_images = {"unknown"}, False
+        if usage.statements:
+            of_images = is_image(response)
+            answers = {usage.answer(purpose, of_images=of_images) for purpose in self.purposes}
+        self.crawl.events.count(
+            PAGE_FETCHED if self.mode == "off" else USAGE_READ,
+            request=request,
+            response=response,
+            context=context,
+            site=context.site,
+            usage=usage,
+            of_images=of_images,
+            disallowed="disallowed" in answers,
+            allowed=answers == {"allowed"},
+            unknown="unknown" in answers and "disallowed" not in answers,
+            terms=bool(usage.terms),
+        )
+
+    def is_exempt(self, request: Request) -> bool:
+        """Return whether the use of a request's page is not asked about."""
+        return bool(request.meta.get("dont_obey_usage")) or self.crawl.is_for_a_person(request)
+
+    def _close(self) -> None:
+        if count := self.kept_against:
+            self.crawl.events.tell(USAGE_ITEMS_KEPT, items=counted(count, "item"), count=count)
+
+
+def _open_ledger(crawler: Crawler, path: str) -> None:
+    try:
+        Ledger(crawler, path)
+    except OSError as error:
+        takes = f"the path of a file that can be written ({error.strerror or error})"
+        raise SettingsError("MANDELBOT_LEDGER", path, takes) from None
+
+
+def is_image(response: Response) -> bool:
+    """Return whether a response is an image, of which noimageai speaks."""
+    kind = response.headers.get("Content-Type") or b""
+    return bool(kind.strip().lower().startswith(b"image/"))
+
+
+class _WithUsage:
+    def __init__(self, crawler: Crawler) -> None:
+        self._usage = CrawlUsage.of(crawler)
+        if not self._usage.is_wanted:
+            raise NotConfigured
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Build the middleware."""
+        return cls(crawler)
+
+
+class UsageMiddleware(_WithUsage):
+    """Finds out what a page may be used for: before its request, and in its response. Order 105.
+
+    It stands behind RobotsTxtMiddleware, which knows the file, and before all that changes a
+    response: what it reads is what spiders get. Without MANDELBOT_PURPOSE and MANDELBOT_LEDGER
+    there is none.
+    """
+
+    async def process_request(self, request: Request) -> None:
+        """Drop a request for a page whose use is refused beforehand.
+
+        Raises:
+            IgnoreRequest: robots.txt or tdmrep.json refuses the use.
+        """
+        usage = self._usage
+        known = await usage.find_out(request)
+        # The page itself may still say something where nothing is said yet.
+        if usage.mode != "obey" or not known.statements or usage.is_exempt(request):
+            return
+        refusal = usage.refusal(known)
+        if refusal is not None and refusal.statement is not None:
+            usage.drop(request, known, refusal)
+            raise IgnoreRequest(f"Its use is disallowed: {refusal}")
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """Put what is said of the page into its meta."""
+        self._usage.read(request, response)
+        return response
+
+
+class UsageObeyingMiddleware(_WithUsage):
+    """Drops the items of pages whose use is refused, or counts them. Order 39.
+
+    It is a spider middleware, and there only with a purpose or a ledger.
+    """
+
+    def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
+        """Drop the items of a page whose use is refused."""
+        items = _ItemsOfPage(self._usage, response)
+        try:
+            for output in result:
+                if output is None or isinstance(output, Request) or items.may_pass(output):
+                    yield output
+        finally:
+            items.report()
+
+    async def process_spider_output_async(
+        self, response: Response, result: AsyncIterator[Any]
+    ) -> AsyncIterator[Any]:
+        """Drop the items of a page whose use is refused."""
+        items: _ItemsOfPage | None = None  # made by the first
+        try:
+            async for output in result:
+                if not (output is None or isinstance(output, Request)):
+                    items = items or _ItemsOfPage(self._usage, response)
+                    if not items.may_pass(output):
+                        continue
+                yield output
+        finally:
+            if items is not None:
+                items.report()
+
+
+class _ItemsOfPage:
+    """The items of one page: which of them pass, and how many did."""
+
+    def __init__(self, usage: CrawlUsage, response: Response) -> None:
+        self._usage = usage
+        self._response = response
+        self._kept = self._dropped = 0
+        self._refusal: UsageRefusal | None = None
+
+    def may_pass(self, item: Any) -> bool:
+        """Return whether an item passes; it is counted either way."""
+        usage, response = self._usage, self._response
+        if not self._kept and not self._dropped:
+            self._refusal = self._why()
+        if self._refusal is None or usage.mode != "obey":
+            usage.kept_against += self._refusal is not None
+            self._kept += 1
+            return True
+        self._dropped += 1
+        usage.crawl.events.tell(
+            USAGE_ITEM_DROPPED,
+            what="item",
+            response=response,
+            output=item,
+            statement=self._refusal.statement,
+            why=self._refusal,
+        )
+        return False
+
+    def _why(self) -> UsageRefusal | None:
+        usage, response = self._usage, self._response
+        request = response.request
+        if request is None or usage.mode == "off" or usage.is_exempt(request):
+            return None
+        # The meta has it too, but the spider may have changed that.
+        known = usage.of_request.get(request) or response.meta.get("usage")
+        if not isinstance(known, Usage):
+            return None
+        return usage.refusal(known, of_images=is_image(response))
+
+    def report(self) -> None:
+        """Report how many items there were, where a ledger subscribes to that."""
+        if self._usage.has_ledger and (self._kept or self._dropped):
+            self._usage.crawl.events.count(
+                ITEMS_DECIDED,
+                response=self._response,
+                kept=self._kept,
+                dropped=self._dropped,
+                why=self._refusal,
+            )
+
+
+class TermsMiddleware:
+    """Marks answers that state terms as ones not to retry: a retry gets the same. Order 560.
+
+    It stands nearer the downloader than RetryMiddleware, and is there only where that would retry
+    one of these statuses.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        statuses = set(map(int, crawler.settings.getlist("RETRY_HTTP_CODES")))
+        if not Crawl.of(crawler).config.enabled or not statuses & TERMS_STATUSES:
+            raise NotConfigured
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Build the middleware."""
+        return cls(crawler)
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """Mark the request of an answer that states terms as one that is not retried."""
+        headers = ((name, value) for name, values in response.headers.items() for value in values)
+        if stated_terms(response.status, headers) is not None:
+            request.meta["dont_retry"] = True
+        return response

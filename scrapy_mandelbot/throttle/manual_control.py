@@ -1,0 +1,191 @@
+"""What is decided of paused sites from outside: by the operator, or as no other work is left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import inf
+from typing import TYPE_CHECKING
+
+import scrapy.signals
+from scrapy.exceptions import CloseSpider, DontCloseSpider
+from twisted.python.failure import Failure
+
+from scrapy_mandelbot import engine, events, signals
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from scrapy_mandelbot.clock import Call, Clock
+    from scrapy_mandelbot.settings.config import Config
+    from scrapy_mandelbot.throttle.throttle import Throttle
+
+
+class Operator:
+    """Who looks at a crawl from outside, and has sites paused, resumed, given up."""
+
+    def __init__(self, throttle: Throttle, clock: Clock) -> None:
+        self._throttle = throttle
+        self._now = clock.now
+
+    def held(self) -> tuple[int, int]:
+        """Return how many requests the queues hold of what is shut, and of given up sites.
+
+        Shut are sites, sections, and pages that wait for a time of their own.
+        """
+        now, shut, given_up = self._now(), 0, 0
+        delayed = Counter(site for site, at in self._throttle.queues.delayed() if at > now)
+        for site, section, count in self._throttle.queues.lines():
+            is_over = site.pause.is_given_up or site.sections.is_hopeless(section)
+            if is_over or site.is_shut(now) or site.sections.due(section, now) > now:
+                shut += count
+                given_up += count * is_over
+            else:
+                shut += min(count, delayed[site])
+                delayed[site] -= min(count, delayed[site])
+        return shut, given_up
+
+    def next_due(self) -> float:
+        """Return the seconds until the first of what the queues hold may be sent; 0: now."""
+        now = self._now()
+        times = [at for _, at in self._throttle.queues.delayed()]
+        for site, section, _ in self._throttle.queues.lines():
+            if not site.sections.is_hopeless(section):
+                times.append(max(site.due(now), site.sections.due(section, now)))
+        return max(0.0, min(times, default=inf) - now)
+
+    def shut(self) -> set[str]:
+        """Return the sites that are asked nothing now."""
+        now = self._now()
+        return {site.name for site in self._throttle.sites.in_trouble() if site.is_shut(now)}
+
+    def shut_in_words(self) -> dict[str, str]:
+        """Return how the sites stand that are asked nothing now, by name, in words."""
+        now = self._now()
+        return {
+            site.name: site.in_words(now)
+            for site in self._throttle.sites.in_trouble()
+            if site.is_shut(now)
+        }
+
+    def hold(self, name: str, until: float, reason: str) -> None:
+        """Leave the site alone until then, whatever it answers; its requests wait."""
+        throttle = self._throttle
+        site = throttle.sites.of(name)
+        site.hold(self._now(), until)
+        throttle.sites.note_trouble(site)
+        throttle.in_flight.evict(site)
+        throttle.reports.tell(events.HELD, site, until=until, reason=reason, tries=0)
+        throttle.update(site)
+        throttle.alarm.set(site, until)
+
+    def end_hold(self, name: str) -> bool:
+        """Let the site be asked again at once, if it is held or paused; return whether it was."""
+        throttle, now = self._throttle, self._now()
+        site = throttle.sites.get(name)
+        if site is None or site.pause_due(now) <= now:
+            return False
+        if site.held_until > now:
+            site.hold(now, now)
+        site.pause.be_due(now)
+        if throttle.has_claims:  # the store would have the others wait, and this one too
+            throttle.reports.forget(site)
+        throttle.queues.end_delays(site)
+        throttle.update(site)
+        return True
+
+    def give_up_all(self, reason: str) -> None:
+        """Give up every site that is shut, and of others the sections and pages that are."""
+        throttle, now = self._throttle, self._now()
+        for site in throttle.sites.in_trouble():
+            if site.is_shut(now):
+                if site.give_up(reason):
+                    throttle.reports.tell(events.GIVEN_UP, site)
+            elif site.has_refused:
+                for section in site.sections.give_up(reason):
+                    throttle.reports.tell(
+                        events.SECTION_GIVEN_UP, site, section.pause, path=section.path
+                    )
+            throttle.queues.end_delays(site)
+            throttle.update(site)
+
+
+SITES_PAUSED = "sites_paused"
+"""The reason with which a spider closes whose work left waits for the next run."""
+
+
+class Patience:
+    """Waits for paused sites: as long as there is hope, and as long as the project wants to."""
+
+    def __init__(
+        self, crawler: Crawler, config: Config, throttle: Throttle, operator: Operator, clock: Clock
+    ) -> None:
+        self._crawler = crawler
+        self._throttle = throttle
+        self._operator = operator
+        self._clock = clock
+        self._tells_idle = config.tells_idle
+        self._closes = config.closes_unless_due_within if throttle.keeps_given_up else None
+        """Seconds; the run ends where nothing is due so soon."""
+        self._left = config.pause_total
+        """Seconds for which the run goes on waiting; None: for as long as it takes."""
+        self._waits_since: float | None = None
+        self._end: Call | None = None
+        connect = crawler.signals.connect
+        connect(self._scheduler_empty, signal=scrapy.signals.scheduler_empty)
+        connect(self._go_on, signal=signals.site_resumed)
+        connect(self._go_on, signal=scrapy.signals.spider_closed)
+
+    def _scheduler_empty(self) -> None:
+        """Note that the scheduler has nothing to hand out, though it may hold something."""
+        if not engine.is_idle_but_for_the_scheduler(self._crawler):
+            return
+        held = engine.scheduler_length(self._crawler)
+        shut, given_up = self._operator.held() if held else (0, 0)
+        only_waits = held == shut or (shut and engine.scheduler_only_waits(self._crawler))
+        if not held or not only_waits:
+            self._go_on()
+            return
+        is_late = self._closes is not None and self._operator.next_due() > self._closes
+        if is_late or (self._throttle.keeps_given_up and shut == given_up):
+            self._close(SITES_PAUSED)
+            return
+        if self._waits_since is None:
+            self._waits_since = self._clock.now()
+            if self._left is not None:
+                self._throttle.reports.total_ends_at = self._waits_since + self._left
+                self._end = self._clock.call_later(self._left, self._give_up)
+        if self._tells_idle:
+            self._tell_idle()
+
+    def _go_on(self) -> None:
+        """Note that there is something else to do than to wait."""
+        if self._waits_since is not None and self._left is not None:
+            self._left = max(0.0, self._left - (self._clock.now() - self._waits_since))
+        self._waits_since = None
+        self._throttle.reports.total_ends_at = inf
+        if self._end is not None:
+            self._end.cancel()
+            self._end = None
+
+    def _give_up(self) -> None:
+        self._end = None
+        self._left = 0.0
+        self._operator.give_up_all("MANDELBOT_PAUSE_OPTIONS['total'] is over")
+
+    def _tell_idle(self) -> None:
+        """Let those hear spider_idle who feed the crawl in batches; it does not close the spider.
+
+        Scrapy does not send it while requests wait in the queue.
+        """
+        results = self._crawler.signals.send_catch_log(
+            scrapy.signals.spider_idle,
+            spider=self._crawler.spider,
+            dont_log=(CloseSpider, DontCloseSpider),
+        )
+        for _, result in results:
+            if isinstance(result, Failure) and isinstance(result.value, CloseSpider):
+                self._close(result.value.reason or "cancelled")
+                return
+
+    def _close(self, reason: str) -> None:
+        engine.schedule(self._crawler.engine.close_spider_async(reason=reason))

@@ -1,0 +1,50 @@
+"""Pages to be looked at in a browser."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from scrapy_mandelbot.commands.output import check_report as findings
+from scrapy_mandelbot.commands.output import fix_report as correction
+from scrapy_mandelbot.commands.output.robots_page import RobotsPageData, render
+from scrapy_mandelbot.commands.output.rules_in_force import Rules
+from scrapy_mandelbot.robots.robotstxt import DIALECTS
+
+
+@pytest.fixture
+def page():
+    """Make the page of a file."""
+
+    def make(body, agent="Examplebot", *, dialect="mandelbot", told=None, **came):
+        rules = Rules(came.pop("source", "robots.txt"), body, **came)
+        reads, max_bytes = DIALECTS.get(dialect, dialect), 512_000
+        corrected = None
+        if rules.read(reads, max_bytes)[0] is not None:
+            corrected = correction.fix(rules.source, body, reads, max_bytes)
+        subject = RobotsPageData(
+            rules=rules,
+            checked=findings.check_rules(rules, max_bytes),
+            corrected=corrected,
+            dialect=reads,
+            agents=[agent] if isinstance(agent, str) else agent,
+            max_bytes=max_bytes,
+            told=told or {},
+        )
+        return render(subject, datetime(2026, 11, 20, 12, 30))  # noqa: DTZ001 - UTC, as it says
+
+    return make
+
+
+@pytest.fixture
+def shown(browser, page, tmp_path):
+    """Make the page of a file, and load it."""
+
+    def show(*arguments, **options):
+        path = tmp_path / "page.html"
+        path.write_text(page(*arguments, **options), encoding="ascii")
+        browser.show(path)
+        return browser
+
+    return show

@@ -1,0 +1,165 @@
+"""What counts of a body that was cut."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+
+import pytest
+from crawling import ensureDeferred
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy.http import Response
+from scrapy.signals import bytes_received
+
+from scrapy_mandelbot.fetching.content_codings import UnreadableBodyError
+from scrapy_mandelbot.fetching.download_limits import (
+    Download,
+    DownloadLimits,
+    breaks_off,
+    unpacked,
+    whole_lines,
+)
+from scrapy_mandelbot.fetching.failures import failure_of
+from scrapy_mandelbot.politeness.outcome import Failure
+
+
+@pytest.mark.parametrize(
+    ("body", "counts"),
+    [
+        (b"", b""),
+        (b"Disallow: /pri", b""),
+        (b"Disallow: /a\nDisallow: /pri", b"Disallow: /a\n"),
+        (b"Disallow: /a\rDisallow: /pri", b"Disallow: /a\r"),
+        (b"Disallow: /a\r\n", b"Disallow: /a\r\n"),
+        (b"x" * 500_000 + b"\nDisallow: /pri", b"x" * 500_000 + b"\n"),
+    ],
+)
+def test_half_a_line_is_no_rule(body, counts):
+    """``Disallow: /pri`` of ``/private-files`` would close more, an Allow would open more."""
+    assert whole_lines(body) == counts
+
+
+def raw_deflate(body: bytes) -> bytes:
+    """Return it packed without zlib's header, as some servers send it."""
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(body) + packer.flush()
+
+
+def packed(body: bytes, coding: str = "gzip") -> Response:
+    headers = {"Content-Encoding": coding, "ETag": "x"}
+    return Response("https://example.com/robots.txt", 200, headers, body)
+
+
+@pytest.mark.parametrize(
+    ("pack", "coding"),
+    [
+        (gzip.compress, "gzip"),
+        (gzip.compress, "X-GZIP"),
+        (zlib.compress, "deflate"),
+        (raw_deflate, "deflate"),
+        (lambda body: gzip.compress(zlib.compress(body)), "deflate, gzip"),
+    ],
+)
+def test_of_a_compressed_body_as_much_is_unpacked_as_counts(pack, coding):
+    """However much there is, no more than that is ever held."""
+    response = unpacked(packed(pack(b"a" * 50_000_000), coding), 1_000)
+    assert response.body == b"a" * 1_000
+    assert (response.headers.get("ETag"), response.headers.get("Content-Encoding")) == (b"x", None)
+
+
+@pytest.mark.parametrize("body", [b"brotli, or anything", b"\x1f\x8b\xff" * 9])
+def test_what_cannot_be_unpacked_is_an_answer_that_was_lost(body):
+    """Nobody knows what it says: its site is asked again, and nothing is crawled meanwhile."""
+    with pytest.raises(UnreadableBodyError) as raised:
+        unpacked(packed(body), 1_000)
+    assert failure_of(raised.value) is Failure.LOST
+
+
+@pytest.fixture
+def crawler(make_crawler):
+    return make_crawler()
+
+
+@pytest.fixture
+def limits(crawler, clock):
+    return DownloadLimits(crawler, clock.now)
+
+
+REQUEST = Request("https://example.com/robots.txt")
+
+
+@pytest.mark.parametrize(
+    "row", [(50, 9, "", False), (51, 9, "is longer than 100 bytes", False), (1, 10, "", True)]
+)
+def test_a_download_ends_where_it_is_too_long_or_too_slow(crawler, limits, clock, row):
+    """And not before; what has come by then is kept."""
+    second, later, *ends = row
+    with limits.watch(REQUEST, 100, 10) as download:
+        download.keeps = True
+        crawler.signals.send_catch_log(bytes_received, data=b"a" * 50, request=REQUEST)
+        clock.turn(later)
+        ((_, said),) = crawler.signals.send_catch_log(
+            bytes_received, data=b"b" * second, request=REQUEST, dont_log=StopDownload
+        )
+    assert [download.cut, download.is_late] == ends
+    assert (getattr(said, "type", None) is StopDownload) is any(ends)
+    assert download.body == (b"a" * 50 + b"b" * second)[:100]
+
+
+@ensureDeferred
+async def test_a_packed_answer_that_was_dropped_for_its_size_is_read_as_far_as_it_counts(
+    crawler, limits
+):
+    """HttpCompressionMiddleware drops one that comes to more than twenty times what counts."""
+    answer = packed(gzip.compress(b"a" * 5_000))
+
+    async def download_async(request):
+        limits.response_downloaded(answer, request)
+        raise IgnoreRequest("too large")
+
+    crawler.engine.download_async = download_async
+    response, download = await limits.download(REQUEST, 1_000, 10)
+    assert response.body == b"a" * 1_001
+    assert download.cut == "is longer than 1000 bytes"
+    with pytest.raises(IgnoreRequest):  # for something else: it is not so long
+        await limits.download(REQUEST, 10_000, 10)
+
+
+@pytest.mark.parametrize(
+    ("settings", "codings"),
+    [({}, b"gzip, deflate"), ({"COMPRESSION_ENABLED": False}, None)],
+)
+def test_what_can_be_unpacked_is_what_a_request_asks_for(make_crawler, clock, settings, codings):
+    """Nothing, where Scrapy unpacks nothing; and the header of a project's own request stays."""
+    limits = DownloadLimits(make_crawler(**settings), clock.now)
+    request, other = REQUEST.copy(), REQUEST.replace(headers={"Accept-Encoding": "br"})
+    with limits.watch(request, 100, 10), limits.watch(other, 100, 10):
+        assert request.headers.get("Accept-Encoding") == codings
+        assert other.headers.get("Accept-Encoding") == b"br"
+
+
+@pytest.mark.parametrize("body", [b"", gzip.compress(b"a" * 9)[:9]])
+def test_what_ends_too_early_is_unpacked_as_far_as_it_goes(body):
+    """Here: nowhere."""
+    assert unpacked(packed(body), 1_000).body == b""
+
+
+WHOLE = gzip.compress(b"a" * 9)
+
+
+@pytest.mark.parametrize(
+    ("answer", "download", "breaks"),
+    [
+        (packed(WHOLE), {}, False),
+        (packed(WHOLE[:9]), {}, True),
+        (packed(WHOLE[:9]), {"cut": "is longer than 5 bytes"}, False),
+        (packed(b"brotli, or anything"), {}, True),
+        (packed(WHOLE, "of-its-own"), {}, False),
+        (packed(WHOLE), {"is_late": True}, True),
+        (packed(WHOLE).replace(flags=["dataloss"]), {}, True),
+    ],
+)
+def test_an_answer_breaks_off_where_its_end_is_missing(answer, download, breaks):
+    """Be it packed or not; what was cut by us does not, and nobody knows of an unknown coding."""
+    assert breaks_off(answer, Download(100, 10, 0, 0.0, packed=answer, **download)) is breaks

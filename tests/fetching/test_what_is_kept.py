@@ -1,0 +1,81 @@
+"""What is kept of the sites of a crawl, however many there are and however long their names."""
+
+from __future__ import annotations
+
+import pytest
+from scrapy.utils.test import get_crawler
+
+from scrapy_mandelbot.events.emitter import Events
+from scrapy_mandelbot.fetching.asking import Asked
+from scrapy_mandelbot.fetching.fetcher import (
+    _KNOWN_LIMIT,
+    _TROUBLES_LIMIT,
+    MOST_CITED,
+    OncePerSite,
+    RobotsFetcher,
+    cited_sitemaps,
+)
+from scrapy_mandelbot.politeness.outcome import Answer
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.settings.config import Config
+from scrapy_mandelbot.store.memory import MemoryStore
+
+SITE = "https://example.com"
+NAMES = [f"https://{number}.{'a' * length}" for length in (1, 5_000) for number in range(20_000)]
+
+
+@pytest.fixture
+def crawler():
+    return get_crawler(settings_dict={"ROBOTSTXT_PARSER": "scrapy_mandelbot.MandelbotRobotParser"})
+
+
+def test_the_sites_that_fail_are_bounded(crawler):
+    """How often a site has answered so is known of those that answered last."""
+    config = Config.from_settings(crawler.settings)
+    fetcher = RobotsFetcher(crawler, config, MemoryStore(), lambda: 0.0, Events(crawler))
+    count = fetcher.count_trouble
+    for name in NAMES:
+        count(name, Asked(Answer(500), name))
+    assert count(NAMES[-1], Asked(Answer(500), "")).times == 2
+    assert count(NAMES[0], Asked(Answer(500), "")).times == 1
+    assert fetcher.troubles.size <= _TROUBLES_LIMIT
+
+
+def test_half_files_count_half_an_hour_after_the_last_that_did(crawler):
+    """However often a site sends the same bytes in between; other bytes begin anew."""
+    now = [0.0]
+    config = Config.from_settings(crawler.settings)
+    fetcher = RobotsFetcher(crawler, config, MemoryStore(), lambda: now[0], Events(crawler))
+    count = fetcher.count_trouble
+    half, other = (Asked(Answer(200, broken_off=one), "") for one in (b"1", b"2"))
+    counted = []
+    for now[0] in (0.0, 4.5, 1_799.0, 1_800.0, 3_599.0, 3_600.0):
+        counted.append(count(SITE, half).times_apart)
+    assert counted == [1, 1, 1, 2, 2, 3]
+    assert count(SITE, other).times_apart == 1
+    assert count(SITE, half).times_apart == 1
+
+
+def test_the_sites_told_of_are_bounded(crawler):
+    """A site that was forgotten is told of once more, and no other is."""
+    once = OncePerSite(crawler, Config.from_settings(crawler.settings), Events(crawler))
+    for name in NAMES:
+        once.remember(name)
+    assert not once.is_new(NAMES[-1])
+    assert once.is_new(NAMES[0])
+    assert once.known.size <= _KNOWN_LIMIT
+
+
+def test_as_many_sitemaps_are_read_as_any_file_cites():
+    """Beyond that they do not count, and cost nothing."""
+    lines = "".join(f"Sitemap: /{number}.xml\n" for number in range(MOST_CITED + 1))
+    urls = cited_sitemaps(RobotsTxt.parse(lines.encode()), "https://example.com", inside=False)
+    assert len(urls) == MOST_CITED
+    assert urls[-1] == f"https://example.com/{MOST_CITED - 1}.xml"
+
+
+def test_as_many_foreign_names_are_read_as_any_file_cites():
+    """Names that are not ASCII take long: a hundred of them, and all others."""
+    lines = "".join(f"Sitemap: https://é{n}.example/\nSitemap: /{n}\n" for n in range(200))
+    urls = cited_sitemaps(RobotsTxt.parse(lines.encode()), "https://example.com", inside=False)
+    assert len(urls) == 300

@@ -1,0 +1,149 @@
+"""How long the pauses of a site are that names no time. (politeness/pause.py)"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from pause_facts import Fact
+
+from scrapy_mandelbot.politeness.pause import News, Pause, PauseState
+from scrapy_mandelbot.politeness.pause_law import Lengths, PauseLaw, Refusal
+from scrapy_mandelbot.politeness.recovery import Mode, Recovery
+
+
+def outage(pause: Pause, begin: float, seconds: float) -> list[float]:
+    """Have a site down for some seconds; return the pauses, and the end is a good probe."""
+    pause.take(Fact.REFUSED, begin, Refusal(begin, "503"))
+    lengths = [pause.until - begin]
+    while pause.until < begin + seconds:
+        now = pause.until
+        pause.take(Fact.SENT, now)
+        assert pause.take(Fact.PROBE_REFUSED, now, Refusal(now, "503")) is News.PROLONGED
+        lengths.append(pause.until - now)
+    pause.take(Fact.SENT, pause.until)
+    assert pause.take(Fact.PROBE_ANSWERED, pause.until) is News.RESUMED
+    return lengths
+
+
+@pytest.fixture
+def pause() -> Pause:
+    return Pause(PauseLaw(tries=1000))
+
+
+def test_a_pause_triples_with_each_failed_probe(pause):
+    """To an hour: a server that bans for twice as long who knocks too early is outrun."""
+    assert outage(pause, 1000, 20_000) == [
+        1,
+        3,
+        9,
+        27,
+        81,
+        243,
+        729,
+        2187,
+        3600,
+        3600,
+        3600,
+        3600,
+        3600,
+    ]
+
+
+@pytest.mark.parametrize(("seconds", "most"), [(2, 4), (3, 5), (30, 45), (600, 1200)])
+def test_an_outage_is_not_outlasted_by_much(pause, seconds, most):
+    """Two or three seconds are over within five; half a minute in one and a half times as long."""
+    lengths = outage(pause, 1000, seconds)
+    assert seconds <= sum(lengths) <= most
+
+
+def test_the_next_pause_begins_with_the_last_one(pause):
+    """As long again is likely; if not, the law goes on from the step below, and triples."""
+    outage(pause, 1000, 10)
+    first, second, *others = outage(pause, 1013.5, 200)
+    assert first == pytest.approx(9, rel=0.1)
+    assert second == pytest.approx(3, rel=0.1)
+    assert others[0] == pytest.approx(3 * second)
+    assert all(b == pytest.approx(3 * a) for a, b in pairwise(others))
+
+
+def test_what_is_remembered_fades_with_service(pause):
+    """By half in as many seconds, and by half with each pause whose first probe is good."""
+    outage(pause, 1000, 10)
+    first = outage(pause, 1013 + 9, 1)
+    assert first == [pytest.approx(4.5, rel=0.1)]
+    second = outage(pause, 1013 + 9 + 4.5, 1)
+    assert second[0] < first[0] / 1.5
+    assert outage(pause, 2000, 1) == [1]
+
+
+def test_no_pause_begins_with_more_than_a_minute(pause):
+    """However long the last one was."""
+    outage(pause, 1000, 10_000)
+    begin = pause.lengths.resumed_at
+    assert outage(pause, begin, 1)[0] == 60
+
+
+def test_a_pause_of_a_site_that_refuses_by_chance_is_a_first_one(pause):
+    """Nor of one that has a limit: what was remembered is not of them."""
+    for mode in (Mode.CHANCE, Mode.LIMIT):
+        outage(pause, 1000, 10)
+        pause.recovery.mode = mode
+        lengths = Lengths(pause.law)
+        lengths.end(1000, None)
+        assert lengths.begin(1001, pause.recovery) is None
+        begin = pause.lengths.resumed_at
+        pause.take(Fact.REFUSED, begin, Refusal(begin, "503"))
+        assert pause.until - begin == 1
+        pause = Pause(pause.law)
+
+
+def test_a_probe_that_failed_by_chance_makes_the_pause_no_longer():
+    """Three times at most, and where as many are refused."""
+    recovery = Recovery()
+    recovery.mode = Mode.CHANCE
+    recovery._pauses, recovery._all_good = 50.0, 30.0
+    lengths = Lengths(PauseLaw())
+    steps = []
+    lengths.begin(1000, recovery)
+    for _ in range(6):
+        lengths.lengthen(recovery)
+        steps.append(lengths.step)
+    assert steps == [0, 0, 0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        PauseLaw(tries=10**6),
+        PauseLaw(first=0, tries=10**6),
+        PauseLaw(first=10, longest=3, tries=10**6),
+        PauseLaw(first=1e-300, tries=10**6),
+    ],
+    ids=["many tries", "none first", "longest before first", "tiny"],
+)
+def test_whatever_is_set_it_takes_no_time_to_know(law):
+    """A million tries, pauses of none, a longest one that is shorter than the first."""
+    pause = Pause(law)
+    now = 1000.0
+    for _ in range(3):
+        pause.take(Fact.REFUSED, now, Refusal(now, "503"))
+        for _ in range(200):
+            now = max(now, pause.until)
+            assert pause.due(now) == now
+            assert pause.until <= pause.gives_up_at < 10**11
+            pause.take(Fact.SENT, now)
+            pause.take(Fact.PROBE_REFUSED, now, Refusal(now, "503"))
+            assert pause.until - now <= max(law.first, law.longest)
+        assert pause.state is PauseState.PAUSED
+        pause.take(Fact.SENT, now)
+        pause.take(Fact.PROBE_ANSWERED, now)
+
+
+def test_all_pauses_together_are_counted_as_they_are():
+    """In closed form, where they grow no more."""
+    law = PauseLaw(tries=40)
+    assert law.in_all() == sum(law.own_pause(step) for step in range(40))
+    assert law.in_all(3, 5) == sum(law.own_pause(step) for step in range(3, 8))
+    assert law.in_all(3, 0) == law.in_all(3, -1) == 0
+    assert all(a <= b for a, b in pairwise(law.own_pause(step) for step in range(10**3)))

@@ -1,0 +1,86 @@
+"""The table of the pause, row by row, and its drawing in the docs."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from pathlib import Path
+
+from pause_facts import Fact
+
+from scrapy_mandelbot.politeness.pause import Pause, PauseState
+from scrapy_mandelbot.politeness.pause_law import PauseLaw, Refusal
+
+DOCS = Path(__file__).parents[2] / "docs" / "pauses.rst"
+NOW = 1000.0
+LAWS = {
+    "recovers": PauseLaw(first=1, tries=3),
+    "does not recover": PauseLaw(first=1, tries=3, recovers=False),
+    "one try": PauseLaw(first=1, tries=1),
+}
+REFUSALS = {
+    "no Retry-After": Refusal(NOW, "503"),
+    "Retry-After": Refusal(NOW, "503", 30.0),
+}
+_FAIL = (Fact.SENT, Fact.PROBE_REFUSED)
+_TO_PROBING = (Fact.REFUSED, Fact.SENT)
+WAYS = {
+    "open": (PauseState.OPEN, ()),
+    "paused": (PauseState.PAUSED, (Fact.REFUSED,)),
+    "probing": (PauseState.PROBING, _TO_PROBING),
+    "recovering": (PauseState.RECOVERING, (*_TO_PROBING, Fact.PROBE_ANSWERED)),
+    "once each": (PauseState.ONCE_EACH, (Fact.REFUSED, *_FAIL)),
+    "first once": (PauseState.LAST_PROBING, (Fact.REFUSED, *_FAIL, Fact.SENT)),
+    "fiftieth once": (PauseState.LAST_PROBING, (Fact.REFUSED, *50 * _FAIL, Fact.SENT)),
+    "given up": (PauseState.GIVEN_UP, (Fact.GIVE_UP,)),
+}
+"""Each state, and the facts that lead to it, each a second after the one before."""
+WAITS = {"soon": 0.0, "later": 60.0}
+"""Seconds between the last of these facts and the one of the case."""
+SERVED = {"served": True, "never served": False}
+
+
+def pause_in(way: str, law: PauseLaw, wait: float) -> Pause | None:
+    """Return a pause that has come to a state; None: under this law that is no way to it."""
+    pause = Pause(law)
+    state, facts = WAYS[way]
+    begin = NOW - wait - len(facts)
+    for number, fact in enumerate(facts):
+        pause.take(fact, begin + number, Refusal(begin + number, "503"), has_served=True)
+    return pause if pause.state is state else None
+
+
+CASES = [
+    (way, fact, law, refusal, wait, served)
+    for way, fact, law, refusal, wait, served in product(WAYS, Fact, LAWS, REFUSALS, WAITS, SERVED)
+    if pause_in(way, LAWS[law], WAITS[wait]) is not None
+]
+
+
+def test_every_state_is_come_to():
+    """By facts alone."""
+    assert {WAYS[way][0] for way, *_ in CASES} == set(PauseState)
+
+
+def test_the_docs_say_what_happens():
+    """Whatever a fact does to a pause in any state is a row of the table there, no more."""
+    cells = re.findall(
+        r"^   \* - (.+)\n     - (.+)\n     - ?(.*)\n     - (.+)\n     - ?(.*)$",
+        DOCS.read_text(),
+        flags=re.MULTILINE,
+    )
+    assert cells[0] == ("State", "Fact", "Condition", "To", "News")
+    drawn = {(state, fact, to) for state, fact, _, to, _ in cells[1:]}
+    told = {(state, fact, to): news for state, fact, _, to, news in cells[1:]}
+    seen = set()
+    for way, fact, law, refusal, wait, served in CASES:
+        pause = pause_in(way, LAWS[law], WAITS[wait])
+        state, before = pause.state, (pause.until, pause.recovery and pause.recovery.next_at)
+        news = pause.take(fact, NOW, REFUSALS[refusal], has_served=SERVED[served])
+        row = (state.value, fact.value, pause.state.value)
+        after = (pause.until, pause.recovery and pause.recovery.next_at)
+        if news is not None or pause.state is not state or before != after:
+            assert row in drawn
+            seen.add(row)
+            assert news is None or news.value == told[row]
+    assert seen == drawn

@@ -1,0 +1,636 @@
+"""What holds the requests of a site back, each reason alone and together."""
+
+from __future__ import annotations
+
+import json
+from math import inf
+from typing import TYPE_CHECKING
+
+import pytest
+from flights import Page, flight_to, times_alone
+
+from scrapy_mandelbot.politeness.flight import Admission
+from scrapy_mandelbot.politeness.pace import Pace
+from scrapy_mandelbot.politeness.pause import FORGOTTEN_AFTER, NO_PAUSE, News, PauseState
+from scrapy_mandelbot.politeness.pause_law import LeftPause, PauseLaw, Refusal
+from scrapy_mandelbot.politeness.probe import (
+    MOST_LOOKED_THROUGH,
+    choose_probe,
+    looked_through,
+    may_ask_again,
+    refused_longest_ago,
+)
+from scrapy_mandelbot.politeness.recovery import Mode
+from scrapy_mandelbot.politeness.sections import MOST_REFUSED_URLS, MOST_SECTIONS
+from scrapy_mandelbot.politeness.site_state import Site
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.politeness.flight import Flight
+
+LAW = PauseLaw(first=1, tries=2, recovers=False)
+GO, PAUSED, NO_TURN = Admission.GO, Admission.PAUSED, Admission.NO_TURN
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site("https://example.com", LAW)
+
+
+def serve(site: Site, pages: int = 40) -> None:
+    """Have so many pages answered well."""
+    for number in range(pages):
+        flight = hand_out(site, number)
+        site.answered(flight, number, b"%d" % number)
+        site.ended(flight, number)
+
+
+def hand_out(site: Site, now: float, *, scout: bool = False, path: str = "/") -> Flight:
+    assert site.due(now) <= now
+    flight = flight_to(site, path)
+    site.hand_out(flight, now, as_scout=scout)
+    return flight
+
+
+def send(site: Site, flight: Flight, now: float) -> Flight:
+    assert site.admit(flight, now) is GO
+    site.sent(flight, now)
+    return flight
+
+
+def refuse(site: Site, now: float, which: bytes = b"one", path: str = "/", **what) -> News | None:
+    """Have a request refused that was sent by no turn; and ended."""
+    flight = flight_to(site, path)
+    flight.sent_at = now
+    news = site.refused(flight, which, Refusal(now, "503", **what))
+    site.ended(flight, now)
+    return news
+
+
+def test_a_site_that_nothing_is_known_of_may_be_asked_at_once(site):
+    """By as many as like, and nothing is kept of them."""
+    for _ in range(3):
+        flight = send(site, hand_out(site, 100), 100)
+        assert site.answered(flight, 101, b"") is None
+        assert not site.ended(flight, 101), "no other can have waited for it"
+    assert site.is_plain
+    assert site.due(101) == 101
+    assert not site.is_shut(101)
+    assert repr(site) == "<https://example.com: open>"
+
+
+def test_while_its_rules_are_found_out_one_request_is_on_its_way(site):
+    """The scout; the others may go when it knows, whatever becomes of it."""
+    scout = hand_out(site, 100, scout=True)
+    assert site.due(10**9) == inf
+    assert list(site.awaited) == [scout]
+    assert site.in_words() == "its rules are being found out"
+    assert not site.is_shut(100), "it is being asked"
+    assert site.end_scout(scout, 100)
+    assert site.is_plain
+    scout = hand_out(site, 100, scout=True)
+    assert site.ended(scout, 101), "the others may go"
+    assert site.is_plain
+
+
+def test_paused_by_hand_nothing_is_sent(site):
+    """Neither what is handed out nor what was; when it is over it is told how long it was."""
+    flight = hand_out(site, 80)
+    site.hold(90, until=500)
+    assert site.due(100) == 500
+    assert site.admit(flight, 100) is PAUSED
+    assert site.is_shut(100)
+    assert site.in_words(now=100) == "held until 1970-01-01 00:08:20 UTC"
+    assert site.end_hold(499) is None
+    assert site.end_hold(501) == 411
+    assert site.end_hold(502) is None
+    assert site.is_plain
+
+
+def test_a_hold_may_be_ended_by_hand(site):
+    """At once; a hold that is set again counts from the first."""
+    site.hold(90, until=500)
+    site.hold(100, until=600)
+    site.hold(110, until=110)
+    assert site.due(110) == 110
+    assert site.end_hold(110) == 20
+
+
+def test_paused_one_request_asks_whether_it_is_over(site):
+    """The first that is handed out then, or that comes from elsewhere."""
+    late = hand_out(site, 99)
+    assert refuse(site, 100) is News.PAUSED
+    assert site.due(100) == 101
+    assert site.admit(late, 100) is PAUSED
+    assert site.admit(late, 101) is PAUSED, "it goes back to the queue"
+    probe = hand_out(site, 101)
+    assert probe is site.pause.probe
+    assert site.due(10**9) == inf
+    other = flight_to(site)
+    assert site.admit(other, 10**9) is PAUSED
+    send(site, probe, 101)
+    assert site.answered(probe, 102, b"") is News.RESUMED
+    assert site.is_plain
+    assert site.admit(other, 102) is GO
+
+
+def test_a_request_from_elsewhere_may_be_the_probe(site):
+    """A file of a media pipeline, at a site that no request of the queue waits for."""
+    refuse(site, 100)
+    flight = flight_to(site)
+    assert site.admit(flight, 100.5) is PAUSED
+    assert site.admit(flight, 101) is GO
+    assert flight is site.pause.probe
+    assert site.admit(flight, 101) is GO, "it has its turn"
+
+
+def test_who_ignores_pauses_goes_all_the_same(site):
+    """With ``dont_pause``; it is no probe. A pace holds it back in any case."""
+    refuse(site, 100)
+    flight = flight_to(site)
+    flight.keeps_pauses = False
+    assert site.admit(flight, 100) is GO
+    assert flight is not site.pause.probe
+    assert site.due(101) == 101
+    site.keep_to(Pace(5.0), inf, 101)
+    assert site.due(101) == 105, "its last answer was at 100"
+    other = flight_to(site)
+    other.keeps_pauses = False
+    assert site.admit(other, 101) is NO_TURN
+
+
+def test_at_a_pace_there_is_a_turn_at_a_time(site):
+    """The next is when the answer has ended and the delay is over."""
+    assert site.keep_to(Pace(5.0), inf, 100)
+    first = hand_out(site, 100)
+    assert site.due(100) == inf
+    assert site.admit(flight_to(site), 100) is NO_TURN
+    send(site, first, 100)
+    assert site.ended(first, 102)
+    assert site.due(102) == 107
+    assert site.turns.due_after(102) == 107
+    assert not site.is_shut(102), "it is asked, if slowly"
+    assert not site.keep_to(Pace(5.0), inf, 103), "the same is no news"
+
+
+def test_outside_of_its_visit_time_it_is_shut_once_a_request_waits(site):
+    """And it is told once when it opens, and once that it has."""
+    visits = RobotsTxt.parse(b"User-agent: *\nVisit-time: 0100-0500\n").visit_times("x")
+    site.keep_to(Pace(visits=visits), inf, 0)
+    assert not site.is_shut(0)
+    assert site.turns.note_wait(0) == 3600
+    assert site.turns.note_wait(10) is None
+    assert site.is_shut(10)
+    assert site.turns.end_shut(3599) is None
+    assert site.turns.end_shut(3600) == 3600
+    assert site.turns.end_shut(3600) is None
+    assert not site.is_shut(3600)
+
+
+def test_who_waits_for_a_time_is_told_from_who_waits_for_another(site):
+    """Turns and pauses hold requests back; a site whose rules are being found out does not."""
+    assert not site.holds_back(100)
+    scout = hand_out(site, 100, scout=True)
+    assert site.due(100) == inf
+    assert not site.holds_back(100)
+    site.end_scout(scout, 102)
+    site.keep_to(Pace(5.0), inf, 102)
+    flight = send(site, hand_out(site, 103), 103)
+    assert site.holds_back(104)
+    site.ended(flight, 104)
+    assert site.holds_back(105)
+    assert not site.holds_back(110, section="/none-is-set-aside/")
+    refuse(site, 110, retry_after=30)
+    assert site.holds_back(139)
+    assert not site.holds_back(141)
+
+
+def test_what_a_former_run_left_of_a_turn_is_waited_for(site):
+    """Until the pace is known again; of a delay that is shorter now no more is waited."""
+    site.turns.resumes_at = 160.0
+    assert site.keep_to_what_is_left(longest=60.0, now=100)
+    assert site.due(100) == 160
+    assert not site.keep_to_what_is_left(longest=60.0, now=100)
+    site.keep_to(Pace(5.0), inf, 100)
+    assert site.due(100) == 105
+
+
+@pytest.mark.parametrize("held", [None, 500.0])
+@pytest.mark.parametrize("paused", [None, 400.0])
+@pytest.mark.parametrize("delay", [None, 300.0])
+def test_of_several_reasons_the_longest_counts(site, held, paused, delay):
+    """Each holds back alone, and none ends another."""
+    due = [0.0]
+    if delay:
+        site.keep_to(Pace(delay), inf, 0)
+        site.ended(send(site, hand_out(site, 0), 0), 0)
+        due.append(delay)
+    if paused:
+        refuse(site, 0, retry_after=paused)
+        due.append(paused)
+    if held:
+        site.hold(0, held)
+        due.append(held)
+    assert site.due(0) == max(due)
+    flight = flight_to(site)
+    if max(due):
+        assert site.admit(flight, max(due) - 1) is not GO
+    assert site.due(max(due)) == max(due)
+    assert site.admit(flight, max(due)) is GO
+
+
+def test_the_scout_of_a_paused_site_is_its_probe(site):
+    """One request tells both; it takes no turn before the rules are known."""
+    refuse(site, 100)
+    scout = hand_out(site, 101, scout=True)
+    assert scout is site.pause.probe
+    assert set(site.awaited) == {scout}
+    assert site.ended(scout, 102)
+    assert site.due(102) == 102, "another probe may go at once"
+    assert not site.awaited
+
+
+def test_a_url_that_alone_is_refused_waits_alone(site):
+    """Its site is asked on: others were answered well since."""
+    serve(site)
+    assert refuse(site, 100) is News.PAUSED
+    probe = hand_out(site, 101)
+    site.answered(probe, 102, b"other")
+    site.ended(probe, 102)
+    assert refuse(site, 103) is News.SET_ASIDE
+    assert site.due(103) == 103
+    assert site.may_go_at(b"one")[0] == 104
+    assert times_alone(site.sections, b"one") == 2
+    assert site.may_go_at(b"other")[0] == 0
+    assert site.is_plain
+    site.sections.forget(b"one")
+    assert times_alone(site.sections, b"one") == 0
+    assert site.may_go_at(b"one")[0] == 0
+
+
+def test_a_refusal_that_names_a_time_holds_the_whole_site(site):
+    """Whoever asked: a page that alone is refused, or one of a section that is set aside."""
+    serve(site)
+    refuse(site, 100)
+    probe = hand_out(site, 101, path="/other")
+    site.answered(probe, 102, b"other")
+    site.ended(probe, 102)
+    assert refuse(site, 103, retry_after=9.0) is News.PAUSED
+    assert site.due(103) == 112
+    assert times_alone(site.sections, b"one") == 2
+
+
+def set_shelf_aside(site: Site) -> News | None:
+    """Have three pages of a section refused that were in flight together, and another not."""
+    pages = [flight_to(site, f"/shelf/{number}") for number in range(3)]
+    for page in pages:
+        site.hand_out(page, 100, as_scout=False)
+    for number, page in enumerate(pages):
+        site.refused(page, b"%d" % number, Refusal(100.0, "503"))
+        site.ended(page, 100)
+    probe = hand_out(site, 110, path="/other")
+    news = site.answered(probe, 111, b"other")
+    site.ended(probe, 111)
+    return news
+
+
+def test_a_section_alone_is_set_aside(site):
+    """Its pages were refused one after the other, and another was answered well that went later."""
+    assert set_shelf_aside(site) is News.RESUMED
+    (section,) = site.sections.set_aside()
+    assert section.path == "/shelf/"
+    assert site.sections.section_of(site.name + "/shelf/9") is section
+    assert site.sections.section_of(site.name + "/other") is None
+    assert site.due(111) == 111, "the site is well"
+    assert not site.is_plain, "its requests are looked at"
+    assert site.sections.due("/shelf/", 111) == 111, "it is asked at once whether it is the section"
+    assert site.sections.due("/unheard/", 111) == 111
+
+    probe = hand_out(site, 112, path="/shelf/9")
+    assert section.pause.probe is probe
+    assert site.sections.due("/shelf/", 112) == inf
+    assert list(site.awaited) == [probe], "others wait for its end"
+    assert site.due(112) == 112, "its probe is the section's and not the site's"
+    assert site.answered(probe, 113, b"9") is News.SECTION_RESUMED
+    assert list(site.sections.set_aside()) == []
+    assert site.is_plain
+
+
+def test_the_refusals_of_a_section_set_aside_are_nobody_elses_business(site):
+    """Its own probes lengthen its own pause, until what was never sent of it is sent once each."""
+    set_shelf_aside(site)
+    told = []
+    for _ in range(2):
+        at = site.sections.due("/shelf/", 112)
+        probe = hand_out(site, at, path="/shelf/9")
+        told.append(site.refused(probe, b"9", Refusal(at, "503")))
+        site.ended(probe, at)
+        assert site.due(at) == at
+    assert told == [News.SECTION_PROLONGED, News.SECTION_GIVEN_UP]
+    at = site.sections.due("/shelf/", 112)
+    refused, unsent = flight_to(site, "/shelf/9"), flight_to(site, "/shelf/10")
+    assert site.is_given_up_for(refused, b"9")
+    assert not site.is_given_up_for(unsent, b"10")
+    assert not site.is_given_up_for(flight_to(site, "/other"), b"other")
+
+
+def test_a_probe_comes_from_elsewhere_than_what_was_refused(site):
+    """One that was never refused, of no section that is suspected; None where there is none."""
+    assert looked_through(site) == 1
+    assert choose_probe(site, [Page(site.name + "/any")], lambda _: b"any") == 0
+    refuse(site, 100, b"1", path="/shelf/1")
+    assert looked_through(site) > 1
+    pages = [Page(site.name + path) for path in ("/shelf/2", "/one", "/shelf/3", "/shelf/4")]
+
+    def fingerprint_of(page: Page) -> bytes:
+        return page.url.encode()
+
+    assert choose_probe(site, pages, fingerprint_of) == 1
+    assert choose_probe(site, pages[2:], fingerprint_of) is None
+    assert choose_probe(site, pages[1:2], lambda _: b"1") is None, "it was refused itself"
+
+
+def test_with_each_failed_probe_more_are_looked_through(site):
+    """Up to some hundreds, however many have failed."""
+    site = Site(site.name, PauseLaw(tries=10**6, recovers=False))
+    refuse(site, 100, b"1", path="/shelf/1")
+    looked_at, at = [looked_through(site)], 101.0
+    for number in range(30):
+        at = site.due(at)
+        probe = hand_out(site, at, path=f"/{number}")
+        assert looked_through(site) == 1, "one is on its way"
+        site.refused(probe, b"%d" % number, Refusal(at, "503"))
+        site.ended(probe, at)
+        looked_at.append(looked_through(site))
+    assert looked_at[:3] == [64, 128, 256]
+    assert set(looked_at[3:]) == {MOST_LOOKED_THROUGH}
+
+
+def test_the_next_probe_comes_from_where_the_last_good_one_did(site):
+    """Where the first of a queue are dead, they are not asked again and again."""
+    site = Site(site.name, PauseLaw(recovers=False))
+    pages = [Page(f"{site.name}/{number}") for number in range(100)]
+
+    def chosen() -> int | None:
+        return choose_probe(site, pages, lambda page: page.url.encode())
+
+    refuse(site, 100, b"1", path="/shelf/1")
+    before = chosen()
+    probe = hand_out(site, 101)
+    site.refused(probe, b"dead", Refusal(101, "503"))
+    after = chosen()
+    assert after != before
+    site.answered(hand_out(site, 110), 110, b"good")
+    refuse(site, 120, b"2", path="/shelf/2")
+    assert chosen() == after
+
+
+def test_after_three_that_failed_a_good_page_is_asked_for_again():
+    """It says whether the site is down, or these were dead pages. Then others are tried again."""
+    site = Site("https://example.com", PauseLaw())
+    pages = [Page(f"{site.name}/{number}") for number in range(100)]
+    site.answered(hand_out(site, 99, path="/good"), 99, b"good")
+    refuse(site, 100, b"1")
+    asked_again = []
+    at = 100.0
+    for number in range(6):
+        asked_again.append(choose_probe(site, pages, lambda page: page.url.encode()) is None)
+        at = site.due(at)
+        site.refused(hand_out(site, at), b"%d" % number, Refusal(at, "503"))
+    assert asked_again == [False, False, False, True, False, False]
+
+
+@pytest.mark.parametrize("mode", [Mode.LIMIT, Mode.SLOW])
+def test_a_site_that_counts_is_asked_for_nothing_twice(mode):
+    """Its quota is for pages that are not there yet."""
+    site = Site("https://example.com", PauseLaw())
+    site.answered(hand_out(site, 99, path="/good"), 99, b"good")
+    refuse(site, 100, b"1")
+    assert may_ask_again(site)
+    site.pause.recovery.mode = mode
+    assert not may_ask_again(site)
+
+
+def test_a_page_that_was_answered_well_is_known(site):
+    """The one that was sent last, to be asked again; none of a site that never answered."""
+    assert site.well_url == ""
+    first, second = hand_out(site, 100, path="/1"), hand_out(site, 100, path="/2")
+    site.answered(second, 101, b"")
+    site.answered(first, 102, b"")
+    assert site.well_url == site.name + "/2"
+
+
+def test_what_was_refused_lets_others_go_first(site):
+    """For as long as a first pause takes, after the pause; with its site, not alone."""
+    refuse(site, 100)
+    assert times_alone(site.sections, b"one") == 0
+    assert site.may_go_at(b"one")[0] == 102
+    assert site.may_go_at(b"other")[0] == 0
+
+
+def test_in_the_last_round_each_is_sent_once_more(site):
+    """But what was refused twice, or in this round: once may have been a limit's doing."""
+    site.answered(hand_out(site, 99), 99, b"")
+    refuse(site, 100)
+    for _ in range(2):
+        at = site.due(100)
+        probe = hand_out(site, at)
+        site.refused(probe, b"two", Refusal(at, "503"))
+        site.ended(probe, at)
+    assert not site.pause.is_given_up
+    assert site.is_given_up_for(flight_to(site), b"two")
+    for page in (b"one", b"never sent"):
+        assert not site.is_given_up_for(flight_to(site), page)
+        at = site.due(at)
+        last = hand_out(site, at)
+        site.refused(last, page, Refusal(at, "503"))
+        site.ended(last, at)
+        assert site.is_given_up_for(flight_to(site), page)
+    assert not site.pause.is_given_up
+
+
+def test_of_those_that_were_refused_the_one_of_longest_ago_is_the_probe(site):
+    """One that never was comes before; in a last round they come from elsewhere as well."""
+    pages = [Page(f"{site.name}/{number}") for number in range(3)]
+    site.answered(hand_out(site, 99), 99, b"")
+    refuse(site, 100, b"2")
+    for number in (0, 1):
+        at = site.due(100)
+        probe = hand_out(site, at)
+        site.refused(probe, b"%d" % number, Refusal(at, "503"))
+        site.ended(probe, at)
+    assert looked_through(site) > 1, "it is the last round"
+
+    def fingerprint_of(page):
+        return page.url.rpartition("/")[2].encode()
+
+    assert refused_longest_ago(site, pages, fingerprint_of) == 2
+    assert refused_longest_ago(site, [*pages, Page(f"{site.name}/new")], fingerprint_of) == 3
+
+
+def test_a_site_that_is_well_for_long_is_as_if_it_never_refused(site):
+    """What is known of its refusals is forgotten, and what it answers is not looked at."""
+    refuse(site, 100)
+    for now in (101, 102 + FORGOTTEN_AFTER):
+        assert site.has_refused
+        flight = hand_out(site, now)
+        site.answered(flight, now, b"")
+        site.ended(flight, now)
+    assert not site.has_refused
+    assert site.pause is NO_PAUSE
+    assert site.is_plain
+
+
+def test_who_comes_from_elsewhere_takes_its_turn_at_the_rate_of_a_recovery():
+    """Who comes from the queue was handed out at it, and goes."""
+    site = Site("https://example.com", PauseLaw(first=1))
+    refuse(site, 100)
+    site.answered(hand_out(site, 101), 101, b"")
+    assert site.pause.state is PauseState.RECOVERING
+    due = site.due(101)
+    assert due > 101
+    other = flight_to(site)
+    assert site.admit(other, 101) is PAUSED
+    handed_out = hand_out(site, due)
+    assert site.admit(handed_out, due) is GO
+    assert site.admit(other, due) is PAUSED
+    assert site.admit(other, site.due(due)) is GO
+    assert site.admit(other, due) is GO, "it has had its turn"
+
+
+def test_the_share_that_a_site_refuses_by_chance_is_known():
+    """None, before the site was well again."""
+    site = Site("https://example.com", PauseLaw(first=1))
+    refuse(site, 100)
+    assert site.pause.share == 0
+    site.answered(hand_out(site, 101), 101, b"")
+    assert 0 < site.pause.share < 1
+
+
+def test_a_pause_that_is_reset_is_as_at_first(site):
+    """It holds nothing back, waits for no probe, and begins with the first of all pauses."""
+    refuse(site, 100)
+    hand_out(site, 101)
+    site.pause.reset()
+    site.look_anew()
+    assert site.is_plain
+    assert site.pause.probe is None
+    assert refuse(site, 102) is News.PAUSED
+    assert site.due(102) == 103
+
+
+def test_given_up_it_is_asked_no_more(site):
+    """By hand, or as its probes have failed."""
+    refuse(site, 100)
+    assert site.give_up("the crawl ends")
+    assert site.pause.is_given_up
+    assert site.due(10**9) == inf
+    assert site.is_shut(10**9)
+    assert not site.give_up("again")
+
+
+def test_silence_of_one_request_is_not_the_site(site):
+    """Two of them are, or one where nobody listens; none, before it ever answered."""
+    one, two = flight_to(site, "/one"), flight_to(site, "/two")
+    assert not site.is_silent(one, b"1", 100, is_certain=True)
+    site.answered(one, 100, b"")
+    assert not site.is_silent(one, b"1", 101, is_certain=False)
+    assert not site.is_silent(one, b"1", 102, is_certain=False)
+    assert site.is_silent(one, b"1", 103, is_certain=True)
+    assert site.is_silent(two, b"2", 104, is_certain=False)
+    site.answered(one, 105, b"")
+    assert not site.is_silent(two, b"2", 106, is_certain=False)
+    refuse(site, 107)
+    assert site.is_silent(one, b"1", 107.5, is_certain=False), "it is paused"
+
+
+def test_it_is_written_down_as_plain_data(site):
+    """What another run or worker has to know, and nothing of a site that is well."""
+    assert not list(site.left())
+    refuse(site, 100)
+    (left,) = (LeftPause(*one) for one in json.loads(json.dumps(list(site.left()))))
+    assert left == (101, "503", 0, "")
+    again = Site(site.name, LAW)
+    again.go_on(100.5, left)
+    assert again.due(100.5) == 101
+
+
+@pytest.mark.parametrize("left_by", ["a former run", "another crawl"])
+def test_a_pause_that_was_left_ends_as_ones_own_does(left_by):
+    """With the answer to its probe, though nothing was refused here; then all may go again."""
+    site = Site("https://example.com", PauseLaw(recovers=False))
+    if left_by == "a former run":
+        site.go_on(100, LeftPause(103, "503", 1))
+    else:
+        site.overhear(Refusal(100, "503", 3))
+    assert site.due(100) == 103
+    probe = flight_to(site)
+    site.hand_out(probe, 103, as_scout=False)
+    assert site.due(103.5) == inf
+    assert site.answered(probe, 104, b"") is News.RESUMED
+    site.ended(probe, 104)
+    assert site.pause.state is PauseState.OPEN
+    assert site.due(104) == 104
+
+
+def test_a_section_that_a_former_run_set_aside_stays_so():
+    """It alone waits; its probe ends that, or prolongs it as that of any section."""
+    site = Site("https://example.com", PauseLaw())
+    site.go_on(100, LeftPause(130, "503", 2, "/shop/"))
+    assert next(site.left()) == (130, "503", 2, "/shop/")
+    assert site.due(100) == 100
+    assert site.sections.due("/shop/", 100) == 130
+    page = flight_to(site, "/shop/1")
+    assert site.sections.section_of(page.request.url).is_told
+    site.hand_out(page, 130, as_scout=False)
+    assert site.refused(page, b"1", Refusal(131, "503")) is News.SECTION_PROLONGED
+    assert next(site.left()).failed_probes == 3
+    probe = flight_to(site, "/shop/2")
+    later = site.sections.due("/shop/", 131)
+    site.hand_out(probe, later, as_scout=False)
+    assert site.answered(probe, later + 1, b"2") is News.SECTION_RESUMED
+    assert not list(site.left())
+
+
+def test_of_a_section_that_is_given_up_nothing_is_left():
+    """The next run finds out about it anew."""
+    site = Site("https://example.com", PauseLaw(asks_once=False))
+    site.go_on(100, LeftPause(130, "503", 99, "/shop/"))
+    page = flight_to(site, "/shop/1")
+    site.hand_out(page, 130, as_scout=False)
+    assert site.refused(page, b"1", Refusal(131, "503")) is News.SECTION_GIVEN_UP
+    assert not list(site.left())
+
+
+def test_what_is_left_of_a_site_and_over_by_now_ends_with_a_probe(site):
+    """Its own pause as that of a section; one that is known goes on as it is."""
+    site.go_on(100, LeftPause(90, "503", 1))
+    site.go_on(100, LeftPause(90, "503", 1, "/a/"))
+    for section in "", "/a/":
+        site.go_on(100, LeftPause(190, "later", 0, section))
+    assert [(one.until, one.reason) for one in site.left()] == [(90, "503")] * 2
+    assert site.due(100) == site.sections.due("/a/", 100) == 100
+    site.hand_out(flight_to(site), 100, as_scout=False)
+    assert site.due(100) == inf
+
+
+def test_sections_that_were_left_are_bounded(site):
+    """Whatever a file says that something else wrote; none is waited for longer than any."""
+    for number in range(MOST_SECTIONS + 1):
+        site.go_on(100, LeftPause(1e300, "503", 0, f"/{number}/"))
+    assert len(list(site.sections.set_aside())) == MOST_SECTIONS
+    assert site.sections.due("/0/", 100) < 100 + 1e6
+
+
+def test_what_is_kept_of_a_site_is_bounded(site):
+    """However many of its URLs are refused or silent."""
+    site.answered(flight_to(site), 0, b"")
+    for number in range(5_000):
+        which = b"%d" % number
+        site.is_silent(flight_to(site), which, 1, is_certain=False)
+    assert len(site._unanswered) == 1_000
+    for number in range(5_000):
+        which = b"%d" % number
+        refuse(site, 1, which, f"/{number}/{number}/page?{number}")
+    assert len(site.sections) == MOST_REFUSED_URLS + MOST_SECTIONS
+    assert len(list(site.left())) == 1

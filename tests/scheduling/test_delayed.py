@@ -1,0 +1,61 @@
+"""Requests delayed until a time of their own."""
+
+from __future__ import annotations
+
+import pytest
+from scrapy import Request
+
+from scrapy_mandelbot.clock import Timers
+from scrapy_mandelbot.politeness.pause_law import PauseLaw
+from scrapy_mandelbot.politeness.site_state import Site
+from scrapy_mandelbot.scheduling.round_robin import Line
+
+SITE = Site("http://a.test", PauseLaw())
+LATE, SOON = Line("late", SITE, "", "late"), Line("soon", SITE, "", "soon")
+
+
+@pytest.fixture
+def back() -> list[tuple[str, str]]:
+    return []
+
+
+@pytest.fixture
+def delayed(clock, back) -> Timers:
+    return Timers(clock, lambda one: back.append((one[0].name, one[1].url)))
+
+
+def test_each_comes_back_at_its_time(clock, delayed, back):
+    """Those whose time comes first come first, whoever was put there first; one timer is set."""
+    delayed.put(clock.now() + 30, (LATE, Request("http://a.test/late")))
+    delayed.put(clock.now() + 10, (SOON, Request("http://a.test/soon")))
+    delayed.put(clock.now() + 10, (SOON, Request("http://a.test/same")))
+    assert len(delayed) == 3
+    assert len(clock.calls) == 1
+    clock.turn(9)
+    assert back == []
+    clock.turn(6)
+    assert back == [("soon", "http://a.test/soon"), ("soon", "http://a.test/same")]
+    assert len(delayed) == 1
+    clock.turn(15)
+    assert back[2:] == [("late", "http://a.test/late")]
+    assert len(delayed) == 0
+    clock.assert_nothing_left()
+
+
+def test_a_timer_that_rings_too_soon_is_set_again(clock, delayed, back):
+    """The loop's clock may be a hair ahead of ours."""
+    delayed.put(clock.now() + 10, (SOON, Request("http://a.test/")))
+    clock.ring_early()
+    assert back == []
+    assert len(clock.calls) == 1
+    clock.turn(10)
+    assert back == [("soon", "http://a.test/")]
+
+
+def test_all_can_be_taken_out_before_their_time(clock, delayed, back):
+    """At the end of a crawl; no timer is left."""
+    for number in range(3):
+        delayed.put(clock.now() + 100 - number, (SOON, Request(f"http://a.test/{number}")))
+    assert [request.url[-1] for _, request in delayed.take()] == ["2", "1", "0"]
+    assert (len(delayed), back) == (0, [])
+    clock.assert_nothing_left()

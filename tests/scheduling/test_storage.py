@@ -1,0 +1,81 @@
+"""Queues on disk are opened when their turn comes, and few are open at a time."""
+
+from __future__ import annotations
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
+from scrapy.pqueues import ScrapyPriorityQueue
+from scrapy.squeues import FifoMemoryQueue, PickleLifoDiskQueue
+
+from scrapy_mandelbot.scheduling.storage import Storage
+
+
+@pytest.fixture
+def crawler() -> Crawler:
+    crawler = Crawler(Spider)
+    crawler.spider = Spider("storage")
+    return crawler
+
+
+def make_storage(crawler: Crawler, directory: str, most_open: int = 3, left=None) -> Storage:
+    queue_class = PickleLifoDiskQueue if directory else FifoMemoryQueue
+
+    def open_queue(path, priorities):
+        return ScrapyPriorityQueue(crawler, queue_class, path, priorities)
+
+    return Storage(open_queue, directory, most_open, left)
+
+
+def fill(storage: Storage, names: int, each: int = 2) -> None:
+    for number in range(each):
+        for name in range(names):
+            storage.push(f"site{name}", Request(f"http://site{name}/{number}", priority=number))
+
+
+def test_few_are_open_and_none_is_lost(crawler, tmp_path):
+    """Twenty queues of two priorities, three open at a time: all come back in their order."""
+    storage = make_storage(crawler, str(tmp_path))
+    fill(storage, names=20)
+    assert len(storage) == 40
+    assert len(storage.opened) == 3
+    for name in list(storage):
+        assert storage.length(name) == 2
+        assert storage.peek(name).url == f"http://{name}/1"
+        assert [storage.pop(name).url for _ in range(2)] == [f"http://{name}/1", f"http://{name}/0"]
+        assert name not in storage
+    assert len(storage) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_restart_finds_all_of_it(crawler, tmp_path):
+    """The state that close() returns is what the next one takes, whatever was open."""
+    storage = make_storage(crawler, str(tmp_path))
+    fill(storage, names=10)
+    storage.pop("site4")
+    state = storage.close()
+    assert set(state) == {f"site{name}" for name in range(10)}
+
+    again = make_storage(crawler, str(tmp_path), left=state)
+    assert len(again) == 19
+    assert len(again.opened) == 3
+    assert again.pop("site4").url == "http://site4/0"
+    again.close()
+
+
+def test_queues_in_memory_stay_open(crawler):
+    """They hold no file, and would lose what they hold."""
+    storage = make_storage(crawler, "")
+    fill(storage, names=20)
+    assert len(storage.opened) == 20
+    assert sum(1 for name in list(storage) for _ in range(2) if storage.pop(name)) == 40
+
+
+def test_a_request_that_cannot_be_written_changes_nothing(crawler, tmp_path):
+    """The scheduler then keeps it in memory."""
+    storage = make_storage(crawler, str(tmp_path))
+    with pytest.raises(ValueError, match="is not an instance method"):
+        storage.push("site", Request("http://site/", callback=lambda _: None))
+    assert "site" not in storage
+    assert len(storage) == 0
+    assert not storage.opened
