@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Iterator
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count, islice
@@ -13,8 +14,6 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from scrapy.crawler import Crawler
 
 

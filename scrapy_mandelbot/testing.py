@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -14,8 +15,6 @@ from scrapy.utils.asyncio import is_asyncio_available
 from scrapy_mandelbot.clock import Call, Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from scrapy import Request
     from scrapy.crawler import Crawler
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from configparser import ConfigParser
 from configparser import Error as ConfigError
 from dataclasses import replace
@@ -32,7 +33,6 @@ from scrapy_mandelbot.robots.lint import FINDINGS, Severity
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator
 
     from scrapy_mandelbot.commands.invocation import Invocation
     from scrapy_mandelbot.commands.output.rules_in_force import Rules

@@ -10,6 +10,7 @@ import socket
 import ssl
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -43,8 +44,6 @@ from scrapy_mandelbot.robots.robotstxt.agents import header_text
 from scrapy_mandelbot.robots.sitemaps.urls import absolute_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     Connect = Callable[[tuple[str, int], Callable[[], float]], socket.socket]
 
 # RFC 9309, section 2.3.1.2, asks for five at least; ten are read everywhere in this package.

@@ -7,6 +7,7 @@ import os
 import re
 import time
 from base64 import b64encode, urlsafe_b64decode
+from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from hashlib import sha256
 from html import escape
@@ -44,8 +45,6 @@ except ImportError:
     raise UnavailableError(takes) from None
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from scrapy_mandelbot.commands.fetch import Fetched
     from scrapy_mandelbot.commands.invocation import Invocation
 

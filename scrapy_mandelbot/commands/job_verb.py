@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,9 +43,6 @@ from scrapy_mandelbot.store.sqlite import SqliteStore
 from scrapy_mandelbot.throttle.site_map import parts_of_name
 
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterable, Iterator, Mapping
-
     from scrapy_mandelbot.commands.invocation import Invocation
     from scrapy_mandelbot.commands.output.terminal_text import Paint
     from scrapy_mandelbot.politeness.pause_law import LeftPause

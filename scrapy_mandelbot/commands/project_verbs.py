@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,8 +30,6 @@ from scrapy_mandelbot.settings.values import is_server
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy_mandelbot.commands.invocation import Invocation
     from scrapy_mandelbot.commands.output.terminal_text import Paint
     from scrapy_mandelbot.store.contract import Copy, Store

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Mapping
+from typing import TextIO
 
 from scrapy_mandelbot.commands.output.terminal_text import WIDTH, Paint
 from scrapy_mandelbot.robots.formatting import shown
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _CLEAR_LINE = "\r\x1b[K"
 _LONGEST = 400  # characters of a message

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from functools import partial
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.errors import UnavailableError
@@ -31,9 +33,6 @@ from scrapy_mandelbot.robots.robotstxt import DIALECTS
 from scrapy_mandelbot.robots.robotstxt.known_robots import dialect_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from types import ModuleType
-
     from scrapy_mandelbot.commands.invocation import Invocation
     from scrapy_mandelbot.commands.output.rules_in_force import Rules
     from scrapy_mandelbot.robots.robotstxt import Dialect

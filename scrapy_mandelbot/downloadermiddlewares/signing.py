@@ -13,6 +13,7 @@ import os
 import re
 import time
 from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,8 +40,6 @@ from scrapy_mandelbot.settings.values import SIGN_KEY_TAKES, SettingsError
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response

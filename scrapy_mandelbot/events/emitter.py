@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,6 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot.robots.formatting import clock_time, counted, moment, printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from scrapy.crawler import Crawler
 
 logger = logging.getLogger("scrapy_mandelbot.events")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import sha256
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
@@ -46,8 +47,6 @@ from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.store.contract import Copy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response

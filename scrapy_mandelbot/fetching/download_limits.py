@@ -7,6 +7,7 @@ of another one the whole body comes.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -26,8 +27,6 @@ from scrapy_mandelbot.fetching.failures import failure_of
 from scrapy_mandelbot.politeness.outcome import SILENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response

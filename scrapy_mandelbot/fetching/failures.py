@@ -7,14 +7,12 @@ about. What none of the rows knows is not the network's: the project's own code 
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
 from ipaddress import AddressValueError, IPv4Address
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from scrapy_mandelbot.politeness.outcome import Failure
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _NAMES = (
     (Failure.DROPPED, {"IgnoreRequest"}),

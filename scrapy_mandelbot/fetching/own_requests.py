@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.http import Request
@@ -12,8 +13,6 @@ from scrapy_mandelbot.robots.origins import without_user
 from scrapy_mandelbot.robots.robotstxt.agents import header_text
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from scrapy.http import Response
 
     from scrapy_mandelbot.fetching.download_limits import Download

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from scrapy.robotstxt import RobotParser
@@ -11,8 +12,6 @@ from scrapy_mandelbot.robots.robotstxt.agents import header_text
 from scrapy_mandelbot.settings.config import read_setting
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from scrapy.crawler import Crawler
 
     # typing.Self requires Python 3.11

@@ -6,6 +6,7 @@ that a crawl that dies meanwhile keeps the others waiting for that long and no l
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,8 +17,6 @@ from scrapy_mandelbot.politeness.outcome import is_fresh
 from scrapy_mandelbot.store.contract import Lease
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.store.contract import Copy, LiveStore
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Iterator
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from scrapy_mandelbot.job.job_store import START
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 KEPT_FOR = 60.0  # seconds for which it is known: no replica that is of use is behind by more
 MOST_KEPT = 20_000  # words that are known, of the last exchanges, and as many sites

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING
@@ -10,8 +11,6 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.job.site_states import NOTHING_LEFT, is_calm, left_of, read_left
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.crawl import Crawl

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -14,8 +15,6 @@ from scrapy_mandelbot.job.job_store import CannotKeepError
 from scrapy_mandelbot.store.redis.scripts import read_script
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from redis import Redis
 
     from scrapy_mandelbot.fleet.changes import Claimed, Reply

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,8 +14,6 @@ from scrapy_mandelbot.job.job_store import START, KeptRequest
 from scrapy_mandelbot.job.site_states import site_of_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from scrapy_mandelbot.fleet.changes import Reply
     from scrapy_mandelbot.fleet.holdings import Word
     from scrapy_mandelbot.fleet.server import Joined

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heapify
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -11,8 +12,6 @@ from scrapy_mandelbot.job.requests import CannotWriteError
 from scrapy_mandelbot.job.site_states import site_of_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy import Request
 
     from scrapy_mandelbot.fleet.shared_job import SharedJob

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,6 @@ from scrapy_mandelbot.job.requests import project_of, version_of
 from scrapy_mandelbot.job.site_states import CHANGES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
 CLAIMED = "claimed"  # state: numbers of requests in flight at the last commit

@@ -14,6 +14,7 @@ import json
 import logging
 import os
 import re
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
 from operator import mod
 from pathlib import Path
@@ -37,8 +38,6 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.robots.formatting import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
 

@@ -8,17 +8,15 @@ import socket
 import sqlite3
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, TypeGuard
+from pathlib import Path
+from typing import IO, TypeGuard
 from zlib import crc32
 
 from scrapy_mandelbot.job.job_store import CannotKeepError
 from scrapy_mandelbot.robots.formatting import clock_time
 from scrapy_mandelbot.store.sqlite_file import may_pass, open_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 if sys.platform == "win32":  # pragma: no cover
     import msvcrt

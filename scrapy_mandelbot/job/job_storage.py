@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from array import array
 from bisect import bisect_left
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -19,8 +20,6 @@ from scrapy_mandelbot.job.requests import CannotWriteError, RequestForm, fingerp
 from scrapy_mandelbot.scheduling.storage import RequestStorage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 

@@ -7,6 +7,7 @@ job, and passed over as often.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
@@ -18,8 +19,6 @@ from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job import Job
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 

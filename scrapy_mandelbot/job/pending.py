@@ -6,15 +6,13 @@ before a commit has succeeded: SQLite forgets a whole transaction where the disk
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
 from scrapy_mandelbot.job.job_file import name_seed
-
-if TYPE_CHECKING:
-    import sqlite3
 
 _FIRST = (
     "SELECT priority, band, position, number FROM requests WHERE line = ?"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -14,8 +15,6 @@ from scrapy import Request
 from scrapy.utils.request import request_from_dict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy import Spider
 
 _CLASSES = "scrapy.http.request.form.FormRequest", "scrapy.http.request.json_request.JsonRequest"

@@ -8,9 +8,10 @@ import pickle
 import shutil
 import sqlite3
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 from zlib import crc32
 
@@ -19,9 +20,6 @@ from scrapy_mandelbot.job.site_states import site_of_line
 from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
 from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.store.sqlite_file import transaction
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 logger = logging.getLogger(__name__)
 

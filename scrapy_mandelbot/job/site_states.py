@@ -9,6 +9,7 @@ itself.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,8 +18,6 @@ from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause_law import LeftPause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from scrapy_mandelbot.crawl import Crawl, KeptJob
     from scrapy_mandelbot.politeness.site_state import Site
 

@@ -8,7 +8,9 @@ asked for is looked up in the file and in memory.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.job.job_file import (
@@ -25,9 +27,6 @@ from scrapy_mandelbot.job.pending import MOST_HIDDEN, LineIndex, Pending, Reques
 from scrapy_mandelbot.store.sqlite_file import transaction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from scrapy_mandelbot.job.job_store import Place
 
 CLEAN = "clean"  # in the job's state: that a run was closed

@@ -10,6 +10,7 @@ import pickle
 import re
 import sqlite3
 import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
@@ -22,8 +23,6 @@ from scrapy_mandelbot.job.requests import fingerprint_number
 from scrapy_mandelbot.robots.formatting import counted, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from scrapy import Request, Spider
 
     from scrapy_mandelbot.job.sqlite_job import SqliteJob

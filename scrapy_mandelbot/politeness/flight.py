@@ -6,12 +6,11 @@ what is in flight is the number that was taken in. An end is counted once, where
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from scrapy_mandelbot.politeness.site_state import Site
 
 _NO_META: Mapping[str, object] = {}

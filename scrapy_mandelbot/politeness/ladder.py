@@ -23,11 +23,9 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
+from collections.abc import Iterable
 from math import inf, log
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import NamedTuple
 
 RATES = tuple(0.1 * 1.1**step for step in range(100))
 """Requests a second, to 1,250."""

@@ -6,12 +6,10 @@ the answer decides. Redirects have been followed before.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+from typing import NamedTuple
 
 PAUSE_STATUSES = (503, 429)
 """Statuses that pause a site, unless a project says otherwise."""

@@ -12,6 +12,7 @@ Requests that could have been sent and were not are never caught up.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -22,8 +23,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy_mandelbot.robots.robotstxt.times import read_delay, read_rate, read_window
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from scrapy_mandelbot.robots.robotstxt import RequestRate, RobotsTxt, TimeWindow
     from scrapy_mandelbot.robots.robotstxt.robots_txt import Agent
 

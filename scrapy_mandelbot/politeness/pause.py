@@ -9,6 +9,7 @@ and from one pause to the next by `Lengths`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING
@@ -19,8 +20,6 @@ from scrapy_mandelbot.politeness.recovery import Recovery
 from scrapy_mandelbot.robots.formatting import clock_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pause_law import Refusal
 

@@ -5,6 +5,7 @@ A probe comes from elsewhere than what was refused, and from further away with e
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,6 @@ from scrapy_mandelbot.politeness.recovery import MOST_BY_CHANCE
 from scrapy_mandelbot.politeness.sections import sections_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from scrapy_mandelbot.politeness.site_state import Site
 
 MOST_LOOKED_THROUGH = 512

@@ -18,6 +18,7 @@ A site that answered 503 is not hit again with all we have. It is sent requests 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from enum import Enum
 from itertools import takewhile
 from math import inf
@@ -26,8 +27,6 @@ from typing import TYPE_CHECKING
 from scrapy_mandelbot.politeness.ladder import BELOW, RATES, TOLD, Ladder, SlowLimit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from scrapy_mandelbot.politeness.ladder import Reading
 
 # What each of these does to which simulated crawl is in tests/sites/test_laws.py.

@@ -14,14 +14,13 @@ seconds from now. An answer that is well may have them, too, and says so how muc
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.dates import IN_TAGS, read_date
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     Header = Callable[[str], bytes | None]
 
 _DELAY_SECONDS = re.compile(r"([0-9]{1,18})(?:\.([0-9]*))?")

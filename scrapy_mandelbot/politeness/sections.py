@@ -12,6 +12,7 @@ answered well. The first refusal of a page is always the site's business.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Container, Iterator
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,6 @@ from scrapy_mandelbot.politeness.pause_law import PauseLaw, Refusal
 from scrapy_mandelbot.politeness.recovery import BY_CHANCE
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
-
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pause_law import LeftPause
 

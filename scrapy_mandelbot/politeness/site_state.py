@@ -19,6 +19,7 @@ Here are the decisions that take two of these. A question to one goes to ``site.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Iterator
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +32,6 @@ from scrapy_mandelbot.politeness.turned_away import TurnedAway
 from scrapy_mandelbot.robots.formatting import clock_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pace import Pace
     from scrapy_mandelbot.politeness.pause_law import LeftPause, PauseLaw

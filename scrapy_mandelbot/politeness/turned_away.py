@@ -8,12 +8,9 @@ well before; those of one place are a login area.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from scrapy_mandelbot.politeness.sections import MOST_SECTIONS, SITE_PATH, sections_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _MARKED = 5  # pages in a row, with the marks of a challenge or a price
 _BARE = 10  # pages in a row

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from math import isfinite
@@ -29,8 +30,6 @@ from scrapy_mandelbot.robots.formatting import iso_time, shown
 from scrapy_mandelbot.settings.values import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.report.recorder import CrawlRecord

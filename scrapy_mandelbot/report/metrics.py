@@ -11,6 +11,7 @@ counted before it got its labels stays with the others.
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import nlargest
@@ -27,8 +28,6 @@ from scrapy_mandelbot.robots.origins import DEFAULT_PORTS, host_of
 from scrapy_mandelbot.settings.values import METRICS_API, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from scrapy import Spider
     from scrapy.crawler import Crawler
 

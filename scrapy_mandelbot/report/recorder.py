@@ -5,6 +5,7 @@ Pages are counted on the way, in the tally of their site that the middleware has
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,6 @@ from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.origins import site_of, without_user
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import operator
 from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import NamedTuple
 
 MOST_BUCKETS = 60
 """Of one site. When there would be more, two become one."""

@@ -6,6 +6,7 @@ Texts of the web are harmless and short (``shown``) before they come here.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from math import floor, inf, log2
@@ -22,8 +23,6 @@ from scrapy_mandelbot.report.samples import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from scrapy_mandelbot.report.samples import PaceRecord, UsageRecord
 
 MOST_PAUSES = 40

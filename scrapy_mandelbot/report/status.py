@@ -6,6 +6,7 @@ Pure data, and how it is written for people. ``survey.py`` collects it.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
@@ -24,8 +25,6 @@ from scrapy_mandelbot.robots.formatting import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from scrapy_mandelbot.politeness.pause import Pause
     from scrapy_mandelbot.politeness.site_state import Site
 

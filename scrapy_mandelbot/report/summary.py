@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -15,9 +17,6 @@ from scrapy_mandelbot.report.survey import CrawlExtension, Survey
 from scrapy_mandelbot.robots.formatting import columns, counted, moment, rate_in_words, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import datetime
-
     from scrapy import Spider
     from scrapy.crawler import Crawler
 

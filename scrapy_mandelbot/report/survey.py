@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import scrapy.signals
@@ -27,8 +28,6 @@ from scrapy_mandelbot.robots.formatting import moment
 from scrapy_mandelbot.settings.checks import refusing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 

@@ -8,12 +8,9 @@ direction of a line, a rule of half a megabyte, or a password in a URL.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from math import isfinite
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LONGEST = 200
 """Characters of one text of the web in a log line."""

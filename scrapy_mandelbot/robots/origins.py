@@ -5,12 +5,12 @@ Source: Mandelbot, "Location of robots.txt"; RFC 9309, section 2.3; RFC 6454, se
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from urllib.parse import ParseResult
 
 DEFAULT_PORTS = {"http": 80, "https": 443}

@@ -7,12 +7,11 @@ that this may have changed.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from scrapy_mandelbot.politeness.site_state import Site
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Iterator
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +26,6 @@ from scrapy_mandelbot.throttle.in_flight import AT_FIRST
 from scrapy_mandelbot.throttle.site_map import parts_of_name, queue_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.pqueues import QueueProtocol

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from heapq import heappop, heappush
 from itertools import count
@@ -20,8 +21,6 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.robots.formatting import counted, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.pqueues import ScrapyPriorityQueue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,8 +16,6 @@ from scrapy_mandelbot.robots.origins import value_for
 from scrapy_mandelbot.settings import values as v
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from scrapy.pqueues import ScrapyPriorityQueue
     from scrapy.settings import BaseSettings
 

@@ -13,6 +13,7 @@ Source: sitemaps.org, "Sitemaps & Cross Submits".
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -30,8 +31,6 @@ from scrapy_mandelbot.store.memory import Recent
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.crawl import Crawl

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +18,6 @@ from scrapy_mandelbot.events import SITEMAP_DROPPED
 from scrapy_mandelbot.robots.origins import robots_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
     from scrapy import Spider
     from scrapy.http import Response
     from twisted.python.failure import Failure

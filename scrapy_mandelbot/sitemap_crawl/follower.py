@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +40,6 @@ from scrapy_mandelbot.sitemap_crawl.selection import SitemapReading, SitemapSele
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response

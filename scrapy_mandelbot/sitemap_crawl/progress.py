@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from itertools import chain
@@ -22,8 +23,6 @@ from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.sitemap_crawl.entry_files import Cited, EntryFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from scrapy_mandelbot.crawl import KeptJob
 
 logger = logging.getLogger(__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,6 @@ from twisted.internet.defer import Deferred
 from scrapy_mandelbot.robots.sitemaps import SitemapReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from scrapy import Spider
     from scrapy.http import Response
 

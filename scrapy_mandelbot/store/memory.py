@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from math import inf
 from operator import itemgetter
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -11,8 +12,6 @@ from scrapy_mandelbot.store.contract import Copy
 from scrapy_mandelbot.store.rows import pack, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy_mandelbot.store.contract import KeptPause
 
 Value = TypeVar("Value")

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import logging
 import zlib
+from collections.abc import Callable, Iterable, Iterator
 from math import isfinite
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.store.contract import Copy, KeptPause
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
 _PLAIN = b"\x00"
 _DEFLATED = b"\x01"

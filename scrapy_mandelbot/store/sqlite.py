@@ -13,6 +13,7 @@ import logging
 import os
 import sqlite3
 import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from math import inf
 from pathlib import Path
@@ -25,8 +26,6 @@ from scrapy_mandelbot.store.sqlite_file import may_pass, transaction
 from scrapy_mandelbot.store.sqlite_schema import as_text, connect, is_locked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from scrapy_mandelbot.store.contract import Copy, KeptPause, Listener
 
 logger = logging.getLogger(__name__)

@@ -5,6 +5,8 @@ All of this is written within one transaction of the store, which no other proce
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -15,9 +17,6 @@ from scrapy_mandelbot.store.sqlite_file import transaction
 from scrapy_mandelbot.store.sqlite_schema import as_text
 
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Callable, Iterable, Mapping
-
     from scrapy_mandelbot.store.contract import Copy, KeptPause, Listener
 
 PAUSE = "pause"

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from scrapy_mandelbot.store.sqlite_file import open_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _FORMAT = 1
 _SCHEMA = f"""

@@ -8,6 +8,7 @@ store cannot be asked goes by what it knows itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,6 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot.store.contract import Lease
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy_mandelbot.clock import Call, Clock
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.store.contract import LiveStore

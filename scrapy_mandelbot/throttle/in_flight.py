@@ -11,6 +11,7 @@ and may have to give it another one.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator, Mapping
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
@@ -23,8 +24,6 @@ from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.throttle.waiting import is_of_the_package
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
-
     from scrapy import Request
     from scrapy.crawler import Crawler
 

@@ -7,6 +7,7 @@ told by it what the others have written. Nothing that was heard is told again.
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -17,8 +18,6 @@ from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.store.contract import KeptPause, Store
     from scrapy_mandelbot.throttle.throttle import Throttle

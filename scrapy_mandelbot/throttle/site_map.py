@@ -9,6 +9,7 @@ Scrapy's own queue left in JOBDIR are download slots: hosts, mostly, but any str
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
@@ -20,8 +21,6 @@ from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.robots.origins import host_of, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from scrapy import Request
 
     from scrapy_mandelbot.politeness.pause_law import PauseLaw

@@ -7,6 +7,7 @@ now: those who wait outside of the queue, the queues, or nobody before the alarm
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,6 @@ from scrapy_mandelbot.throttle.told_pauses import Reports
 from scrapy_mandelbot.throttle.waiting import Alarm, AskingAgain, WaitingRoom
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,6 @@ from scrapy_mandelbot.robots.formatting import duration, rate_in_words
 from scrapy_mandelbot.store.contract import KeptPause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from scrapy import Request
 
     from scrapy_mandelbot.clock import Clock

@@ -5,6 +5,7 @@ await a download, of the shell. Returned from a middleware they would be sent ag
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf, isfinite
 from typing import TYPE_CHECKING
@@ -20,8 +21,6 @@ from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.probe import may_ask_again
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.clock import Call, Clock

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from itertools import groupby
@@ -25,8 +26,6 @@ from scrapy_mandelbot.robots.lint import FINDINGS, Severity, lint_delivery
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from scrapy_mandelbot.commands.output.rules_in_force import Rules
     from scrapy_mandelbot.commands.output.terminal_text import Paint
     from scrapy_mandelbot.robots.lint import Delivery, Finding

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.output.rules_in_force import (
@@ -32,8 +33,6 @@ from scrapy_mandelbot.robots.robotstxt.paths import escape_non_ascii, split_url
 from scrapy_mandelbot.robots.robotstxt.records import read_outline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from scrapy_mandelbot.commands.output.terminal_text import Paint
     from scrapy_mandelbot.robots.robotstxt import Dialect, Verdict
     from scrapy_mandelbot.robots.robotstxt.robots_txt import Agent

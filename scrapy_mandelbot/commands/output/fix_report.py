@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,6 @@ from scrapy_mandelbot.robots.formatting import printable
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from scrapy_mandelbot.commands.output.terminal_text import Paint
     from scrapy_mandelbot.robots.robotstxt import Dialect
 

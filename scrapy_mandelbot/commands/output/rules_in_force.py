@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -23,8 +24,6 @@ from scrapy_mandelbot.robots.robotstxt.known_robots import KNOWN_ROBOTS, KnownRo
 from scrapy_mandelbot.robots.robotstxt.records import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from scrapy_mandelbot.commands.output.terminal_text import Paint
     from scrapy_mandelbot.robots.lint import Delivery
     from scrapy_mandelbot.robots.robotstxt import Record, Rule, Verdict

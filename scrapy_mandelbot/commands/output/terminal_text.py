@@ -7,12 +7,9 @@ anything to a terminal.
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
 from scrapy_mandelbot.robots.formatting import columns, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 
 def is_url(source: str) -> bool:

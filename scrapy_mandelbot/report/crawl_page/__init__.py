@@ -7,13 +7,11 @@ that is known is in the page. ``report.json`` has it of every site.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from scrapy_mandelbot.report import pages
 from scrapy_mandelbot.robots.formatting import counted, duration, number, without_zone
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _PUNCTUAL = 0.05  # seconds that two clocks may be apart
 _WORSE = 0.01  # more of the answers than at first: 5xx

@@ -12,14 +12,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Mapping
 from importlib import resources
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy_mandelbot.robots.formatting import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _POLICY = (
     "default-src 'none'; script-src {script}; style-src {style}; base-uri 'none'; form-action"

@@ -12,6 +12,7 @@ the two files is in `effects.py`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.fix.effects import READINGS, effects_by
@@ -23,8 +24,6 @@ from scrapy_mandelbot.robots.robotstxt.grammar import UTF16_MARKS, clean_bytes, 
 from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from scrapy_mandelbot.robots.fix.effects import Effect
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
 

@@ -6,6 +6,7 @@ is asked, about the same URLs: nothing that a robot was kept out of may be open 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -30,8 +31,6 @@ from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
 from scrapy_mandelbot.robots.robotstxt.verdict import default_of, read_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robots.robotstxt.groups import GroupMatch, Span
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from string import ascii_lowercase, digits
 from typing import TYPE_CHECKING
@@ -17,8 +18,6 @@ from scrapy_mandelbot.robots.robotstxt.paths import split_url
 from scrapy_mandelbot.robots.robotstxt.records import read_outline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
 
 _FILLINGS = ("", "x", "y/z.w")

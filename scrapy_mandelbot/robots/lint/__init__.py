@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -39,8 +40,6 @@ from scrapy_mandelbot.robots.robotstxt.dialects import FIELDS
 from scrapy_mandelbot.robots.robotstxt.records import RecordProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from scrapy_mandelbot.robots.lint.source import Check
     from scrapy_mandelbot.robots.robotstxt.records import Record
 

@@ -8,12 +8,10 @@ Extended Standard for Robot Exclusion", RFC 9309, and what Google's parser does.
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import NamedTuple
 
 
 class Severity(enum.IntEnum):

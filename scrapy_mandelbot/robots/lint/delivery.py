@@ -5,6 +5,7 @@ Moderatobot, sections "File name and location" to "File format".
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -14,8 +15,6 @@ from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.lint.source import LintHit, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy_mandelbot.robots.lint.source import Check
 
 _MANY_REDIRECTS, _FOLLOWED = 5, 10  # "makes up to 10 redirections" (Moderatobot)

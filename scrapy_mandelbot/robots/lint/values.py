@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.lint.source import ABSOLUTE_URL, STANDARD, LintHit, quoted
@@ -20,8 +21,6 @@ from scrapy_mandelbot.robots.robotstxt.times import read_delay
 from scrapy_mandelbot.robots.robotstxt.verdict import path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from scrapy_mandelbot.robots.lint.source import Check, LintInput
     from scrapy_mandelbot.robots.robotstxt.records import Group, Record
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,8 +24,6 @@ from scrapy_mandelbot.robots.tags.head import LicenseLink, Meta, license_links, 
 from scrapy_mandelbot.robots.tags.reading import LIST_LIMIT, names_heard, tags_said
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from scrapy_mandelbot.robots.tags import RobotTag
 
 TERMS_STATUSES = frozenset({401, 402, 403})

@@ -9,6 +9,7 @@ path. Both are about the robots that are named before the line in its group.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,8 +26,6 @@ from scrapy_mandelbot.robots.robotstxt.paths import COMPARABLE, escape_non_ascii
 from scrapy_mandelbot.robots.robotstxt.patterns import Pattern, wildcard_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
     from scrapy_mandelbot.robots.robotstxt.groups import GroupMatch
     from scrapy_mandelbot.robots.robotstxt.verdict import Rule

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 #: What every browser's header says names no robot: `User-agent: Mozilla` is not about a crawler
 #: that begins its header like a browser.

@@ -9,9 +9,11 @@ themselves are worth to be kept.
 
 from __future__ import annotations
 
+import re
 import sys
 from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, decode, line_ends, searchable
@@ -31,9 +33,6 @@ from scrapy_mandelbot.robots.robotstxt.verdict import (
 )
 
 if TYPE_CHECKING:
-    import re
-    from collections.abc import Callable
-
     from scrapy_mandelbot.robots.preferences.in_robots_txt import AgentPreferences
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
     from scrapy_mandelbot.robots.robotstxt.groups import GroupMatch

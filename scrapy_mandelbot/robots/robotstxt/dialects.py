@@ -11,14 +11,12 @@ A new robot is a new row::
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from scrapy_mandelbot.robots.robotstxt.agents import GOOGLES_CRAWLERS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 #: Those about the use of pages, and its terms: no search engine's parser knows them.
 FIELDS_OF_USE = ("content-usage", "content-signal", "license")

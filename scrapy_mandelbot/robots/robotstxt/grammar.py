@@ -14,13 +14,10 @@ none looks further back than to the beginning of it, so all are linear.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS, GROUP_FIELDS, Dialect
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 WHITE_SPACE = " \t\v\f"
 

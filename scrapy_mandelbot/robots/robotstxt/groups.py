@@ -8,6 +8,7 @@ are read here, and what decides where a group ends; other robots' rules are pass
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,8 +17,6 @@ from scrapy_mandelbot.robots.robotstxt.agents import NAMES
 from scrapy_mandelbot.robots.robotstxt.grammar import BLANK_LINE, WHITE_SPACE, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from scrapy_mandelbot.robots.robotstxt.agents import Rank
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
 

@@ -8,11 +8,10 @@ shown or sent: it leaves characters raw that a URL must escape, because it only 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
 
 _ORIGIN = re.compile(

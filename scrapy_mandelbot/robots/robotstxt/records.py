@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,6 @@ from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, decode
 from scrapy_mandelbot.robots.robotstxt.times import read_delay, read_rate, read_window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
 
 #: Fields that are about all robots, wherever they stand.

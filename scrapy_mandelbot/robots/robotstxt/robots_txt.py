@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +32,6 @@ from scrapy_mandelbot.robots.robotstxt.times import (
 from scrapy_mandelbot.robots.robotstxt.verdict import Verdict, rule_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from scrapy_mandelbot.robots.lint import Finding
     from scrapy_mandelbot.robots.preferences.in_robots_txt import AgentPreferences, Preference
     from scrapy_mandelbot.robots.preferences.statements import Statement, Terms, Usage

@@ -9,6 +9,8 @@ themselves (`decider.py`) when it is asked for more reasons.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from operator import itemgetter
@@ -27,9 +29,6 @@ from scrapy_mandelbot.robots.robotstxt.patterns import (
 )
 
 if TYPE_CHECKING:
-    import re
-    from collections.abc import Callable
-
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
     from scrapy_mandelbot.robots.robotstxt.groups import GroupMatch

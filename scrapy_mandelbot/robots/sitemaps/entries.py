@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.robots.dates import IN_SITEMAPS, read_date
@@ -18,8 +19,6 @@ from scrapy_mandelbot.robots.sitemaps.formats import (
 from scrapy_mandelbot.robots.sitemaps.urls import LONGEST_URL, absolute_url, is_relative
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from scrapy_mandelbot.robots.sitemaps.formats import Element, Format
     from scrapy_mandelbot.robots.sitemaps.markup import Piece
     from scrapy_mandelbot.robots.sitemaps.problems import Problems

@@ -7,11 +7,9 @@ specification, "Elements of <item>"; RFC 4287 (Atom), sections 4.1.2 and 4.2.7.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from html.entities import html5
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Any, NamedTuple
 
 # A tag, the text after it and, where that follows, the tag that closes it: a leaf is one match. A
 # ">" may stand in a value in quotes, unless the quotes are not closed.

@@ -13,12 +13,11 @@ begin and end entries.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy_mandelbot.robots.sitemaps.formats import Format
     from scrapy_mandelbot.robots.sitemaps.problems import Problems
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -17,8 +18,6 @@ from scrapy_mandelbot.robots.sitemaps.unpacking import Inbox, Unpacker
 from scrapy_mandelbot.robots.sitemaps.urls import LONGEST_URL, absolute_url, is_relative
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy_mandelbot.robots.sitemaps.problems import SitemapProblem
 
 

@@ -9,16 +9,14 @@ draft-illyes-repext-03 (April 2026), for the ``Robots-Tag`` header.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import http_sf
 
 from scrapy_mandelbot.robots.dates import IN_TAGS, read_date
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 NO_LIMIT = -1
 """What ``max-snippet`` and ``max-video-preview`` say for: as long as you like."""

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from html import unescape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from scrapy_mandelbot.robots.robotstxt.agents import header_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HEAD_LIMIT = 262_144
 """Bytes of a page that are looked at: 256 KiB, if its head does not end before."""

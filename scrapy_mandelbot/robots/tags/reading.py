@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache, partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.robotstxt.agents import header_text, names_in_order
@@ -18,10 +20,6 @@ from scrapy_mandelbot.robots.tags.directives import (
     effects_of,
 )
 from scrapy_mandelbot.robots.tags.head import CONTENT_LIMIT, Meta, meta_tags
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from datetime import datetime
 
 DIRECTIVES_LIMIT = 300
 """Directives of a page that are read, the headers' first, whoever they are for."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from math import inf
@@ -24,8 +25,6 @@ from scrapy_mandelbot.store.redis.wire import Hearing, RedisOp, Wire
 from scrapy_mandelbot.store.rows import NO_ROW_OF_OURS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from redis import Redis
 
     from scrapy_mandelbot.store.contract import Copy, KeptPause, Listener

@@ -21,6 +21,7 @@ number.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,8 +33,6 @@ from scrapy_mandelbot.store.contract import Copy, KeptPause
 from scrapy_mandelbot.store.rows import NO_ROW_OF_OURS, as_copy, as_pause, pack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from scrapy_mandelbot.store.contract import Lease
 
 FORM = 1  # of all values; the first thing that each of them says

@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from redis.exceptions import (
@@ -23,8 +24,6 @@ from redis.exceptions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
-
     from redis import Redis
 
     from scrapy_mandelbot.store.redis.scripts import Script

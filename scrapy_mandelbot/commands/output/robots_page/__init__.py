@@ -7,7 +7,9 @@ are held equal to the package (`read.js`, `decide.js`).
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import datetime
 from html import escape
 from itertools import pairwise
 from pathlib import PurePath
@@ -30,9 +32,6 @@ from scrapy_mandelbot.robots.robotstxt.known_robots import KINDS, KNOWN_ROBOTS
 from scrapy_mandelbot.robots.robotstxt.records import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
-    from datetime import datetime
-
     from scrapy_mandelbot.commands.output.rules_in_force import Rules
     from scrapy_mandelbot.robots.robotstxt import Dialect
 
