@@ -23,7 +23,7 @@ from scrapy_mandelbot.events import (
     TURN_MISSED,
 )
 from scrapy_mandelbot.fetching.failures import failure_of
-from scrapy_mandelbot.politeness.flight import Admission, End
+from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind
 from scrapy_mandelbot.politeness.pause import News
 from scrapy_mandelbot.politeness.pause_law import Refusal
@@ -141,22 +141,22 @@ class PauseMiddleware:
         while True:
             if throttle.is_paced:
                 self._crawl.learn_pace(request, flight.site)
-            admission = throttle.admit(flight)
-            if admission is Admission.GO:
+            decision = throttle.admit(flight)
+            if decision.goes:
                 return None
-            if admission is Admission.NO_TURN:
+            if decision.is_turn:
                 # What is given up is not sent; a person does not wait.
                 if self._crawl.is_for_a_person(request) or throttle.has_given_up(flight):
                     throttle.let_leave(flight)
                     return None
                 if throttle.can_go_back(flight):
                     return throttle.send_back(flight, TURN_MISSED)
-                if not await throttle.wait(flight, admission):
+                if not await throttle.wait(flight, decision):
                     self._crawl.fates[request] = fate_of(self._crawl, flight)
                     raise IgnoreRequest(f"{flight.site.name} may not be asked now")
             elif throttle.can_go_back(flight):
                 return throttle.send_back(flight)
-            elif not await throttle.wait(flight, admission):
+            elif decision.is_final or not await throttle.wait(flight, decision):
                 raise not_sent(self._crawl, flight)
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
@@ -193,7 +193,7 @@ class PauseMiddleware:
         if throttle.can_go_back(flight):
             self._count(request, response)
             return throttle.send_back(flight)
-        if await throttle.wait(flight, Admission.PAUSED):
+        if await throttle.wait(flight):
             self._count(request, response)
             return request
         return self._hand_on(flight, response)

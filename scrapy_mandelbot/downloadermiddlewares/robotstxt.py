@@ -24,7 +24,7 @@ from scrapy_mandelbot.events import (
     ROBOTS_UNKNOWN,
 )
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
-from scrapy_mandelbot.politeness.flight import Admission, End
+from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind
 from scrapy_mandelbot.politeness.retry_after import wait_asked_for
 from scrapy_mandelbot.robots.formatting import shown
@@ -125,7 +125,7 @@ class RobotsTxtMiddleware:
                 return None, None  # who sent it waits for it, and nobody else for the site
             if throttle.can_go_back(flight):
                 return throttle.send_back(flight), None
-            if not await throttle.wait(flight, Admission.PAUSED):
+            if not await throttle.wait(flight):
                 raise not_sent(self._crawl, flight)
 
     def _refuses(self, flight: Flight, rules: SiteRules) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -122,14 +123,23 @@ class Flight:
         return f"<Flight of {self.request} {origin}>"
 
 
-class Admission(Enum):
-    """Whether a request on its way may leave for its site."""
+class Decision(NamedTuple):
+    """What becomes of a request now: it goes, it waits, or it is never sent in this run.
 
-    GO = "go"
-    PAUSED = "paused"
-    """The site is paused, or asked by another request just now."""
-    NO_TURN = "no turn"
-    """It is not the request's turn at the pace of the site."""
+    The queue, the middlewares and the waiting requests all act on one.
+    """
+
+    goes: bool = False
+    until: float = inf
+    """When it may go, in seconds since the epoch; ``inf``: when a reservation has been settled."""
+    is_turn: bool = False
+    """Whether it waits for its turn at the crawl delay or quota, and for no pause."""
+    is_final: bool = False
+    """Whether it is never sent, as its site, section or page is given up."""
+
+
+GO = Decision(goes=True)
+NEVER = Decision(is_final=True)
 
 
 class End(Enum):

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.politeness.flight import Admission, Purpose, Tally
+from scrapy_mandelbot.politeness.flight import GO, Decision, Purpose, Tally
 from scrapy_mandelbot.politeness.pacing import Turns
 from scrapy_mandelbot.politeness.pause import LAST_ROUND, NO_PAUSE, News, Pause, PauseState
 from scrapy_mandelbot.politeness.pause_law import Refusal
@@ -200,23 +200,23 @@ class Site:
         self.pause.let_pass(flight, now)
         self.look_anew()
 
-    def admit(self, flight: Flight, now: float) -> Admission:
-        """Return whether a request may leave for the site now; if so, it has taken its turn."""
+    def admit(self, flight: Flight, now: float) -> Decision:
+        """Decide whether a request may leave for the site now; if so, it has taken its turn."""
         if self.is_plain:
-            return Admission.GO
+            return GO
         takes_turn = flight.keeps_pauses and self._is_shut_for(flight)
-        if flight.keeps_pauses and self.held_until > now:
-            return Admission.PAUSED
-        if takes_turn and (flight.is_from_queue or self.pause.due(now) > now):
-            return Admission.PAUSED  # the queue takes back what it handed out
+        # The queue takes back what it handed out.
+        is_late = takes_turn and (flight.is_from_queue or self.pause.due(now) > now)
+        if is_late or (flight.keeps_pauses and self.held_until > now):
+            return Decision(until=self.pause_due(now))
         if not self.turns.has_turn(flight, now):
-            return Admission.NO_TURN
+            return Decision(until=self.turns.due(now), is_turn=True)
         self.turns.let_pass(flight)
         if takes_turn:
             flight.had_turn = True
             self.pause.let_pass(flight, now)
             self.look_anew()
-        return Admission.GO
+        return GO
 
     def sent(self, flight: Flight, now: float) -> None:
         """Note that a request leaves for the site."""
@@ -240,15 +240,6 @@ class Site:
             flight.is_sent = False
         if is_news:
             self.look_anew()
-        return is_news
-
-    def end_scout(self, flight: Flight, now: float) -> bool:
-        """Note that the rules are known, or will not be; return whether this request fetched them.
-
-        It holds on to what else it has.
-        """
-        is_news = flight.settle(now, Purpose.RULES)
-        self.look_anew()
         return is_news
 
     def _scout_released(self, flight: Flight, _now: float) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import engine, events
-from scrapy_mandelbot.politeness.flight import Admission
+from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose
 from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.politeness.pause import News
 from scrapy_mandelbot.politeness.pause_law import JITTER, Refusal
@@ -179,20 +179,17 @@ class Throttle:
         """Return whether the request came from the queue, and the queue should keep it."""
         return flight.is_from_queue and (self.keeps_given_up or not self.has_given_up(flight))
 
-    def admit(self, flight: Flight) -> Admission:
-        """Return whether a request may leave for its site now; if so, it does."""
-        site, request = flight.site, flight.request
+    def admit(self, flight: Flight) -> Decision:
+        """Decide whether a request may leave for its site now; if so, it does."""
+        request = flight.request
         if "dont_pause" in request.meta:
             flight.keeps_pauses = not request.meta["dont_pause"]
-        now = self._now()
-        if not site.is_plain:
-            self.in_flight.drop_lost(site)
-            if site.has_refused and self.has_given_up(flight):
-                return Admission.PAUSED
-        admission = self._admission(flight, now)
-        if admission is Admission.GO:
+        if not flight.site.is_plain:
+            self.in_flight.drop_lost(flight.site)
+        decision = self._decide(flight, self._now())
+        if decision.goes:
             self.let_leave(flight)
-        return admission
+        return decision
 
     def let_leave(self, flight: Flight) -> None:
         """Note that a request leaves for its site."""
@@ -206,34 +203,36 @@ class Throttle:
         self.reports.keep_turn(site, now)
         self._note_claims(site)
 
-    async def wait(self, flight: Flight, admission: Admission) -> bool:
+    async def wait(self, flight: Flight, decision: Decision | None = None) -> bool:
         """Wait until a request may try again that never was in the queue; return whether it may.
 
         Not if it has waited as long as the option "wait" says, or its site was given up, or the
         crawl is closing. Turns at a pace have no limit, as they come; a visit time has.
+
+        `decision`: that it waits; None: the site has refused it.
         """
         self.ended(flight)  # its turn is another's
         site, now = flight.site, self._now()
-        if admission is Admission.NO_TURN:
-            self._note_wait(site, now)
-            self.alarm.set(site, self._due(site, now))
-            return await self._room.wait(flight, has_limit=site.turns.shut_since is not None)
-        if self.has_given_up(flight):
+        if flight.keeps_pauses and self.has_given_up(flight):
             return False
-        if flight.not_before <= now:
+        if decision is None:
+            decision = Decision(until=max(flight.not_before, site.pause_due(now)))
+        if decision.is_turn:
+            self._note_wait(site, now)
+        elif flight.not_before <= now:
             self._count(events.WAITED)
-        due = site.pause_due(now)
-        if due <= now:
-            due = self._claims.due(site, now)
-        self.alarm.set(site, max(flight.not_before, due))
-        return await self._room.wait(flight)
+        self.alarm.set(site, decision.until)
+        has_limit = not decision.is_turn or site.turns.shut_since is not None
+        return await self._room.wait(flight, has_limit=has_limit)
 
     # Told by the middlewares, of what became of it.
 
     def scouted(self, flight: Flight) -> None:
         """Note that the request has learnt its site's rules, or passed without them."""
         site = flight.site
-        if site.end_scout(flight, self._now()):
+        is_news = flight.settle(self._now(), Purpose.RULES)
+        site.look_anew()
+        if is_news:
             self.update(site)
 
     def answered(self, flight: Flight, *, is_page: bool = True) -> None:
@@ -339,22 +338,28 @@ class Throttle:
         due = max(site.due(now), site.sections.due(section, now))
         return due if due > now else self._claims.due(site, now)
 
-    def _admission(self, flight: Flight, now: float) -> Admission:
-        """Return whether a request may leave for its site now; if so, it has taken its turn."""
+    def _decide(self, flight: Flight, now: float) -> Decision:
+        """Decide on a request on its way or waiting: where it goes, it has taken its turn."""
         site = flight.site
+        if site.is_plain and not site.has_refused:
+            return GO
+        if flight.keeps_pauses and self.has_given_up(flight):
+            return NEVER
+        if flight.keeps_pauses and flight.not_before > now:  # its URL alone is refused
+            return Decision(until=flight.not_before)
         if self.has_claims and not site.is_plain:
             # What is sent although its site is paused takes turns all the same.
-            asks = flight.keeps_pauses and site.pause.awaits_probe
+            is_probe = flight.keeps_pauses and site.pause.awaits_probe
             may_be_next = site.due(now) <= now or site.turns.has_unused
-            if (asks or site.turns.is_needed(now)) and may_be_next:
+            if (is_probe or site.turns.is_needed(now)) and may_be_next:
                 due = self._claims.due(site, now)
                 if due > now:
                     self.alarm.set(site, due)
-                    return Admission.PAUSED if asks else Admission.NO_TURN
-        admission = site.admit(flight, now)
-        if admission is Admission.GO:
+                    return Decision(until=due, is_turn=not is_probe)
+        decision = site.admit(flight, now)
+        if decision.goes:
             self._note_claims(site)
-        return admission
+        return decision
 
     def _note_claims(self, site: Site) -> None:
         if self.has_claims and self._claims:
@@ -381,16 +386,13 @@ class Throttle:
 
     def _let_wait_end(self, waiter: Any, now: float) -> None:
         flight = waiter.flight
-        site: Site = flight.site
-        if flight.keeps_pauses and self.has_given_up(flight):
-            self._room.release(waiter, may_go=False)
-        elif flight.keeps_pauses and flight.not_before > now:  # its URL alone is refused
-            self.alarm.set(site, flight.not_before)
-        elif self._admission(flight, now) is Admission.GO:
-            self._count_wait(site)
-            self._room.release(waiter, may_go=True)
+        decision = self._decide(flight, now)
+        if decision.goes:
+            self._count_wait(flight.site)
+        if decision.goes or decision.is_final:
+            self._room.release(waiter, may_go=decision.goes)
         else:
-            self.alarm.set(site, self._due(site, now))
+            self.alarm.set(flight.site, decision.until)
 
     def _look(self, site: Site) -> None:
         """See whether those have ended without a word that others wait for."""

@@ -40,5 +40,5 @@ def test_the_way_of_a_503_ends_at_the_scheduler():
     functions = [name for name, _ in crawl("package", "refusal", 1, "trace")]
     # Python 3.10 does not tell of which class a method is.
     functions = [name.replace(":SiteQueue.", ":") for name in functions]
-    assert functions.count("queue.site_queue:push") == 1
-    assert "queue.site_queue:pop" not in functions
+    assert functions.count("scheduling.site_queue:push") == 1
+    assert "scheduling.site_queue:pop" not in functions

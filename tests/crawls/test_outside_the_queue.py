@@ -11,6 +11,8 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.task import deferLater
 from webs import Answer, Closed, site
 
+from scrapy_mandelbot import SitePausedError
+
 
 def files_site(webs, files: int):
     web = site(webs, 0)
@@ -129,8 +131,8 @@ async def test_an_inline_request_waits_and_is_answered(webs):
 
 
 @ensureDeferred
-async def test_the_longest_wait_ends_with_the_503(webs):
-    """After MANDELBOT_PAUSE_OPTIONS["wait"] the request gets its 503, unsent."""
+async def test_the_longest_wait_ends_with_the_503_or_an_error(webs):
+    """After MANDELBOT_PAUSE_OPTIONS["wait"] a request gets its 503; one never sent fails."""
     web = files_site(webs, 2)
     web.refuse = Closed(seconds=1000, after=1, retry_after="1000", robots_too=False)
 
@@ -142,15 +144,17 @@ async def test_the_longest_wait_ends_with_the_503(webs):
             for number in range(2):
                 url = response.urljoin(f"/file/{number}.bin")
                 request = scrapy.Request(url, callback=NO_CALLBACK)
-                file = await self.crawler.engine.download_async(request)
-                yield {"url": file.url, "status": file.status}
+                try:
+                    file = await self.crawler.engine.download_async(request)
+                    yield {"url": file.url, "status": file.status}
+                except SitePausedError as error:
+                    yield {"url": url, "error": str(error)}
 
     result = await crawl(Spider, {"MANDELBOT_PAUSE_OPTIONS": {"wait": 0.3}})
 
-    assert result.items == [
-        {"url": web.url + "/file/0.bin", "status": 503},
-        {"url": web.url + "/file/1.bin", "status": 503},
-    ]
+    first, second = result.items
+    assert first == {"url": web.url + "/file/0.bin", "status": 503}
+    assert second["error"].startswith(f"{web.url} is paused for too long: 503 for")
     assert web.asked("/file/0.bin") == 1
     assert web.asked("/file/1.bin") == 0
     assert "retry/count" not in result.stats

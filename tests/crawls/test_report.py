@@ -164,7 +164,7 @@ def test_a_page_needs_jinja(monkeypatch):
 
     find = util.find_spec
     monkeypatch.setattr(
-        "scrapy_mandelbot.report.pages.find_spec",
+        "scrapy_mandelbot.settings.values.find_spec",
         lambda name: None if name == "jinja2" else find(name),
     )
     with pytest.raises(SettingsError, match=r"scrapy-mandelbot\[html\]"):

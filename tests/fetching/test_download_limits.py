@@ -133,7 +133,7 @@ async def test_a_packed_answer_that_was_dropped_for_its_size_is_read_as_far_as_i
 def test_what_can_be_unpacked_is_what_a_request_asks_for(make_crawler, clock, settings, codings):
     """Nothing, where Scrapy unpacks nothing; and the header of a project's own request stays."""
     limits = DownloadLimits(make_crawler(**settings), clock.now)
-    request, other = REQUEST.copy(), REQUEST.replace(headers={"Accept-Encoding": "br"})
+    request, other = Request(REQUEST.url), Request(REQUEST.url, headers={"Accept-Encoding": "br"})
     with limits.watch(request, 100, 10), limits.watch(other, 100, 10):
         assert request.headers.get("Accept-Encoding") == codings
         assert other.headers.get("Accept-Encoding") == b"br"

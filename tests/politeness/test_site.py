@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from flights import Page, flight_to, times_alone
 
-from scrapy_mandelbot.politeness.flight import Admission
+from scrapy_mandelbot.politeness.flight import GO, Purpose
 from scrapy_mandelbot.politeness.pace import Pace
 from scrapy_mandelbot.politeness.pause import FORGOTTEN_AFTER, NO_PAUSE, News, PauseState
 from scrapy_mandelbot.politeness.pause_law import LeftPause, PauseLaw, Refusal
@@ -29,7 +29,15 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
 
 LAW = PauseLaw(first=1, tries=2, recovers=False)
-GO, PAUSED, NO_TURN = Admission.GO, Admission.PAUSED, Admission.NO_TURN
+PAUSED, NO_TURN = "paused", "no turn"
+
+
+def waits(site, flight, now):
+    """Return what a request waits for that may not leave now."""
+    decision = site.admit(flight, now)
+    assert not decision.goes
+    assert not decision.is_final
+    return NO_TURN if decision.is_turn else PAUSED
 
 
 @pytest.fixture
@@ -86,7 +94,8 @@ def test_while_its_rules_are_found_out_one_request_is_on_its_way(site):
     assert list(site.awaited) == [scout]
     assert site.in_words() == "its rules are being found out"
     assert not site.is_shut(100), "it is being asked"
-    assert site.end_scout(scout, 100)
+    assert scout.settle(100, Purpose.RULES)
+    site.look_anew()
     assert site.is_plain
     scout = hand_out(site, 100, scout=True)
     assert site.ended(scout, 101), "the others may go"
@@ -98,7 +107,7 @@ def test_paused_by_hand_nothing_is_sent(site):
     flight = hand_out(site, 80)
     site.hold(90, until=500)
     assert site.due(100) == 500
-    assert site.admit(flight, 100) is PAUSED
+    assert waits(site, flight, 100) is PAUSED
     assert site.is_shut(100)
     assert site.in_words(now=100) == "held until 1970-01-01 00:08:20 UTC"
     assert site.end_hold(499) is None
@@ -121,13 +130,13 @@ def test_paused_one_request_asks_whether_it_is_over(site):
     late = hand_out(site, 99)
     assert refuse(site, 100) is News.PAUSED
     assert site.due(100) == 101
-    assert site.admit(late, 100) is PAUSED
-    assert site.admit(late, 101) is PAUSED, "it goes back to the queue"
+    assert waits(site, late, 100) is PAUSED
+    assert waits(site, late, 101) is PAUSED, "it goes back to the queue"
     probe = hand_out(site, 101)
     assert probe is site.pause.probe
     assert site.due(10**9) == inf
     other = flight_to(site)
-    assert site.admit(other, 10**9) is PAUSED
+    assert waits(site, other, 10**9) is PAUSED
     send(site, probe, 101)
     assert site.answered(probe, 102, b"") is News.RESUMED
     assert site.is_plain
@@ -138,7 +147,7 @@ def test_a_request_from_elsewhere_may_be_the_probe(site):
     """A file of a media pipeline, at a site that no request of the queue waits for."""
     refuse(site, 100)
     flight = flight_to(site)
-    assert site.admit(flight, 100.5) is PAUSED
+    assert waits(site, flight, 100.5) is PAUSED
     assert site.admit(flight, 101) is GO
     assert flight is site.pause.probe
     assert site.admit(flight, 101) is GO, "it has its turn"
@@ -156,7 +165,7 @@ def test_who_ignores_pauses_goes_all_the_same(site):
     assert site.due(101) == 105, "its last answer was at 100"
     other = flight_to(site)
     other.keeps_pauses = False
-    assert site.admit(other, 101) is NO_TURN
+    assert waits(site, other, 101) is NO_TURN
 
 
 def test_at_a_pace_there_is_a_turn_at_a_time(site):
@@ -164,7 +173,7 @@ def test_at_a_pace_there_is_a_turn_at_a_time(site):
     assert site.keep_to(Pace(5.0), inf, 100)
     first = hand_out(site, 100)
     assert site.due(100) == inf
-    assert site.admit(flight_to(site), 100) is NO_TURN
+    assert waits(site, flight_to(site), 100) is NO_TURN
     send(site, first, 100)
     assert site.ended(first, 102)
     assert site.due(102) == 107
@@ -193,7 +202,8 @@ def test_who_waits_for_a_time_is_told_from_who_waits_for_another(site):
     scout = hand_out(site, 100, scout=True)
     assert site.due(100) == inf
     assert not site.holds_back(100)
-    site.end_scout(scout, 102)
+    scout.settle(102, Purpose.RULES)
+    site.look_anew()
     site.keep_to(Pace(5.0), inf, 102)
     flight = send(site, hand_out(site, 103), 103)
     assert site.holds_back(104)
@@ -490,10 +500,10 @@ def test_who_comes_from_elsewhere_takes_its_turn_at_the_rate_of_a_recovery():
     due = site.due(101)
     assert due > 101
     other = flight_to(site)
-    assert site.admit(other, 101) is PAUSED
+    assert waits(site, other, 101) is PAUSED
     handed_out = hand_out(site, due)
     assert site.admit(handed_out, due) is GO
-    assert site.admit(other, due) is PAUSED
+    assert waits(site, other, due) is PAUSED
     assert site.admit(other, site.due(due)) is GO
     assert site.admit(other, due) is GO, "it has had its turn"
 

@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from scrapy_mandelbot.politeness.flight import Admission
+from scrapy_mandelbot.politeness.flight import Purpose
 from scrapy_mandelbot.politeness.pace import Pace
 from scrapy_mandelbot.politeness.pause import PauseState
 from scrapy_mandelbot.politeness.pause_law import LeftPause, PauseLaw, Refusal
@@ -73,7 +73,7 @@ class AnyOrder(RuleBasedStateMachine):
         if as_scout:
             self.scouts.add(flight)
         else:
-            assert self.site.admit(flight, self.now) is Admission.GO
+            assert self.site.admit(flight, self.now).goes
             self.site.sent(flight, self.now)
 
     @rule(path=PATHS)
@@ -83,8 +83,8 @@ class AnyOrder(RuleBasedStateMachine):
         flight = flight_to(self.site, path)
         admission = self.site.admit(flight, self.now)
         if self.site.scout is None:
-            assert (admission is Admission.GO) == (due <= self.now)
-        if admission is Admission.GO:
+            assert admission.goes == (due <= self.now)
+        if admission.goes:
             self.site.sent(flight, self.now)
             self.flights.append(flight)
             self.passed(flight, before)
@@ -113,7 +113,8 @@ class AnyOrder(RuleBasedStateMachine):
     @rule()
     def the_rules_are_known(self) -> None:
         if self.site.scout is not None:
-            self.site.end_scout(self.site.scout, self.now)
+            self.site.scout.settle(self.now, Purpose.RULES)
+            self.site.look_anew()
         self.scouts.clear()
 
     @rule(seconds=st.sampled_from([0.5, 10.0]))
@@ -206,7 +207,7 @@ class AnyOrder(RuleBasedStateMachine):
             assert isfinite(self.now)
             flight = flight_to(site, "/other")
             site.hand_out(flight, self.now, as_scout=False)
-            assert site.admit(flight, self.now) is Admission.GO
+            assert site.admit(flight, self.now).goes
             site.sent(flight, self.now)
             self.now += 0.5
             site.answered(flight, self.now, b"")

@@ -116,7 +116,7 @@ class Worker:
 
     def send(self) -> Flight:
         flight = self.hand_out()
-        assert self.throttle.admit(flight).value == "go"
+        assert self.throttle.admit(flight).goes
         return flight
 
     def end(self, flight: Flight, *, refused: float = 0.0) -> None:
@@ -293,7 +293,7 @@ def test_a_turn_whose_lease_has_ended_is_no_turn(workers, server, clock):
     waiting = one.hand_out()
     server.is_there = False
     one.throttle._claims._claims[Lease.TURN, SITE].ends_at = clock.now()  # it was not renewed
-    assert one.throttle.admit(waiting).value == "no turn"
+    assert one.throttle.admit(waiting).is_turn
 
 
 def test_without_the_server_each_goes_by_what_it_knows(workers, server, clock):

@@ -201,7 +201,7 @@ def test_a_turn_that_was_given_and_not_used_is_taken_back(pair, clock):
     waiting = other.hand_out()
     one.ask()
     clock.turn(other.within)
-    assert other.throttle.admit(waiting).value == "no turn"
+    assert other.throttle.admit(waiting).is_turn
 
 
 def test_who_is_closed_hears_nothing(make_crawler):

@@ -10,7 +10,7 @@ from scrapy import Request
 
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness.flight import Admission, Flight
+from scrapy_mandelbot.politeness.flight import Flight
 
 SITE = "https://example.com"
 OBEY = {"ROBOTSTXT_OBEY": True, "MANDELBOT_PACE": "obey"}
@@ -78,7 +78,7 @@ class World:
         return self.throttle.flight_of(request)
 
     def send(self, flight: Flight) -> Flight:
-        assert self.throttle.admit(flight) is Admission.GO
+        assert self.throttle.admit(flight).goes
         return flight
 
     def end(self, flight: Flight) -> None:
@@ -106,7 +106,7 @@ def test_there_is_a_turn_at_a_time(world, clock):
     first, second = world.hand_out(), world.come()
     world.send(first)
     assert not world.may_go()
-    assert world.throttle.admit(second) is Admission.NO_TURN
+    assert world.throttle.admit(second).is_turn
     clock.turn(2)
     world.end(first)
     clock.turn(4.9)
