@@ -107,7 +107,7 @@ def without_hearers(calls: list[tuple[str, int]]) -> Iterator[tuple[str, int]]:
     for name, depth in calls:
         if told_at is not None and depth > told_at:
             continue
-        told_at = depth if name.startswith("telling:Events.") else None
+        told_at = depth if name.startswith("events.emitter:Events.") else None
         if told_at is None:
             yield name, depth
 

@@ -29,7 +29,7 @@ from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind
 from scrapy_mandelbot.politeness.retry_after import wait_asked_for
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.origins import robots_url
-from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it
+from scrapy_mandelbot.robots.robotstxt.paths import IS_ODD, as_servers_read_it
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
@@ -177,10 +177,10 @@ class RobotsTxtMiddleware:
         url = request.url
         if rp.allowed(url, agent):
             # A server may serve a forbidden page for another spelling of its path.
-            path_resolved = as_servers_read_it(url)
-            if path_resolved is None or rp.allowed(path_resolved, agent):
+            resolved = as_servers_read_it(url) if IS_ODD(url) else None
+            if resolved is None or rp.allowed(resolved, agent):
                 return
-            url = path_resolved
+            url = resolved
         self._crawl.fates[request] = End.FORBIDDEN
         tell = self._crawl.events.tell
         if not isinstance(rp, MandelbotRobotParser):  # another ROBOTSTXT_PARSER cannot say why

@@ -369,12 +369,6 @@ class Site:
         self.look_anew()
         return is_news
 
-    def keep_to_what_is_left(self, longest: float, now: float) -> bool:
-        """Leave it alone as a former run would; see :meth:`Turns.keep_to_what_is_left`."""
-        is_news = self.turns.keep_to_what_is_left(longest, now)
-        self.look_anew()
-        return is_news
-
     def overhear(self, refusal: Refusal) -> bool:
         """Leave the site alone as another crawl does; return whether that is news."""
         self._own_sections()  # as where it refused this crawl itself: its answers are looked at

@@ -114,8 +114,9 @@ class Paces:
         if not self._config.obeys_pace:
             site.turns.known_until = inf
             return False
-        if not site.keep_to_what_is_left(self._config.pace_longest, self._now()):
+        if not site.turns.keep_to_what_is_left(self._config.pace_longest, self._now()):
             return False
+        site.look_anew()
         self._tell(events.TURN_RESTORED)
         self._pace_changed(site)
         return True

@@ -218,9 +218,10 @@ def test_who_waits_for_a_time_is_told_from_who_waits_for_another(site):
 def test_what_a_former_run_left_of_a_turn_is_waited_for(site):
     """Until the pace is known again; of a delay that is shorter now no more is waited."""
     site.turns.resumes_at = 160.0
-    assert site.keep_to_what_is_left(longest=60.0, now=100)
+    assert site.turns.keep_to_what_is_left(longest=60.0, now=100)
+    site.look_anew()
     assert site.due(100) == 160
-    assert not site.keep_to_what_is_left(longest=60.0, now=100)
+    assert not site.turns.keep_to_what_is_left(longest=60.0, now=100)
     site.keep_to(Pace(5.0), inf, 100)
     assert site.due(100) == 105
 

@@ -30,7 +30,7 @@ class AnyOrder(RuleBasedStateMachine):
     @initialize(recovers=st.booleans(), tries=st.sampled_from([2, 1000]))
     def begin(self, *, recovers: bool, tries: int) -> None:
         law = PauseLaw(first=1, longest=30, tries=tries, recovers=recovers)
-        self.site = Site("https://example.com", law)
+        self.site, self.law = Site("https://example.com", law), law
         self.now = 1000.0
         self.flights: list[Flight] = []
         self.scouts: set[Flight] = set()
@@ -182,7 +182,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @invariant()
     def the_next_run_sets_the_same_sections_aside(self) -> None:
-        again, left = Site(self.site.name, self.site._law), list(self.site.left())
+        again, left = Site(self.site.name, self.law), list(self.site.left())
         for one in left:
             again.go_on(self.now, one)
         paths = [one.section for one in left if one.section]

@@ -75,7 +75,8 @@ def _canonical_escape(escape: re.Match[str]) -> str:
     return f"%{octet:02X}"
 
 
-_ODD = re.compile(r"//|/(?:\.|%2[Ee]){1,2}(?:/|$)")
+IS_ODD = re.compile(r"(?<!:)//|/(?:\.|%2[Ee]){1,2}(?:[/?#]|\Z)").search
+"""Whether servers may read another path in a URL than is written there. Nearly no URL is such."""
 
 
 def as_servers_read_it(url: str) -> str | None:
@@ -83,17 +84,18 @@ def as_servers_read_it(url: str) -> str | None:
 
     ``/x/../no``, ``/./no``, ``//no`` and ``/%2e/no`` are ``/no`` to servers (RFC 3986, section
     5.2.4; nginx merges slashes, too), whatever a parser compares. None: the path has nothing of
-    this kind, as nearly all.
+    this kind.
     """
+    if not IS_ODD(url):
+        return None
     start = url.find("://") + 3 if "://" in url[:10] else 0
     begin = _first_of(url, "/?#", start)
     end = _first_of(url, "?#", begin)
     path = url[begin:end]
-    if _ODD.search(path) is None:
+    if not IS_ODD(path):
         return None
     segments: list[str] = []
-    parts = [part for part in path.split("/") if part]
-    for part in parts:
+    for part in filter(None, path.split("/")):
         dots = part.replace("%2e", ".").replace("%2E", ".")
         if dots == "..":
             del segments[-1:]
