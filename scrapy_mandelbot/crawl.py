@@ -19,7 +19,6 @@ from scrapy_mandelbot.events import ROBOTS_READ
 from scrapy_mandelbot.events.emitter import Events
 from scrapy_mandelbot.fetching.fetcher import RobotsFetcher
 from scrapy_mandelbot.fetching.request_agents import Agents
-from scrapy_mandelbot.fetching.shared_fetches import SharedFetches
 from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it
 from scrapy_mandelbot.settings.checks import Project, refusing, tell_mistakes
 from scrapy_mandelbot.settings.config import Config
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from scrapy_mandelbot.fetching.shared_fetches import SharedFetches
     from scrapy_mandelbot.politeness.flight import End
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.store.contract import Store
@@ -88,6 +88,8 @@ class Crawl:
         self.shared_fetches: SharedFetches | None = None
         """Tells who fetches a file, of all crawls that share the store, if it does."""
         if isinstance(self.store, LiveStore):
+            from scrapy_mandelbot.fetching.shared_fetches import SharedFetches  # noqa: PLC0415
+
             self.shared_fetches = SharedFetches(
                 self.store,
                 self.clock,

@@ -37,10 +37,10 @@ from scrapy_mandelbot.robots.formatting import (
     without_credentials,
     without_zone,
 )
+from scrapy_mandelbot.scheduling.storage import parts_of_name
 from scrapy_mandelbot.settings.values import is_server
 from scrapy_mandelbot.store.contract import KeptPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
-from scrapy_mandelbot.throttle.site_map import parts_of_name
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.invocation import Invocation

@@ -281,13 +281,7 @@ def not_sent(crawl: Crawl, flight: Flight) -> SitePausedError:
 
 
 def may_repeat(crawler: Crawler, flight: Flight, refusal: int | Exception) -> bool:
-    """Return whether a refused request is sent again: one that may change things as by Scrapy.
-
-    Args:
-        crawler: whose request it is.
-        flight: the request.
-        refusal: the status, or what was raised.
-    """
+    """Return whether a refused request is sent again: one that may change things as by Scrapy."""
     request: Request = flight.request
     if request.method in SAFE_METHODS:
         return True

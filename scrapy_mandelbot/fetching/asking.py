@@ -110,14 +110,7 @@ class RobotsAsker:
         self.limits = DownloadLimits(crawler, now)
 
     async def ask(self, site: str, request: Request, priority: int, copy: Copy | None) -> Asked:
-        """Ask the site, following redirects across sites. Nothing that goes wrong is raised.
-
-        Args:
-            site: the site asked.
-            request: the request that wants to know; the file is asked for on the way that it goes.
-            priority: of the requests.
-            copy: the site's last copy, which may be confirmed.
-        """
+        """Ask the site, following redirects across sites. Nothing that goes wrong is raised."""
 
         async def send(url: str) -> tuple[Response, Download]:
             headers = conditions(copy.etag, copy.last_modified) if copy and copy.url == url else {}
@@ -246,15 +239,7 @@ def _broken_off(answer: Answer, body: bytes) -> Answer:
 def tell_of_answer(
     events: Events, site: str, asked: Asked, outcome: Outcome, timeout: float
 ) -> None:
-    """Tell how a site answered. That it pauses for it, the throttle tells.
-
-    Args:
-        events: of the crawl.
-        site: the site asked.
-        asked: its answer.
-        outcome: what that means.
-        timeout: seconds that the answer may take.
-    """
+    """Tell how a site answered. That it pauses for it, the throttle tells."""
     failure, error = asked.answer.failure, asked.error
     is_odd = outcome.case == "misreported_5xx" or failure in {Failure.NO_SUCH_HOST, Failure.OTHER}
     event = ROBOTS_ASKED_IN_VAIN if is_odd else ROBOTS_ASKED

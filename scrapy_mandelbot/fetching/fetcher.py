@@ -28,7 +28,6 @@ from scrapy_mandelbot.fetching.failures import without_traceback
 from scrapy_mandelbot.fetching.own_requests import http_url
 from scrapy_mandelbot.fetching.request_agents import Agents
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
-from scrapy_mandelbot.fetching.shared_fetches import IN_VAIN_FOR, Whose
 from scrapy_mandelbot.politeness.inside import leads_inside
 from scrapy_mandelbot.politeness.outcome import (
     BROKEN_OFF_APART,
@@ -69,11 +68,7 @@ _MOST_NOT_ASCII = 100  # of those; to make ASCII of a name takes up to a millise
 def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, ...]:
     """Return the URLs of a site's Sitemap lines, absolute, each once; none that cannot be a URL.
 
-    Args:
-        robots: the site's file.
-        site: the site.
-        inside: whether a site of the public internet may cite what is on this machine or in its
-            network.
+    `inside`: a site of the public internet may cite what is on this machine or in its network.
     """
     written = dict.fromkeys(islice(robots.sitemaps, MOST_CITED))
     if not written:
@@ -92,9 +87,9 @@ _KNOWN_SIZE = 100  # bytes, beside the site's name
 
 
 class OncePerSite:
-    """Tells of each site's comments and sitemaps when its rules are first known in a run.
+    """Reports each site's comments and sitemaps when its rules are first known in a run.
 
-    Of more sites than fit these are the ones seen last: of others it may tell twice.
+    Of more sites than fit, it may report those of longest ago twice.
     """
 
     def __init__(self, crawler: Crawler, config: Config, events: Events) -> None:
@@ -109,11 +104,7 @@ class OncePerSite:
         return self.known.get(site) is None
 
     async def tell(self, site: str, request: Request, rules: SiteRules) -> None:
-        """Tell that the rules of a site are known, whether they were fetched or kept.
-
-        Scrapy's own signal is sent for each fetch, and once a run for a kept copy; comments and
-        sitemaps are told of once a run.
-        """
+        """Report that a site's rules are known: by Scrapy's signal each time, the rest once."""
         if rules.parser is None:
             return
         is_new = self.is_new(site)
@@ -200,10 +191,9 @@ class _FetchCancelledError(Exception):
 
 
 class RobotsFetcher:
-    """Knows the rules of every site of a crawl, or finds them out: once for all who ask.
+    """The rules of every site of a crawl, each fetched once for all requests that need them.
 
-    Memory is bounded, whatever the number of sites: the bytes are in the store, and only of the
-    sites asked for last the parsed rules as well.
+    Memory is bounded: the files are in the store, and only the last ones are kept parsed.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 -- what it works with
@@ -255,14 +245,8 @@ class RobotsFetcher:
     ) -> SiteRules | None:
         """Return the site's rules, from memory, from its copy or from one fetch that all share.
 
-        None: a crawl with the same store has asked for them in vain, and it is to be seen what that
-        means for the site before it is asked again.
-
-        Args:
-            site: the site asked for.
-            request: the request that wants to know; the fetch goes the way that it goes.
-            priority: of the fetch.
-            has_answered: whether the site has answered other requests in this run.
+        None: a crawl with the same store has fetched them in vain just now. The fetch goes the way
+        of the request. `has_answered`: whether the site has answered others in this run.
         """
         rules = self.known(site)
         if rules is not None:
@@ -337,6 +321,8 @@ class RobotsFetcher:
         """Find the rules out, unless another crawl that shares the store does so."""
         if self._shared is None:
             return await self._find_out(site, request, priority, has_answered=has_answered)
+        from scrapy_mandelbot.fetching.shared_fetches import IN_VAIN_FOR, Whose  # noqa: PLC0415
+
         found = await self._shared.begin(site, self._config.fresh_for, self._may_serve)
         if found.whose is not Whose.OURS:
             return await self._found(site, request, found)
@@ -364,7 +350,6 @@ class RobotsFetcher:
         return rules
 
     def _may_serve(self, copy: Copy) -> bool:
-        """Return whether a copy is good enough for a while, however little fresh it is."""
         return is_fresh(self._now(), copy.fetched_at, self._config.cache_stale)
 
     async def _find_out(

@@ -13,8 +13,9 @@ from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job import JobError
 from scrapy_mandelbot.job.job_scheduler import JobScheduler
 from scrapy_mandelbot.scheduling.site_queue import SiteQueue
+from scrapy_mandelbot.scheduling.storage import queue_name
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
-from scrapy_mandelbot.throttle.site_map import queue_name, site_of_request
+from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider

@@ -229,15 +229,7 @@ class Pause:
         *,
         has_served: bool = False,
     ) -> News | None:
-        """Note a refusal.
-
-        Args:
-            flight: the request.
-            refusal: what is known of it.
-            recent: when those requests were sent that the site answered well lately.
-            has_served: whether it answered anything well in this run, and what was never sent is
-                to be sent once before it fails.
-        """
+        """Note a refusal."""
         is_probe, is_late = self.probe is flight, flight.sent_at < self.opened_at
         if is_probe:
             self.probe = None

@@ -59,11 +59,6 @@ def choose_probe(
     from far between, so that it is no neighbour of what was refused, but of what was answered well
     last. None: there is no such one, or several were refused: a page that was answered well had
     better be asked for again.
-
-    Args:
-        site: that is paused.
-        requests: of which each has its URL.
-        fingerprint_of: returns the fingerprint of one of them.
     """
     pause, sections = site.pause, site.sections
     if not site.has_refused:
@@ -87,14 +82,7 @@ def look_for_probe(
     fingerprint_of: Callable[[Any], bytes],
     most: int,
 ) -> tuple[int | None, list[Any]]:
-    """Return which request had best be the probe, of those that it took, and all that it took.
-
-    Args:
-        site: that is paused.
-        take: takes so many more requests, or as many as there are.
-        fingerprint_of: returns the fingerprint of one of them.
-        most: how many are looked through at first: see :func:`looked_through`.
-    """
+    """Return which request had best be the probe, of those that it took, and all that it took."""
     taken: list[Any] = []
     while len(taken) < MOST_LOOKED_THROUGH:
         some = take(most)

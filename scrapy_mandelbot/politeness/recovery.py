@@ -156,14 +156,7 @@ class Recovery:
     # The way back.
 
     def resume(self, now: float, *, is_telling: bool, is_short: bool = True) -> None:
-        """Begin again: the site has answered the probe.
-
-        Args:
-            now: seconds.
-            is_short: whether the pause was no longer than a first one.
-            is_telling: whether the refusals may say something of the rate; those of a site that
-                was down do not.
-        """
+        """Begin again: the site has answered the probe."""
         goods, took = self._answers, self._ended_at - self._resumed_at
         self._ladder.read(
             self._good, self._refused if is_telling else (), self._answers - len(self._good)

@@ -1,19 +1,8 @@
-"""All that a crawl knows of how one site is to be asked, in one object without I/O.
+"""All that a crawl knows of one site: when a request may go, and what its answers mean. No I/O.
 
-It answers one question, *when may it be asked next, and by whom*: :meth:`Site.due` for whoever
-is about to hand out a request, :meth:`Site.admit` for a request that is on its way. Facts go
-in with ``now``; what comes out is news to be told. It reads no clock and knows no Scrapy.
-
-What holds a site's requests back, any of these alone:
-
-- its rules are not known: one request, the scout, is on its way to find them out;
-- the operator has paused it by hand;
-- it has asked for a pause, or recovers from one (``pause.py``);
-- its owner asks for a pace (``flight.py``);
-- a section or page that is refused while others are answered well waits alone (``sections.py``).
-
-Here are the decisions that take two of these. A question to one goes to ``site.turns``,
-``site.pause``, ``site.sections``. Whatever changes ends in :meth:`Site.look_anew`.
+Six constraints hold requests back, any of them alone: a manual hold, missing rules, a pause
+(``pause.py``), a suspect section or page (``sections.py``), a crawl delay and a quota
+(``pacing.py``). Here are the decisions that take two of them; `docs/design.rst` draws their states.
 """
 
 from __future__ import annotations
@@ -28,13 +17,13 @@ from scrapy_mandelbot.politeness.pacing import Turns
 from scrapy_mandelbot.politeness.pause import LAST_ROUND, NO_PAUSE, News, Pause, PauseState
 from scrapy_mandelbot.politeness.pause_law import Refusal
 from scrapy_mandelbot.politeness.sections import NO_SECTIONS, Blame, Sections
-from scrapy_mandelbot.politeness.turned_away import TurnedAway
 from scrapy_mandelbot.robots.formatting import clock_time
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pace import Pace
     from scrapy_mandelbot.politeness.pause_law import LeftPause, PauseLaw
+    from scrapy_mandelbot.politeness.turned_away import TurnedAway
 
 _MOST_UNANSWERED = 1_000  # fingerprints; two prove as much
 _RECENT = 64  # good answers; what a site that says no for the first time bore
@@ -45,12 +34,7 @@ def _nothing() -> None:
 
 
 class Site:
-    """What is known of one site. ``now`` is in seconds since the epoch.
-
-    Args:
-        name: the site, as ``https://example.com``.
-        law: how long its pauses last.
-    """
+    """What is known of one site. ``now`` is in seconds since the epoch."""
 
     __slots__ = (
         "__weakref__",
@@ -261,11 +245,7 @@ class Site:
     ) -> News | None:
         """Note that the site answered a request, and asked for no pause.
 
-        Args:
-            flight: the request.
-            now: seconds.
-            fingerprint: anything where :attr:`has_refused` is False.
-            is_page: whether it is a page that may be asked for again, and not an error.
+        `fingerprint`: anything where `has_refused` is False. `is_page`: it is no error.
         """
         self.ticks += 1
         self.has_answered = True
@@ -319,6 +299,8 @@ class Site:
         """Note a challenge, a price, or a bare refusal, which has no marks of either."""
         if self.sections.of(flight.request) is not None:
             return self.sections.probe_refused(flight, refusal)
+        from scrapy_mandelbot.politeness.turned_away import TurnedAway  # noqa: PLC0415
+
         self._turned_away = run = self._turned_away or TurnedAway()
         is_marked, was_well = bool(refusal.marked), bool(self.well_url)
         path = run.note(flight.request.url, page, is_marked=is_marked, was_well=was_well)

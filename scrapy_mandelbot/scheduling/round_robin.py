@@ -57,11 +57,7 @@ class Line:
 
 
 class RoundRobin(dict[tuple[str, str, str], Line]):
-    """The lines of a queue by site, slot and section; those that take part by activity.
-
-    Args:
-        activity: returns how many downloads a slot has.
-    """
+    """The lines of a queue by site, slot and section; those that take part by activity."""
 
     def __init__(self, activity: Callable[[str], int]) -> None:
         super().__init__()

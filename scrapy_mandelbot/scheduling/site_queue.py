@@ -21,9 +21,14 @@ from scrapy_mandelbot.politeness.flight import End, Flight
 from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through, refused_longest_ago
 from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.scheduling.round_robin import Line, RoundRobin
-from scrapy_mandelbot.scheduling.storage import RequestStorage, Storage, warn_of_lost
+from scrapy_mandelbot.scheduling.storage import (
+    RequestStorage,
+    Storage,
+    parts_of_name,
+    queue_name,
+    warn_of_lost,
+)
 from scrapy_mandelbot.throttle.in_flight import AT_FIRST
-from scrapy_mandelbot.throttle.site_map import parts_of_name, queue_name
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -32,23 +37,18 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.politeness.site_state import Site
 
-
 _OPEN_DISK_QUEUES = 200  # of Scrapy's, at a time; each has a file or two
 _ROUSED = 20  # queues of a former run at a time: 50,000 would take a second and more
 
 
 class SiteQueue:
-    """A ``SCHEDULER_PRIORITY_QUEUE`` that passes by the sites that may not be asked now.
+    """A ``SCHEDULER_PRIORITY_QUEUE`` that skips the sites that may not be requested now.
 
-    Requests are kept by site and download slot. Among those that may be asked, the order is that
-    of Scrapy's own ``DownloaderAwarePriorityQueue``: the slots with the fewest active downloads
-    first, round robin among equals, by priority within. No slot gets more than it transfers at
-    once. A pop costs the same however many sites there are. A request that came back and has to
-    wait for a time of its own is delayed meanwhile.
+    Its order is that of Scrapy's ``DownloaderAwarePriorityQueue``: the slots with the fewest active
+    downloads first, round robin among equals, by priority within. No slot gets more than it
+    transfers at once, and a pop costs the same however many sites there are.
 
-    Its directories and state in JOBDIR have Scrapy's form, so that either queue can resume what
-    the other left. Where Scrapy's queue left requests of several sites in one, each is moved to
-    its own as it comes to light.
+    Its directories and state in JOBDIR have Scrapy's form: either queue can resume the other's.
     """
 
     @classmethod
@@ -205,10 +205,9 @@ class SiteQueue:
         return self._storage.close()
 
     def count_ready(self) -> int:
-        """Return how many requests wait for no time of their site, where :meth:`pop` finds none.
+        """Return how many requests wait for one in flight, where :meth:`pop` finds none.
 
-        They wait for one in flight: for a place in its download slot, or for what it learns of the
-        site's rules. It costs as much as there is in flight, however many requests are held.
+        It costs as much as there is in flight, however many requests are held.
         """
         return sum(
             self._storage.length(line.name)
@@ -287,8 +286,6 @@ class SiteQueue:
                 self._lines.leave(line)
             self._lines.drop(line)
         return [line.name for line in lines], [request for _, request in taken]
-
-    # The rest is the queue's own.
 
     def _hands_out(self, request: Request, line: Line) -> bool:
         """Hand the request out, if it may be after all that is found out about it only now."""

@@ -14,11 +14,13 @@ from contextlib import suppress
 from heapq import heappop, heappush
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.robots.formatting import counted, shown
+from scrapy_mandelbot.robots.origins import host_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -185,14 +187,7 @@ class ParkedRequests(RequestStorage):
 
 
 class Storage(RequestStorage):
-    """Queues of Scrapy's by name, each with at least one request.
-
-    Args:
-        open_queue: makes a queue, given its directory and the priorities that it has there.
-        directory: where queues are kept on disk; empty: they are in memory, and all stay open.
-        most_open: how many are open at a time, of those on disk.
-        left: of the queues that a former run left on disk, the priorities.
-    """
+    """Queues of Scrapy's by name, each with at least one request."""
 
     def __init__(
         self,
@@ -317,3 +312,47 @@ def warn_of_lost(crawler: Crawler, lost: list[Request]) -> None:
             *(counted(len(lost), "request"), some, ", …" if len(lost) > _NAMED else ""),
             extra={"spider": crawler.spider},
         )
+
+
+class QueueParts(NamedTuple):
+    """What a queue is named after.
+
+    The queue of a site's requests is called as the site: ``https://example.com mine`` are those
+    that a spider sends through the download slot ``mine``. A slot's space is ``%20`` there, and its
+    percent sign ``%25``. What was set aside of a site has a third part, the path of its section.
+    Names that Scrapy's own queue left in JOBDIR are download slots: hosts, or any string.
+    """
+
+    site: str
+    """Its name; the whole name of the queue, where Scrapy's own left it."""
+    slot: str
+    section: str
+    """The path of the section with which it was set aside; empty: it was not."""
+    is_ours: bool
+    """Whether the name is one that :func:`queue_name` gives."""
+
+
+def queue_name(site: str, slot: str, section: str = "") -> str:
+    """Return the name of the queue for requests of a site in a download slot.
+
+    With the path of the section with which they are set aside. A slot is any string.
+    """
+    is_a_host = site.partition("://")[2] == slot and slot.replace(".", "").isalnum()  # as most are
+    if not section and (is_a_host or slot == _host_of(site)):
+        return site
+    word = f"{slot}".replace("%", "%25").replace(" ", "%20")
+    return f"{site} {word} {section}" if section else f"{site} {word}"
+
+
+def parts_of_name(name: str) -> QueueParts:
+    """Return what a queue is named after."""
+    site, slot, section = (*name.split(" ", 2), "", "")[:3]
+    slot = slot.replace("%20", " ").replace("%25", "%") if " " in name else _host_of(site)
+    is_path = section.lstrip(ascii_uppercase).lstrip(" ")[:1] in {"", "/"}
+    if "://" in site and is_path and queue_name(site, slot, section) == name:
+        return QueueParts(site, slot, section, is_ours=True)
+    return QueueParts(name, name, "", is_ours=False)
+
+
+def _host_of(site: str) -> str:
+    return host_of(site).strip("[]")  # as Scrapy names download slots

@@ -108,11 +108,6 @@ class Unheard(dict["Flight", None]):
     """The requests handed out to sites that have never answered, those of longest ago first.
 
     While sites hang, these hold at most half of the places, and leave the others to who answers.
-
-    Args:
-        places: CONCURRENT_REQUESTS; 0: there is no limit.
-        now: returns seconds since the epoch.
-        drop_if_lost: forgets a flight that has ended without a word.
     """
 
     def __init__(
@@ -163,12 +158,6 @@ class InFlight:
     The downloader counts a request in its slot a turn or two of the loop after it was handed out,
     by which time the engine has asked for as many again: what is counted here is what the queue
     has to go by.
-
-    Args:
-        crawler: whose requests they are.
-        lost: called with a flight that has ended, as a middleware swallowed its request.
-        count: counts an event, as ``Events.count`` does.
-        now: returns seconds since the epoch.
     """
 
     def __init__(
@@ -316,13 +305,7 @@ class InFlight:
         return lost
 
     def send_back(self, flight: Flight, not_before: float = 0.0) -> Request:
-        """Return the request as a middleware returns it to send it back to the queue.
-
-        Args:
-            flight: of a request that the queue has handed out. Returned, another would be sent
-                again at once by whoever sent it.
-            not_before: seconds since the epoch; the queue delays it until then.
-        """
+        """Return the request as a middleware returns it to send it back to the queue."""
         request: Request = flight.request
         self.let_go(flight)
         flight.site.tally.taken -= 1  # it is taken in anew

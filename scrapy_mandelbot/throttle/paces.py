@@ -141,12 +141,6 @@ class Together:
     of them. Where one that has a pace is asked, the others that have one wait as well. Those that
     are refused within a second of each other, and are at least half of those that were asked then,
     have one pause, one probe and one rate from then on: the limit is the server's, not the site's.
-
-    Args:
-        mode: ``"domain"`` or ``"address"``.
-        crawler: whose requests they are.
-        throttle: that asks the sites.
-        now: returns seconds since the epoch.
     """
 
     def __init__(
@@ -168,12 +162,7 @@ class Together:
         throttle.reports.turn_taken = self.turn_taken
 
     def slot_of(self, site: Site, slot: str) -> str:
-        """Return the download slot of a site's requests; one that a spider chose is as it was.
-
-        Args:
-            site: the site.
-            slot: the one that Scrapy, or the spider, would have.
-        """
+        """Return the download slot of a site's requests; one that a spider chose is as it was."""
         is_scrapys = slot == host_of(site.name).strip("[]")
         self._group(site).sites.add(site)
         return (self._group_of(site.name) or slot) if is_scrapys else slot

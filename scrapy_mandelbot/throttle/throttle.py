@@ -261,15 +261,7 @@ class Throttle:
         *,
         level: int | None = None,
     ) -> None:
-        """Note that the site refused the request: by a pause status, or by no answer at all.
-
-        Args:
-            flight: the request.
-            reason: why, in words for the log.
-            retry_after: seconds that the server asks for, if it does.
-            response: what it said, if it said anything.
-            level: of the log at which its pause is told; None: as it is told of any.
-        """
+        """Note that the site refused the request: by a pause status, or by no answer at all."""
         site, now = flight.site, self._now()
         refusal = Refusal(now, reason, retry_after, self._random.uniform(0.0, JITTER))
         kind = "no answer" if response is None else str(response.status)

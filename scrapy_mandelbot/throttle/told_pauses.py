@@ -36,15 +36,7 @@ _WITHOUT_END = {News.GAVE_UP, News.ASKS_ONCE_EACH}
 
 
 class Reports:
-    """Tells of pauses, and writes them down.
-
-    Args:
-        tell: tells of events; who keeps pauses hears them there.
-        store: what the next run reads, and other crawls hear of.
-        waiting: returns how many requests for a site are in the queues.
-        clock: of the crawl.
-        keeps_given_up: whether the requests of a site that is given up are left to the next run.
-    """
+    """Tells of pauses, and writes them down."""
 
     def __init__(
         self,

@@ -176,15 +176,7 @@ class Waiter:
 
 
 class WaitingRoom:
-    """The waiting requests of a crawl, by site, first come first served.
-
-    Args:
-        crawler: whose requests wait.
-        clock: of the crawl.
-        look_again: called now and then with a site that requests wait for: what they wait for may
-            have ended without a word.
-        longest: seconds that a request may wait where there is a limit, all its waits together.
-    """
+    """The waiting requests of a crawl, by site, first come first served."""
 
     def __init__(
         self,
@@ -205,10 +197,6 @@ class WaitingRoom:
 
     async def wait(self, flight: Flight, *, has_limit: bool = True) -> bool:
         """Wait to be released, holding no place of the downloader.
-
-        Args:
-            flight: the request.
-            has_limit: False: it waits as long as it takes.
 
         Returns:
             Whether the request may try again. False after the longest wait, or as the crawl closes.

@@ -14,7 +14,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from importlib import resources
-from importlib.util import find_spec
 from typing import Any
 
 from scrapy_mandelbot.robots.formatting import printable
@@ -23,11 +22,6 @@ _POLICY = (
     "default-src 'none'; script-src {script}; style-src {style}; base-uri 'none'; form-action"
     " 'none'"
 )
-
-
-def can_be_made() -> bool:
-    """Whether Jinja2 is there, which the extra ``html`` brings."""
-    return find_spec("jinja2") is not None
 
 
 def file_of(package: str, name: str) -> str:

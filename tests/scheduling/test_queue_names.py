@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_mandelbot.throttle.site_map import parts_of_name, queue_name
+from scrapy_mandelbot.scheduling.storage import parts_of_name, queue_name
 
 SITES = ["https://a.example", "http://[::1]:80", "data://"]
 
