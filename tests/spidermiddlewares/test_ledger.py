@@ -16,7 +16,7 @@ from pages import page
 from scrapy.http import TextResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.test import get_crawler
-from scrapy_mandelbot.purposes import UsageMiddleware
+from scrapy_mandelbot.spidermiddlewares.usage import UsageMiddleware
 from test_usage import (
     AGENT,
     PAGES,
