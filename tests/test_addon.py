@@ -240,7 +240,7 @@ def test_a_component_of_ours_is_known_by_any_of_its_paths():
     """By the public one, by its home, and by that of a module that has it and is imported."""
     for path in (
         "scrapy_mandelbot.PauseMiddleware",
-        "scrapy_mandelbot.downloadermiddlewares.PauseMiddleware",
+        "scrapy_mandelbot.downloadermiddlewares.pause.PauseMiddleware",
         f"{__name__}.PauseMiddleware",
     ):
         settings = settings_with_addon(DOWNLOADER_MIDDLEWARES={path: 7})

@@ -62,7 +62,7 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "robots/fix/effects.py": 20,
     "robots/fix/rewrite.py": 22,
     "robots/lint/__init__.py": 19,
-    "robots/lint/values.py": 18,
+    "robots/lint/value_checks.py": 18,
     "robots/preferences/in_pages.py": 19,
     "robots/preferences/in_robots_txt.py": 16,
     "commands/output/check_report.py": 19,

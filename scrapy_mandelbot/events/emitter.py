@@ -1,6 +1,6 @@
 """Tells of what happens in a crawl: in its log, its stats and by its signals.
 
-What can happen is in `events.py`. Text of the web is made harmless and short here, so that no
+``events/__init__.py`` has the table of events. Text of the web is made harmless and short here, so that no
 caller has to think of it.
 """
 

@@ -35,7 +35,7 @@ from scrapy_mandelbot.robots.lint.structure import (
     without_excused,
 )
 from scrapy_mandelbot.robots.lint.syntax import check_agent, check_syntax
-from scrapy_mandelbot.robots.lint.values import check_usage, check_value
+from scrapy_mandelbot.robots.lint.value_checks import check_usage, check_value
 from scrapy_mandelbot.robots.robotstxt.dialects import FIELDS
 from scrapy_mandelbot.robots.robotstxt.records import RecordProblem
 

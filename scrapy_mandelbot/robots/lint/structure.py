@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.lint.source import LintHit, field_of, quoted
-from scrapy_mandelbot.robots.lint.values import STATEMENT_FIELDS
+from scrapy_mandelbot.robots.lint.value_checks import STATEMENT_FIELDS
 from scrapy_mandelbot.robots.robotstxt.known_robots import KNOWN_ROBOTS
 from scrapy_mandelbot.robots.robotstxt.records import ABOUT_ALL, name_of
 
