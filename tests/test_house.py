@@ -58,17 +58,20 @@ def test_no_name_of_a_class_stands_for_two():
 
 
 def test_no_name_of_a_module_stands_for_two():
-    """But a folder's main module may be named like the folder; a command must be, in Scrapy.
+    """A folder's main module may have the folder's name; the command has the name Scrapy runs.
 
-    Middlewares stand in folders that are named as Scrapy's are, and are named like their subject.
+    A module of a middleware folder is named after what it does to a request or response, as
+    Scrapy's own are: the name may be that of the pure module below it, never of another middleware.
     """
     places = defaultdict(set)
+    middlewares = defaultdict(set)
     for where in TREES:
         *rooms, name = where.removesuffix("/__init__.py").removesuffix(".py").split("/")
-        if rooms[-1:] == ["downloadermiddlewares"]:
-            continue
-        if rooms[-1:] != [name] and where != "commands/robots.py":
+        if rooms in (["downloadermiddlewares"], ["spidermiddlewares"]):
+            middlewares[name].add(where)
+        elif rooms[-1:] != [name] and where != "commands/robots.py":
             places[name].add(where)
+    assert {name: those for name, those in middlewares.items() if len(those) > 1} == {}
     assert {name: those for name, those in places.items() if len(those) > 1} == {}
 
 

@@ -1,7 +1,7 @@
 """Tells of what happens in a crawl: in its log, its stats and by its signals.
 
-What can happen is in ``__init__.py``. Text of the web is made harmless and short here, so that no
-caller has to think of it.
+``events/__init__.py`` has the table of events. Text of the web is made harmless and short here, so
+that no caller has to think of it.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 RATES = tuple(0.1 * 1.1**step for step in range(100))
 """Requests a second, to 1,250."""
-# What each of these does to which simulated crawl is in tests/sites/test_laws.py.
+# What each of these does to which simulated crawl is in tests/politeness/test_laws.py.
 _RUNS = 8  # that are judged: a limit may move
 _REFUSED = 4  # refusals of a run that are judged: one that is over limits refuses all that follow
 _LIKELY = 1.5  # of G: a rate that explains that much less is not the site's

@@ -29,7 +29,7 @@ from scrapy_mandelbot.politeness.ladder import BELOW, RATES, TOLD, Ladder, SlowL
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.ladder import Reading
 
-# What each of these does to which simulated crawl is in tests/sites/test_laws.py.
+# What each of these does to which simulated crawl is in tests/politeness/test_laws.py.
 _RAMP_FROM = 4.0  # requests a second with which a ramp begins, at least
 _GROWTH = 1.4  # times the rate, for each good answer of a ramp
 _LATELY = 0.3  # seconds of good answers that say how many come; what came in less says little

@@ -1,6 +1,6 @@
 """How fast a site is asked after a pause, and what it takes refusals for. (politeness/recovery.py)
 
-`tests/sites/test_laws.py` crawls simulated servers by it.
+`tests/politeness/test_laws.py` crawls simulated servers by it.
 """
 
 from __future__ import annotations
