@@ -21,7 +21,7 @@ from scrapy_mandelbot.politeness.pause_law import JITTER, Refusal
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.throttle.claims import Claims
 from scrapy_mandelbot.throttle.in_flight import InFlight, Queues
-from scrapy_mandelbot.throttle.paces import Paces, Together
+from scrapy_mandelbot.throttle.paces import Paces
 from scrapy_mandelbot.throttle.site_map import Sites, site_of_request
 from scrapy_mandelbot.throttle.told_pauses import Reports
 from scrapy_mandelbot.throttle.waiting import Alarm, AskingAgain, WaitingRoom
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.scheduling.site_queue import SiteQueue
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.throttle.neighbours import Neighbours
+    from scrapy_mandelbot.throttle.together import Together
 
 _MOST_SLOTS = 100  # download slots of a site; a project may choose one for each request
 
@@ -86,6 +87,8 @@ class Throttle:
         """The requests outside of the queue."""
         self._together: Together | None = None
         if config.together:
+            from scrapy_mandelbot.throttle.together import Together  # noqa: PLC0415
+
             self._together = Together(config.together, crawler, self, clock.now)
         self.before_queues: list[Callable[[], None]] = []
         """Called before the first queue hands anything out: then there is a loop for the alarm."""

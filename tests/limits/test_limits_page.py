@@ -20,7 +20,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "limits.rst"
 UNITS = {"KiB": 2**10, "MiB": 2**20}
 # Named like limits, or caches, that have nothing to do with what comes from outside.
 NO_LIMITS = {
-    "throttle.paces._extract": "there is one",
+    "throttle.together._extract": "there is one",
     "clock._LONGEST_TIMER": "after which a timer looks at the clock again",
     "scheduling.storage._LONGEST_NAME": "of a directory, whose name has a digest of the rest",
     "politeness.ladder._LONGEST": "what is a limit and what an outage",

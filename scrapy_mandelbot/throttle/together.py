@@ -1,0 +1,155 @@
+"""MANDELBOT_TOGETHER: sites of one domain, or one address, that share slots, pauses and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary, WeakSet
+
+import scrapy.signals
+
+from scrapy_mandelbot.politeness.pause import NO_PAUSE
+from scrapy_mandelbot.robots.origins import host_of
+from scrapy_mandelbot.store.memory import Recent
+from scrapy_mandelbot.throttle.site_map import site_of_request
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from tldextract import TLDExtract
+
+    from scrapy_mandelbot.politeness.pause import Pause
+    from scrapy_mandelbot.politeness.site_state import Site
+    from scrapy_mandelbot.throttle.throttle import Throttle
+
+_ONE_MOMENT = 1.0  # seconds; what is refused within it may be refused as one
+_MOST_GROUPED = 50_000  # sites whose address is known, and groups of which a site has a pace
+
+
+class _SharedSlot:
+    """Sites that share a download slot."""
+
+    __slots__ = ("pause", "refused_at", "sites")
+
+    def __init__(self) -> None:
+        self.sites: WeakSet[Site] = WeakSet()
+        self.refused_at: WeakKeyDictionary[Site, float] = WeakKeyDictionary()
+        self.pause: Pause | None = None
+        """Of those that are paused as one."""
+
+
+class Together:
+    """The sites that share concurrency, pace and pauses, as MANDELBOT_TOGETHER has it.
+
+    Their requests go through one download slot, so that what Scrapy sets for a slot holds for all
+    of them. Where one that has a pace is asked, the others that have one wait as well. Those that
+    are refused within a second of each other, and are at least half of those that were asked then,
+    have one pause, one probe and one rate from then on: the limit is the server's, not the site's.
+    """
+
+    def __init__(
+        self, mode: str, crawler: Crawler, throttle: Throttle, now: Callable[[], float]
+    ) -> None:
+        self._throttle = throttle
+        self._now = now
+        self._groups: Recent[_SharedSlot] = Recent(_MOST_GROUPED)
+        self._is_updating = False
+        self._addresses: Recent[str] = Recent(_MOST_GROUPED)
+        self._group_of: Callable[[str], str | None] = self._addresses.get
+        if mode == "domain":
+            self._group_of = domain_of
+        else:
+            crawler.signals.connect(self._hear, signal=scrapy.signals.response_downloaded)
+            most = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+            throttle.in_flight.unheard.limit_to(most)
+        throttle.in_flight.shared_slot = self.slot_of
+        throttle.reports.turn_taken = self.turn_taken
+
+    def slot_of(self, site: Site, slot: str) -> str:
+        """Return the download slot of a site's requests; one that a spider chose is as it was."""
+        is_scrapys = slot == host_of(site.name).strip("[]")
+        self._group(site).sites.add(site)
+        return (self._group_of(site.name) or slot) if is_scrapys else slot
+
+    def join(self, site: Site, now: float) -> None:
+        """Note that a site has a pace; if others have, it waits as if one was asked just now."""
+        if any(other.turns.is_on for other in self._others(site)):
+            site.turns.hold(site.turns.due_after(now))
+
+    def turn_taken(self, site: Site, now: float) -> None:
+        """Have the others wait, as a site that has a pace is asked, or has just answered."""
+        for other in self._others(site) if site.turns.is_on else ():
+            if other.turns.is_on:
+                other.turns.hold(other.turns.due_after(now))
+
+    def refused(self, site: Site, now: float) -> None:
+        """Note that a site is about to hear of a refusal: by the pause that it shares, perhaps."""
+        group = self._group(site)
+        group.refused_at[site] = now
+        refused = {one for one, at in group.refused_at.items() if at > now - _ONE_MOMENT}
+        are_well = sum(one.well_at > now - _ONE_MOMENT for one in group.sites - refused)
+        if len(refused) == 1 or len(refused) < are_well:
+            return
+        pause = group.pause
+        if pause is None or pause.is_faded(now):
+            pause = next((one.pause for one in refused if one.pause is not NO_PAUSE), None)
+            group.pause = pause
+        if pause is not None:
+            for one in refused:
+                one.pause = pause
+
+    def updated(self, site: Site) -> None:
+        """Have those look anew what holds them back that share the pause of a site."""
+        pause = self._group(site).pause
+        if self._is_updating or pause is None or site.pause is not pause:
+            return
+        self._is_updating = True
+        for other in [one for one in self._others(site) if one.pause is pause]:
+            other.look_anew()
+            if other.is_shut(self._now()):
+                self._throttle.in_flight.evict(other)
+            self._throttle.update(other)
+        self._is_updating = False
+
+    def _group(self, site: Site) -> _SharedSlot:
+        name = self._group_of(site.name) or site.name
+        group = self._groups.get(name)
+        if group is None:
+            group = _SharedSlot()
+            self._groups.put(name, group, 1)
+        return group
+
+    def _others(self, site: Site) -> list[Site]:
+        return [one for one in self._group(site).sites if one is not site]
+
+    def _hear(self, response: Response, request: Request) -> None:
+        """Note at which address a site has answered first; that of a proxy is none of its own."""
+        name, address = site_of_request(request), response.ip_address
+        if address is None or request.meta.get("proxy") or self._addresses.get(name):
+            return
+        self._addresses.put(name, str(address), 1)
+        site = self._throttle.sites.of(name)
+        if site.turns.is_on:
+            self.join(site, self._now())
+        self._throttle.in_flight.share_slots(site)
+        self._throttle.update(site)
+
+
+@lru_cache(maxsize=10_000)
+def domain_of(site: str) -> str | None:
+    """Return the registered domain of a site, by the public suffix list that tldextract ships.
+
+    None: its host has none, as an address, or a name of one label.
+    """
+    found = _extract()(host_of(site))
+    return f"{found.domain}.{found.suffix}" if found.domain and found.suffix else None
+
+
+@lru_cache(maxsize=1)
+def _extract() -> TLDExtract:
+    """Return what asks the list; it is neither fetched nor kept anywhere."""
+    from tldextract import TLDExtract  # noqa: PLC0415 -- it takes a while, for who asks for it
+
+    return TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
