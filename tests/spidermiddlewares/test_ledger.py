@@ -16,7 +16,6 @@ from pages import page
 from scrapy.http import TextResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.test import get_crawler
-from scrapy_mandelbot.spidermiddlewares.usage import UsageMiddleware
 from test_usage import (
     AGENT,
     PAGES,
@@ -33,6 +32,7 @@ from webs import Answer
 
 from scrapy_mandelbot import RobotsTxt, SettingsError
 from scrapy_mandelbot.spidermiddlewares.ledger import MOST_TERMS, TEXT_LIMIT, LedgerFile, copy_path
+from scrapy_mandelbot.spidermiddlewares.usage import UsageMiddleware
 
 # In a crawl.
 
