@@ -23,9 +23,9 @@ from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.robots.preferences import TERMS_STATUSES
-from scrapy_mandelbot.settings.checks import is_class_of, refusing
+from scrapy_mandelbot.settings.checks import is_class_of
 from scrapy_mandelbot.settings.config import check_settings
-from scrapy_mandelbot.settings.values import is_server
+from scrapy_mandelbot.settings.values import is_server, refusing
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

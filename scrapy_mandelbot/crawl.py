@@ -20,9 +20,9 @@ from scrapy_mandelbot.events.emitter import Events
 from scrapy_mandelbot.fetching.fetcher import RobotsFetcher
 from scrapy_mandelbot.fetching.request_agents import Agents
 from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it
-from scrapy_mandelbot.settings.checks import Project, refusing, tell_mistakes
+from scrapy_mandelbot.settings.checks import Project, tell_mistakes
 from scrapy_mandelbot.settings.config import Config
-from scrapy_mandelbot.settings.values import is_server
+from scrapy_mandelbot.settings.values import is_server, refusing
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.throttle.manual_control import Operator, Patience

@@ -35,8 +35,7 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import CLOCKS_DIFFER, SIGNATURE_ASKED, SIGNED
 from scrapy_mandelbot.robots.dates import IN_TAGS, read_date
-from scrapy_mandelbot.settings.checks import refusing
-from scrapy_mandelbot.settings.values import SIGN_KEY_TAKES, SettingsError
+from scrapy_mandelbot.settings.values import SIGN_KEY_TAKES, SettingsError, refusing
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:

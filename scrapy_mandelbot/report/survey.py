@@ -25,7 +25,7 @@ from scrapy_mandelbot.report.status import (
     held,
 )
 from scrapy_mandelbot.robots.formatting import moment
-from scrapy_mandelbot.settings.checks import refusing
+from scrapy_mandelbot.settings.values import refusing
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -1,9 +1,7 @@
 """What a project's settings get wrong, logged in a line each.
 
 Nothing of this stops a crawl: a setting that is none, a part that another setting switches off, a
-second middleware for robots.txt. It is logged when the spider opens, as all is in its place then. A
-value that a setting does not take does stop it, before: in one line too, where Scrapy would write a
-traceback.
+second middleware for robots.txt. It is logged when the spider opens, as all is in its place then.
 """
 
 from __future__ import annotations
@@ -11,7 +9,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,11 +17,9 @@ from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.settings.config import is_setting, setting_defaults
-from scrapy_mandelbot.settings.values import SettingsError
 
 if TYPE_CHECKING:
     from scrapy import Spider
-    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
     from scrapy_mandelbot.settings.config import Config
@@ -204,43 +199,6 @@ def tell_mistakes(project: Project) -> None:
     """Log what is wrong, a line each."""
     for text, level in mistakes_in(project):
         logger.log(level, "%s", text)
-
-
-@contextmanager
-def refusing(crawler: Crawler | None) -> Iterator[None]:
-    """Have a crawl end for a wrong value with one line in the log, and an exit code that is not 0.
-
-    Scrapy lets the error go to whoever awaits the crawl. Its own commands await none: asyncio or
-    Twisted logs a traceback then, which tells nothing more than this line, and is left out. (Where
-    a script runs a ``CrawlerProcess``, Twisted writes one past the log, on stderr.)
-
-    Args:
-        crawler: the one that does not start; None: it is not known.
-
-    Raises:
-        SettingsError: as what is done in it does.
-    """
-    try:
-        yield
-    except SettingsError as error:
-        if not error.is_told:
-            _tell_refusal(crawler, error)
-        raise
-
-
-def _tell_refusal(crawler: Crawler | None, error: SettingsError) -> None:
-    error.is_told = True
-    logger.critical("%s", error)
-    for name in ("asyncio", "twisted"):
-        logging.getLogger(name).addFilter(_is_news)  # the same one is added once
-    if crawler is not None:
-        # By this scrapy crawl knows that there was no crawl; before 2.15 by nothing else.
-        crawler.spider = None
-
-
-def _is_news(record: logging.LogRecord) -> bool:
-    error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
-    return not (isinstance(error, SettingsError) and error.is_told)
 
 
 def _is_a(component: Any, path: str) -> bool:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date
 from http import HTTPStatus
 from importlib import import_module
 from importlib.util import find_spec
 from math import isfinite
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from scrapy.pqueues import ScrapyPriorityQueue
@@ -23,6 +25,11 @@ from scrapy_mandelbot.robots.formatting import without_credentials
 from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.robots.preferences.statements import CATEGORIES
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
@@ -56,6 +63,40 @@ class SettingsError(ValueError):
 
     def __init__(self, name: str, value: object, takes: str) -> None:
         super().__init__(f"{name} = {value!r}: it takes {takes}")
+
+
+@contextmanager
+def refusing(crawler: Crawler | None) -> Iterator[None]:
+    """Have a crawl end for a wrong value with one line in the log, and an exit code that is not 0.
+
+    Scrapy lets the error go to whoever awaits the crawl. Its own commands await none: asyncio or
+    Twisted logs a traceback then, which tells nothing more than this line, and is left out. (Where
+    a script runs a ``CrawlerProcess``, Twisted writes one past the log, on stderr.)
+
+    Raises:
+        SettingsError: as what is done in it does.
+    """
+    try:
+        yield
+    except SettingsError as error:
+        if not error.is_told:
+            _tell_refusal(crawler, error)
+        raise
+
+
+def _tell_refusal(crawler: Crawler | None, error: SettingsError) -> None:
+    error.is_told = True
+    logger.critical("%s", error)
+    for name in ("asyncio", "twisted"):
+        logging.getLogger(name).addFilter(_is_news)  # the same one is added once
+    if crawler is not None:
+        # By this scrapy crawl knows that there was no crawl; before 2.15 by nothing else.
+        crawler.spider = None
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+    return not (isinstance(error, SettingsError) and error.is_told)
 
 
 def seconds(name: str, value: object) -> float:

@@ -33,8 +33,7 @@ from scrapy_mandelbot.robots.preferences import (
     stated_terms,
     with_tdm_file,
 )
-from scrapy_mandelbot.settings.checks import refusing
-from scrapy_mandelbot.settings.values import SettingsError
+from scrapy_mandelbot.settings.values import SettingsError, refusing
 from scrapy_mandelbot.sitemap_crawl.entry_files import OWN
 from scrapy_mandelbot.spidermiddlewares.ledger import Ledger
 from scrapy_mandelbot.spidermiddlewares.tdm_files import SiteTdm, TdmFiles

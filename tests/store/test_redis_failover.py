@@ -32,12 +32,10 @@ def servers(tmp_path):
 def open_store(servers, monkeypatch):
     """Open stores that try again soon."""
     from scrapy_mandelbot.store.redis import wire
-    from scrapy_mandelbot.store.redis import wire as hearing
     from scrapy_mandelbot.store.redis.redis_store import RedisStore
 
     monkeypatch.setattr(wire, "_TRY_AGAIN_AFTER", 0.05)
-    monkeypatch.setattr(hearing, "_TRY_AGAIN_AFTER", 0.05)
-    monkeypatch.setattr(hearing, "_LOOKS_UP_AFTER", 0.05)
+    monkeypatch.setattr(wire, "_LOOKS_UP_AFTER", 0.05)
     opened = []
 
     def open_one():
