@@ -24,8 +24,20 @@ ROOMS = {
     "robotstxt": ["robots.robotstxt"],
     "sitemaps": ["robots.sitemaps"],
     "sites": [
-        *("robots.inside", "robots.origins", "robots.outcome", "robots.pace", "robots.retry_after"),
-        *("sites.pause", "sites.recovery", "sites.sections", "sites.site"),
+        *(
+            "politeness.inside",
+            "robots.origins",
+            "politeness.outcome",
+            "politeness.pace",
+            "politeness.retry_after",
+        ),
+        *(
+            "politeness.pause",
+            "politeness.pause_law",
+            "politeness.recovery",
+            "politeness.sections",
+            "politeness.site_state",
+        ),
     ],
     "tags": ["robots.tags"],
 }
