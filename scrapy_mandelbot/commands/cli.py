@@ -9,14 +9,13 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_mandelbot.commands.errors import UnavailableError
 from scrapy_mandelbot.commands.invocation import (
     Invocation,
     Result,
     check_for_jinja,
     print_result,
 )
-from scrapy_mandelbot.commands.terminal import Terminal
+from scrapy_mandelbot.commands.terminal import Terminal, UnavailableError
 from scrapy_mandelbot.robots.preferences.statements import CATEGORIES
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 

@@ -6,18 +6,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.errors import UnavailableError
 from scrapy_mandelbot.commands.invocation import Result, body_of
 from scrapy_mandelbot.commands.output import fix_report as correction
 from scrapy_mandelbot.commands.output.terminal_text import is_url
 from scrapy_mandelbot.commands.sources import (
-    check_for_protego,
     delivery_of,
     page_of,
     rules_from,
     rules_on_disk,
     url_to_check,
 )
+from scrapy_mandelbot.commands.terminal import UnavailableError
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.invocation import Invocation
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 def fix(invocation: Invocation) -> Result:
     """Correct one file."""
-    check_for_protego()
     source = invocation.args[0]
     if is_url(source):
         fetched = invocation.fetch(url_to_check(source))

@@ -12,8 +12,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot._version import __version__
-from scrapy_mandelbot.commands.errors import UnavailableError
 from scrapy_mandelbot.commands.output.rules_in_force import EVERYBODY, SUCCESS
+from scrapy_mandelbot.commands.terminal import UnavailableError
 from scrapy_mandelbot.politeness.inside import leads_inside
 from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES, OutcomeLaw
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.errors import UnavailableError
 from scrapy_mandelbot.commands.invocation import Result, body_of
 from scrapy_mandelbot.commands.output.rules_in_force import SUCCESS
 from scrapy_mandelbot.commands.output.sitemaps_report import cited, exit_code, read, text, unread
 from scrapy_mandelbot.commands.output.terminal_text import is_url
 from scrapy_mandelbot.commands.sources import named, read_source, url_to_check
+from scrapy_mandelbot.commands.terminal import UnavailableError
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.invocation import Invocation

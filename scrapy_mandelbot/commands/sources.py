@@ -5,16 +5,15 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from datetime import datetime, timezone
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from scrapy_mandelbot.commands.errors import UnavailableError
 from scrapy_mandelbot.commands.output import check_report as findings
 from scrapy_mandelbot.commands.output.check_report import STANDARD_INPUT
 from scrapy_mandelbot.commands.output.rules_in_force import SUCCESS, Rules
 from scrapy_mandelbot.commands.output.terminal_text import is_url
+from scrapy_mandelbot.commands.terminal import UnavailableError
 from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.lint import Delivery
@@ -131,12 +130,6 @@ def _escaped(url: str) -> str:
     )
 
 
-def check_for_protego() -> None:
-    """Raise unless corrections can be proved for Protego."""
-    if find_spec("protego") is None:
-        raise UnavailableError("corrections need Protego: pip install protego")
-
-
 def page_of(
     invocation: Invocation,
     rules: Rules,
@@ -155,7 +148,6 @@ def page_of(
         render,
     )
 
-    check_for_protego()
     invocation.terminal.progress(f"making the page of {rules.source}")
     dialect, max_bytes = invocation.dialect, invocation.max_bytes
     if corrected is None and rules.read(dialect, max_bytes)[0] is not None:

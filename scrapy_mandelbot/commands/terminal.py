@@ -16,6 +16,10 @@ _DIGITS = 4  # of COLUMNS
 _WIDTH = 78  # of the line of progress
 
 
+class UnavailableError(Exception):
+    """Ends a verb: what it needs is not available; the message is the line to print."""
+
+
 def _columns(out: TextIO, environ: Mapping[str, str]) -> int:
     """Return the columns that COLUMNS or the terminal has, within what can be read."""
     wanted = environ.get("COLUMNS", "")

@@ -8,7 +8,6 @@ from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.errors import UnavailableError
 from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.commands.output import compare_report as comparison
 from scrapy_mandelbot.commands.output import explain_report as explanation
@@ -28,6 +27,7 @@ from scrapy_mandelbot.commands.sources import (
     rules_from,
     rules_on_disk,
 )
+from scrapy_mandelbot.commands.terminal import UnavailableError
 from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 from scrapy_mandelbot.robots.robotstxt.known_robots import dialect_of

@@ -24,7 +24,7 @@ from scrapy_mandelbot.events import (
 )
 from scrapy_mandelbot.fetching.failures import failure_of
 from scrapy_mandelbot.politeness.flight import End
-from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind
+from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.politeness.pause import News
 from scrapy_mandelbot.politeness.pause_law import Refusal
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
@@ -45,7 +45,6 @@ logger = logging.getLogger(__name__)
 
 _OF_QUOTAS = frozenset({b"Ratelimit", b"Ratelimit-Remaining"})  # as Scrapy keeps headers
 _NO_ANSWER = frozenset({Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT})
-_NOT_KNOWN = frozenset({OutcomeKind.UNAVAILABLE, OutcomeKind.FAILED})
 _NO_WORD_OF_THE_SITE = frozenset({Failure.DROPPED, Failure.OTHER})
 
 

@@ -29,7 +29,7 @@ from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind
 from scrapy_mandelbot.politeness.retry_after import wait_asked_for
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.origins import robots_url
-from scrapy_mandelbot.robots.robotstxt.paths import IS_ODD, as_servers_read_it
+from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
@@ -41,10 +41,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fetching.fetcher import SiteRules
     from scrapy_mandelbot.politeness.flight import Flight
 
-_OF_QUOTAS = frozenset({b"Ratelimit", b"Ratelimit-Remaining"})  # as Scrapy keeps headers
-_NO_ANSWER = frozenset({Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT})
 _NOT_KNOWN = frozenset({OutcomeKind.UNAVAILABLE, OutcomeKind.FAILED})
-_NO_WORD_OF_THE_SITE = frozenset({Failure.DROPPED, Failure.OTHER})
+_SCHEME = len("https://")
 
 
 class RobotsTxtMiddleware:
@@ -177,7 +175,8 @@ class RobotsTxtMiddleware:
         url = request.url
         if rp.allowed(url, agent):
             # A server may serve a forbidden page for another spelling of its path.
-            resolved = as_servers_read_it(url) if IS_ODD(url) else None
+            is_odd = "/." in url or "//" in url[_SCHEME:] or "%2" in url
+            resolved = as_servers_read_it(url) if is_odd else None
             if resolved is None or rp.allowed(resolved, agent):
                 return
             url = resolved

@@ -75,8 +75,7 @@ def _canonical_escape(escape: re.Match[str]) -> str:
     return f"%{octet:02X}"
 
 
-IS_ODD = re.compile(r"(?<!:)//|/(?:\.|%2[Ee]){1,2}(?:[/?#]|\Z)").search
-"""Whether servers may read another path in a URL than is written there. Nearly no URL is such."""
+_IS_ODD = re.compile(r"(?<!:)//|/(?:\.|%2[Ee]){1,2}(?:[/?#]|\Z)").search
 
 
 def as_servers_read_it(url: str) -> str | None:
@@ -86,13 +85,11 @@ def as_servers_read_it(url: str) -> str | None:
     5.2.4; nginx merges slashes, too), whatever a parser compares. None: the path has nothing of
     this kind.
     """
-    if not IS_ODD(url):
-        return None
     start = url.find("://") + 3 if "://" in url[:10] else 0
     begin = _first_of(url, "/?#", start)
     end = _first_of(url, "?#", begin)
     path = url[begin:end]
-    if not IS_ODD(path):
+    if not _IS_ODD(path):
         return None
     segments: list[str] = []
     for part in filter(None, path.split("/")):
