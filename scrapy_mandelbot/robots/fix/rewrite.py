@@ -29,7 +29,7 @@ from scrapy_mandelbot.robots.fix.rewritten_lines import (
     value_of,
 )
 from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.lint.structure import marked_blocks
+from scrapy_mandelbot.robots.lint.source import marked_blocks
 from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, grammar_of
 from scrapy_mandelbot.robots.robotstxt.paths import escaped_length
 from scrapy_mandelbot.robots.robotstxt.records import name_of, read_outline

@@ -27,13 +27,16 @@ from scrapy_mandelbot.robots.lint.catalogue import (
 )
 from scrapy_mandelbot.robots.lint.delivery import Delivery, check_delivery
 from scrapy_mandelbot.robots.lint.rule_checks import check_clashes, check_priority
-from scrapy_mandelbot.robots.lint.source import LintHit, LintInput, quoted, read_source
-from scrapy_mandelbot.robots.lint.structure import (
+from scrapy_mandelbot.robots.lint.source import (
+    LintHit,
+    LintInput,
     check_managed,
-    check_structure,
     managed_block,
+    quoted,
+    read_source,
     without_excused,
 )
+from scrapy_mandelbot.robots.lint.structure import check_structure
 from scrapy_mandelbot.robots.lint.syntax import check_agent, check_syntax
 from scrapy_mandelbot.robots.lint.value_checks import check_usage, check_value
 from scrapy_mandelbot.robots.robotstxt.dialects import FIELDS
