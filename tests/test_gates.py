@@ -24,7 +24,7 @@ PACKAGE = ROOT / NAME
 
 MOST_MODULES = 195
 MOST_TOP_LEVEL_MODULES = 9
-MOST_LINES = 39_977
+MOST_LINES = 39_980
 MOST_CODE_LINES = 26_331
 LINES_OF_A_MODULE = 450
 LONGER: dict[str, int] = {}
@@ -88,7 +88,6 @@ SEVERAL_STORIES: set[str] = {
     "job/job_file.py",
     "politeness/ladder.py",
     "robots/lint/rule_checks.py",
-    "robots/lint/structure.py",
     "robots/preferences/in_pages.py",
     "robots/preferences/statements.py",
     "robots/robotstxt/grammar.py",
