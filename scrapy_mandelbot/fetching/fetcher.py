@@ -146,7 +146,7 @@ _FAILED_SIZE = 2 * 1024  # bytes of a site that did not answer, with its error
 _PARSED_FACTOR = 4  # bytes for each byte of the file
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class SiteRules:
     """What is known of a site's rules, and until when."""
 

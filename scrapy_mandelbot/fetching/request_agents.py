@@ -42,7 +42,7 @@ class Agents:
         """
         if self._for_all:
             return self._for_all
-        sent = () if request is None else request.headers.getlist(b"User-Agent")
+        sent = () if request is None else dict.get(request.headers, b"User-Agent")
         if sent and sent[-1]:
             if sent[-1] != self._header:
                 self._header, self._text = sent[-1], header_text(sent[-1])

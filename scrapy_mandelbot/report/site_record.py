@@ -337,10 +337,13 @@ class SiteRecord(Tally):
         self.since = min(self.since, other.since)
         self.add(other)
         for name in _SUMS:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.in_pauses += other.paused_for(now) - other.in_pauses
-        self.refusals.update(other.refusals)
-        self.robots_seen.update(other.robots_seen)
+            if value := getattr(other, name):
+                setattr(self, name, getattr(self, name) + value)
+        if other.pauses:
+            self.in_pauses += other.paused_for(now) - other.in_pauses
+        for mine, its in ((self.refusals, other.refusals), (self.robots_seen, other.robots_seen)):
+            for case, times in its.items():
+                mine[case] += times
         for name in ("sitemaps", "tags", "usage", "retry_after", "timed", "first_timed"):
             mine, its = getattr(self, name), getattr(other, name)
             if its is not None:
