@@ -215,7 +215,7 @@ class Crawl:
 
     def _spider_idle(self) -> None:
         """Keep the spider open while the request of an extension, say, waits for its site."""
-        if self.throttle.has_waiting:
+        if len(self.throttle.room):
             raise DontCloseSpider
 
     def _spider_closed(self, spider: Spider, reason: str) -> None:

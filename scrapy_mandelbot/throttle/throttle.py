@@ -71,7 +71,7 @@ class Throttle:
         self._claims = Claims(store if isinstance(store, LiveStore) else None, clock, self.update)
         self.alarm = Alarm(clock, self.update)
         """When sites are looked at again."""
-        self._room = WaitingRoom(crawler, clock, self._look, config.pause_wait)
+        self.room = WaitingRoom(crawler, clock, self._look, config.pause_wait)
         self.again = AskingAgain(crawler, tell.tell, self.update)
         """The pages that are asked for again."""
         self.keeps_given_up = bool(job_dir(crawler.settings)) or config.shares_job
@@ -101,14 +101,9 @@ class Throttle:
         self.queues.add(queue)
         self.in_flight.slot_changed.append(queue.slot_changed)
 
-    @property
-    def has_waiting(self) -> bool:
-        """Whether any request waits for its site outside of the queue."""
-        return len(self._room) > 0
-
     def close(self) -> None:
         """Cancel every timer."""
-        for part in self._neighbours, self._claims, self.alarm, self._room:
+        for part in self._neighbours, self._claims, self.alarm, self.room:
             part.close()
 
     def site_of(self, request: Request) -> Site:
@@ -226,7 +221,7 @@ class Throttle:
             self._count(events.WAITED)
         self.alarm.set(site, decision.until)
         has_limit = not decision.is_turn or site.turns.shut_since is not None
-        return await self._room.wait(flight, has_limit=has_limit)
+        return await self.room.wait(flight, has_limit=has_limit)
 
     # Told by the middlewares, of what became of it.
 
@@ -313,8 +308,8 @@ class Throttle:
         if (opens := site.turns.note_wait(now)) is not None:
             reason = site.turns.pace.visits_in_words
             self.reports.tell(events.SHUT, site, until=opens, reason=reason)
-            for waiter in self._room.of(site):  # they wait for the visit time now
-                self._room.release(waiter, may_go=True)
+            for waiter in self.room.of(site):  # they wait for the visit time now
+                self.room.release(waiter, may_go=True)
 
     def _count_wait(self, site: Site) -> None:
         if self._together:
@@ -372,7 +367,7 @@ class Throttle:
         self.sites.note_trouble(site)
         if site.held_until > now:
             self.alarm.set(site, site.held_until)
-        for waiter in self._room.of(site):
+        for waiter in self.room.of(site):
             self._let_wait_end(waiter, now)
         self.queues.site_changed(site)
         if self._together:
@@ -385,7 +380,7 @@ class Throttle:
         if decision.goes:
             self._count_wait(flight.site)
         if decision.goes or decision.is_final:
-            self._room.release(waiter, may_go=decision.goes)
+            self.room.release(waiter, may_go=decision.goes)
         else:
             self.alarm.set(flight.site, decision.until)
 

@@ -65,12 +65,7 @@ class AskingAgain:
         return site in self._sites
 
     def ask(self, site: Site) -> bool:
-        """Ask the site for the page that it answered well; what comes of it, its state learns.
-
-        Returns:
-            Whether it is asked. Not if there is no such page, the site counts what it is asked, or
-            the crawl is closing.
-        """
+        """Request the page that the site answered well again; return whether that is possible."""
         if not may_ask_again(site) or site in self._sites or engine.is_closing(self._crawler):
             return False
         request = self._request_to(site)
@@ -88,7 +83,7 @@ class AskingAgain:
         None: it cannot, as another download handler took that one, or the rules forbid it now.
         """
         headers, was = site.well_way
-        if any(key.startswith(_OF_OTHER_HANDLERS) for key in was):
+        if any(str(key).startswith(_OF_OTHER_HANDLERS) for key in was):
             return None
         meta = {
             **{key: was[key] for key in _WAY if key in was},
