@@ -157,7 +157,11 @@ async def test_ctrl_c_ends_it(webs, tmp_path):
         return Answer(RULES, delay=60)
 
     web.pages["/robots.txt"] = interrupt
-    out, err = await deferToThread(child.communicate, timeout=30)
+    with child:
+        try:
+            out, err = await deferToThread(child.communicate, timeout=30)
+        finally:
+            child.kill()
     assert (out, err, child.returncode) == (b"", b"scrapy robots: interrupted\n", 2)
 
 

@@ -22,6 +22,7 @@ from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.testing import TIME
 
 if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
@@ -174,20 +175,24 @@ async def test_a_dead_host_is_asked_again_after_a_while(webs, monkeypatch):
 async def test_a_host_that_has_answered_has_the_pauses_of_a_site(webs):
     """Its robots.txt was a 500, and then it is down for longer than three tries take."""
     web = site(webs, 3)
-    robots = [Answer(b"", 500), RULES]
+    url = web.url
+    robots = [RULES, Answer(b"", 500)]
+    web.pages["/robots.txt"] = lambda _: robots.pop() if len(robots) == 2 else robots[0]
 
-    def answer(_):
-        from twisted.internet import reactor
+    def drop_after_the_first_response(crawler: Crawler) -> None:
+        def drop() -> None:
+            from twisted.internet import reactor
 
-        if len(robots) == 2:
-            reactor.callLater(0, web.drop)
+            crawler.signals.disconnect(drop, scrapy_signals.response_downloaded)
+            web.drop()
             reactor.callLater(20, web.listen_again)
-            return robots.pop(0)
-        return robots[0]
 
-    web.pages["/robots.txt"] = answer
-    result = await crawl(LinksSpider, IN_MEMORY, start_urls=[web.url + "/"])
-    assert result.urls() == [web.url + path for path in ("/", "/page/0", "/page/2")]
+        crawler.signals.connect(drop, scrapy_signals.response_downloaded, weak=False)
+
+    result = await crawl(
+        LinksSpider, IN_MEMORY, start_urls=[url + "/"], before=drop_after_the_first_response
+    )
+    assert result.urls() == [url + path for path in ("/", "/page/0", "/page/2")]
     assert result.seconds > 15
     assert "mandelbot/robots/unanswered" not in result.stats
 

@@ -10,6 +10,7 @@ import time
 import zlib
 
 import pytest
+import redis
 from live_stores import SITE, Events, Listener, claim, find
 from redis_server import NEEDS_REDIS, USER, RedisServer, add_user
 from store_logs import Log
@@ -117,6 +118,24 @@ def test_times_are_by_the_servers_clock(open_store, skew):
     told(wrong)
     assert right.get_turns(NOW) == {"http://other": pytest.approx(NOW + 5_000, abs=0.5)}
     assert right.get_run("links") == pytest.approx(NOW, abs=0.5)
+
+
+def test_a_slow_answer_is_not_taken_for_another_clock(open_store, monkeypatch):
+    """The server may have read its clock at any time until the answer came."""
+    late = [0.0]
+    ask = redis.Redis.time
+
+    def slowly(client):
+        answer = ask(client)
+        late[0] += 0.9
+        return answer
+
+    monkeypatch.setattr(redis.Redis, "time", slowly)
+    store = open_store(now=lambda: time.time() + late[0])
+    store.put_copy(SITE, COPY)
+    told(store)
+    monkeypatch.undo()
+    assert dict(open_store().copies()) == {SITE: COPY}
 
 
 def test_the_lease_of_a_worker_that_died_ends(open_store, server):

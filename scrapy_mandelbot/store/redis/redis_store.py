@@ -364,8 +364,9 @@ class RedisStore(LiveStore):
     def _joined(self, client: Redis) -> None:
         before = self._now()
         seconds, microseconds = client.time()
-        ahead = seconds + microseconds / 1e6 - (before + self._now()) / 2
-        self._ahead = 0.0 if abs(ahead) < _ONE_CLOCK else ahead
+        half_trip = (self._now() - before) / 2  # the server read its clock anywhere in the trip
+        ahead = seconds + microseconds / 1e6 - before - half_trip
+        self._ahead = 0.0 if abs(ahead) < _ONE_CLOCK + half_trip else ahead
 
     def _found(self) -> None:
         logger.info("What is known of sites is shared again: %s", shown_address(self._url))
