@@ -362,9 +362,8 @@ class RedisStore(LiveStore):
         return connect(self._url)
 
     def _joined(self, client: Redis) -> None:
-        before = self._now()
-        seconds, microseconds = client.time()
-        half_trip = (self._now() - before) / 2  # the server read its clock anywhere in the trip
+        before, (seconds, microseconds), after = self._now(), client.time(), self._now()
+        half_trip = (after - before) / 2  # the server read its clock anywhere in the trip
         ahead = seconds + microseconds / 1e6 - before - half_trip
         self._ahead = 0.0 if abs(ahead) < _ONE_CLOCK + half_trip else ahead
 
