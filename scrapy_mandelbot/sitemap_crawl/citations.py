@@ -12,9 +12,8 @@ Source: sitemaps.org, "Sitemaps & Cross Submits".
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -28,7 +27,6 @@ from scrapy_mandelbot.robots.sitemaps.urls import LONGEST_URL
 from scrapy_mandelbot.sitemap_crawl.entry_files import Cited, robots_request
 from scrapy_mandelbot.sitemap_crawl.progress import digest
 from scrapy_mandelbot.store.memory import Recent
-from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.sitemap_crawl.entry_files import EntryFile
     from scrapy_mandelbot.sitemap_crawl.progress import Abroad, Progress, SiteProgress
-    from scrapy_mandelbot.sitemap_crawl.selection import SitemapReading, SitemapSelection
+    from scrapy_mandelbot.sitemap_crawl.selection import SitemapReading, SitePages
 
 _MOST_ONCE = 1_000  # lines that are said once each
 _MOST_OF_A_SITE = 20  # lines about what is wrong with the sitemaps of one site
@@ -178,37 +176,6 @@ _MOST_BYTES = 64 * 1024 * 1024
 
 Some 300,000 entries; a sitemap has 50,000 at most.
 """
-
-
-@dataclass
-class SitePages:
-    """What a sitemap lists of one site."""
-
-    entries: list[dict[str, Any]] = field(default_factory=list)
-    """Those with pages of the site; they may have pages of others too."""
-    pages: int = 0
-
-
-def pages_by_site(
-    entries: Iterable[dict[str, Any]], selection: SitemapSelection, own: str
-) -> dict[str, SitePages]:
-    """Return what a sitemap's entries list of each site, as far as the spider wants it.
-
-    The site whose robots.txt cites the sitemap is there in any case.
-    """
-    by_site, sites = {own: SitePages()}, {own: own}
-    for entry in entries:
-        pages: Counter[str] = Counter()
-        for url, _ in selection.pages(entry):
-            origin = "/".join(url.split("/", 3)[:3])  # a request takes ten times as long to make
-            if origin not in sites:
-                sites[origin] = site_of_request(Request(url))
-            pages[sites[origin]] += 1
-        for site, count in pages.items():
-            listed = by_site.setdefault(site, SitePages())
-            listed.entries.append(entry)
-            listed.pages += count
-    return by_site
 
 
 class CrossSubmits:

@@ -14,15 +14,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 
 from scrapy_mandelbot.crawl import CITED
-from scrapy_mandelbot.events import SITEMAP_DROPPED
 from scrapy_mandelbot.robots.origins import robots_url
 
 if TYPE_CHECKING:
     from scrapy import Spider
-    from scrapy.http import Response
-    from twisted.python.failure import Failure
-
-    from scrapy_mandelbot.crawl import Crawl, KeptJob
 
 
 @dataclass(frozen=True)
@@ -33,6 +28,30 @@ class Cited:
     site: str  # whose robots.txt cites it, or cites the index that it is in
     root: str  # the sitemap that is cited there
     depth: int = 0  # how many indexes lie between
+
+    @classmethod
+    def of(cls, request: Request) -> Cited | None:
+        """Return the sitemap that a request is for; None: it is for none."""
+        cited = request.meta.get(CITED)
+        return None if cited is None else cls(**cited)
+
+    def listed(self, url: str) -> Cited:
+        """Return a sitemap that this index lists; of the lists on disk, one of the site's own."""
+        return Cited(url, self.site, self.root or url, self.depth + 1)
+
+    def request(self, spider: Spider, *, once: bool = False) -> Request:
+        """Return the request for the sitemap, of a spider with the callbacks.
+
+        `once`: the dupe filter is to know it, where others may ask for it as well.
+        """
+        return Request(
+            self.url,
+            callback=getattr(spider, _READ),
+            errback=getattr(spider, _MISSED),
+            dont_filter=not once,
+            # Tags of a sitemap say that no search is to find it, and nothing of what it lists.
+            meta={CITED: asdict(self), "allow_offsite": True, "dont_obey_robot_tags": True},
+        )
 
 
 @dataclass
@@ -122,21 +141,6 @@ def install(
         setattr(spider, name, MethodType(_without_spider(callback), spider))
 
 
-def sitemap_request(spider: Spider, cited: Cited, *, once: bool = False) -> Request:
-    """Return the request for a sitemap, of a spider with the callbacks.
-
-    `once`: the dupe filter is to know it, where others may ask for it as well.
-    """
-    return Request(
-        cited.url,
-        callback=getattr(spider, _READ),
-        errback=getattr(spider, _MISSED),
-        dont_filter=not once,
-        # Tags of a sitemap say that no search is to find it, and nothing of what it lists.
-        meta={CITED: asdict(cited), "allow_offsite": True, "dont_obey_robot_tags": True},
-    )
-
-
 def robots_request(spider: Spider, site: str) -> Request:
     """Return a request that ends when the rules of its site are known, or cannot be had.
 
@@ -151,48 +155,9 @@ def robots_request(spider: Spider, site: str) -> Request:
     )
 
 
-def cited_of(request: Request) -> Cited | None:
-    cited = request.meta.get(CITED)
-    return None if cited is None else Cited(**cited)
-
-
 def doubted_site(request: Request) -> str:
     return str(request.meta[_DOUBTED])
 
 
 def _without_spider(callback: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
     return lambda _spider, answer: callback(answer)
-
-
-class UnfollowedRequests:
-    """Drops the requests that only following sitemaps has a use for.
-
-    They are dropped as the site queue is about to hand them out, so that no site is asked. Of a
-    project's own queue they come out, and it is their answers that are dropped. The spider gets
-    their callbacks: without them Scrapy can read no such request from disk. And without its
-    requests, the progress kept in JOBDIR is worth nothing: `forget` deletes it.
-    """
-
-    def __init__(
-        self, crawl: Crawl, spider: Spider, forget: Callable[[KeptJob | None], None]
-    ) -> None:
-        self._crawl = crawl
-        self._events = crawl.events
-        self._is_told = False
-        self._forget = forget
-        install(spider, read=self._drop_answer, missed=self._drop_answer, heard=self._drop_answer)
-        crawl.drops = self._drops
-
-    def _drops(self, request: Request) -> bool:
-        if OWN.isdisjoint(request.meta):
-            return False
-        self._forget(self._crawl.job)
-        if self._is_told:  # one line will do
-            self._events.count(SITEMAP_DROPPED)
-        else:
-            self._is_told = True
-            self._events.tell(SITEMAP_DROPPED, url=request.url)
-        return True
-
-    def _drop_answer(self, answer: Response | Failure) -> None:
-        self._drops(answer.request)  # type: ignore[union-attr,arg-type]  # both have one

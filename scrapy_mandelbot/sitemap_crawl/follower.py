@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
@@ -16,24 +15,12 @@ from scrapy.utils.job import job_dir
 from scrapy_mandelbot import engine, events, signals
 from scrapy_mandelbot.crawl import LISTED_IN, Crawl
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits
-from scrapy_mandelbot.sitemap_crawl.citations import (
-    Citations,
-    CrossSubmits,
-    SitemapWarnings,
-    pages_by_site,
-)
-from scrapy_mandelbot.sitemap_crawl.entry_files import (
-    Cited,
-    UnfollowedRequests,
-    cited_of,
-    doubted_site,
-    install,
-    sitemap_request,
-)
+from scrapy_mandelbot.sitemap_crawl.citations import Citations, CrossSubmits, SitemapWarnings
+from scrapy_mandelbot.sitemap_crawl.entry_files import Cited, doubted_site, install
 from scrapy_mandelbot.sitemap_crawl.progress import (
     MOST_WAITING,
     Progress,
-    forget_progress,
+    UnfollowedRequests,
     progress_folder,
 )
 from scrapy_mandelbot.sitemap_crawl.selection import SitemapReading, SitemapSelection, others_turn
@@ -93,7 +80,7 @@ class SitemapFollower:
         folder = job_dir(self._crawler.settings)
         if not self._is_asked_to or is_left_to_spider:
             if folder is not None:
-                UnfollowedRequests(self._crawl, spider, partial(forget_progress, folder))
+                UnfollowedRequests(self._crawl, spider, folder)
             return
         self._selection = SitemapSelection(spider)
         since = self._crawl.config.sitemap_since
@@ -148,7 +135,7 @@ class SitemapFollower:
             self._feed_hungry()
 
     def _limit(self, request: Request) -> None:
-        if cited_of(request) is not None:
+        if Cited.of(request) is not None:
             most = self._crawl.config.sitemap_max_bytes
             self._limits.begin(request, most, float("inf"), 2 * most)
 
@@ -235,7 +222,7 @@ class SitemapFollower:
                 return index.is_complete
             entry, index.offset = entries[0]
             url = entry["loc"]
-            cited = Cited(url, site, index.cited.root or url, index.cited.depth + 1)
+            cited = index.cited.listed(url)
             is_wanted = (
                 (not cited.depth or self._selection.follows(url))
                 and self._citations.is_wanted(progress, cited)
@@ -243,7 +230,7 @@ class SitemapFollower:
             )
         if is_wanted:
             progress.asked = cited
-            self._crawler.engine.crawl(sitemap_request(self._crawler.spider, cited))  # type: ignore[arg-type]  # it is there
+            self._crawler.engine.crawl(cited.request(self._crawler.spider))  # type: ignore[arg-type]  # it is there
         return True
 
     def _room(self, site: str) -> int:
@@ -305,7 +292,7 @@ class SitemapFollower:
     def _reading(self, response: Response) -> tuple[Cited, SitemapReading]:
         request: Request = response.request  # type: ignore[assignment]  # it has one here
         self._limits.end(request)
-        cited: Cited = cited_of(request)  # type: ignore[assignment]  # it is one for a sitemap
+        cited: Cited = Cited.of(request)  # type: ignore[assignment]  # it is one for a sitemap
         return cited, SitemapReading(response, self._crawl.config, self._selection, self._since)
 
     def _wanted(self, reading: SitemapReading, cited: Cited) -> Iterator[list[dict[str, Any]]]:
@@ -326,7 +313,7 @@ class SitemapFollower:
             file.write(entries)
             return
         cited = file.cited
-        by_site = pages_by_site(entries, self._selection, cited.site)
+        by_site = self._selection.pages_by_site(entries, cited.site)
         file.write(by_site.pop(cited.site).entries)
         for site, listed in by_site.items():
             self._cross_submits.pass_on(cited, site, listed)
@@ -334,7 +321,7 @@ class SitemapFollower:
     def _missed(self, failure: Failure) -> None:
         request: Request = failure.request  # type: ignore[attr-defined]  # Scrapy's
         self._limits.end(request)
-        cited: Cited = cited_of(request)  # type: ignore[assignment]  # it is one for a sitemap
+        cited: Cited = Cited.of(request)  # type: ignore[assignment]  # it is one for a sitemap
         self._has_come(cited, is_sitemap=False)
         self._complaints.tell_failed(cited, failure.value)
         self._go_on(cited.site)
@@ -378,7 +365,7 @@ class SharedFollower(SitemapFollower):
         for url in urls:
             cited = Cited(url, site, root=url)
             if self._citations.is_wanted(progress, cited):
-                self._crawler.engine.crawl(sitemap_request(self._spider, cited, once=True))
+                self._crawler.engine.crawl(cited.request(self._spider, once=True))
         self._progress.forget_oldest(_SITES)
 
     def _go_on(self, site: str) -> None:
@@ -403,9 +390,9 @@ class SharedFollower(SitemapFollower):
         self, progress: SiteProgress, cited: Cited, entry: dict[str, Any]
     ) -> Iterator[Request]:
         url = entry["loc"]
-        listed = Cited(url, cited.site, cited.root or url, cited.depth + 1)
+        listed = cited.listed(url)
         if self._selection.follows(url) and self._citations.is_wanted(progress, listed):
-            yield sitemap_request(self._spider, listed, once=True)
+            yield listed.request(self._spider, once=True)
 
     def _pages(
         self, progress: SiteProgress, cited: Cited, entry: dict[str, Any]

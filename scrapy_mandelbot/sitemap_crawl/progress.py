@@ -19,11 +19,16 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot import events
 from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.sitemap_crawl.entry_files import Cited, EntryFile
+from scrapy_mandelbot.sitemap_crawl.entry_files import OWN, Cited, EntryFile, install
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.crawl import KeptJob
+    from scrapy import Request, Spider
+    from scrapy.http import Response
+    from twisted.python.failure import Failure
+
+    from scrapy_mandelbot.crawl import Crawl, KeptJob
 
 logger = logging.getLogger(__name__)
 
@@ -340,12 +345,40 @@ def progress_folder(folder: str) -> Path:
     return Path(folder, _FOLDER)
 
 
-def forget_progress(folder: str, job: KeptJob | None) -> None:
-    (progress_folder(folder) / _STATE).unlink(missing_ok=True)
-    if job is not None:
-        _forget_in_job(job)
-
-
 def _forget_in_job(job: KeptJob) -> None:
     for name in job.kept(_IN_JOB):
         job.put(name, None)
+
+
+class UnfollowedRequests:
+    """Drops the requests that only following sitemaps has a use for.
+
+    They are dropped as the site queue is about to hand them out, so that no site is asked. Of a
+    project's own queue they come out, and it is their answers that are dropped. The spider gets
+    their callbacks: without them Scrapy can read no such request from disk. And without its
+    requests, the progress kept in JOBDIR is worth nothing, and deleted.
+    """
+
+    def __init__(self, crawl: Crawl, spider: Spider, folder: str) -> None:
+        self._crawl = crawl
+        self._events = crawl.events
+        self._is_told = False
+        self._folder = progress_folder(folder)
+        install(spider, read=self._drop_answer, missed=self._drop_answer, heard=self._drop_answer)
+        crawl.drops = self._drops
+
+    def _drops(self, request: Request) -> bool:
+        if OWN.isdisjoint(request.meta):
+            return False
+        (self._folder / _STATE).unlink(missing_ok=True)
+        if self._crawl.job is not None:
+            _forget_in_job(self._crawl.job)
+        if self._is_told:  # one line will do
+            self._events.count(events.SITEMAP_DROPPED)
+        else:
+            self._is_told = True
+            self._events.tell(events.SITEMAP_DROPPED, url=request.url)
+        return True
+
+    def _drop_answer(self, answer: Response | Failure) -> None:
+        self._drops(answer.request)  # type: ignore[union-attr,arg-type]  # both have one

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot.robots.sitemaps import SitemapReader
+from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -51,6 +54,15 @@ def entry_data(entry: SitemapEntry, sitemap: str) -> dict[str, Any]:
     return {name: value for name, value in data.items() if value not in (None, "", [], {})}
 
 
+@dataclass
+class SitePages:
+    """What a sitemap lists of one site."""
+
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    """Those with pages of the site; they may have pages of others too."""
+    pages: int = 0
+
+
 class SitemapSelection:
     """Which entries a spider wants, and where their responses go.
 
@@ -87,6 +99,25 @@ class SitemapSelection:
     def requests(self, entry: dict[str, Any]) -> Iterator[Request]:
         for url, callback in self.pages(entry):
             yield Request(url, callback=callback, meta={"sitemap_entry": entry})
+
+    def pages_by_site(self, entries: Iterable[dict[str, Any]], own: str) -> dict[str, SitePages]:
+        """Return what a sitemap's entries list of each site, as far as the spider wants it.
+
+        The site whose robots.txt cites the sitemap is there in any case.
+        """
+        by_site, sites = {own: SitePages()}, {own: own}
+        for entry in entries:
+            pages: Counter[str] = Counter()
+            for url, _ in self.pages(entry):
+                origin = "/".join(url.split("/", 3)[:3])  # a request takes ten times as long
+                if origin not in sites:
+                    sites[origin] = site_of_request(Request(url))
+                pages[sites[origin]] += 1
+            for site, count in pages.items():
+                listed = by_site.setdefault(site, SitePages())
+                listed.entries.append(entry)
+                listed.pages += count
+        return by_site
 
 
 def _method(spider: Spider, callback: Any) -> Callable[..., Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import scrapy
 
-from scrapy_mandelbot.sitemap_crawl.citations import pages_by_site
 from scrapy_mandelbot.sitemap_crawl.selection import SitemapSelection
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
@@ -15,7 +14,7 @@ SITE = "https://example.com"
 def by_site(*entries, **attributes) -> dict[str, tuple[int, int]]:
     """Return how many entries and how many pages each site has."""
     spider = type("Spider", (scrapy.Spider,), {"name": "x", **attributes})()
-    found = pages_by_site(entries, SitemapSelection(spider), SITE)
+    found = SitemapSelection(spider).pages_by_site(entries, SITE)
     return {site: (len(listed.entries), listed.pages) for site, listed in found.items()}
 
 
