@@ -75,7 +75,7 @@ COMPONENTS = (
         _DOWNLOADS, "downloadermiddlewares.signing.SigningMiddleware", 960, _sets("MANDELBOT_SIGN")
     ),
     Component(_DOWNLOADS, "spidermiddlewares.usage.UsageMiddleware", 105, _OF_USE),
-    Component(_DOWNLOADS, "spidermiddlewares.usage.TermsMiddleware", 560, _retries_terms),
+    Component(_DOWNLOADS, "downloadermiddlewares.pause.TermsMiddleware", 560, _retries_terms),
     Component(_SPIDERS, "RobotTagsMiddleware", 40),
     Component(_SPIDERS, "JobMiddleware", _FIRST, _sets("JOBDIR", "MANDELBOT_JOB")),
     Component(_SPIDERS, "spidermiddlewares.usage.UsageObeyingMiddleware", 39, _OF_USE),

@@ -15,13 +15,8 @@ from scrapy.downloadermiddlewares.stats import DownloaderStats
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http.request import NO_CALLBACK
 
-from scrapy_mandelbot import engine
+from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import (
-    QUOTA,
-    RETRY_AFTER_UNREADABLE,
-    TURN_MISSED,
-)
 from scrapy_mandelbot.fetching.failures import failure_of
 from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.outcome import Failure
@@ -30,7 +25,7 @@ from scrapy_mandelbot.politeness.pause_law import Refusal
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
 from scrapy_mandelbot.politeness.retry_after import quota_of, wait_asked_for
 from scrapy_mandelbot.politeness.sections import REFUSES_ROBOTS
-from scrapy_mandelbot.robots.preferences import MARKED_STATUSES, stated_terms
+from scrapy_mandelbot.robots.preferences import MARKED_STATUSES, TERMS_STATUSES, stated_terms
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.waiting import ASKS_AGAIN, is_of_the_package
 
@@ -149,7 +144,7 @@ class PauseMiddleware:
                     throttle.let_leave(flight)
                     return None
                 if throttle.can_go_back(flight):
-                    return throttle.send_back(flight, TURN_MISSED)
+                    return throttle.send_back(flight, events.TURN_MISSED)
                 if not await throttle.wait(flight, decision):
                     self._crawl.fates[request] = fate_of(self._crawl, flight)
                     raise IgnoreRequest(f"{flight.site.name} may not be asked now")
@@ -316,13 +311,18 @@ async def keep_cookies(crawler: Crawler, request: Request, response: Response) -
         logger.exception("The cookies of %s cannot be kept", response)
 
 
+def terms_of(response: Response) -> str | None:
+    """Return the terms that a response states in place of a page; None: it states none."""
+    headers = ((name, value) for name, values in response.headers.items() for value in values)
+    return stated_terms(response.status, headers)
+
+
 def is_turned_away(crawl: Crawl, flight: Flight, response: Response) -> bool:
     """Note a challenge, a price, a bare refusal; return whether the request goes back to the queue.
 
     That is the probe of a site or section that refuses robots.
     """
-    headers = ((name, value) for name, values in response.headers.items() for value in values)
-    mark, request = stated_terms(response.status, headers), flight.request
+    mark, request = terms_of(response), flight.request
     if is_of_the_package(request) or (mark is None and response.status != HTTPStatus.FORBIDDEN):
         return False
     throttle, site = crawl.throttle, flight.site
@@ -348,7 +348,7 @@ def hear_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
     left, wait = quota[0], min(quota[1], crawl.config.retry_after_longest)
     if not left:
         tell = crawl.events.tell if site.is_news("quota") else crawl.events.count
-        tell(QUOTA, where=site.name, until=now + wait)
+        tell(events.QUOTA, where=site.name, until=now + wait)
     site.turns.hear_quota(flight, left, wait, now)
     site.look_anew()
     crawl.throttle.sites.note_trouble(site)
@@ -357,7 +357,7 @@ def hear_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
 def tell_unreadable(crawl: Crawl, flight: Flight, value: str) -> None:
     """Tell once of each site that it names a time which cannot be read."""
     if flight.site.is_news("retry-after"):
-        crawl.events.tell(RETRY_AFTER_UNREADABLE, site=flight.site.name, value=value)
+        crawl.events.tell(events.RETRY_AFTER_UNREADABLE, site=flight.site.name, value=value)
 
 
 def fate_of(crawl: Crawl, flight: Flight) -> End:
@@ -370,3 +370,27 @@ def fate_of(crawl: Crawl, flight: Flight) -> End:
     if throttle.has_given_up(flight):
         return End.SITE if site.sections.of(flight.request) is None else End.SECTION
     return End.LEFT if crawl.is_closing else End.WAITED
+
+
+class TermsMiddleware:
+    """Marks answers that state terms as ones not to retry: a retry gets the same. Order 560.
+
+    It stands nearer the downloader than RetryMiddleware, and is there only where that would retry
+    one of these statuses.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        statuses = set(map(int, crawler.settings.getlist("RETRY_HTTP_CODES")))
+        if not Crawl.of(crawler).config.enabled or not statuses & TERMS_STATUSES:
+            raise NotConfigured
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> TermsMiddleware:
+        """Build the middleware."""
+        return cls(crawler)
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """Mark the request of an answer that states terms as one that is not retried."""
+        if terms_of(response) is not None:
+            request.meta["dont_retry"] = True
+        return response

@@ -14,15 +14,9 @@ from scrapy.http import TextResponse
 from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.defer import CancelledError
 
+from scrapy_mandelbot import events
 from scrapy_mandelbot.crawl import CITED, LISTED_IN, Crawl
 from scrapy_mandelbot.downloadermiddlewares.pause import not_sent, tell_unreadable
-from scrapy_mandelbot.events import (
-    FORBIDDEN,
-    FORBIDDEN_UNEXPLAINED,
-    PAGES_FOREIGN,
-    ROBOTS_ANSWERED,
-    ROBOTS_UNKNOWN,
-)
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind
@@ -50,8 +44,6 @@ class RobotsTxtMiddleware:
 
     Unlike Scrapy's own, it leaves a site alone whose answer to /robots.txt says nothing of rules.
     """
-
-    DOWNLOAD_PRIORITY: int = 1000
 
     def __init__(self, crawler: Crawler) -> None:
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
@@ -99,10 +91,7 @@ class RobotsTxtMiddleware:
         while True:
             try:
                 rules = await self._crawl.fetcher.rules(
-                    site.name,
-                    request,
-                    self.DOWNLOAD_PRIORITY,
-                    has_answered=site.has_answered,
+                    site.name, request, has_answered=site.has_answered
                 )
             except (asyncio.CancelledError, CancelledError):
                 flight.end = End.CANCELLED
@@ -117,7 +106,7 @@ class RobotsTxtMiddleware:
             if self._crawl.is_for_a_person(request):
                 if rules is not None:
                     reason = rules.outcome.reason
-                    self._crawl.events.tell(ROBOTS_UNKNOWN, site=site.name, reason=reason)
+                    self._crawl.events.tell(events.ROBOTS_UNKNOWN, site=site.name, reason=reason)
                 return None, None
             if rules is not None and not self._refuses(flight, rules):
                 return None, None  # who sent it waits for it, and nobody else for the site
@@ -164,7 +153,7 @@ class RobotsTxtMiddleware:
     def _judge_listed(self, request: Request, rules: SiteRules) -> None:
         """Raise IgnoreRequest if its own site does not cite the sitemap that lists the page."""
         if request.meta.pop(LISTED_IN) not in rules.sitemaps:
-            self._crawl.events.count(PAGES_FOREIGN, pages=1)
+            self._crawl.events.count(events.PAGES_FOREIGN, pages=1)
             raise IgnoreRequest("Its site's robots.txt does not cite the sitemap that lists it")
 
     def process_request_2(self, rp: RobotParser | None, request: Request) -> None:
@@ -183,11 +172,11 @@ class RobotsTxtMiddleware:
         self._crawl.fates[request] = End.FORBIDDEN
         tell = self._crawl.events.tell
         if not isinstance(rp, MandelbotRobotParser):  # another ROBOTSTXT_PARSER cannot say why
-            tell(FORBIDDEN_UNEXPLAINED, request=request, site=site_of_request(request))
+            tell(events.FORBIDDEN_UNEXPLAINED, request=request, site=site_of_request(request))
             raise IgnoreRequest("Forbidden by robots.txt")
         verdict = rp.verdict(url, agent)
         site = site_of_request(request)
-        tell(FORBIDDEN, request=request, site=site, file=robots_url(site), verdict=verdict)
+        tell(events.FORBIDDEN, request=request, site=site, file=robots_url(site), verdict=verdict)
         raise IgnoreRequest(f"Forbidden by robots.txt: {verdict}")
 
     def _robots_txt(self, site: str, request: Request) -> Response | None:
@@ -203,7 +192,7 @@ class RobotsTxtMiddleware:
         copy = self._crawl.fetcher.copy(site)
         if copy is None:  # nobody could be asked
             return None
-        self._crawl.events.count(ROBOTS_ANSWERED)
+        self._crawl.events.count(events.ROBOTS_ANSWERED)
         return TextResponse(
             request.url,
             status=copy.status,

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from scrapy_mandelbot.politeness.outcome import Failure
+from scrapy_mandelbot.robots.formatting import shown
 
 _NAMES = (
     (Failure.DROPPED, {"IgnoreRequest"}),
@@ -34,15 +35,14 @@ _LIBRARIES = frozenset(
     | {"hyperframe", "playwright", "pycurl", "requests", "urllib3"}
 )
 """Packages whose own exceptions are of the network, where a handler passes them on as they are."""
-_ANSWERED = frozenset({"ParseError", "ClientResponseError", "RemoteProtocolError"})
+_ANSWERED = frozenset(
+    {"ParseError", "ClientResponseError", "RemoteProtocolError"}
+    | {"BrokenOffError", "UnreadableBodyError"}  # the package's
+)
 _UNREACHABLE = frozenset(
     {errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL}
 )
 _LONGEST_LABEL = 63  # octets of a part of a name (RFC 1035, section 2.3.4)
-
-
-class ProxyFailedError(Exception):
-    """A request of the package's own got no answer, and went by a proxy: its cause says why."""
 
 
 def failure_of(error: BaseException) -> Failure:
@@ -90,6 +90,11 @@ def names_no_host(url: str) -> bool:
         len(label) <= _LONGEST_LABEL and label.replace("-", "").replace("_", "").isalnum()
         for label in labels
     )
+
+
+def in_words(error: BaseException) -> str:
+    """Return an error in one line that a log can bear."""
+    return shown(" ".join(f"{type(error).__name__}: {str(error)[:1_000]}".split()))
 
 
 def without_traceback(error: BaseException) -> BaseException:

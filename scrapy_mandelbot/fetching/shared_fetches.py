@@ -7,7 +7,6 @@ that a crawl that dies meanwhile keeps the others waiting for that long and no l
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.utils.defer import maybe_deferred_to_future
@@ -22,30 +21,20 @@ if TYPE_CHECKING:
 
 _FIRST_LOOK = 0.05  # seconds after which it is looked whether the file has come
 _LAST_LOOK = 0.5  # seconds
-IN_VAIN_FOR = 0.25
-"""Seconds for which nobody asks again for a file that could not be had.
+_IN_VAIN_FOR = 0.25
+"""Seconds for which no other crawl requests a file that was not available.
 
-The others hear within them why that is: that the site is paused.
+Within them the others learn why that is: that the site is paused.
 """
 
 
-class Whose(Enum):
-    """Who fetches a file."""
-
-    OURS = "ours"
-    """This crawl does, and ends the fetch by :meth:`SharedFetches.end`."""
-    NOBODYS = "nobody's"
-    """It need not be fetched: another crawl has, lately or just now."""
-    ANOTHERS = "another's"
-    """Another crawl does, or did so in vain."""
-
-
 class SharedResult(NamedTuple):
-    """What was found of a file, and who fetches it."""
+    """What the store has of a file, and which crawl fetches it."""
 
-    whose: Whose
     copy: Copy | None
     """However old, where another crawl fetches it."""
+    is_ours: bool = False
+    """Whether this crawl fetches the file, and ends that by :meth:`SharedFetches.end`."""
     left: float = 0.0
     """Seconds for which another crawl may fetch it yet."""
 
@@ -76,17 +65,17 @@ class SharedFetches:
         look_after = _FIRST_LOOK
         while True:
             if copy is not None and is_fresh(self._clock.now(), copy.fetched_at, fresh_for):
-                return SharedResult(Whose.NOBODYS, copy)
+                return SharedResult(copy)
             if look_after == _FIRST_LOOK and not left:
-                return SharedResult(Whose.OURS, copy)
+                return SharedResult(copy, is_ours=True)
             if not left or self._is_closing() or (copy is not None and may_serve(copy)):
-                return SharedResult(Whose.ANOTHERS, copy, left)
+                return SharedResult(copy, left=left)
             await self._sleep(min(look_after, left))
             look_after = min(2 * look_after, _LAST_LOOK)
             copy, left = await self._find(key, fresh_for, 0.0)
 
-    def end(self, key: str, keep_for: float = 0.0) -> None:
-        """Let others fetch a file, at once or after some seconds."""
+    def end(self, key: str, keep_for: float = _IN_VAIN_FOR) -> None:
+        """Let other crawls fetch a file after some seconds."""
         self._store.release(Lease.FETCH, key, keep_for)
 
     async def _find(

@@ -19,17 +19,8 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import scrapy.signals
 
-from scrapy_mandelbot import engine
+from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import (
-    ITEMS_DECIDED,
-    LEDGER_CLOSED,
-    LEDGER_FAILED,
-    LEDGER_WRITTEN,
-    PAGE_FETCHED,
-    USAGE_READ,
-    USAGE_REQUEST_DROPPED,
-)
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.robots.formatting import counted, moment, shown
 from scrapy_mandelbot.robots.origins import without_user
@@ -70,9 +61,9 @@ class Ledger:
         self._stored: WeakKeyDictionary[SiteRules | SiteTdm, str] = WeakKeyDictionary()
         """The SHA-256 of files whose copies are stored."""
         hear, connect = self._crawl.events.hear, crawler.signals.connect
-        hear(self._page_fetched, PAGE_FETCHED, USAGE_READ)
-        hear(self._page_refused, USAGE_REQUEST_DROPPED)
-        hear(self._items_decided, ITEMS_DECIDED)
+        hear(self._page_fetched, events.PAGE_FETCHED, events.USAGE_READ)
+        hear(self._page_refused, events.USAGE_REQUEST_DROPPED)
+        hear(self._items_decided, events.ITEMS_DECIDED)
         connect(self._response_downloaded, signal=scrapy.signals.response_downloaded)
         connect(self._close, signal=scrapy.signals.spider_closed)
 
@@ -114,7 +105,7 @@ class Ledger:
             self._failed(error)
         else:
             self._lines += 1
-            self._crawl.events.count(LEDGER_WRITTEN)
+            self._crawl.events.count(events.LEDGER_WRITTEN)
 
     def _decisions(self, url: str, page: Mapping[str, Any]) -> dict[str, Any]:
         _, agent, rules, _, tdm, _ = page["context"]
@@ -149,16 +140,17 @@ class Ledger:
 
     def _failed(self, error: OSError) -> None:
         self._missing += 1
-        events = self._crawl.events
-        (events.tell if self._missing == 1 else events.count)(LEDGER_FAILED, error=str(error))
-        if self._missing == 1 and self._crawl.config.ledger_required:
+        is_first = self._missing == 1
+        report = self._crawl.events.tell if is_first else self._crawl.events.count
+        report(events.LEDGER_FAILED, error=str(error))
+        if is_first and self._crawl.config.ledger_required:
             engine.close_spider(self._crawler, "ledger_not_saved")
 
     def _close(self) -> None:
         self._is_open = False
         self._file.close()
         self._crawl.events.tell(
-            LEDGER_CLOSED,
+            events.LEDGER_CLOSED,
             path=str(self._file.path),
             lines=counted(self._lines, "line"),
             missing=self._missing,

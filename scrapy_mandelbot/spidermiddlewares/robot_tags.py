@@ -17,8 +17,9 @@ from w3lib.url import canonicalize_url, safe_url_string
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.downloadermiddlewares.pause import terms_of
 from scrapy_mandelbot.robots.origins import site_of, without_user
-from scrapy_mandelbot.robots.preferences import TERMS_STATUSES, stated_terms
+from scrapy_mandelbot.robots.preferences import TERMS_STATUSES
 from scrapy_mandelbot.robots.tags import RobotTag, RobotTags, robot_tags
 from scrapy_mandelbot.store.memory import Recent
 
@@ -69,7 +70,8 @@ class RobotTagsMiddleware:
         if not config.enabled or (config.robot_tags == "off" and not config.nofollow_links):
             raise NotConfigured
         self._mode = config.robot_tags
-        self._stated_terms = StatedTerms(self._crawl)
+        self._reported: Recent[bool] = Recent(_TOLD_LIMIT)
+        """Sites of which it was reported that they state terms."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotTagsMiddleware:
@@ -85,11 +87,30 @@ class RobotTagsMiddleware:
     def process_spider_input(self, response: Response) -> None:
         """Put the page's tags into ``response.meta``, in place of what was copied there."""
         if response.status in TERMS_STATUSES:
-            self._stated_terms.notice(response)
+            self._notice_terms(response)
         if self._mode != "off":
             tags = response.meta["robot_tags"] = self._tags(response)
             if tags.sources:
                 self._count(tags, response)
+
+    def _notice_terms(self, response: Response) -> None:
+        """Report once a site that states terms instead of giving a page; count all that do.
+
+        It has its place here, where each answer passes by anyway: no page costs a call for it.
+        """
+        terms = terms_of(response)
+        if terms is None:
+            return
+        site = site_of(urlparse_cached(response))
+        is_new = self._reported.get(site) is None
+        self._reported.put(site, value=True, size=_TOLD_SIZE + len(site))
+        (self._crawl.events.tell if is_new else self._crawl.events.count)(
+            events.TERMS_STATED,
+            site=site,
+            status=response.status,
+            terms=terms,
+            url=without_user(response.url),
+        )
 
     def _tags(self, response: Response) -> RobotTags:
         headers: list[tuple[bytes, bytes]] = []
@@ -110,34 +131,6 @@ class RobotTagsMiddleware:
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._crawl.now(), tz=timezone.utc)
-
-
-class StatedTerms:
-    """Tells once a site that it states terms instead of giving a page, and counts all that do.
-
-    It has its place here, where each answer passes by anyway: no page costs a call for it.
-    """
-
-    def __init__(self, crawl: Crawl) -> None:
-        self._crawl = crawl
-        self._told: Recent[bool] = Recent(_TOLD_LIMIT)
-
-    def notice(self, response: Response) -> None:
-        """Hear of an answer of 401, 402 or 403."""
-        headers = ((name, value) for name, values in response.headers.items() for value in values)
-        terms = stated_terms(response.status, headers)
-        if terms is None:
-            return
-        site = site_of(urlparse_cached(response))
-        tell = self._crawl.events.tell if self._told.get(site) is None else self._crawl.events.count
-        self._told.put(site, value=True, size=_TOLD_SIZE + len(site))
-        tell(
-            events.TERMS_STATED,
-            site=site,
-            status=response.status,
-            terms=terms,
-            url=without_user(response.url),
-        )
 
 
 class ObeyingRobotTagsMiddleware(RobotTagsMiddleware):

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred
-
-from scrapy_mandelbot.events import TDM_ASKED
-from scrapy_mandelbot.fetching.download_limits import DownloadLimits, breaks_off
-from scrapy_mandelbot.fetching.own_requests import follow, in_words, request_on_the_way_of
-from scrapy_mandelbot.fetching.shared_fetches import Whose
-from scrapy_mandelbot.politeness.outcome import conditions, is_fresh
+from scrapy_mandelbot import events
+from scrapy_mandelbot.fetching.requesting import SiteFiles
+from scrapy_mandelbot.politeness.outcome import Failure, is_fresh
 from scrapy_mandelbot.robots.preferences import TDMREP_PATH, TdmFile
 from scrapy_mandelbot.robots.preferences.tdmrep import BYTES_LIMIT
-from scrapy_mandelbot.store.contract import Copy
 from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
     from scrapy_mandelbot.crawl import Crawl
-    from scrapy_mandelbot.fetching.download_limits import Download
-    from scrapy_mandelbot.fetching.own_requests import Trail
+    from scrapy_mandelbot.fetching.requesting import Fetched
 
-_PRIORITY = 1_000  # as of a robots.txt
 _SUCCESS, _NOT_MODIFIED, _SERVER_ERRORS = range(200, 300), 304, range(500, 600)
+_NONE = frozenset({Failure.NOWHERE, Failure.LOOP})
 _ASK_AGAIN_AFTER = 300.0  # seconds, where the file could not be had
 
 # Files are kept read as long as they fit, and else read again from the copy.
@@ -57,34 +49,20 @@ class TdmFiles:
 
     def __init__(self, crawler: Crawler, crawl: Crawl) -> None:
         self._crawl = crawl
-        self._limits = DownloadLimits(crawler, crawl.now)
+        self._files = SiteFiles(crawler, crawl.config, crawl.now, BYTES_LIMIT)
         self._read: Recent[SiteTdm] = Recent(FILES_LIMIT)
-        self._under_way: dict[str, list[Deferred[SiteTdm]]] = {}
 
     async def of(self, site: str, request: Request) -> SiteTdm:
         """Return the file of a site. Nothing that goes wrong is raised.
 
-        It is asked for on the way that the request goes which wants to know.
+        It is requested the way that the request goes which needs it.
         """
         known = self._read.get(site)
         if known is not None and self._crawl.now() < known.until:
             return known
-        if site in self._under_way:
-            waiter: Deferred[SiteTdm] = Deferred()
-            self._under_way[site].append(waiter)
-            return await maybe_deferred_to_future(waiter)
-        self._under_way[site] = []
-        try:
-            found = await self._find_out(site, request)
-        except BaseException as error:
-            for waiter in self._under_way.pop(site):
-                waiter.errback(error)
-            raise
-        for waiter in self._under_way.pop(site):
-            waiter.callback(found)
-        return found
+        return await self._files.once(site, lambda: self._in_turn(site, request), lambda _: True)
 
-    async def _find_out(self, site: str, request: Request) -> SiteTdm:
+    async def _in_turn(self, site: str, request: Request) -> SiteTdm:
         shared = self._crawl.shared_fetches
         if shared is None:
             return await self._fetch(site, request)
@@ -93,77 +71,46 @@ class TdmFiles:
         try:
             return await self._fetch(site, request)  # its copy, where another crawl had it
         finally:
-            if found.whose is Whose.OURS:
-                shared.end(key)
+            if found.is_ours:
+                shared.end(key, 0.0)
 
     async def _fetch(self, site: str, request: Request) -> SiteTdm:
-        key, now = site + TDMREP_PATH, self._crawl.now()
-        ttl = self._crawl.config.fresh_for
+        key, config = site + TDMREP_PATH, self._crawl.config
         copy = self._crawl.store.get_copy(key)
-        if copy is not None and is_fresh(now, copy.fetched_at, ttl):
-            return self._remember(site, copy.body, copy.fetched_at + ttl)
-        trail = await self._ask(site, request, copy)
-        self._crawl.events.tell(TDM_ASKED, url=key, reason=_reason(trail))
-        now = self._crawl.now()
-        answer = trail.response
-        is_half = _breaks_off(trail)
-        if answer is None or is_half or self._says_not_now(answer.status):
-            if copy is not None and now - copy.fetched_at < self._crawl.config.cache_stale:
+        if copy is not None and is_fresh(self._crawl.now(), copy.fetched_at, config.fresh_for):
+            return self._remember(site, copy.body, copy.fetched_at + config.fresh_for)
+        fetched = await self._files.get(site, key, request, copy)
+        self._crawl.events.tell(events.TDM_ASKED, url=key, reason=_reason(fetched))
+        now, status = self._crawl.now(), fetched.answer.status
+        body = b"" if fetched.response is None else fetched.response.body[:BYTES_LIMIT]
+        is_half = bool(fetched.answer.broken_off) and status in _SUCCESS
+        if is_half or self._is_unavailable(fetched):
+            if copy is not None and now - copy.fetched_at < config.cache_stale:
                 body = copy.body
-            else:  # of a file that breaks off the rules before count
-                body = answer.body[:BYTES_LIMIT] if answer is not None and is_half else b""
+            elif not is_half:  # of a file that breaks off the rules before count
+                body = b""
             return self._remember(site, body, now + _ASK_AGAIN_AFTER)
-        etag, modified = _validator(answer, "ETag"), _validator(answer, "Last-Modified")
-        if answer.status == _NOT_MODIFIED and copy is not None:
-            body, status = copy.body, copy.status
-            etag, modified = etag or copy.etag, modified or copy.last_modified
+        if status == _NOT_MODIFIED and copy is not None:
+            copy = fetched.copy(now, copy.body, copy.status, copy)
         else:
-            body = answer.body[:BYTES_LIMIT] if answer.status in _SUCCESS else b""
-            status = answer.status
-        self._crawl.store.put_copy(key, Copy(body, status, now, trail.url, etag, modified))
-        return self._remember(site, body, now + ttl)
+            copy = fetched.copy(now, body if status in _SUCCESS else b"", status or 404)
+        self._crawl.store.put_copy(key, copy)
+        return self._remember(site, copy.body, now + config.fresh_for)
 
-    def _says_not_now(self, status: int) -> bool:
-        return status in _SERVER_ERRORS or status in self._crawl.config.pause_statuses
+    def _is_unavailable(self, fetched: Fetched) -> bool:
+        status, statuses = fetched.answer.status, self._crawl.config.pause_statuses
+        if status is None:
+            return fetched.answer.failure not in _NONE
+        return status in _SERVER_ERRORS or status in statuses
 
     def _remember(self, site: str, body: bytes, until: float) -> SiteTdm:
         known = SiteTdm(body, until)
         self._read.put(site, known, _OVERHEAD + len(site) + _FACTOR * len(body))
         return known
 
-    async def _ask(self, site: str, request: Request, copy: Copy | None) -> Trail:
-        config = self._crawl.config
-        timeout = config.robots_timeout
 
-        async def send(url: str) -> tuple[Response, Download]:
-            headers = conditions(copy.etag, copy.last_modified) if copy and copy.url == url else {}
-            wanted = request_on_the_way_of(
-                request, url, timeout, priority=_PRIORITY, headers=headers
-            )
-            return await self._limits.download(wanted, BYTES_LIMIT, timeout)
-
-        return await follow(
-            site + TDMREP_PATH,
-            config.robots_max_redirects,
-            send,
-            lambda url: config.may_send(site, url),
-        )
-
-
-def _breaks_off(trail: Trail) -> bool:
-    if trail.response is None or trail.download is None:
-        return False
-    return trail.response.status in _SUCCESS and breaks_off(trail.response, trail.download)
-
-
-def _validator(answer: Response, name: str) -> str | None:
-    value = answer.headers.get(name)
-    return None if value is None else value.decode("latin-1")
-
-
-def _reason(trail: Trail) -> str:
-    if trail.error is not None:
-        return in_words(trail.error)
-    if trail.response is None or trail.leads_nowhere:
-        return "leads nowhere: there is none"
-    return f"{trail.response.status}" + (", breaks off" if _breaks_off(trail) else "")
+def _reason(fetched: Fetched) -> str:
+    answer = fetched.answer
+    if answer.status is not None:
+        return f"{answer.status}" + (", breaks off" if answer.broken_off else "")
+    return "leads nowhere: there is none" if answer.failure in _NONE else answer.detail

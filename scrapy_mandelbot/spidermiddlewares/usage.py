@@ -12,25 +12,16 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
+from scrapy_mandelbot import events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import (
-    ITEMS_DECIDED,
-    PAGE_FETCHED,
-    USAGE_ITEM_DROPPED,
-    USAGE_ITEMS_KEPT,
-    USAGE_READ,
-    USAGE_REQUEST_DROPPED,
-)
 from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.outcome import OutcomeKind
 from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.robots.preferences import (
     HEADERS_READ,
     NOTHING_SAID,
-    TERMS_STATUSES,
     Usage,
     page_usage,
-    stated_terms,
     with_tdm_file,
 )
 from scrapy_mandelbot.settings.values import SettingsError, refusing
@@ -49,7 +40,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.preferences import Statement
 
 _ATTRIBUTE = "_scrapy_mandelbot_usage"
-_PRIORITY = 1_000  # of a robots.txt that is requested here
 _OF_TDM = frozenset({"tdm", "train-ai"})
 """The categories of which ``tdmrep.json`` speaks."""
 _READ = frozenset(name.title().encode() for name in HEADERS_READ)
@@ -157,7 +147,7 @@ class CrawlUsage:
             now = self.crawl.now()
             if (self._silent.get(site) or 0.0) > now:
                 return None
-            rules = await self.crawl.fetcher.rules(site, request, _PRIORITY)
+            rules = await self.crawl.fetcher.rules(site, request)
             if rules is None or rules.outcome.kind is OutcomeKind.UNAVAILABLE:
                 self._silent.put(site, now + _RETRY_AFTER, _ENTRY_SIZE + len(site))
         return None if rules is None or rules.outcome.kind in _UNKNOWN_RULES else rules
@@ -166,7 +156,7 @@ class CrawlUsage:
         """Report a page that is not requested, as its use is refused."""
         context = self._contexts.pop(request)
         self.crawl.events.tell(
-            USAGE_REQUEST_DROPPED,
+            events.USAGE_REQUEST_DROPPED,
             what=request,
             response=None,
             output=request,
@@ -214,7 +204,7 @@ class CrawlUsage:
             of_images = is_image(response)
             answers = {usage.answer(purpose, of_images=of_images) for purpose in self.purposes}
         self.crawl.events.count(
-            PAGE_FETCHED if self.mode == "off" else USAGE_READ,
+            events.PAGE_FETCHED if self.mode == "off" else events.USAGE_READ,
             request=request,
             response=response,
             context=context,
@@ -233,7 +223,9 @@ class CrawlUsage:
 
     def _close(self) -> None:
         if count := self.kept_against:
-            self.crawl.events.tell(USAGE_ITEMS_KEPT, items=counted(count, "item"), count=count)
+            self.crawl.events.tell(
+                events.USAGE_ITEMS_KEPT, items=counted(count, "item"), count=count
+            )
 
 
 def _open_ledger(crawler: Crawler, path: str) -> None:
@@ -345,7 +337,7 @@ class _ItemsOfPage:
             return True
         self._dropped += 1
         usage.crawl.events.tell(
-            USAGE_ITEM_DROPPED,
+            events.USAGE_ITEM_DROPPED,
             what="item",
             response=response,
             output=item,
@@ -369,34 +361,9 @@ class _ItemsOfPage:
         """Report how many items there were, where a ledger subscribes to that."""
         if self._usage.has_ledger and (self._kept or self._dropped):
             self._usage.crawl.events.count(
-                ITEMS_DECIDED,
+                events.ITEMS_DECIDED,
                 response=self._response,
                 kept=self._kept,
                 dropped=self._dropped,
                 why=self._refusal,
             )
-
-
-class TermsMiddleware:
-    """Marks answers that state terms as ones not to retry: a retry gets the same. Order 560.
-
-    It stands nearer the downloader than RetryMiddleware, and is there only where that would retry
-    one of these statuses.
-    """
-
-    def __init__(self, crawler: Crawler) -> None:
-        statuses = set(map(int, crawler.settings.getlist("RETRY_HTTP_CODES")))
-        if not Crawl.of(crawler).config.enabled or not statuses & TERMS_STATUSES:
-            raise NotConfigured
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build the middleware."""
-        return cls(crawler)
-
-    async def process_response(self, request: Request, response: Response) -> Response:
-        """Mark the request of an answer that states terms as one that is not retried."""
-        headers = ((name, value) for name, values in response.headers.items() for value in values)
-        if stated_terms(response.status, headers) is not None:
-            request.meta["dont_retry"] = True
-        return response

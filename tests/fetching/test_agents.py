@@ -16,7 +16,6 @@ from webs import html
 
 from scrapy_mandelbot import RobotsTxtMiddleware, RobotTags, RobotTagsMiddleware
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fetching.fetcher import OncePerSite
 
 URL = "https://example.com/page"
 USER_AGENT = {"USER_AGENT": "Settingsbot/1.0 (+https://example.com)"}
@@ -121,10 +120,7 @@ async def comments(case, asked):
     crawler = case.crawler()
     robots = SimpleNamespace(comments=asked.append)
     file = SimpleNamespace(parser=True, robots=robots, sitemaps=())
-    crawl = Crawl.of(crawler)
-    await OncePerSite(crawler, crawl.config, crawl.events).tell(
-        "https://example.com", case.request(), file
-    )
+    await Crawl.of(crawler).fetcher.announce("https://example.com", case.request(), file)
 
 
 async def tags(case, asked):

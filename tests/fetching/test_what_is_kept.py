@@ -6,15 +6,14 @@ import pytest
 from scrapy.utils.test import get_crawler
 
 from scrapy_mandelbot.events.emitter import Events
-from scrapy_mandelbot.fetching.asking import Asked
 from scrapy_mandelbot.fetching.fetcher import (
     _KNOWN_LIMIT,
-    _TROUBLES_LIMIT,
+    _KNOWN_SIZE,
     MOST_CITED,
-    OncePerSite,
     RobotsFetcher,
     cited_sitemaps,
 )
+from scrapy_mandelbot.fetching.requesting import _TROUBLES_LIMIT, Fetched, RobotsRequester
 from scrapy_mandelbot.politeness.outcome import Answer
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.settings.config import Config
@@ -32,22 +31,22 @@ def crawler():
 def test_the_sites_that_fail_are_bounded(crawler):
     """How often a site has answered so is known of those that answered last."""
     config = Config.from_settings(crawler.settings)
-    fetcher = RobotsFetcher(crawler, config, MemoryStore(), lambda: 0.0, Events(crawler))
-    count = fetcher.count_trouble
+    requester = RobotsRequester(crawler, config, lambda: 0.0, MemoryStore(), Events(crawler))
+    count = requester.count_trouble
     for name in NAMES:
-        count(name, Asked(Answer(500), name))
-    assert count(NAMES[-1], Asked(Answer(500), "")).times == 2
-    assert count(NAMES[0], Asked(Answer(500), "")).times == 1
-    assert fetcher.troubles.size <= _TROUBLES_LIMIT
+        count(name, Fetched(Answer(500), name))
+    assert count(NAMES[-1], Fetched(Answer(500), "")).times == 2
+    assert count(NAMES[0], Fetched(Answer(500), "")).times == 1
+    assert requester.troubles.size <= _TROUBLES_LIMIT
 
 
 def test_half_files_count_half_an_hour_after_the_last_that_did(crawler):
     """However often a site sends the same bytes in between; other bytes begin anew."""
     now = [0.0]
     config = Config.from_settings(crawler.settings)
-    fetcher = RobotsFetcher(crawler, config, MemoryStore(), lambda: now[0], Events(crawler))
-    count = fetcher.count_trouble
-    half, other = (Asked(Answer(200, broken_off=one), "") for one in (b"1", b"2"))
+    requester = RobotsRequester(crawler, config, lambda: now[0], MemoryStore(), Events(crawler))
+    count = requester.count_trouble
+    half, other = (Fetched(Answer(200, broken_off=one), "") for one in (b"1", b"2"))
     counted = []
     for now[0] in (0.0, 4.5, 1_799.0, 1_800.0, 3_599.0, 3_600.0):
         counted.append(count(SITE, half).times_apart)
@@ -58,12 +57,15 @@ def test_half_files_count_half_an_hour_after_the_last_that_did(crawler):
 
 def test_the_sites_told_of_are_bounded(crawler):
     """A site that was forgotten is told of once more, and no other is."""
-    once = OncePerSite(crawler, Config.from_settings(crawler.settings), Events(crawler))
+    config = Config.from_settings(crawler.settings)
+    announced = RobotsFetcher(
+        crawler, config, MemoryStore(), lambda: 0.0, Events(crawler)
+    ).announced
     for name in NAMES:
-        once.remember(name)
-    assert not once.is_new(NAMES[-1])
-    assert once.is_new(NAMES[0])
-    assert once.known.size <= _KNOWN_LIMIT
+        announced.put(name, value=True, size=_KNOWN_SIZE + len(name))
+    assert announced.get(NAMES[-1])
+    assert announced.get(NAMES[0]) is None
+    assert announced.size <= _KNOWN_LIMIT
 
 
 def test_as_many_sitemaps_are_read_as_any_file_cites():

@@ -1,0 +1,386 @@
+"""The package's own requests: robots.txt and tdmrep.json, and what a site answers to them.
+
+A file is requested the way that the request goes which needs it: with its proxy, its slot, its
+bind address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from scrapy.http import Request
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import CancelledError, Deferred
+
+from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.fetching.download_limits import (
+    BrokenOffError,
+    DownloadLimits,
+    breaks_off,
+    whole_lines,
+)
+from scrapy_mandelbot.fetching.failures import failure_of, has_begun, in_words, names_no_host
+from scrapy_mandelbot.politeness.outcome import (
+    BROKEN_OFF_APART,
+    ENOUGH_BROKEN_OFF,
+    IMPOSSIBLE_PATH,
+    SILENT,
+    Answer,
+    Failure,
+    Known,
+    Outcome,
+    conditions,
+    counted_as,
+    is_fresh,
+    may_be_misreported,
+    outcome_of,
+)
+from scrapy_mandelbot.politeness.retry_after import wait_asked_for
+from scrapy_mandelbot.robots.origins import robots_url, without_user
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.robots.robotstxt.agents import header_text
+from scrapy_mandelbot.store.contract import Copy
+from scrapy_mandelbot.store.memory import Recent
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_mandelbot.events.emitter import Events
+    from scrapy_mandelbot.fetching.download_limits import Download
+    from scrapy_mandelbot.settings.config import Config
+    from scrapy_mandelbot.store.contract import Store
+
+_T = TypeVar("_T")
+_PRIORITY = 1_000
+_ANY_SIZE = 2**30  # bytes; DOWNLOAD_MAXSIZE is about pages, and these downloads have their limit
+_WAY = ("proxy", "_auth_proxy", "download_slot", "bindaddress")
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+class Fetched(NamedTuple):
+    """The result of a request for a file of a site, redirects followed."""
+
+    answer: Answer
+    url: str
+    """The last URL that was requested."""
+    response: Response | None = None
+    body: bytes = b""
+    """As far as it counts: the whole lines of a body that is truncated or too long."""
+    cut: str = ""
+    """Why the rest of the body was not read, if it was not."""
+    seconds: float = 0.0
+    error: BaseException | None = None
+    has_answered: bool = True
+    """Whether the host has sent anything, even half a response."""
+
+    def copy(self, now: float, body: bytes, status: int, old: Copy | None = None) -> Copy:
+        """Return what to store; `old`: the copy that a 304 confirms, with its validators."""
+        etag, modified = self._validator("ETag"), self._validator("Last-Modified")
+        if old is not None:
+            etag, modified = etag or old.etag, modified or old.last_modified
+        return Copy(body, status, now, self.url, etag, modified)
+
+    def _validator(self, name: str) -> str | None:
+        # None of half a response: nothing may confirm it.
+        if self.response is None or self.answer.broken_off:
+            return None
+        value = self.response.headers.get(name)
+        return None if value is None else value.decode("latin-1")
+
+
+class _FetchCancelledError(Exception):
+    """The request that fetched a file for all was cancelled, or its proxy failed."""
+
+
+class SiteFiles:
+    """Fetches files of sites, of `most_bytes` at most, each once for all requests that need it."""
+
+    def __init__(
+        self, crawler: Crawler, config: Config, now: Callable[[], float], most_bytes: int
+    ) -> None:
+        self._crawler = crawler
+        self._config = config
+        self._now = now
+        self._most_bytes = most_bytes
+        self._under_way: dict[str, list[Deferred[Any]]] = {}
+        self.limits = DownloadLimits(crawler, now)
+
+    async def once(
+        self, key: str, fetch: Callable[[], Awaitable[_T]], is_for_all: Callable[[_T], bool]
+    ) -> _T:
+        """Return what `fetch` returns, or what it returns to a call for the same key now running.
+
+        If that call is cancelled, or its result is not for all, the next waiting one fetches.
+        """
+        while key in self._under_way:
+            waiter: Deferred[_T] = Deferred()
+            self._under_way[key].append(waiter)
+            with suppress(_FetchCancelledError):
+                return await maybe_deferred_to_future(waiter)
+        self._under_way[key] = []
+        try:
+            found = await fetch()
+        except BaseException as error:
+            is_own = not isinstance(error, Exception) or isinstance(error, CancelledError)
+            self._end(key, Deferred.errback, _FetchCancelledError() if is_own else error)
+            raise
+        if is_for_all(found):
+            self._end(key, Deferred.callback, found)
+        else:
+            self._end(key, Deferred.errback, _FetchCancelledError())
+        return found
+
+    def _end(self, key: str, end: Callable[[Any, Any], object], value: object) -> None:
+        for waiter in self._under_way.pop(key):
+            if not waiter.called:  # its request was cancelled
+                end(waiter, value)
+
+    async def get(self, site: str, url: str, request: Request, copy: Copy | None) -> Fetched:
+        """Request a file of a site. Follows redirects across sites; raises nothing.
+
+        A URL that redirects to itself is followed, too: with the cookie that it sets it may answer.
+        """
+        urls, config = [url], self._config
+        while True:
+            url = urls[-1]
+            headers: dict[str, Any] = {}
+            if copy is not None and copy.url == url:
+                headers |= conditions(copy.etag, copy.last_modified)
+            wanted = self._request(url, request, headers)
+            try:
+                response, download = await self._download(wanted, request, self._most_bytes)
+            except Exception as error:  # noqa: BLE001 -- whatever it is, there is no answer
+                return _failed(error, urls, by_proxy=bool(wanted.meta.get("proxy")))
+            location = response.headers.get("Location")
+            if response.status not in REDIRECTS or not location:
+                return self._fetched(url, response, download)
+            target = http_url(url, header_text(location).strip())
+            most = config.robots_max_redirects
+            if target is None or len(urls) > most or not config.may_send(site, target):
+                return _lost_on_the_way(Failure.LOOP if target in urls else Failure.NOWHERE, urls)
+            urls.append(target)
+
+    async def status(self, url: str, request: Request) -> int | None:
+        """Return the status of a URL; None: it does not answer."""
+        try:
+            response, _ = await self._download(self._request(url, request, {}), request, 0)
+        except Exception:  # noqa: BLE001 -- no answer proves nothing
+            return None
+        return response.status
+
+    def _request(self, url: str, asking: Request, headers: dict[str, Any]) -> Request:
+        meta: dict[str, Any] = {
+            "dont_obey_robotstxt": True,
+            # What its answer means for the site is said by the outcome, not by its status alone.
+            "dont_pause": True,
+            "dont_redirect": True,
+            "dont_retry": True,
+            "dont_cache": True,
+            # robots.txt may be redirected to a site that the spider does not crawl.
+            "allow_offsite": True,
+            "download_timeout": self._config.robots_timeout,
+            "download_fail_on_dataloss": False,  # what came of a truncated body counts, too
+            "download_maxsize": _ANY_SIZE,
+            **{key: asking.meta[key] for key in _WAY if key in asking.meta},
+        }
+        if "Proxy-Authorization" in asking.headers:
+            headers["Proxy-Authorization"] = asking.headers["Proxy-Authorization"]
+        return Request(url, callback=NO_CALLBACK, meta=meta, priority=_PRIORITY, headers=headers)
+
+    async def _download(
+        self, wanted: Request, asking: Request, most_bytes: int
+    ) -> tuple[Response, Download]:
+        with engine.one_place(self._crawler, asking):
+            return await self.limits.download(wanted, most_bytes, self._config.robots_timeout)
+
+    def _fetched(self, url: str, response: Response, download: Download) -> Fetched:
+        # A handler that sends no signals has read on.
+        too_long = len(response.body) > self._most_bytes
+        cut = download.cut or (f"is longer than {download.most_bytes} bytes" if too_long else "")
+        body = response.body[: self._most_bytes]
+        is_whole = bool(cut) or not breaks_off(response, download)
+        retry_after = None
+        if not is_whole or response.status >= HTTPStatus.MULTIPLE_CHOICES:
+            retry_after = wait_asked_for(response.headers.get, self._now()).seconds
+        answer = Answer(response.status, retry_after=retry_after)
+        return Fetched(
+            answer if is_whole else _truncated(answer, body),
+            url,
+            response,
+            body if is_whole and not cut else whole_lines(body),
+            cut,
+            self._now() - download.began,
+        )
+
+
+def http_url(base: str, url: str) -> str | None:
+    """Return the URL made absolute and safe, without credentials; None: it cannot be fetched."""
+    # Only where a file redirects or cites a sitemap: most of a crawl's first pages need none.
+    from scrapy_mandelbot.robots.sitemaps.urls import absolute_url  # noqa: PLC0415
+
+    absolute = absolute_url(url, base)
+    return None if absolute is None else without_user(absolute)
+
+
+def _failed(error: Exception, urls: list[str], *, by_proxy: bool) -> Fetched:
+    broken = error if isinstance(error, BrokenOffError) else None
+    failure = failure_of(error)
+    if failure in SILENT and broken is None and by_proxy:
+        failure = Failure.PROXY
+    elif failure is Failure.OTHER and names_no_host(urls[-1]):
+        failure = Failure.NO_SUCH_HOST
+    if failure is Failure.NO_SUCH_HOST and len(urls) > 1:
+        return _lost_on_the_way(Failure.NOWHERE, urls)  # the site is there, its target is not
+    answer = Answer(failure=failure, detail=in_words(error))
+    return Fetched(
+        answer if broken is None else _truncated(answer, broken.body),
+        urls[-1],
+        body=b"" if broken is None else whole_lines(broken.body),
+        error=error,
+        has_answered=len(urls) > 1 or has_begun(error),
+    )
+
+
+def _lost_on_the_way(failure: Failure, urls: list[str]) -> Fetched:
+    return Fetched(Answer(failure=failure, detail=f"{len(urls)} hops"), urls[-1])
+
+
+def _truncated(answer: Answer, body: bytes) -> Answer:
+    records = RobotsTxt.parse(whole_lines(body)).records
+    has_a_rule = any(one.field in {"allow", "disallow"} for one in records)
+    return answer._replace(broken_off=sha256(body).digest(), has_a_rule=has_a_rule)
+
+
+_SLOW = 0.5  # of the timeout: a site that is as slow as this is soon too slow
+_TROUBLES_LIMIT = 4 * 1024 * 1024  # bytes
+_TROUBLE_SIZE = 400  # bytes, beside the site's name
+TEST_EVERY = 86_400.0
+"""Seconds, at least, from one test of a site that may say 5xx for 404 to the next."""
+
+
+@dataclass
+class Trouble:
+    """A site whose robots.txt was not available when it was last requested."""
+
+    answer: tuple[object, ...]
+    times: int = 0
+    """How often running it was this answer."""
+    times_apart: int = 0
+    counted_at: float = 0.0  # the last of these
+    ask_again_at: float = 0.0
+    """Where a good copy serves meanwhile."""
+    is_told: bool = False
+    has_answered: bool = False
+    """Whether the host has answered anything."""
+
+
+class RobotsRequester:
+    """Requests the robots.txt of sites, and finds out what their answers mean."""
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        config: Config,
+        now: Callable[[], float],
+        store: Store,
+        events: Events,
+    ) -> None:
+        self._config = config
+        self._now = now
+        self._store = store
+        self._events = events
+        self.files = SiteFiles(crawler, config, now, config.robots_max_bytes)
+        self.troubles: Recent[Trouble] = Recent(_TROUBLES_LIMIT)
+
+    async def request(
+        self, site: str, request: Request, copy: Copy | None, *, has_answered: bool
+    ) -> tuple[Fetched, Outcome]:
+        """Return what a site answers, and what that means with what is known of the site."""
+        law = self._config.outcome_law
+        fetched = await self.files.get(site, robots_url(site), request, copy)
+        answer = fetched.answer
+        is_of_the_site = answer.failure is not Failure.PROXY
+        trouble = self.count_trouble(site, fetched) if is_of_the_site else Trouble(())
+        is_half = answer.broken_off and answer.status is None
+        if is_half and trouble.times_apart >= ENOUGH_BROKEN_OFF:
+            status = await self.files.status(fetched.url, request)
+            if status is not None:
+                answer = answer._replace(status=status, failure=None, detail="")
+                fetched = fetched._replace(answer=answer, error=None)
+        known = Known(
+            copy.status if copy else None,
+            self._now() - copy.fetched_at if copy else 0.0,
+            trouble.times,
+            trouble.times_apart,
+            has_answered=has_answered or trouble.has_answered,
+        )
+        if answer.status is not None and may_be_misreported(answer, known, law):
+            proof = await self._misreports(site, request, answer.status)
+            known = known._replace(misreports=proof)
+        outcome = outcome_of(answer, known, law)
+        self._report(site, fetched, outcome)
+        return fetched, outcome
+
+    def count_trouble(self, site: str, fetched: Fetched) -> Trouble:
+        """Return how often running the site has answered so, this time included, and what else."""
+        trouble = self.troubles.get(site)
+        key = counted_as(fetched.answer)
+        if trouble is None or trouble.answer != key:
+            was = trouble or Trouble(key)
+            trouble = Trouble(key, is_told=was.is_told, has_answered=was.has_answered)
+            self.troubles.put(site, trouble, _TROUBLE_SIZE + len(site))
+        trouble.times += 1
+        now = self._now()
+        if not trouble.times_apart or now - trouble.counted_at >= BROKEN_OFF_APART:
+            trouble.times_apart += 1
+            trouble.counted_at = now
+        trouble.has_answered |= fetched.has_answered
+        return trouble
+
+    async def _misreports(self, site: str, request: Request, status: int) -> bool:
+        """Return whether the site answers a 5xx status where it means 404.
+
+        It does if it answers below 400 for ``/``, and this status for a path that cannot exist.
+        That is tested once a day at most: the store has the result.
+        """
+        key, now = site + IMPOSSIBLE_PATH, self._now()
+        found = self._store.get_copy(key)
+        if found is None or not is_fresh(now, found.fetched_at, TEST_EVERY):
+            self._events.tell(events.ROBOTS_TESTED, site=site, path=IMPOSSIBLE_PATH, status=status)
+            is_well = await self.files.status(site + "/", request) in range(
+                HTTPStatus.OK, HTTPStatus.BAD_REQUEST
+            )
+            missing = await self.files.status(key, request) if is_well else None
+            found = Copy(b"", missing or 0, now, key)
+            self._store.put_copy(key, found)
+        return found.status == status
+
+    def _report(self, site: str, fetched: Fetched, outcome: Outcome) -> None:
+        """Report how a site answered. Whether it pauses for that, the throttle reports."""
+        failure, error, reason = fetched.answer.failure, fetched.error, outcome.reason
+        is_odd = outcome.case == "misreported_5xx"
+        is_odd |= failure in {Failure.NO_SUCH_HOST, Failure.OTHER}
+        event = events.ROBOTS_ASKED_IN_VAIN if is_odd else events.ROBOTS_ASKED
+        tell, count, seconds = self._events.tell, self._events.count, fetched.seconds
+        tell(event, site=site, reason=reason, case=outcome.case, seconds=seconds)
+        if fetched.answer.status is not None:
+            count(events.ROBOTS_RESPONSE, status=fetched.answer.status)
+        elif error is not None and failure is not Failure.DROPPED:
+            raised = error.__cause__ if isinstance(error, BrokenOffError) else error
+            count(events.ROBOTS_EXCEPTION, error=type(raised))
+        if failure is Failure.OTHER and error is not None:
+            self._events.tell_error(events.ROBOTS_ERROR, error, site=site, reason=reason)
+        timeout = self._config.robots_timeout
+        if fetched.answer.broken_off:
+            tell(events.ROBOTS_BROKEN_OFF, site=site, size=len(fetched.body), reason=reason)
+        elif fetched.cut:
+            tell(events.ROBOTS_CUT, site=site, cut=fetched.cut)
+        elif seconds > _SLOW * timeout:
+            tell(events.ROBOTS_SLOW, site=site, seconds=seconds, most=timeout)
