@@ -106,7 +106,7 @@ class RobotsTxtMiddleware:
             if self._crawl.is_for_a_person(request):
                 if rules is not None:
                     reason = rules.outcome.reason
-                    self._crawl.events.tell(events.ROBOTS_UNKNOWN, site=site.name, reason=reason)
+                    self._crawl.events.emit(events.ROBOTS_UNKNOWN, site=site.name, reason=reason)
                 return None, None
             if rules is not None and not self._refuses(flight, rules):
                 return None, None  # who sent it waits for it, and nobody else for the site
@@ -170,13 +170,13 @@ class RobotsTxtMiddleware:
                 return
             url = resolved
         self._crawl.fates[request] = End.FORBIDDEN
-        tell = self._crawl.events.tell
+        emit = self._crawl.events.emit
         if not isinstance(rp, MandelbotRobotParser):  # another ROBOTSTXT_PARSER cannot say why
-            tell(events.FORBIDDEN_UNEXPLAINED, request=request, site=site_of_request(request))
+            emit(events.FORBIDDEN_UNEXPLAINED, request=request, site=site_of_request(request))
             raise IgnoreRequest("Forbidden by robots.txt")
         verdict = rp.verdict(url, agent)
         site = site_of_request(request)
-        tell(events.FORBIDDEN, request=request, site=site, file=robots_url(site), verdict=verdict)
+        emit(events.FORBIDDEN, request=request, site=site, file=robots_url(site), verdict=verdict)
         raise IgnoreRequest(f"Forbidden by robots.txt: {verdict}")
 
     def _robots_txt(self, site: str, request: Request) -> Response | None:

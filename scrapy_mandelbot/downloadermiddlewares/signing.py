@@ -227,9 +227,9 @@ class SigningMiddleware:
 
     def _learn(self, site: str) -> None:
         if site in self._asking:
-            self._crawl.events.count(events.SIGNATURE_ASKED)
+            self._crawl.events.count(events.SIGNATURE_REQUESTED)
             return
-        self._crawl.events.tell(events.SIGNATURE_ASKED, site=site)
+        self._crawl.events.emit(events.SIGNATURE_REQUESTED, site=site)
         if len(self._asking) >= _MOST_SITES:
             del self._asking[next(iter(self._asking))]
         self._asking[site] = None
@@ -316,7 +316,7 @@ class SigningMiddleware:
         off = int(max(sent - at - int(age), at - self._now()))
         if off > _FAR_OFF:
             self._has_told_of_clocks = True
-            self._crawl.events.tell(
+            self._crawl.events.emit(
                 events.CLOCKS_DIFFER, site=site_of_request(request), seconds=off
             )
 

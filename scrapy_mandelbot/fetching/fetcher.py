@@ -183,14 +183,14 @@ class RobotsFetcher:
         # "An Extended Standard for Robot Exclusion", directive Comment: for the robot's people.
         if is_new and (comments := rules.robots.comments(self._agents.of(request))):
             text = " / ".join(map(shown, comments[:_MOST_COMMENTS]))
-            self._events.tell(events.COMMENTED, site=site, comments=text)
+            self._events.emit(events.COMMENTED, site=site, comments=text)
         robots_parsed = getattr(scrapy.signals, "robots_parsed", None)  # Scrapy 2.18 and newer
         if robots_parsed is not None:
             await self._crawler.signals.send_catch_log_async(
                 signal=robots_parsed, robotparser=rules.parser, request=request
             )
         if is_new and self._config.sitemaps != "off" and (urls := rules.sitemaps):
-            self._events.tell(events.SITEMAPS_DISCOVERED, site=site, urls=urls, count=len(urls))
+            self._events.emit(events.SITEMAPS_DISCOVERED, site=site, urls=urls, count=len(urls))
 
     def copy(self, site: str) -> Copy | None:
         """Return the site's copy, if it serves now."""
@@ -226,7 +226,7 @@ class RobotsFetcher:
         try:
             parser: RobotParser = build_from_crawler(self._parser_class, self._crawler, body)
         except Exception as error:  # noqa: BLE001 -- ours raises nothing, others may raise anything
-            self._events.tell(events.ROBOTS_UNREADABLE, site=site, error=repr(error))
+            self._events.emit(events.ROBOTS_UNREADABLE, site=site, error=repr(error))
             return None  # the request goes on, as with Scrapy's own middleware
         return parser
 
@@ -271,10 +271,10 @@ class RobotsFetcher:
         rules = self._rules(site, fetched, outcome, copy)
         if outcome.kind is OutcomeKind.FAILED and outcome.failure is not Failure.PROXY:
             reason, until = outcome.reason.removesuffix(", its requests fail"), rules.until
-            self._events.tell(events.ROBOTS_UNANSWERED, site=site, reason=reason, next=until)
+            self._events.emit(events.ROBOTS_UNANSWERED, site=site, reason=reason, next=until)
         elif outcome.kind is not OutcomeKind.UNASKED:
             await self.announce(site, request, rules)
-            self._events.tell(events.ROBOTS_READ, site=site, robots=rules.robots, outcome=outcome)
+            self._events.emit(events.ROBOTS_READ, site=site, robots=rules.robots, outcome=outcome)
         if fetched.error is not None:
             without_traceback(fetched.error)
         return rules
@@ -298,7 +298,7 @@ class RobotsFetcher:
             trouble.ask_again_at = now + self._config.pause_law.pause(trouble.times, refusal)
             if not trouble.is_told:
                 trouble.is_told = True
-                self._events.tell(
+                self._events.emit(
                     events.ROBOTS_STALE,
                     site=site,
                     reason=outcome.reason,

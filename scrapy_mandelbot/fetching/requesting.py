@@ -353,7 +353,7 @@ class RobotsRequester:
         key, now = site + IMPOSSIBLE_PATH, self._now()
         found = self._store.get_copy(key)
         if found is None or not is_fresh(now, found.fetched_at, TEST_EVERY):
-            self._events.tell(events.ROBOTS_TESTED, site=site, path=IMPOSSIBLE_PATH, status=status)
+            self._events.emit(events.ROBOTS_TESTED, site=site, path=IMPOSSIBLE_PATH, status=status)
             is_well = await self.files.status(site + "/", request) in range(
                 HTTPStatus.OK, HTTPStatus.BAD_REQUEST
             )
@@ -367,20 +367,20 @@ class RobotsRequester:
         failure, error, reason = fetched.answer.failure, fetched.error, outcome.reason
         is_odd = outcome.case == "misreported_5xx"
         is_odd |= failure in {Failure.NO_SUCH_HOST, Failure.OTHER}
-        event = events.ROBOTS_ASKED_IN_VAIN if is_odd else events.ROBOTS_ASKED
-        tell, count, seconds = self._events.tell, self._events.count, fetched.seconds
-        tell(event, site=site, reason=reason, case=outcome.case, seconds=seconds)
+        event = events.ROBOTS_FETCH_FAILED if is_odd else events.ROBOTS_FETCHED
+        emit, count, seconds = self._events.emit, self._events.count, fetched.seconds
+        emit(event, site=site, reason=reason, case=outcome.case, seconds=seconds)
         if fetched.answer.status is not None:
             count(events.ROBOTS_RESPONSE, status=fetched.answer.status)
         elif error is not None and failure is not Failure.DROPPED:
             raised = error.__cause__ if isinstance(error, BrokenOffError) else error
             count(events.ROBOTS_EXCEPTION, error=type(raised))
         if failure is Failure.OTHER and error is not None:
-            self._events.tell_error(events.ROBOTS_ERROR, error, site=site, reason=reason)
+            self._events.emit_error(events.ROBOTS_ERROR, error, site=site, reason=reason)
         timeout = self._config.robots_timeout
         if fetched.answer.broken_off:
-            tell(events.ROBOTS_BROKEN_OFF, site=site, size=len(fetched.body), reason=reason)
+            emit(events.ROBOTS_TRUNCATED, site=site, size=len(fetched.body), reason=reason)
         elif fetched.cut:
-            tell(events.ROBOTS_CUT, site=site, cut=fetched.cut)
+            emit(events.ROBOTS_CUT, site=site, cut=fetched.cut)
         elif seconds > _SLOW * timeout:
-            tell(events.ROBOTS_SLOW, site=site, seconds=seconds, most=timeout)
+            emit(events.ROBOTS_SLOW, site=site, seconds=seconds, most=timeout)

@@ -377,7 +377,7 @@ class UnfollowedRequests:
             self._events.count(events.SITEMAP_DROPPED)
         else:
             self._is_told = True
-            self._events.tell(events.SITEMAP_DROPPED, url=request.url)
+            self._events.emit(events.SITEMAP_DROPPED, url=request.url)
         return True
 
     def _drop_answer(self, answer: Response | Failure) -> None:

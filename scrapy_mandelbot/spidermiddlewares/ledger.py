@@ -60,7 +60,7 @@ class Ledger:
         self._answered: WeakSet[Request] = WeakSet()
         self._stored: WeakKeyDictionary[SiteRules | SiteTdm, str] = WeakKeyDictionary()
         """The SHA-256 of files whose copies are stored."""
-        hear, connect = self._crawl.events.hear, crawler.signals.connect
+        hear, connect = self._crawl.events.subscribe, crawler.signals.connect
         hear(self._page_fetched, events.PAGE_FETCHED, events.USAGE_READ)
         hear(self._page_refused, events.USAGE_REQUEST_DROPPED)
         hear(self._items_decided, events.ITEMS_DECIDED)
@@ -141,7 +141,7 @@ class Ledger:
     def _failed(self, error: OSError) -> None:
         self._missing += 1
         is_first = self._missing == 1
-        report = self._crawl.events.tell if is_first else self._crawl.events.count
+        report = self._crawl.events.emit if is_first else self._crawl.events.count
         report(events.LEDGER_FAILED, error=str(error))
         if is_first and self._crawl.config.ledger_required:
             engine.close_spider(self._crawler, "ledger_not_saved")
@@ -149,7 +149,7 @@ class Ledger:
     def _close(self) -> None:
         self._is_open = False
         self._file.close()
-        self._crawl.events.tell(
+        self._crawl.events.emit(
             events.LEDGER_CLOSED,
             path=str(self._file.path),
             lines=counted(self._lines, "line"),

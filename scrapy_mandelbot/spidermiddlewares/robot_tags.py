@@ -104,7 +104,7 @@ class RobotTagsMiddleware:
         site = site_of(urlparse_cached(response))
         is_new = self._reported.get(site) is None
         self._reported.put(site, value=True, size=_TOLD_SIZE + len(site))
-        (self._crawl.events.tell if is_new else self._crawl.events.count)(
+        (self._crawl.events.emit if is_new else self._crawl.events.count)(
             events.TERMS_STATED,
             site=site,
             status=response.status,
@@ -174,7 +174,7 @@ class ObeyingRobotTagsMiddleware(RobotTagsMiddleware):
         tag = None if output is None else prohibitions.of(output, response)
         if tag is None:
             return True
-        self._crawl.events.tell(
+        self._crawl.events.emit(
             _dropped(output, tag),
             what=output if isinstance(output, Request) else "item",
             response=response,

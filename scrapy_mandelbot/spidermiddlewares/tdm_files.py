@@ -80,7 +80,7 @@ class TdmFiles:
         if copy is not None and is_fresh(self._crawl.now(), copy.fetched_at, config.fresh_for):
             return self._remember(site, copy.body, copy.fetched_at + config.fresh_for)
         fetched = await self._files.get(site, key, request, copy)
-        self._crawl.events.tell(events.TDM_ASKED, url=key, reason=_reason(fetched))
+        self._crawl.events.emit(events.TDM_FETCHED, url=key, reason=_reason(fetched))
         now, status = self._crawl.now(), fetched.answer.status
         body = b"" if fetched.response is None else fetched.response.body[:BYTES_LIMIT]
         is_half = bool(fetched.answer.broken_off) and status in _SUCCESS

@@ -155,7 +155,7 @@ class CrawlUsage:
     def drop(self, request: Request, known: Usage, refusal: UsageRefusal) -> None:
         """Report a page that is not requested, as its use is refused."""
         context = self._contexts.pop(request)
-        self.crawl.events.tell(
+        self.crawl.events.emit(
             events.USAGE_REQUEST_DROPPED,
             what=request,
             response=None,
@@ -223,7 +223,7 @@ class CrawlUsage:
 
     def _close(self) -> None:
         if count := self.kept_against:
-            self.crawl.events.tell(
+            self.crawl.events.emit(
                 events.USAGE_ITEMS_KEPT, items=counted(count, "item"), count=count
             )
 
@@ -336,7 +336,7 @@ class _ItemsOfPage:
             self._kept += 1
             return True
         self._dropped += 1
-        usage.crawl.events.tell(
+        usage.crawl.events.emit(
             events.USAGE_ITEM_DROPPED,
             what="item",
             response=response,
