@@ -61,9 +61,9 @@ class PauseMiddleware:
         handled = map(int, crawler.settings.getlist("HTTPERROR_ALLOWED_CODES"))
         are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")  # who handles them wants them
         self._marked = MARKED_STATUSES.difference(MARKED_STATUSES if are_all else handled)
-        self._hears_of_responses = False
+        self._is_subscribed = False
         self._limits = self._crawl.fetcher.limits
-        self._limits.is_told = True
+        self._limits.is_notified = True
         self._stats_missed: DownloaderStats | None = None
         if crawler.settings.getbool("DOWNLOADER_STATS"):
             self._stats_missed = DownloaderStats(crawler.stats)
@@ -73,17 +73,17 @@ class PauseMiddleware:
         """Build the middleware."""
         middleware = cls(crawler)
         if engine.has_delays(crawler):
-            middleware.hear_of_responses()
+            middleware.subscribe_to_responses()
         return middleware
 
-    def hear_of_responses(self) -> None:
+    def subscribe_to_responses(self) -> None:
         """Hear of responses one turn of the loop sooner than their middlewares do.
 
         Slots that hold requests send the next one then: those with a delay, and those of requests
         that are not from the queue, which hands out no more than a slot transfers at once.
         """
-        if not self._hears_of_responses:
-            self._hears_of_responses = True
+        if not self._is_subscribed:
+            self._is_subscribed = True
             self.crawler.signals.connect(
                 self.response_downloaded, signal=scrapy.signals.response_downloaded
             )
@@ -103,20 +103,20 @@ class PauseMiddleware:
             asks = is_marked = False
         flight.is_refused = asks
         if not asks:
-            flight.is_refused = is_marked and is_turned_away(self._crawl, flight, response)
+            flight.is_refused = is_marked and is_bot_block(self._crawl, flight, response)
             if not flight.is_refused:
                 self._answered(flight, response)
             return
         asked = wait_asked_for(response.headers.get, self._crawl.now())
         reason = f"{response.status} for {request}" + (f", {asked.said}" if asked.said else "")
         if asked.unreadable:
-            tell_unreadable(self._crawl, flight, asked.unreadable)
+            report_unreadable(self._crawl, flight, asked.unreadable)
         self._throttle.refused(flight, reason, asked.seconds, response)
 
     def _answered(self, flight: Flight, response: Response) -> None:
         """Tell that a site answered; and what it says is left of a quota, if it does."""
         if not _OF_QUOTAS.isdisjoint(response.headers):
-            hear_quota(self._crawl, flight, response)
+            note_quota(self._crawl, flight, response)
         is_page = response.status < HTTPStatus.BAD_REQUEST and flight.request.method == "GET"
         self._throttle.answered(flight, is_page=is_page)
 
@@ -124,7 +124,7 @@ class PauseMiddleware:
         """Stop a request whose site was paused since the queue handed it out."""
         flight = self._flight(request) or self._throttle.flight_of(request)
         if not flight.is_from_queue and not request.meta.get("dont_pause"):
-            self.hear_of_responses()
+            self.subscribe_to_responses()
         elif flight.site.is_plain and flight.is_from_queue and not self._throttle.is_paced:
             return None
         return await self._wait_for_turn(flight, request)
@@ -183,7 +183,7 @@ class PauseMiddleware:
         if flight.is_refused_alone or not (is_safe or may_repeat(self.crawler, flight, status)):
             return self._hand_on(flight, response)
         if "Set-Cookie" in response.headers:
-            await keep_cookies(self.crawler, request, response)
+            await store_cookies(self.crawler, request, response)
         if throttle.can_go_back(flight):
             self._count(request, response)
             return throttle.send_back(flight)
@@ -294,7 +294,7 @@ def may_repeat(crawler: Crawler, flight: Flight, refusal: int | Exception) -> bo
     return may_be
 
 
-async def keep_cookies(crawler: Crawler, request: Request, response: Response) -> None:
+async def store_cookies(crawler: Crawler, request: Request, response: Response) -> None:
     """Have the jar of a request know the cookies of a response that is sent back.
 
     CookiesMiddleware does not see it, unless it stands nearer the downloader: then it has them
@@ -317,7 +317,7 @@ def terms_of(response: Response) -> str | None:
     return stated_terms(response.status, headers)
 
 
-def is_turned_away(crawl: Crawl, flight: Flight, response: Response) -> bool:
+def is_bot_block(crawl: Crawl, flight: Flight, response: Response) -> bool:
     """Note a challenge, a price, a bare refusal; return whether the request goes back to the queue.
 
     That is the probe of a site or section that refuses robots.
@@ -339,7 +339,7 @@ def is_turned_away(crawl: Crawl, flight: Flight, response: Response) -> bool:
     return is_probe
 
 
-def hear_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
+def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
     """Have a site asked no more than its good answers say is left of a quota, if they do."""
     now, site = crawl.now(), flight.site
     quota = quota_of(response.headers.get, now)
@@ -354,7 +354,7 @@ def hear_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
     crawl.throttle.sites.note_trouble(site)
 
 
-def tell_unreadable(crawl: Crawl, flight: Flight, value: str) -> None:
+def report_unreadable(crawl: Crawl, flight: Flight, value: str) -> None:
     """Tell once of each site that it names a time which cannot be read."""
     if flight.site.is_news("retry-after"):
         crawl.events.emit(events.RETRY_AFTER_UNREADABLE, site=flight.site.name, value=value)

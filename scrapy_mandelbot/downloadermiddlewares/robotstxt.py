@@ -16,7 +16,7 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.crawl import CITED, LISTED_IN, Crawl
-from scrapy_mandelbot.downloadermiddlewares.pause import not_sent, tell_unreadable
+from scrapy_mandelbot.downloadermiddlewares.pause import not_sent, report_unreadable
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind
@@ -67,7 +67,7 @@ class RobotsTxtMiddleware:
         ):
             return None
         if CITED in request.meta:
-            self._judge_sent(request)
+            self._check_redirect(request)
         flight = self._flight(request) or self._crawl.throttle.flight_of(request)
         rules = flight.site.rules()
         if rules is None or not flight.site.is_plain or rules.until <= self._crawl.now():
@@ -76,7 +76,7 @@ class RobotsTxtMiddleware:
                 return answer
         self.process_request_2(rules.parser, request)
         if LISTED_IN in request.meta:
-            self._judge_listed(request, rules)
+            self._check_listed(request, rules)
         if request.url.endswith("/robots.txt"):
             return self._robots_txt(flight.site.name, request)
         return None
@@ -136,13 +136,13 @@ class RobotsTxtMiddleware:
         if rules.response is not None:
             asked = wait_asked_for(rules.response.headers.get, self._crawl.now())
             if asked.unreadable:
-                tell_unreadable(self._crawl, flight, asked.unreadable)
+                report_unreadable(self._crawl, flight, asked.unreadable)
         # Of a host that never answered it is told once, where that is known.
         level = None if outcome.wait is None else logging.DEBUG
         throttle.refused(flight, outcome.reason, wait, rules.response, level=level)
         return True
 
-    def _judge_sent(self, request: Request) -> None:
+    def _check_redirect(self, request: Request) -> None:
         """Raise IgnoreRequest if a sitemap's request was redirected to where none may send it."""
         if not self._crawl.config.may_send(request.meta[CITED]["site"], request.url):
             raise IgnoreRequest(
@@ -150,7 +150,7 @@ class RobotsTxtMiddleware:
                 ' (MANDELBOT_LIMITS["private_hosts"])'
             )
 
-    def _judge_listed(self, request: Request, rules: SiteRules) -> None:
+    def _check_listed(self, request: Request, rules: SiteRules) -> None:
         """Raise IgnoreRequest if its own site does not cite the sitemap that lists the page."""
         if request.meta.pop(LISTED_IN) not in rules.sitemaps:
             self._crawl.events.count(events.PAGES_FOREIGN, pages=1)

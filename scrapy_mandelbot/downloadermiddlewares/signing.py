@@ -52,12 +52,12 @@ LIFETIME = 60  # seconds
 _SKEW = 1  # seconds that a signature is dated back: clocks are cut to whole seconds
 _FAR_OFF = 30  # seconds between two clocks; half of what a signature lives
 _REFUSALS = frozenset({401, 403, 429})
-_ASKED = "mandelbot_signature_asked"  # meta key: of which site, label, nonce, components
+_REQUESTED = "mandelbot_signature_requested"  # meta key: of which site, label, nonce, components
 _SIGNED = ("@authority", "@method", "@path")
 _HEADERS = ("Signature-Agent", "Signature-Input", "Signature")
 _AGE = re.compile("[0-9]{1,9}")
 _MOST_SITES = 10_000  # that are known to ask for signatures
-_MOST_ASKED = 1_000  # octets of what a site wants signed
+_MOST_REQUESTED = 1_000  # octets of what a site wants signed
 
 
 class Signer:
@@ -169,10 +169,10 @@ class SigningMiddleware:
         self._schemes = {"https", "http"} if config.sign_http else {"https"}
         self._signs_all = config.sign == "always"
         self._now = now  # Not the crawl's clock: who verifies goes by the time of day.
-        self._asking: dict[str, None] = {}  # sites that ask for signatures
+        self._sites_to_sign: dict[str, None] = {}  # sites that ask for signatures
         self._signed: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
         self._signs_as_it_leaves = False
-        self._knows_clocks = self._has_told_of_clocks = False
+        self._knows_clocks = self._has_warned_of_clocks = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> SigningMiddleware:
@@ -205,12 +205,12 @@ class SigningMiddleware:
         if response.status not in _REFUSALS or "cached" in response.flags:
             return response
         site = site_of_request(request)
-        asked = self._asked_of(request, response)
-        if asked is None or request.meta.get(_ASKED, [None])[0] == site:
+        wanted = self._wanted_by(request, response)
+        if wanted is None or request.meta.get(_REQUESTED, [None])[0] == site:
             return response
-        if was_signed and not asked[1]:  # as it asks to have them
+        if was_signed and not wanted[1]:  # as it asks to have them
             return response
-        request.meta[_ASKED] = [site, *asked]
+        request.meta[_REQUESTED] = [site, *wanted]
         self._learn(site)
         throttle, statuses = self._crawl.throttle, self._crawl.config.pause_statuses
         if response.status in statuses and not request.meta.get("dont_pause"):
@@ -226,21 +226,21 @@ class SigningMiddleware:
         return request
 
     def _learn(self, site: str) -> None:
-        if site in self._asking:
+        if site in self._sites_to_sign:
             self._crawl.events.count(events.SIGNATURE_REQUESTED)
             return
         self._crawl.events.emit(events.SIGNATURE_REQUESTED, site=site)
-        if len(self._asking) >= _MOST_SITES:
-            del self._asking[next(iter(self._asking))]
-        self._asking[site] = None
+        if len(self._sites_to_sign) >= _MOST_SITES:
+            del self._sites_to_sign[next(iter(self._sites_to_sign))]
+        self._sites_to_sign[site] = None
 
-    def _asked_of(self, request: Request, response: Response) -> tuple[str, str, list[str]] | None:
+    def _wanted_by(self, request: Request, response: Response) -> tuple[str, str, list[str]] | None:
         """Return label, nonce and components of a signature that a response asks for.
 
         None: it asks for none that is made here (RFC 9421, section 5.1).
         """
         value = b", ".join(response.headers.getlist("Accept-Signature"))
-        if not value or len(value) > _MOST_ASKED or "Signature-Input" in request.headers:
+        if not value or len(value) > _MOST_REQUESTED or "Signature-Input" in request.headers:
             return None
         if urlparse_cached(request).scheme not in self._schemes:
             return None
@@ -265,11 +265,11 @@ class SigningMiddleware:
         url = urlparse_cached(request)
         if url.scheme not in self._schemes:
             return
-        if not self._signs_all and site_of_request(request) not in self._asking:
+        if not self._signs_all and site_of_request(request) not in self._sites_to_sign:
             return
         if "Signature-Input" in request.headers:  # the project's own
             return
-        site, label, nonce, names = request.meta.get(_ASKED) or (None, LABEL, "", ())
+        site, label, nonce, names = request.meta.get(_REQUESTED) or (None, LABEL, "", ())
         if site is not None and site != site_of_request(request):  # it was redirected
             label, nonce, names = LABEL, "", ()
         known = _derived(request)
@@ -310,12 +310,12 @@ class SigningMiddleware:
         date = read_date((response.headers.get("Date") or b"").decode("latin-1"), IN_TAGS)
         age = (response.headers.get("Age") or b"0").decode("latin-1")
         self._knows_clocks = True
-        if date is None or self._has_told_of_clocks or not _AGE.fullmatch(age):
+        if date is None or self._has_warned_of_clocks or not _AGE.fullmatch(age):
             return
         at = date.timestamp()
         off = int(max(sent - at - int(age), at - self._now()))
         if off > _FAR_OFF:
-            self._has_told_of_clocks = True
+            self._has_warned_of_clocks = True
             self._crawl.events.emit(
                 events.CLOCKS_DIFFER, site=site_of_request(request), seconds=off
             )

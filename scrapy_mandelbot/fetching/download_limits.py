@@ -66,7 +66,7 @@ class Download:
     """Whether the response has come; what is raised then is a middleware's."""
 
 
-class BrokenOffError(ConnectionError):
+class TruncatedError(ConnectionError):
     """An answer has begun, and was lost before its end."""
 
     def __init__(self, body: bytes, error: Exception) -> None:
@@ -75,7 +75,7 @@ class BrokenOffError(ConnectionError):
         """What came of it, unpacked as far as it goes; maybe nothing."""
 
 
-class StoppedElsewhereError(StopDownload):
+class StoppedByProjectError(StopDownload):
     """Some handler of a signal, of the project's, has the download end; what came is a part."""
 
     def __str__(self) -> str:
@@ -94,7 +94,7 @@ class DownloadLimits:
         # Without Scrapy's middleware nothing unpacks a good answer: then none may come packed.
         self._unpacks = crawler.settings.getbool("COMPRESSION_ENABLED")
         self._downloads: WeakKeyDictionary[Request, Download] = WeakKeyDictionary()
-        self.is_told = False
+        self.is_notified = False
         """Whether a middleware tells of the responses, so that no signal need be heard: pages pay
         for that, too."""
 
@@ -106,7 +106,7 @@ class DownloadLimits:
         A compressed body that comes to more than anyone means is cut as another one is.
 
         Raises:
-            BrokenOffError: the answer has begun, and did not come to its end.
+            TruncatedError: the answer has begun, and did not come to its end.
             UnreadableBodyError: it has come, and cannot be read.
             Exception: whatever the downloader and its middlewares raise.
         """
@@ -128,7 +128,7 @@ class DownloadLimits:
                 download.cut = f"is longer than {most_bytes} bytes"
             is_ours = download.cut or download.is_late or not most_bytes
             if "download_stopped" in response.flags and not is_ours:
-                raise StoppedElsewhereError
+                raise StoppedByProjectError
             return response, download
 
     @contextmanager
@@ -164,7 +164,7 @@ class DownloadLimits:
             (scrapy.signals.bytes_received, self._bytes_received),
             (scrapy.signals.response_downloaded, self.response_downloaded),
         )
-        return handlers[:2] if self.is_told else handlers
+        return handlers[:2] if self.is_notified else handlers
 
     def _headers_received(self, request: Request, headers: Headers) -> None:
         download = self._downloads.get(request)
@@ -223,7 +223,7 @@ def _what_is_meant(error: Exception, download: Download) -> Exception | None:
     body = bytes(download.body)
     with suppress(UnreadableBodyError):
         body = unpack(body, codings_of(download.headers), most + 1).body
-    return BrokenOffError(body[:most], error)
+    return TruncatedError(body[:most], error)
 
 
 def _what_packed_means(error: Exception, packed: Response, most: int) -> Exception | None:
@@ -235,10 +235,10 @@ def _what_packed_means(error: Exception, packed: Response, most: int) -> Excepti
     except UnreadableBodyError as unreadable:
         unreadable.packed = packed
         return unreadable
-    return None if found.is_whole else BrokenOffError(found.body[:most], error)
+    return None if found.is_whole else TruncatedError(found.body[:most], error)
 
 
-def breaks_off(response: Response, download: Download) -> bool:
+def is_truncated(response: Response, download: Download) -> bool:
     """Return whether the body of a response ends before its end, be it packed or not."""
     if download.cut:
         return False

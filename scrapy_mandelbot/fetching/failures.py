@@ -37,7 +37,7 @@ _LIBRARIES = frozenset(
 """Packages whose own exceptions are of the network, where a handler passes them on as they are."""
 _ANSWERED = frozenset(
     {"ParseError", "ClientResponseError", "RemoteProtocolError"}
-    | {"BrokenOffError", "UnreadableBodyError"}  # the package's
+    | {"TruncatedError", "UnreadableBodyError"}  # the package's
 )
 _UNREACHABLE = frozenset(
     {errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL}
@@ -92,7 +92,7 @@ def names_no_host(url: str) -> bool:
     )
 
 
-def in_words(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return an error in one line that a log can bear."""
     return shown(" ".join(f"{type(error).__name__}: {str(error)[:1_000]}".split()))
 

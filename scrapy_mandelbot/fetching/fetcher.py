@@ -66,7 +66,7 @@ def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, 
 _MOST_COMMENTS = 5  # as many as are told of
 _KNOWN_LIMIT = 16 * 1024 * 1024  # bytes; of some hundred thousand sites
 _KNOWN_SIZE = 100  # bytes, beside the site's name
-_ASK_ANEW = 300.0  # seconds; who could not be asked is not asked again for every request
+_REQUEST_AGAIN_AFTER = 300.0  # seconds; who could not be asked is not asked again for every request
 _FORBID_ALL = b"User-agent: *\nDisallow: /\n"
 
 # Rules are kept parsed as long as they fit, and else parsed again from the copy when asked for.
@@ -166,7 +166,7 @@ class RobotsFetcher:
             return rules
         return await self._files.once(
             site,
-            lambda: self._in_turn(site, request, has_answered=has_answered),
+            lambda: self._fetch_or_wait(site, request, has_answered=has_answered),
             lambda rules: rules is None or rules.outcome.failure is not Failure.PROXY,
         )
 
@@ -200,8 +200,8 @@ class RobotsFetcher:
     def _serves_until(self, site: str, copy: Copy) -> float | None:
         now = self._now()
         trouble = self._troubles.get(site)
-        if trouble is not None and now < trouble.ask_again_at:
-            return trouble.ask_again_at
+        if trouble is not None and now < trouble.refetch_at:
+            return trouble.refetch_at
         if is_fresh(now, copy.fetched_at, self._config.fresh_for):
             return copy.fetched_at + self._config.fresh_for
         return None
@@ -230,7 +230,7 @@ class RobotsFetcher:
             return None  # the request goes on, as with Scrapy's own middleware
         return parser
 
-    async def _in_turn(
+    async def _fetch_or_wait(
         self, site: str, request: Request, *, has_answered: bool
     ) -> SiteRules | None:
         """Fetch the rules, unless another crawl that shares the store does so."""
@@ -289,26 +289,26 @@ class RobotsFetcher:
             rules = SiteRules(site, outcome, nothing, None, now, said, fetched.error)
             # After a proxy's failure the next request may take another proxy.
             if outcome.kind is OutcomeKind.FAILED and outcome.failure is not Failure.PROXY:
-                rules.until = now + _ASK_ANEW
+                rules.until = now + _REQUEST_AGAIN_AFTER
                 self._parsed.put(site, rules, _FAILED_SIZE + len(site))
             return rules
         if outcome.case == "stale_used" and copy is not None:
             trouble = self._troubles.get(site) or Trouble((fetched.answer.status, None), 1)
             refusal = Refusal(now, outcome.reason, outcome.retry_after)
-            trouble.ask_again_at = now + self._config.pause_law.pause(trouble.times, refusal)
-            if not trouble.is_told:
-                trouble.is_told = True
+            trouble.refetch_at = now + self._config.pause_law.pause(trouble.times, refusal)
+            if not trouble.is_reported:
+                trouble.is_reported = True
                 self._events.emit(
                     events.ROBOTS_STALE,
                     site=site,
                     reason=outcome.reason,
                     since=copy.fetched_at,
                     until=copy.fetched_at + self._config.cache_stale,
-                    next=trouble.ask_again_at,
+                    next=trouble.refetch_at,
                 )
-            return self._remember(site, outcome, copy.body, trouble.ask_again_at)
+            return self._remember(site, outcome, copy.body, trouble.refetch_at)
         if outcome.kind is OutcomeKind.UNASKED:
-            return self._remember(site, outcome, b"", now + _ASK_ANEW)
+            return self._remember(site, outcome, b"", now + _REQUEST_AGAIN_AFTER)
         if outcome.serves_for is not None:  # no copy, which would serve for longer
             return self._remember(site, outcome, fetched.body, now + outcome.serves_for)
         self._troubles.discard(site)

@@ -20,12 +20,12 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.fetching.download_limits import (
-    BrokenOffError,
     DownloadLimits,
-    breaks_off,
+    TruncatedError,
+    is_truncated,
     whole_lines,
 )
-from scrapy_mandelbot.fetching.failures import failure_of, has_begun, in_words, names_no_host
+from scrapy_mandelbot.fetching.failures import error_text, failure_of, has_begun, names_no_host
 from scrapy_mandelbot.politeness.outcome import (
     BROKEN_OFF_APART,
     ENOUGH_BROKEN_OFF,
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _PRIORITY = 1_000
 _ANY_SIZE = 2**30  # bytes; DOWNLOAD_MAXSIZE is about pages, and these downloads have their limit
-_WAY = ("proxy", "_auth_proxy", "download_slot", "bindaddress")
+_ROUTE = ("proxy", "_auth_proxy", "download_slot", "bindaddress")
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -164,7 +164,9 @@ class SiteFiles:
             target = http_url(url, header_text(location).strip())
             most = config.robots_max_redirects
             if target is None or len(urls) > most or not config.may_send(site, target):
-                return _lost_on_the_way(Failure.LOOP if target in urls else Failure.NOWHERE, urls)
+                return _redirected_nowhere(
+                    Failure.LOOP if target in urls else Failure.NOWHERE, urls
+                )
             urls.append(target)
 
     async def status(self, url: str, request: Request) -> int | None:
@@ -188,7 +190,7 @@ class SiteFiles:
             "download_timeout": self._config.robots_timeout,
             "download_fail_on_dataloss": False,  # what came of a truncated body counts, too
             "download_maxsize": _ANY_SIZE,
-            **{key: asking.meta[key] for key in _WAY if key in asking.meta},
+            **{key: asking.meta[key] for key in _ROUTE if key in asking.meta},
         }
         if "Proxy-Authorization" in asking.headers:
             headers["Proxy-Authorization"] = asking.headers["Proxy-Authorization"]
@@ -205,7 +207,7 @@ class SiteFiles:
         too_long = len(response.body) > self._most_bytes
         cut = download.cut or (f"is longer than {download.most_bytes} bytes" if too_long else "")
         body = response.body[: self._most_bytes]
-        is_whole = bool(cut) or not breaks_off(response, download)
+        is_whole = bool(cut) or not is_truncated(response, download)
         retry_after = None
         if not is_whole or response.status >= HTTPStatus.MULTIPLE_CHOICES:
             retry_after = wait_asked_for(response.headers.get, self._now()).seconds
@@ -230,15 +232,15 @@ def http_url(base: str, url: str) -> str | None:
 
 
 def _failed(error: Exception, urls: list[str], *, by_proxy: bool) -> Fetched:
-    broken = error if isinstance(error, BrokenOffError) else None
+    broken = error if isinstance(error, TruncatedError) else None
     failure = failure_of(error)
     if failure in SILENT and broken is None and by_proxy:
         failure = Failure.PROXY
     elif failure is Failure.OTHER and names_no_host(urls[-1]):
         failure = Failure.NO_SUCH_HOST
     if failure is Failure.NO_SUCH_HOST and len(urls) > 1:
-        return _lost_on_the_way(Failure.NOWHERE, urls)  # the site is there, its target is not
-    answer = Answer(failure=failure, detail=in_words(error))
+        return _redirected_nowhere(Failure.NOWHERE, urls)  # the site is there, its target is not
+    answer = Answer(failure=failure, detail=error_text(error))
     return Fetched(
         answer if broken is None else _truncated(answer, broken.body),
         urls[-1],
@@ -248,7 +250,7 @@ def _failed(error: Exception, urls: list[str], *, by_proxy: bool) -> Fetched:
     )
 
 
-def _lost_on_the_way(failure: Failure, urls: list[str]) -> Fetched:
+def _redirected_nowhere(failure: Failure, urls: list[str]) -> Fetched:
     return Fetched(Answer(failure=failure, detail=f"{len(urls)} hops"), urls[-1])
 
 
@@ -274,9 +276,9 @@ class Trouble:
     """How often running it was this answer."""
     times_apart: int = 0
     counted_at: float = 0.0  # the last of these
-    ask_again_at: float = 0.0
+    refetch_at: float = 0.0
     """Where a good copy serves meanwhile."""
-    is_told: bool = False
+    is_reported: bool = False
     has_answered: bool = False
     """Whether the host has answered anything."""
 
@@ -334,7 +336,7 @@ class RobotsRequester:
         key = counted_as(fetched.answer)
         if trouble is None or trouble.answer != key:
             was = trouble or Trouble(key)
-            trouble = Trouble(key, is_told=was.is_told, has_answered=was.has_answered)
+            trouble = Trouble(key, is_reported=was.is_reported, has_answered=was.has_answered)
             self.troubles.put(site, trouble, _TROUBLE_SIZE + len(site))
         trouble.times += 1
         now = self._now()
@@ -373,7 +375,7 @@ class RobotsRequester:
         if fetched.answer.status is not None:
             count(events.ROBOTS_RESPONSE, status=fetched.answer.status)
         elif error is not None and failure is not Failure.DROPPED:
-            raised = error.__cause__ if isinstance(error, BrokenOffError) else error
+            raised = error.__cause__ if isinstance(error, TruncatedError) else error
             count(events.ROBOTS_EXCEPTION, error=type(raised))
         if failure is Failure.OTHER and error is not None:
             self._events.emit_error(events.ROBOTS_ERROR, error, site=site, reason=reason)

@@ -24,7 +24,7 @@ from scrapy.utils.asyncio import call_later
 from scrapy_mandelbot import engine, events, signals
 from scrapy_mandelbot.robots.origins import host_of, site_of
 from scrapy_mandelbot.robots.sitemaps.urls import LONGEST_URL
-from scrapy_mandelbot.sitemap_crawl.entry_files import Cited, robots_request
+from scrapy_mandelbot.sitemap_crawl.entry_files import CitedSitemap, robots_request
 from scrapy_mandelbot.sitemap_crawl.progress import digest
 from scrapy_mandelbot.store.memory import Recent
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.events.emitter import Event, Events
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.sitemap_crawl.entry_files import EntryFile
-    from scrapy_mandelbot.sitemap_crawl.progress import Abroad, Progress, SiteProgress
+    from scrapy_mandelbot.sitemap_crawl.progress import CrossHostSitemaps, Progress, SiteProgress
     from scrapy_mandelbot.sitemap_crawl.selection import SitemapReading, SitePages
 
 _MOST_ONCE = 1_000  # lines that are said once each
@@ -48,10 +48,10 @@ class SitemapWarnings:
 
     def __init__(self, events: Events) -> None:
         self._events = events
-        self._told: set[tuple[Any, ...]] = set()
+        self._warned: set[tuple[Any, ...]] = set()
         self._times: Recent[int] = Recent(_SITES_LIMIT)
 
-    def tell(self, event: Event, site: str, **values: Any) -> None:
+    def warn(self, event: Event, site: str, **values: Any) -> None:
         """Tell what is wrong with a site's sitemap. Of a site that has thousands such, of a few."""
         times = (self._times.get(site) or 0) + 1
         self._times.put(site, times, 1)
@@ -62,13 +62,13 @@ class SitemapWarnings:
         if times == _MOST_OF_A_SITE + 1:
             self._events.emit(events.SITEMAP_PROBLEMS_MUTED, site=site)
 
-    def tell_once(self, event: Event, **values: Any) -> None:
-        told = (event.text, *values.values())
-        if told not in self._told and len(self._told) < _MOST_ONCE:
-            self._told.add(told)
+    def warn_once(self, event: Event, **values: Any) -> None:
+        line = (event.text, *values.values())
+        if line not in self._warned and len(self._warned) < _MOST_ONCE:
+            self._warned.add(line)
             self._events.emit(event, **values)
 
-    def tell_read(self, cited: Cited, reading: SitemapReading, wanted: int) -> None:
+    def report_read(self, cited: CitedSitemap, reading: SitemapReading, wanted: int) -> None:
         reader = reading.reader
         self._events.emit(
             events.SITEMAP_READ,
@@ -80,78 +80,78 @@ class SitemapWarnings:
             wanted=wanted,
         )
         for problem in reader.problems:
-            self.tell(events.SITEMAP_PROBLEM, cited.site, url=reading.url, problem=problem)
+            self.warn(events.SITEMAP_PROBLEM, cited.site, url=reading.url, problem=problem)
 
-    def tell_failed(self, cited: Cited, reason: object) -> None:
-        self.tell(events.SITEMAP_FAILED, cited.site, url=cited.url, reason=reason)
+    def report_failed(self, cited: CitedSitemap, reason: object) -> None:
+        self.warn(events.SITEMAP_FAILED, cited.site, url=cited.url, reason=reason)
 
 
 _DEEPEST = 3  # indexes within indexes; sitemaps.org knows none
 _MOST_SITEMAPS = 50_000  # of a site; as many as sitemaps.org lets one index have
-_MOST_ABROAD = 100  # sitemaps on other hosts in a robots.txt; hosts in its indexes
+_MOST_CROSS_HOST = 100  # sitemaps on other hosts in a robots.txt; hosts in its indexes
 _MOST_MISSES = 5  # of those running that are no sitemaps
 
 
 class Citations:
     """Holds what sites cite to limits, and to where a file may send us."""
 
-    def __init__(self, config: Config, complaints: SitemapWarnings) -> None:
+    def __init__(self, config: Config, warnings: SitemapWarnings) -> None:
         self._config = config
-        self._complaints = complaints
+        self._warnings = warnings
 
-    def is_wanted(self, progress: SiteProgress, cited: Cited) -> bool:
+    def is_wanted(self, progress: SiteProgress, cited: CitedSitemap) -> bool:
         if digest(cited.url) in progress.known or len(cited.url) >= LONGEST_URL:
             return False
         site = cited.site
         if not self._config.may_send(site, cited.url):
-            self._complaints.tell_once(events.SITEMAPS_INSIDE, site=site)
+            self._warnings.warn_once(events.SITEMAPS_INSIDE, site=site)
         elif len(progress.known) >= _MOST_SITEMAPS:
-            self._complaints.tell_once(events.SITEMAPS_TOO_MANY, site=site, most=_MOST_SITEMAPS)
+            self._warnings.warn_once(events.SITEMAPS_TOO_MANY, site=site, most=_MOST_SITEMAPS)
         elif cited.depth > _DEEPEST:
-            self._complaints.tell_once(events.SITEMAPS_TOO_DEEP, site=site, most=_DEEPEST)
-        elif (limit := _limit_abroad(progress.abroad, cited)) is not None:
-            self._complaints.tell_once(events.SITEMAPS_CROSS_HOST, site=site, limit=limit)
+            self._warnings.warn_once(events.SITEMAPS_TOO_DEEP, site=site, most=_DEEPEST)
+        elif (limit := _cross_host_limit(progress.cross_host, cited)) is not None:
+            self._warnings.warn_once(events.SITEMAPS_CROSS_HOST, site=site, limit=limit)
         else:
             progress.known.add(digest(cited.url))
-            if _is_abroad(cited):
-                progress.abroad.hosts.add(_host(cited.url))
-                progress.abroad.cited += not cited.depth
+            if _is_cross_host(cited):
+                progress.cross_host.hosts.add(_host(cited.url))
+                progress.cross_host.cited += not cited.depth
             return True
         return False
 
-    def is_still_wanted(self, progress: SiteProgress, cited: Cited) -> bool:
-        return not _is_abroad(cited) or progress.abroad.misses < _MOST_MISSES
+    def is_still_wanted(self, progress: SiteProgress, cited: CitedSitemap) -> bool:
+        return not _is_cross_host(cited) or progress.cross_host.misses < _MOST_MISSES
 
-    def has_come(self, progress: SiteProgress, cited: Cited, *, is_sitemap: bool) -> None:
-        if _is_abroad(cited):
-            progress.abroad.misses = 0 if is_sitemap else progress.abroad.misses + 1
+    def has_come(self, progress: SiteProgress, cited: CitedSitemap, *, is_sitemap: bool) -> None:
+        if _is_cross_host(cited):
+            progress.cross_host.misses = 0 if is_sitemap else progress.cross_host.misses + 1
 
-    def may_lead_to(self, progress: SiteProgress, cited: Cited, site: str) -> bool:
+    def may_lead_to(self, progress: SiteProgress, cited: CitedSitemap, site: str) -> bool:
         """Return whether pages of another site are crawled, if its robots.txt cites the sitemap."""
         if not (self._config.obey and self._config.may_send(cited.site, site)):
             return False
         if site not in progress.strangers and len(progress.strangers) >= MOST_STRANGERS:
-            self._complaints.tell_once(events.SITES_TOO_MANY, site=cited.site, most=MOST_STRANGERS)
+            self._warnings.warn_once(events.SITES_TOO_MANY, site=cited.site, most=MOST_STRANGERS)
             return False
         progress.strangers.add(site)
         return True
 
 
-def _limit_abroad(abroad: Abroad, cited: Cited) -> str | None:
+def _cross_host_limit(cross_host: CrossHostSitemaps, cited: CitedSitemap) -> str | None:
     """Return, in words, why a sitemap on another host is not asked for; None: it is."""
-    if not _is_abroad(cited):
+    if not _is_cross_host(cited):
         return None
-    if abroad.misses >= _MOST_MISSES:
+    if cross_host.misses >= _MOST_MISSES:
         return f"{_MOST_MISSES} of them running were no sitemaps"
-    is_new = _host(cited.url) not in abroad.hosts
-    if is_new and len(abroad.hosts) >= _MOST_ABROAD:
-        return f"there are more than {_MOST_ABROAD} such hosts"
-    if not cited.depth and abroad.cited >= _MOST_ABROAD:
-        return f"there are more than {_MOST_ABROAD}"
+    is_new = _host(cited.url) not in cross_host.hosts
+    if is_new and len(cross_host.hosts) >= _MOST_CROSS_HOST:
+        return f"there are more than {_MOST_CROSS_HOST} such hosts"
+    if not cited.depth and cross_host.cited >= _MOST_CROSS_HOST:
+        return f"there are more than {_MOST_CROSS_HOST}"
     return None
 
 
-def _is_abroad(cited: Cited) -> bool:
+def _is_cross_host(cited: CitedSitemap) -> bool:
     return _host(cited.url) != host_of(cited.site)
 
 
@@ -181,7 +181,7 @@ Some 300,000 entries; a sitemap has 50,000 at most.
 class CrossSubmits:
     """Passes pages on to their own sites, when those have said that they count.
 
-    `go_on` is called with a site of which there may be something to do now.
+    `advance` is called with a site of which there may be something to do now.
     """
 
     def __init__(
@@ -189,24 +189,24 @@ class CrossSubmits:
         crawler: Crawler,
         crawl: Crawl,
         progress: Progress,
-        complaints: SitemapWarnings,
-        go_on: Callable[[str], None],
+        warnings: SitemapWarnings,
+        advance: Callable[[str], None],
     ) -> None:
         self._crawler = crawler
         self._config = crawl.config
         self._fetcher = crawl.fetcher
         self._operator = crawl.operator
         self._progress = progress
-        self._complaints = complaints
+        self._warnings = warnings
         self._events = crawl.events
-        self._go_on = go_on
+        self._advance = advance
         self._offsite = crawler.get_downloader_middleware(OffsiteMiddleware)
-        in_doubt = list(filter(self.is_in_doubt, progress.unfinished()))
-        self._asked = {site for site in in_doubt if progress[site].robots_asked}
-        self._to_ask = deque(site for site in in_doubt if site not in self._asked)
-        crawler.signals.connect(self.ask_more, signal=signals.site_paused)
+        unconfirmed = list(filter(self.is_unconfirmed, progress.unfinished()))
+        self._requested = {site for site in unconfirmed if progress[site].robots_requested}
+        self._to_request = deque(site for site in unconfirmed if site not in self._requested)
+        crawler.signals.connect(self.request_more, signal=signals.site_paused)
 
-    def pass_on(self, cited: Cited, site: str, listed: SitePages) -> None:
+    def pass_on(self, cited: CitedSitemap, site: str, listed: SitePages) -> None:
         if not self._config.may_send(cited.site, site):
             self._events.count(events.PAGES_FOREIGN, pages=listed.pages)
             return
@@ -215,13 +215,13 @@ class CrossSubmits:
                 self._leave_out(cited, site, listed.pages)
                 return
             files = self._progress[site].files
-            call_later(0, self._go_on, site)
-        elif self.is_in_doubt(site) or self._may_be_asked(cited, site):
-            files = self._progress[site].in_doubt
+            call_later(0, self._advance, site)
+        elif self.is_unconfirmed(site) or self._may_be_requested(cited, site):
+            files = self._progress[site].unconfirmed
         else:
             self._events.count(events.PAGES_FOREIGN, pages=listed.pages)
             return
-        passed = Cited(cited.root, cited.site, cited.root)  # all that it lists, in one file
+        passed = CitedSitemap(cited.root, cited.site, cited.root)  # all that it lists, in one file
         file = next((file for file in files if file.cited == passed), None)
         if file is None:
             file = self._progress.new_file(passed, is_index=False)
@@ -230,28 +230,28 @@ class CrossSubmits:
         file.write(listed.entries)
         file.pages += listed.pages
         self._progress[cited.site].elsewhere.add(site)
-        self.ask_more()
+        self.request_more()
 
-    def ask_more(self) -> None:
+    def request_more(self) -> None:
         """Ask the next sites in doubt for their robots.txt, if there is room for that."""
-        if not self._to_ask or engine.is_closing(self._crawler):
+        if not self._to_request or engine.is_closing(self._crawler):
             return
         shut = self._operator.shut()  # their requests wait in the queue, and hold no place
-        while self._to_ask and len(self._asked - shut) < _AT_ONCE:
-            site = self._to_ask.popleft()
-            self._asked.add(site)
-            self._progress[site].robots_asked = True
+        while self._to_request and len(self._requested - shut) < _AT_ONCE:
+            site = self._to_request.popleft()
+            self._requested.add(site)
+            self._progress[site].robots_requested = True
             self._crawler.engine.crawl(robots_request(self._crawler.spider, site))  # type: ignore[arg-type]  # it is there
 
-    def is_in_doubt(self, site: str) -> bool:
+    def is_unconfirmed(self, site: str) -> bool:
         progress = self._progress.get(site)
-        return progress is not None and bool(progress.in_doubt)
+        return progress is not None and bool(progress.unconfirmed)
 
     def decide(self, site: str) -> bool:
         """Crawl a site's pages or leave them out, as its robots.txt says; return if any are."""
         progress = self._progress[site]
-        files, progress.in_doubt, progress.robots_asked = progress.in_doubt, [], False
-        self._asked.discard(site)
+        files, progress.unconfirmed, progress.robots_requested = progress.unconfirmed, [], False
+        self._requested.discard(site)
         cited, is_known = self._fetcher.sitemaps(site), self._fetcher.known(site) is not None
         for file in files:
             if file.cited.root in cited:
@@ -262,47 +262,49 @@ class CrossSubmits:
                     self._progress.reopen(file.cited.root)
                 self._leave_out(file.cited, site, file.pages, is_known=is_known)
                 self.used_up(file)
-        self.ask_more()
+        self.request_more()
         return bool(progress.files)
 
     def decide_lost(self, site: str) -> None:
         """Decide on a site whose request is nowhere: a middleware has dropped it without a word."""
-        if site in self._asked:
+        if site in self._requested:
             self.decide(site)
 
     def used_up(self, file: EntryFile) -> None:
         self._progress.remove(file)
-        call_later(0, self._go_on, file.cited.site)  # it may have waited for that
+        call_later(0, self._advance, file.cited.site)  # it may have waited for that
 
     def is_full(self, site: str) -> bool:
         progress, waiting = self._progress[site], 0
         for other in list(progress.elsewhere):
             of_other = self._progress[other]
             files = [
-                file for file in (*of_other.files, *of_other.in_doubt) if file.cited.site == site
+                file for file in (*of_other.files, *of_other.unconfirmed) if file.cited.site == site
             ]
             waiting += sum(file.bytes_left for file in files)
             if not files:
                 progress.elsewhere.discard(other)
         return waiting > _MOST_BYTES
 
-    def _may_be_asked(self, cited: Cited, site: str) -> bool:
+    def _may_be_requested(self, cited: CitedSitemap, site: str) -> bool:
         strangers = self._progress[cited.site].strangers
         if site in strangers or not self._may_go_to(site):
             return False
         if len(strangers) >= MOST_STRANGERS:
             self._progress.reopen(cited.root)
-            self._complaints.tell_once(events.SITES_TOO_MANY, site=cited.site, most=MOST_STRANGERS)
+            self._warnings.warn_once(events.SITES_TOO_MANY, site=cited.site, most=MOST_STRANGERS)
             return False
         strangers.add(site)
-        self._to_ask.append(site)
+        self._to_request.append(site)
         return True
 
     def _may_go_to(self, site: str) -> bool:
         spider: Any = self._crawler.spider
         return self._offsite is None or self._offsite.should_follow(Request(site), spider)
 
-    def _leave_out(self, cited: Cited, site: str, pages: int, *, is_known: bool = True) -> None:
+    def _leave_out(
+        self, cited: CitedSitemap, site: str, pages: int, *, is_known: bool = True
+    ) -> None:
         why = "does not cite it" if is_known else "cannot be had"
-        self._complaints.tell_once(events.SITE_LEFT_OUT, sitemap=cited.root, site=site, why=why)
+        self._warnings.warn_once(events.SITE_LEFT_OUT, sitemap=cited.root, site=site, why=why)
         self._events.count(events.PAGES_FOREIGN, pages=pages)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Cited:
+class CitedSitemap:
     """A sitemap, and how we came to it."""
 
     url: str
@@ -30,14 +30,14 @@ class Cited:
     depth: int = 0  # how many indexes lie between
 
     @classmethod
-    def of(cls, request: Request) -> Cited | None:
+    def of(cls, request: Request) -> CitedSitemap | None:
         """Return the sitemap that a request is for; None: it is for none."""
         cited = request.meta.get(CITED)
         return None if cited is None else cls(**cited)
 
-    def listed(self, url: str) -> Cited:
+    def listed(self, url: str) -> CitedSitemap:
         """Return a sitemap that this index lists; of the lists on disk, one of the site's own."""
-        return Cited(url, self.site, self.root or url, self.depth + 1)
+        return CitedSitemap(url, self.site, self.root or url, self.depth + 1)
 
     def request(self, spider: Spider, *, once: bool = False) -> Request:
         """Return the request for the sitemap, of a spider with the callbacks.
@@ -58,12 +58,12 @@ class Cited:
 class EntryFile:
     """Entries in a file, one JSON document a line, taken from the front."""
 
-    cited: Cited  # where they come from
+    cited: CitedSitemap  # where they come from
     is_index: bool
     path: Path
     offset: int = 0  # where the next entry begins, in bytes
     is_complete: bool = True  # whether the whole sitemap was read: no entry will be added
-    pages: int = 0  # how many pages the entries came with, where that may have to be told
+    pages: int = 0  # how many pages the entries came with, where that may be reported
     size: int = 0  # how long it is, in bytes
 
     @property
@@ -105,7 +105,7 @@ class EntryFile:
 
     @classmethod
     def of_state(cls, state: dict[str, Any], folder: Path) -> EntryFile:
-        cited, path = Cited(**state["cited"]), folder / state["path"]
+        cited, path = CitedSitemap(**state["cited"]), folder / state["path"]
         return cls(**{**state, "cited": cited, "path": path})
 
     def entries(self) -> Iterator[dict[str, Any]]:
@@ -117,11 +117,13 @@ class EntryFile:
         self.path.unlink(missing_ok=True)
 
 
-_DOUBTED = "mandelbot_in_doubt"  # meta key of a request for the robots.txt of a site in doubt
+_UNCONFIRMED = (
+    "mandelbot_unconfirmed"  # meta key of a request for the robots.txt of a site in doubt
+)
 _READ = "_mandelbot_read_sitemap"
 _MISSED = "_mandelbot_missed_sitemap"
-OWN = frozenset({CITED, _DOUBTED})  # meta keys that requests have which are made here
-_HEARD, _UNHEARD = "_mandelbot_heard_site", "_mandelbot_unheard_site"
+OWN = frozenset({CITED, _UNCONFIRMED})  # meta keys that requests have which are made here
+_ROBOTS, _NO_ROBOTS = "_mandelbot_robots_known", "_mandelbot_robots_missed"
 
 
 def install(
@@ -129,14 +131,14 @@ def install(
     *,
     read: Callable[[Any], Any],
     missed: Callable[[Any], Any],
-    heard: Callable[[Any], Any],
+    robots: Callable[[Any], Any],
 ) -> None:
     """Put the callbacks on the spider.
 
-    `read` hears the response to a sitemap's request, `missed` the failure of one, and `heard` the
+    `read` hears the response to a sitemap's request, `missed` the failure of one, and `robots` the
     response to the request for a robots.txt, or its failure.
     """
-    callbacks = {_READ: read, _MISSED: missed, _HEARD: heard, _UNHEARD: heard}
+    callbacks = {_READ: read, _MISSED: missed, _ROBOTS: robots, _NO_ROBOTS: robots}
     for name, callback in callbacks.items():
         setattr(spider, name, MethodType(_without_spider(callback), spider))
 
@@ -148,15 +150,15 @@ def robots_request(spider: Spider, site: str) -> Request:
     """
     return Request(
         robots_url(site),
-        callback=getattr(spider, _HEARD),
-        errback=getattr(spider, _UNHEARD),
+        callback=getattr(spider, _ROBOTS),
+        errback=getattr(spider, _NO_ROBOTS),
         dont_filter=True,
-        meta={_DOUBTED: site, "dont_retry": True},
+        meta={_UNCONFIRMED: site, "dont_retry": True},
     )
 
 
-def doubted_site(request: Request) -> str:
-    return str(request.meta[_DOUBTED])
+def unconfirmed_site(request: Request) -> str:
+    return str(request.meta[_UNCONFIRMED])
 
 
 def _without_spider(callback: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:

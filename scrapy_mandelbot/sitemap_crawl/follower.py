@@ -16,14 +16,14 @@ from scrapy_mandelbot import engine, events, signals
 from scrapy_mandelbot.crawl import LISTED_IN, Crawl
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits
 from scrapy_mandelbot.sitemap_crawl.citations import Citations, CrossSubmits, SitemapWarnings
-from scrapy_mandelbot.sitemap_crawl.entry_files import Cited, doubted_site, install
+from scrapy_mandelbot.sitemap_crawl.entry_files import CitedSitemap, install, unconfirmed_site
 from scrapy_mandelbot.sitemap_crawl.progress import (
     MOST_WAITING,
     Progress,
     UnfollowedRequests,
     progress_folder,
 )
-from scrapy_mandelbot.sitemap_crawl.selection import SitemapReading, SitemapSelection, others_turn
+from scrapy_mandelbot.sitemap_crawl.selection import SitemapReading, SitemapSelection, yield_to_loop
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
@@ -49,24 +49,24 @@ class SitemapFollower:
 
     def __init__(self, crawler: Crawler) -> None:
         crawl = Crawl.of(crawler)
-        self._is_asked_to = crawl.config.sitemaps == "follow"
+        self._is_enabled = crawl.config.sitemaps == "follow"
         is_resuming = job_dir(crawler.settings) is not None  # what a run has left that was
-        if not crawl.config.enabled or not (self._is_asked_to or is_resuming):
+        if not crawl.config.enabled or not (self._is_enabled or is_resuming):
             raise NotConfigured
         self._crawler = crawler
         self._crawl = crawl
         self._events = crawl.events
-        self._complaints = SitemapWarnings(self._events)
-        self._citations = Citations(crawl.config, self._complaints)
+        self._warnings = SitemapWarnings(self._events)
+        self._citations = Citations(crawl.config, self._warnings)
         self._limits = DownloadLimits(crawler, crawl.now)
-        self._hungry: set[str] = set()  # not fed, as the scheduler held enough
-        self._asleep: set[str] = set()  # robots.txt fetched, but not crawled yet
+        self._to_feed: set[str] = set()  # not fed, as the scheduler held enough
+        self._only_consulted: set[str] = set()  # robots.txt fetched, but not crawled yet
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> SitemapFollower:
         """Build the extension; it begins when the spider is there."""
-        follower = (SharedFollower if Crawl.of(crawler).config.shares_job else cls)(crawler)
+        follower = (WorkerFollower if Crawl.of(crawler).config.shares_job else cls)(crawler)
         crawler.signals.connect(follower.spider_opened, signal=scrapy.signals.spider_opened)
         return follower
 
@@ -75,10 +75,10 @@ class SitemapFollower:
         if not self._crawl.asks_for_more:
             return
         is_left_to_spider = isinstance(spider, SitemapSpider)
-        if self._is_asked_to and is_left_to_spider:
+        if self._is_enabled and is_left_to_spider:
             self._events.emit(events.SITEMAPS_LEFT_TO_SPIDER)
         folder = job_dir(self._crawler.settings)
-        if not self._is_asked_to or is_left_to_spider:
+        if not self._is_enabled or is_left_to_spider:
             if folder is not None:
                 UnfollowedRequests(self._crawl, spider, folder)
             return
@@ -100,9 +100,9 @@ class SitemapFollower:
         if job is not None:
             job.before_commits(self._before_commit)
         self._cross_submits = CrossSubmits(
-            self._crawler, self._crawl, self._progress, self._complaints, self._go_on
+            self._crawler, self._crawl, self._progress, self._warnings, self._advance
         )
-        install(spider, read=self._read, missed=self._missed, heard=self._heard)
+        install(spider, read=self._read, missed=self._missed, robots=self._robots_known)
         for handler, signal in (
             (self._discovered, signals.sitemaps_discovered),
             (self._reached_downloader, scrapy.signals.request_reached_downloader),
@@ -111,62 +111,62 @@ class SitemapFollower:
             (self._closed, scrapy.signals.spider_closed),
         ):
             self._crawler.signals.connect(handler, signal=signal)
-        self._hungry.update(self._progress.unfinished())
+        self._to_feed.update(self._progress.unfinished())
 
     def _discovered(self, site: str, urls: tuple[str, ...]) -> None:
-        if self._cross_submits.is_in_doubt(site):  # it is only asked what it says of others
-            self._asleep.add(site)
+        if self._cross_submits.is_unconfirmed(site):  # it is only asked what it says of others
+            self._only_consulted.add(site)
             return
         progress = self._progress[site]
-        room = max(0, MOST_WAITING - len(progress.to_ask))
-        cited = [Cited(url, site, root=url) for url in urls[:room]]
-        progress.to_ask.extend(one for one in cited if self._citations.is_wanted(progress, one))
+        room = max(0, MOST_WAITING - len(progress.to_request))
+        cited = [CitedSitemap(url, site, root=url) for url in urls[:room]]
+        progress.to_request.extend(one for one in cited if self._citations.is_wanted(progress, one))
         if urls[room:]:
-            self._progress.put_behind(site, list(urls[room:]))
-        self._go_on(site)
+            self._progress.defer(site, list(urls[room:]))
+        self._advance(site)
 
     def _reached_downloader(self, request: Request) -> None:
         self._limit(request)
         site = site_of_request(request)
-        self._wake_up(site)
+        self._begin_crawling(site)
         if self._progress.get(site) is not None:
-            self._go_on(site)
-        elif self._hungry:
-            self._feed_hungry()
+            self._advance(site)
+        elif self._to_feed:
+            self._feed_sites()
 
     def _limit(self, request: Request) -> None:
-        if Cited.of(request) is not None:
+        if CitedSitemap.of(request) is not None:
             most = self._crawl.config.sitemap_max_bytes
             self._limits.begin(request, most, float("inf"), 2 * most)
 
-    def _wake_up(self, site: str) -> None:
+    def _begin_crawling(self, site: str) -> None:
         """Read the sitemaps of a site that was only asked for its robots.txt: it is crawled now."""
-        if site in self._asleep:
-            self._asleep.discard(site)
+        if site in self._only_consulted:
+            self._only_consulted.discard(site)
             self._discovered(site, self._crawl.fetcher.sitemaps(site))
 
     def _scheduler_empty(self) -> None:
         if not engine.scheduler_length(self._crawler):
-            self._hungry.update(self._progress.unfinished())
-        self._feed_hungry()
+            self._to_feed.update(self._progress.unfinished())
+        self._feed_sites()
 
     def _idle(self) -> None:
         unfinished = self._progress.unfinished()
-        self._cross_submits.ask_more()
+        self._cross_submits.request_more()
         if not engine.scheduler_length(self._crawler):
             for site in unfinished:
-                self._miss_lost(site, self._progress[site])
-        self._hungry.update(unfinished)
-        self._feed_hungry()
+                self._drop_lost(site, self._progress[site])
+        self._to_feed.update(unfinished)
+        self._feed_sites()
         if self._progress.unfinished():
             raise DontCloseSpider
 
-    def _miss_lost(self, site: str, progress: SiteProgress) -> None:
+    def _drop_lost(self, site: str, progress: SiteProgress) -> None:
         """Wait no longer for a request that a middleware has dropped without a word."""
         self._cross_submits.decide_lost(site)
-        if progress.asked is not None:
-            self._complaints.tell_failed(progress.asked, "its request was dropped")
-            progress.asked = None
+        if progress.requested is not None:
+            self._warnings.report_failed(progress.requested, "its request was dropped")
+            progress.requested = None
 
     def _before_commit(self) -> None:
         self._progress.before_commit(is_last=engine.is_closing(self._crawler))
@@ -177,17 +177,17 @@ class SitemapFollower:
         else:
             self._temporary.cleanup()
 
-    def _go_on(self, site: str) -> None:
+    def _advance(self, site: str) -> None:
         """Feed the crawl with a site's entries while it has room, or ask for its next sitemap."""
         progress, budget = self._progress[site], _SLICE
         room = 0 if engine.is_closing(self._crawler) else self._room(site)
         while room > 0:
             if budget <= 0:
-                call_later(0, self._go_on, site)
+                call_later(0, self._advance, site)
                 return
             file = progress.next_file
             if file is None or file.is_index:
-                if not self._ask_next(site, progress):
+                if not self._request_next(site, progress):
                     self._progress.forget_done(site)
                     return
                 budget -= 1
@@ -206,14 +206,14 @@ class SitemapFollower:
             self._cross_submits.used_up(file)
         return entries
 
-    def _ask_next(self, site: str, progress: SiteProgress) -> bool:
-        if progress.asked is not None or self._cross_submits.is_full(site):
+    def _request_next(self, site: str, progress: SiteProgress) -> bool:
+        if progress.requested is not None or self._cross_submits.is_full(site):
             return False
         index = progress.next_file
         if index is None:
-            if not progress.to_ask:
+            if not progress.to_request:
                 return False
-            cited = progress.to_ask.popleft()
+            cited = progress.to_request.popleft()
             is_wanted = self._citations.is_still_wanted(progress, cited)
             is_wanted = is_wanted and self._progress.begin(cited)
         else:
@@ -229,24 +229,24 @@ class SitemapFollower:
                 and self._progress.begin(cited)
             )
         if is_wanted:
-            progress.asked = cited
+            progress.requested = cited
             self._crawler.engine.crawl(cited.request(self._crawler.spider))  # type: ignore[arg-type]  # it is there
         return True
 
     def _room(self, site: str) -> int:
         held = engine.scheduler_length(self._crawler)
         if held >= _MOST:
-            self._hungry.add(site)
+            self._to_feed.add(site)
             return 0
         waiting = self._crawl.waiting(site) if self._crawl.has_queue else held
         return _ENOUGH - waiting if waiting < _FEW else 0
 
-    def _feed_hungry(self) -> None:
-        for site in list(self._hungry):
+    def _feed_sites(self) -> None:
+        for site in list(self._to_feed):
             if engine.scheduler_length(self._crawler) >= _MOST:
                 return
-            self._hungry.discard(site)
-            self._go_on(site)
+            self._to_feed.discard(site)
+            self._advance(site)
 
     def _feed(self, site: str, file: EntryFile, entries: list[tuple[dict[str, Any], int]]) -> int:
         """Schedule the requests for pages of the site; return how many there were.
@@ -280,35 +280,37 @@ class SitemapFollower:
                     progress.has_come(cited)
                 if file is not None:
                     count += len(some)
-                    self._put_away(file, some)
-                    self._go_on(cited.site)
-                await others_turn()
+                    self._store(file, some)
+                    self._advance(cited.site)
+                await yield_to_loop()
         finally:
             if file is not None:
                 file.is_complete = True
             self._has_read(cited, reading, count)
-            self._go_on(cited.site)
+            self._advance(cited.site)
 
-    def _reading(self, response: Response) -> tuple[Cited, SitemapReading]:
+    def _reading(self, response: Response) -> tuple[CitedSitemap, SitemapReading]:
         request: Request = response.request  # type: ignore[assignment]  # it has one here
         self._limits.end(request)
-        cited: Cited = Cited.of(request)  # type: ignore[assignment]  # it is one for a sitemap
+        cited: CitedSitemap = CitedSitemap.of(request)  # type: ignore[assignment]  # it is one for a sitemap
         return cited, SitemapReading(response, self._crawl.config, self._selection, self._since)
 
-    def _wanted(self, reading: SitemapReading, cited: Cited) -> Iterator[list[dict[str, Any]]]:
+    def _wanted(
+        self, reading: SitemapReading, cited: CitedSitemap
+    ) -> Iterator[list[dict[str, Any]]]:
         return reading.wanted(lambda: self._progress.new_file(cited, is_index=False))
 
-    def _has_read(self, cited: Cited, reading: SitemapReading, wanted: int) -> None:
+    def _has_read(self, cited: CitedSitemap, reading: SitemapReading, wanted: int) -> None:
         self._has_come(cited, is_sitemap=reading.reader.kind != "unknown")
-        self._complaints.tell_read(cited, reading, wanted)
+        self._warnings.report_read(cited, reading, wanted)
 
-    def _has_come(self, cited: Cited, *, is_sitemap: bool) -> None:
+    def _has_come(self, cited: CitedSitemap, *, is_sitemap: bool) -> None:
         progress = self._progress[cited.site]
         self._progress.cannot_wait()
         progress.has_come(cited)
         self._citations.has_come(progress, cited, is_sitemap=is_sitemap)
 
-    def _put_away(self, file: EntryFile, entries: list[dict[str, Any]]) -> None:
+    def _store(self, file: EntryFile, entries: list[dict[str, Any]]) -> None:
         if file.is_index:
             file.write(entries)
             return
@@ -321,24 +323,24 @@ class SitemapFollower:
     def _missed(self, failure: Failure) -> None:
         request: Request = failure.request  # type: ignore[attr-defined]  # Scrapy's
         self._limits.end(request)
-        cited: Cited = Cited.of(request)  # type: ignore[assignment]  # it is one for a sitemap
+        cited: CitedSitemap = CitedSitemap.of(request)  # type: ignore[assignment]  # it is one for a sitemap
         self._has_come(cited, is_sitemap=False)
-        self._complaints.tell_failed(cited, failure.value)
-        self._go_on(cited.site)
+        self._warnings.report_failed(cited, failure.value)
+        self._advance(cited.site)
 
-    def _heard(self, answer: Response | Failure) -> None:
+    def _robots_known(self, answer: Response | Failure) -> None:
         """Go on with a site whose robots.txt is known, or cannot be had."""
         self._progress.cannot_wait()
-        site = doubted_site(answer.request)  # type: ignore[arg-type,union-attr]  # both have one
+        site = unconfirmed_site(answer.request)  # type: ignore[arg-type,union-attr]  # both have one
         if self._cross_submits.decide(site):
-            self._wake_up(site)
-        self._go_on(site)
+            self._begin_crawling(site)
+        self._advance(site)
 
 
 _SITES = 10_000  # sites of which a worker knows what they cite, so that it can be held to limits
 
 
-class SharedFollower(SitemapFollower):
+class WorkerFollower(SitemapFollower):
     """Follows sitemaps in a crawl whose job is many workers': nothing of them stays with one.
 
     A sitemap's request goes to whoever has its site, which may be another worker by then, and comes
@@ -351,7 +353,7 @@ class SharedFollower(SitemapFollower):
         self._spider = spider
         self._temporary = tempfile.TemporaryDirectory(prefix="scrapy-mandelbot-")
         self._progress = Progress(progress_folder(self._temporary.name))
-        install(spider, read=self._give, missed=self._missed, heard=lambda _: None)
+        install(spider, read=self._yield_requests, missed=self._missed, robots=lambda _: None)
         for handler, signal in (
             (self._discovered, signals.sitemaps_discovered),
             (self._limit, scrapy.signals.request_reached_downloader),
@@ -363,15 +365,15 @@ class SharedFollower(SitemapFollower):
         """Request what a site cites: once in the job, however many workers have had the site."""
         progress = self._progress[site]
         for url in urls:
-            cited = Cited(url, site, root=url)
+            cited = CitedSitemap(url, site, root=url)
             if self._citations.is_wanted(progress, cited):
                 self._crawler.engine.crawl(cited.request(self._spider, once=True))
         self._progress.forget_oldest(_SITES)
 
-    def _go_on(self, site: str) -> None:
+    def _advance(self, site: str) -> None:
         """Nothing waits here."""
 
-    async def _give(self, response: Response) -> AsyncIterator[Request]:
+    async def _yield_requests(self, response: Response) -> AsyncIterator[Request]:
         """Give what a sitemap lists, letting others have their turns meanwhile."""
         cited, reading = self._reading(response)
         progress, wanted = self._progress[cited.site], 0
@@ -382,12 +384,12 @@ class SharedFollower(SitemapFollower):
                 for entry in some:
                     for request in listed(progress, cited, entry):
                         yield request
-                await others_turn()
+                await yield_to_loop()
         finally:
             self._has_read(cited, reading, wanted)
 
     def _sitemap(
-        self, progress: SiteProgress, cited: Cited, entry: dict[str, Any]
+        self, progress: SiteProgress, cited: CitedSitemap, entry: dict[str, Any]
     ) -> Iterator[Request]:
         url = entry["loc"]
         listed = cited.listed(url)
@@ -395,7 +397,7 @@ class SharedFollower(SitemapFollower):
             yield listed.request(self._spider, once=True)
 
     def _pages(
-        self, progress: SiteProgress, cited: Cited, entry: dict[str, Any]
+        self, progress: SiteProgress, cited: CitedSitemap, entry: dict[str, Any]
     ) -> Iterator[Request]:
         for request in self._selection.requests(entry):
             site = site_of_request(request)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.sitemap_crawl.entry_files import OWN, Cited, EntryFile, install
+from scrapy_mandelbot.sitemap_crawl.entry_files import OWN, CitedSitemap, EntryFile, install
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -52,7 +52,7 @@ def digest(url: str) -> str:
 
 
 @dataclass
-class Abroad:
+class CrossHostSitemaps:
     """What a site has cited of sitemaps on other hosts than its own."""
 
     cited: int = 0  # how many its robots.txt cites, of those that are fetched
@@ -68,21 +68,21 @@ class SiteProgress:
     sitemaps, few are on disk at a time.
     """
 
-    to_ask: deque[Cited] = field(default_factory=deque)
-    asked: Cited | None = None  # the one whose request is in the crawl
+    to_request: deque[CitedSitemap] = field(default_factory=deque)
+    requested: CitedSitemap | None = None  # the one whose request is in the crawl
     files: list[EntryFile] = field(default_factory=list)  # those with entries left
     known: set[str] = field(default_factory=set)  # digests of cited URLs: none is fetched twice
-    abroad: Abroad = field(default_factory=Abroad)
-    in_doubt: list[EntryFile] = field(default_factory=list)
+    cross_host: CrossHostSitemaps = field(default_factory=CrossHostSitemaps)
+    unconfirmed: list[EntryFile] = field(default_factory=list)
     """Pages of this site in sitemaps of others, until its robots.txt says whether they count."""
-    robots_asked: bool = False  # whether the request for that robots.txt is in the crawl
+    robots_requested: bool = False  # whether the request for that robots.txt is in the crawl
     strangers: set[str] = field(default_factory=set)
     """Other sites whose robots.txt was fetched so for sitemaps of this one, without a yes."""
     elsewhere: set[str] = field(default_factory=set)  # sites that may hold entries of its sitemaps
 
     @property
     def is_done(self) -> bool:
-        return not (self.to_ask or self.asked or self.files or self.in_doubt)
+        return not (self.to_request or self.requested or self.files or self.unconfirmed)
 
     @property
     def next_file(self) -> EntryFile | None:
@@ -90,34 +90,38 @@ class SiteProgress:
         pages = (file for file in reversed(self.files) if not file.is_index)
         return next(pages, self.files[-1] if self.files else None)
 
-    def has_come(self, cited: Cited) -> None:
+    def has_come(self, cited: CitedSitemap) -> None:
         """Note that a sitemap that was requested is being read, or cannot be had."""
-        if self.asked == cited:
-            self.asked = None
+        if self.requested == cited:
+            self.requested = None
 
     def state(self) -> dict[str, Any]:
         """Return it without what is known, which grows with each sitemap."""
         return {
-            "to_ask": [asdict(one) for one in self.to_ask],
-            "asked": self.asked and asdict(self.asked),
+            "to_request": [asdict(one) for one in self.to_request],
+            "requested": self.requested and asdict(self.requested),
             "files": [one.state() for one in self.files],
-            "in_doubt": [one.state() for one in self.in_doubt],
-            "abroad": [self.abroad.cited, sorted(self.abroad.hosts), self.abroad.misses],
-            "robots_asked": self.robots_asked,
+            "unconfirmed": [one.state() for one in self.unconfirmed],
+            "cross_host": [
+                self.cross_host.cited,
+                sorted(self.cross_host.hosts),
+                self.cross_host.misses,
+            ],
+            "robots_requested": self.robots_requested,
             "strangers": sorted(self.strangers),
             "elsewhere": sorted(self.elsewhere),
         }
 
     @classmethod
     def of_state(cls, state: dict[str, Any], folder: Path) -> SiteProgress:
-        cited, hosts, misses = state["abroad"]
+        cited, hosts, misses = state["cross_host"]
         return cls(
-            to_ask=deque(Cited(**one) for one in state["to_ask"]),
-            asked=Cited(**state["asked"]) if state["asked"] else None,
+            to_request=deque(CitedSitemap(**one) for one in state["to_request"]),
+            requested=CitedSitemap(**state["requested"]) if state["requested"] else None,
             files=[EntryFile.of_state(one, folder) for one in state["files"]],
-            abroad=Abroad(cited, set(hosts), misses),
-            in_doubt=[EntryFile.of_state(one, folder) for one in state["in_doubt"]],
-            robots_asked=state["robots_asked"],
+            cross_host=CrossHostSitemaps(cited, set(hosts), misses),
+            unconfirmed=[EntryFile.of_state(one, folder) for one in state["unconfirmed"]],
+            robots_requested=state["robots_requested"],
             strangers=set(state["strangers"]),
             elsewhere=set(state["elsewhere"]),
         )
@@ -155,7 +159,7 @@ class Progress:
         self._number = self._clear_folder()
         for cited in lost:
             if cited.depth >= 0:  # else its robots.txt cites them again
-                self[cited.site].to_ask.append(cited)
+                self[cited.site].to_request.append(cited)
 
     def __getitem__(self, site: str) -> SiteProgress:
         self._changed.add(site)
@@ -181,14 +185,14 @@ class Progress:
             del self._sites[next(iter(self._sites))]
         self._changed.clear()
 
-    def put_behind(self, site: str, urls: list[str]) -> None:
+    def defer(self, site: str, urls: list[str]) -> None:
         """Add sitemaps of a site's robots.txt that are fetched after all others."""
-        file = self.new_file(Cited("", site, "", depth=-1), is_index=True)
+        file = self.new_file(CitedSitemap("", site, "", depth=-1), is_index=True)
         file.write({"loc": url} for url in urls)
         file.is_complete = True
         self[site].files.insert(0, file)
 
-    def begin(self, cited: Cited) -> bool:
+    def begin(self, cited: CitedSitemap) -> bool:
         """Note that a sitemap is about to be requested; return whether it is to be.
 
         One that several sites cite is read once: what it lists of the others is passed on to them.
@@ -206,7 +210,7 @@ class Progress:
         """
         self._begun.discard(digest(sitemap))
 
-    def new_file(self, cited: Cited, *, is_index: bool) -> EntryFile:
+    def new_file(self, cited: CitedSitemap, *, is_index: bool) -> EntryFile:
         self._number += 1
         path = self._folder / f"{self._number}.jsonl"
         path.touch()
@@ -247,7 +251,7 @@ class Progress:
     def close(self) -> None:
         if self._job is None:
             for progress in self._sites.values():
-                for file in (*progress.files, *progress.in_doubt):
+                for file in (*progress.files, *progress.unconfirmed):
                     file.is_complete = True  # nobody adds to it any more
             rows = chain(self._site_rows(self._sites), self._list_rows(self._sites))
             new = self._folder / f"{_STATE}.new"
@@ -291,9 +295,9 @@ class Progress:
             self._cannot_read(f"{path}: {error!r}")
             return {}
 
-    def _load(self, rows: dict[str, bytes]) -> list[Cited]:
+    def _load(self, rows: dict[str, bytes]) -> list[CitedSitemap]:
         """Take what was kept; return the sitemaps whose entries are lost."""
-        lost: list[Cited] = []
+        lost: list[CitedSitemap] = []
         try:
             self._begun = set(json.loads(rows.get(_BEGUN, b"[]")))
             for name, row in rows.items():
@@ -301,7 +305,7 @@ class Progress:
                     site, state = json.loads(row)
                     progress = self._sites[site] = SiteProgress.of_state(state, self._folder)
                     progress.known = set(json.loads(rows.get(_KNOWN + digest(site), b"[]")))
-                    for files in (progress.files, progress.in_doubt):
+                    for files in (progress.files, progress.unconfirmed):
                         files[:] = [one for one in files if self._is_there(one, lost)]
         except (OSError, ValueError, LookupError, TypeError) as error:
             self._cannot_read(repr(error))
@@ -315,7 +319,7 @@ class Progress:
         if self._job is not None:
             _forget_in_job(self._job)
 
-    def _is_there(self, file: EntryFile, lost: list[Cited]) -> bool:
+    def _is_there(self, file: EntryFile, lost: list[CitedSitemap]) -> bool:
         """Return whether a file is as it was when it was kept, as far as that goes.
 
         One that was not complete comes again: the request for its sitemap was not settled.
@@ -334,7 +338,7 @@ class Progress:
         named = {
             file.path
             for progress in self._sites.values()
-            for file in (*progress.files, *progress.in_doubt)
+            for file in (*progress.files, *progress.unconfirmed)
         }
         for left in set(self._folder.glob("*.jsonl")) - named:  # by a run that was killed
             left.unlink()
@@ -364,7 +368,7 @@ class UnfollowedRequests:
         self._events = crawl.events
         self._is_told = False
         self._folder = progress_folder(folder)
-        install(spider, read=self._drop_answer, missed=self._drop_answer, heard=self._drop_answer)
+        install(spider, read=self._drop_answer, missed=self._drop_answer, robots=self._drop_answer)
         crawl.drops = self._drops
 
     def _drops(self, request: Request) -> bool:

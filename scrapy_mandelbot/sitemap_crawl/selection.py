@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.sitemap_crawl.entry_files import EntryFile
 
 
-async def others_turn() -> None:
+async def yield_to_loop() -> None:
     turn: Deferred[None] = Deferred()
     call_later(0, turn.callback, None)
     await maybe_deferred_to_future(turn)

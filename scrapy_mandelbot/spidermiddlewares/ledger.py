@@ -60,10 +60,10 @@ class Ledger:
         self._answered: WeakSet[Request] = WeakSet()
         self._stored: WeakKeyDictionary[SiteRules | SiteTdm, str] = WeakKeyDictionary()
         """The SHA-256 of files whose copies are stored."""
-        hear, connect = self._crawl.events.subscribe, crawler.signals.connect
-        hear(self._page_fetched, events.PAGE_FETCHED, events.USAGE_READ)
-        hear(self._page_refused, events.USAGE_REQUEST_DROPPED)
-        hear(self._items_decided, events.ITEMS_DECIDED)
+        subscribe, connect = self._crawl.events.subscribe, crawler.signals.connect
+        subscribe(self._page_fetched, events.PAGE_FETCHED, events.USAGE_READ)
+        subscribe(self._page_refused, events.USAGE_REQUEST_DROPPED)
+        subscribe(self._items_decided, events.ITEMS_DECIDED)
         connect(self._response_downloaded, signal=scrapy.signals.response_downloaded)
         connect(self._close, signal=scrapy.signals.spider_closed)
 

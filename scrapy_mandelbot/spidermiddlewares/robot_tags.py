@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 _HEADERS = (b"X-Robots-Tag", b"Robots-Tag")  # as Scrapy keeps them
 _ANY_HEADER = frozenset(_HEADERS)
-_TOLD_LIMIT = 1024 * 1024  # bytes; of some ten thousand sites
-_TOLD_SIZE = 100  # bytes, beside the site's name
+_REPORTED_LIMIT = 1024 * 1024  # bytes; of some ten thousand sites
+_REPORTED_SIZE = 100  # bytes, beside the site's name
 _NOFOLLOW_LINK = RobotTag("link", "nofollow")
 
 
@@ -70,7 +70,7 @@ class RobotTagsMiddleware:
         if not config.enabled or (config.robot_tags == "off" and not config.nofollow_links):
             raise NotConfigured
         self._mode = config.robot_tags
-        self._reported: Recent[bool] = Recent(_TOLD_LIMIT)
+        self._reported: Recent[bool] = Recent(_REPORTED_LIMIT)
         """Sites of which it was reported that they state terms."""
 
     @classmethod
@@ -103,7 +103,7 @@ class RobotTagsMiddleware:
             return
         site = site_of(urlparse_cached(response))
         is_new = self._reported.get(site) is None
-        self._reported.put(site, value=True, size=_TOLD_SIZE + len(site))
+        self._reported.put(site, value=True, size=_REPORTED_SIZE + len(site))
         (self._crawl.events.emit if is_new else self._crawl.events.count)(
             events.TERMS_STATED,
             site=site,

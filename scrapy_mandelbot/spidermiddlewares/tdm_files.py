@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SUCCESS, _NOT_MODIFIED, _SERVER_ERRORS = range(200, 300), 304, range(500, 600)
 _NONE = frozenset({Failure.NOWHERE, Failure.LOOP})
-_ASK_AGAIN_AFTER = 300.0  # seconds, where the file could not be had
+_REQUEST_AGAIN_AFTER = 300.0  # seconds, where the file could not be had
 
 # Files are kept read as long as they fit, and else read again from the copy.
 FILES_LIMIT = 8 * 1024 * 1024
@@ -60,9 +60,11 @@ class TdmFiles:
         known = self._read.get(site)
         if known is not None and self._crawl.now() < known.until:
             return known
-        return await self._files.once(site, lambda: self._in_turn(site, request), lambda _: True)
+        return await self._files.once(
+            site, lambda: self._fetch_or_wait(site, request), lambda _: True
+        )
 
-    async def _in_turn(self, site: str, request: Request) -> SiteTdm:
+    async def _fetch_or_wait(self, site: str, request: Request) -> SiteTdm:
         shared = self._crawl.shared_fetches
         if shared is None:
             return await self._fetch(site, request)
@@ -89,7 +91,7 @@ class TdmFiles:
                 body = copy.body
             elif not is_half:  # of a file that breaks off the rules before count
                 body = b""
-            return self._remember(site, body, now + _ASK_AGAIN_AFTER)
+            return self._remember(site, body, now + _REQUEST_AGAIN_AFTER)
         if status == _NOT_MODIFIED and copy is not None:
             copy = fetched.copy(now, copy.body, copy.status, copy)
         else:

@@ -12,7 +12,7 @@ from webs import Answer, html
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
-ABROAD = "scrapy_mandelbot.sitemap_crawl.citations._MOST_ABROAD"
+ABROAD = "scrapy_mandelbot.sitemap_crawl.citations._MOST_CROSS_HOST"
 
 
 def cite(web, *sitemaps: str) -> None:

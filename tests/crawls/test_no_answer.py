@@ -155,7 +155,7 @@ async def test_no_request_of_a_dead_host_is_let_through(webs):
 @ensureDeferred
 async def test_a_dead_host_is_asked_again_after_a_while(webs, monkeypatch):
     """One that has come up by then is crawled, by its rules; until then its requests fail."""
-    monkeypatch.setattr(fetcher, "_ASK_ANEW", 1.0)
+    monkeypatch.setattr(fetcher, "_REQUEST_AGAIN_AFTER", 1.0)
     web = site(webs, 3)
     web.pages["/robots.txt"] = RULES
     url = web.url

@@ -16,7 +16,7 @@ from scrapy_mandelbot.fetching.content_codings import UnreadableBodyError
 from scrapy_mandelbot.fetching.download_limits import (
     Download,
     DownloadLimits,
-    breaks_off,
+    is_truncated,
     unpacked,
     whole_lines,
 )
@@ -162,4 +162,4 @@ WHOLE = gzip.compress(b"a" * 9)
 )
 def test_an_answer_breaks_off_where_its_end_is_missing(answer, download, breaks):
     """Be it packed or not; what was cut by us does not, and nobody knows of an unknown coding."""
-    assert breaks_off(answer, Download(100, 10, 0, 0.0, packed=answer, **download)) is breaks
+    assert is_truncated(answer, Download(100, 10, 0, 0.0, packed=answer, **download)) is breaks

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_mandelbot.sitemap_crawl.entry_files import Cited
+from scrapy_mandelbot.sitemap_crawl.entry_files import CitedSitemap
 from scrapy_mandelbot.sitemap_crawl.progress import Progress
 
 SITE = "https://example.com"
-CITED = Cited(f"{SITE}/a.xml", SITE, f"{SITE}/index.xml", depth=1)
+CITED = CitedSitemap(f"{SITE}/a.xml", SITE, f"{SITE}/index.xml", depth=1)
 ENTRIES = [{"loc": f"{SITE}/{number}", "title": "é\n\u2028"} for number in range(5)]
 
 
@@ -44,8 +44,8 @@ def test_what_was_left_goes_on(progress, tmp_path):
     take(file, 3)
     file.is_complete = True
     of_site = progress[SITE]
-    of_site.to_ask.append(CITED)
-    of_site.asked = CITED
+    of_site.to_request.append(CITED)
+    of_site.requested = CITED
     of_site.files.append(file)
     of_site.known |= {"x", "y"}
     progress.close()
@@ -74,7 +74,7 @@ def test_a_site_is_done_when_nothing_is_left_of_it(progress):
     """Nothing to ask for, nothing asked for, nothing to feed."""
     assert progress.get(SITE) is None
     assert progress[SITE].is_done
-    progress[SITE].asked = CITED
+    progress[SITE].requested = CITED
     assert not progress[SITE].is_done
     assert progress.unfinished() == [SITE]
 
@@ -82,14 +82,14 @@ def test_a_site_is_done_when_nothing_is_left_of_it(progress):
 def test_what_is_known_takes_no_more_for_long_urls(progress, tmp_path):
     """Of a sitemap's URL a few characters are kept: who makes it chooses how long it is."""
     long = f"{SITE}/{'a' * 100_000}"
-    assert progress.begin(Cited(long, SITE, long))
-    assert not progress.begin(Cited(long, SITE, long))
+    assert progress.begin(CitedSitemap(long, SITE, long))
+    assert not progress.begin(CitedSitemap(long, SITE, long))
     progress.reopen(long)
-    assert progress.begin(Cited(long, SITE, long))
+    assert progress.begin(CitedSitemap(long, SITE, long))
     progress.close()
     assert (tmp_path / "progress" / "state.json").stat().st_size < 1_000
     again = Progress(tmp_path / "progress")
-    assert not again.begin(Cited(long, SITE, long))
+    assert not again.begin(CitedSitemap(long, SITE, long))
 
 
 def test_nothing_is_held_of_a_site_that_is_done(progress):
@@ -97,7 +97,7 @@ def test_nothing_is_held_of_a_site_that_is_done(progress):
     for number in range(1_000):
         progress[f"https://{number}.example"].known.add("x")
         progress.forget_done(f"https://{number}.example")
-    progress[SITE].to_ask.append(CITED)
+    progress[SITE].to_request.append(CITED)
     progress.forget_done(SITE)
     assert list(progress._sites) == [SITE]
 
@@ -105,7 +105,7 @@ def test_nothing_is_held_of_a_site_that_is_done(progress):
 def test_sitemaps_that_wait_on_disk_come_behind_all_else(progress):
     """They are an index that the robots.txt itself is, and it is used up last."""
     progress[SITE].files.append(progress.new_file(CITED, is_index=True))
-    progress.put_behind(SITE, [f"{SITE}/1.xml", f"{SITE}/2.xml"])
+    progress.defer(SITE, [f"{SITE}/1.xml", f"{SITE}/2.xml"])
     behind, index = progress[SITE].files
     assert progress[SITE].next_file is index
     assert [entry["loc"] for entry in take(behind, 9)] == [f"{SITE}/1.xml", f"{SITE}/2.xml"]
@@ -150,13 +150,13 @@ def test_a_job_keeps_what_was_there_at_a_commit(of_job, job):
     file.is_complete = True
     progress[SITE].files.append(file)
     progress[SITE].known |= {"x", "y"}
-    assert progress.begin(Cited(f"{SITE}/r.xml", SITE, f"{SITE}/r.xml"))
+    assert progress.begin(CitedSitemap(f"{SITE}/r.xml", SITE, f"{SITE}/r.xml"))
     job.commit(progress)
     file.write(ENTRIES[3:])
     again = of_job()
     assert again[SITE].known == {"x", "y"}
     assert take(again[SITE].files[0], 9) == ENTRIES[:3]
-    assert not again.begin(Cited(f"{SITE}/r.xml", SITE, f"{SITE}/r.xml"))
+    assert not again.begin(CitedSitemap(f"{SITE}/r.xml", SITE, f"{SITE}/r.xml"))
     assert again.new_file(CITED, is_index=False).path != file.path
 
 
@@ -191,15 +191,15 @@ def test_a_file_goes_when_nothing_kept_speaks_of_it(of_job, job):
 def test_what_has_changed_is_kept_once_a_second_or_when_it_cannot_wait(of_job, job, clock):
     """A page that is fed costs no writing; a sitemap that was read is kept with its request."""
     progress = of_job()
-    progress[SITE].to_ask.append(CITED)
+    progress[SITE].to_request.append(CITED)
     job.commit(progress)
-    progress[SITE].to_ask.append(CITED)
+    progress[SITE].to_request.append(CITED)
     job.commit(progress)
-    assert len(of_job()[SITE].to_ask) == 1
+    assert len(of_job()[SITE].to_request) == 1
     clock.turn(1)
     job.commit(progress)
-    assert len(of_job()[SITE].to_ask) == 2
-    progress[SITE].to_ask.clear()
+    assert len(of_job()[SITE].to_request) == 2
+    progress[SITE].to_request.clear()
     progress.cannot_wait()
     job.commit(progress)
     assert of_job().unfinished() == []
@@ -228,13 +228,13 @@ def test_long_lists_are_kept_seldom(of_job, job, clock):
 
 def test_what_another_form_of_the_job_has_left_is_taken_over(progress, of_job, job, tmp_path):
     """It is in the file until the job has it, and then it is not believed any more."""
-    progress[SITE].to_ask.append(CITED)
+    progress[SITE].to_request.append(CITED)
     progress.close()
     of_job()
     taken = of_job()
     assert taken.unfinished() == [SITE]
     job.commit(taken)
-    taken[SITE].to_ask.clear()
+    taken[SITE].to_request.clear()
     job.commit(taken, is_last=True)
     assert of_job().unfinished() == []
     assert not (tmp_path / "progress" / "state.json").exists()
@@ -245,7 +245,7 @@ def test_a_file_that_is_lost_costs_its_own_sitemap_alone(progress, tmp_path):
     files = {}
     for site in (SITE, "https://other.example"):
         files[site] = progress.new_file(
-            Cited(f"{site}/a.xml", site, f"{site}/a.xml"), is_index=False
+            CitedSitemap(f"{site}/a.xml", site, f"{site}/a.xml"), is_index=False
         )
         files[site].write(ENTRIES)
         files[site].is_complete = True
@@ -255,16 +255,16 @@ def test_a_file_that_is_lost_costs_its_own_sitemap_alone(progress, tmp_path):
     files[SITE].path.unlink()
     again = Progress(tmp_path / "progress")
     assert again.unfinished() == [SITE, "https://other.example"]
-    assert list(again[SITE].to_ask) == [files[SITE].cited]
+    assert list(again[SITE].to_request) == [files[SITE].cited]
     assert again.begin(files[SITE].cited)
     assert not again.begin(files["https://other.example"].cited)
     assert take(again["https://other.example"].files[0], 9) == ENTRIES
 
 
 def test_what_cannot_be_read_of_a_job_is_forgotten(of_job, job, caplog):
-    """Sitemaps are asked for again, and the run after that is not told once more."""
+    """Sitemaps are asked for again, and the run after that logs nothing."""
     progress = of_job()
-    progress[SITE].to_ask.append(CITED)
+    progress[SITE].to_request.append(CITED)
     job.commit(progress)
     for name in job.states:
         job.states[name] = b"{"

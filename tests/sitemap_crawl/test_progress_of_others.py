@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_mandelbot.sitemap_crawl.entry_files import Cited
+from scrapy_mandelbot.sitemap_crawl.entry_files import CitedSitemap
 from scrapy_mandelbot.sitemap_crawl.progress import Progress
 
 SITE, OTHER = "https://example.com", "https://other.example"
-MAP = Cited(f"{SITE}/a.xml", SITE, f"{SITE}/a.xml")
+MAP = CitedSitemap(f"{SITE}/a.xml", SITE, f"{SITE}/a.xml")
 
 
 def take(file, most):
@@ -29,8 +29,8 @@ def test_what_waits_for_a_sites_word_goes_on(progress, tmp_path):
     file.is_complete = True
     file.pages = 3
     file.write([{"loc": f"{OTHER}/"}])
-    progress[OTHER].in_doubt.append(file)
-    progress[OTHER].robots_asked = True
+    progress[OTHER].unconfirmed.append(file)
+    progress[OTHER].robots_requested = True
     progress[SITE].strangers.add(OTHER)
     progress[SITE].elsewhere.add(OTHER)
     progress.close()
@@ -38,7 +38,7 @@ def test_what_waits_for_a_sites_word_goes_on(progress, tmp_path):
     again = Progress(tmp_path / "progress")
     assert again.unfinished() == [OTHER], "it has something to wait for"
     assert (again[SITE], again[OTHER]) == (progress[SITE], progress[OTHER])
-    assert take(again[OTHER].in_doubt[0], 9) == [{"loc": f"{OTHER}/"}]
+    assert take(again[OTHER].unconfirmed[0], 9) == [{"loc": f"{OTHER}/"}]
 
 
 def test_what_several_sites_cite_is_begun_once(progress, tmp_path):
@@ -55,7 +55,7 @@ def test_what_several_sites_cite_is_begun_once(progress, tmp_path):
 
 def test_what_an_index_lists_is_read_for_each_that_cites_an_index(progress):
     """Who cites the one index need not cite the other."""
-    listed = Cited(f"{SITE}/b.xml", SITE, MAP.url, depth=1)
+    listed = CitedSitemap(f"{SITE}/b.xml", SITE, MAP.url, depth=1)
     assert progress.begin(listed)
     assert progress.begin(listed)
 
