@@ -1,4 +1,4 @@
-"""The downloader middleware that notices what a site refuses, and what a response means."""
+"""The downloader middleware that detects refusals, and the meaning of a response for its site."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ _NO_WORD_OF_THE_SITE = frozenset({Failure.DROPPED, Failure.OTHER})
 
 
 class PauseMiddleware:
-    """Notices that a site wants a pause, and sends back what it refuses. Order 950.
+    """Pauses sites that refuse requests, and sends those requests back to the queue. Order 950.
 
-    It stands nearest the downloader, so that a 503 is seen before another component caches or
-    retries it, and that a site with a pace is sent nothing whose turn has not come.
+    It stands nearest the downloader: it sees a 503 before another component caches or retries it,
+    and enforces crawl delays on requests from any source.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -59,7 +59,9 @@ class PauseMiddleware:
         self._flight = self._throttle.in_flight.get
         self._statuses = self._crawl.config.pause_statuses
         handled = map(int, crawler.settings.getlist("HTTPERROR_ALLOWED_CODES"))
-        are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")  # who handles them wants them
+        are_all = crawler.settings.getbool(
+            "HTTPERROR_ALLOW_ALL"
+        )  # a spider that handles them wants them
         self._marked = MARKED_STATUSES.difference(MARKED_STATUSES if are_all else handled)
         self._is_subscribed = False
         self._limits = self._crawl.fetcher.limits
@@ -77,10 +79,10 @@ class PauseMiddleware:
         return middleware
 
     def subscribe_to_responses(self) -> None:
-        """Hear of responses one turn of the loop sooner than their middlewares do.
+        """Receive responses one iteration of the event loop before their middlewares do.
 
-        Slots that hold requests send the next one then: those with a delay, and those of requests
-        that are not from the queue, which hands out no more than a slot transfers at once.
+        Download slots that hold requests send the next one then: slots with a delay, and slots of
+        requests that bypass the queue, which hands out no more than a slot transfers at once.
         """
         if not self._is_subscribed:
             self._is_subscribed = True
@@ -94,7 +96,7 @@ class PauseMiddleware:
             self._notice(self._flight(request) or self._throttle.flight_of(request), response)
 
     def _notice(self, flight: Flight, response: Response) -> None:
-        """Tell what an answer says of its site; once, whoever hears of it first."""
+        """Report what a response means for its site; once, from the signal or the middleware."""
         flight.is_noticed = True
         request: Request = flight.request
         asks = response.status in self._statuses and "cached" not in response.flags
@@ -114,7 +116,7 @@ class PauseMiddleware:
         self._throttle.refused(flight, reason, asked.seconds, response)
 
     def _answered(self, flight: Flight, response: Response) -> None:
-        """Tell that a site answered; and what it says is left of a quota, if it does."""
+        """Report a good response, and the rest of a quota if its headers state one."""
         if not _OF_QUOTAS.isdisjoint(response.headers):
             note_quota(self._crawl, flight, response)
         is_page = response.status < HTTPStatus.BAD_REQUEST and flight.request.method == "GET"
@@ -130,7 +132,7 @@ class PauseMiddleware:
         return await self._wait_for_turn(flight, request)
 
     async def _wait_for_turn(self, flight: Flight, request: Request) -> Request | Response | None:
-        """Return None when the request may be sent, or what is returned in place of sending it."""
+        """Return None once the request may be sent, or the result of `process_request` instead."""
         throttle = self._throttle
         while True:
             if throttle.is_paced:
@@ -139,7 +141,7 @@ class PauseMiddleware:
             if decision.goes:
                 return None
             if decision.is_turn:
-                # What is given up is not sent; a person does not wait.
+                # An interactive request does not wait, and one to be given up is not sent.
                 if self._crawl.is_for_a_person(request) or throttle.has_given_up(flight):
                     throttle.let_leave(flight)
                     return None
@@ -147,14 +149,14 @@ class PauseMiddleware:
                     return throttle.send_back(flight, events.TURN_MISSED)
                 if not await throttle.wait(flight, decision):
                     self._crawl.fates[request] = fate_of(self._crawl, flight)
-                    raise IgnoreRequest(f"{flight.site.name} may not be asked now")
+                    raise IgnoreRequest(f"{flight.site.name} may not be requested now")
             elif throttle.can_go_back(flight):
                 return throttle.send_back(flight)
             elif decision.is_final or not await throttle.wait(flight, decision):
                 raise not_sent(self._crawl, flight)
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
-        """Send back a request that its site refused, to be asked again after the pause."""
+        """Send back a request that its site refused, to be sent again after the pause."""
         throttle = self._throttle
         flight = self._flight(request) or throttle.flight_of(request)
         status, heeds_pauses = response.status, not request.meta.get("dont_pause")
@@ -193,15 +195,15 @@ class PauseMiddleware:
         return self._hand_on(flight, response)
 
     async def process_exception(self, request: Request, exception: Exception) -> Request | None:
-        """Send back a request that never was sent, or found its site down."""
+        """Send back a request that was never sent, or whose site is down."""
         flight = self._flight(request) or self._throttle.flight_of(request)
         sent_back = self._sent_back(flight, exception)
         if sent_back is None and not is_of_the_package(request):
-            flight.site.tally.count(End.TRIED_AGAIN)  # unless no middleware tries it again
+            flight.site.tally.count(End.TRIED_AGAIN)  # unless no middleware retries it
         return sent_back
 
     def _sent_back(self, flight: Flight, exception: Exception) -> Request | None:
-        """Return the request of an exception as it goes back; None: the exception is passed on."""
+        """Return the request to send back, or None to pass the exception on."""
         throttle = self._throttle
         request: Request = flight.request
         if request.meta.get("dont_pause") or flight.is_noticed:
@@ -210,7 +212,7 @@ class PauseMiddleware:
             return None
         if not isinstance(exception, SitePausedError):
             failure = failure_of(exception)
-            # Of a proxy's failure the project's components try the request again, by another one.
+            # After a proxy's failure, the project's components retry by another proxy.
             by_proxy = bool(request.meta.get("proxy"))
             is_down = failure in _NO_ANSWER and not by_proxy and throttle.is_silent(flight, failure)
             is_told = failure not in _NO_WORD_OF_THE_SITE and flight.site.pause.probe is flight
@@ -218,7 +220,7 @@ class PauseMiddleware:
                 throttle.let_go(flight)
                 return None
             throttle.refused(flight, f"{failure.value} for {request}")
-            # Tried enough: now it is RetryMiddleware's.
+            # Enough tries: RetryMiddleware decides now.
             is_enough = flight.is_refused_alone or not may_repeat(self.crawler, flight, exception)
             if is_enough or ASKS_AGAIN in request.meta:
                 self._crawl.fates[request] = End.URL
@@ -232,10 +234,10 @@ class PauseMiddleware:
             self._crawl.fates[request] = fate_of(self._crawl, flight)
             throttle.let_go(flight)
             return None
-        return request  # it waits as its site is paused, when whoever sent it sends it again
+        return request  # it waits for the pause when its sender sends it again
 
     def _is_handled(self, request: Request, response: Response) -> bool:
-        """Return whether the spider handles such a response, or a person waits for it."""
+        """Return whether the spider handles this status, or the request is interactive."""
         if self._crawl.is_for_a_person(request):
             return True
         listed = request.meta.get(
@@ -243,7 +245,7 @@ class PauseMiddleware:
         )
         if isinstance(listed, (list, tuple, set, frozenset)) and response.status in listed:
             return True
-        # Media pipelines ask for every status but redirects, to log them: they handle none.
+        # Media pipelines accept every status but redirects, only to log them.
         if request.callback is NO_CALLBACK:
             return False
         return bool(request.meta.get("handle_httpstatus_all")) or response.status in listed
@@ -253,19 +255,19 @@ class PauseMiddleware:
             flight.site.tally.count(fate_of(self._crawl, flight))
         self._throttle.handed_on(flight)
         self._throttle.let_go(flight)
-        # It has been tried enough: RetryMiddleware would have it tried again at once.
+        # Enough tries: RetryMiddleware would retry it at once.
         flight.request.meta["dont_retry"] = True
         return response
 
     def _count(self, request: Request, response: Response) -> None:
-        """Count a response in the stats, as it will not reach the middleware that does."""
+        """Count a response in the stats: it does not reach DownloaderStats."""
         if self._stats_missed is not None:
             self._stats_missed.process_response(request, response)
 
 
 def not_sent(crawl: Crawl, flight: Flight) -> SitePausedError:
-    """Return the error with which a request fails that is not sent."""
-    flight.is_noticed = True  # it is not put back
+    """Return the error of a request that is not sent."""
+    flight.is_noticed = True  # it is not sent back
     crawl.fates[flight.request] = end = fate_of(crawl, flight)
     section = flight.site.sections.of(flight.request) if end is End.SECTION else None
     pause = flight.site.pause if section is None or section.pause is None else section.pause
@@ -275,7 +277,7 @@ def not_sent(crawl: Crawl, flight: Flight) -> SitePausedError:
 
 
 def may_repeat(crawler: Crawler, flight: Flight, refusal: int | Exception) -> bool:
-    """Return whether a refused request is sent again: one that may change things as by Scrapy."""
+    """Return whether to send a refused request again; an unsafe one only if Scrapy would."""
     request: Request = flight.request
     if request.method in SAFE_METHODS:
         return True
@@ -290,15 +292,15 @@ def may_repeat(crawler: Crawler, flight: Flight, refusal: int | Exception) -> bo
         fingerprint = crawler.request_fingerprinter.fingerprint(request)
         most = request.meta.get("max_retry_times", retry.max_retry_times)
         may_be = flight.site.sections.times(fingerprint) <= most
-    flight.is_refused_alone = not may_be  # as far as it is concerned
+    flight.is_refused_alone = not may_be
     return may_be
 
 
 async def store_cookies(crawler: Crawler, request: Request, response: Response) -> None:
-    """Have the jar of a request know the cookies of a response that is sent back.
+    """Store the cookies of a response whose request is sent back.
 
-    CookiesMiddleware does not see it, unless it stands nearer the downloader: then it has them
-    already.
+    CookiesMiddleware does not see the response, unless it stands nearer the downloader: then it has
+    stored them already.
     """
     cookies: Any = crawler.get_downloader_middleware(CookiesMiddleware)
     if cookies is None:
@@ -308,7 +310,7 @@ async def store_cookies(crawler: Crawler, request: Request, response: Response) 
         if isawaitable(kept):
             await kept
     except Exception:
-        logger.exception("The cookies of %s cannot be kept", response)
+        logger.exception("Failed to store the cookies of %s", response)
 
 
 def terms_of(response: Response) -> str | None:
@@ -318,9 +320,9 @@ def terms_of(response: Response) -> str | None:
 
 
 def is_bot_block(crawl: Crawl, flight: Flight, response: Response) -> bool:
-    """Note a challenge, a price, a bare refusal; return whether the request goes back to the queue.
+    """Note a challenge, a price or a plain 403; return whether the request goes back to the queue.
 
-    That is the probe of a site or section that refuses robots.
+    Only the probe of a site or section that blocks robots goes back.
     """
     mark, request = terms_of(response), flight.request
     if is_of_the_package(request) or (mark is None and response.status != HTTPStatus.FORBIDDEN):
@@ -340,7 +342,7 @@ def is_bot_block(crawl: Crawl, flight: Flight, response: Response) -> bool:
 
 
 def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
-    """Have a site asked no more than its good answers say is left of a quota, if they do."""
+    """Limit requests to a site to the quota that its response states, if it states one."""
     now, site = crawl.now(), flight.site
     quota = quota_of(response.headers.get, now)
     if quota is None:
@@ -355,13 +357,13 @@ def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
 
 
 def report_unreadable(crawl: Crawl, flight: Flight, value: str) -> None:
-    """Tell once of each site that it names a time which cannot be read."""
+    """Report an unreadable ``Retry-After``, once per site."""
     if flight.site.is_news("retry-after"):
         crawl.events.emit(events.RETRY_AFTER_UNREADABLE, site=flight.site.name, value=value)
 
 
 def fate_of(crawl: Crawl, flight: Flight) -> End:
-    """Return how a request ends that is sent no more."""
+    """Return how a request ends that is not sent again."""
     throttle, site = crawl.throttle, flight.site
     if flight.is_refused_alone:
         return End.URL
@@ -373,10 +375,10 @@ def fate_of(crawl: Crawl, flight: Flight) -> End:
 
 
 class TermsMiddleware:
-    """Marks answers that state terms as ones not to retry: a retry gets the same. Order 560.
+    """Prevents retries of responses that state terms: a retry gets the same terms. Order 560.
 
-    It stands nearer the downloader than RetryMiddleware, and is there only where that would retry
-    one of these statuses.
+    It stands nearer the downloader than RetryMiddleware, and is enabled only if that retries one of
+    these statuses.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -390,7 +392,7 @@ class TermsMiddleware:
         return cls(crawler)
 
     async def process_response(self, request: Request, response: Response) -> Response:
-        """Mark the request of an answer that states terms as one that is not retried."""
+        """Set ``dont_retry`` on the request of a response that states terms."""
         if terms_of(response) is not None:
             request.meta["dont_retry"] = True
         return response

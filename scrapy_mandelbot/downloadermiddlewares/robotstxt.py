@@ -42,7 +42,7 @@ _SCHEME = len("https://")
 class RobotsTxtMiddleware:
     """Obeys every site's robots.txt. Order 100, where Scrapy's own stands.
 
-    Unlike Scrapy's own, it leaves a site alone whose answer to /robots.txt says nothing of rules.
+    Unlike Scrapy's own, it sends nothing to a site whose rules are *unreachable* (RFC 9309).
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -61,9 +61,9 @@ class RobotsTxtMiddleware:
         return cls(crawler)
 
     async def process_request(self, request: Request) -> Request | Response | None:
-        """Let the request pass, drop it, or send it back until its site's rules are known."""
+        """Pass the request on, drop it, or send it back until its site's rules are known."""
         if request.meta.get("dont_obey_robotstxt") or not request.url.startswith(
-            ("http://", "https://")  # no other has a robots.txt
+            ("http://", "https://")  # other schemes have no robots.txt
         ):
             return None
         if CITED in request.meta:
@@ -84,10 +84,10 @@ class RobotsTxtMiddleware:
     async def _find_out(
         self, flight: Flight, request: Request
     ) -> tuple[Request | Response | None, SiteRules | None]:
-        """Return the rules of the request's site, or what is returned in place of going by them."""
+        """Return the rules of the request's site, or the result of `process_request` without."""
         throttle, site = self._crawl.throttle, flight.site
         if throttle.has_given_up(flight):
-            return None, None  # PauseMiddleware answers it; the site is not asked
+            return None, None  # PauseMiddleware answers it
         while True:
             try:
                 rules = await self._crawl.fetcher.rules(
@@ -109,17 +109,17 @@ class RobotsTxtMiddleware:
                     self._crawl.events.emit(events.ROBOTS_UNKNOWN, site=site.name, reason=reason)
                 return None, None
             if rules is not None and not self._refuses(flight, rules):
-                return None, None  # who sent it waits for it, and nobody else for the site
+                return None, None  # its sender waits for it, and no other request does
             if throttle.can_go_back(flight):
                 return throttle.send_back(flight), None
             if not await throttle.wait(flight):
                 raise not_sent(self._crawl, flight)
 
     def _refuses(self, flight: Flight, rules: SiteRules) -> bool:
-        """Tell that a site cannot say what its rules are; return whether it is asked again.
+        """Report that a site's rules are unknown; return whether they are requested again.
 
         Raises:
-            Exception: the site has never answered, and its requests fail with what was raised.
+            Exception: the site has never answered; its requests fail with the download's exception.
         """
         outcome, throttle, site = rules.outcome, self._crawl.throttle, flight.site
         throttle.in_flight.unheard.fail(flight, outcome.failure)
@@ -137,13 +137,13 @@ class RobotsTxtMiddleware:
             asked = wait_asked_for(rules.response.headers.get, self._crawl.now())
             if asked.unreadable:
                 report_unreadable(self._crawl, flight, asked.unreadable)
-        # Of a host that never answered it is told once, where that is known.
+        # A host that never answers is reported once, after the last of the short tries.
         level = None if outcome.wait is None else logging.DEBUG
         throttle.refused(flight, outcome.reason, wait, rules.response, level=level)
         return True
 
     def _check_redirect(self, request: Request) -> None:
-        """Raise IgnoreRequest if a sitemap's request was redirected to where none may send it."""
+        """Raise IgnoreRequest if a sitemap's request was redirected to a private address."""
         if not self._crawl.config.may_send(request.meta[CITED]["site"], request.url):
             raise IgnoreRequest(
                 f"{shown(request.url)} is on this machine or in its network"
@@ -151,7 +151,7 @@ class RobotsTxtMiddleware:
             )
 
     def _check_listed(self, request: Request, rules: SiteRules) -> None:
-        """Raise IgnoreRequest if its own site does not cite the sitemap that lists the page."""
+        """Raise IgnoreRequest if a page's own site does not cite the sitemap that lists it."""
         if request.meta.pop(LISTED_IN) not in rules.sitemaps:
             self._crawl.events.count(events.PAGES_FOREIGN, pages=1)
             raise IgnoreRequest("Its site's robots.txt does not cite the sitemap that lists it")
@@ -180,9 +180,9 @@ class RobotsTxtMiddleware:
         raise IgnoreRequest(f"Forbidden by robots.txt: {verdict}")
 
     def _robots_txt(self, site: str, request: Request) -> Response | None:
-        """Return the site's copy for a spider's own request for it, as SitemapSpider sends.
+        """Answer a spider's request for /robots.txt, such as SitemapSpider's, from the cache.
 
-        To see the current file, set ``dont_obey_robotstxt`` or use one of Scrapy's commands.
+        To fetch the current file, set ``dont_obey_robotstxt`` or use one of Scrapy's commands.
         """
         if request.method != "GET":
             return None
@@ -190,7 +190,7 @@ class RobotsTxtMiddleware:
         if url.path != "/robots.txt" or url.query or self._crawl.is_for_a_person(request):
             return None
         copy = self._crawl.fetcher.copy(site)
-        if copy is None:  # nobody could be asked
+        if copy is None:  # the file is unavailable
             return None
         self._crawl.events.count(events.ROBOTS_ANSWERED)
         return TextResponse(
@@ -198,6 +198,6 @@ class RobotsTxtMiddleware:
             status=copy.status,
             headers={"Content-Type": "text/plain"},
             body=copy.body,
-            flags=["cached"],  # it tells nothing about how the site is now
+            flags=["cached"],  # no evidence of the site's current state
             request=request,
         )

@@ -1,8 +1,8 @@
-"""Signs requests, so that a site can tell who asks: HTTP Message Signatures (RFC 9421) with the
-profile of Web Bot Auth (draft-ietf-webbotauth-httpsig-protocol-01, 2026-10-09).
+"""Signs requests, so that a site can verify the crawler: HTTP Message Signatures (RFC 9421) with
+the profile of Web Bot Auth (draft-ietf-webbotauth-httpsig-protocol-01, 2026-10-09).
 
-A request is signed when it leaves, with whatever its middlewares and its download slot have made of
-it, and is as it was when its answer comes: no job, cache or retry keeps a signature.
+A request is signed as it leaves, after all middlewares and the download slot, and the signature is
+removed when the response arrives: no job, cache or retry stores one.
 """  # noqa: D205 -- one sentence
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ logger = logging.getLogger(__name__)
 WELL_KNOWN = "/.well-known/http-message-signatures-directory"
 LABEL = "sig1"
 LIFETIME = 60  # seconds
-_SKEW = 1  # seconds that a signature is dated back: clocks are cut to whole seconds
-_FAR_OFF = 30  # seconds between two clocks; half of what a signature lives
+_SKEW = 1  # seconds that a signature is dated back: timestamps are whole seconds
+_FAR_OFF = 30  # seconds between two clocks; half the lifetime of a signature
 _REFUSALS = frozenset({401, 403, 429})
-_REQUESTED = "mandelbot_signature_requested"  # meta key: of which site, label, nonce, components
+_REQUESTED = "mandelbot_signature_requested"  # meta key: site, label, nonce, components
 _SIGNED = ("@authority", "@method", "@path")
 _HEADERS = ("Signature-Agent", "Signature-Input", "Signature")
 _AGE = re.compile("[0-9]{1,9}")
-_MOST_SITES = 10_000  # that are known to ask for signatures
-_MOST_REQUESTED = 1_000  # octets of what a site wants signed
+_MOST_SITES = 10_000  # known to request signatures
+_MOST_REQUESTED = 1_000  # octets of an Accept-Signature header
 
 
 class Signer:
-    """Signs messages with an Ed25519 key, of which it shows the public half alone."""
+    """Signs messages with an Ed25519 key. Exposes only the public key."""
 
     def __init__(self, key: Ed25519PrivateKey) -> None:
         self._sign = key.sign
@@ -76,8 +76,8 @@ class Signer:
     def sign(self, label: str, components: Mapping[str, str], parameters: str) -> tuple[str, str]:
         """Return the values of Signature-Input and Signature (RFC 9421, sections 2.5 and 3.1).
 
-        What is signed are values by serialized identifier, in order; the parameters are serialized,
-        each with its semicolon.
+        `components` maps serialized identifiers to values, in order; `parameters` is serialized,
+        each parameter with its semicolon.
         """
         signed = f"({' '.join(components)}){parameters}"
         lines = [f"{name}: {value}" for name, value in components.items()]
@@ -90,9 +90,9 @@ _MEMBERS = {"OKP": ("crv", "kty", "x"), "EC": ("crv", "kty", "x", "y"), "RSA": (
 
 
 def thumbprint(jwk: Mapping[str, object]) -> str | None:
-    """Return the name of a public key (RFC 7638, section 3; RFC 8037, appendix A.3).
+    """Return the thumbprint of a public key (RFC 7638, section 3; RFC 8037, appendix A.3).
 
-    None: it has not the members of its kind.
+    None: the key lacks members that its type requires.
     """
     members = {name: jwk.get(name) for name in _MEMBERS.get(str(jwk.get("kty")), ("kty",))}
     if len(members) == 1 or not all(isinstance(one, str) for one in members.values()):
@@ -106,10 +106,10 @@ def _base64url(octets: bytes) -> str:
 
 
 def read_signer(name: str, place: str | None) -> Signer:
-    """Return what signs with the key of a file, or of an environment variable (``env:NAME``).
+    """Return the signer with the key in a file, or in an environment variable (``env:NAME``).
 
     Raises:
-        SettingsError: there is no such key; with the name of the setting.
+        SettingsError: the key is missing or unusable; the error names the setting.
     """
     if place is None:
         raise SettingsError(name, None, f"{SIGN_KEY_TAKES}, to sign requests")
@@ -127,7 +127,7 @@ def read_signer(name: str, place: str | None) -> Signer:
         raise SettingsError(name, place, f"{SIGN_KEY_TAKES} ({error.strerror})") from None
     except TypeError:
         raise SettingsError(name, place, f"{SIGN_KEY_TAKES} (it has a passphrase)") from None
-    except (ValueError, UnsupportedAlgorithm):  # whose message may quote the file
+    except (ValueError, UnsupportedAlgorithm):  # their messages may quote the key
         raise SettingsError(name, place, f"{SIGN_KEY_TAKES} (it is none)") from None
     if not isinstance(key, Ed25519PrivateKey):
         raise SettingsError(name, place, f"{SIGN_KEY_TAKES} (it is a key of another kind)")
@@ -135,10 +135,10 @@ def read_signer(name: str, place: str | None) -> Signer:
 
 
 def agent_url(config: Config) -> str:
-    """Return the URL of the key directory, as Signature-Agent has it.
+    """Return the URL of the key directory for ``Signature-Agent``.
 
     Raises:
-        SettingsError: there is none, or it is no https URL.
+        SettingsError: the option is missing, or not an https URL.
     """
     name, agent = 'MANDELBOT_SIGN_OPTIONS["agent"]', config.sign_agent
     if agent is None:
@@ -151,10 +151,10 @@ def agent_url(config: Config) -> str:
 
 
 class SigningMiddleware:
-    """Signs requests as they leave, all of them or those of sites that ask for it. Order 960.
+    """Signs all requests, or those to sites that request signatures. Order 960.
 
-    It stands nearest the downloader, so that a request that PauseMiddleware sends back, or that is
-    answered from a cache, is not signed.
+    It stands nearest the downloader: requests that PauseMiddleware sends back, or a cache answers,
+    are not signed.
     """
 
     def __init__(self, crawler: Crawler, now: Callable[[], float] = time.time) -> None:
@@ -168,8 +168,8 @@ class SigningMiddleware:
             self._signer = read_signer("MANDELBOT_SIGN_KEY", config.sign_key)
         self._schemes = {"https", "http"} if config.sign_http else {"https"}
         self._signs_all = config.sign == "always"
-        self._now = now  # Not the crawl's clock: who verifies goes by the time of day.
-        self._sites_to_sign: dict[str, None] = {}  # sites that ask for signatures
+        self._now = now  # the wall clock, as verifiers use it
+        self._sites_to_sign: dict[str, None] = {}  # a set in order of insertion
         self._signed: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
         self._signs_as_it_leaves = False
         self._knows_clocks = self._has_warned_of_clocks = False
@@ -182,21 +182,21 @@ class SigningMiddleware:
         return middleware
 
     def spider_opened(self) -> None:
-        """Sign requests when their download slot lets them leave, where Scrapy allows that."""
+        """Sign requests as they leave the download slot, if Scrapy's internals allow it."""
         self._signs_as_it_leaves = engine.download_by(self._crawler, self._download)
 
     def process_request(self, request: Request) -> None:
-        """Sign a request whose leaving is not told."""
+        """Sign a request, unless that happens as it leaves the slot."""
         if not self._signs_as_it_leaves:
             self._sign(request)
 
     def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
-        """Take the signature away again."""
+        """Remove the signature."""
         self._restore(request, None)
         self._signed.pop(request, None)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
-        """Send a request once more where its site asks for a signature that it did not have.
+        """Send a request again, signed, if its site requests a signature that it lacked.
 
         After a status that pauses the site it is sent again anyway, and signed then.
         """
@@ -208,7 +208,7 @@ class SigningMiddleware:
         wanted = self._wanted_by(request, response)
         if wanted is None or request.meta.get(_REQUESTED, [None])[0] == site:
             return response
-        if was_signed and not wanted[1]:  # as it asks to have them
+        if was_signed and not wanted[1]:  # with all that it requests
             return response
         request.meta[_REQUESTED] = [site, *wanted]
         self._learn(site)
@@ -235,9 +235,9 @@ class SigningMiddleware:
         self._sites_to_sign[site] = None
 
     def _wanted_by(self, request: Request, response: Response) -> tuple[str, str, list[str]] | None:
-        """Return label, nonce and components of a signature that a response asks for.
+        """Return label, nonce and components of the signature that a response requests.
 
-        None: it asks for none that is made here (RFC 9421, section 5.1).
+        None: it requests none, or one of another kind (RFC 9421, section 5.1).
         """
         value = b", ".join(response.headers.getlist("Accept-Signature"))
         if not value or len(value) > _MOST_REQUESTED or "Signature-Input" in request.headers:
@@ -296,7 +296,7 @@ class SigningMiddleware:
         return response
 
     def _restore(self, request: Request, response: Response | None) -> None:
-        """Make a request what it was before it was signed."""
+        """Remove the signature, and compare the clocks of both sides."""
         created = self._signed.get(request)
         if created is None or _HEADERS[0] not in request.headers:
             return
@@ -306,7 +306,7 @@ class SigningMiddleware:
             self._compare_clocks(request, response, created + _SKEW)
 
     def _compare_clocks(self, request: Request, response: Response, sent: int) -> None:
-        """Warn where a response's Date is far from both the request's time and its own."""
+        """Warn if a response's Date is far from both the request's time and the present."""
         date = read_date((response.headers.get("Date") or b"").decode("latin-1"), IN_TAGS)
         age = (response.headers.get("Age") or b"0").decode("latin-1")
         self._knows_clocks = True
@@ -322,7 +322,7 @@ class SigningMiddleware:
 
 
 def _derived(request: Request) -> dict[str, str]:
-    """Return what RFC 9421, section 2.2, derives from a request, by name."""
+    """Return the derived components of a request (RFC 9421, section 2.2), by name."""
     url = urlparse_cached(request)
     host = request.headers.get("Host")
     authority = url.netloc.rpartition("@")[2] if host is None else host.decode("latin-1")

@@ -1,4 +1,4 @@
-"""The codings of a body (``Content-Encoding``), taken off as far as it goes. No Scrapy here."""
+"""Decodes bodies (``Content-Encoding``), truncated ones as far as possible. Needs no Scrapy."""
 
 from __future__ import annotations
 
@@ -8,45 +8,45 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-_MOST_CODINGS = 4  # one upon the other; nobody means more
+_MOST_CODINGS = 4  # of one body; more is an attack
 
 
 class UnreadableBodyError(ConnectionError):
-    """An answer has come that cannot be read: as if the connection had been lost."""
+    """The response cannot be decoded; it counts as a lost connection."""
 
     packed: Response | None = None
-    """The answer, where its body is not encoded as it says."""
+    """The response, if its Content-Encoding is wrong."""
 
 
 class UnknownCodingError(UnreadableBodyError):
-    """What it is encoded as is not known here; Scrapy may know, or leaves it as it came."""
+    """The coding is not supported here; Scrapy may decode it, or passes it on encoded."""
 
 
 class Unpacked(NamedTuple):
-    """What was in a packed body."""
+    """A decoded body."""
 
     body: bytes
     is_whole: bool
-    """Whether all of it has come, or as much as was asked for."""
+    """Whether it is complete, or as long as the limit."""
 
 
 def codings_in(header: str) -> list[str]:
-    """Return the codings that a ``Content-Encoding`` names, the last one first."""
+    """Return the codings of a ``Content-Encoding`` header, the last applied first."""
     codings = [value.strip() for value in header.lower().split(",")]
     return [coding for coding in reversed(codings) if coding not in {"", "identity"}]
 
 
 def unpack(body: bytes, codings: list[str], most_bytes: int) -> Unpacked:
-    """Unpack a body as far as it goes, to so many bytes at most.
+    """Decode a body as far as possible.
 
     Args:
-        body: as it came. An empty one is as it should be: nothing was packed.
-        codings: as :func:`codings_in` has them.
-        most_bytes: that count, above zero.
+        body: the encoded bytes; empty ones need no decoding.
+        codings: as :func:`codings_in` returns them.
+        most_bytes: the limit of the result, above zero.
 
     Raises:
-        UnknownCodingError: one of the codings is not known here.
-        UnreadableBodyError: the body is not encoded so.
+        UnknownCodingError: a coding is not supported.
+        UnreadableBodyError: the body is not encoded that way.
     """
     if len(codings) > _MOST_CODINGS:
         raise UnknownCodingError(f"its body is encoded {len(codings)} times")
@@ -62,7 +62,7 @@ def unpack(body: bytes, codings: list[str], most_bytes: int) -> Unpacked:
 
 
 def _gunzip(body: bytes, most: int) -> tuple[bytes, bool]:
-    # Most robots.txt files that come packed have been unpacked by Scrapy: few crawls need this.
+    # Imported late: Scrapy decodes most files, so few crawls need this.
     from scrapy_mandelbot.robots.sitemaps.problems import Problems  # noqa: PLC0415
     from scrapy_mandelbot.robots.sitemaps.unpacking import Gunzip, Inbox  # noqa: PLC0415
 
@@ -72,7 +72,7 @@ def _gunzip(body: bytes, most: int) -> tuple[bytes, bool]:
     unpacked_body = b"".join(iter(Gunzip(packed, b"", most, problems).read, b""))[:most]
     if not unpacked_body and "gzip-damaged" in problems:
         raise UnreadableBodyError("its body is no gzip data")
-    # Whatever else follows is no part of it, and unpacks to nothing in Scrapy too.
+    # Trailing bytes are not part of the body; Scrapy ignores them, too.
     return unpacked_body, "gzip-damaged" not in problems and "gzip-cut" not in problems
 
 
@@ -100,4 +100,4 @@ def _inflate(body: bytes, most: int, window: int) -> tuple[bytes, bool]:
 
 _CODINGS = {"gzip": _gunzip, "x-gzip": _gunzip, "deflate": _undeflate}
 ACCEPTED = "gzip, deflate"
-"""What can be unpacked as far as it goes, if it is truncated or too long."""
+"""Codings that can be decoded in part, if the body is truncated or too long."""

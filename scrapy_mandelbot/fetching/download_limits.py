@@ -1,8 +1,8 @@
-"""How long and how large a download of our own may be, and whether all of it has come.
+"""Size and time limits of the package's own downloads, and the detection of truncated bodies.
 
-What is too long ends there, and what was read until then counts. A download handler that sends
-Scrapy's ``headers_received`` and ``bytes_received``, as Scrapy's own do, ends the download there;
-of another one the whole body comes.
+A body above the size limit is cut, and the part before the cut counts. The download stops at the
+limit if the handler sends Scrapy's ``headers_received`` and ``bytes_received``, as Scrapy's own do;
+other handlers read the whole body.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def codings_of(headers: Headers) -> list[str]:
-    """Return the codings that a body has been given, the last one first."""
+    """Return the content codings of a body, the last applied first."""
     return codings_in(b",".join(headers.getlist("Content-Encoding")).decode("latin-1"))
 
 
@@ -43,76 +43,76 @@ _INFLATED = 20  # times the size limit
 
 @dataclass
 class Download:
-    """A download as far as it has come."""
+    """The state of a download."""
 
     most_bytes: int
     seconds: float
     most_inflated: int
-    """Bytes that a compressed body may come to; HttpCompressionMiddleware drops one of more."""
+    """Bytes a compressed body may inflate to; HttpCompressionMiddleware drops larger ones."""
     began: float
     received: int = 0
     cut: str = ""
-    """Why the rest was not read, as that was enough."""
+    """Why the rest was not read: the part before suffices."""
     is_late: bool = False
-    """Whether the rest was not waited for."""
+    """Whether the time limit ended the download."""
     keeps: bool = False
-    """Whether the body is kept as it comes."""
+    """Whether `body` collects the bytes received."""
     body: bytearray = field(default_factory=bytearray)
     headers: Headers | None = None
-    """What came before the body; None: nothing, or the handler does not tell."""
+    """None: no headers yet, or the handler does not send ``headers_received``."""
     packed: Response | None = None
-    """The response as it came, if it was compressed."""
+    """The response as received, if it is compressed."""
     is_done: bool = False
-    """Whether the response has come; what is raised then is a middleware's."""
+    """Whether the response is complete; a later exception comes from a middleware."""
 
 
 class TruncatedError(ConnectionError):
-    """An answer has begun, and was lost before its end."""
+    """The connection ended before the response did."""
 
     def __init__(self, body: bytes, error: Exception) -> None:
-        super().__init__(f"the answer breaks off after {len(body)} bytes: {error}")
+        super().__init__(f"the response is truncated after {len(body)} bytes: {error}")
         self.body = body
-        """What came of it, unpacked as far as it goes; maybe nothing."""
+        """The part received, unpacked as far as possible; it may be empty."""
 
 
 class StoppedByProjectError(StopDownload):
-    """Some handler of a signal, of the project's, has the download end; what came is a part."""
+    """A signal handler of the project stopped the download; the body is incomplete."""
 
     def __str__(self) -> str:
         return "a signal handler of the project has stopped the download of robots.txt"
 
 
 class DownloadLimits:
-    """Ends downloads of our own that are longer than anyone means.
+    """Ends the package's own downloads at their size and time limits.
 
-    Signals are sent for every piece of every page: they are heard only while we have a download.
+    Scrapy sends the signals for each chunk of each page: handlers are connected only while a
+    limited download runs.
     """
 
     def __init__(self, crawler: Crawler, now: Callable[[], float]) -> None:
         self._crawler = crawler
         self._now = now
-        # Without Scrapy's middleware nothing unpacks a good answer: then none may come packed.
+        # Without HttpCompressionMiddleware nothing unpacks a body, so none may be compressed.
         self._unpacks = crawler.settings.getbool("COMPRESSION_ENABLED")
         self._downloads: WeakKeyDictionary[Request, Download] = WeakKeyDictionary()
         self.is_notified = False
-        """Whether a middleware tells of the responses, so that no signal need be heard: pages pay
-        for that, too."""
+        """Whether PauseMiddleware passes on the responses, which is cheaper than a signal."""
 
     async def download(
         self, request: Request, most_bytes: int, seconds: float
     ) -> tuple[Response, Download]:
-        """Download a request, held to a size and a time; 0 bytes: headers only.
+        """Download a request within a size and time limit; 0 bytes: headers only.
 
-        A compressed body that comes to more than anyone means is cut as another one is.
+        A compressed body that inflates beyond the limit is cut there.
 
         Raises:
-            TruncatedError: the answer has begun, and did not come to its end.
-            UnreadableBodyError: it has come, and cannot be read.
-            Exception: whatever the downloader and its middlewares raise.
+            TruncatedError: the connection ended before the response did.
+            UnreadableBodyError: the body cannot be decoded.
+            Exception: anything the downloader and its middlewares raise.
         """
         with self.watch(request, most_bytes, seconds) as download:
             download.keeps = most_bytes > 0
-            if self._crawler.engine is None:  # it is there while a spider is
+            if self._crawler.engine is None:  # cannot happen while a spider runs
                 raise RuntimeError("no engine")
             try:
                 response = await self._crawler.engine.download_async(request)
@@ -123,7 +123,7 @@ class DownloadLimits:
                 if not isinstance(error, IgnoreRequest) or download.packed is None:
                     raise
                 response = unpacked(download.packed, most_bytes + 1)
-                if len(response.body) <= most_bytes:  # it was dropped for something else
+                if len(response.body) <= most_bytes:  # dropped for another reason
                     raise
                 download.cut = f"is longer than {most_bytes} bytes"
             is_ours = download.cut or download.is_late or not most_bytes
@@ -133,7 +133,7 @@ class DownloadLimits:
 
     @contextmanager
     def watch(self, request: Request, most_bytes: int, seconds: float) -> Iterator[Download]:
-        """Hold a request that is downloaded within to a size and a time; 0 bytes: headers only."""
+        """Limit a request inside the ``with`` block; 0 bytes: headers only."""
         try:
             yield self.begin(request, most_bytes, seconds, _INFLATED * most_bytes)
         finally:
@@ -142,7 +142,7 @@ class DownloadLimits:
     def begin(
         self, request: Request, most_bytes: int, seconds: float, most_inflated: int
     ) -> Download:
-        """Hold a request to a size and a time from now on."""
+        """Limit a request from now on."""
         if not self._downloads:
             for signal, handler in self._handlers():
                 self._crawler.signals.connect(handler, signal=signal)
@@ -153,7 +153,7 @@ class DownloadLimits:
         return download
 
     def end(self, request: Request) -> None:
-        """Hold it no longer: it has its answer, or never gets one."""
+        """Lift the limits: the request has ended."""
         if self._downloads.pop(request, None) is not None and not self._downloads:
             for signal, handler in self._handlers():
                 self._crawler.signals.disconnect(handler, signal=signal)
@@ -171,7 +171,7 @@ class DownloadLimits:
         if download is None:
             return
         download.headers = headers
-        # Waiting for its turn in the download slot is no slowness of the site.
+        # Time spent waiting in the download slot does not count.
         if "download_latency" in request.meta:
             download.began = self._now() - request.meta["download_latency"]
         if not download.most_bytes:
@@ -184,23 +184,23 @@ class DownloadLimits:
         download.received += len(data)
         if download.keeps:
             download.body += data[: download.most_bytes - len(download.body)]
-        # The handler has read it by now, for the size on the wire; what inflates will read it.
+        # The handler has used it for the wire size; HttpCompressionMiddleware reads it next.
         request.meta["download_maxsize"] = download.most_inflated
         if download.received > download.most_bytes:
             download.cut = f"is longer than {download.most_bytes} bytes"
-        elif self._now() - download.began >= download.seconds:  # where the handler goes on for ever
+        elif self._now() - download.began >= download.seconds:  # the handler may never end
             download.is_late = not _has_all(download)
         if download.cut or download.is_late:
             raise StopDownload(fail=False)
 
     def response_downloaded(self, response: Response, request: Request) -> None:
-        """Note that the response to a request has come, if that is held to anything."""
+        """Note the response to a request, if the request is limited."""
         download = self._downloads.get(request)
         if download is None:
             return
         download.is_done = True
         if "Content-Encoding" in response.headers:
-            # As it is now: the middleware that unpacks it changes its headers.
+            # A copy: HttpCompressionMiddleware changes the headers.
             download.packed = response.replace(headers=response.headers.copy())
 
 
@@ -210,15 +210,15 @@ def _has_all(download: Download) -> bool:
 
 
 def _what_is_meant(error: Exception, download: Download) -> Exception | None:
-    """Return what an error means of an answer that has begun; None: what it says by itself."""
+    """Return what an error means for a response that has begun; None: the error itself."""
     most = download.most_bytes
     if isinstance(error, (StopDownload, IgnoreRequest)):
         return None
-    if download.is_done:  # a middleware; Scrapy's own raises what each coding's library does
+    if download.is_done:  # raised by a middleware, in Scrapy's own by the library of a coding
         return None if download.packed is None else _what_packed_means(error, download.packed, most)
     if download.headers is None:
         return None
-    if failure_of(error) not in SILENT:  # the handler, of a header that it cannot read, say
+    if failure_of(error) not in SILENT:  # of the handler, e.g. for a malformed header
         return UnreadableBodyError(f"its answer cannot be read: {error}")
     body = bytes(download.body)
     with suppress(UnreadableBodyError):
@@ -227,7 +227,7 @@ def _what_is_meant(error: Exception, download: Download) -> Exception | None:
 
 
 def _what_packed_means(error: Exception, packed: Response, most: int) -> Exception | None:
-    """Return what an error means of a packed body that has come; None: it is not the body's."""
+    """Return what an error means for a complete compressed body; None: the cause is elsewhere."""
     try:
         found = unpack(packed.body, codings_of(packed.headers), most + 1)
     except UnknownCodingError:
@@ -239,7 +239,7 @@ def _what_packed_means(error: Exception, packed: Response, most: int) -> Excepti
 
 
 def is_truncated(response: Response, download: Download) -> bool:
-    """Return whether the body of a response ends before its end, be it packed or not."""
+    """Return whether a body, compressed or not, is shorter than its response announces."""
     if download.cut:
         return False
     if download.is_late or "dataloss" in response.flags:
@@ -257,10 +257,10 @@ def is_truncated(response: Response, download: Download) -> bool:
 
 
 def unpacked(response: Response, most_bytes: int) -> Response:
-    """Return a compressed response with so many bytes of what is in it.
+    """Return a compressed response with at most so many bytes of its body, decoded.
 
     Raises:
-        UnreadableBodyError: it is not compressed as it says, or that is not known here.
+        UnreadableBodyError: its Content-Encoding is wrong or not supported.
     """
     body = unpack(response.body, codings_of(response.headers), most_bytes).body
     headers = response.headers.copy()
@@ -269,5 +269,5 @@ def unpacked(response: Response, most_bytes: int) -> Response:
 
 
 def whole_lines(body: bytes) -> bytes:
-    """Return a body that was cut somewhere without the line that the cut went through."""
+    """Return the complete lines of a body that was cut at any byte."""
     return body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]

@@ -1,7 +1,7 @@
-"""Which failure an exception of the downloader stands for, whichever handler and version raised it.
+"""Maps exceptions of any download handler, in any version of Scrapy, to failures.
 
-By name: before Scrapy 2.15 the exceptions were Twisted's, and handlers for other libraries are
-about. What none of the rows knows is not the network's: the project's own code has raised it.
+Exceptions are matched by name: before Scrapy 2.15 they were Twisted's, and third-party handlers
+raise those of their libraries. An exception that matches no row comes from the project's code.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from scrapy_mandelbot.robots.formatting import shown
 
 _NAMES = (
     (Failure.DROPPED, {"IgnoreRequest"}),
-    (Failure.OTHER, {"StopDownload"}),  # of a handler of the project, whatever it is raised from
+    (Failure.OTHER, {"StopDownload"}),  # a signal handler of the project
     (Failure.NO_SUCH_HOST, {"DNSLookupError", "CannotResolveHostError", "gaierror"}),
     (Failure.TLS, {"SSLError", "OpenSSL.SSL.Error", "VerificationError", "CertificateError"}),
     (Failure.REFUSED, {"ConnectionRefusedError", "DownloadConnectionRefusedError"}),
     (Failure.TIMED_OUT, {"TimeoutError", "TCPTimedOutError", "DownloadTimeoutError"}),
-    # Of Twisted every other that is raised while it connects; of Scrapy what a proxy says then.
+    # Twisted's other connection errors, and a proxy's refusal in Scrapy.
     (Failure.UNREACHABLE, {"ConnectError", "TunnelError"}),
     (
         Failure.LOST,
@@ -34,7 +34,7 @@ _LIBRARIES = frozenset(
     {"aiohttp", "anyio", "curl_cffi", "h11", "h2", "httpcore", "httpcore2", "httpx", "httpx2"}
     | {"hyperframe", "playwright", "pycurl", "requests", "urllib3"}
 )
-"""Packages whose own exceptions are of the network, where a handler passes them on as they are."""
+"""Packages whose exceptions, passed on by a handler, are network failures."""
 _ANSWERED = frozenset(
     {"ParseError", "ClientResponseError", "RemoteProtocolError"}
     | {"TruncatedError", "UnreadableBodyError"}  # the package's
@@ -46,13 +46,13 @@ _LONGEST_LABEL = 63  # octets of a part of a name (RFC 1035, section 2.3.4)
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Return what an exception raised by a download means."""
+    """Return the failure that an exception of a download stands for."""
     causes = list(causes_of(error))
     names = {name for one in causes for name in _class_names(one)}
     for failure, known in _NAMES:
         if names & known:
             return failure
-    # Other errors of the system are of files, say, that the project's code has asked for.
+    # Other system errors concern files, for example, and come from the project's code.
     if any(isinstance(one, OSError) and one.errno in _UNREACHABLE for one in causes):
         return Failure.UNREACHABLE
     if any(type(one).__module__.partition(".")[0] in _LIBRARIES for one in causes):
@@ -61,7 +61,7 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def has_begun(error: BaseException) -> bool:
-    """Return whether something came, though no answer: what makes no sense, or its beginning."""
+    """Return whether the host sent a part of a response, or bytes that are none."""
     causes = list(causes_of(error))
     names = {name for one in causes for name in _class_names(one)}
     if names & _ANSWERED:
@@ -70,9 +70,9 @@ def has_begun(error: BaseException) -> bool:
 
 
 def names_no_host(url: str) -> bool:
-    """Return whether no host can have the name that a URL has.
+    """Return whether the host name of a URL is impossible.
 
-    Such a one is what a link says, and each library for downloads complains of it in its own way.
+    Links contain such names, and each download library raises another error for them.
     """
     try:
         host = urlsplit(url).hostname or ""
@@ -93,19 +93,19 @@ def names_no_host(url: str) -> bool:
 
 
 def error_text(error: BaseException) -> str:
-    """Return an error in one line that a log can bear."""
+    """Return an error as one line of text, safe to log."""
     return shown(" ".join(f"{type(error).__name__}: {str(error)[:1_000]}".split()))
 
 
 def without_traceback(error: BaseException) -> BaseException:
-    """Return an error that may be kept: it holds no frames, and what is in them."""
+    """Return the error without frames, which would keep their variables in memory."""
     for one in causes_of(error):
         one.__traceback__ = None
     return error
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """Iterate over the exception, what it was raised from, and what Twisted wraps in it."""
+    """Iterate over an exception, its causes, and the failures that Twisted wraps in it."""
     pending, seen = [error], set()
     while pending:
         one = pending.pop()

@@ -1,4 +1,4 @@
-"""What the rules of every site of a crawl are, or how they are found out."""
+"""The robots.txt rules of every site of a crawl: fetched once, cached, kept fresh."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.store.contract import Copy, Store
 
 MOST_CITED = 5_000
-"""Sitemap lines of a file that are read; each may cite an index of 50,000."""
-_MOST_NOT_ASCII = 100  # of those; to make ASCII of a name takes up to a millisecond
+"""Sitemap lines that are read of a file; each may cite an index of 50,000."""
+_MOST_NOT_ASCII = 100  # of those; encoding an international name takes up to a millisecond
 
 
 def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, ...]:
-    """Return the URLs of a site's Sitemap lines, absolute, each once; none that cannot be a URL.
+    """Return the absolute, unique, valid URLs of a site's Sitemap lines.
 
-    `inside`: a site of the public internet may cite what is on this machine or in its network.
+    `inside`: a public site may cite URLs on this machine or in its network.
     """
     written = dict.fromkeys(islice(robots.sitemaps, MOST_CITED))
     if not written:
@@ -63,50 +63,50 @@ def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, 
     return tuple(url for url in urls if inside or not leads_inside(site, url))
 
 
-_MOST_COMMENTS = 5  # as many as are told of
+_MOST_COMMENTS = 5  # of a file, in one log line
 _KNOWN_LIMIT = 16 * 1024 * 1024  # bytes; of some hundred thousand sites
 _KNOWN_SIZE = 100  # bytes, beside the site's name
-_REQUEST_AGAIN_AFTER = 300.0  # seconds; who could not be asked is not asked again for every request
+_REQUEST_AGAIN_AFTER = 300.0  # seconds, for a site that did not answer
 _FORBID_ALL = b"User-agent: *\nDisallow: /\n"
 
-# Rules are kept parsed as long as they fit, and else parsed again from the copy when asked for.
+# Parsed rules stay in memory as long as they fit, and are parsed again from the copy otherwise.
 _PARSED_LIMIT = 8 * 1024 * 1024  # bytes
 _PARSED_OVERHEAD = 8 * 1024  # bytes of a small file, parsed
-_FAILED_SIZE = 2 * 1024  # bytes of a site that did not answer, with its error
+_FAILED_SIZE = 2 * 1024  # bytes, of a site that did not answer, with its error
 _PARSED_FACTOR = 4  # bytes for each byte of the file
 
 
 @dataclass(eq=False)
 class SiteRules:
-    """What is known of a site's rules, and until when."""
+    """The rules of a site, and until when they are valid."""
 
     site: str
     outcome: Outcome
     robots: RobotsTxt
-    """All that the file says."""
+    """The parsed file."""
     parser: RobotParser | None
-    """What decides; None: the site could not be asked."""
+    """Decides on URLs; None: the rules are unknown, and nothing is decided."""
     until: float
     response: Response | None = None
-    """Of a site that could not say, if it said anything."""
+    """The response, if it left the rules unknown."""
     error: BaseException | None = None
-    """Why there is no answer, if there is none. It has no traceback."""
+    """Why there is no response, without a traceback."""
     cites_inside: bool = False
-    """Whether it may cite sitemaps on this machine or in its network, wherever it is itself."""
+    """Whether a public site may cite sitemaps on this machine or in its network."""
 
     @cached_property
     def sitemaps(self) -> tuple[str, ...]:
-        """What the file cites, absolute, as far as we may be sent there."""
+        """The absolute URLs of cited sitemaps that the crawl may request."""
         return cited_sitemaps(self.robots, self.site, inside=self.cites_inside)
 
 
 class RobotsFetcher:
-    """The rules of every site of a crawl, each fetched once for all requests that need them.
+    """Provides the rules of every site, each file fetched once for all requests that need it.
 
-    Memory is bounded: the files are in the store, and only the last ones are kept parsed.
+    Memory is bounded: files are in the store, and only the last ones stay parsed in memory.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917 -- what it works with
+    def __init__(  # noqa: PLR0913, PLR0917 -- its collaborators
         self,
         crawler: Crawler,
         config: Config,
@@ -118,25 +118,25 @@ class RobotsFetcher:
         self._crawler = crawler
         self._config = config
         self._shared = shared
-        self._law = config.outcome_law
+        self._policy = config.outcome_law
         self._store = store
         self._now = now
         self._requester = RobotsRequester(crawler, config, now, store, events)
         self._files = self._requester.files
         self.limits = self._files.limits
-        """What holds the downloads of robots.txt."""
+        """Limits the downloads of robots.txt."""
         self._events = events
         self._agents = Agents(crawler, config)
         self.announced: Recent[bool] = Recent(_KNOWN_LIMIT)
         """Sites whose rules have become known in this run; of more than fit, the last ones."""
         self._parser_class = load_object(crawler.settings.get("ROBOTSTXT_PARSER"))
-        # A parser that cannot work is an error at start, not at the first site.
+        # A parser that cannot be built is an error at start, not at the first site.
         build_from_crawler(self._parser_class, crawler, b"")
         self._parsed: Recent[SiteRules] = Recent(_PARSED_LIMIT)
         self._troubles = self._requester.troubles
 
     def known(self, site: str) -> SiteRules | None:
-        """Return the site's rules, from memory or its copy, if they need not be fetched now."""
+        """Return the site's rules from memory or the store, or None if they must be fetched."""
         rules = self._parsed.get(site)
         if rules is not None and self._now() < rules.until:
             return rules
@@ -145,20 +145,20 @@ class RobotsFetcher:
         if copy is None or until is None:
             return None
         self._events.count(events.ROBOTS_FROM_CACHE, site=site)
-        return self._remember(site, kept_outcome(copy.status, self._law), copy.body, until)
+        return self._remember(site, kept_outcome(copy.status, self._policy), copy.body, until)
 
     def sitemaps(self, site: str) -> tuple[str, ...]:
-        """Return what the site's robots.txt cites, absolute, as far as that is known."""
+        """Return the absolute URLs of the sitemaps that the site's known robots.txt cites."""
         rules = self.known(site)
         return () if rules is None else rules.sitemaps
 
     async def rules(
         self, site: str, request: Request, *, has_answered: bool = True
     ) -> SiteRules | None:
-        """Return the site's rules, from memory, from its copy or from one fetch that all share.
+        """Return the site's rules from memory, the store, or one fetch shared by all requests.
 
-        None: a crawl with the same store has fetched them in vain just now. The fetch goes the way
-        of the request. `has_answered`: whether the site has answered others in this run.
+        None: another crawl with the same store has just failed to fetch them. The fetch takes the
+        route of the request. `has_answered`: whether the site has sent a response in this run.
         """
         rules = self.known(site)
         if rules is not None:
@@ -175,12 +175,12 @@ class RobotsFetcher:
             await self.announce(site, request, rules)
 
     async def announce(self, site: str, request: Request, rules: SiteRules) -> None:
-        """Report that a site's rules are known: by Scrapy's signal each time, the rest once."""
+        """Send Scrapy's ``robots_parsed``; report comments and sitemaps once a run."""
         if rules.parser is None:
             return
         is_new = self.announced.get(site) is None
         self.announced.put(site, value=True, size=_KNOWN_SIZE + len(site))
-        # "An Extended Standard for Robot Exclusion", directive Comment: for the robot's people.
+        # "An Extended Standard for Robot Exclusion": Comment lines address the robot's operator.
         if is_new and (comments := rules.robots.comments(self._agents.of(request))):
             text = " / ".join(map(shown, comments[:_MOST_COMMENTS]))
             self._events.emit(events.COMMENTED, site=site, comments=text)
@@ -193,7 +193,7 @@ class RobotsFetcher:
             self._events.emit(events.SITEMAPS_DISCOVERED, site=site, urls=urls, count=len(urls))
 
     def copy(self, site: str) -> Copy | None:
-        """Return the site's copy, if it serves now."""
+        """Return the site's cached robots.txt, if it is in use now."""
         copy = self._store.get_copy(site)
         return copy if copy is not None and self._serves_until(site, copy) is not None else None
 
@@ -225,15 +225,15 @@ class RobotsFetcher:
     def _parse(self, site: str, body: bytes) -> RobotParser | None:
         try:
             parser: RobotParser = build_from_crawler(self._parser_class, self._crawler, body)
-        except Exception as error:  # noqa: BLE001 -- ours raises nothing, others may raise anything
+        except Exception as error:  # noqa: BLE001 -- a third-party parser may raise anything
             self._events.emit(events.ROBOTS_UNREADABLE, site=site, error=repr(error))
-            return None  # the request goes on, as with Scrapy's own middleware
+            return None  # nothing is forbidden, as with Scrapy's own middleware
         return parser
 
     async def _fetch_or_wait(
         self, site: str, request: Request, *, has_answered: bool
     ) -> SiteRules | None:
-        """Fetch the rules, unless another crawl that shares the store does so."""
+        """Fetch the rules, or wait for another crawl with the same store that does."""
         shared = self._shared
         if shared is None:
             return await self._fetch(site, request, has_answered=has_answered)
@@ -253,7 +253,7 @@ class RobotsFetcher:
             return rules
         known, copy = self.known(site), found.copy
         if known is None and copy is not None and found.left and self._may_serve(copy):
-            outcome = kept_outcome(copy.status, self._law)
+            outcome = kept_outcome(copy.status, self._policy)
             known = self._remember(site, outcome, copy.body, self._now() + found.left)
             self._events.count(events.ROBOTS_FROM_CACHE, site=site)
         if known is not None:
@@ -280,14 +280,14 @@ class RobotsFetcher:
         return rules
 
     def _rules(self, site: str, fetched: Fetched, outcome: Outcome, copy: Copy | None) -> SiteRules:
-        """Keep what the answer means, and return it."""
+        """Store the rules that a response gives, and return them."""
         now = self._now()
         if outcome.kind in {OutcomeKind.UNAVAILABLE, OutcomeKind.FAILED}:
             nothing = RobotsTxt.parse(b"", dialect=self._config.dialect)
-            # Half a file is no answer to other requests, which the site's refusal is.
+            # A refusal answers the waiting requests, too; a truncated file does not.
             said = None if fetched.answer.broken_off else fetched.response
             rules = SiteRules(site, outcome, nothing, None, now, said, fetched.error)
-            # After a proxy's failure the next request may take another proxy.
+            # After a proxy's failure the next request may use another proxy.
             if outcome.kind is OutcomeKind.FAILED and outcome.failure is not Failure.PROXY:
                 rules.until = now + _REQUEST_AGAIN_AFTER
                 self._parsed.put(site, rules, _FAILED_SIZE + len(site))
@@ -309,13 +309,13 @@ class RobotsFetcher:
             return self._remember(site, outcome, copy.body, trouble.refetch_at)
         if outcome.kind is OutcomeKind.UNASKED:
             return self._remember(site, outcome, b"", now + _REQUEST_AGAIN_AFTER)
-        if outcome.serves_for is not None:  # no copy, which would serve for longer
+        if outcome.serves_for is not None:  # not stored: a stored copy would be valid for longer
             return self._remember(site, outcome, fetched.body, now + outcome.serves_for)
         self._troubles.discard(site)
         if outcome.is_new or copy is None:
             body = fetched.body if outcome.kind is OutcomeKind.RULES else b""
             copy = fetched.copy(now, body, outcome.kept_status)
-        else:  # a 304: the copy is good for as long again
+        else:  # a 304 makes the copy fresh again
             copy = fetched.copy(now, copy.body, copy.status, copy)
         self._store.put_copy(site, copy)
         return self._remember(site, outcome, copy.body, now + self._config.fresh_for)

@@ -1,4 +1,4 @@
-"""Which robot a request goes by: decided here, for the rules, the pace, comments and robot tags."""
+"""The robot name of a request, which decides rules, crawl delay, comments and robot tags."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ if TYPE_CHECKING:
 
 
 class Agents:
-    """Tells which robot each request of a crawl goes by.
+    """Returns the robot name of each request of a crawl.
 
-    The first of these that names one: ``ROBOTSTXT_USER_AGENT``; the request's User-Agent header;
-    what the request will be sent with, as long as it has none, which is the User-Agent of
-    ``DEFAULT_REQUEST_HEADERS``, the spider's ``user_agent``, ``USER_AGENT``. So the answer is the
-    same before Scrapy's middlewares have seen a request and after. A request that hides its name
-    is still the project's: it goes by the name that others have.
+    The first of these that is set: ``ROBOTSTXT_USER_AGENT``, the request's User-Agent header, and
+    the sources from which Scrapy fills that header: ``DEFAULT_REQUEST_HEADERS``, the spider's
+    ``user_agent``, ``USER_AGENT``. So the name is the same before and after Scrapy's middlewares
+    process a request. A request with an empty User-Agent has the name of the other requests.
     """
 
     def __init__(self, crawler: Crawler, config: Config) -> None:
@@ -29,16 +28,16 @@ class Agents:
         self._for_all = config.agent
         self._default_header = default_header(crawler.settings)
         self._default: object = crawler.settings["USER_AGENT"]
-        # As they were last: most requests of a crawl have the same.
+        # A cache of one: most requests of a crawl have the same header.
         self._header, self._text = b"", ""
-        self._of_the_spider: object = self  # what no spider has
+        self._of_the_spider: object = self  # differs from any value
         self._without_header = ""
 
     def of(self, request: Request | None) -> str | tuple[str, ...]:
-        """Return a product token, a whole User-Agent header, or tokens to be tried in order.
+        """Return a product token, a whole User-Agent header, or tokens to try in order.
 
-        ``""`` where nothing names a robot: what is said to all counts. None, of a response without
-        a request, is taken for a request without headers. No header raises.
+        ``""`` if no source names a robot: the ``*`` group applies. None, for a response without a
+        request, counts as a request without headers. Never raises.
         """
         if self._for_all:
             return self._for_all
@@ -55,13 +54,13 @@ class Agents:
 
 
 def default_header(settings: BaseSettings) -> object:
-    """Return the User-Agent of ``DEFAULT_REQUEST_HEADERS``, which Scrapy sets first."""
+    """Return the User-Agent of ``DEFAULT_REQUEST_HEADERS``, which has precedence in Scrapy."""
     headers = settings.getdict("DEFAULT_REQUEST_HEADERS")
     by_name = {header_text(name).lower(): value for name, value in headers.items()}
     return by_name.get("user-agent")
 
 
 def first_named(*agents: object) -> str:
-    """Return the first of these that is a header, as text; ``""``: none is."""
+    """Return the first valid header value as text, or ``""``."""
     named = (agent for agent in agents if agent and isinstance(agent, (str, bytes)))
     return header_text(next(named, ""))

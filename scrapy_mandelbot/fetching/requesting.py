@@ -1,7 +1,6 @@
-"""The package's own requests: robots.txt and tdmrep.json, and what a site answers to them.
+"""Requests for robots.txt and tdmrep.json, and what the responses mean.
 
-A file is requested the way that the request goes which needs it: with its proxy, its slot, its
-bind address.
+Each takes the route of the request that needs the file: its proxy, download slot, bind address.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ class Fetched(NamedTuple):
     """The last URL that was requested."""
     response: Response | None = None
     body: bytes = b""
-    """As far as it counts: the whole lines of a body that is truncated or too long."""
+    """The part that counts: of a truncated or too long body, the complete lines."""
     cut: str = ""
     """Why the rest of the body was not read, if it was not."""
     seconds: float = 0.0
@@ -81,14 +80,14 @@ class Fetched(NamedTuple):
     """Whether the host has sent anything, even half a response."""
 
     def copy(self, now: float, body: bytes, status: int, old: Copy | None = None) -> Copy:
-        """Return what to store; `old`: the copy that a 304 confirms, with its validators."""
+        """Return the copy to store. `old` is the copy that a 304 confirms, with its validators."""
         etag, modified = self._validator("ETag"), self._validator("Last-Modified")
         if old is not None:
             etag, modified = etag or old.etag, modified or old.last_modified
         return Copy(body, status, now, self.url, etag, modified)
 
     def _validator(self, name: str) -> str | None:
-        # None of half a response: nothing may confirm it.
+        # A truncated response has none: a 304 must never confirm it.
         if self.response is None or self.answer.broken_off:
             return None
         value = self.response.headers.get(name)
@@ -96,11 +95,11 @@ class Fetched(NamedTuple):
 
 
 class _FetchCancelledError(Exception):
-    """The request that fetched a file for all was cancelled, or its proxy failed."""
+    """The request that fetched a file for all waiters was cancelled, or its proxy failed."""
 
 
 class SiteFiles:
-    """Fetches files of sites, of `most_bytes` at most, each once for all requests that need it."""
+    """Fetches files of at most `most_bytes` bytes, each once for all requests that need it."""
 
     def __init__(
         self, crawler: Crawler, config: Config, now: Callable[[], float], most_bytes: int
@@ -115,9 +114,9 @@ class SiteFiles:
     async def once(
         self, key: str, fetch: Callable[[], Awaitable[_T]], is_for_all: Callable[[_T], bool]
     ) -> _T:
-        """Return what `fetch` returns, or what it returns to a call for the same key now running.
+        """Await `fetch`, or share the result of a call for the same key that is already running.
 
-        If that call is cancelled, or its result is not for all, the next waiting one fetches.
+        If that call is cancelled, or its result is not for all, the next waiter fetches.
         """
         while key in self._under_way:
             waiter: Deferred[_T] = Deferred()
@@ -143,9 +142,9 @@ class SiteFiles:
                 end(waiter, value)
 
     async def get(self, site: str, url: str, request: Request, copy: Copy | None) -> Fetched:
-        """Request a file of a site. Follows redirects across sites; raises nothing.
+        """Request a file of a site. Follows redirects across sites; never raises.
 
-        A URL that redirects to itself is followed, too: with the cookie that it sets it may answer.
+        A URL may redirect to itself: with the cookie that it sets, it may answer.
         """
         urls, config = [url], self._config
         while True:
@@ -156,7 +155,7 @@ class SiteFiles:
             wanted = self._request(url, request, headers)
             try:
                 response, download = await self._download(wanted, request, self._most_bytes)
-            except Exception as error:  # noqa: BLE001 -- whatever it is, there is no answer
+            except Exception as error:  # noqa: BLE001 -- any failure means no answer
                 return _failed(error, urls, by_proxy=bool(wanted.meta.get("proxy")))
             location = response.headers.get("Location")
             if response.status not in REDIRECTS or not location:
@@ -170,7 +169,7 @@ class SiteFiles:
             urls.append(target)
 
     async def status(self, url: str, request: Request) -> int | None:
-        """Return the status of a URL; None: it does not answer."""
+        """Return the status of a URL, or None if it does not answer."""
         try:
             response, _ = await self._download(self._request(url, request, {}), request, 0)
         except Exception:  # noqa: BLE001 -- no answer proves nothing
@@ -180,15 +179,15 @@ class SiteFiles:
     def _request(self, url: str, asking: Request, headers: dict[str, Any]) -> Request:
         meta: dict[str, Any] = {
             "dont_obey_robotstxt": True,
-            # What its answer means for the site is said by the outcome, not by its status alone.
+            # The outcome decides what the response means for the site, not its status alone.
             "dont_pause": True,
             "dont_redirect": True,
             "dont_retry": True,
             "dont_cache": True,
-            # robots.txt may be redirected to a site that the spider does not crawl.
+            # robots.txt may redirect to a site that the spider does not crawl.
             "allow_offsite": True,
             "download_timeout": self._config.robots_timeout,
-            "download_fail_on_dataloss": False,  # what came of a truncated body counts, too
+            "download_fail_on_dataloss": False,  # a truncated body is examined, too
             "download_maxsize": _ANY_SIZE,
             **{key: asking.meta[key] for key in _ROUTE if key in asking.meta},
         }
@@ -203,7 +202,7 @@ class SiteFiles:
             return await self.limits.download(wanted, most_bytes, self._config.robots_timeout)
 
     def _fetched(self, url: str, response: Response, download: Download) -> Fetched:
-        # A handler that sends no signals has read on.
+        # A handler that sends no signals reads the whole body.
         too_long = len(response.body) > self._most_bytes
         cut = download.cut or (f"is longer than {download.most_bytes} bytes" if too_long else "")
         body = response.body[: self._most_bytes]
@@ -223,8 +222,8 @@ class SiteFiles:
 
 
 def http_url(base: str, url: str) -> str | None:
-    """Return the URL made absolute and safe, without credentials; None: it cannot be fetched."""
-    # Only where a file redirects or cites a sitemap: most of a crawl's first pages need none.
+    """Return the absolute, safe URL without credentials, or None if it cannot be fetched."""
+    # Imported late: only a redirect or a cited sitemap needs it.
     from scrapy_mandelbot.robots.sitemaps.urls import absolute_url  # noqa: PLC0415
 
     absolute = absolute_url(url, base)
@@ -239,7 +238,7 @@ def _failed(error: Exception, urls: list[str], *, by_proxy: bool) -> Fetched:
     elif failure is Failure.OTHER and names_no_host(urls[-1]):
         failure = Failure.NO_SUCH_HOST
     if failure is Failure.NO_SUCH_HOST and len(urls) > 1:
-        return _redirected_nowhere(Failure.NOWHERE, urls)  # the site is there, its target is not
+        return _redirected_nowhere(Failure.NOWHERE, urls)  # the site exists, its target does not
     answer = Answer(failure=failure, detail=error_text(error))
     return Fetched(
         answer if broken is None else _truncated(answer, broken.body),
@@ -260,31 +259,32 @@ def _truncated(answer: Answer, body: bytes) -> Answer:
     return answer._replace(broken_off=sha256(body).digest(), has_a_rule=has_a_rule)
 
 
-_SLOW = 0.5  # of the timeout: a site that is as slow as this is soon too slow
+_SLOW = 0.5  # of the timeout; a slower response is logged
 _TROUBLES_LIMIT = 4 * 1024 * 1024  # bytes
 _TROUBLE_SIZE = 400  # bytes, beside the site's name
 TEST_EVERY = 86_400.0
-"""Seconds, at least, from one test of a site that may say 5xx for 404 to the next."""
+"""Seconds between two tests of a site that may send 5xx instead of 404."""
 
 
 @dataclass
 class Trouble:
-    """A site whose robots.txt was not available when it was last requested."""
+    """The last responses of a site whose robots.txt is unavailable or unreachable."""
 
     answer: tuple[object, ...]
     times: int = 0
-    """How often running it was this answer."""
+    """Consecutive requests with this answer."""
     times_apart: int = 0
-    counted_at: float = 0.0  # the last of these
+    counted_at: float = 0.0
+    """When `times_apart` last grew."""
     refetch_at: float = 0.0
-    """Where a good copy serves meanwhile."""
+    """When to request the file again while a stale copy is in use."""
     is_reported: bool = False
     has_answered: bool = False
-    """Whether the host has answered anything."""
+    """Whether the host has sent any response."""
 
 
 class RobotsRequester:
-    """Requests the robots.txt of sites, and finds out what their answers mean."""
+    """Requests the robots.txt of sites, and decides what the responses mean."""
 
     def __init__(
         self,
@@ -304,8 +304,8 @@ class RobotsRequester:
     async def request(
         self, site: str, request: Request, copy: Copy | None, *, has_answered: bool
     ) -> tuple[Fetched, Outcome]:
-        """Return what a site answers, and what that means with what is known of the site."""
-        law = self._config.outcome_law
+        """Return the response of a site, and what it means given the site's history."""
+        policy = self._config.outcome_law
         fetched = await self.files.get(site, robots_url(site), request, copy)
         answer = fetched.answer
         is_of_the_site = answer.failure is not Failure.PROXY
@@ -323,15 +323,15 @@ class RobotsRequester:
             trouble.times_apart,
             has_answered=has_answered or trouble.has_answered,
         )
-        if answer.status is not None and may_be_misreported(answer, known, law):
+        if answer.status is not None and may_be_misreported(answer, known, policy):
             proof = await self._misreports(site, request, answer.status)
             known = known._replace(misreports=proof)
-        outcome = outcome_of(answer, known, law)
+        outcome = outcome_of(answer, known, policy)
         self._report(site, fetched, outcome)
         return fetched, outcome
 
     def count_trouble(self, site: str, fetched: Fetched) -> Trouble:
-        """Return how often running the site has answered so, this time included, and what else."""
+        """Count a response that is identical to the site's last one, this one included."""
         trouble = self.troubles.get(site)
         key = counted_as(fetched.answer)
         if trouble is None or trouble.answer != key:
@@ -347,10 +347,10 @@ class RobotsRequester:
         return trouble
 
     async def _misreports(self, site: str, request: Request, status: int) -> bool:
-        """Return whether the site answers a 5xx status where it means 404.
+        """Return whether the site sends this 5xx status instead of 404.
 
-        It does if it answers below 400 for ``/``, and this status for a path that cannot exist.
-        That is tested once a day at most: the store has the result.
+        It does if it answers ``/`` with a status below 400, and a path that cannot exist with this
+        one. The test runs once a day at most; the store holds the result.
         """
         key, now = site + IMPOSSIBLE_PATH, self._now()
         found = self._store.get_copy(key)
@@ -365,7 +365,7 @@ class RobotsRequester:
         return found.status == status
 
     def _report(self, site: str, fetched: Fetched, outcome: Outcome) -> None:
-        """Report how a site answered. Whether it pauses for that, the throttle reports."""
+        """Report a site's response. The throttle reports the pause that may follow."""
         failure, error, reason = fetched.answer.failure, fetched.error, outcome.reason
         is_odd = outcome.case == "misreported_5xx"
         is_odd |= failure in {Failure.NO_SUCH_HOST, Failure.OTHER}

@@ -1,4 +1,4 @@
-"""The package's parser in the shape of Scrapy's: for ROBOTSTXT_PARSER, with any middleware."""
+"""The package's parser as a Scrapy ``RobotParser``, for ``ROBOTSTXT_PARSER``."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 class MandelbotRobotParser(RobotParser):
-    """Decides as the dialect of ``MANDELBOT_DIALECT`` does, and can say why."""
+    """Decides according to ``MANDELBOT_DIALECT``, and returns the rule that decided."""
 
     def __init__(self, robots: RobotsTxt) -> None:
         self.robots = robots
-        """The file, with all that it says."""
+        """The parsed file."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> Self:
-        """Parse a robots.txt, as the crawler's settings say. No body raises."""
+        """Parse a robots.txt with the crawler's settings. Never raises."""
         if crawler is None:  # as Scrapy's own parsers allow
             return cls(RobotsTxt.parse(robotstxt_body))
         dialect = read_setting(crawler.settings, "dialect")
@@ -47,11 +47,11 @@ class MandelbotRobotParser(RobotParser):
         return self.robots.allowed(url, user_agent)
 
     def verdict(self, url: str | bytes, user_agent: Agent) -> Verdict:
-        """Return whether the agent may crawl the URL, and which rule on which line says so."""
+        """Return whether the agent may crawl the URL, with the rule and line that decide."""
         return self.robots.verdict(header_text(url), _agent(user_agent))
 
     def crawl_delay(self, user_agent: Agent) -> float | None:
-        """Return the seconds that the file asks the agent to wait between requests, if it does."""
+        """Return the agent's ``Crawl-delay`` in seconds, or None."""
         return self.robots.crawl_delay(_agent(user_agent))
 
 

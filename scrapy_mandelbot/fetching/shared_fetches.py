@@ -1,7 +1,7 @@
-"""Who fetches a file, of all crawls that share a store: one of them at a time.
+"""Lets one crawl at a time fetch a file, of all crawls that share a store.
 
-The others wait until it has come, or go by the last good copy. Whoever fetches it has a lease, so
-that a crawl that dies meanwhile keeps the others waiting for that long and no longer.
+The others wait for the file, or use the last good copy. The crawl that fetches holds a lease: if it
+dies, the others wait no longer than that.
 """
 
 from __future__ import annotations
@@ -19,30 +19,31 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.store.contract import Copy, LiveStore
 
-_FIRST_LOOK = 0.05  # seconds after which it is looked whether the file has come
+_FIRST_LOOK = 0.05  # seconds until the first look whether the file is stored
 _LAST_LOOK = 0.5  # seconds
 _IN_VAIN_FOR = 0.25
-"""Seconds for which no other crawl requests a file that was not available.
+"""Seconds for which no other crawl requests a file that was unavailable.
 
-Within them the others learn why that is: that the site is paused.
+Within them, the other crawls receive the reason: the pause of the site.
 """
 
 
 class SharedResult(NamedTuple):
-    """What the store has of a file, and which crawl fetches it."""
+    """The stored copy of a file, and which crawl fetches the file."""
 
     copy: Copy | None
-    """However old, where another crawl fetches it."""
+    """It may be stale while another crawl fetches the file."""
     is_ours: bool = False
-    """Whether this crawl fetches the file, and ends that by :meth:`SharedFetches.end`."""
+    """Whether this crawl fetches the file, and then calls :meth:`SharedFetches.end`."""
     left: float = 0.0
-    """Seconds for which another crawl may fetch it yet."""
+    """Seconds until the lease of another crawl expires."""
 
 
 class SharedFetches:
-    """Asks a store that lends leases who fetches a file, which takes `timeout` seconds at most.
+    """Acquires leases for fetches from a shared store.
 
-    Redirects may take longer. A crawl that is ending waits for nobody any more.
+    `timeout` is that of one request, in seconds; a lease leaves time for redirects. A crawl that is
+    closing does not wait.
     """
 
     def __init__(
@@ -56,10 +57,10 @@ class SharedFetches:
     async def begin(
         self, key: str, fresh_for: float, may_serve: Callable[[Copy], bool]
     ) -> SharedResult:
-        """Return who fetches a file, having waited for it where another crawl does.
+        """Return the copy of a file, or the lease to fetch it; wait while another crawl fetches.
 
-        A copy need not be fetched again for `fresh_for` seconds. `may_serve` returns whether an old
-        one serves while another crawl fetches a new one.
+        A copy is fresh for `fresh_for` seconds. `may_serve` returns whether a stale copy may be
+        used while another crawl fetches the file.
         """
         copy, left = await self._find(key, fresh_for, self._lease_for)
         look_after = _FIRST_LOOK
@@ -75,7 +76,7 @@ class SharedFetches:
             copy, left = await self._find(key, fresh_for, 0.0)
 
     def end(self, key: str, keep_for: float = _IN_VAIN_FOR) -> None:
-        """Let other crawls fetch a file after some seconds."""
+        """Release the lease: other crawls may fetch the file after `keep_for` seconds."""
         self._store.release(Lease.FETCH, key, keep_for)
 
     async def _find(

@@ -1,4 +1,4 @@
-"""Sitemaps that the package follows itself: asked for, read, and fed to the crawl as it has room.
+"""Requests sitemaps, reads them, and feeds their pages to the crawl while it has room.
 
-An entry waits on disk, not in the scheduler: a million entries are no million requests.
+Entries wait on disk, not in the scheduler: a million entries are not a million requests.
 """

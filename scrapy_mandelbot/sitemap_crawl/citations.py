@@ -1,11 +1,11 @@
-"""Which of the sitemaps that a site cites are asked for, and which pages of others in them count.
+"""Decides which cited sitemaps are requested, and which of their pages on other sites count.
 
-A robots.txt may cite any URL, and so may an index: thousands of them, on the hosts of others, on
-this machine. What is no sitemap costs who is asked a request all the same.
+A robots.txt may cite any URL, and so may an index: thousands of them, on other hosts or on this
+machine. Each one that is not a sitemap still costs its host a request.
 
-Pages of another site count if its own robots.txt cites the sitemap, or the index that it is in.
-Where that file is not known, it is asked for, as it would be for a page: by pause and pace of its
-site, once for all who want to know. Meanwhile the pages wait on disk, and no other waits for them.
+Pages of another site count if its own robots.txt cites the sitemap, or the index that lists it. If
+that file is unknown, it is requested once, under the pauses and the crawl delay of its site.
+Meanwhile these pages wait on disk, and no other pages wait for them.
 
 Source: sitemaps.org, "Sitemaps & Cross Submits".
 """
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.sitemap_crawl.progress import CrossHostSitemaps, Progress, SiteProgress
     from scrapy_mandelbot.sitemap_crawl.selection import SitemapReading, SitePages
 
-_MOST_ONCE = 1_000  # lines that are said once each
+_MOST_ONCE = 1_000  # lines that are logged once each
 _MOST_OF_A_SITE = 20  # lines about what is wrong with the sitemaps of one site
-_SITES_LIMIT = 10_000  # of which it is known how many lines there were
+_SITES_LIMIT = 10_000  # whose lines are counted
 
 
 class SitemapWarnings:
-    """Tells of sitemaps, and holds the warnings to a number; stats count all."""
+    """Reports on sitemaps, and limits the number of warnings; stats count all."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
@@ -52,7 +52,7 @@ class SitemapWarnings:
         self._times: Recent[int] = Recent(_SITES_LIMIT)
 
     def warn(self, event: Event, site: str, **values: Any) -> None:
-        """Tell what is wrong with a site's sitemap. Of a site that has thousands such, of a few."""
+        """Report a problem with a site's sitemap; of thousands on one site, the first few."""
         times = (self._times.get(site) or 0) + 1
         self._times.put(site, times, 1)
         if times <= _MOST_OF_A_SITE:
@@ -87,13 +87,13 @@ class SitemapWarnings:
 
 
 _DEEPEST = 3  # indexes within indexes; sitemaps.org knows none
-_MOST_SITEMAPS = 50_000  # of a site; as many as sitemaps.org lets one index have
+_MOST_SITEMAPS = 50_000  # of a site; the limit of sitemaps.org for one index
 _MOST_CROSS_HOST = 100  # sitemaps on other hosts in a robots.txt; hosts in its indexes
-_MOST_MISSES = 5  # of those running that are no sitemaps
+_MOST_MISSES = 5  # consecutive ones that are not sitemaps
 
 
 class Citations:
-    """Holds what sites cite to limits, and to where a file may send us."""
+    """Limits the sitemaps that sites cite, by number, depth and host."""
 
     def __init__(self, config: Config, warnings: SitemapWarnings) -> None:
         self._config = config
@@ -127,7 +127,7 @@ class Citations:
             progress.cross_host.misses = 0 if is_sitemap else progress.cross_host.misses + 1
 
     def may_lead_to(self, progress: SiteProgress, cited: CitedSitemap, site: str) -> bool:
-        """Return whether pages of another site are crawled, if its robots.txt cites the sitemap."""
+        """Return whether pages of another site may be crawled if its robots.txt agrees."""
         if not (self._config.obey and self._config.may_send(cited.site, site)):
             return False
         if site not in progress.strangers and len(progress.strangers) >= MOST_STRANGERS:
@@ -138,11 +138,11 @@ class Citations:
 
 
 def _cross_host_limit(cross_host: CrossHostSitemaps, cited: CitedSitemap) -> str | None:
-    """Return, in words, why a sitemap on another host is not asked for; None: it is."""
+    """Return why a sitemap on another host is not requested, as text; None: it is requested."""
     if not _is_cross_host(cited):
         return None
     if cross_host.misses >= _MOST_MISSES:
-        return f"{_MOST_MISSES} of them running were no sitemaps"
+        return f"{_MOST_MISSES} consecutive ones were not sitemaps"
     is_new = _host(cited.url) not in cross_host.hosts
     if is_new and len(cross_host.hosts) >= _MOST_CROSS_HOST:
         return f"there are more than {_MOST_CROSS_HOST} such hosts"
@@ -160,28 +160,28 @@ def _host(url: str) -> str:
 
 
 MOST_STRANGERS = 100
-"""Sites that are asked for the pages that one site's sitemaps list of them, and have not said yes.
+"""Other sites whose robots.txt is requested for one site's sitemaps, until it cites them.
 
-More than a family of sites has languages or countries; few enough that no sitemap can have us knock
-at the doors of a million strangers.
+More than a family of sites has languages or countries; few enough that no sitemap can make the
+crawl contact a million unrelated sites.
 """
 _AT_ONCE = 4
-"""Sites that are asked at a time, of those that are not paused.
+"""Sites whose robots.txt is requested at a time, paused ones not counted.
 
-Each takes two places, its own and that of the robots.txt: in all half of CONCURRENT_REQUESTS, as it
-is by default. A name that does not resolve holds them for long.
+Each takes two places, for the page and for the robots.txt: together half of the default of
+CONCURRENT_REQUESTS. A name that does not resolve holds them for long.
 """
 _MOST_BYTES = 64 * 1024 * 1024
-"""Of a site's sitemaps on disk, as pages of others, beyond which its next one is not asked for.
+"""Entries on disk that a site's sitemaps list for other sites; above it the next sitemap waits.
 
-Some 300,000 entries; a sitemap has 50,000 at most.
+About 300,000 entries; a sitemap has 50,000 at most.
 """
 
 
 class CrossSubmits:
-    """Passes pages on to their own sites, when those have said that they count.
+    """Passes pages on to their own sites once the robots.txt of those cites the sitemap.
 
-    `advance` is called with a site of which there may be something to do now.
+    `advance` is called with a site that may have work now.
     """
 
     def __init__(
@@ -221,11 +221,13 @@ class CrossSubmits:
         else:
             self._events.count(events.PAGES_FOREIGN, pages=listed.pages)
             return
-        passed = CitedSitemap(cited.root, cited.site, cited.root)  # all that it lists, in one file
+        passed = CitedSitemap(
+            cited.root, cited.site, cited.root
+        )  # one file for all entries of a sitemap
         file = next((file for file in files if file.cited == passed), None)
         if file is None:
             file = self._progress.new_file(passed, is_index=False)
-            file.is_complete = True  # as far as it goes; there may be another one
+            file.is_complete = True  # more entries go into another file
             files.append(file)
         file.write(listed.entries)
         file.pages += listed.pages
@@ -233,10 +235,10 @@ class CrossSubmits:
         self.request_more()
 
     def request_more(self) -> None:
-        """Ask the next sites in doubt for their robots.txt, if there is room for that."""
+        """Request the robots.txt of the next unconfirmed sites, while there is room."""
         if not self._to_request or engine.is_closing(self._crawler):
             return
-        shut = self._operator.shut()  # their requests wait in the queue, and hold no place
+        shut = self._operator.shut()  # their requests wait in the queue, without a place
         while self._to_request and len(self._requested - shut) < _AT_ONCE:
             site = self._to_request.popleft()
             self._requested.add(site)
@@ -248,7 +250,7 @@ class CrossSubmits:
         return progress is not None and bool(progress.unconfirmed)
 
     def decide(self, site: str) -> bool:
-        """Crawl a site's pages or leave them out, as its robots.txt says; return if any are."""
+        """Crawl a site's unconfirmed pages or leave them out; return whether any are crawled."""
         progress = self._progress[site]
         files, progress.unconfirmed, progress.robots_requested = progress.unconfirmed, [], False
         self._requested.discard(site)
@@ -266,13 +268,13 @@ class CrossSubmits:
         return bool(progress.files)
 
     def decide_lost(self, site: str) -> None:
-        """Decide on a site whose request is nowhere: a middleware has dropped it without a word."""
+        """Decide on a site whose request is lost: a middleware dropped it silently."""
         if site in self._requested:
             self.decide(site)
 
     def used_up(self, file: EntryFile) -> None:
         self._progress.remove(file)
-        call_later(0, self._advance, file.cited.site)  # it may have waited for that
+        call_later(0, self._advance, file.cited.site)  # it may have waited for the space
 
     def is_full(self, site: str) -> bool:
         progress, waiting = self._progress[site], 0
@@ -305,6 +307,6 @@ class CrossSubmits:
     def _leave_out(
         self, cited: CitedSitemap, site: str, pages: int, *, is_known: bool = True
     ) -> None:
-        why = "does not cite it" if is_known else "cannot be had"
+        why = "does not cite it" if is_known else "is not available"
         self._warnings.warn_once(events.SITE_LEFT_OUT, sitemap=cited.root, site=site, why=why)
         self._events.count(events.PAGES_FOREIGN, pages=pages)

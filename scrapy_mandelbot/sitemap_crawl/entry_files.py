@@ -1,4 +1,4 @@
-"""A sitemap: how the crawl came to it, its request, and its entries on disk until there is room."""
+"""A cited sitemap: its origin, its request, and its entries on disk until the crawl has room."""
 
 from __future__ import annotations
 
@@ -22,49 +22,49 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CitedSitemap:
-    """A sitemap, and how we came to it."""
+    """A sitemap, and which site and index cite it."""
 
     url: str
-    site: str  # whose robots.txt cites it, or cites the index that it is in
-    root: str  # the sitemap that is cited there
-    depth: int = 0  # how many indexes lie between
+    site: str  # whose robots.txt cites it, or the index that lists it
+    root: str  # the sitemap or index that this robots.txt cites
+    depth: int = 0  # the number of indexes in between
 
     @classmethod
     def of(cls, request: Request) -> CitedSitemap | None:
-        """Return the sitemap that a request is for; None: it is for none."""
+        """Return the sitemap of a request, or None for any other request."""
         cited = request.meta.get(CITED)
         return None if cited is None else cls(**cited)
 
     def listed(self, url: str) -> CitedSitemap:
-        """Return a sitemap that this index lists; of the lists on disk, one of the site's own."""
+        """Return a sitemap that this index lists, or that a deferred list of the site holds."""
         return CitedSitemap(url, self.site, self.root or url, self.depth + 1)
 
     def request(self, spider: Spider, *, once: bool = False) -> Request:
-        """Return the request for the sitemap, of a spider with the callbacks.
+        """Return the request for the sitemap; :func:`install` has put its callbacks on the spider.
 
-        `once`: the dupe filter is to know it, where others may ask for it as well.
+        `once`: the dupe filter applies, as other workers may request the sitemap as well.
         """
         return Request(
             self.url,
             callback=getattr(spider, _READ),
             errback=getattr(spider, _MISSED),
             dont_filter=not once,
-            # Tags of a sitemap say that no search is to find it, and nothing of what it lists.
+            # Robot tags of a sitemap concern the file itself, not the pages that it lists.
             meta={CITED: asdict(self), "allow_offsite": True, "dont_obey_robot_tags": True},
         )
 
 
 @dataclass
 class EntryFile:
-    """Entries in a file, one JSON document a line, taken from the front."""
+    """Entries in a file, one JSON document per line, taken from the front."""
 
-    cited: CitedSitemap  # where they come from
+    cited: CitedSitemap  # their sitemap
     is_index: bool
     path: Path
-    offset: int = 0  # where the next entry begins, in bytes
-    is_complete: bool = True  # whether the whole sitemap was read: no entry will be added
-    pages: int = 0  # how many pages the entries came with, where that may be reported
-    size: int = 0  # how long it is, in bytes
+    offset: int = 0  # of the next entry, in bytes
+    is_complete: bool = True  # whether the whole sitemap was read, so that no entry is added
+    pages: int = 0  # listed by the entries; counted only for unconfirmed pages
+    size: int = 0  # in bytes
 
     @property
     def bytes_left(self) -> int:
@@ -78,16 +78,18 @@ class EntryFile:
         return len(lines)
 
     def next_entries(self, most: int) -> list[tuple[dict[str, Any], int]]:
-        """Return so many entries from the front, or as many as there are, and take none.
+        """Return up to `most` entries from the front, without taking them.
 
-        Each comes with what :attr:`offset` is to be when it is taken.
+        Each comes with the value of :attr:`offset` once it is taken.
         """
         entries: list[tuple[dict[str, Any], int]] = []
         with self.path.open("rb") as file:
             file.seek(self.offset)
+            end = self.offset
             while len(entries) < most and (line := file.readline()).endswith(b"\n"):
+                end += len(line)
                 with suppress(ValueError):  # a power cut may leave anything
-                    entries.append((json.loads(line), file.tell()))
+                    entries.append((json.loads(line), end))
         return entries
 
     @property
@@ -122,7 +124,7 @@ _UNCONFIRMED = (
 )
 _READ = "_mandelbot_read_sitemap"
 _MISSED = "_mandelbot_missed_sitemap"
-OWN = frozenset({CITED, _UNCONFIRMED})  # meta keys that requests have which are made here
+OWN = frozenset({CITED, _UNCONFIRMED})  # meta keys of the requests made here
 _ROBOTS, _NO_ROBOTS = "_mandelbot_robots_known", "_mandelbot_robots_missed"
 
 
@@ -135,8 +137,8 @@ def install(
 ) -> None:
     """Put the callbacks on the spider.
 
-    `read` hears the response to a sitemap's request, `missed` the failure of one, and `robots` the
-    response to the request for a robots.txt, or its failure.
+    `read` receives the response to a request for a sitemap, `missed` its failure, and `robots` the
+    response or failure of a request for a robots.txt.
     """
     callbacks = {_READ: read, _MISSED: missed, _ROBOTS: robots, _NO_ROBOTS: robots}
     for name, callback in callbacks.items():
@@ -144,9 +146,9 @@ def install(
 
 
 def robots_request(spider: Spider, site: str) -> Request:
-    """Return a request that ends when the rules of its site are known, or cannot be had.
+    """Return a request that ends once the rules of its site are known, or unavailable.
 
-    By then the middleware that obeys them has asked for them, and it answers from the copy.
+    RobotsTxtMiddleware fetches the rules first, and then answers the request from the cache.
     """
     return Request(
         robots_url(site),

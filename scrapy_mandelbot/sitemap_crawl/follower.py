@@ -35,22 +35,22 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.sitemap_crawl.entry_files import EntryFile
     from scrapy_mandelbot.sitemap_crawl.progress import SiteProgress
 
-_FEW, _ENOUGH = 50, 100  # requests of a site in the queue: at fewer it is fed, up to as many
-_MOST = 10_000  # requests in the scheduler, beyond which it is not fed
-_SLICE = 200  # entries that are fed without letting anyone else have a turn
+_FEW, _ENOUGH = 50, 100  # requests of a site in the queue: fed below the first, up to the second
+_MOST = 10_000  # requests in the scheduler, above which it is not fed
+_SLICE = 200  # entries fed without yielding to the event loop
 
 
 class SitemapFollower:
-    """Asks for the sitemaps that robots.txt files cite, and crawls what they list.
+    """Requests the sitemaps that robots.txt files cite, and crawls the pages that they list.
 
-    A sitemap's request goes through the scheduler as any other: by the rules, pause and pace of its
-    site. What it lists is kept on disk, and becomes requests when few of the site are left.
+    A sitemap's request goes through the scheduler like any other: the rules, pause and crawl delay
+    of its site apply. Its entries wait on disk, and become requests when few of the site are left.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         crawl = Crawl.of(crawler)
         self._is_enabled = crawl.config.sitemaps == "follow"
-        is_resuming = job_dir(crawler.settings) is not None  # what a run has left that was
+        is_resuming = job_dir(crawler.settings) is not None  # a previous run may have left requests
         if not crawl.config.enabled or not (self._is_enabled or is_resuming):
             raise NotConfigured
         self._crawler = crawler
@@ -59,19 +59,19 @@ class SitemapFollower:
         self._warnings = SitemapWarnings(self._events)
         self._citations = Citations(crawl.config, self._warnings)
         self._limits = DownloadLimits(crawler, crawl.now)
-        self._to_feed: set[str] = set()  # not fed, as the scheduler held enough
-        self._only_consulted: set[str] = set()  # robots.txt fetched, but not crawled yet
+        self._to_feed: set[str] = set()  # not fed, as the scheduler was full
+        self._only_consulted: set[str] = set()  # only their robots.txt was needed
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> SitemapFollower:
-        """Build the extension; it begins when the spider is there."""
+        """Build the extension; it starts with the spider."""
         follower = (WorkerFollower if Crawl.of(crawler).config.shares_job else cls)(crawler)
         crawler.signals.connect(follower.spider_opened, signal=scrapy.signals.spider_opened)
         return follower
 
     def spider_opened(self, spider: Spider) -> None:
-        """Begin, with what a former run has left."""
+        """Start, with the state of a previous run if there is one."""
         if not self._crawl.asks_for_more:
             return
         is_left_to_spider = isinstance(spider, SitemapSpider)
@@ -114,7 +114,7 @@ class SitemapFollower:
         self._to_feed.update(self._progress.unfinished())
 
     def _discovered(self, site: str, urls: tuple[str, ...]) -> None:
-        if self._cross_submits.is_unconfirmed(site):  # it is only asked what it says of others
+        if self._cross_submits.is_unconfirmed(site):  # only its robots.txt is needed so far
             self._only_consulted.add(site)
             return
         progress = self._progress[site]
@@ -140,7 +140,7 @@ class SitemapFollower:
             self._limits.begin(request, most, float("inf"), 2 * most)
 
     def _begin_crawling(self, site: str) -> None:
-        """Read the sitemaps of a site that was only asked for its robots.txt: it is crawled now."""
+        """Read the sitemaps of a site of which only the robots.txt was needed so far."""
         if site in self._only_consulted:
             self._only_consulted.discard(site)
             self._discovered(site, self._crawl.fetcher.sitemaps(site))
@@ -162,7 +162,7 @@ class SitemapFollower:
             raise DontCloseSpider
 
     def _drop_lost(self, site: str, progress: SiteProgress) -> None:
-        """Wait no longer for a request that a middleware has dropped without a word."""
+        """Stop waiting for a request that a middleware has dropped silently."""
         self._cross_submits.decide_lost(site)
         if progress.requested is not None:
             self._warnings.report_failed(progress.requested, "its request was dropped")
@@ -178,7 +178,7 @@ class SitemapFollower:
             self._temporary.cleanup()
 
     def _advance(self, site: str) -> None:
-        """Feed the crawl with a site's entries while it has room, or ask for its next sitemap."""
+        """Feed the crawl with a site's entries while it has room, or request its next sitemap."""
         progress, budget = self._progress[site], _SLICE
         room = 0 if engine.is_closing(self._crawler) else self._room(site)
         while room > 0:
@@ -194,7 +194,7 @@ class SitemapFollower:
             elif entries := self._next_entries(progress, file, min(room, budget)):
                 room -= self._feed(site, file, entries)
                 budget -= len(entries)
-            elif not file.is_complete:  # it is being read, and feeds us as it is
+            elif not file.is_complete:  # it is being read, and more entries follow
                 return
 
     def _next_entries(
@@ -249,14 +249,15 @@ class SitemapFollower:
             self._advance(site)
 
     def _feed(self, site: str, file: EntryFile, entries: list[tuple[dict[str, Any], int]]) -> int:
-        """Schedule the requests for pages of the site; return how many there were.
+        """Schedule the requests for pages of the site; return their number.
 
-        An entry is taken when its requests are in the scheduler, which may commit a job meanwhile.
+        An entry counts as taken only once its requests are in the scheduler: a job may commit
+        in between.
         """
         count = 0
         for entry, end in entries:
             for request in self._selection.requests(entry):
-                if site_of_request(request) != site:  # it is with that site's, if it counts
+                if site_of_request(request) != site:  # among that site's entries, if it counts
                     continue
                 if self._crawl.forbids(request):
                     self._events.count(events.PAGE_FORBIDDEN)
@@ -268,7 +269,7 @@ class SitemapFollower:
         return count
 
     async def _read(self, response: Response) -> None:
-        """Put the entries of a sitemap on disk, letting others have their turns meanwhile."""
+        """Store the entries of a sitemap, yielding to the event loop between slices."""
         cited, reading = self._reading(response)
         progress = self._progress[cited.site]
         file, count = None, 0
@@ -329,7 +330,7 @@ class SitemapFollower:
         self._advance(cited.site)
 
     def _robots_known(self, answer: Response | Failure) -> None:
-        """Go on with a site whose robots.txt is known, or cannot be had."""
+        """Continue a site whose robots.txt is known, or unavailable."""
         self._progress.cannot_wait()
         site = unconfirmed_site(answer.request)  # type: ignore[arg-type,union-attr]  # both have one
         if self._cross_submits.decide(site):
@@ -337,16 +338,16 @@ class SitemapFollower:
         self._advance(site)
 
 
-_SITES = 10_000  # sites of which a worker knows what they cite, so that it can be held to limits
+_SITES = 10_000  # sites for which a worker counts cited sitemaps
 
 
 class WorkerFollower(SitemapFollower):
-    """Follows sitemaps in a crawl whose job is many workers': nothing of them stays with one.
+    """Follows sitemaps in a crawl whose job several workers share; a worker keeps no state.
 
-    A sitemap's request goes to whoever has its site, which may be another worker by then, and comes
-    again where that one dies. So its callback gives all that it lists at once, as a spider's would:
-    the job keeps it, and the sitemap's own request with it until then. Whether a page of another
-    site counts is seen where that site's robots.txt is known: by the worker that has it.
+    A sitemap's request goes to the worker that holds its site, and to another one if that dies. So
+    its callback yields everything that it lists at once, as a spider's would, and the job stores
+    the requests together with the acknowledgement of the sitemap's own. The worker that holds a
+    page's site decides whether the page counts: it knows that site's robots.txt.
     """
 
     def _begin(self, spider: Spider, folder: str | None) -> None:  # noqa: ARG002 -- see above
@@ -362,7 +363,7 @@ class WorkerFollower(SitemapFollower):
             self._crawler.signals.connect(handler, signal=signal)
 
     def _discovered(self, site: str, urls: tuple[str, ...]) -> None:
-        """Request what a site cites: once in the job, however many workers have had the site."""
+        """Request the sitemaps that a site cites, each once in the job."""
         progress = self._progress[site]
         for url in urls:
             cited = CitedSitemap(url, site, root=url)
@@ -371,10 +372,10 @@ class WorkerFollower(SitemapFollower):
         self._progress.forget_oldest(_SITES)
 
     def _advance(self, site: str) -> None:
-        """Nothing waits here."""
+        """Do nothing: no entries wait here."""
 
     async def _yield_requests(self, response: Response) -> AsyncIterator[Request]:
-        """Give what a sitemap lists, letting others have their turns meanwhile."""
+        """Yield what a sitemap lists, in slices of the event loop."""
         cited, reading = self._reading(response)
         progress, wanted = self._progress[cited.site], 0
         try:

@@ -1,10 +1,10 @@
-"""Which sitemaps of which site were fetched, are being read, and are still to be fetched.
+"""The state of each site's sitemaps: fetched, being read, still to be fetched.
 
-It outlasts a run: in the commits of a job, else in a file of its own, written when the crawl
-closes. In a job it is there after a crash too. What a sitemap's callback has put on disk is in the
-commit that lets go of its request, so either the sitemap comes again or its entries are there. How
-far entries were fed, and which sitemaps are known, may be a second old: those since come twice, and
-fingerprints stop them.
+It persists between runs: in the commits of a job, otherwise in a file that is written when the
+crawl closes. A job keeps it even in a crash. The commit that acknowledges a sitemap's request holds
+the entries that its callback has written, so either the sitemap comes again or its entries are
+there. The offset of fed entries and the list of known sitemaps may be a second old: what came since
+comes twice, and the dupe filter drops it.
 """
 
 from __future__ import annotations
@@ -35,49 +35,49 @@ logger = logging.getLogger(__name__)
 _FOLDER, _STATE = "mandelbot.sitemaps", "state.json"
 _IN_JOB = "sitemaps/"
 _SITES, _KNOWN, _BEGUN = f"{_IN_JOB}site/", f"{_IN_JOB}known/", f"{_IN_JOB}begun"
-_EVERY = 1.0  # seconds between commits that keep how far entries were fed
-_LISTS_EVERY = 10.0  # seconds between those that keep long lists, which grow with each sitemap
+_EVERY = 1.0  # seconds between commits of offsets
+_LISTS_EVERY = 10.0  # seconds between commits of long lists, which grow with each sitemap
 _LONG = 1_000
-_SHARE = 50  # lists that took so long to write are not written again before this many times as long
+_SHARE = 50  # writing lists takes at most this fraction of the time, 1/50
 
-MOST_WAITING = 100  # sitemaps of a site that wait in memory; those behind them wait on disk
+MOST_WAITING = 100  # sitemaps of a site that wait in memory; further ones wait on disk
 
 
 def digest(url: str) -> str:
-    """Return what stands for a URL where only sameness counts: 16 characters, however long it is.
+    """Return 16 characters that identify a URL of any length.
 
-    Kept for each sitemap of a crawl. Two of a billion are taken for one once in forty crawls.
+    Stored for each sitemap of a crawl. Two of a billion collide in one of forty crawls.
     """
     return blake2b(url.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
 @dataclass
 class CrossHostSitemaps:
-    """What a site has cited of sitemaps on other hosts than its own."""
+    """The sitemaps on other hosts that a site has cited."""
 
-    cited: int = 0  # how many its robots.txt cites, of those that are fetched
-    hosts: set[str] = field(default_factory=set)  # the hosts, those that its indexes name too
-    misses: int = 0  # how many of the last ones running were no sitemaps
+    cited: int = 0  # the number of fetched ones that its robots.txt cites
+    hosts: set[str] = field(default_factory=set)  # including those that its indexes name
+    misses: int = 0  # the number of the last consecutive ones that were not sitemaps
 
 
 @dataclass
 class SiteProgress:
     """The sitemaps of one site.
 
-    One is fetched at a time, when no entry of the last one is left: of a site with a thousand
-    sitemaps, few are on disk at a time.
+    One is fetched at a time, once no entry of the last one is left: of a site with a thousand
+    sitemaps, few are on disk.
     """
 
     to_request: deque[CitedSitemap] = field(default_factory=deque)
-    requested: CitedSitemap | None = None  # the one whose request is in the crawl
+    requested: CitedSitemap | None = None  # the one that is scheduled
     files: list[EntryFile] = field(default_factory=list)  # those with entries left
-    known: set[str] = field(default_factory=set)  # digests of cited URLs: none is fetched twice
+    known: set[str] = field(default_factory=set)  # digests of cited URLs
     cross_host: CrossHostSitemaps = field(default_factory=CrossHostSitemaps)
     unconfirmed: list[EntryFile] = field(default_factory=list)
-    """Pages of this site in sitemaps of others, until its robots.txt says whether they count."""
-    robots_requested: bool = False  # whether the request for that robots.txt is in the crawl
+    """Pages of this site in sitemaps of other sites, until its robots.txt is known."""
+    robots_requested: bool = False  # whether that robots.txt is scheduled
     strangers: set[str] = field(default_factory=set)
-    """Other sites whose robots.txt was fetched so for sitemaps of this one, without a yes."""
+    """Other sites whose robots.txt was requested for this site's sitemaps, and cites none."""
     elsewhere: set[str] = field(default_factory=set)  # sites that may hold entries of its sitemaps
 
     @property
@@ -86,17 +86,17 @@ class SiteProgress:
 
     @property
     def next_file(self) -> EntryFile | None:
-        """The file that is used up next: the last one, but an index after what it lists."""
+        """The next file to take entries from: the last one, but an index after what it lists."""
         pages = (file for file in reversed(self.files) if not file.is_index)
         return next(pages, self.files[-1] if self.files else None)
 
     def has_come(self, cited: CitedSitemap) -> None:
-        """Note that a sitemap that was requested is being read, or cannot be had."""
+        """Note that the requested sitemap is being read, or has failed."""
         if self.requested == cited:
             self.requested = None
 
     def state(self) -> dict[str, Any]:
-        """Return it without what is known, which grows with each sitemap."""
+        """Return the state without `known`, which grows with each sitemap."""
         return {
             "to_request": [asdict(one) for one in self.to_request],
             "requested": self.requested and asdict(self.requested),
@@ -130,9 +130,9 @@ class SiteProgress:
 class Progress:
     """The progress of all sites, with entries in a folder.
 
-    With JOBDIR it outlasts the run. With a job, its commits keep it, and `now` is needed; else a
-    file in the folder does, written at the end and gone when the next run has begun: after a
-    kill -9 nothing is left, as of what Scrapy writes of its queues.
+    With JOBDIR it persists. With a job, its commits hold the state, and `now` is required; without
+    one, a file in the folder does. That file is written at the end and deleted when the next run
+    begins: as with Scrapy's own queues, nothing survives a kill -9.
     """
 
     def __init__(
@@ -144,21 +144,21 @@ class Progress:
         self._next = self._next_lists = 0.0
         self._cannot_wait = False
         self._removed: tuple[list[EntryFile], list[EntryFile]] = [], []
-        """Used up since what is kept was written, and since it was written before."""
+        """Files used up since the last commit, and since the one before."""
         self._sites: dict[str, SiteProgress] = {}
         self._begun: set[str] = set()
         folder.mkdir(parents=True, exist_ok=True)
         rows = {} if job is None else job.kept(_IN_JOB)
-        # A job that was taken over just now has no rows: the file is there until it has some.
+        # A job converted from JOBDIR has no rows yet: the file stays until it has some.
         is_in_file = not rows
         lost = self._load(self._rows_of_file() if is_in_file else rows)
         if job is None or not is_in_file:
             (folder / _STATE).unlink(missing_ok=True)
-        self._changed = set(self._sites)  # sites that may have changed since they were kept
+        self._changed = set(self._sites)  # sites that may have changed since the last commit
         self._with_new_lists: set[str] = set()
         self._number = self._clear_folder()
         for cited in lost:
-            if cited.depth >= 0:  # else its robots.txt cites them again
+            if cited.depth >= 0:  # otherwise its robots.txt cites them again
                 self[cited.site].to_request.append(cited)
 
     def __getitem__(self, site: str) -> SiteProgress:
@@ -166,36 +166,37 @@ class Progress:
         return self._sites.setdefault(site, SiteProgress())
 
     def get(self, site: str) -> SiteProgress | None:
-        """Return a site's progress, if it has one; it is not to be changed."""
+        """Return a site's progress, if it has one, for reading only."""
         return self._sites.get(site)
 
     def unfinished(self) -> list[str]:
         return [site for site, progress in self._sites.items() if not progress.is_done]
 
     def forget_done(self, site: str) -> None:
-        """Forget a site of which nothing is left to do."""
+        """Forget a site that has no work left."""
         progress = self._sites.get(site)
         if progress is not None and progress.is_done and not progress.elsewhere:
             del self._sites[site]
             self._changed.add(site)
 
     def forget_oldest(self, most: int) -> None:
-        """Forget the sites that came first, down to a number."""
+        """Forget the oldest sites until `most` are left."""
         while len(self._sites) > most:
             del self._sites[next(iter(self._sites))]
         self._changed.clear()
 
     def defer(self, site: str, urls: list[str]) -> None:
-        """Add sitemaps of a site's robots.txt that are fetched after all others."""
+        """Store sitemaps of a site's robots.txt that are fetched after all others."""
         file = self.new_file(CitedSitemap("", site, "", depth=-1), is_index=True)
         file.write({"loc": url} for url in urls)
         file.is_complete = True
         self[site].files.insert(0, file)
 
     def begin(self, cited: CitedSitemap) -> bool:
-        """Note that a sitemap is about to be requested; return whether it is to be.
+        """Return whether to request a sitemap, and note that it is requested.
 
-        One that several sites cite is read once: what it lists of the others is passed on to them.
+        One that several sites cite is read once: its pages of the other sites are passed on to
+        them.
         """
         if cited.depth:
             return True
@@ -204,9 +205,9 @@ class Progress:
         return is_new
 
     def reopen(self, sitemap: str) -> None:
-        """Let the next site that cites a sitemap read it once more.
+        """Let the next site that cites a sitemap read it again.
 
-        Some of what it lists was left out, though no robots.txt has said that it does not count.
+        Some of its pages were left out although no robots.txt has rejected them.
         """
         self._begun.discard(digest(sitemap))
 
@@ -217,18 +218,18 @@ class Progress:
         return EntryFile(cited, is_index, path, is_complete=False)
 
     def remove(self, file: EntryFile) -> None:
-        """Delete a file of which nothing is wanted, as soon as nothing kept speaks of it."""
+        """Delete a used-up file, as soon as no stored state refers to it."""
         if self._job is None:
             file.remove()
         else:
             self._removed[0].append(file)
 
     def cannot_wait(self) -> None:
-        """Put what has changed into the next commit: a request that led to it is settled then."""
+        """Put changes into the next commit, which acknowledges the request that led to them."""
         self._cannot_wait = True
 
     def before_commit(self, *, is_last: bool) -> None:
-        """Put what has changed into the job, where that is due; all of it at the last commit."""
+        """Put changes into the job when they are due; all of them at the last commit."""
         assert self._job is not None  # noqa: S101 -- a job calls it
         began = self._now()
         if began < self._next and not (self._cannot_wait or is_last):
@@ -252,7 +253,7 @@ class Progress:
         if self._job is None:
             for progress in self._sites.values():
                 for file in (*progress.files, *progress.unconfirmed):
-                    file.is_complete = True  # nobody adds to it any more
+                    file.is_complete = True  # no entry is added any more
             rows = chain(self._site_rows(self._sites), self._list_rows(self._sites))
             new = self._folder / f"{_STATE}.new"
             new.write_text(json.dumps({name: row.decode() for name, row in rows}), encoding="ascii")
@@ -273,7 +274,7 @@ class Progress:
         yield _BEGUN, json.dumps(list(self._begun)).encode()
 
     def _put_lists(self, job: KeptJob, began: float) -> None:
-        """Put the lists that may have changed into the job; of long ones seldom."""
+        """Put changed lists into the job; long ones less often."""
         if not self._with_new_lists:
             return
         sites = self._with_new_lists & self._sites.keys()
@@ -296,7 +297,7 @@ class Progress:
             return {}
 
     def _load(self, rows: dict[str, bytes]) -> list[CitedSitemap]:
-        """Take what was kept; return the sitemaps whose entries are lost."""
+        """Load the stored state; return the sitemaps whose entries are lost."""
         lost: list[CitedSitemap] = []
         try:
             self._begun = set(json.loads(rows.get(_BEGUN, b"[]")))
@@ -313,20 +314,22 @@ class Progress:
         return lost
 
     def _cannot_read(self, why: str) -> None:
-        logger.warning("Sitemaps are asked for again: %s", shown(why))
+        logger.warning(
+            "The stored state of sitemaps is unreadable; they are read again: %s", shown(why)
+        )
         self._sites.clear()
         self._begun.clear()
         if self._job is not None:
             _forget_in_job(self._job)
 
     def _is_there(self, file: EntryFile, lost: list[CitedSitemap]) -> bool:
-        """Return whether a file is as it was when it was kept, as far as that goes.
+        """Return whether a file holds what the stored state expects.
 
-        One that was not complete comes again: the request for its sitemap was not settled.
+        An incomplete one is written again: the request for its sitemap was not acknowledged.
         """
         if not file.is_complete:
             return False
-        if file.length < file.size:  # a power cut, or somebody
+        if file.length < file.size:  # after a power failure, or deleted by a user
             self.reopen(file.cited.url)
             lost.append(file.cited)
             return False
@@ -334,7 +337,7 @@ class Progress:
         return True
 
     def _clear_folder(self) -> int:
-        """Delete files that nobody speaks of; return the greatest number of those that are left."""
+        """Delete files without an owner; return the highest number of the others."""
         named = {
             file.path
             for progress in self._sites.values()
@@ -355,12 +358,11 @@ def _forget_in_job(job: KeptJob) -> None:
 
 
 class UnfollowedRequests:
-    """Drops the requests that only following sitemaps has a use for.
+    """Drops requests of a previous run that only a sitemap follower can use.
 
-    They are dropped as the site queue is about to hand them out, so that no site is asked. Of a
-    project's own queue they come out, and it is their answers that are dropped. The spider gets
-    their callbacks: without them Scrapy can read no such request from disk. And without its
-    requests, the progress kept in JOBDIR is worth nothing, and deleted.
+    The site queue drops them before they are sent. With a custom queue they are sent, and their
+    responses are dropped. The spider gets the callbacks, without which Scrapy cannot read such a
+    request from disk. The progress in JOBDIR is useless without these requests, and deleted.
     """
 
     def __init__(self, crawl: Crawl, spider: Spider, folder: str) -> None:

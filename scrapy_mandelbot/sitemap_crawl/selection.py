@@ -1,4 +1,4 @@
-"""What a spider wants of a sitemap, read from its response a turn of the loop at a time."""
+"""Selects the entries of a sitemap that a spider wants, reading in slices of the event loop."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ async def yield_to_loop() -> None:
 
 
 def entry_data(entry: SitemapEntry, sitemap: str) -> dict[str, Any]:
-    """Return an entry as ``sitemap_filter`` and ``meta["sitemap_entry"]`` have it.
+    """Return an entry as the dict of ``sitemap_filter`` and ``meta["sitemap_entry"]``.
 
-    What SitemapSpider's entries have is as there: ``loc``, ``lastmod`` (as written),
-    ``changefreq``, ``priority``, ``alternate`` (a list of URLs). Beside that ``modified``
-    (``lastmod`` in the form of ISO 8601, with a time zone), ``hreflang`` (URLs by language),
-    ``extensions`` and ``sitemap`` (its URL). What the sitemap does not say is not there.
+    The keys of SitemapSpider's entries: ``loc``, ``lastmod`` (as written), ``changefreq``,
+    ``priority``, ``alternate`` (a list of URLs). In addition ``modified`` (``lastmod`` in ISO 8601
+    with a time zone), ``hreflang`` (URLs by language), ``extensions`` and ``sitemap`` (its URL).
+    Keys that the sitemap gives no value for are absent.
     """
     data: dict[str, Any] = {
         "loc": entry.loc,
@@ -56,22 +56,22 @@ def entry_data(entry: SitemapEntry, sitemap: str) -> dict[str, Any]:
 
 @dataclass
 class SitePages:
-    """What a sitemap lists of one site."""
+    """The entries of a sitemap that list pages of one site."""
 
     entries: list[dict[str, Any]] = field(default_factory=list)
-    """Those with pages of the site; they may have pages of others too."""
+    """They may list pages of other sites, too."""
     pages: int = 0
 
 
 class SitemapSelection:
-    """Which entries a spider wants, and where their responses go.
+    """Selects the entries that a spider wants, and their callbacks.
 
-    ``sitemap_rules``, ``sitemap_follow``, ``sitemap_filter`` and ``sitemap_alternate_links`` mean
-    what they mean for SitemapSpider; of a spider without them, all goes to ``parse``.
+    ``sitemap_rules``, ``sitemap_follow``, ``sitemap_filter`` and ``sitemap_alternate_links`` work
+    as in SitemapSpider; without them, all pages go to ``parse``.
 
     Raises:
-        AttributeError: a callback of ``sitemap_rules`` is no method of the spider.
-        re.error: a pattern is no regular expression.
+        AttributeError: a callback of ``sitemap_rules`` is not a method of the spider.
+        re.error: a pattern is not a regular expression.
     """
 
     def __init__(self, spider: Spider) -> None:
@@ -88,7 +88,7 @@ class SitemapSelection:
         return any(pattern.search(sitemap) for pattern in self._follow)
 
     def pages(self, entry: dict[str, Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
-        """Return the URLs of an entry that are wanted, and where their responses go."""
+        """Return the wanted URLs of an entry with their callbacks."""
         urls = [entry["loc"], *(entry.get("alternate", ()) if self._takes_alternates else ())]
         for url in urls:
             for pattern, callback in self._rules:
@@ -101,15 +101,15 @@ class SitemapSelection:
             yield Request(url, callback=callback, meta={"sitemap_entry": entry})
 
     def pages_by_site(self, entries: Iterable[dict[str, Any]], own: str) -> dict[str, SitePages]:
-        """Return what a sitemap's entries list of each site, as far as the spider wants it.
+        """Return the wanted entries by the sites of their pages.
 
-        The site whose robots.txt cites the sitemap is there in any case.
+        The site whose robots.txt cites the sitemap, `own`, is always a key.
         """
         by_site, sites = {own: SitePages()}, {own: own}
         for entry in entries:
             pages: Counter[str] = Counter()
             for url, _ in self.pages(entry):
-                origin = "/".join(url.split("/", 3)[:3])  # a request takes ten times as long
+                origin = "/".join(url.split("/", 3)[:3])  # ten times as fast as a Request
                 if origin not in sites:
                     sites[origin] = site_of_request(Request(url))
                 pages[sites[origin]] += 1
@@ -125,11 +125,11 @@ def _method(spider: Spider, callback: Any) -> Callable[..., Any]:
 
 
 _PIECE = 65_536  # bytes
-_SLICE = 200  # entries that are filtered in a turn
+_SLICE = 200  # entries filtered without yielding to the event loop
 
 
 class SitemapReading:
-    """One sitemap, while it is read. Entries that were modified before `since` are left out."""
+    """Reads one sitemap. Leaves out entries that were modified before `since`."""
 
     def __init__(
         self, response: Response, config: Config, selection: SitemapSelection, since: float | None
@@ -141,18 +141,18 @@ class SitemapReading:
         self.reader = SitemapReader(
             response.url, max_bytes=config.sitemap_max_bytes, max_entries=config.sitemap_max_entries
         )
-        self.older = 0  # how many entries were left out as they were modified before
+        self.older = 0  # the number of entries left out
 
     @property
     def is_index(self) -> bool:
-        """Whether its entries are sitemaps themselves. Known from the first entry on."""
+        """Whether its entries are sitemaps. Known from the first entry on."""
         return self.reader.kind == "index"
 
     def wanted(self, new_file: Callable[[], EntryFile]) -> Iterator[list[dict[str, Any]]]:
-        """Yield, turn by turn, the entries that the spider wants; all exceptions are the spider's.
+        """Yield the wanted entries slice by slice. All exceptions are the spider's.
 
-        Its filter may take one entry after the other before it lets one through. So it gets them
-        from a file, when all of them are there.
+        A ``sitemap_filter`` may consume any number of entries before it yields one, so it reads
+        them from a file once all are there.
         """
         if self._selection.filter is None:
             yield from self._turns()
@@ -169,9 +169,9 @@ class SitemapReading:
             everything.remove()
 
     def _turns(self) -> Iterator[list[dict[str, Any]]]:
-        """Read on; yield what each turn finds that is new enough, which often is nothing.
+        """Yield the new entries of each slice, often none.
 
-        A turn takes some milliseconds, whatever the sitemap holds.
+        A slice takes a few milliseconds, whatever the sitemap contains.
         """
         for start in range(0, len(self._body), _PIECE):
             self.reader.feed(self._body[start : start + _PIECE])

@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 HOOKS = {name: signal for name, signal in vars(signals).items() if not name.startswith("_")}
-"""The methods that a spider may define, and the signals that they hear."""
+"""The methods that a spider may define, and the signals that call them."""
 
 
 class SpiderHooks:
     """Calls the hook methods that the spider defines.
 
     Each may be a plain method, a coroutine, or a generator, sync or async, whose requests and
-    items are used as if a callback had yielded them. An exception in one is logged and counted as
-    a callback's is, and stops nothing.
+    items are handled like a callback's. An exception is logged and counted like a callback's, and
+    the crawl continues.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -45,7 +45,7 @@ class SpiderHooks:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> SpiderHooks:
-        """Build the extension; it looks for hook methods when the spider is there."""
+        """Build the extension; it looks for hook methods once the spider is opened."""
         extension = cls(crawler)
         crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
         crawler.signals.connect(extension.spider_idle, signal=scrapy.signals.spider_idle)
@@ -61,7 +61,7 @@ class SpiderHooks:
                 self._crawler.signals.connect(handler, signal=signal)
 
     def spider_idle(self) -> None:
-        """Keep the crawl open while a hook method has not ended."""
+        """Keep the spider open while a hook method is running."""
         if self._running:
             raise DontCloseSpider
 
@@ -85,7 +85,7 @@ class SpiderHooks:
         except CloseSpider as closing:
             reason = closing.reason or "cancelled"
             engine.schedule(self._crawler.engine.close_spider_async(reason=reason))
-        except Exception as error:  # noqa: BLE001 -- a hook stops nothing, whatever it raises
+        except Exception as error:  # noqa: BLE001 -- the crawl continues, whatever a hook raises
             self._count(hook, error)
         finally:
             self._running -= 1

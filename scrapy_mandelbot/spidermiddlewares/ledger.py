@@ -1,7 +1,7 @@
-"""The ledger: one JSON line for each decision about a page, and the files that decided beside it.
+"""The ledger: a JSON line for each decision about a page, with copies of the files that decided.
 
-``MANDELBOT_LEDGER`` names the file. A line says what allowed a page to be fetched and used, or what
-did not. It names the robots.txt and tdmrep.json in force by their SHA-256; their bytes are in the
+``MANDELBOT_LEDGER`` names the file. A line states what allowed or forbade fetching and using a
+page. It identifies the robots.txt and tdmrep.json in force by their SHA-256; their bytes are in the
 folder ``FILE.copies``.
 """
 
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
 TEXT_LIMIT = 2_048
 """Characters of a URL or a statement in a line."""
 MOST_TERMS = 20
-"""Licences and policies of a page that a line has."""
+"""Licences and policies of a page in a line."""
 _encoded = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Ledger:
     """Writes the ledger of a crawl, as a subscriber to its events.
 
-    A line that the disk does not take is counted, and the first one logged. The crawl goes on, or
-    ends where ``MANDELBOT_LEDGER_REQUIRED`` is set.
+    Lines that cannot be written are counted, and the first one is logged. The crawl continues,
+    unless ``MANDELBOT_LEDGER_REQUIRED`` is set.
 
     Raises:
-        OSError: the file cannot be written.
+        OSError: the file cannot be opened for writing.
     """
 
     def __init__(self, crawler: Crawler, path: str) -> None:
@@ -59,7 +59,7 @@ class Ledger:
         self._lines = self._missing = 0
         self._answered: WeakSet[Request] = WeakSet()
         self._stored: WeakKeyDictionary[SiteRules | SiteTdm, str] = WeakKeyDictionary()
-        """The SHA-256 of files whose copies are stored."""
+        """The SHA-256 of files with stored copies."""
         subscribe, connect = self._crawl.events.subscribe, crawler.signals.connect
         subscribe(self._page_fetched, events.PAGE_FETCHED, events.USAGE_READ)
         subscribe(self._page_refused, events.USAGE_REQUEST_DROPPED)
@@ -73,7 +73,7 @@ class Ledger:
     def _page_fetched(self, values: Mapping[str, Any]) -> None:
         request, response = values["request"], values["response"]
         is_cached = "cached" in response.flags
-        if is_cached or request in self._answered:  # else another component made the response
+        if is_cached or request in self._answered:  # otherwise another component made the response
             body = sha256(response.body).hexdigest()
             answer = {"status": response.status, "body": body, "is_cached": is_cached}
             self._write("fetched", request.url, answer, values)
@@ -93,7 +93,7 @@ class Ledger:
         facts: Mapping[str, Any],
         page: Mapping[str, Any] | None = None,
     ) -> None:
-        if not self._is_open:  # a callback that was abandoned ends as the process does
+        if not self._is_open:  # an abandoned callback may end after the spider
             return
         time = moment(self._crawl.now()).isoformat(timespec="milliseconds")
         entry = {"event": event, "time": time, "url": without_user(url)[:TEXT_LIMIT], **facts}
@@ -119,7 +119,7 @@ class Ledger:
 
     def _robots(self, url: str, agent: str | tuple[str, ...], rules: SiteRules) -> dict[str, Any]:
         decided: dict[str, Any] = {"allowed": None, "line": None, "rule": None}
-        if isinstance(rules.parser, MandelbotRobotParser):  # not another parser of the project
+        if isinstance(rules.parser, MandelbotRobotParser):  # not a custom ROBOTSTXT_PARSER
             verdict = rules.robots.verdict(url, agent)
             decided = {"allowed": verdict.allowed, "line": None, "rule": verdict.reason}
             if verdict.rule is not None:
@@ -176,13 +176,13 @@ def _statement(statement: Statement | None) -> dict[str, Any] | None:
 
 
 class LedgerFile:
-    """A file that lines are appended to, each by one write, and copies by hash beside it.
+    """A file of lines, each appended by one write, and copies by hash beside it.
 
-    A line that a crash or a full disk has cut off stays, and the next one begins on a line of its
-    own. Processes of one machine may append to the same file.
+    A line truncated by a crash or a full disk stays, and the next one begins on a new line.
+    Processes of one machine may append to the same file.
 
     Raises:
-        OSError: from any method, as the disk has it.
+        OSError: from any method, if reading or writing fails.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -190,7 +190,7 @@ class LedgerFile:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = self.path.open("ab+", buffering=0)
         self._is_cut = False
-        """Whether the file ends amid a line."""
+        """Whether the file ends within a line."""
         if size := os.fstat(self._file.fileno()).st_size:
             self._file.seek(size - 1)
             self._is_cut = self._file.read(1) != b"\n"
@@ -210,7 +210,7 @@ class LedgerFile:
         place = copy_path(self.path, digest)
         if not place.exists():
             place.parent.mkdir(parents=True, exist_ok=True)
-            # A crash leaves no copy that is cut off under the hash of the whole.
+            # The rename is atomic: a crash leaves no truncated copy under this hash.
             draft = place.with_name(f"{digest}.{os.getpid()}")
             draft.write_bytes(body)
             draft.replace(place)
@@ -222,5 +222,5 @@ class LedgerFile:
 
 
 def copy_path(ledger: Path, digest: str) -> Path:
-    """Return where the copy of that SHA-256 is: ``ledger.jsonl.copies/ab/ab12…``."""
+    """Return the path of the copy with a SHA-256: ``ledger.jsonl.copies/ab/ab12…``."""
     return ledger.with_name(f"{ledger.name}.copies") / digest[:2] / digest

@@ -1,4 +1,4 @@
-"""The spider middleware: reads the robot tags of each page, and obeys them when asked to."""
+"""The spider middleware that reads the robot tags of each page, and obeys them if enabled."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.events.emitter import Event
 
-_HEADERS = (b"X-Robots-Tag", b"Robots-Tag")  # as Scrapy keeps them
+_HEADERS = (b"X-Robots-Tag", b"Robots-Tag")  # in Scrapy's spelling
 _ANY_HEADER = frozenset(_HEADERS)
 _REPORTED_LIMIT = 1024 * 1024  # bytes; of some ten thousand sites
 _REPORTED_SIZE = 100  # bytes, beside the site's name
@@ -37,7 +37,7 @@ _NOFOLLOW_LINK = RobotTag("link", "nofollow")
 
 
 class Prohibitions(NamedTuple):
-    """What a response's callback must not yield, and the tags that say so; None: it may."""
+    """The tags that forbid a response's callback to yield requests or items; None: allowed."""
 
     requests: RobotTag | None = None
     items: RobotTag | None = None
@@ -45,7 +45,7 @@ class Prohibitions(NamedTuple):
     """Canonical URLs to which every link on the page is ``rel="nofollow"``."""
 
     def of(self, output: Any, response: Response) -> RobotTag | None:
-        """Return the tag that forbids the output, if one does."""
+        """Return the tag that forbids the output, or None."""
         if not isinstance(output, Request):
             return self.items
         if output.meta.get("dont_obey_robot_tags") or _is_same_page(output, response):
@@ -59,8 +59,8 @@ class RobotTagsMiddleware:
     """Reads ``X-Robots-Tag`` headers and robots meta tags. Order 40.
 
     It stands before HttpErrorMiddleware (50) and all others that see responses: they find
-    ``response.meta["robot_tags"]``, error pages have it too, so that none has another page's from
-    copied meta, and what the others add to a callback's output is held to the tags as well.
+    ``response.meta["robot_tags"]``, on error pages as well, so that no page has another page's tags
+    from copied meta. The tags also apply to what other middlewares add to a callback's output.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -71,13 +71,13 @@ class RobotTagsMiddleware:
             raise NotConfigured
         self._mode = config.robot_tags
         self._reported: Recent[bool] = Recent(_REPORTED_LIMIT)
-        """Sites of which it was reported that they state terms."""
+        """Sites whose terms were reported."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotTagsMiddleware:
-        """Build the middleware: one that obeys only where it is asked to.
+        """Build the middleware; the obeying one only if a setting enables it.
 
-        Every middleware that sees the output of callbacks costs something for each request.
+        A middleware that processes the output of callbacks costs time for each request.
         """
         config = Crawl.of(crawler).config
         if cls is RobotTagsMiddleware and (config.robot_tags == "obey" or config.nofollow_links):
@@ -85,7 +85,7 @@ class RobotTagsMiddleware:
         return cls(crawler)
 
     def process_spider_input(self, response: Response) -> None:
-        """Put the page's tags into ``response.meta``, in place of what was copied there."""
+        """Put the page's tags into ``response.meta``, replacing tags copied from another page."""
         if response.status in TERMS_STATUSES:
             self._notice_terms(response)
         if self._mode != "off":
@@ -94,9 +94,9 @@ class RobotTagsMiddleware:
                 self._count(tags, response)
 
     def _notice_terms(self, response: Response) -> None:
-        """Report once a site that states terms instead of giving a page; count all that do.
+        """Report a site that states terms in place of a page, once; count all such responses.
 
-        It has its place here, where each answer passes by anyway: no page costs a call for it.
+        Every response passes here anyway, so it costs ordinary pages no extra call.
         """
         terms = terms_of(response)
         if terms is None:
@@ -134,7 +134,7 @@ class RobotTagsMiddleware:
 
 
 class ObeyingRobotTagsMiddleware(RobotTagsMiddleware):
-    """Drops what the tags of a page, or of its links, forbid."""
+    """Drops output that the tags of a page, or of its links, forbid."""
 
     def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
         """Drop what the page's tags forbid."""
@@ -160,7 +160,7 @@ class ObeyingRobotTagsMiddleware(RobotTagsMiddleware):
         requests = items = None
         if self._mode == "obey":
             tags = response.meta.get("robot_tags")
-            if not isinstance(tags, RobotTags):  # the spider may have taken it out
+            if not isinstance(tags, RobotTags):  # the spider may have removed it
                 tags = self._tags(response)
             requests = tags.decided_by("nofollow")
             items = tags.decided_by("noindex")
@@ -193,7 +193,7 @@ def _dropped(output: Any, tag: RobotTag) -> Event:
 
 
 def _is_same_page(request: Request, response: Response) -> bool:
-    """Return whether the request asks for the page itself, once more: that follows no link."""
+    """Return whether the request is for the page itself again, which follows no link."""
     asked = response.request.url if response.request is not None else response.url
     return request.url in {response.url, asked}
 
@@ -201,8 +201,8 @@ def _is_same_page(request: Request, response: Response) -> bool:
 def nofollow_links(response: Response) -> frozenset[str]:
     """Return the canonical URLs to which every link on the page is ``rel="nofollow"``.
 
-    Source: HTML (WHATWG), section 4.6.7.10 'Link type "nofollow"'. A request is tied to links by
-    its URL, without the fragment.
+    Source: HTML (WHATWG), section 4.6.7.10 'Link type "nofollow"'. Requests and links are matched
+    by URL, without the fragment.
     """
     if not isinstance(response, HtmlResponse) or "nofollow" not in response.text.lower():
         return frozenset()
@@ -222,5 +222,5 @@ def _canonical(url: str, base: str = "", encoding: str = "utf-8") -> str:
     try:
         absolute = urljoin(base, strip_html5_whitespace(url))
         return canonicalize_url(safe_url_string(absolute, encoding))
-    except ValueError:  # no URL, so no request is for it
+    except ValueError:  # not a URL, so it matches no request
         return ""

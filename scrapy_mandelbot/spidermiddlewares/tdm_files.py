@@ -1,4 +1,4 @@
-"""Every site's ``/.well-known/tdmrep.json``: asked for once, kept as a copy of robots.txt is."""
+"""Every site's ``/.well-known/tdmrep.json``: requested once, cached like its robots.txt."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 _SUCCESS, _NOT_MODIFIED, _SERVER_ERRORS = range(200, 300), 304, range(500, 600)
 _NONE = frozenset({Failure.NOWHERE, Failure.LOOP})
-_REQUEST_AGAIN_AFTER = 300.0  # seconds, where the file could not be had
+_REQUEST_AGAIN_AFTER = 300.0  # seconds, if the file is unavailable
 
-# Files are kept read as long as they fit, and else read again from the copy.
+# Parsed files stay in memory as long as they fit, and are parsed again from the copy otherwise.
 FILES_LIMIT = 8 * 1024 * 1024
-"""Bytes of files that are kept read."""
+"""Bytes of parsed files in memory."""
 _OVERHEAD, _FACTOR = 1_024, 8  # bytes of a small file, and for each byte of one
 
 
 class SiteTdm:
-    """What is known of a site's file, and until when."""
+    """A site's parsed file, and until when it is valid."""
 
     __slots__ = ("__weakref__", "body", "file", "until")
 
@@ -40,11 +40,11 @@ class SiteTdm:
 
 
 class TdmFiles:
-    """Knows the file of every site of a crawl, or finds it out: once for all who ask.
+    """Provides the file of every site, each fetched once for all requests that need it.
 
-    Source: TDM Reservation Protocol, "TDM File on the Origin Server": a site that does not give the
-    file does not implement the protocol. One that could not give it just now is asked again soon; a
-    good copy serves meanwhile.
+    Source: TDM Reservation Protocol, "TDM File on the Origin Server": a site without the file does
+    not implement the protocol. After a temporary failure the file is requested again soon; a good
+    copy stays in use meanwhile.
     """
 
     def __init__(self, crawler: Crawler, crawl: Crawl) -> None:
@@ -53,9 +53,9 @@ class TdmFiles:
         self._read: Recent[SiteTdm] = Recent(FILES_LIMIT)
 
     async def of(self, site: str, request: Request) -> SiteTdm:
-        """Return the file of a site. Nothing that goes wrong is raised.
+        """Return the file of a site. Never raises.
 
-        It is requested the way that the request goes which needs it.
+        The fetch takes the route of the request.
         """
         known = self._read.get(site)
         if known is not None and self._crawl.now() < known.until:
@@ -71,7 +71,7 @@ class TdmFiles:
         key, ttl = site + TDMREP_PATH, self._crawl.config.fresh_for
         found = await shared.begin(key, ttl, lambda _: False)
         try:
-            return await self._fetch(site, request)  # its copy, where another crawl had it
+            return await self._fetch(site, request)  # from the store, if another crawl fetched it
         finally:
             if found.is_ours:
                 shared.end(key, 0.0)
@@ -89,7 +89,7 @@ class TdmFiles:
         if is_half or self._is_unavailable(fetched):
             if copy is not None and now - copy.fetched_at < config.cache_stale:
                 body = copy.body
-            elif not is_half:  # of a file that breaks off the rules before count
+            elif not is_half:  # of a truncated file, the rules before its end count
                 body = b""
             return self._remember(site, body, now + _REQUEST_AGAIN_AFTER)
         if status == _NOT_MODIFIED and copy is not None:
@@ -114,5 +114,5 @@ class TdmFiles:
 def _reason(fetched: Fetched) -> str:
     answer = fetched.answer
     if answer.status is not None:
-        return f"{answer.status}" + (", breaks off" if answer.broken_off else "")
-    return "leads nowhere: there is none" if answer.failure in _NONE else answer.detail
+        return f"{answer.status}" + (", truncated" if answer.broken_off else "")
+    return "redirects to no valid URL: there is none" if answer.failure in _NONE else answer.detail

@@ -1,4 +1,4 @@
-"""What pages may be used for, in a crawl: found out for each page, and obeyed where that is set."""
+"""Usage preferences: reads what each page may be used for, and obeys that if enabled."""
 
 from __future__ import annotations
 
@@ -41,34 +41,34 @@ if TYPE_CHECKING:
 
 _ATTRIBUTE = "_scrapy_mandelbot_usage"
 _OF_TDM = frozenset({"tdm", "train-ai"})
-"""The categories of which ``tdmrep.json`` speaks."""
+"""The categories that ``tdmrep.json`` covers."""
 _READ = frozenset(name.title().encode() for name in HEADERS_READ)
 _UNKNOWN_RULES = frozenset({OutcomeKind.UNAVAILABLE, OutcomeKind.UNASKED})
 SILENT_LIMIT = 8 * 1024 * 1024
-"""Bytes of what is remembered of sites without a robots.txt."""
+"""Bytes of memory for sites whose robots.txt is unavailable."""
 _RETRY_AFTER = 300.0  # seconds
 _ENTRY_SIZE = 300  # bytes, beside the site's name
 
 
 class PageContext(NamedTuple):
-    """What applied to a page when it was requested."""
+    """The files that applied to a page when it was requested."""
 
     site: str
     agent: str | tuple[str, ...]
     rules: SiteRules | None
-    """None: its robots.txt was not requested, or is not available."""
+    """None: its robots.txt was not requested, or is unavailable."""
     file: Usage
-    """What its robots.txt says."""
+    """The preferences of its robots.txt."""
     tdm: SiteTdm | None
     of_tdm: Usage
-    """What its site's tdmrep.json says."""
+    """The preferences of its site's tdmrep.json."""
 
 
 class UsageRefusal(NamedTuple):
     """Why a page may not be used for its purposes."""
 
     statement: Statement | None
-    """None: nothing is said, and ``MANDELBOT_USAGE_UNKNOWN`` refuses that too."""
+    """None: no preference is stated, and ``MANDELBOT_USAGE_UNKNOWN`` is ``"drop"``."""
 
     def __str__(self) -> str:
         return "nothing is said" if self.statement is None else str(self.statement)
@@ -88,11 +88,11 @@ class CrawlUsage:
         self._flight = self.crawl.throttle.in_flight.get
         self._contexts: WeakKeyDictionary[Request, PageContext] = WeakKeyDictionary()
         self.of_request: WeakKeyDictionary[Request, Usage] = WeakKeyDictionary()
-        """What is said of the pages that were fetched."""
+        """The preferences of fetched pages."""
         self.kept_against = 0
-        """Items that are kept though the use of their pages is refused."""
+        """Items that pass although the use of their pages is refused."""
         self._silent: Recent[float] = Recent(SILENT_LIMIT)
-        """Until when the robots.txt of a site is not requested again, where it is not obeyed."""
+        """Until when a site's robots.txt is not requested again, if robots.txt is not obeyed."""
         if self.is_wanted:
             if config.ledger is not None:
                 with refusing(crawler):
@@ -102,19 +102,19 @@ class CrawlUsage:
 
     @classmethod
     def of(cls, crawler: Crawler) -> CrawlUsage:
-        """Return the crawler's one, made when first asked for."""
+        """Return the crawler's instance, created on first use."""
         found = vars(crawler).get(_ATTRIBUTE)
         if not isinstance(found, cls):
             found = cls(crawler)
             setattr(crawler, _ATTRIBUTE, found)
         return found
 
-    # Before a page is requested.
+    # Before the request
 
     async def find_out(self, request: Request) -> Usage:
-        """Return what is known of a page's use before it is requested, and remember it.
+        """Return and store the preferences that are known before a page is requested.
 
-        Requests of the package itself have none: robots.txt, tdmrep.json, sitemaps.
+        The package's own requests have none: robots.txt, tdmrep.json, sitemaps.
         """
         is_ours = not OWN.isdisjoint(request.meta) or (
             request.callback is NO_CALLBACK
@@ -138,9 +138,9 @@ class CrawlUsage:
         return file if of_tdm is NOTHING_SAID else file.and_also(of_tdm)
 
     async def _rules(self, site: str, request: Request) -> SiteRules | None:
-        """Return the rules of a site; None: not available, and not requested again for a while.
+        """Return the rules of a site; None: unavailable, and not requested again for a while.
 
-        Where they are obeyed, RobotsTxtMiddleware has found them out by now.
+        If robots.txt is obeyed, RobotsTxtMiddleware has already fetched them.
         """
         rules = self.crawl.fetcher.known(site)
         if rules is None:
@@ -153,7 +153,7 @@ class CrawlUsage:
         return None if rules is None or rules.outcome.kind in _UNKNOWN_RULES else rules
 
     def drop(self, request: Request, known: Usage, refusal: UsageRefusal) -> None:
-        """Report a page that is not requested, as its use is refused."""
+        """Report a page that is not requested because its use is refused."""
         context = self._contexts.pop(request)
         self.crawl.events.emit(
             events.USAGE_REQUEST_DROPPED,
@@ -168,9 +168,9 @@ class CrawlUsage:
         self.crawl.fates[request] = End.USE
 
     def refusal(self, usage: Usage, *, of_images: bool = False) -> UsageRefusal | None:
-        """Return why a page may not be used for all its purposes; None: it may.
+        """Return why a page may not be used for all purposes of the crawl; None: it may.
 
-        What is unknown counts as ``MANDELBOT_USAGE_UNKNOWN`` says.
+        ``MANDELBOT_USAGE_UNKNOWN`` decides on unknown preferences.
         """
         for purpose in self.purposes:
             if usage.answer(purpose, of_images=of_images) == "disallowed":
@@ -181,10 +181,10 @@ class CrawlUsage:
             return UsageRefusal(None)
         return None
 
-    # When its response is there.
+    # After the response
 
     def read(self, request: Request, response: Response) -> None:
-        """Read what a response says of its use, put all that is said into the meta, report it."""
+        """Read the preferences of a response, put all into its meta, and report them."""
         context = self._contexts.pop(request, None)
         if context is None:
             return
@@ -218,7 +218,7 @@ class CrawlUsage:
         )
 
     def is_exempt(self, request: Request) -> bool:
-        """Return whether the use of a request's page is not asked about."""
+        """Return whether preferences are not obeyed for a request."""
         return bool(request.meta.get("dont_obey_usage")) or self.crawl.is_for_a_person(request)
 
     def _close(self) -> None:
@@ -237,7 +237,7 @@ def _open_ledger(crawler: Crawler, path: str) -> None:
 
 
 def is_image(response: Response) -> bool:
-    """Return whether a response is an image, of which noimageai speaks."""
+    """Return whether a response is an image, to which ``noimageai`` applies."""
     kind = response.headers.get("Content-Type") or b""
     return bool(kind.strip().lower().startswith(b"image/"))
 
@@ -255,22 +255,22 @@ class _WithUsage:
 
 
 class UsageMiddleware(_WithUsage):
-    """Finds out what a page may be used for: before its request, and in its response. Order 105.
+    """Reads usage preferences before a request, and from its response. Order 105.
 
-    It stands behind RobotsTxtMiddleware, which knows the file, and before all that changes a
-    response: what it reads is what spiders get. Without MANDELBOT_PURPOSE and MANDELBOT_LEDGER
-    there is none.
+    It stands behind RobotsTxtMiddleware, which knows the file, and before all middlewares that
+    change a response, so it reads what spiders receive. It is enabled only with MANDELBOT_PURPOSE
+    or MANDELBOT_LEDGER.
     """
 
     async def process_request(self, request: Request) -> None:
-        """Drop a request for a page whose use is refused beforehand.
+        """Drop a request for a page whose use robots.txt or tdmrep.json refuses.
 
         Raises:
             IgnoreRequest: robots.txt or tdmrep.json refuses the use.
         """
         usage = self._usage
         known = await usage.find_out(request)
-        # The page itself may still say something where nothing is said yet.
+        # Where nothing is stated yet, the page itself may still state a preference.
         if usage.mode != "obey" or not known.statements or usage.is_exempt(request):
             return
         refusal = usage.refusal(known)
@@ -279,15 +279,15 @@ class UsageMiddleware(_WithUsage):
             raise IgnoreRequest(f"Its use is disallowed: {refusal}")
 
     async def process_response(self, request: Request, response: Response) -> Response:
-        """Put what is said of the page into its meta."""
+        """Put the page's preferences into its meta."""
         self._usage.read(request, response)
         return response
 
 
 class UsageObeyingMiddleware(_WithUsage):
-    """Drops the items of pages whose use is refused, or counts them. Order 39.
+    """Drops or counts the items of pages whose use is refused. Order 39.
 
-    It is a spider middleware, and there only with a purpose or a ledger.
+    A spider middleware, enabled only with MANDELBOT_PURPOSE or MANDELBOT_LEDGER.
     """
 
     def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
@@ -304,7 +304,7 @@ class UsageObeyingMiddleware(_WithUsage):
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         """Drop the items of a page whose use is refused."""
-        items: _ItemsOfPage | None = None  # made by the first
+        items: _ItemsOfPage | None = None  # created for the first item
         try:
             async for output in result:
                 if not (output is None or isinstance(output, Request)):
@@ -318,7 +318,7 @@ class UsageObeyingMiddleware(_WithUsage):
 
 
 class _ItemsOfPage:
-    """The items of one page: which of them pass, and how many did."""
+    """Decides on the items of one page, and counts them."""
 
     def __init__(self, usage: CrawlUsage, response: Response) -> None:
         self._usage = usage
@@ -327,7 +327,7 @@ class _ItemsOfPage:
         self._refusal: UsageRefusal | None = None
 
     def may_pass(self, item: Any) -> bool:
-        """Return whether an item passes; it is counted either way."""
+        """Return whether an item passes, and count it."""
         usage, response = self._usage, self._response
         if not self._kept and not self._dropped:
             self._refusal = self._why()
@@ -351,14 +351,14 @@ class _ItemsOfPage:
         request = response.request
         if request is None or usage.mode == "off" or usage.is_exempt(request):
             return None
-        # The meta has it too, but the spider may have changed that.
+        # Not the meta first: the spider may have changed that.
         known = usage.of_request.get(request) or response.meta.get("usage")
         if not isinstance(known, Usage):
             return None
         return usage.refusal(known, of_images=is_image(response))
 
     def report(self) -> None:
-        """Report how many items there were, where a ledger subscribes to that."""
+        """Report the numbers of items to the ledger, if there is one."""
         if self._usage.has_ledger and (self._kept or self._dropped):
             self._usage.crawl.events.count(
                 events.ITEMS_DECIDED,

@@ -96,7 +96,7 @@ async def test_what_nobody_could_tell_is_read_for_its_own_site(webs):
     assert result.urls() == sorted(expected)
     assert one.asked("/map.xml") == 2
     (line,) = result.logged(f"{one.url}/map.xml lists pages of {two.url}")
-    assert "cannot be had" in line
+    assert "is not available" in line
 
 
 @ensureDeferred

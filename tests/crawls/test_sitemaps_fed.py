@@ -121,7 +121,7 @@ async def test_a_restart_goes_on_where_it_stopped(webs, job):
 
 @ensureDeferred
 async def test_books_that_cannot_be_read_are_begun_again(webs, tmp_path):
-    """A warning, and the sitemaps are asked for again."""
+    """A warning, and the sitemaps are read again."""
     web = shop(webs, 1, "/sitemap.xml")
     web.pages["/sitemap.xml"] = urlset(f"{web.url}/0")
     folder = tmp_path / "mandelbot.sitemaps"
@@ -132,5 +132,5 @@ async def test_books_that_cannot_be_read_are_begun_again(webs, tmp_path):
         LinksSpider, {**FOLLOW, "JOBDIR": str(tmp_path)}, start_urls=[web.url + "/"]
     )
     assert result.urls() == sorted([web.url + "/", *urls(web, 0)])
-    assert result.logged("Sitemaps are asked for again")
+    assert result.logged("they are read again")
     assert [path.name for path in folder.iterdir()] == ["state.json"]
