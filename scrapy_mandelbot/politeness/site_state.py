@@ -16,14 +16,13 @@ from scrapy_mandelbot.politeness.flight import GO, Decision, Purpose, Tally
 from scrapy_mandelbot.politeness.pacing import Turns
 from scrapy_mandelbot.politeness.pause import LAST_ROUND, NO_PAUSE, News, Pause, PauseState
 from scrapy_mandelbot.politeness.pause_law import Refusal
-from scrapy_mandelbot.politeness.sections import NO_SECTIONS, Blame, Sections
+from scrapy_mandelbot.politeness.sections import NO_SECTIONS, Blame, Sections, TurnedAway
 from scrapy_mandelbot.robots.formatting import clock_time
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pace import Pace
     from scrapy_mandelbot.politeness.pause_law import LeftPause, PauseLaw
-    from scrapy_mandelbot.politeness.turned_away import TurnedAway
 
 _MOST_UNANSWERED = 1_000  # fingerprints; two prove as much
 _RECENT = 64  # good answers; what a site that says no for the first time bore
@@ -299,8 +298,6 @@ class Site:
         """Note a challenge, a price, or a bare refusal, which has no marks of either."""
         if self.sections.of(flight.request) is not None:
             return self.sections.probe_refused(flight, refusal)
-        from scrapy_mandelbot.politeness.turned_away import TurnedAway  # noqa: PLC0415
-
         self._turned_away = run = self._turned_away or TurnedAway()
         is_marked, was_well = bool(refusal.marked), bool(self.well_url)
         path = run.note(flight.request.url, page, is_marked=is_marked, was_well=was_well)

@@ -90,7 +90,9 @@ class Account:
             return self._left
         so_far = self._crawl.throttle.sites.counted()
         left = self.from_former_run + so_far.taken - so_far.ended
-        return max(0, left)  # of a job that workers share, others have taken some
+        if self._crawl.config.shares_job:  # other workers have taken some
+            return max(0, left)
+        return left
 
     def counted(self) -> Tally:
         """Return what became of all requests so far."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,14 @@ if TYPE_CHECKING:
 
 _OPEN_DISK_QUEUES = 200  # of Scrapy's, at a time; each has a file or two
 _ROUSED = 20  # queues of a former run at a time: 50,000 would take a second and more
+
+
+@dataclass(eq=False)
+class _Delayed:
+    """A request that waits for a time of its own; the same one may be there twice."""
+
+    line: Line
+    request: Request
 
 
 class SiteQueue:
@@ -103,8 +112,7 @@ class SiteQueue:
         self._storage: RequestStorage = (
             Storage(open_queue, key, _OPEN_DISK_QUEUES, startprios) if storage is None else storage
         )
-        self._delayed: Timers[tuple[Line, Request]] = Timers(self._crawl.clock, self._wait_is_over)
-        """The requests that wait for a time of their own."""
+        self._delayed = Timers(self._crawl.clock, self._wait_is_over)
         self._lines = RoundRobin(self._in_flight.in_slot)
         self.slot_changed = self._lines.slot_changed
         self._names_left = frozenset(startprios or ())
@@ -142,7 +150,7 @@ class SiteQueue:
         if line.site.has_refused or (was is not None and was.not_before):
             not_before = 0.0 if was is None else was.not_before
             if until := self._waits_until(line, request, not_before, has_come=True):
-                self._delay(line, request, until)
+                self._delay(_Delayed(line, request), until)
                 line.site.tally.taken += 1
                 return
         try:
@@ -205,10 +213,7 @@ class SiteQueue:
         return self._storage.close()
 
     def count_ready(self) -> int:
-        """Return how many requests wait for one in flight, where :meth:`pop` finds none.
-
-        It costs as much as there is in flight, however many requests are held.
-        """
+        """Return how many requests wait for one in flight, where :meth:`pop` finds none."""
         return sum(
             self._storage.length(line.name)
             for slot in self._in_flight.slots()
@@ -236,17 +241,14 @@ class SiteQueue:
         return bool(self.dormant)
 
     def lines(self) -> Iterator[tuple[Site, str, int]]:
-        """Yield site, section if they are kept by it, and number of its requests.
-
-        Those that it has as it is asked for the first; it may change before it is asked for more.
-        """
+        """Yield site, section ("" for none) and number of requests of each sub-queue."""
         self._rouse(len(self.dormant))
         for line in tuple(self._lines.values()):
             yield line.site, line.section, self._length(line)
 
     def delayed(self) -> Iterator[tuple[Site, float]]:
         """Yield site and time of each request that waits for a time of its own, likewise."""
-        return ((line.site, at) for at, (line, _) in self._delayed)
+        return ((one.line.site, at) for at, one in self._delayed)
 
     def site_changed(self, site: Site) -> None:
         """Note that a site which had to wait may be asked, perhaps."""
@@ -259,11 +261,11 @@ class SiteQueue:
 
     def end_delays(self, site: Site) -> None:
         """Have those requests of a site come back that wait for a time which is another one now."""
-        taken = self._delayed.take(lambda one: one[0].site is site)
-        for line, _ in taken:
-            line.delayed = 0
-        for one, until in [(one, self._waits_until(*one)) for one in taken]:
-            self._go_on_or_wait(*one, until)
+        taken = self._delayed.take(lambda one: one.line.site is site)
+        for one in taken:
+            one.line.delayed = 0
+        for one, until in [(one, self._waits_until(one.line, one.request)) for one in taken]:
+            self._delay(one, until)
 
     # Told by a job that others share.
 
@@ -280,12 +282,12 @@ class SiteQueue:
     def leave(self, site: Site) -> tuple[list[str], list[Request]]:
         """Forget what waits of a site; return its lines, and the requests that were delayed."""
         lines = tuple(self._lines.of(site))
-        taken = self._delayed.take(lambda one: one[0].site is site) if lines else []
+        taken = self._delayed.take(lambda one: one.line.site is site) if lines else []
         for line in lines:
             if line.has_joined:
                 self._lines.leave(line)
             self._lines.drop(line)
-        return [line.name for line in lines], [request for _, request in taken]
+        return [line.name for line in lines], [one.request for one in taken]
 
     def _hands_out(self, request: Request, line: Line) -> bool:
         """Hand the request out, if it may be after all that is found out about it only now."""
@@ -361,32 +363,27 @@ class SiteQueue:
             self.end_delays(line.site)
         return at if line.name in self._storage.lengths else 0.0
 
-    def _delay(self, line: Line, request: Request, until: float) -> None:
-        line.delayed += 1
-        self._delayed.put(until, (line, request))
-
-    def _wait_is_over(self, one: tuple[Line, Request]) -> None:
+    def _wait_is_over(self, one: _Delayed) -> None:
         """Have a delayed request come back, if nothing has changed its time."""
-        one[0].delayed -= 1
-        self._go_on_or_wait(*one, self._waits_until(*one))
+        one.line.delayed -= 1
+        self._delay(one, self._waits_until(one.line, one.request))
 
-    def _go_on_or_wait(self, line: Line, request: Request, until: float) -> None:
+    def _delay(self, one: _Delayed, until: float) -> None:
+        """Delay a request until a time; 0: put it where it is the next of its queue."""
+        line = one.line
         if until:
-            self._delay(line, request, until)
-        else:
-            self._come_back(line, request)
-
-    def _come_back(self, line: Line, request: Request) -> None:
-        """Put a request that was delayed where it is the next of its queue."""
-        self._storage.put_at_hand(line.name, request)
+            line.delayed += 1
+            self._delayed.set(one, until)
+            return
+        self._storage.put_at_hand(line.name, one.request)
         if not line.has_joined:
             self._lines.join(line)
         engine.wake(self._crawler)
 
     def _end_delays(self) -> None:
-        for line, request in self._delayed.take():
-            line.delayed -= 1
-            self._come_back(line, request)
+        for one in self._delayed.take():
+            one.line.delayed -= 1
+            self._delay(one, 0.0)
 
     def _tell_lost(self) -> None:
         warn_of_lost(self._crawler, list(self.drain()))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot.store.contract import Lease
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.clock import Call, Clock
+    from scrapy_mandelbot.clock import Timers
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.store.contract import LiveStore
 
@@ -63,16 +63,17 @@ class Claims:
     def __init__(
         self,
         store: LiveStore | None,
-        clock: Clock,
+        timers: Timers[Any],
+        now: Callable[[], float],
         look_again: Callable[[Site], None],
     ) -> None:
         self._store: Any = store
-        self._clock = clock
+        self._timers = timers
+        self._now = now
         self._look_again = look_again
         self._claims: dict[tuple[Lease, str], _AskedLease] = {}
         self._asking: _AskedLease | None = None
         """What is being asked for just now: a store may answer at once."""
-        self._timer: Call | None = None
 
     def __len__(self) -> int:
         return len(self._claims)
@@ -106,9 +107,7 @@ class Claims:
         """Give all back."""
         for claim in list(self._claims.values()):
             self._release(claim)
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._timers.drop(self)
 
     def _due(self, site: Site, lease: Lease, now: float) -> float:
         claim = self._claims.get((lease, site.name))
@@ -120,7 +119,7 @@ class Claims:
         return now if claim.ends_at > now else claim.not_before
 
     def _ask(self, claim: _AskedLease) -> None:
-        now = self._clock.now()
+        now = self._now()
         claim.renewed_at = claim.used_at = now
         self._claims[claim.lease, claim.site.name] = claim
         self._store.claim(
@@ -130,12 +129,12 @@ class Claims:
             lambda seconds: self._answered(claim, now, seconds),
             self._longest_wait(claim, now),
         )
-        self._set_timer()
+        self._timers.set(self, now + _LOOKED_AT_EACH, self._look)
 
     def _answered(self, claim: _AskedLease, asked_at: float, seconds: float) -> None:
         if self._is_over(claim, seconds):
             return
-        now = self._clock.now()
+        now = self._now()
         if seconds:
             claim.ends_at = 0.0
             claim.not_before = now + min(seconds, _ASKED_AGAIN_AFTER)
@@ -158,14 +157,9 @@ class Claims:
         if claim.ends_at:
             self._store.release(claim.lease, claim.site.name)
 
-    def _set_timer(self) -> None:
-        if self._timer is None:
-            self._timer = self._clock.call_later(_LOOKED_AT_EACH, self._look)
-
-    def _look(self) -> None:
+    def _look(self, _: Claims) -> None:
         """Renew what is used, and give back what is not."""
-        self._timer = None
-        now = self._clock.now()
+        now = self._now()
         for claim in list(self._claims.values()):
             if claim.not_before == inf:
                 continue
@@ -180,7 +174,7 @@ class Claims:
             elif claim.was_used or now - claim.used_at >= _UNUSED_FOR:
                 self._release(claim)
         if self._claims:
-            self._set_timer()
+            self._timers.set(self, now + _LOOKED_AT_EACH, self._look)
 
     def _renew(self, claim: _AskedLease, now: float) -> None:
         claim.renewed_at = now

@@ -15,7 +15,7 @@ from scrapy_mandelbot import engine, events, signals
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.clock import Call, Clock
+    from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.throttle.throttle import Throttle
 
@@ -76,7 +76,7 @@ class Operator:
         throttle.in_flight.evict(site)
         throttle.reports.tell(events.HELD, site, until=until, reason=reason, tries=0)
         throttle.update(site)
-        throttle.alarm.set(site, until)
+        throttle.timers.set(site, until)
 
     def end_hold(self, name: str) -> bool:
         """Let the site be asked again at once, if it is held or paused; return whether it was."""
@@ -129,7 +129,6 @@ class Patience:
         self._left = config.pause_total
         """Seconds for which the run goes on waiting; None: for as long as it takes."""
         self._waits_since: float | None = None
-        self._end: Call | None = None
         connect = crawler.signals.connect
         connect(self._scheduler_empty, signal=scrapy.signals.scheduler_empty)
         connect(self._go_on, signal=signals.site_resumed)
@@ -152,8 +151,8 @@ class Patience:
         if self._waits_since is None:
             self._waits_since = self._clock.now()
             if self._left is not None:
-                self._throttle.reports.total_ends_at = self._waits_since + self._left
-                self._end = self._clock.call_later(self._left, self._give_up)
+                self._throttle.reports.total_ends_at = at = self._waits_since + self._left
+                self._throttle.timers.set(self, at, self._give_up)
         if self._tells_idle:
             self._tell_idle()
 
@@ -163,12 +162,9 @@ class Patience:
             self._left = max(0.0, self._left - (self._clock.now() - self._waits_since))
         self._waits_since = None
         self._throttle.reports.total_ends_at = inf
-        if self._end is not None:
-            self._end.cancel()
-            self._end = None
+        self._throttle.timers.drop(self)
 
-    def _give_up(self) -> None:
-        self._end = None
+    def _give_up(self, _: Patience) -> None:
         self._left = 0.0
         self._operator.give_up_all("MANDELBOT_PAUSE_OPTIONS['total'] is over")
 

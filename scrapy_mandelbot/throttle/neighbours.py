@@ -198,7 +198,7 @@ class OtherCrawls:
         for name, due in self._neighbours.store.get_turns(now).items():
             site = throttle.sites.of(name)
             site.turns.resumes_at = due
-            throttle.alarm.set(site, due)  # and keep the site until then
+            throttle.timers.set(site, due)  # and keep the site until then
         self._neighbours.begin(self)
 
     def take_over(self, name: str, left: LeftPause, *, is_newest: bool = False) -> None:
@@ -215,7 +215,7 @@ class OtherCrawls:
             site.overhear(Refusal(now, left.reason, left.until - now))
         throttle.sites.note_trouble(site)
         if is_news:
-            throttle.alarm.set(site, site.pause.until)
+            throttle.timers.set(site, site.pause.until)
             throttle.reports.tell(events.RESTORED, site)
 
     def hear_pause(self, name: str, pause: KeptPause) -> None:
@@ -228,7 +228,7 @@ class OtherCrawls:
         if is_news:
             throttle.in_flight.evict(site)
             throttle.reports.tell(events.OVERHEARD, site)
-            throttle.alarm.set(site, site.pause.until)
+            throttle.timers.set(site, site.pause.until)
 
     def hear_end(self, name: str, pause: KeptPause) -> None:
         """Ask a site again that was left alone for another crawl, which has found it well."""
@@ -245,5 +245,5 @@ class OtherCrawls:
             return False
         site = throttle.sites.of(name)
         site.turns.hold(due)
-        throttle.alarm.set(site, due)
+        throttle.timers.set(site, due)
         return throttle.queues.waiting(site) > 0

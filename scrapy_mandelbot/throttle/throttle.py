@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose
 from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.politeness.pause import News
@@ -24,7 +25,7 @@ from scrapy_mandelbot.throttle.in_flight import InFlight, Queues
 from scrapy_mandelbot.throttle.paces import Paces
 from scrapy_mandelbot.throttle.site_map import Sites, site_of_request
 from scrapy_mandelbot.throttle.told_pauses import Reports
-from scrapy_mandelbot.throttle.waiting import Alarm, AskingAgain, WaitingRoom
+from scrapy_mandelbot.throttle.waiting import AskingAgain, WaitingRoom
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -68,10 +69,12 @@ class Throttle:
         store = neighbours.store
         self.has_claims = isinstance(store, LiveStore)
         """Whether this is done by one crawl at a time, of all that share the store."""
-        self._claims = Claims(store if isinstance(store, LiveStore) else None, clock, self.update)
-        self.alarm = Alarm(clock, self.update)
-        """When sites are looked at again."""
-        self.room = WaitingRoom(crawler, clock, self._look, config.pause_wait)
+        self.timers: Timers[Any] = Timers(clock, self.update)
+        """When sites are looked at again, and what else the crawl waits for."""
+        self._claims = Claims(
+            store if isinstance(store, LiveStore) else None, self.timers, clock.now, self.update
+        )
+        self.room = WaitingRoom(crawler, self.timers, clock.now, self._look, config.pause_wait)
         self.again = AskingAgain(crawler, tell.tell, self.update)
         """The pages that are asked for again."""
         self.keeps_given_up = bool(job_dir(crawler.settings)) or config.shares_job
@@ -103,8 +106,9 @@ class Throttle:
 
     def close(self) -> None:
         """Cancel every timer."""
-        for part in self._neighbours, self._claims, self.alarm, self.room:
+        for part in self._neighbours, self._claims, self.room:
             part.close()
+        self.timers.take()
 
     def site_of(self, request: Request) -> Site:
         """Return what is known of the site that a request goes to."""
@@ -132,7 +136,7 @@ class Throttle:
             return True
         if site.pause_due(now) <= now and site.scout is None:
             self._note_wait(site, now)
-        self.alarm.set(site, due)
+        self.timers.set(site, due)
         return False
 
     def holds_back(self, site: Site, section: str = "") -> bool:
@@ -219,7 +223,7 @@ class Throttle:
             self._note_wait(site, now)
         elif flight.not_before <= now:
             self._count(events.WAITED)
-        self.alarm.set(site, decision.until)
+        self.timers.set(site, decision.until)
         has_limit = not decision.is_turn or site.turns.shut_since is not None
         return await self.room.wait(flight, has_limit=has_limit)
 
@@ -321,7 +325,7 @@ class Throttle:
         if self._together:
             self._together.join(site, self._now())
         self.sites.note_trouble(site)
-        self.alarm.set(site, self._now())  # who waits may have to wait no longer
+        self.timers.set(site, self._now())  # who waits may have to wait no longer
 
     def _due(self, site: Site, now: float, section: str = "") -> float:
         """Return when a site may be asked, leases and all; ``inf``: when another has ended."""
@@ -344,7 +348,7 @@ class Throttle:
             if (is_probe or site.turns.is_needed(now)) and may_be_next:
                 due = self._claims.due(site, now)
                 if due > now:
-                    self.alarm.set(site, due)
+                    self.timers.set(site, due)
                     return Decision(until=due, is_turn=not is_probe)
         decision = site.admit(flight, now)
         if decision.goes:
@@ -366,7 +370,7 @@ class Throttle:
             self.reports.tell(events.OPENED, site, paused_for=shut_for)
         self.sites.note_trouble(site)
         if site.held_until > now:
-            self.alarm.set(site, site.held_until)
+            self.timers.set(site, site.held_until)
         for waiter in self.room.of(site):
             self._let_wait_end(waiter, now)
         self.queues.site_changed(site)
@@ -382,7 +386,7 @@ class Throttle:
         if decision.goes or decision.is_final:
             self.room.release(waiter, may_go=decision.goes)
         else:
-            self.alarm.set(flight.site, decision.until)
+            self.timers.set(flight.site, decision.until)
 
     def _look(self, site: Site) -> None:
         """See whether those have ended without a word that others wait for."""

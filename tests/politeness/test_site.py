@@ -613,6 +613,40 @@ def test_of_a_section_that_is_given_up_nothing_is_left():
     assert not list(site.left())
 
 
+@pytest.mark.parametrize("failed", [9, 10, 99, 10**6])
+@pytest.mark.parametrize("is_well", [True, False])
+def test_a_pause_restored_with_more_failed_probes_than_tries_gets_one_probe(failed, is_well):
+    """Another run may have had more tries; what it left decides nothing before this one asked."""
+    site = Site("https://example.com", PauseLaw(tries=9))
+    site.go_on(100, LeftPause(130, "503", failed))
+    assert not site.pause.is_given_up
+    assert 130 <= site.pause.gives_up_at < inf
+    probe = flight_to(site)
+    site.hand_out(probe, 130, as_scout=False)
+    if is_well:
+        assert site.answered(probe, 131, b"") is News.RESUMED
+    else:
+        assert site.refused(probe, b"", Refusal(131, "503")) is News.GAVE_UP
+    assert site.pause.is_given_up is not is_well
+
+
+@pytest.mark.parametrize("is_well", [True, False])
+def test_the_probe_of_a_section_that_ends_after_giving_up_changes_nothing(is_well):
+    """It was on its way when the operator gave up; no other request of the section follows it."""
+    site = Site("https://example.com", PauseLaw())
+    site.go_on(100, LeftPause(130, "503", 1, "/shop/"))
+    probe = flight_to(site, "/shop/1")
+    site.hand_out(probe, 130, as_scout=False)
+    assert [section.path for section in site.sections.give_up("enough")] == ["/shop/"]
+    if is_well:
+        assert site.answered(probe, 131, b"1") is None
+    else:
+        assert site.refused(probe, b"1", Refusal(131, "503")) is None
+    site.ended(probe, 131)
+    assert not site.awaited
+    assert site.sections.is_over("/shop/")
+
+
 def test_what_is_left_of_a_site_and_over_by_now_ends_with_a_probe(site):
     """Its own pause as that of a section; one that is known goes on as it is."""
     site.go_on(100, LeftPause(90, "503", 1))

@@ -12,6 +12,7 @@ from queueing import open_scheduler, refuse
 from scrapy import Request
 
 from scrapy_mandelbot import RobotsTxt
+from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pause_law import PauseLaw, Refusal
@@ -353,7 +354,7 @@ def test_a_lease_renewed_after_it_was_given_back_is_given_back_again(
     site = Site(SITE, PauseLaw())
     site.overhear(Refusal(clock.now(), "503", 1.0))
     clock.turn(1)
-    claims = Claims(one, clock, lambda _: None)
+    claims = Claims(one, Timers(clock, print), clock.now, lambda _: None)
     assert claims.due(site, clock.now()) == clock.now()
     probe = Flight(Request(f"{SITE}/page"), site)
     site.hand_out(probe, clock.now(), as_scout=False)

@@ -9,6 +9,7 @@ import pytest
 from scrapy import Request
 from twisted.internet.defer import ensureDeferred
 
+from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pause_law import PauseLaw
 from scrapy_mandelbot.politeness.site_state import Site
@@ -35,7 +36,8 @@ class World:
         )
         self.room = WaitingRoom(
             SimpleNamespace(engine=engine),
-            clock,
+            Timers(clock, lambda _: None),
+            clock.now,
             lambda site: self.looked_at.append(site.name),
             LONGEST,
         )
