@@ -87,7 +87,7 @@ def refusals() -> dict[str, float]:
         f"{what}: {name}": figure
         for what, calls in (
             ("refusal", first),
-            ("refusal, the way alone", list(without_hearers(first))),
+            ("refusal, the way alone", list(without_subscribers(first))),
             ("second refusal", second),
         )
         for name, figure in way([name for name, _ in calls]).items()
@@ -101,7 +101,7 @@ def way(called: list[str]) -> dict[str, int]:
     return {"calls": len(modules), "stops": stops, "modules": len(set(modules))}
 
 
-def without_hearers(calls: list[tuple[str, int]]) -> Iterator[tuple[str, int]]:
+def without_subscribers(calls: list[tuple[str, int]]) -> Iterator[tuple[str, int]]:
     """Yield the calls but those that an event has made: the log, stats, reports, the store."""
     told_at = None
     for name, depth in calls:

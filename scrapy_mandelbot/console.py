@@ -72,10 +72,10 @@ def paused_sites(crawler: Crawler) -> dict[str, str]:
 
 def why_idle(crawler: Crawler) -> str:
     """Return why a crawl sends nothing now, in words: what it waits for, and for how long."""
-    return why_idle_in_words(status(crawler))
+    return why_idle_text(status(crawler))
 
 
-def why_idle_in_words(status: CrawlStatus) -> str:
+def why_idle_text(status: CrawlStatus) -> str:
     """Return why no request is sent now, as text: a sentence, and the sites that hold it up."""
     if status.under_way:
         is_one = status.under_way == 1

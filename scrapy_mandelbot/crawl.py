@@ -20,7 +20,7 @@ from scrapy_mandelbot.events.emitter import Events
 from scrapy_mandelbot.fetching.fetcher import RobotsFetcher
 from scrapy_mandelbot.fetching.request_agents import Agents
 from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it
-from scrapy_mandelbot.settings.checks import Project, tell_mistakes
+from scrapy_mandelbot.settings.checks import Project, log_mistakes
 from scrapy_mandelbot.settings.config import Config
 from scrapy_mandelbot.settings.values import is_server, refusing
 from scrapy_mandelbot.store.contract import LiveStore
@@ -112,7 +112,7 @@ class Crawl:
         """Returns whether a request is dropped that the queue is about to hand out."""
         self.fates: WeakKeyDictionary[Request, End] = WeakKeyDictionary()
         """How requests end that fail now, where that is not to be seen from the exception."""
-        self.events.hear(self._has_answered, ROBOTS_READ)
+        self.events.subscribe(self._has_answered, ROBOTS_READ)
         crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         crawler.signals.connect(self._spider_idle, signal=scrapy.signals.spider_idle)
         crawler.signals.connect(self._spider_closed, signal=scrapy.signals.spider_closed)
@@ -205,7 +205,7 @@ class Crawl:
 
     def _spider_opened(self, spider: Spider) -> None:
         if self.config.enabled:
-            tell_mistakes(Project(self._crawler.settings, self.config, type(spider)))
+            log_mistakes(Project(self._crawler.settings, self.config, type(spider)))
 
     def _has_answered(self, values: Mapping[str, Any]) -> None:
         """Note that a site has answered: what it does not answer from now on it is down for."""

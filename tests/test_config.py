@@ -206,8 +206,8 @@ def test_mandelbot_delays_by_hand(site, delay):
         "[::1]": 3,
         "bücher.example": 2,
     }
-    assert config(MANDELBOT_CRAWL_DELAYS=delays).delay_by_hand(site) == delay
-    assert config(MANDELBOT_CRAWL_DELAYS=json.dumps(delays)).delay_by_hand(site) == delay
+    assert config(MANDELBOT_CRAWL_DELAYS=delays).configured_delay(site) == delay
+    assert config(MANDELBOT_CRAWL_DELAYS=json.dumps(delays)).configured_delay(site) == delay
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_a_delay_for_all_hosts_of_a_domain(site, delay):
         "http://api.example.com": 1,
         "*.bücher.example": 6,
     }
-    assert config(MANDELBOT_CRAWL_DELAYS=delays).delay_by_hand(site) == delay
+    assert config(MANDELBOT_CRAWL_DELAYS=delays).configured_delay(site) == delay
 
 
 def test_files_are_obeyed_where_robots_txt_is():
@@ -318,7 +318,7 @@ ELSEWHERE = {"MANDELBOT_INNER_SCHEDULER": "scrapy.core.scheduler.Scheduler"}
 def test_what_a_run_does_while_only_paused_sites_are_left(settings, tells, closes):
     """One setting says it; unless it does, spider_idle is sent around a scheduler of others."""
     read = config(**settings)
-    assert (read.tells_idle, read.closes_when_paused) == (tells, closes)
+    assert (read.signals_idle, read.closes_when_paused) == (tells, closes)
 
 
 OPTION = [

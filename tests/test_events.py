@@ -83,18 +83,18 @@ class World:
 
     def __init__(self) -> None:
         self.stats: Counter[str] = Counter()
-        self.heard: list[tuple[object, dict[str, object]]] = []
+        self.signals: list[tuple[object, dict[str, object]]] = []
         crawler = SimpleNamespace(spider=SPIDER)
         crawler.stats = SimpleNamespace(inc_value=self._inc)
         crawler.signals = SimpleNamespace(send_catch_log=self._hear)
         events = Events(crawler)
-        self.tell, self.count = events.tell, events.count
+        self.emit, self.count = events.emit, events.count
 
     def _inc(self, stat: str, count: float = 1) -> None:
         self.stats[stat] += count
 
     def _hear(self, signal: object, **values: object) -> None:
-        self.heard.append((signal, values))
+        self.signals.append((signal, values))
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def names_of(event) -> set[str]:
     """Return the names of the values that an event is told with."""
     in_text = re.findall(r"%\((\w+)\)", event.text)
     counted = (name for _, name in (*event.sums, *event.families))
-    return {*in_text, *counted, *event.heard}
+    return {*in_text, *counted, *event.signal_values}
 
 
 def values_of(event) -> dict[str, object]:
@@ -118,7 +118,7 @@ def values_of(event) -> dict[str, object]:
 def test_each_event_tells_log_stats_and_signal(world, caplog, name):
     """As its row says, and nothing else."""
     event, values = EVENTS[name], values_of(EVENTS[name])
-    world.tell(event, **values)
+    world.emit(event, **values)
     assert len(caplog.records) == bool(event.text)
     for record in caplog.records:
         assert record.levelno == event.level
@@ -132,9 +132,9 @@ def test_each_event_tells_log_stats_and_signal(world, caplog, name):
         counted[stat] += values[value]
     counted.update(f"{beginning}{values[value]}" for beginning, value in event.families)
     assert world.stats == counted
-    assert [signal for signal, _ in world.heard] == [event.signal] * (event.signal is not None)
-    for _, heard in world.heard:
-        assert set(heard) == {*event.heard, "spider"}
+    assert [signal for signal, _ in world.signals] == [event.signal] * (event.signal is not None)
+    for _, heard in world.signals:
+        assert set(heard) == {*event.signal_values, "spider"}
 
 
 @pytest.mark.parametrize("name", EVENTS)
@@ -145,7 +145,7 @@ def test_of_one_thing_a_line_speaks_in_the_singular(world, caplog, name):
     for number, wrong in ((1, r"\b1 \w+s\b(?! of)"), (2, r"\b2 (request|entry|byte|site|line)\b")):
         values = values_of(event)
         values.update(dict.fromkeys(are_numbers & values.keys() - TIMES - {"most"}, number))
-        world.tell(event, level=logging.ERROR, **values)
+        world.emit(event, level=logging.ERROR, **values)
         assert not any(re.search(wrong, line) for line in caplog.messages), caplog.messages
 
 
@@ -160,13 +160,13 @@ def test_an_event_that_tells_nothing_is_none():
 def test_an_event_may_be_counted_alone(world, caplog, name):
     """Where a line for each would fill the log, its stats tell of it, and nothing else does."""
     event, values = EVENTS[name], values_of(EVENTS[name])
-    world.tell(event, **values)
-    stats, world.stats, world.heard = world.stats, Counter(), []
+    world.emit(event, **values)
+    stats, world.stats, world.signals = world.stats, Counter(), []
     caplog.clear()
     world.count(event, **values)
     assert world.stats == stats
     assert not caplog.records
-    assert not world.heard
+    assert not world.signals
 
 
 def test_what_grows_by_nothing_is_not_there(world):
@@ -178,18 +178,18 @@ def test_what_grows_by_nothing_is_not_there(world):
 def test_a_request_is_named_whole(world, caplog):
     """Its URL is what one looks for in the log."""
     request = f"<GET https://a.example/{'a' * 1_000}>"
-    world.tell(FORBIDDEN, request=request, file="f", verdict="forbidden")
+    world.emit(FORBIDDEN, request=request, file="f", verdict="forbidden")
     assert request in caplog.records[0].getMessage()
 
 
 def test_what_signal_handlers_hear_is_plain(world):
     """A site, a time with its zone, a reason, seconds."""
     until = VALUES["until"]
-    world.tell(PAUSED, where="x", site="https://a.example", until=until, reason="503", waiting=1)
-    world.tell(RESUMED, where="x", site="https://a.example", paused_for=2.5, waiting=1)
+    world.emit(PAUSED, where="x", site="https://a.example", until=until, reason="503", waiting=1)
+    world.emit(RESUMED, where="x", site="https://a.example", paused_for=2.5, waiting=1)
     when = datetime(2027, 1, 15, 8, tzinfo=timezone.utc)
     site = {"site": "https://a.example", "spider": SPIDER}
-    assert world.heard == [
+    assert world.signals == [
         (signals.site_paused, {**site, "until": when, "reason": "503"}),
         (signals.site_resumed, {**site, "paused_for": 2.5}),
     ]
@@ -199,8 +199,8 @@ def test_what_signal_handlers_hear_is_plain(world):
 def test_text_of_the_web_comes_out_harmless(world, caplog, nasty):
     """In the log line and for signal handlers: no control characters, no line of its own."""
     reason = f"503 for <GET https://a.example/{nasty}>"
-    world.tell(PAUSED, where="w", site="s", until=0.0, reason=reason, waiting=0)
-    told = [caplog.records[0].getMessage(), world.heard[0][1]["reason"]]
+    world.emit(PAUSED, where="w", site="s", until=0.0, reason=reason, waiting=0)
+    told = [caplog.records[0].getMessage(), world.signals[0][1]["reason"]]
     for text in told:
         assert nasty not in text
         assert "503 for <GET https://a.example/" in text
@@ -210,9 +210,9 @@ def test_text_of_the_web_comes_out_harmless(world, caplog, nasty):
 
 def test_long_text_of_the_web_comes_out_short(world, caplog):
     """A URL may have megabytes."""
-    world.tell(PAUSED, where="w", site="s", until=0.0, reason="x" * 10**6, waiting=0)
+    world.emit(PAUSED, where="w", site="s", until=0.0, reason="x" * 10**6, waiting=0)
     assert len(caplog.records[0].getMessage()) < 10_000
-    assert len(world.heard[0][1]["reason"]) < 10_000
+    assert len(world.signals[0][1]["reason"]) < 10_000
 
 
 def test_a_level_that_is_not_logged_costs_no_text(world, caplog):
@@ -223,9 +223,9 @@ def test_a_level_that_is_not_logged_costs_no_text(world, caplog):
         def __str__(self) -> str:
             raise AssertionError("it is read by none")
 
-    world.tell(PAUSED, where=Text(), site="s", until=0.0, reason="503", waiting=0)
+    world.emit(PAUSED, where=Text(), site="s", until=0.0, reason="503", waiting=0)
     assert world.stats == {"mandelbot/pause/count": 1}
-    assert len(world.heard) == 1
+    assert len(world.signals) == 1
     assert not caplog.records
 
 

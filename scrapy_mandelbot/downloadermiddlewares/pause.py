@@ -347,7 +347,7 @@ def hear_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
         return
     left, wait = quota[0], min(quota[1], crawl.config.retry_after_longest)
     if not left:
-        tell = crawl.events.tell if site.is_news("quota") else crawl.events.count
+        tell = crawl.events.emit if site.is_news("quota") else crawl.events.count
         tell(QUOTA, where=site.name, until=now + wait)
     site.turns.hear_quota(flight, left, wait, now)
     site.look_anew()
@@ -357,7 +357,7 @@ def hear_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
 def tell_unreadable(crawl: Crawl, flight: Flight, value: str) -> None:
     """Tell once of each site that it names a time which cannot be read."""
     if flight.site.is_news("retry-after"):
-        crawl.events.tell(RETRY_AFTER_UNREADABLE, site=flight.site.name, value=value)
+        crawl.events.emit(RETRY_AFTER_UNREADABLE, site=flight.site.name, value=value)
 
 
 def fate_of(crawl: Crawl, flight: Flight) -> End:

@@ -117,7 +117,7 @@ class RobotsTxtMiddleware:
             if self._crawl.is_for_a_person(request):
                 if rules is not None:
                     reason = rules.outcome.reason
-                    self._crawl.events.tell(ROBOTS_UNKNOWN, site=site.name, reason=reason)
+                    self._crawl.events.emit(ROBOTS_UNKNOWN, site=site.name, reason=reason)
                 return None, None
             if rules is not None and not self._refuses(flight, rules):
                 return None, None  # who sent it waits for it, and nobody else for the site
@@ -181,7 +181,7 @@ class RobotsTxtMiddleware:
                 return
             url = resolved
         self._crawl.fates[request] = End.FORBIDDEN
-        tell = self._crawl.events.tell
+        tell = self._crawl.events.emit
         if not isinstance(rp, MandelbotRobotParser):  # another ROBOTSTXT_PARSER cannot say why
             tell(FORBIDDEN_UNEXPLAINED, request=request, site=site_of_request(request))
             raise IgnoreRequest("Forbidden by robots.txt")

@@ -33,7 +33,7 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import CLOCKS_DIFFER, SIGNATURE_ASKED, SIGNED
+from scrapy_mandelbot.events import CLOCKS_DIFFER, SIGNATURE_REQUESTED, SIGNED
 from scrapy_mandelbot.robots.dates import IN_TAGS, read_date
 from scrapy_mandelbot.settings.values import SIGN_KEY_TAKES, SettingsError, refusing
 from scrapy_mandelbot.throttle.site_map import site_of_request
@@ -228,9 +228,9 @@ class SigningMiddleware:
 
     def _learn(self, site: str) -> None:
         if site in self._asking:
-            self._crawl.events.count(SIGNATURE_ASKED)
+            self._crawl.events.count(SIGNATURE_REQUESTED)
             return
-        self._crawl.events.tell(SIGNATURE_ASKED, site=site)
+        self._crawl.events.emit(SIGNATURE_REQUESTED, site=site)
         if len(self._asking) >= _MOST_SITES:
             del self._asking[next(iter(self._asking))]
         self._asking[site] = None
@@ -317,7 +317,7 @@ class SigningMiddleware:
         off = int(max(sent - at - int(age), at - self._now()))
         if off > _FAR_OFF:
             self._has_told_of_clocks = True
-            self._crawl.events.tell(CLOCKS_DIFFER, site=site_of_request(request), seconds=off)
+            self._crawl.events.emit(CLOCKS_DIFFER, site=site_of_request(request), seconds=off)
 
 
 def _derived(request: Request) -> dict[str, str]:

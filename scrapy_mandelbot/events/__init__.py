@@ -20,15 +20,15 @@ PAUSED = Event(
     "Paused %(where)s until %(until)s: %(reason)s (%(waiting)s queued)",
     stats=("mandelbot/pause/count",),
     signal=signals.site_paused,
-    heard=("site", "until", "reason"),
+    signal_values=("site", "until", "reason"),
 )
 HELD = replace(PAUSED, stats=("mandelbot/pause/count", "mandelbot/pause/held"))
 SHUT = replace(PAUSED, stats=("mandelbot/pace/shut",))
-OVERHEARD = Event(
+PAUSED_BY_PEER = Event(
     "Paused %(where)s until %(until)s: another crawl was refused, %(reason)s (%(waiting)s queued)",
     stats=("mandelbot/pause/overheard",),
     signal=signals.site_paused,
-    heard=PAUSED.heard,
+    signal_values=PAUSED.signal_values,
 )
 RESTORED = Event(
     "Still pausing %(where)s until %(until)s, as a former run found: %(reason)s",
@@ -60,14 +60,14 @@ REFUSES_ROBOTS = _warning(
     " once an hour then: say who you are, ask its owner, or pay (docs/says_no.rst)",
     stats=("mandelbot/pause/refuses_robots",),
     signal=signals.site_refuses_robots,
-    heard=("site", "reason", "until"),
+    signal_values=("site", "reason", "until"),
 )
 REFUSES_ROBOTS_STILL = _warning(
     "Gave up %(where)s%(path)s, which %(reason)s (%(waiting)s queued: %(fate)s)",
     stats=("mandelbot/pause/sections_given_up",),
 )
 SECTION_RESUMED = Event("No longer setting aside %(path)s of %(where)s: it answers")
-ASKS_ONCE_EACH = _warning(
+LAST_ATTEMPTS = _warning(
     "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s queued:"
     " those that were not refused twice are sent once more)",
     stats=("mandelbot/pause/given_up",),
@@ -76,7 +76,7 @@ SECTION_GIVEN_UP = _warning(
     "Gave up %(path)s of %(where)s, which answers elsewhere: %(reason)s (its requests: %(fate)s)",
     stats=("mandelbot/pause/sections_given_up",),
 )
-ASKED_AGAIN = Event(stats=("mandelbot/pause/asked_again",))
+RETRIED_ON_ITS_OWN = Event(stats=("mandelbot/pause/asked_again",))
 SLOWER = Event(
     "There is a limit of about %(limit)s at %(where)s; %(waiting)s queued, about %(time)s",
 )
@@ -85,10 +85,10 @@ RESUMED = Event(
     stats=("mandelbot/pause/resumed",),
     sums=(("mandelbot/pause/seconds", "paused_for"),),
     signal=signals.site_resumed,
-    heard=("site", "paused_for"),
+    signal_values=("site", "paused_for"),
 )
 RECOVERED = Event("Asking %(where)s as fast as before its pause", logging.DEBUG)
-OPENED = Event(RESUMED.text, signal=signals.site_resumed, heard=RESUMED.heard)
+OPENED = Event(RESUMED.text, signal=signals.site_resumed, signal_values=RESUMED.signal_values)
 GIVEN_UP = _warning(
     "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s queued:"
     " %(fate)s)",
@@ -125,13 +125,13 @@ TURN_WAITED = Event(stats=("mandelbot/pace/waited",), sums=(("mandelbot/pace/sec
 TURN_RESTORED = Event(stats=("mandelbot/pace/restored",))
 TURN_MISSED = Event(stats=("mandelbot/pace/sent_back",))
 
-ROBOTS_ASKED = Event(
+ROBOTS_FETCHED = Event(
     "%(site)s: %(reason)s",
     logging.DEBUG,
     stats=("robotstxt/request_count", "mandelbot/robots/fetched"),
     families=(("mandelbot/robots/", "case"),),
 )
-ROBOTS_ASKED_IN_VAIN = replace(ROBOTS_ASKED, level=logging.WARNING)
+ROBOTS_FETCH_FAILED = replace(ROBOTS_FETCHED, level=logging.WARNING)
 ROBOTS_RESPONSE = Event(
     stats=("robotstxt/response_count",), families=(("robotstxt/response_status_count/", "status"),)
 )
@@ -140,7 +140,7 @@ ROBOTS_CUT = _warning(
     "The robots.txt of %(site)s %(cut)s: the rest is not read",
     stats=("mandelbot/robots/cut",),
 )
-ROBOTS_BROKEN_OFF = _warning(
+ROBOTS_TRUNCATED = _warning(
     "The robots.txt of %(site)s breaks off after %(size)s of whole lines (%(reason)s)",
     stats=("mandelbot/robots/broken_off",),
 )
@@ -166,7 +166,7 @@ ROBOTS_STALE = _warning(
 ROBOTS_UNREADABLE = _error(
     "ROBOTSTXT_PARSER cannot read the robots.txt of %(site)s, which is not obeyed: %(error)s",
 )
-ROBOTS_READ = Event(signal=signals.robots_fetched, heard=("site", "robots", "outcome"))
+ROBOTS_READ = Event(signal=signals.robots_fetched, signal_values=("site", "robots", "outcome"))
 ROBOTS_FROM_CACHE = Event(stats=("mandelbot/robots/from_cache",))
 ROBOTS_ANSWERED = Event(stats=("mandelbot/robots/answered",))
 ROBOTS_UNKNOWN = _warning(
@@ -179,7 +179,7 @@ FORBIDDEN = Event(
     logging.DEBUG,
     stats=("robotstxt/forbidden",),
     signal=signals.request_forbidden,
-    heard=("request", "verdict"),
+    signal_values=("request", "verdict"),
 )
 FORBIDDEN_UNEXPLAINED = Event(
     "Forbidden by robots.txt: %(request)s", logging.DEBUG, stats=FORBIDDEN.stats
@@ -188,7 +188,7 @@ FORBIDDEN_UNEXPLAINED = Event(
 SITEMAPS_DISCOVERED = Event(
     sums=(("mandelbot/sitemaps/discovered", "count"),),
     signal=signals.sitemaps_discovered,
-    heard=("site", "urls"),
+    signal_values=("site", "urls"),
 )
 SITEMAPS_LEFT_TO_SPIDER = Event("Sitemaps are left to the spider: it is a SitemapSpider")
 SITEMAP_DROPPED = _warning(
@@ -209,7 +209,7 @@ SITEMAP_FAILED = _warning(
 SITEMAP_PROBLEM = _warning(
     "The sitemap %(url)s: %(problem)s", stats=("mandelbot/sitemaps/problems",)
 )
-SITEMAP_PROBLEMS_UNTOLD = _warning(
+SITEMAP_PROBLEMS_MUTED = _warning(
     "More is wrong with the sitemaps of %(site)s; only stats tell of it",
 )
 SITEMAPS_INSIDE = _warning(
@@ -223,7 +223,7 @@ SITEMAPS_TOO_DEEP = _warning(
     "%(site)s has indexes of sitemaps within indexes, more than %(most)d deep: what is deeper is"
     " not read",
 )
-SITEMAPS_ABROAD = _warning(
+SITEMAPS_CROSS_HOST = _warning(
     "%(site)s cites sitemaps on other hosts: no more are asked for, as %(limit)s",
 )
 SITES_TOO_MANY = _warning(
@@ -250,7 +250,7 @@ REQUEST_DROPPED = Event(
     logging.DEBUG,
     stats=("mandelbot/tags/requests_dropped",),
     signal=signals.output_dropped,
-    heard=("response", "output", "tag"),
+    signal_values=("response", "output", "tag"),
 )
 ITEM_DROPPED = replace(REQUEST_DROPPED, stats=("mandelbot/tags/items_dropped",))
 LINK_DROPPED = replace(REQUEST_DROPPED, stats=("mandelbot/tags/links_dropped",))
@@ -329,20 +329,20 @@ USAGE_REQUEST_DROPPED = Event(
     logging.DEBUG,
     stats=("mandelbot/usage/requests_dropped",),
     signal=signals.usage_disallowed,
-    heard=("response", "output", "statement"),
+    signal_values=("response", "output", "statement"),
 )
 USAGE_ITEM_DROPPED = Event(
     "Dropped, as its use is refused: %(what)s (%(response)s: %(why)s)",
     logging.DEBUG,
     stats=("mandelbot/usage/items_dropped",),
     signal=signals.usage_disallowed,
-    heard=USAGE_REQUEST_DROPPED.heard,
+    signal_values=USAGE_REQUEST_DROPPED.signal_values,
 )
 USAGE_ITEMS_KEPT = _warning(
     "Kept %(items)s of pages whose owners refuse the use: MANDELBOT_USAGE = 'annotate' drops none",
     sums=(("mandelbot/usage/items_against", "count"),),
 )
-TDM_ASKED = Event("%(url)s: %(reason)s", logging.DEBUG, stats=("mandelbot/usage/tdm_files",))
+TDM_FETCHED = Event("%(url)s: %(reason)s", logging.DEBUG, stats=("mandelbot/usage/tdm_files",))
 TERMS_STATED = Event(
     "%(site)s states terms in place of a page: %(status)d, %(terms)s (%(url)s). Nothing is paid or"
     " taken up; its other such answers are only counted",
@@ -373,7 +373,7 @@ METRICS_NOT_SERVED = _error(
 )
 
 SIGNED = Event(stats=("mandelbot/signatures/sent",))
-SIGNATURE_ASKED = Event(
+SIGNATURE_REQUESTED = Event(
     "%(site)s asks for signed requests: its requests are signed from now on",
     stats=("mandelbot/signatures/asked",),
 )

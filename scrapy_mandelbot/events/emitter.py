@@ -35,7 +35,7 @@ class Event:
     families: tuple[tuple[str, str], ...] = ()
     """Stats that grow by one and are named after a value: how each begins, and the name of that."""
     signal: object | None = None
-    heard: tuple[str, ...] = ()
+    signal_values: tuple[str, ...] = ()
     """The values that come with the signal, by name."""
 
     @cached_property
@@ -49,25 +49,25 @@ class Events:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._hearers: dict[Event, list[Callable[[Mapping[str, Any]], None]]] = {}
+        self._subscribers: dict[Event, list[Callable[[Mapping[str, Any]], None]]] = {}
         self._places: set[tuple[str, int]] = set()
         """Files and lines of which an error was told; as many as the code has that raise."""
 
-    def hear(self, call: Callable[[Mapping[str, Any]], None], *events: Event) -> None:
+    def subscribe(self, call: Callable[[Mapping[str, Any]], None], *events: Event) -> None:
         """Have the values of such events told to a callable that raises nothing, before the log."""
         for event in events:
-            self._hearers.setdefault(event, []).append(call)
+            self._subscribers.setdefault(event, []).append(call)
 
-    def tell_error(self, event: Event, error: BaseException, **values: Any) -> None:
+    def emit_error(self, event: Event, error: BaseException, **values: Any) -> None:
         """Tell of an error with its traceback, once a run for each place that raises one."""
         place = _place_of(error)
         if place in self._places:
             self.count(event, **values)
             return
         self._places.add(place)
-        self.tell(event, exc_info=(type(error), error, error.__traceback__), **values)
+        self.emit(event, exc_info=(type(error), error, error.__traceback__), **values)
 
-    def tell(
+    def emit(
         self, event: Event, *, exc_info: Any = None, level: int | None = None, **values: Any
     ) -> None:
         """Tell of an event, at its own level if none is given.
@@ -76,20 +76,20 @@ class Events:
         ``since``, ``until``, ``next`` and ``end`` are seconds since the epoch.
         """
         self.count(event, **values)
-        told: dict[str, Any] = {}
+        texts: dict[str, Any] = {}
         level = event.level if level is None else level
         if event.text and logger.isEnabledFor(level) and _is_wanted(level):
-            told = {name: _loggable(name, values[name]) for name in event.in_text}
-            arguments = (told,) if told else ()
+            texts = {name: _loggable(name, values[name]) for name in event.in_text}
+            parameters = (texts,) if texts else ()
             extra = {"spider": self._crawler.spider}
-            logger.log(level, event.text, *arguments, exc_info=exc_info, extra=extra)
+            logger.log(level, event.text, *parameters, exc_info=exc_info, extra=extra)
         if event.signal is not None:
-            heard = {name: values[name] for name in event.heard}
-            if "reason" in heard:
-                heard["reason"] = told["reason"] if told else shown(heard["reason"])
-            if "until" in heard:
-                heard["until"] = moment(heard["until"])
-            self._crawler.signals.send_catch_log(event.signal, **heard, spider=self._crawler.spider)
+            sent = {name: values[name] for name in event.signal_values}
+            if "reason" in sent:
+                sent["reason"] = texts["reason"] if texts else shown(sent["reason"])
+            if "until" in sent:
+                sent["until"] = moment(sent["until"])
+            self._crawler.signals.send_catch_log(event.signal, **sent, spider=self._crawler.spider)
 
     def count(self, event: Event, **values: Any) -> None:
         """Count an event of which no line and no signal tells, or not this time."""
@@ -101,8 +101,8 @@ class Events:
                 inc_value(stat, values[name])
         for beginning, name in event.families:
             inc_value(f"{beginning}{values[name]}")
-        for hear in self._hearers.get(event, ()):
-            hear(values)
+        for call in self._subscribers.get(event, ()):
+            call(values)
 
 
 def _is_wanted(level: int) -> bool:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.events import (
-    ROBOTS_ASKED,
-    ROBOTS_ASKED_IN_VAIN,
-    ROBOTS_BROKEN_OFF,
     ROBOTS_CUT,
     ROBOTS_ERROR,
     ROBOTS_EXCEPTION,
+    ROBOTS_FETCH_FAILED,
+    ROBOTS_FETCHED,
     ROBOTS_RESPONSE,
     ROBOTS_SLOW,
     ROBOTS_TESTED,
+    ROBOTS_TRUNCATED,
 )
 from scrapy_mandelbot.fetching.content_codings import UnreadableBodyError
 from scrapy_mandelbot.fetching.download_limits import (
@@ -147,7 +147,7 @@ class RobotsAsker:
         key, now = site + IMPOSSIBLE_PATH, self._now()
         found = self._store.get_copy(key)
         if found is None or not is_fresh(now, found.fetched_at, TEST_EVERY):
-            self._events.tell(ROBOTS_TESTED, site=site, path=IMPOSSIBLE_PATH, status=status)
+            self._events.emit(ROBOTS_TESTED, site=site, path=IMPOSSIBLE_PATH, status=status)
             is_well = await self._status(site + "/", request, priority) in range(
                 HTTPStatus.OK, HTTPStatus.BAD_REQUEST
             )
@@ -242,18 +242,18 @@ def tell_of_answer(
     """Tell how a site answered. That it pauses for it, the throttle tells."""
     failure, error = asked.answer.failure, asked.error
     is_odd = outcome.case == "misreported_5xx" or failure in {Failure.NO_SUCH_HOST, Failure.OTHER}
-    event = ROBOTS_ASKED_IN_VAIN if is_odd else ROBOTS_ASKED
-    events.tell(event, site=site, reason=outcome.reason, case=outcome.case, seconds=asked.seconds)
+    event = ROBOTS_FETCH_FAILED if is_odd else ROBOTS_FETCHED
+    events.emit(event, site=site, reason=outcome.reason, case=outcome.case, seconds=asked.seconds)
     if asked.answer.status is not None:
         events.count(ROBOTS_RESPONSE, status=asked.answer.status)
     elif error is not None and failure is not Failure.DROPPED:
         raised = error.__cause__ if isinstance(error, BrokenOffError) else error
         events.count(ROBOTS_EXCEPTION, error=type(raised))
     if failure is Failure.OTHER and error is not None:
-        events.tell_error(ROBOTS_ERROR, error, site=site, reason=outcome.reason)
+        events.emit_error(ROBOTS_ERROR, error, site=site, reason=outcome.reason)
     if asked.answer.broken_off:
-        events.tell(ROBOTS_BROKEN_OFF, site=site, size=len(asked.body), reason=outcome.reason)
+        events.emit(ROBOTS_TRUNCATED, site=site, size=len(asked.body), reason=outcome.reason)
     elif asked.cut:
-        events.tell(ROBOTS_CUT, site=site, cut=asked.cut)
+        events.emit(ROBOTS_CUT, site=site, cut=asked.cut)
     elif asked.seconds > _SLOW * timeout:
-        events.tell(ROBOTS_SLOW, site=site, seconds=asked.seconds, most=timeout)
+        events.emit(ROBOTS_SLOW, site=site, seconds=asked.seconds, most=timeout)

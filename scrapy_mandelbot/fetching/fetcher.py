@@ -117,7 +117,7 @@ class OncePerSite:
                 signal=robots_parsed, robotparser=rules.parser, request=request
             )
         if is_new and self._config.sitemaps != "off" and (urls := rules.sitemaps):
-            self._events.tell(SITEMAPS_DISCOVERED, site=site, urls=urls, count=len(urls))
+            self._events.emit(SITEMAPS_DISCOVERED, site=site, urls=urls, count=len(urls))
 
     def remember(self, site: str) -> None:
         """Note that a site was told of."""
@@ -131,7 +131,7 @@ class OncePerSite:
         comments = rules.robots.comments(self._agents.of(request))
         if comments:
             told = " / ".join(map(shown, comments[:_MOST_COMMENTS]))
-            self._events.tell(COMMENTED, site=site, comments=told)
+            self._events.emit(COMMENTED, site=site, comments=told)
 
 
 _ASK_ANEW = 300.0  # seconds; who could not be asked is not asked again for every request
@@ -311,7 +311,7 @@ class RobotsFetcher:
         try:
             parser: RobotParser = build_from_crawler(self._parser_class, self._crawler, body)
         except Exception as error:  # noqa: BLE001 -- ours raises nothing, others may raise anything
-            self._events.tell(ROBOTS_UNREADABLE, site=site, error=repr(error))
+            self._events.emit(ROBOTS_UNREADABLE, site=site, error=repr(error))
             return None  # the request goes on, as with Scrapy's own middleware
         return parser
 
@@ -377,10 +377,10 @@ class RobotsFetcher:
         tell_of_answer(self._events, site, asked, outcome, self._config.robots_timeout)
         if outcome.kind is OutcomeKind.FAILED and is_of_the_site:
             reason, until = outcome.reason.removesuffix(", its requests fail"), rules.until
-            self._events.tell(ROBOTS_UNANSWERED, site=site, reason=reason, next=until)
+            self._events.emit(ROBOTS_UNANSWERED, site=site, reason=reason, next=until)
         elif outcome.kind is not OutcomeKind.UNASKED:
             await self._once_per_site.tell(site, request, rules)
-            self._events.tell(ROBOTS_READ, site=site, robots=rules.robots, outcome=outcome)
+            self._events.emit(ROBOTS_READ, site=site, robots=rules.robots, outcome=outcome)
         if asked.error is not None:
             without_traceback(asked.error)
         return rules
@@ -424,7 +424,7 @@ class RobotsFetcher:
             trouble.ask_again_at = now + wait
             if not trouble.is_told:
                 trouble.is_told = True
-                self._events.tell(
+                self._events.emit(
                     ROBOTS_STALE,
                     site=site,
                     reason=outcome.reason,

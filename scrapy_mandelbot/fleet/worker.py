@@ -111,7 +111,7 @@ class JobWorker(RunningJob):
         self.storage = SharedStorage.of(self._crawler, spider, self.job, self)
         self._crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         self._crawler.signals.connect(self._spider_idle, signal=scrapy.signals.spider_idle)
-        self._crawl.events.hear(self._site_changed, *CHANGES)
+        self._crawl.events.subscribe(self._site_changed, *CHANGES)
         return self.storage
 
     def serve(self, queue: SiteQueue) -> None:

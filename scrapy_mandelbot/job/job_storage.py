@@ -352,7 +352,7 @@ class RunningJob:
         self._crawler = crawler
         self._crawl = Crawl.of(crawler)
         self.clock = self._crawl.clock
-        self._tell = self._crawl.events.tell
+        self._tell = self._crawl.events.emit
         self.start = Unacked(START)  # stands for start() as the one who gives requests
         self._given: WeakKeyDictionary[Request, Unacked] = WeakKeyDictionary()
         self.given_by = self._given.get  # returns what has given a new request; None: nobody knows

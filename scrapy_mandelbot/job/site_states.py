@@ -86,7 +86,7 @@ _TOLD_AT = "sites told at"  # state: when it was written last, in seconds since 
 IN_JOB = "site/"  # what the names begin with under which a job has them
 CHANGES = {
     events.PAUSED,
-    events.OVERHEARD,
+    events.PAUSED_BY_PEER,
     events.PROLONGED,
     events.RESUMED,
     events.RECOVERED,
@@ -109,7 +109,7 @@ class KeptSites:
         self._crawl = crawl
         self._save_soon = save_soon
         self._changed: set[str] = set()
-        crawl.events.hear(self._hear, *CHANGES)
+        crawl.events.subscribe(self._hear, *CHANGES)
         job.before_commits(self._keep)
 
     def restore(self, lines: Iterable[str]) -> None:

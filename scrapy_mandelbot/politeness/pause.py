@@ -58,7 +58,7 @@ class News(Enum):
     RESUMED = "resumed"
     RECOVERED = "recovered"
     GAVE_UP = "gave up"
-    ASKS_ONCE_EACH = "asks once each"
+    LAST_ATTEMPTS = "asks once each"
     """It would be given up; what was not refused twice is sent once more before that."""
     SET_ASIDE = "set aside"
     """The page alone is refused, its site being well."""
@@ -340,7 +340,7 @@ class Pause:
         self.state, self.reason = PauseState.ONCE_EACH, refusal.reason
         named = min(refusal.retry_after or 0.0, law.retry_after_longest)
         self.until = max(self.until, refusal.now + max(_APART, named))
-        return None if was_last_round else News.ASKS_ONCE_EACH
+        return None if was_last_round else News.LAST_ATTEMPTS
 
 
 NO_PAUSE = Pause(PauseLaw())

@@ -48,7 +48,7 @@ class Blame(Enum):
 
 _OF_A_SECTION = {
     News.PROLONGED: News.SECTION_PROLONGED,
-    News.ASKS_ONCE_EACH: News.SECTION_GIVEN_UP,
+    News.LAST_ATTEMPTS: News.SECTION_GIVEN_UP,
     News.GAVE_UP: News.SECTION_GIVEN_UP,
     None: None,
 }

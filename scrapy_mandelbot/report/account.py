@@ -133,10 +133,10 @@ class Account:
         ends = total.by_end()
         values: dict[str, Any] = {str(end): ends.get(end, 0) for end in End}
         lost = {end: count for end, count in ends.items() if end in LOST}
-        tell = self._crawl.events.tell
-        tell(
+        emit = self._crawl.events.emit
+        emit(
             REQUESTS_ENDED,
-            account=f"{total.taken + self.from_former_run:,} taken in: {_in_words(ends)}",
+            account=f"{total.taken + self.from_former_run:,} taken in: {_ends_text(ends)}",
             taken_in=total.taken,
             from_former_run=self.from_former_run,
             lost=total.lost,
@@ -144,7 +144,9 @@ class Account:
         )
         if lost:
             told = counted(total.lost, "request")
-            tell(REQUESTS_LOST, lost=told, how=_in_words(lost), advice=" ".join(self._advice(lost)))
+            emit(
+                REQUESTS_LOST, lost=told, how=_ends_text(lost), advice=" ".join(self._advice(lost))
+            )
 
     def _advice(self, lost: dict[End, int]) -> Iterator[str]:
         if {End.SITE, End.SECTION, End.URL} & lost.keys():
@@ -182,6 +184,6 @@ def _end_of(exception: Exception) -> End:
     return End.ERROR if failure is Failure.OTHER else End.NETWORK
 
 
-def _in_words(ends: dict[End, int]) -> str:
+def _ends_text(ends: dict[End, int]) -> str:
     names = _ONE_AND_MORE
     return ", ".join(counted(n, names[end][0], names[end][-1]) for end, n in ends.items())

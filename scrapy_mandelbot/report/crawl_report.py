@@ -75,27 +75,27 @@ class CrawlReport(CrawlExtension):
             return
         self._is_open = True
         engine.before_requests_are_left(self._crawler, self._look_what_waits)
-        atexit.register(self._broken_off)
+        atexit.register(self._process_exits)
         self._begin_draft()
 
     def spider_closed(self, reason: str) -> None:
         """Write the report for the last time."""
         if self._is_open:
             self._stop()
-            if self._write(self._about(reason, self._waiting)):
-                self._crawl.events.tell(events.REPORT_WRITTEN, path=str(self._path))
+            if self._write(self._header(reason, self._waiting)):
+                self._crawl.events.emit(events.REPORT_WRITTEN, path=str(self._path))
 
-    def _broken_off(self) -> None:
+    def _process_exits(self) -> None:
         """Write what is known as the process exits without closing the spider: Ctrl-C twice."""
         if self._is_open:
             self._stop()
             with suppress(Exception):  # what the crawl consists of may be half gone
                 self._look_what_waits()
-            self._write(self._about("broken off", self._waiting, is_finished=False))
+            self._write(self._header("broken off", self._waiting, is_finished=False))
 
     def _stop(self) -> None:
         self._is_open = False
-        atexit.unregister(self._broken_off)
+        atexit.unregister(self._process_exits)
         self._steps.cancel()
         if self._writer is not None:
             self._writer.join()  # or it would replace what is written last
@@ -121,9 +121,9 @@ class CrawlReport(CrawlExtension):
     def _drafting(self, report: dict[str, Any]) -> Iterator[None]:
         found: list[SiteStatus] = []
         yield from collect_sites(self._crawl, found)
-        about = self._about("not finished", found, is_finished=False)
+        header = self._header("not finished", found, is_finished=False)
         try:
-            yield from making(report, self._recorder.record, about)
+            yield from making(report, self._recorder.record, header)
         except Exception as error:  # noqa: BLE001 - a report stops nothing, whatever is wrong with it
             self._failed(error)
 
@@ -143,12 +143,12 @@ class CrawlReport(CrawlExtension):
             self._writer.start()
         self._steps.later(EVERY, self._begin_draft)
 
-    def _about(
+    def _header(
         self, reason: str, sites: Iterable[SiteStatus], *, is_finished: bool = True
-    ) -> About:
+    ) -> ReportHeader:
         spider, agent = self._crawler.spider, self._crawler.settings["USER_AGENT"] or ""
         account = account_of(self._crawler)
-        return About(
+        return ReportHeader(
             "" if spider is None else spider.name,
             str(agent),
             self._crawl.now(),
@@ -160,20 +160,20 @@ class CrawlReport(CrawlExtension):
             self._ledger(),
         )
 
-    def _write(self, about: About) -> bool:
+    def _write(self, header: ReportHeader) -> bool:
         try:
-            _put(self._path, report_of(self._recorder.record, about))
+            _put(self._path, report_of(self._recorder.record, header))
         except Exception as error:  # noqa: BLE001 - as above
             self._failed(error)
             return False
         return True
 
     def _failed(self, error: Exception) -> None:
-        tell_error = self._crawl.events.tell_error
-        tell_error(events.REPORT_FAILED, error, path=str(self._path), why=str(error))
+        emit_error = self._crawl.events.emit_error
+        emit_error(events.REPORT_FAILED, error, path=str(self._path), why=str(error))
 
 
-class About(NamedTuple):
+class ReportHeader(NamedTuple):
     """What a report is about, beside its sites."""
 
     spider: str
@@ -193,27 +193,27 @@ class About(NamedTuple):
     """The path of the ledger, how many lines this run has added, and how many are missing."""
 
 
-def report_of(record: CrawlRecord, about: About) -> dict[str, Any]:
+def report_of(record: CrawlRecord, header: ReportHeader) -> dict[str, Any]:
     """Return the report on a crawl, made in one go."""
     report: dict[str, Any] = {}
-    for _ in making(report, record, about):
+    for _ in making(report, record, header):
         pass
     return report
 
 
-def making(report: dict[str, Any], record: CrawlRecord, about: About) -> Iterator[None]:
+def making(report: dict[str, Any], record: CrawlRecord, header: ReportHeader) -> Iterator[None]:
     """Fill in the report on a crawl, site by site, each as it stands then; the crawl may go on."""
-    now = about.ended
+    now = header.ended
     records = record.in_order()
     in_all = record.folded((), now)
     sites = []
     for one in records:
-        sites.append(_site(one, about))
+        sites.append(_site(one, header))
         in_all.fold(one, now)
         yield
     timeline = yield from _all_times(records)
-    in_all.count(End.LEFT, about.left)
-    total = _site(in_all, about)
+    in_all.count(End.LEFT, header.left)
+    total = _site(in_all, header)
     rules = [{"site": one["site"], **rule} for one in sites for rule in one["rules"]]
     buckets = timeline["buckets"] if timeline else []
     for name, of_buckets in (("all", "answers"), ("errors", "errors")):
@@ -221,27 +221,27 @@ def making(report: dict[str, Any], record: CrawlRecord, about: About) -> Iterato
     report |= {
         "version": VERSION,
         "made_by": f"scrapy-mandelbot {__version__}",
-        "spider": shown(about.spider),
-        "agent": shown(about.agent),
+        "spider": shown(header.spider),
+        "agent": shown(header.agent),
         "began": iso_time(record.began),
         "ended": iso_time(now),
         "seconds": _rounded(now - record.began),
-        "is_finished": about.is_finished,
-        "reason": shown(about.reason),
+        "is_finished": header.is_finished,
+        "reason": shown(header.reason),
         "is_watched": record.is_watched,
-        "from_former_run": about.from_former_run,
-        "ledger": about.ledger,
+        "from_former_run": header.from_former_run,
+        "ledger": header.ledger,
         "total": {**total, "timeline": timeline},
         "sites": sites,
-        "rest": _site(record.rest, about) if record.rest.sites else None,
+        "rest": _site(record.rest, header) if record.rest.sites else None,
         "rules": sorted(rules, key=lambda rule: (-rule["count"], rule["site"]))[:_MOST_RULES],
-        "waiting": [dict(one) for one in about.waiting[:_MOST_WAITING]],
-        "sites_waiting": len(about.waiting),
+        "waiting": [dict(one) for one in header.waiting[:_MOST_WAITING]],
+        "sites_waiting": len(header.waiting),
     }
 
 
-def _site(one: SiteRecord, about: About) -> dict[str, Any]:
-    now = about.ended
+def _site(one: SiteRecord, header: ReportHeader) -> dict[str, Any]:
+    now = header.ended
     return {
         "site": shown(one.site),
         "sites": one.sites,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.report.recorder import CrawlRecord
     from scrapy_mandelbot.report.site_record import SiteRecord
-    from scrapy_mandelbot.report.status import Reason, Standing
+    from scrapy_mandelbot.report.status import Reason, SiteSnapshot
 
 MOST_LABELLED = 50
 """Sites with labels of their own: half of them the largest, half in trouble."""
@@ -65,14 +65,14 @@ class CrawlMetrics(CrawlExtension):
             ) from None
         self._address = config.metrics
         recorder = Recorder.of(crawler, watches=True)
-        recorder.gap_heard = partial(self._note, "mandelbot.request.interval")
+        recorder.on_gap = partial(self._note, "mandelbot.request.interval")
         self._record = recorder.record
         for event, name, value in (
             (events.RESUMED, "mandelbot.pause.duration", "paused_for"),
             (events.OPENED, "mandelbot.pause.duration", "paused_for"),
             (events.TURN_WAITED, "mandelbot.turn.duration", "seconds"),
         ):
-            self._crawl.events.hear(partial(self._heard, name, value), event)
+            self._crawl.events.subscribe(partial(self._on_event, name, value), event)
         self._labels = Labels()
         self._exported: _Exported | None = None
         self.spider = ""
@@ -85,12 +85,12 @@ class CrawlMetrics(CrawlExtension):
         try:
             self._exported = _exported_at(self._address)
         except OSError as error:  # the address is another process's: no crawl fails for it
-            self._crawl.events.tell(events.METRICS_NOT_SERVED, where=self._address, error=error)
+            self._crawl.events.emit(events.METRICS_NOT_SERVED, where=self._address, error=error)
             return
         self._measure()
         self._exported.add(self)
         if self._address != METRICS_API:
-            self._crawl.events.tell(events.METRICS_SERVED, where=self._exported.url)
+            self._crawl.events.emit(events.METRICS_SERVED, where=self._exported.url)
 
     def spider_closed(self) -> None:
         """Measure once more, without a break, and end."""
@@ -109,13 +109,13 @@ class CrawlMetrics(CrawlExtension):
     def _measuring(self) -> Iterator[None]:
         now, stats = self._crawl.now(), self._crawler.stats
         measuring = Measuring(self._record, self._labels, now)
-        yield from measuring.look(Survey(self._crawl.throttle, now).standings())
+        yield from measuring.look(Survey(self._crawl.throttle, now).snapshots())
         found = measuring.found(waiting_elsewhere(self._crawler))
         failures = stats.get_value(events.JOB_NOT_SAVED.stats[0], 0) if stats else 0
         found["mandelbot.job.not_saved"].append(Measurement(failures, {}))
         self.measured = found
 
-    def _heard(self, name: str, value: str, values: Mapping[str, Any]) -> None:
+    def _on_event(self, name: str, value: str, values: Mapping[str, Any]) -> None:
         self._note(name, values["site"], values[value])
 
     def _note(self, name: str, site: str, seconds: float) -> None:
@@ -268,7 +268,7 @@ class Labels:
     most: int = MOST_LABELLED
     before: dict[str, Mapping[tuple[str, ...], float]] = field(default_factory=dict)
     """By site: what it had counted as it got its label, where the others have that already."""
-    told: int = 0
+    records_seen: int = 0
     """How many records there were when it was measured last."""
     _troubled: int = 0
 
@@ -307,7 +307,7 @@ class Labels:
         }
 
     def _give(self, one: SiteRecord, now: float) -> None:
-        is_new = one.number >= self.told
+        is_new = one.number >= self.records_seen
         self.before[one.site] = {} if is_new else dict(_counts(one, now))
 
 
@@ -336,10 +336,10 @@ class Measuring:
         self._waiting: Counter[str] = Counter()
         self._under_way = 0
 
-    def look(self, sites: Iterable[Standing | None]) -> Iterator[None]:
+    def look(self, sites: Iterable[SiteSnapshot | None]) -> Iterator[None]:
         """Measure the records, and how the sites stand, in steps."""
         yield from self._labels.choose(self._records, self._now)
-        self._labels.told = self._made
+        self._labels.records_seen = self._made
         for record in self._records:
             yield
             self._count(record)
@@ -386,7 +386,7 @@ class Measuring:
                 labels["error.type"] = kind
         self._found[name].append(Measurement(value, labels))
 
-    def _stands(self, one: Standing) -> None:
+    def _stands(self, one: SiteSnapshot) -> None:
         self._by_reason[one.reason] += 1
         self._under_way += one.under_way
         if one.waiting:

@@ -134,14 +134,14 @@ class Recorder:
         self._now = self._crawl.now
         self._flight = self._crawl.throttle.in_flight.get
         self.record = CrawlRecord(self._now(), self._crawl.sites.__contains__)
-        self.gap_heard: Callable[[str, float], None] | None = None
+        self.on_gap: Callable[[str, float], None] | None = None
         """Is called with the seconds between two requests to a site, where they are watched."""
         self._crawl.sites.count_by(self._of, lambda: (*self.record, self.record.rest))
-        hear = self._crawl.events.hear
+        subscribe = self._crawl.events.subscribe
         for event, write in _WRITTEN.items():
-            hear(partial(self._write, write), event)
-        hear(self._tagged, events.TAGGED)
-        hear(self._used, events.USAGE_READ)
+            subscribe(partial(self._write, write), event)
+        subscribe(self._tagged, events.TAGGED)
+        subscribe(self._used, events.USAGE_READ)
 
     @classmethod
     def of(cls, crawler: Crawler, *, watches: bool = False) -> Recorder:
@@ -197,8 +197,8 @@ class Recorder:
         now = self._now()
         record = self.record.get(site.name) or self.record.of(site.name, now)
         gap = record.sent(now, is_robots_txt=urlparse_cached(request).path == "/robots.txt")
-        if gap is not None and self.gap_heard is not None:
-            self.gap_heard(site.name, gap)
+        if gap is not None and self.on_gap is not None:
+            self.on_gap(site.name, gap)
         response: Response | None = None
         try:
             response = await download(request)
@@ -281,7 +281,7 @@ _WRITTEN: dict[Event, Write] = {
     events.PAUSED: _paused("refused"),
     events.HELD: _paused("by hand"),
     events.SHUT: _paused("visit time"),
-    events.OVERHEARD: _paused("overheard"),
+    events.PAUSED_BY_PEER: _paused("overheard"),
     events.REFUSES_ROBOTS: _paused("section", _where),
     events.SECTION_PAUSED: _paused("section", _where),
     events.RESTORED: _restored,
@@ -292,7 +292,7 @@ _WRITTEN: dict[Event, Write] = {
     events.SECTION_RESUMED: _resumed,
     events.ROBOTS_UNANSWERED: _resumed,
     events.GIVEN_UP: _given_up(is_section=False),
-    events.ASKS_ONCE_EACH: _given_up(is_section=False),
+    events.LAST_ATTEMPTS: _given_up(is_section=False),
     events.SECTION_GIVEN_UP: _given_up(is_section=True),
     events.REFUSES_ROBOTS_STILL: _given_up(is_section=True),
     events.REFUSED: lambda one, its, now: one.refusal(its["kind"], now(), its["retry_after"]),
@@ -300,8 +300,8 @@ _WRITTEN: dict[Event, Write] = {
     events.PACE: _paced,
     events.PACE_NOT_OBEYED: partial(_paced, is_obeyed=False),
     events.SLOWER: lambda one, its, _: setattr(one, "limit", its["rate"]),
-    events.ROBOTS_ASKED: _robots,
-    events.ROBOTS_ASKED_IN_VAIN: _robots,
+    events.ROBOTS_FETCHED: _robots,
+    events.ROBOTS_FETCH_FAILED: _robots,
     events.ROBOTS_FROM_CACHE: lambda one, _, now: _robots(one, _FROM_CACHE, now),
     events.FORBIDDEN: _forbidden,
     events.FORBIDDEN_UNEXPLAINED: _forbidden,

@@ -120,7 +120,7 @@ class SiteRecord(Tally):
         self.pace: PaceRecord | None = None
         self.limit: float | None = None
         """Requests a second that it takes, where a limit was told of."""
-        self.gaps: Spread | None = None
+        self.gaps: QuantileSketch | None = None
         """Seconds from request to request: of a site with a pace, and else where requests are
         watched."""
         self._last_sent: float | None = None
@@ -137,8 +137,8 @@ class SiteRecord(Tally):
         self.first_seen = 0
         self.first_errors = 0
         """Of the first answers, so many have come, and so many of them are 5xx."""
-        self.first_timed: Spread | None = None
-        self.timed: Spread | None = None
+        self.first_timed: QuantileSketch | None = None
+        self.timed: QuantileSketch | None = None
         """Seconds to the first byte, of the first answers and of all."""
 
     def __repr__(self) -> str:
@@ -310,10 +310,10 @@ class SiteRecord(Tally):
             self.first_seen += 1
             self.first_errors += is_error
             if first_byte is not None:
-                self.first_timed = self.first_timed or Spread()
+                self.first_timed = self.first_timed or QuantileSketch()
                 self.first_timed.add(first_byte)
         if first_byte is not None:
-            self.timed = self.timed or Spread()
+            self.timed = self.timed or QuantileSketch()
             self.timed.add(first_byte)
         if self.timeline is not None:
             place = self.timeline.at(now)
@@ -350,7 +350,9 @@ class SiteRecord(Tally):
                 if mine is None:
                     mine = type(its)()
                     setattr(self, name, mine)
-                (Spread.merge if isinstance(its, Spread) else add_numbers)(mine, its)
+                (QuantileSketch.merge if isinstance(its, QuantileSketch) else add_numbers)(
+                    mine, its
+                )
 
     def thin(self) -> None:
         """Drop what takes room, and keep the sums."""
@@ -367,7 +369,7 @@ class SiteRecord(Tally):
         last, self._last_sent = self._last_sent, now
         if last is None or now < last:
             return None
-        self.gaps = self.gaps or Spread()
+        self.gaps = self.gaps or QuantileSketch()
         self.gaps.add(now - last)
         return now - last
 
@@ -398,7 +400,7 @@ _PARTS = 8  # of an octave; a value is known within 4.5 %
 _LEAST, _MOST = 2.0**-14, 2.0**24  # what is beyond counts as these, where it is counted by size
 
 
-class Spread:
+class QuantileSketch:
     """Values from 0 up, such as seconds. Quantiles are estimates, within 4.5 % of the value."""
 
     __slots__ = ("_counts", "count", "least", "most")
@@ -410,7 +412,7 @@ class Spread:
         self.most = 0.0
 
     def __repr__(self) -> str:
-        return f"<Spread of {self.count} values, {self.least:g} to {self.most:g}>"
+        return f"<QuantileSketch of {self.count} values, {self.least:g} to {self.most:g}>"
 
     def add(self, value: float) -> None:
         """Take a value in."""
@@ -420,7 +422,7 @@ class Spread:
         part = floor(log2(min(max(value, _LEAST), _MOST)) * _PARTS)
         self._counts[part] = self._counts.get(part, 0) + 1
 
-    def merge(self, other: Spread) -> None:
+    def merge(self, other: QuantileSketch) -> None:
         """Take in all values of another one."""
         self.count += other.count
         self.least = min(self.least, other.least)

@@ -33,7 +33,7 @@ class Reason(Enum):
     """Why the requests of a site wait, or that they need not."""
 
     GIVEN_UP = "given up"
-    BY_HAND = "paused by hand"
+    MANUAL = "paused by hand"
     PAUSED = "paused"
     PROBED = "probed"
     LAST_ROUND = "asked once more"
@@ -51,7 +51,7 @@ class Reason(Enum):
         return str(self.value)
 
 
-SHUT = frozenset({Reason.GIVEN_UP, Reason.BY_HAND, Reason.PAUSED, Reason.PROBED})
+SHUT = frozenset({Reason.GIVEN_UP, Reason.MANUAL, Reason.PAUSED, Reason.PROBED})
 SHUT |= {Reason.VISIT_TIME, Reason.SECTION, Reason.PAGE}
 """Reasons for which a site is asked nothing now, however much room the crawl has."""
 WAITS = SHUT | {Reason.PACE}
@@ -80,7 +80,7 @@ def held(site: Site, now: float) -> Why | None:
     if site.pause.is_given_up:
         return Why(Reason.GIVEN_UP, None)
     if site.held_until > now:
-        return Why(Reason.BY_HAND, site.held_until)
+        return Why(Reason.MANUAL, site.held_until)
     if site.scout is not None:
         return Why(Reason.ROBOTS_TXT, None)
     return _of_pause(site.pause, now) or _of_pace(site, now)
@@ -121,7 +121,7 @@ def details_of(site: Site, reason: Reason) -> str:
     return "" if in_words is None else in_words(site)
 
 
-def limit_in_words(site: Site, waiting: int) -> str:
+def limit_text(site: Site, waiting: int) -> str:
     """Return a limit that a site is known to have, and how long what waits takes at that."""
     recovery = site.pause.recovery
     if recovery is None or not recovery.counts:
@@ -283,7 +283,7 @@ class CrawlStatus:
         }
 
 
-class Standing(NamedTuple):
+class SiteSnapshot(NamedTuple):
     """How one site stands."""
 
     state: Site
@@ -314,7 +314,7 @@ class Standing(NamedTuple):
         details = details_of(self.state, self.reason)
         if self.reason not in {Reason.PAUSED, Reason.PROBED, Reason.RECOVERING}:
             return details
-        limit = limit_in_words(self.state, self.waiting)
+        limit = limit_text(self.state, self.waiting)
         if limit and self.reason is Reason.RECOVERING:
             return limit
         return "; ".join(filter(None, (limit, details)))

@@ -46,7 +46,7 @@ class CrawlSummary(CrawlExtension):
         self._most_sites = self._crawl.config.summary
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
         self._recorder = Recorder.of(crawler) if self._most_sites else None
-        self._told: _Waits = set()
+        self._logged: _Waits = set()
 
     def spider_opened(self) -> None:
         """Look every now and then what the crawl waits for; not where a person waits for a page."""
@@ -67,25 +67,25 @@ class CrawlSummary(CrawlExtension):
         waits: _Waits = set()
         totals, now = Totals(), self._crawl.now()
         self._steps.take(
-            self._count(totals, waits, now), lambda: self._tell(totals, waits, moment(now))
+            self._count(totals, waits, now), lambda: self._log(totals, waits, moment(now))
         )
 
     def _count(self, totals: Totals, waits: _Waits, now: float) -> Iterator[None]:
         throttle = self._crawl.throttle
         if not throttle.sites.in_trouble():  # no site has to wait
             return
-        for one in Survey(throttle, now).standings():
+        for one in Survey(throttle, now).snapshots():
             if one is not None and one.reason in WAITS:
                 totals.add(one.reason, one.waiting, one.until, one.site)
                 is_pace = one.reason is Reason.PACE  # its turn comes again and again
                 waits.add((one.site, one.reason, None if is_pace else one.until))
             yield
 
-    def _tell(self, totals: Totals, waits: _Waits, at: datetime) -> None:
-        if waits != self._told:
-            self._told = waits
+    def _log(self, totals: Totals, waits: _Waits, at: datetime) -> None:
+        if waits != self._logged:
+            self._logged = waits
             if waits:
-                self._crawl.events.tell(WAITING, status=totals.in_words(at))
+                self._crawl.events.emit(WAITING, status=totals.in_words(at))
         self._steps.later(self._interval, self._look)
 
 

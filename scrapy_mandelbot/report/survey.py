@@ -19,8 +19,8 @@ from scrapy_mandelbot.report.status import (
     SHUT,
     CrawlStatus,
     Reason,
+    SiteSnapshot,
     SiteStatus,
-    Standing,
     Why,
     held,
 )
@@ -77,7 +77,7 @@ class Survey:
         self._under_way: Counter[Site] = Counter()
         self._delayed: defaultdict[Site, list[float]] = defaultdict(list)
 
-    def standings(self) -> Iterator[Standing | None]:
+    def snapshots(self) -> Iterator[SiteSnapshot | None]:
         """Yield how each site stands."""
         yield from self._count()
         for site in list(self._waiting):
@@ -111,7 +111,7 @@ class Survey:
                 continue
             waiting[flight.site] += 1
 
-    def _stands(self, site: Site) -> Standing | None:
+    def _stands(self, site: Site) -> SiteSnapshot | None:
         waiting = self._waiting.get(site, 0)
         under_way = self._under_way.get(site, 0)
         why = (
@@ -121,7 +121,7 @@ class Survey:
         )
         if not (waiting or under_way or why.reason in SHUT):
             return None
-        return Standing(site, why, waiting, under_way)
+        return SiteSnapshot(site, why, waiting, under_way)
 
     def _of_parts(self, site: Site, waiting: int) -> Why | None:
         # The site itself is well; all of its requests may be of pages or sections that are not.
@@ -172,7 +172,7 @@ def status(crawler: Crawler) -> CrawlStatus:
 
 def collect_sites(crawl: Crawl, found: list[SiteStatus]) -> Iterator[None]:
     """Fill a list with how each site stands, in the order of `CrawlStatus.sites`, in steps."""
-    for one in Survey(crawl.throttle, crawl.now()).standings():
+    for one in Survey(crawl.throttle, crawl.now()).snapshots():
         if one is not None:
             found.append(one.as_status())
         yield

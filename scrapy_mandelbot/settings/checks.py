@@ -56,8 +56,8 @@ class Project(NamedTuple):
 def mistakes_in(project: Project) -> list[Mistake]:
     """Return what is to be told, each thing once; of a project that is right, nothing."""
     checks = (
-        _no_settings,
-        _unasked_robots,
+        _unknown_names,
+        _robots_txt_off,
         _other_parser,
         _other_robots_middlewares,
         _no_purpose,
@@ -68,7 +68,7 @@ def mistakes_in(project: Project) -> list[Mistake]:
     return [mistake for check in checks for mistake in check(project)]
 
 
-def _no_settings(project: Project) -> Iterator[Mistake]:
+def _unknown_names(project: Project) -> Iterator[Mistake]:
     """Names that look like settings of the package and are none."""
     rests = [name.removeprefix(_PREFIX) for name in setting_defaults() if name.startswith(_PREFIX)]
     for name in map(str, project.settings):
@@ -85,7 +85,7 @@ def _no_settings(project: Project) -> Iterator[Mistake]:
         yield Mistake(f"{name} is no setting of scrapy-mandelbot{meant}")
 
 
-def _unasked_robots(project: Project) -> Iterator[Mistake]:
+def _robots_txt_off(project: Project) -> Iterator[Mistake]:
     """What is set and needs robots.txt files, where none is asked for."""
     config = project.config
     if config.obey and project.settings.getbool("ROBOTSTXT_OBEY"):
@@ -195,7 +195,7 @@ def _no_job_to_close_for(project: Project) -> Iterator[Mistake]:
         )
 
 
-def tell_mistakes(project: Project) -> None:
+def log_mistakes(project: Project) -> None:
     """Log what is wrong, a line each."""
     for text, level in mistakes_in(project):
         logger.log(level, "%s", text)

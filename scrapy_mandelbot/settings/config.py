@@ -176,7 +176,7 @@ class Config:
         return 60.0 if self.pause_idle == v.CLOSE else None
 
     @property
-    def tells_idle(self) -> bool:
+    def signals_idle(self) -> bool:
         """Whether ``spider_idle`` is sent while only paused sites are left.
 
         Unless told, it is where requests are kept elsewhere: what feeds such a crawl waits for it.
@@ -203,7 +203,7 @@ class Config:
         """Return whether a site's files may send us to a URL: see :func:`leads_inside`."""
         return self.private_hosts or not leads_inside(site, url)
 
-    def delay_by_hand(self, site: str) -> float | None:
+    def configured_delay(self, site: str) -> float | None:
         """Return the delay that the project sets for a site, its host or its host's domain."""
         return value_for(site, self.crawl_delays)
 

@@ -58,7 +58,7 @@ SIGN_KEY_TAKES = (
 class SettingsError(ValueError):
     """A setting has a value that it does not take."""
 
-    is_told = False
+    is_logged = False
     """Whether the log has it."""
 
     def __init__(self, name: str, value: object, takes: str) -> None:
@@ -79,24 +79,24 @@ def refusing(crawler: Crawler | None) -> Iterator[None]:
     try:
         yield
     except SettingsError as error:
-        if not error.is_told:
-            _tell_refusal(crawler, error)
+        if not error.is_logged:
+            _log_refusal(crawler, error)
         raise
 
 
-def _tell_refusal(crawler: Crawler | None, error: SettingsError) -> None:
-    error.is_told = True
+def _log_refusal(crawler: Crawler | None, error: SettingsError) -> None:
+    error.is_logged = True
     logger.critical("%s", error)
     for name in ("asyncio", "twisted"):
-        logging.getLogger(name).addFilter(_is_news)  # the same one is added once
+        logging.getLogger(name).addFilter(_is_unlogged)  # the same one is added once
     if crawler is not None:
         # By this scrapy crawl knows that there was no crawl; before 2.15 by nothing else.
         crawler.spider = None
 
 
-def _is_news(record: logging.LogRecord) -> bool:
+def _is_unlogged(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
-    return not (isinstance(error, SettingsError) and error.is_told)
+    return not (isinstance(error, SettingsError) and error.is_logged)
 
 
 def seconds(name: str, value: object) -> float:

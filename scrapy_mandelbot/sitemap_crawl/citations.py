@@ -58,21 +58,21 @@ class SitemapWarnings:
         times = (self._times.get(site) or 0) + 1
         self._times.put(site, times, 1)
         if times <= _MOST_OF_A_SITE:
-            self._events.tell(event, site=site, **values)
+            self._events.emit(event, site=site, **values)
             return
         self._events.count(event, site=site, **values)
         if times == _MOST_OF_A_SITE + 1:
-            self._events.tell(events.SITEMAP_PROBLEMS_UNTOLD, site=site)
+            self._events.emit(events.SITEMAP_PROBLEMS_MUTED, site=site)
 
     def tell_once(self, event: Event, **values: Any) -> None:
         told = (event.text, *values.values())
         if told not in self._told and len(self._told) < _MOST_ONCE:
             self._told.add(told)
-            self._events.tell(event, **values)
+            self._events.emit(event, **values)
 
     def tell_read(self, cited: Cited, reading: SitemapReading, wanted: int) -> None:
         reader = reading.reader
-        self._events.tell(
+        self._events.emit(
             events.SITEMAP_READ,
             site=cited.site,
             url=reading.url,
@@ -112,7 +112,7 @@ class Citations:
         elif cited.depth > _DEEPEST:
             self._complaints.tell_once(events.SITEMAPS_TOO_DEEP, site=site, most=_DEEPEST)
         elif (limit := _limit_abroad(progress.abroad, cited)) is not None:
-            self._complaints.tell_once(events.SITEMAPS_ABROAD, site=site, limit=limit)
+            self._complaints.tell_once(events.SITEMAPS_CROSS_HOST, site=site, limit=limit)
         else:
             progress.known.add(digest(cited.url))
             if _is_abroad(cited):

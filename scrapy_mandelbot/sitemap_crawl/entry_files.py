@@ -191,7 +191,7 @@ class UnfollowedRequests:
             self._events.count(SITEMAP_DROPPED)
         else:
             self._is_told = True
-            self._events.tell(SITEMAP_DROPPED, url=request.url)
+            self._events.emit(SITEMAP_DROPPED, url=request.url)
         return True
 
     def _drop_answer(self, answer: Response | Failure) -> None:

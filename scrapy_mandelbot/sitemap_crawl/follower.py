@@ -89,7 +89,7 @@ class SitemapFollower:
             return
         is_left_to_spider = isinstance(spider, SitemapSpider)
         if self._is_asked_to and is_left_to_spider:
-            self._events.tell(events.SITEMAPS_LEFT_TO_SPIDER)
+            self._events.emit(events.SITEMAPS_LEFT_TO_SPIDER)
         folder = job_dir(self._crawler.settings)
         if not self._is_asked_to or is_left_to_spider:
             if folder is not None:

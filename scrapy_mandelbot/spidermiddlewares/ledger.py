@@ -69,7 +69,7 @@ class Ledger:
         self._answered: WeakSet[Request] = WeakSet()
         self._stored: WeakKeyDictionary[SiteRules | SiteTdm, str] = WeakKeyDictionary()
         """The SHA-256 of files whose copies are stored."""
-        hear, connect = self._crawl.events.hear, crawler.signals.connect
+        hear, connect = self._crawl.events.subscribe, crawler.signals.connect
         hear(self._page_fetched, PAGE_FETCHED, USAGE_READ)
         hear(self._page_refused, USAGE_REQUEST_DROPPED)
         hear(self._items_decided, ITEMS_DECIDED)
@@ -150,14 +150,14 @@ class Ledger:
     def _failed(self, error: OSError) -> None:
         self._missing += 1
         events = self._crawl.events
-        (events.tell if self._missing == 1 else events.count)(LEDGER_FAILED, error=str(error))
+        (events.emit if self._missing == 1 else events.count)(LEDGER_FAILED, error=str(error))
         if self._missing == 1 and self._crawl.config.ledger_required:
             engine.close_spider(self._crawler, "ledger_not_saved")
 
     def _close(self) -> None:
         self._is_open = False
         self._file.close()
-        self._crawl.events.tell(
+        self._crawl.events.emit(
             LEDGER_CLOSED,
             path=str(self._file.path),
             lines=counted(self._lines, "line"),

@@ -129,7 +129,7 @@ class StatedTerms:
         if terms is None:
             return
         site = site_of(urlparse_cached(response))
-        tell = self._crawl.events.tell if self._told.get(site) is None else self._crawl.events.count
+        tell = self._crawl.events.emit if self._told.get(site) is None else self._crawl.events.count
         self._told.put(site, value=True, size=_TOLD_SIZE + len(site))
         tell(
             events.TERMS_STATED,
@@ -181,7 +181,7 @@ class ObeyingRobotTagsMiddleware(RobotTagsMiddleware):
         tag = None if output is None else prohibitions.of(output, response)
         if tag is None:
             return True
-        self._crawl.events.tell(
+        self._crawl.events.emit(
             _dropped(output, tag),
             what=output if isinstance(output, Request) else "item",
             response=response,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from scrapy_mandelbot.events import TDM_ASKED
+from scrapy_mandelbot.events import TDM_FETCHED
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits, breaks_off
 from scrapy_mandelbot.fetching.own_requests import follow, in_words, request_on_the_way_of
 from scrapy_mandelbot.fetching.shared_fetches import Whose
@@ -103,7 +103,7 @@ class TdmFiles:
         if copy is not None and is_fresh(now, copy.fetched_at, ttl):
             return self._remember(site, copy.body, copy.fetched_at + ttl)
         trail = await self._ask(site, request, copy)
-        self._crawl.events.tell(TDM_ASKED, url=key, reason=_reason(trail))
+        self._crawl.events.emit(TDM_FETCHED, url=key, reason=_reason(trail))
         now = self._crawl.now()
         answer = trail.response
         is_half = _breaks_off(trail)

@@ -165,7 +165,7 @@ class CrawlUsage:
     def drop(self, request: Request, known: Usage, refusal: UsageRefusal) -> None:
         """Report a page that is not requested, as its use is refused."""
         context = self._contexts.pop(request)
-        self.crawl.events.tell(
+        self.crawl.events.emit(
             USAGE_REQUEST_DROPPED,
             what=request,
             response=None,
@@ -233,7 +233,7 @@ class CrawlUsage:
 
     def _close(self) -> None:
         if count := self.kept_against:
-            self.crawl.events.tell(USAGE_ITEMS_KEPT, items=counted(count, "item"), count=count)
+            self.crawl.events.emit(USAGE_ITEMS_KEPT, items=counted(count, "item"), count=count)
 
 
 def _open_ledger(crawler: Crawler, path: str) -> None:
@@ -344,7 +344,7 @@ class _ItemsOfPage:
             self._kept += 1
             return True
         self._dropped += 1
-        usage.crawl.events.tell(
+        usage.crawl.events.emit(
             USAGE_ITEM_DROPPED,
             what="item",
             response=response,

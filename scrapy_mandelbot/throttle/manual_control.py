@@ -123,7 +123,7 @@ class Patience:
         self._throttle = throttle
         self._operator = operator
         self._clock = clock
-        self._tells_idle = config.tells_idle
+        self._tells_idle = config.signals_idle
         self._closes = config.closes_unless_due_within if throttle.keeps_given_up else None
         """Seconds; the run ends where nothing is due so soon."""
         self._left = config.pause_total

@@ -227,7 +227,7 @@ class OtherCrawls:
         throttle.sites.note_trouble(site)
         if is_news:
             throttle.in_flight.evict(site)
-            throttle.reports.tell(events.OVERHEARD, site)
+            throttle.reports.tell(events.PAUSED_BY_PEER, site)
             throttle.timers.set(site, site.pause.until)
 
     def hear_end(self, name: str, pause: KeptPause) -> None:

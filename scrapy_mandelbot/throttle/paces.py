@@ -43,7 +43,7 @@ class Paces:
 
         Until the rules are to be looked up again. Returns whether it is another pace than just now.
         """
-        by_hand = self._config.delay_by_hand(site.name)
+        by_hand = self._config.configured_delay(site.name)
         if by_hand is not None:
             return self._keep_to(site, pace_by_hand(by_hand, robots, agent), until)
         lines = unreadable_lines(robots, agent)
@@ -59,7 +59,7 @@ class Paces:
         if not _SPEAKS.search(robots.body.replace(b"\0", b"")):  # it may be UTF-16
             return
         pace = pace_of_file(robots, agent, _AS_WRITTEN)
-        is_by_hand = self._config.delay_by_hand(site.name) is not None
+        is_by_hand = self._config.configured_delay(site.name) is not None
         if not pace.is_free and not is_by_hand and site.is_news("pace"):
             self._tell(events.PACE_NOT_OBEYED, where=site.name, pace=pace, source=pace.source)
 
@@ -69,7 +69,7 @@ class Paces:
         Returns:
             Whether the site's pace is another one than just now.
         """
-        by_hand = self._config.delay_by_hand(site.name)
+        by_hand = self._config.configured_delay(site.name)
         if by_hand is None:
             return self._keep_to_what_is_left(site)
         if site.turns.is_on:

@@ -62,7 +62,7 @@ class Throttle:
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
         self.is_paced = bool(config.crawl_delays) or config.obeys_pace
         """Whether any site can have a pace in this crawl."""
-        self.paces = Paces(config, clock, tell.tell, self._pace_changed)
+        self.paces = Paces(config, clock, tell.emit, self._pace_changed)
         """What the pace of each site is."""
         self.queues = Queues()
         """Those that hand out requests."""
@@ -75,7 +75,7 @@ class Throttle:
             store if isinstance(store, LiveStore) else None, self.timers, clock.now, self.update
         )
         self.room = WaitingRoom(crawler, self.timers, clock.now, self._look, config.pause_wait)
-        self.again = AskingAgain(crawler, tell.tell, self.update)
+        self.again = AskingAgain(crawler, tell.emit, self.update)
         """The pages that are asked for again."""
         self.keeps_given_up = bool(job_dir(crawler.settings)) or config.shares_job
         """Whether the requests of a site that is given up stay in the queue, for the next run."""

@@ -28,11 +28,11 @@ _EVENTS = {
     News.RESUMED: events.RESUMED,
     News.RECOVERED: events.RECOVERED,
     News.GAVE_UP: events.GIVEN_UP,
-    News.ASKS_ONCE_EACH: events.ASKS_ONCE_EACH,
+    News.LAST_ATTEMPTS: events.LAST_ATTEMPTS,
     News.SET_ASIDE: events.SET_ASIDE,
 }
 """Of the site, or of a page of it; the others are of a section."""
-_WITHOUT_END = {News.GAVE_UP, News.ASKS_ONCE_EACH}
+_WITHOUT_END = {News.GAVE_UP, News.LAST_ATTEMPTS}
 
 
 class Reports:
@@ -47,7 +47,7 @@ class Reports:
         *,
         keeps_given_up: bool,
     ) -> None:
-        self._tell = tell.tell
+        self._tell = tell.emit
         self._store = store
         self._waiting = waiting
         self._now = clock.now
@@ -57,8 +57,8 @@ class Reports:
         self.turn_taken: Callable[[Site, float], None] | None = None
         """Called with a site whose turn has ended, or begun, and when."""
         self._fate = "kept for the next run" if keeps_given_up else "they fail"
-        tell.hear(self._keep, events.PAUSED, events.HELD, events.PROLONGED)
-        tell.hear(self._ended, events.RESUMED, events.ROBOTS_UNANSWERED)
+        tell.subscribe(self._keep, events.PAUSED, events.HELD, events.PROLONGED)
+        tell.subscribe(self._ended, events.RESUMED, events.ROBOTS_UNANSWERED)
 
     def tell(
         self,

@@ -72,7 +72,7 @@ class AskingAgain:
             site.well_url = ""
             return False
         self._sites.add(site)
-        self._tell(events.ASKED_AGAIN)
+        self._tell(events.RETRIED_ON_ITS_OWN)
         engine.schedule(self._ask(site, request))
         return True
 

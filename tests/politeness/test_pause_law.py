@@ -296,7 +296,7 @@ def in_last_round(pause: Pause, now: float = 200.0) -> Pause:
     for _ in range(LAW.tries):
         pause.take(Fact.SENT, now)
         news = pause.take(Fact.PROBE_REFUSED, now, Refusal(now, "503"), has_served=True)
-    assert news is News.ASKS_ONCE_EACH
+    assert news is News.LAST_ATTEMPTS
     assert pause.is_last_round
     return pause
 
@@ -399,4 +399,4 @@ def test_it_is_told_when_a_site_is_given_up(pause):
     assert told[-1] == 6880
     slow.take(Fact.SENT, 6880)
     news = slow.take(Fact.PROBE_REFUSED, 6880, Refusal(6880, "503"), has_served=True)
-    assert news is News.ASKS_ONCE_EACH
+    assert news is News.LAST_ATTEMPTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clocks import MIDNIGHT as NOW
 
-from scrapy_mandelbot.report.crawl_report import About, report_of
+from scrapy_mandelbot.report.crawl_report import ReportHeader, report_of
 from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import (
     PaceRecord,
@@ -63,7 +63,7 @@ def down(one, name: str, number: int) -> None:
 def a_report(record: CrawlRecord | None = None, **about) -> dict:
     """Return the report of a record."""
     told = {"spider": "demo", "agent": AGENT, "ended": NOW + SECONDS, "reason": "finished", **about}
-    return report_of(a_record() if record is None else record, About(**told))
+    return report_of(a_record() if record is None else record, ReportHeader(**told))
 
 
 WAITING = [

@@ -15,11 +15,11 @@ from scrapy_mandelbot.politeness.recovery import Mode
 from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.report.status import (
     Reason,
-    Standing,
+    SiteSnapshot,
     Why,
     details_of,
     held,
-    limit_in_words,
+    limit_text,
 )
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
@@ -98,12 +98,12 @@ def test_recovering(site):
 )
 def test_a_limit_is_told_with_the_time_that_what_waits_takes(site, mode, waiting, words):
     """Of a site that counts what it is asked; of others the rate says little."""
-    assert limit_in_words(site, waiting) == ""
+    assert limit_text(site, waiting) == ""
     refuse(site)
     recovery = site.pause.recovery
     recovery.mode, recovery.rate = mode, 0.5
-    assert limit_in_words(site, waiting) == words
-    assert Standing(site, held(site, NOW), waiting, 0).details.startswith(words or "503")
+    assert limit_text(site, waiting) == words
+    assert SiteSnapshot(site, held(site, NOW), waiting, 0).details.startswith(words or "503")
 
 
 def test_given_up(site):
@@ -118,7 +118,7 @@ def test_paused_by_hand(site, until):
     """It goes before what the site asked for."""
     refuse(site)
     site.hold(NOW, until)
-    assert reason(site) == (Reason.BY_HAND, until)
+    assert reason(site) == (Reason.MANUAL, until)
 
 
 def test_robots_txt_is_pending(site):

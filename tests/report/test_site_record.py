@@ -25,8 +25,8 @@ from scrapy_mandelbot.report.site_record import (
     MOST_ROBOTS,
     MOST_RULES,
     PauseRecord,
+    QuantileSketch,
     SiteRecord,
-    Spread,
 )
 
 SITE = "https://example.com"
@@ -47,7 +47,7 @@ def paused(since: float = NOW, until: float = NOW + 60, kind: str = "refused") -
 @pytest.mark.parametrize("values", [[1.0], [0.0, 5.0], [0.001 * n for n in range(1, 2_000)]])
 def test_a_spread_knows_its_values_within_five_percent(values):
     """Least, most and count are exact; quantiles are near."""
-    spread = Spread()
+    spread = QuantileSketch()
     for value in values:
         spread.add(value)
     assert (spread.count, spread.least, spread.most) == (len(values), min(values), max(values))
@@ -58,12 +58,12 @@ def test_a_spread_knows_its_values_within_five_percent(values):
 
 def test_an_empty_spread_has_no_median():
     """It says so, and invents no number."""
-    assert Spread().median is None
+    assert QuantileSketch().median is None
 
 
 def test_merged_spreads_are_as_one():
     """What is folded has the values of both."""
-    one, other, both = Spread(), Spread(), Spread()
+    one, other, both = QuantileSketch(), QuantileSketch(), QuantileSketch()
     for number in range(100):
         (one if number % 3 else other).add(number)
         both.add(number)
@@ -73,7 +73,7 @@ def test_merged_spreads_are_as_one():
 
 def test_a_spread_stays_small():
     """A million different values take as much room as some hundred."""
-    spread = Spread()
+    spread = QuantileSketch()
     for number in range(100_000):
         spread.add(number * 1.7e-3)
     assert len(spread._counts) < 310

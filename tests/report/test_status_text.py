@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import datetime, timedelta, timezone
 
-from scrapy_mandelbot.console import why_idle_in_words
+from scrapy_mandelbot.console import why_idle_text
 from scrapy_mandelbot.report.status import (
     CrawlStatus,
     Reason,
@@ -22,7 +22,7 @@ PAUSED = SiteStatus(
     1_200,
     0,
 )
-HELD = SiteStatus("https://example.org", Reason.BY_HAND, time_of(float("inf")), "", 40, 0)
+HELD = SiteStatus("https://example.org", Reason.MANUAL, time_of(float("inf")), "", 40, 0)
 BUSY = SiteStatus("https://example.net", Reason.ASKED, None, "", 8, 8)
 
 
@@ -63,11 +63,11 @@ def test_another_day_is_named():
 
 def test_why_it_is_idle():
     """Each answer says first whether it is."""
-    assert why_idle_in_words(CrawlStatus(NOON, (PAUSED,))).startswith("It waits: 1 site paused")
-    assert why_idle_in_words(CrawlStatus(NOON, (PAUSED, BUSY))).startswith("It is not idle: 8")
-    assert why_idle_in_words(CrawlStatus(NOON, ())).startswith("No request waits")
+    assert why_idle_text(CrawlStatus(NOON, (PAUSED,))).startswith("It waits: 1 site paused")
+    assert why_idle_text(CrawlStatus(NOON, (PAUSED, BUSY))).startswith("It is not idle: 8")
+    assert why_idle_text(CrawlStatus(NOON, ())).startswith("No request waits")
     ready = SiteStatus("https://example.net", Reason.NEXT, None, "", 8, 0)
-    assert why_idle_in_words(CrawlStatus(NOON, (ready,))).startswith("It is not idle: what may")
+    assert why_idle_text(CrawlStatus(NOON, (ready,))).startswith("It is not idle: what may")
 
 
 def test_it_is_plain_data():

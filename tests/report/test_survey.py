@@ -54,7 +54,7 @@ class Stands:
         self.crawl = Crawl.of(self.crawler)
         self.extensions = []
         self.told: list[str] = []
-        self.crawl.events.hear(lambda values: self.told.append(values["status"]), WAITING)
+        self.crawl.events.subscribe(lambda values: self.told.append(values["status"]), WAITING)
         self.scheduler = self.crawler.engine.scheduler = open_scheduler(self.crawler)
         kinds = ("paused", "paced", "open")
         self.urls = [f"https://{n}.{kinds[n % 3]}.example/" for n in range(sites)]
@@ -132,7 +132,7 @@ def test_it_counts_what_status_lists(made):
     one = made(300)
     found = status(one.crawler)
     assert found.by_reason == {Reason.PAUSED: 100, Reason.PACE: 100, Reason.NEXT: 100}
-    standings = [it for it in Survey(one.crawl.throttle, one.crawl.now()).standings() if it]
+    standings = [it for it in Survey(one.crawl.throttle, one.crawl.now()).snapshots() if it]
     assert sorted((it.site, it.reason, it.waiting) for it in found.sites) == sorted(
         (it.site, it.reason, it.waiting) for it in standings
     )
@@ -215,7 +215,7 @@ def test_the_crawl_goes_on_meanwhile(made):
     """Lines that come and go, sites that pause and resume: each site is told of once at most."""
     one = made(300)
     throttle, sites = one.crawl.throttle, []
-    for number, it in enumerate(Survey(throttle, one.crawl.now()).standings()):
+    for number, it in enumerate(Survey(throttle, one.crawl.now()).snapshots()):
         if it is not None:
             sites.append(it.site)
         if number % 5 == 0:
@@ -237,7 +237,7 @@ def test_what_a_former_run_has_left_is_looked_at_little_by_little(made, tmp_path
     one = made(0, **settings)
     queue = one.scheduler.dqs
     assert len(queue.dormant) == 60
-    standings = Survey(one.crawl.throttle, one.crawl.now()).standings()
+    standings = Survey(one.crawl.throttle, one.crawl.now()).snapshots()
     for left in range(59, -1, -1):
         assert next(standings) is None
         assert len(queue.dormant) == left

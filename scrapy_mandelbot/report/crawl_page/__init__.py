@@ -31,8 +31,8 @@ def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     yield from _hurt(total["answers"])
     if total["forbidden"]:
         where = sum(1 for one in sites if one["forbidden"])
-        urls, sites_told = counted(total["forbidden"], "URL"), counted(where, "site")
-        yield "note", "Forbidden", f"{urls} at {sites_told}, and not requested."
+        urls, sites_listed = counted(total["forbidden"], "URL"), counted(where, "site")
+        yield "note", "Forbidden", f"{urls} at {sites_listed}, and not requested."
     if total["refused"]:
         paused = f"{counted(total['pauses'], 'pause')}, {duration(total['paused_for'])} in all"
         yield "note", "Refused", f"{counted(total['refused'], 'time')}; {paused}."
@@ -142,7 +142,7 @@ def page_of(report: dict[str, Any]) -> str:
                 [value if isinstance(value, str) else number(value) for value in row]
                 for row in rows[:_SITES_AT_FIRST]
             ],
-            "sites_told": len(rows),
+            "sites_listed": len(rows),
             "sites": report["total"]["sites"],
             "folded": len(left) + (report["rest"]["sites"] if report["rest"] else 0),
             "in_short": list(in_short(report)),
