@@ -70,7 +70,7 @@ class Clock:
         return reactor.callFromThread  # type: ignore[no-any-return]
 
 
-class Soonest:
+class EarliestTimer:
     """One call at a later time, which comes at the soonest of the times that it is asked for.
 
     When it has come it can be asked for again.

@@ -23,16 +23,16 @@ from scrapy_mandelbot.events import (
     TURN_MISSED,
 )
 from scrapy_mandelbot.fetching.failures import failure_of
+from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS
 from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.outcome import Failure
-from scrapy_mandelbot.politeness.pause import News
-from scrapy_mandelbot.politeness.pause_law import Refusal
+from scrapy_mandelbot.politeness.pause import PauseEffect
+from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
 from scrapy_mandelbot.politeness.retry_after import quota_of, wait_asked_for
-from scrapy_mandelbot.politeness.sections import REFUSES_ROBOTS
 from scrapy_mandelbot.robots.preferences import MARKED_STATUSES, stated_terms
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
-from scrapy_mandelbot.throttle.waiting import ASKS_AGAIN, is_of_the_package
+from scrapy_mandelbot.throttle.waiters import ASKS_AGAIN, is_of_the_package
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -108,7 +108,7 @@ class PauseMiddleware:
             asks = is_marked = False
         flight.is_refused = asks
         if not asks:
-            flight.is_refused = is_marked and is_turned_away(self._crawl, flight, response)
+            flight.is_refused = is_marked and is_bot_block(self._crawl, flight, response)
             if not flight.is_refused:
                 self._answered(flight, response)
             return
@@ -121,7 +121,7 @@ class PauseMiddleware:
     def _answered(self, flight: Flight, response: Response) -> None:
         """Tell that a site answered; and what it says is left of a quota, if it does."""
         if not _OF_QUOTAS.isdisjoint(response.headers):
-            hear_quota(self._crawl, flight, response)
+            note_quota(self._crawl, flight, response)
         is_page = response.status < HTTPStatus.BAD_REQUEST and flight.request.method == "GET"
         self._throttle.answered(flight, is_page=is_page)
 
@@ -272,7 +272,7 @@ def not_sent(crawl: Crawl, flight: Flight) -> SitePausedError:
     """Return the error with which a request fails that is not sent."""
     flight.is_noticed = True  # it is not put back
     crawl.fates[flight.request] = end = fate_of(crawl, flight)
-    section = flight.site.sections.of(flight.request) if end is End.SECTION else None
+    section = flight.site.faults.of(flight.request) if end is End.SECTION else None
     pause = flight.site.pause if section is None or section.pause is None else section.pause
     how = "is paused for too long" if end in {End.WAITED, End.LEFT} else "is given up"
     what = flight.site.name + ("" if section is None else section.path)
@@ -294,7 +294,7 @@ def may_repeat(crawler: Crawler, flight: Flight, refusal: int | Exception) -> bo
     if may_be and retry is not None:
         fingerprint = crawler.request_fingerprinter.fingerprint(request)
         most = request.meta.get("max_retry_times", retry.max_retry_times)
-        may_be = flight.site.sections.times(fingerprint) <= most
+        may_be = flight.site.faults.times(fingerprint) <= most
     flight.is_refused_alone = not may_be  # as far as it is concerned
     return may_be
 
@@ -316,7 +316,7 @@ async def keep_cookies(crawler: Crawler, request: Request, response: Response) -
         logger.exception("The cookies of %s cannot be kept", response)
 
 
-def is_turned_away(crawl: Crawl, flight: Flight, response: Response) -> bool:
+def is_bot_block(crawl: Crawl, flight: Flight, response: Response) -> bool:
     """Note a challenge, a price, a bare refusal; return whether the request goes back to the queue.
 
     That is the probe of a site or section that refuses robots.
@@ -326,20 +326,20 @@ def is_turned_away(crawl: Crawl, flight: Flight, response: Response) -> bool:
     if is_of_the_package(request) or (mark is None and response.status != HTTPStatus.FORBIDDEN):
         return False
     throttle, site = crawl.throttle, flight.site
-    section = site.sections.of(request)
+    section = site.faults.of(request)
     is_probe = section is not None and section.robots and section.is_probed_by(flight)
     reason = f"{REFUSES_ROBOTS}: {response.status} for {request}, {mark or 'no good page since'}"
     refusal = Refusal(crawl.now(), reason, marked=mark is not None)
-    news = site.refused(flight, crawl.fingerprint(request), refusal)
-    if news is not None:
-        if news is News.REFUSES_ROBOTS:
+    effect = site.refused(flight, crawl.fingerprint(request), refusal)
+    if effect is not None:
+        if effect is PauseEffect.REFUSES_ROBOTS:
             throttle.in_flight.evict(site)
-        throttle.reports.section(news, site, request)
+        throttle.reports.section(effect, site, request)
         throttle.update(site)
     return is_probe
 
 
-def hear_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
+def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
     """Have a site asked no more than its good answers say is left of a quota, if they do."""
     now, site = crawl.now(), flight.site
     quota = quota_of(response.headers.get, now)
@@ -349,7 +349,7 @@ def hear_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
     if not left:
         tell = crawl.events.emit if site.is_news("quota") else crawl.events.count
         tell(QUOTA, where=site.name, until=now + wait)
-    site.turns.hear_quota(flight, left, wait, now)
+    site.pacer.note_quota(flight, left, wait, now)
     site.look_anew()
     crawl.throttle.sites.note_trouble(site)
 
@@ -368,5 +368,5 @@ def fate_of(crawl: Crawl, flight: Flight) -> End:
     if site.pause.is_given_up:
         return End.SITE
     if throttle.has_given_up(flight):
-        return End.SITE if site.sections.of(flight.request) is None else End.SECTION
+        return End.SITE if site.faults.of(flight.request) is None else End.SECTION
     return End.LEFT if crawl.is_closing else End.WAITED

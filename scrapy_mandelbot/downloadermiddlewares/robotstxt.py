@@ -133,7 +133,7 @@ class RobotsTxtMiddleware:
             Exception: the site has never answered, and its requests fail with what was raised.
         """
         outcome, throttle, site = rules.outcome, self._crawl.throttle, flight.site
-        throttle.in_flight.unheard.fail(flight, outcome.failure)
+        throttle.in_flight.unresponsive.fail(flight, outcome.failure)
         if outcome.kind is OutcomeKind.FAILED and rules.error is not None:
             if outcome.failure is not Failure.PROXY:
                 site.pause.reset()  # no request waits

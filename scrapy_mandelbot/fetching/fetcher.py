@@ -42,7 +42,7 @@ from scrapy_mandelbot.politeness.outcome import (
     may_be_misreported,
     outcome_of,
 )
-from scrapy_mandelbot.politeness.pause_law import Refusal
+from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
@@ -208,7 +208,7 @@ class RobotsFetcher:
         self._crawler = crawler
         self._config = config
         self._shared = shared
-        self._law = config.outcome_law
+        self._policy = config.outcome_policy
         self._store = store
         self._now = now
         self._asker = RobotsAsker(crawler, config, now, store, events)
@@ -233,7 +233,7 @@ class RobotsFetcher:
         if copy is None or until is None:
             return None
         self._events.count(ROBOTS_FROM_CACHE, site=site)
-        return self._remember(site, kept_outcome(copy.status, self._law), copy.body, until)
+        return self._remember(site, kept_outcome(copy.status, self._policy), copy.body, until)
 
     def sitemaps(self, site: str) -> tuple[str, ...]:
         """Return what the site's robots.txt cites, absolute, as far as that is known."""
@@ -342,7 +342,7 @@ class RobotsFetcher:
         rules = self.known(site)
         copy = found.copy
         if rules is None and copy is not None and found.left and self._may_serve(copy):
-            outcome = kept_outcome(copy.status, self._law)
+            outcome = kept_outcome(copy.status, self._policy)
             rules = self._remember(site, outcome, copy.body, self._now() + found.left)
             self._events.count(ROBOTS_FROM_CACHE, site=site)
         if rules is not None and self._once_per_site.is_new(site):
@@ -369,10 +369,10 @@ class RobotsFetcher:
             has_answered=has_answered or trouble.has_answered,
         )
         answer = asked.answer
-        if answer.status is not None and may_be_misreported(answer, known, self._law):
+        if answer.status is not None and may_be_misreported(answer, known, self._policy):
             proof = await self._asker.misreports(site, request, priority, answer.status)
             known = known._replace(misreports=proof)
-        outcome = outcome_of(answer, known, self._law)
+        outcome = outcome_of(answer, known, self._policy)
         rules = self._rules(site, asked, outcome, copy)
         tell_of_answer(self._events, site, asked, outcome, self._config.robots_timeout)
         if outcome.kind is OutcomeKind.FAILED and is_of_the_site:
@@ -420,7 +420,7 @@ class RobotsFetcher:
         if outcome.case == "stale_used" and copy is not None:
             trouble = self.troubles.get(site) or _Trouble((asked.answer.status, None), 1)
             refusal = Refusal(now, outcome.reason, outcome.retry_after)
-            wait = self._config.pause_law.pause(trouble.times, refusal)
+            wait = self._config.pause_policy.pause(trouble.times, refusal)
             trouble.ask_again_at = now + wait
             if not trouble.is_told:
                 trouble.is_told = True

@@ -16,7 +16,7 @@ from scrapy_mandelbot.politeness.flight import LOST, End
 from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
-from scrapy_mandelbot.throttle.waiting import is_of_the_package
+from scrapy_mandelbot.throttle.waiters import is_of_the_package
 
 if TYPE_CHECKING:
     from scrapy import Request

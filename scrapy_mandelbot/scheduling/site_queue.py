@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
 
 _OPEN_DISK_QUEUES = 200  # of Scrapy's, at a time; each has a file or two
-_ROUSED = 20  # queues of a former run at a time: 50,000 would take a second and more
+_LOADED = 20  # queues of a former run at a time: 50,000 would take a second and more
 
 
 @dataclass(eq=False)
@@ -117,7 +117,7 @@ class SiteQueue:
         self.slot_changed = self._lines.slot_changed
         self._names_left = frozenset(startprios or ())
         """Those that Scrapy's own queue may have given: any string is a slot's name there."""
-        self.dormant = deque(self._storage)
+        self.unloaded = deque(self._storage)
         """Names of queues that a former run has left, and of which nothing was looked at."""
         self._throttle.listen(self)
         # Scrapy does not close the one in memory.
@@ -164,8 +164,8 @@ class SiteQueue:
 
     def pop(self) -> Request | None:
         """Return the next request of a site that may be asked now, or None."""
-        if self.dormant:
-            self._rouse(_ROUSED)
+        if self.unloaded:
+            self._load(_LOADED)
         while (line := self._next_line()) is not None:
             if line.is_sharing:
                 self._lines.take(line)
@@ -198,7 +198,7 @@ class SiteQueue:
     def drain(self) -> Iterator[Request]:
         """Take out all requests, whatever is known of their sites."""
         self._end_delays()
-        self._rouse(len(self.dormant))
+        self._load(len(self.unloaded))
         for line in list(self._lines.values()):
             while line.name in self._storage:
                 request = self._storage.pop(line.name)
@@ -226,7 +226,7 @@ class SiteQueue:
         site = self._throttle.site_of(request)
         if site.is_plain:
             return False
-        path = section.path if (section := site.sections.of(request)) else ""
+        path = section.path if (section := site.faults.of(request)) else ""
         return self._throttle.holds_back(site, path)
 
     # Asked and told by the throttle.
@@ -235,14 +235,14 @@ class SiteQueue:
         """Return how many requests for the site it holds."""
         return sum(map(self._length, self._lines.of(site)))
 
-    def rouse_some(self, most: int) -> bool:
+    def load_some(self, most: int) -> bool:
         """Let so much of what a former run has left take part; return whether there is more."""
-        self._rouse(most)
-        return bool(self.dormant)
+        self._load(most)
+        return bool(self.unloaded)
 
     def lines(self) -> Iterator[tuple[Site, str, int]]:
         """Yield site, section ("" for none) and number of requests of each sub-queue."""
-        self._rouse(len(self.dormant))
+        self._load(len(self.unloaded))
         for line in tuple(self._lines.values()):
             yield line.site, line.section, self._length(line)
 
@@ -269,7 +269,7 @@ class SiteQueue:
 
     # Told by a job that others share.
 
-    def rouse(self, name: str) -> None:
+    def load(self, name: str) -> None:
         """Have a line take part to which requests have come by themselves."""
         line = self._line_named(name)
         if not line.has_joined:
@@ -307,11 +307,11 @@ class SiteQueue:
         self._throttle.hand_out(flight, now, as_scout=as_scout)
         return True
 
-    def _rouse(self, most: int) -> None:
-        for _ in range(min(most, len(self.dormant))):
-            name = self.dormant.popleft()
+    def _load(self, most: int) -> None:
+        for _ in range(min(most, len(self.unloaded))):
+            name = self.unloaded.popleft()
             if name in self._storage:
-                self.rouse(name)
+                self.load(name)
 
     def _line_named(self, name: str) -> Line:
         parts = parts_of_name(name)
@@ -339,7 +339,7 @@ class SiteQueue:
             self._lines.drop(line)
 
     def _line_for(self, request: Request, site: Site, slot: str) -> Line:
-        path = section.path if (section := site.sections.of(request)) else ""
+        path = section.path if (section := site.faults.of(request)) else ""
         line = self._lines.get((site.name, slot, path))
         if line is None:
             name = queue_name(site.name, slot, path)
@@ -391,14 +391,14 @@ class SiteQueue:
     def _next_line(self) -> Line | None:
         """Return the line whose turn it is; those that must wait step out."""
         round_robin, in_flight, first = self._lines, self._in_flight, self._at_first
-        limits, unheard, begins = in_flight.limits, in_flight.unheard, in_flight.begins
+        limits, unresponsive, begins = in_flight.limits, in_flight.unresponsive, in_flight.begins
         while True:
-            if round_robin.held and not unheard.are_enough():
+            if round_robin.held and not unresponsive.are_enough():
                 round_robin.stand_one_held()
             line = round_robin.first()
             if line is None:
-                if self.dormant:
-                    self._rouse(_ROUSED)
+                if self.unloaded:
+                    self._load(_LOADED)
                 elif not round_robin.look_again(self._crawl.now()):
                     return None
             elif not (line.site.is_plain or self._throttle.may_hand_out(line.site, line.section)):
@@ -408,7 +408,7 @@ class SiteQueue:
                 or (line.activity >= first + line.site.tally.pages and begins(line.site, line.slot))
             ):
                 round_robin.step_out(line, until_an_end=True)
-            elif not line.site.has_answered and unheard.are_enough():
+            elif not line.site.has_answered and unresponsive.are_enough():
                 round_robin.hold(line)
             else:
                 return line
@@ -421,7 +421,7 @@ class SiteQueue:
         """
         most = looked_through(line.site)
         request = self._storage.pop(line.name) if most == 1 else self._probe(line, most)
-        if request is None or line.section or line.site.sections.of(request) is None:
+        if request is None or line.section or line.site.faults.of(request) is None:
             return request
         line.site.tally.taken -= 1
         try:
@@ -440,7 +440,7 @@ class SiteQueue:
         site, take = line.site, self._storage.take
         of = self._crawler.request_fingerprinter.fingerprint
         chosen, looked_at = look_for_probe(site, lambda more: take(line.name, more), of, most)
-        if chosen is None and looked_at and not self._throttle.again.ask(site):
+        if chosen is None and looked_at and not self._throttle.health_check.ask(site):
             chosen = refused_longest_ago(site, looked_at, of)
         request = None if chosen is None else looked_at.pop(chosen)
         self._storage.put_back(line.name, looked_at)

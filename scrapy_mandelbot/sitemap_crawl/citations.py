@@ -228,7 +228,7 @@ class CrossSubmits:
         self._crawler = crawler
         self._config = crawl.config
         self._fetcher = crawl.fetcher
-        self._operator = crawl.operator
+        self._manual_control = crawl.manual_control
         self._progress = progress
         self._complaints = complaints
         self._events = crawl.events
@@ -269,7 +269,7 @@ class CrossSubmits:
         """Ask the next sites in doubt for their robots.txt, if there is room for that."""
         if not self._to_ask or engine.is_closing(self._crawler):
             return
-        shut = self._operator.shut()  # their requests wait in the queue, and hold no place
+        shut = self._manual_control.shut()  # their requests wait in the queue, and hold no place
         while self._to_ask and len(self._asked - shut) < _AT_ONCE:
             site = self._to_ask.popleft()
             self._asked.add(site)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.throttle.throttle import Throttle
 
 
-class Operator:
+class ManualControl:
     """Who looks at a crawl from outside, and has sites paused, resumed, given up."""
 
     def __init__(self, throttle: Throttle, clock: Clock) -> None:
@@ -35,8 +35,8 @@ class Operator:
         now, shut, given_up = self._now(), 0, 0
         delayed = Counter(site for site, at in self._throttle.queues.delayed() if at > now)
         for site, section, count in self._throttle.queues.lines():
-            is_over = site.pause.is_given_up or site.sections.is_hopeless(section)
-            if is_over or site.is_shut(now) or site.sections.due(section, now) > now:
+            is_over = site.pause.is_given_up or site.faults.is_hopeless(section)
+            if is_over or site.is_shut(now) or site.faults.due(section, now) > now:
                 shut += count
                 given_up += count * is_over
             else:
@@ -49,8 +49,8 @@ class Operator:
         now = self._now()
         times = [at for _, at in self._throttle.queues.delayed()]
         for site, section, _ in self._throttle.queues.lines():
-            if not site.sections.is_hopeless(section):
-                times.append(max(site.due(now), site.sections.due(section, now)))
+            if not site.faults.is_hopeless(section):
+                times.append(max(site.due(now), site.faults.due(section, now)))
         return max(0.0, min(times, default=inf) - now)
 
     def shut(self) -> set[str]:
@@ -87,7 +87,7 @@ class Operator:
         if site.held_until > now:
             site.hold(now, now)
         site.pause.be_due(now)
-        if throttle.has_claims:  # the store would have the others wait, and this one too
+        if throttle.has_leases:  # the store would have the others wait, and this one too
             throttle.reports.forget(site)
         throttle.queues.end_delays(site)
         throttle.update(site)
@@ -101,7 +101,7 @@ class Operator:
                 if site.give_up(reason):
                     throttle.reports.tell(events.GIVEN_UP, site)
             elif site.has_refused:
-                for section in site.sections.give_up(reason):
+                for section in site.faults.give_up(reason):
                     throttle.reports.tell(
                         events.SECTION_GIVEN_UP, site, section.pause, path=section.path
                     )
@@ -113,15 +113,20 @@ SITES_PAUSED = "sites_paused"
 """The reason with which a spider closes whose work left waits for the next run."""
 
 
-class Patience:
+class IdlePolicy:
     """Waits for paused sites: as long as there is hope, and as long as the project wants to."""
 
     def __init__(
-        self, crawler: Crawler, config: Config, throttle: Throttle, operator: Operator, clock: Clock
+        self,
+        crawler: Crawler,
+        config: Config,
+        throttle: Throttle,
+        manual_control: ManualControl,
+        clock: Clock,
     ) -> None:
         self._crawler = crawler
         self._throttle = throttle
-        self._operator = operator
+        self._manual_control = manual_control
         self._clock = clock
         self._tells_idle = config.signals_idle
         self._closes = config.closes_unless_due_within if throttle.keeps_given_up else None
@@ -139,12 +144,12 @@ class Patience:
         if not engine.is_idle_but_for_the_scheduler(self._crawler):
             return
         held = engine.scheduler_length(self._crawler)
-        shut, given_up = self._operator.held() if held else (0, 0)
+        shut, given_up = self._manual_control.held() if held else (0, 0)
         only_waits = held == shut or (shut and engine.scheduler_only_waits(self._crawler))
         if not held or not only_waits:
             self._go_on()
             return
-        is_late = self._closes is not None and self._operator.next_due() > self._closes
+        is_late = self._closes is not None and self._manual_control.next_due() > self._closes
         if is_late or (self._throttle.keeps_given_up and shut == given_up):
             self._close(SITES_PAUSED)
             return
@@ -164,9 +169,9 @@ class Patience:
         self._throttle.reports.total_ends_at = inf
         self._throttle.timers.drop(self)
 
-    def _give_up(self, _: Patience) -> None:
+    def _give_up(self, _: IdlePolicy) -> None:
         self._left = 0.0
-        self._operator.give_up_all("MANDELBOT_PAUSE_OPTIONS['total'] is over")
+        self._manual_control.give_up_all("MANDELBOT_PAUSE_OPTIONS['total'] is over")
 
     def _tell_idle(self) -> None:
         """Let those hear spider_idle who feed the crawl in batches; it does not close the spider.

@@ -6,11 +6,11 @@ import pytest
 from scrapy import Request
 
 from scrapy_mandelbot.clock import Timers
-from scrapy_mandelbot.politeness.pause_law import PauseLaw
+from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.scheduling.round_robin import Line
 
-SITE = Site("http://a.test", PauseLaw())
+SITE = Site("http://a.test", PausePolicy())
 LATE, SOON = Line("late", SITE, "", "late"), Line("soon", SITE, "", "soon")
 
 

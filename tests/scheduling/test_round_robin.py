@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_mandelbot.politeness.pause_law import PauseLaw
+from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.scheduling.round_robin import Line, RoundRobin
 
 
 def make_line(name: str, slot: str) -> Line:
-    return Line(name, Site(f"https://{name}.example", PauseLaw()), slot)
+    return Line(name, Site(f"https://{name}.example", PausePolicy()), slot)
 
 
 @pytest.fixture

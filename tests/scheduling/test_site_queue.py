@@ -10,7 +10,7 @@ from queueing import URLS, drain, fill, open_scheduler, refuse
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.outcome import Failure
-from scrapy_mandelbot.politeness.pause_law import LeftPause
+from scrapy_mandelbot.politeness.pause_policy import LeftPause
 
 
 @ensureDeferred

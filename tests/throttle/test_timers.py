@@ -9,10 +9,10 @@ from math import inf, nan
 import pytest
 
 from scrapy_mandelbot.clock import Timers
-from scrapy_mandelbot.politeness.pause_law import PauseLaw
+from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.politeness.site_state import Site
 
-LAW = PauseLaw()
+LAW = PausePolicy()
 
 
 def make_site(name: str) -> Site:

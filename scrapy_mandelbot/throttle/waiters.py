@@ -44,7 +44,7 @@ def is_of_the_package(request: Request) -> bool:
     return has_no_callback and bool(request.meta.get("dont_pause") or ASKS_AGAIN in request.meta)
 
 
-class AskingAgain:
+class HealthCheck:
     """The pages that are asked for again: one at a time of a site.
 
     `done` is called with a site that was asked.
@@ -126,7 +126,7 @@ class Waiter:
     released: Deferred[bool]
 
 
-class WaitingRoom:
+class Waiters:
     """The waiting requests of a crawl, by site, first come first served."""
 
     def __init__(
@@ -208,7 +208,7 @@ class WaitingRoom:
     def _check_later(self) -> None:
         self._timers.set(self, self._now() + _LOOK_AGAIN, self._check_now)
 
-    def _check_now(self, _: WaitingRoom) -> None:
+    def _check_now(self, _: Waiters) -> None:
         if engine.is_closing(self._crawler):
             self.close()
             return
