@@ -94,7 +94,7 @@ class Survey:
         waiting, throttle = self._waiting, self._throttle
         while throttle.queues.load_some(1):
             yield None
-        for site, section, count in throttle.queues.lines():
+        for site, section, count in throttle.queues.sub_queues():
             yield None
             if not count:  # it is no more since the first was asked for
                 continue

@@ -70,10 +70,10 @@ class Queues:
         """Let so much of what a former run has left take part; return whether there is more."""
         return any(queue.load_some(most) for queue in self._queues)
 
-    def lines(self) -> Iterator[tuple[Site, str, int]]:
+    def sub_queues(self) -> Iterator[tuple[Site, str, int]]:
         """Yield site, section and number of what waits."""
         for queue in self._queues:
-            yield from queue.lines()
+            yield from queue.sub_queues()
 
     def delayed(self) -> Iterator[tuple[Site, float]]:
         """Yield site and time of each request that waits for a time of its own."""

@@ -34,7 +34,7 @@ class ManualControl:
         """
         now, shut, given_up = self._now(), 0, 0
         delayed = Counter(site for site, at in self._throttle.queues.delayed() if at > now)
-        for site, section, count in self._throttle.queues.lines():
+        for site, section, count in self._throttle.queues.sub_queues():
             is_over = site.pause.is_given_up or site.faults.is_hopeless(section)
             if is_over or site.is_shut(now) or site.faults.due(section, now) > now:
                 shut += count
@@ -48,7 +48,7 @@ class ManualControl:
         """Return the seconds until the first of what the queues hold may be sent; 0: now."""
         now = self._now()
         times = [at for _, at in self._throttle.queues.delayed()]
-        for site, section, _ in self._throttle.queues.lines():
+        for site, section, _ in self._throttle.queues.sub_queues():
             if not site.faults.is_hopeless(section):
                 times.append(max(site.due(now), site.faults.due(section, now)))
         return max(0.0, min(times, default=inf) - now)

@@ -367,6 +367,6 @@ async def test_a_site_without_requests_costs_nothing(make_crawler):
     fill(scheduler, *URLS)
     drain(scheduler)
     queue = scheduler.mqs
-    assert list(queue.lines()) == []
+    assert list(queue.sub_queues()) == []
     assert len(queue) == 0
     assert len(scheduler) == 0
