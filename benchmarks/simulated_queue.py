@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pause import NO_PAUSE, Pause
-from scrapy_mandelbot.politeness.pause_law import PauseLaw, Refusal
+from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
 from scrapy_mandelbot.politeness.probe import (
     MOST_LOOKED_THROUGH,
     choose_probe,
@@ -37,7 +37,7 @@ class SiteAndQueue:
 
     def __init__(self, crawl: Crawl) -> None:
         self.crawl = crawl
-        self.law = PauseLaw()
+        self.law = PausePolicy()
         self.site = Site("https://example.com", self.law)
         self._aside: dict[str, list[str]] = {}
         self._delayed: dict[str, None] = {}  # those that were refused longest ago first
@@ -54,7 +54,7 @@ class SiteAndQueue:
             return due
         if self.crawl.queue:
             return due
-        return max(due, min((one.due(now) for one in self.site.sections.set_aside()), default=now))
+        return max(due, min((one.due(now) for one in self.site.faults.set_aside()), default=now))
 
     def take(self, now: float) -> str | None:
         """Take the next request from the queue."""
@@ -74,7 +74,7 @@ class SiteAndQueue:
                 return None
             number = self._longest_ago() if chosen is None else chosen
         url = queue.pop(number)
-        section = site.sections.section_of(url)
+        section = site.faults.section_of(url)
         if section is not None and section.due(now) > now:
             self._aside.setdefault(section.path, []).append(url)
             self.crawl.at(section.due(now), self._look)
@@ -103,7 +103,7 @@ class SiteAndQueue:
 
     def _look_aside(self, now: float) -> None:
         """Bring back what was set aside, where a section is due or over."""
-        sections = {one.path: one for one in self.site.sections.set_aside()}
+        sections = {one.path: one for one in self.site.faults.set_aside()}
         for path, urls in list(self._aside.items()):
             section = sections.get(path)
             if section is None:
@@ -147,7 +147,7 @@ class SiteAndQueue:
         site = self.site
         if flight.is_refused_alone or site.is_given_up_for(flight, page):
             self.crawl.fail(url)
-            site.sections.forget(page)
+            site.faults.forget(page)
         else:
             self._put_back(url, is_new=True)
         self._look_later(now)
@@ -178,7 +178,7 @@ class SiteAndQueue:
     def _look_later(self, now: float) -> None:
         """See after what is set aside when it is due."""
         if self._aside and not self.crawl.queue:
-            due = min((one.due(now) for one in self.site.sections.set_aside()), default=now)
+            due = min((one.due(now) for one in self.site.faults.set_aside()), default=now)
             if due < inf:
                 self.crawl.at(max(due, now), self._look)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count, islice
-from math import inf
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
@@ -70,7 +70,7 @@ class Clock:
         return reactor.callFromThread  # type: ignore[no-any-return]
 
 
-class Soonest:
+class EarliestTimer:
     """One call at a later time, which comes at the soonest of the times that it is asked for.
 
     When it has come it can be asked for again.
@@ -109,46 +109,67 @@ class Soonest:
 
 
 _LONGEST_TIMER = 60.0  # seconds; a loop's timer stands still while the machine sleeps, now() not
+_FEW = 1_000  # entries of the heap that no longer ring, before they are removed
 
 
 class Timers(Generic[T]):
-    """Things that each have a time, and one timer for the first of them.
+    """Wakes things at their times, by one timer of the loop for the earliest of them.
 
-    None rings before its time, and none a minute after it, even if the machine slept meanwhile.
+    Nothing rings before its time, nor a minute after it, even if the machine slept meanwhile. Each
+    thing has one time: an earlier one replaces it, a later one does not.
 
-    `ring` is called with each at its time, those of one time in the order in which they came.
+    `ring` is called with each at its time, those of one time in the order in which they were set.
     """
 
     def __init__(self, clock: Clock, ring: Callable[[T], object]) -> None:
         self._clock = clock
         self._ring = ring
-        self._heap: list[tuple[float, int, T]] = []
+        self._heap: list[tuple[float, int, T, Callable[[T], object]]] = []
+        self._set_to: dict[T, float] = {}
         self._order = count()
         self._timer: Call | None = None
         self._timer_at = inf
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self._set_to)
 
     def __iter__(self) -> Iterator[tuple[float, T]]:
-        """Yield each that is there now, and its time."""
-        return ((at, thing) for at, _, thing in tuple(self._heap))
+        """Yield each thing that is set now, and its time."""
+        return ((at, thing) for thing, at in tuple(self._set_to.items()))
 
-    def put(self, at: float, thing: T) -> None:
-        """Add one."""
-        heappush(self._heap, (at, next(self._order), thing))
-        self._set()
+    def set(self, thing: T, at: float, ring: Callable[[T], object] | None = None) -> None:
+        """Wake a thing at a time, in seconds since the epoch; `inf` sets nothing.
+
+        It is kept alive until then. `ring` is called instead of the one of all, if given.
+        """
+        if at >= self._set_to.get(thing, inf) or not isfinite(at):
+            return
+        self._set_to[thing] = at
+        heappush(self._heap, (at, next(self._order), thing, ring or self._ring))
+        if len(self._heap) > 2 * len(self._set_to) + _FEW:
+            self._heap = [one for one in self._heap if self._set_to.get(one[2]) == one[0]]
+            heapify(self._heap)
+        self._schedule()
 
     def take(self, is_meant: Callable[[T], bool] = lambda _: True) -> list[T]:
-        """Take some out before their time, the first of them first."""
-        taken = sorted(entry[:2] for entry in self._heap if is_meant(entry[2]))
-        by_order = {order: thing for _, order, thing in self._heap}
-        self._heap = [entry for entry in self._heap if not is_meant(entry[2])]
+        """Cancel some, or all; return them, the earliest first."""
+        entries = sorted((one for one in self._heap if is_meant(one[2])), key=lambda one: one[:2])
+        self._heap = [one for one in self._heap if not is_meant(one[2])]
         heapify(self._heap)
-        self._set()
-        return [by_order[order] for _, order in taken]
+        taken = [one[2] for one in entries if self._set_to.get(one[2]) == one[0]]
+        for thing in taken:
+            self._set_to.pop(thing, None)
+        self._schedule()
+        return taken
 
-    def _set(self) -> None:
+    def drop(self, thing: T) -> None:
+        """Cancel one, if it is set."""
+        if self._set_to.pop(thing, None) is not None:
+            while self._heap and self._set_to.get(self._heap[0][2]) != self._heap[0][0]:
+                heappop(self._heap)
+            self._schedule()
+
+    def _schedule(self) -> None:
         first = self._heap[0][0] if self._heap else inf
         if self._timer_at in {first, -inf}:
             return
@@ -164,10 +185,13 @@ class Timers(Generic[T]):
         now = self._clock.now()  # the loop's clock may be a hair ahead
         try:
             while self._heap and self._heap[0][0] <= now:
-                self._ring(heappop(self._heap)[2])
+                at, _, thing, ring = heappop(self._heap)
+                if self._set_to.get(thing) == at:  # else it has rung earlier, or was cancelled
+                    del self._set_to[thing]
+                    ring(thing)
         finally:
             self._timer_at = inf
-            self._set()
+            self._schedule()
 
 
 class Steps:

@@ -44,7 +44,7 @@ def pause_site(crawler: Crawler, url: str, seconds: float, reason: str = _REASON
     if isnan(seconds) or seconds < 0:
         raise ValueError(f"seconds = {seconds!r}: a pause takes a number, 0 or more")
     crawl = Crawl.of(crawler)
-    crawl.operator.hold(site_named(url), crawl.now() + seconds, reason)
+    crawl.manual_control.hold(site_named(url), crawl.now() + seconds, reason)
 
 
 def resume_site(crawler: Crawler, url: str) -> bool:
@@ -62,12 +62,12 @@ def resume_site(crawler: Crawler, url: str) -> bool:
     Raises:
         ValueError: the URL has no site.
     """
-    return Crawl.of(crawler).operator.end_hold(site_named(url))
+    return Crawl.of(crawler).manual_control.end_hold(site_named(url))
 
 
 def paused_sites(crawler: Crawler) -> dict[str, str]:
     """Return the sites that are asked nothing now, and how they stand, in words."""
-    return Crawl.of(crawler).operator.shut_in_words()
+    return Crawl.of(crawler).manual_control.shut_in_words()
 
 
 def why_idle(crawler: Crawler) -> str:

@@ -25,8 +25,8 @@ from scrapy_mandelbot.settings.config import Config
 from scrapy_mandelbot.settings.values import is_server, refusing
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
-from scrapy_mandelbot.throttle.manual_control import Operator, Patience
-from scrapy_mandelbot.throttle.neighbours import Neighbours, OtherCrawls
+from scrapy_mandelbot.throttle.manual_control import IdlePolicy, ManualControl
+from scrapy_mandelbot.throttle.peers import PeerListener, Peers
 from scrapy_mandelbot.throttle.site_map import site_of_request
 from scrapy_mandelbot.throttle.throttle import Throttle
 
@@ -99,13 +99,15 @@ class Crawl:
         self.fetcher = RobotsFetcher(
             crawler, self.config, self.store, self.now, self.events, self.shared_fetches
         )
-        self.neighbours = Neighbours(self.store, self.clock)
-        self.throttle = Throttle(crawler, self.config, self.neighbours, self.clock, self.events)
-        self.throttle.again.forbids = self.forbids
-        self.operator = Operator(self.throttle, self.clock)
-        self.others = OtherCrawls(self.throttle, self.neighbours, self.clock)
-        self.throttle.before_queues.append(self.others.begin)
-        self.patience = Patience(crawler, self.config, self.throttle, self.operator, self.clock)
+        self.peers = Peers(self.store, self.clock)
+        self.throttle = Throttle(crawler, self.config, self.peers, self.clock, self.events)
+        self.throttle.health_check.forbids = self.forbids
+        self.manual_control = ManualControl(self.throttle, self.clock)
+        self.peer_listener = PeerListener(self.throttle, self.peers, self.clock)
+        self.throttle.before_queues.append(self.peer_listener.begin)
+        self.idle_policy = IdlePolicy(
+            crawler, self.config, self.throttle, self.manual_control, self.clock
+        )
         self.job: KeptJob | None = None
         """What is kept in one file, with all that a run does; None: there is no such job."""
         self.drops: Callable[[Request], bool] | None = None
@@ -188,7 +190,7 @@ class Crawl:
         Returns:
             Whether its pace is another one than just now, so that it is to be asked again when.
         """
-        if site.turns.known_until > self.now() or self.is_for_a_person(request):
+        if site.pacer.known_until > self.now() or self.is_for_a_person(request):
             return False
         rules = None
         if self.config.obeys_pace and not request.meta.get("dont_obey_robotstxt"):
@@ -215,7 +217,7 @@ class Crawl:
 
     def _spider_idle(self) -> None:
         """Keep the spider open while the request of an extension, say, waits for its site."""
-        if len(self.throttle.room):
+        if len(self.throttle.waiters):
             raise DontCloseSpider
 
     def _spider_closed(self, spider: Spider, reason: str) -> None:

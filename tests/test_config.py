@@ -13,7 +13,7 @@ from scrapy.settings import Settings
 
 from scrapy_mandelbot import Dialect, SettingsError
 from scrapy_mandelbot import store as stores
-from scrapy_mandelbot.politeness.pace import PaceLaw
+from scrapy_mandelbot.politeness.pace import PacePolicy
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 from scrapy_mandelbot.settings.config import Config, setting_defaults, settings_in_force
 
@@ -39,8 +39,8 @@ def test_defaults():
     assert defaults.store == "sqlite"
     assert defaults.pause_statuses == {503, 429}
     assert defaults.inner_queue is ScrapyPriorityQueue
-    law = defaults.pause_law
-    assert (law.first, law.longest, law.tries) == (1, 3600, 9)
+    policy = defaults.pause_policy
+    assert (policy.first, policy.longest, policy.tries) == (1, 3600, 9)
 
 
 BAD = [
@@ -267,9 +267,14 @@ GOOD = [
     ('MANDELBOT_PAUSE_OPTIONS["total"]', None, "pause_total", None),
     ('MANDELBOT_PAUSE_OPTIONS["tries"]', "3", "pause_tries", 3),
     ("MANDELBOT_CRAWL_DELAYS", "", "crawl_delays", {}),
-    ('MANDELBOT_PACE_OPTIONS["longest"]', "5", "pace_law", PaceLaw(longest=5)),
-    ('MANDELBOT_PACE_OPTIONS["crawl_delay"]', "window", "pace_law", PaceLaw(delay_is_window=True)),
-    ('MANDELBOT_PACE_OPTIONS["fetch_time"]', "1", "pace_law", PaceLaw(by_fetch_time=True)),
+    ('MANDELBOT_PACE_OPTIONS["longest"]', "5", "pace_policy", PacePolicy(longest=5)),
+    (
+        'MANDELBOT_PACE_OPTIONS["crawl_delay"]',
+        "window",
+        "pace_policy",
+        PacePolicy(delay_is_window=True),
+    ),
+    ('MANDELBOT_PACE_OPTIONS["fetch_time"]', "1", "pace_policy", PacePolicy(by_fetch_time=True)),
     ("MANDELBOT_DIALECT", DIALECTS["mandelbot"], "dialect", DIALECTS["mandelbot"]),
     ("MANDELBOT_SITEMAP_SINCE", "2026-11-20", "sitemap_since", 1795132800.0),
     ("MANDELBOT_SITEMAP_SINCE", date(2026, 11, 20), "sitemap_since", 1795132800.0),

@@ -15,7 +15,7 @@ from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.commands.output.rules_in_force import EVERYBODY, SUCCESS
 from scrapy_mandelbot.commands.terminal import UnavailableError
 from scrapy_mandelbot.politeness.inside import leads_inside
-from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES, OutcomeLaw
+from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES, OutcomePolicy
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
 
 if TYPE_CHECKING:
@@ -105,9 +105,9 @@ class Invocation(NamedTuple):
         return int(self.setting("robots_max_bytes"))
 
     @property
-    def law(self) -> OutcomeLaw:
+    def law(self) -> OutcomePolicy:
         """What a crawl of the project makes of responses to robots.txt."""
-        return OutcomeLaw(frozenset(self.setting("pause_statuses")))
+        return OutcomePolicy(frozenset(self.setting("pause_statuses")))
 
     @property
     def page_timeout(self) -> float:

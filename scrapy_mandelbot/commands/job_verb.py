@@ -45,7 +45,7 @@ from scrapy_mandelbot.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.invocation import Invocation
     from scrapy_mandelbot.commands.output.terminal_text import Paint
-    from scrapy_mandelbot.politeness.pause_law import LeftPause
+    from scrapy_mandelbot.politeness.pause_policy import LeftPause
 
 _HEAD = ("waiting", "in flight", "site", "why it waits")
 _MOST = 50  # lines for a terminal

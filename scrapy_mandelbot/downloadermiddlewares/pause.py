@@ -18,16 +18,16 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching.failures import failure_of
+from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS
 from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.outcome import Failure
-from scrapy_mandelbot.politeness.pause import News
-from scrapy_mandelbot.politeness.pause_law import Refusal
+from scrapy_mandelbot.politeness.pause import PauseEffect
+from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
 from scrapy_mandelbot.politeness.retry_after import quota_of, wait_asked_for
-from scrapy_mandelbot.politeness.sections import REFUSES_ROBOTS
 from scrapy_mandelbot.robots.preferences import MARKED_STATUSES, TERMS_STATUSES, stated_terms
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
-from scrapy_mandelbot.throttle.waiting import ASKS_AGAIN, is_of_the_package
+from scrapy_mandelbot.throttle.waiters import ASKS_AGAIN, is_of_the_package
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -269,7 +269,7 @@ def not_sent(crawl: Crawl, flight: Flight) -> SitePausedError:
     """Return the error of a request that is not sent."""
     flight.is_noticed = True  # it is not sent back
     crawl.fates[flight.request] = end = fate_of(crawl, flight)
-    section = flight.site.sections.of(flight.request) if end is End.SECTION else None
+    section = flight.site.faults.of(flight.request) if end is End.SECTION else None
     pause = flight.site.pause if section is None or section.pause is None else section.pause
     how = "is paused for too long" if end in {End.WAITED, End.LEFT} else "is given up"
     what = flight.site.name + ("" if section is None else section.path)
@@ -291,7 +291,7 @@ def may_repeat(crawler: Crawler, flight: Flight, refusal: int | Exception) -> bo
     if may_be and retry is not None:
         fingerprint = crawler.request_fingerprinter.fingerprint(request)
         most = request.meta.get("max_retry_times", retry.max_retry_times)
-        may_be = flight.site.sections.times(fingerprint) <= most
+        may_be = flight.site.faults.times(fingerprint) <= most
     flight.is_refused_alone = not may_be
     return may_be
 
@@ -328,15 +328,15 @@ def is_bot_block(crawl: Crawl, flight: Flight, response: Response) -> bool:
     if is_of_the_package(request) or (mark is None and response.status != HTTPStatus.FORBIDDEN):
         return False
     throttle, site = crawl.throttle, flight.site
-    section = site.sections.of(request)
+    section = site.faults.of(request)
     is_probe = section is not None and section.robots and section.is_probed_by(flight)
     reason = f"{REFUSES_ROBOTS}: {response.status} for {request}, {mark or 'no good page since'}"
     refusal = Refusal(crawl.now(), reason, marked=mark is not None)
-    news = site.refused(flight, crawl.fingerprint(request), refusal)
-    if news is not None:
-        if news is News.REFUSES_ROBOTS:
+    effect = site.refused(flight, crawl.fingerprint(request), refusal)
+    if effect is not None:
+        if effect is PauseEffect.REFUSES_ROBOTS:
             throttle.in_flight.evict(site)
-        throttle.reports.section(news, site, request)
+        throttle.reports.section(effect, site, request)
         throttle.update(site)
     return is_probe
 
@@ -351,7 +351,7 @@ def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
     if not left:
         emit = crawl.events.emit if site.is_news("quota") else crawl.events.count
         emit(events.QUOTA, where=site.name, until=now + wait)
-    site.turns.hear_quota(flight, left, wait, now)
+    site.pacer.note_quota(flight, left, wait, now)
     site.look_anew()
     crawl.throttle.sites.note_trouble(site)
 
@@ -370,7 +370,7 @@ def fate_of(crawl: Crawl, flight: Flight) -> End:
     if site.pause.is_given_up:
         return End.SITE
     if throttle.has_given_up(flight):
-        return End.SITE if site.sections.of(flight.request) is None else End.SECTION
+        return End.SITE if site.faults.of(flight.request) is None else End.SECTION
     return End.LEFT if crawl.is_closing else End.WAITED
 
 

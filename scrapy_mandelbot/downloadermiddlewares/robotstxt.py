@@ -122,7 +122,7 @@ class RobotsTxtMiddleware:
             Exception: the site has never answered; its requests fail with the download's exception.
         """
         outcome, throttle, site = rules.outcome, self._crawl.throttle, flight.site
-        throttle.in_flight.unheard.fail(flight, outcome.failure)
+        throttle.in_flight.unresponsive.fail(flight, outcome.failure)
         if outcome.kind is OutcomeKind.FAILED and rules.error is not None:
             if outcome.failure is not Failure.PROXY:
                 site.pause.reset()  # no request waits

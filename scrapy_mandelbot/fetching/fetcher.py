@@ -24,7 +24,7 @@ from scrapy_mandelbot.politeness.outcome import (
     is_fresh,
     kept_outcome,
 )
-from scrapy_mandelbot.politeness.pause_law import Refusal
+from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
@@ -118,7 +118,7 @@ class RobotsFetcher:
         self._crawler = crawler
         self._config = config
         self._shared = shared
-        self._policy = config.outcome_law
+        self._policy = config.outcome_policy
         self._store = store
         self._now = now
         self._requester = RobotsRequester(crawler, config, now, store, events)
@@ -295,7 +295,7 @@ class RobotsFetcher:
         if outcome.case == "stale_used" and copy is not None:
             trouble = self._troubles.get(site) or Trouble((fetched.answer.status, None), 1)
             refusal = Refusal(now, outcome.reason, outcome.retry_after)
-            trouble.refetch_at = now + self._config.pause_law.pause(trouble.times, refusal)
+            trouble.refetch_at = now + self._config.pause_policy.pause(trouble.times, refusal)
             if not trouble.is_reported:
                 trouble.is_reported = True
                 self._events.emit(

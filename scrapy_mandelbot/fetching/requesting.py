@@ -305,7 +305,7 @@ class RobotsRequester:
         self, site: str, request: Request, copy: Copy | None, *, has_answered: bool
     ) -> tuple[Fetched, Outcome]:
         """Return the response of a site, and what it means given the site's history."""
-        policy = self._config.outcome_law
+        policy = self._config.outcome_policy
         fetched = await self.files.get(site, robots_url(site), request, copy)
         answer = fetched.answer
         is_of_the_site = answer.failure is not Failure.PROXY

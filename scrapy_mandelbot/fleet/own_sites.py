@@ -47,10 +47,10 @@ class OwnSites:
         roused = dict.fromkeys(lines)
         for name, state in sites.items():
             for pause in read_left(state, self.server_time):
-                self._crawl.others.take_over(name, pause, is_newest=True)
+                self._crawl.peer_listener.take_over(name, pause, is_newest=True)
             roused.update(dict.fromkeys(self._storage.taken(name)))
         for line in roused:
-            self._queue.rouse(line)
+            self._queue.load(line)
         return bool(roused)
 
     def look(self) -> None:

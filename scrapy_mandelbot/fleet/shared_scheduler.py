@@ -90,7 +90,7 @@ class SharedJobScheduler(JobScheduler):
         if request in self._unacked or self._throttle.in_flight.is_coming_back(request):
             self._queue.push(request)
         elif not self._storage.push_new(self._line_of(request), request):
-            self._queue.rouse(self._line_of(request))
+            self._queue.load(self._line_of(request))
             self._count("enqueued", "memory")
         self._worker.pushed()
 

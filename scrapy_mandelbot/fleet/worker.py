@@ -11,7 +11,7 @@ import scrapy.signals
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 
 from scrapy_mandelbot import engine, events
-from scrapy_mandelbot.clock import Soonest
+from scrapy_mandelbot.clock import EarliestTimer
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet.own_sites import OwnSites
 from scrapy_mandelbot.fleet.server import JobServer, Link
@@ -69,7 +69,7 @@ class JobWorker(RunningJob):
         self.server = JobServer(config.job, name, self._lease, reader, project)
         self._feeds: Feeds | None = None
         self._most_active = max(1, crawler.settings.getint("CONCURRENT_REQUESTS"))
-        self._timer = Soonest(self.clock, self._ask)
+        self._timer = EarliestTimer(self.clock, self._ask)
         self._changes = 0
         self._is_asking = False
         self._error: CannotKeepError | None = None

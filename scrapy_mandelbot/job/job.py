@@ -16,7 +16,7 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot import engine, events
-from scrapy_mandelbot.clock import Soonest
+from scrapy_mandelbot.clock import EarliestTimer
 from scrapy_mandelbot.job import feeds, salvage
 from scrapy_mandelbot.job.deliveries import Deliveries
 from scrapy_mandelbot.job.job_file import CorruptError, HeldError, JobLock
@@ -343,7 +343,7 @@ class Commits:
         self._clock = clock
         self._job = job
         self._soon = _GROUP if is_synced else 0.0
-        self._timer = Soonest(clock, self.now)
+        self._timer = EarliestTimer(clock, self.now)
         self._changes = 0
         self._error: Exception | None = None
         self._has_given_up = False

@@ -139,7 +139,7 @@ class JobScheduler(BaseScheduler):
         is_none_left = request is None and not self._storage.is_tired
         if is_none_left and self._job.deliveries.waiting and not self._unacked:
             for line in self._job.hand_out_last():
-                self._queue.rouse(line)
+                self._queue.load(line)
             request = self._queue.pop()
         if request is not None:
             self._job.commits.changed()

@@ -15,7 +15,7 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.politeness.pause_law import LeftPause
+from scrapy_mandelbot.politeness.pause_policy import LeftPause
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.crawl import Crawl, KeptJob
@@ -47,7 +47,7 @@ def left_of(site: Site, now: float, server_time: float, least: float) -> SiteHan
     """
     if site.is_plain and not least:
         return NOTHING_LEFT
-    rest = max(least, site.turns.due_after(now) - now, site.pause_due(now) - now, 0.0)
+    rest = max(least, site.pacer.due_after(now) - now, site.pause_due(now) - now, 0.0)
     if site.pause.is_given_up:
         rest = inf
     elif not isfinite(rest):  # probed just now
@@ -130,7 +130,7 @@ class KeptSites:
                 one for one in read_left(state, set_back) if site in waiting or one.until > now
             ]
             for pause in pauses:
-                self._crawl.others.take_over(site, pause)
+                self._crawl.peer_listener.take_over(site, pause)
             if not pauses:
                 self._job.put(name, None)
 

@@ -139,7 +139,7 @@ class Known(NamedTuple):
     """Whether the host has answered anything in this run."""
 
 
-class OutcomeLaw(NamedTuple):
+class OutcomePolicy(NamedTuple):
     """What the project and its dialect say about answers."""
 
     pause_statuses: Container[int] = PAUSE_STATUSES
@@ -189,16 +189,16 @@ class Outcome:
         return self.status or 404
 
 
-def outcome_of(answer: Answer, known: Known, law: OutcomeLaw) -> Outcome:
+def outcome_of(answer: Answer, known: Known, policy: OutcomePolicy) -> Outcome:
     """Return what the answer means, given what is known of the site."""
-    row = next(row for row in TABLE if row.takes(answer, known, law))
+    row = next(row for row in TABLE if row.takes(answer, known, policy))
     kind = row.kind
     if kind is None:
-        kind = kept_outcome(known.copy_status or 404, law).kind
+        kind = kept_outcome(known.copy_status or 404, policy).kind
     reason = f"robots.txt: {answer}, {row.meaning}"
     retry_after = answer.retry_after if row.case in {"unavailable", "stale_used"} else None
     is_short = row.takes is _never_answered
-    wait = law.first_wait * _GROWTH ** (known.times - 1) if is_short else None
+    wait = policy.first_wait * _GROWTH ** (known.times - 1) if is_short else None
     serves_for = BROKEN_OFF_SERVES if row.takes is _ends_there_each_time else None
     return Outcome(
         kind, reason, answer.status, retry_after, row.case, wait, answer.failure, serves_for
@@ -215,16 +215,16 @@ def counted_as(answer: Answer) -> tuple[object, ...]:
     return (answer.status, answer.failure, answer.broken_off)
 
 
-def kept_outcome(status: int, law: OutcomeLaw) -> Outcome:
+def kept_outcome(status: int, policy: OutcomePolicy) -> Outcome:
     """Return what a copy means that was kept under this status.
 
     Statuses that pause are no question here: only what had a meaning of its own is kept.
     """
-    at_any_rate = OutcomeLaw((), 0, 0.0, law.forbidding_statuses, law.only_status_200)
+    at_any_rate = OutcomePolicy((), 0, 0.0, policy.forbidding_statuses, policy.only_status_200)
     return outcome_of(Answer(status), Known(), at_any_rate)
 
 
-def may_be_misreported(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
+def may_be_misreported(answer: Answer, known: Known, policy: OutcomePolicy) -> bool:
     """Return whether it is time to find out if the server says 5xx where it means 404.
 
     Not where it makes no difference: a good copy serves, and nothing pauses. And who names a time
@@ -233,7 +233,7 @@ def may_be_misreported(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
     is_5xx = answer.status is not None and 500 <= answer.status < 600  # noqa: PLR2004
     if not is_5xx or answer.retry_after is not None or known.times < ENOUGH_5XX:
         return False
-    return _asks_for_pause(answer, known, law) or not _has_good_copy(answer, known, law)
+    return _asks_for_pause(answer, known, policy) or not _has_good_copy(answer, known, policy)
 
 
 # The table, and the conditions of its rows.
@@ -243,67 +243,69 @@ def _is_4xx(answer: Answer) -> bool:
     return answer.status is not None and 400 <= answer.status < 500  # noqa: PLR2004
 
 
-def _failed(failure: Failure) -> Callable[[Answer, Known, OutcomeLaw], bool]:
-    return lambda answer, _known, _law: answer.failure is failure
+def _failed(failure: Failure) -> Callable[[Answer, Known, OutcomePolicy], bool]:
+    return lambda answer, _known, _policy: answer.failure is failure
 
 
-def _confirms_the_copy(answer: Answer, known: Known, _law: OutcomeLaw) -> bool:
+def _confirms_the_copy(answer: Answer, known: Known, _policy: OutcomePolicy) -> bool:
     return answer.status == 304 and known.copy_status is not None  # noqa: PLR2004
 
 
-def _has_rules(answer: Answer, _known: Known, law: OutcomeLaw) -> bool:
+def _has_rules(answer: Answer, _known: Known, policy: OutcomePolicy) -> bool:
     if answer.status is None or not 200 <= answer.status < 300:  # noqa: PLR2004
         return False
-    return answer.status == 200 or not law.only_status_200  # noqa: PLR2004
+    return answer.status == 200 or not policy.only_status_200  # noqa: PLR2004
 
 
-def _is_another_2xx_or_3xx(answer: Answer, _known: Known, _law: OutcomeLaw) -> bool:
+def _is_another_2xx_or_3xx(answer: Answer, _known: Known, _policy: OutcomePolicy) -> bool:
     return answer.status is not None and 200 <= answer.status < 400  # noqa: PLR2004
 
 
-def _forbids(answer: Answer, _known: Known, law: OutcomeLaw) -> bool:
-    return answer.status is not None and answer.status in law.forbidding_statuses
+def _forbids(answer: Answer, _known: Known, policy: OutcomePolicy) -> bool:
+    return answer.status is not None and answer.status in policy.forbidding_statuses
 
 
-def _is_misreported(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
-    return known.misreports and may_be_misreported(answer, known, law)
+def _is_misreported(answer: Answer, known: Known, policy: OutcomePolicy) -> bool:
+    return known.misreports and may_be_misreported(answer, known, policy)
 
 
-def _has_good_copy(_answer: Answer, known: Known, law: OutcomeLaw) -> bool:
-    return known.copy_status is not None and is_fresh(known.copy_age, 0.0, law.longest_stale)
+def _has_good_copy(_answer: Answer, known: Known, policy: OutcomePolicy) -> bool:
+    return known.copy_status is not None and is_fresh(known.copy_age, 0.0, policy.longest_stale)
 
 
-def _asks_for_pause(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
-    if answer.status is None or answer.status not in law.pause_statuses:
+def _asks_for_pause(answer: Answer, known: Known, policy: OutcomePolicy) -> bool:
+    if answer.status is None or answer.status not in policy.pause_statuses:
         return False
-    return not _is_4xx(answer) or known.times <= law.tries
+    return not _is_4xx(answer) or known.times <= policy.tries
 
 
-def _breaks_off(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
-    return bool(answer.broken_off) and _has_rules(answer, known, law)
+def _breaks_off(answer: Answer, known: Known, policy: OutcomePolicy) -> bool:
+    return bool(answer.broken_off) and _has_rules(answer, known, policy)
 
 
-def _ends_there_each_time(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
+def _ends_there_each_time(answer: Answer, known: Known, policy: OutcomePolicy) -> bool:
     is_all = answer.has_a_rule and known.times_apart >= ENOUGH_BROKEN_OFF
-    return is_all and _breaks_off(answer, known, law)
+    return is_all and _breaks_off(answer, known, policy)
 
 
-def _never_answered(answer: Answer, known: Known, _law: OutcomeLaw) -> bool:
+def _never_answered(answer: Answer, known: Known, _policy: OutcomePolicy) -> bool:
     return answer.failure in SILENT and not known.has_answered
 
 
-def _is_tried_enough(answer: Answer, known: Known, law: OutcomeLaw) -> bool:
+def _is_tried_enough(answer: Answer, known: Known, policy: OutcomePolicy) -> bool:
     # A site that is given up sooner is not asked more often than that either.
-    return _never_answered(answer, known, law) and known.times >= min(SHORT_TRIES, law.tries + 1)
+    return _never_answered(answer, known, policy) and known.times >= min(
+        SHORT_TRIES, policy.tries + 1
+    )
 
 
-def _says(status: int) -> Callable[[Answer, Known, OutcomeLaw], bool]:
-    return lambda answer, _known, _law: answer.status == status
+def _says(status: int) -> Callable[[Answer, Known, OutcomePolicy], bool]:
+    return lambda answer, _known, _policy: answer.status == status
 
 
 class _OutcomeRow(NamedTuple):
     case: str
-    takes: Callable[[Answer, Known, OutcomeLaw], bool]
+    takes: Callable[[Answer, Known, OutcomePolicy], bool]
     kind: OutcomeKind | None
     """None: what the site's copy means."""
     meaning: str

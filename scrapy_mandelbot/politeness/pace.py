@@ -36,7 +36,7 @@ _NAMED = 4  # of the values that a file has
 _READERS = {"Crawl-delay": read_delay, "Request-rate": read_rate, "Visit-time": read_window}
 
 
-class PaceLaw(NamedTuple):
+class PacePolicy(NamedTuple):
     """How a project reads what the files say."""
 
     longest: float = 60.0
@@ -152,7 +152,7 @@ class Pace:
             yield self.visits_in_words
 
 
-class Metronome:
+class CrawlDelayTimer:
     """Tells when the next request of a site may be sent. Times are in seconds since the epoch.
 
     Its last answer ended at `since`; a former run has left that it is asked `not_before`.
@@ -168,7 +168,7 @@ class Metronome:
         self._fetch_seconds = 0.0
 
     def __repr__(self) -> str:
-        return f"<Metronome {self.pace}>"
+        return f"<CrawlDelayTimer {self.pace}>"
 
     def due(self, now: float) -> float:
         """Return when the next request may be sent; now, if at once."""
@@ -216,17 +216,17 @@ def pace_by_hand(delay: float, robots: RobotsTxt | None = None, agent: Agent = "
     return Pace(delay, visits=visits, source="set by hand", asked=delay)
 
 
-def pace_of_file(robots: RobotsTxt, agent: Agent, law: PaceLaw) -> Pace:
+def pace_of_file(robots: RobotsTxt, agent: Agent, policy: PacePolicy) -> Pace:
     """Return the pace that a robots.txt asks of an agent. What cannot be read asks for nothing."""
     delay, rates = robots.crawl_delay(agent), robots.request_rates(agent)
-    held = min(delay or 0.0, law.longest)
+    held = min(delay or 0.0, policy.longest)
     return Pace(
-        delay=0.0 if law.delay_is_window else held,
-        window=held if law.delay_is_window else 0.0,
+        delay=0.0 if policy.delay_is_window else held,
+        window=held if policy.delay_is_window else 0.0,
         rates=rates,
         visits=robots.visit_times(agent),
-        by_fetch_time=law.by_fetch_time and not rates and delay is None,
-        longest=law.longest,
+        by_fetch_time=policy.by_fetch_time and not rates and delay is None,
+        longest=policy.longest,
         source=_source(robots, agent),
         asked=max(delay or 0.0, *(rate.delay for rate in rates), 0.0),
     )

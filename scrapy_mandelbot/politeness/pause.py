@@ -3,8 +3,8 @@
 Source: Mandelbot, "Temporarily Stop Crawling": a 503 to any request stops the crawl of the site,
 which resumes at some later time. How it resumes is ours: one request, the probe, goes first. A late
 refusal, one of the burst that caused the pause, escalates nothing, but a longer ``Retry-After``
-extends it; and only failed probes lengthen the next one. How long it lasts is said by `PauseLaw`,
-and from one pause to the next by `Lengths`.
+extends it; and only failed probes lengthen the next one. `PausePolicy` says how long it lasts, and
+`Backoff` what carries over to the next one.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.politeness.flight import Purpose
-from scrapy_mandelbot.politeness.pause_law import JITTER, LeftPause, Lengths, PauseLaw
-from scrapy_mandelbot.politeness.recovery import Recovery
+from scrapy_mandelbot.politeness.pause_policy import JITTER, Backoff, LeftPause, PausePolicy
+from scrapy_mandelbot.politeness.rate_control import RateControl
 from scrapy_mandelbot.robots.formatting import clock_time
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
-    from scrapy_mandelbot.politeness.pause_law import Refusal
+    from scrapy_mandelbot.politeness.pause_policy import Refusal
 
 FORGOTTEN_AFTER = 600.0
 """Seconds after its last pause for which it is known how a site refuses."""
@@ -50,7 +50,7 @@ _AWAITS_PROBE = {_S.PAUSED: _S.PROBING, _S.ONCE_EACH: _S.LAST_PROBING}
 _PROBED = {probing: waiting for waiting, probing in _AWAITS_PROBE.items()}
 
 
-class News(Enum):
+class PauseEffect(Enum):
     """What is to be told of a fact."""
 
     PAUSED = "paused"
@@ -78,19 +78,19 @@ class Pause:
     """
 
     __slots__ = (
-        "law",
-        "lengths",
+        "backoff",
         "opened_at",
+        "policy",
         "probe",
+        "rate_control",
         "reason",
-        "recovery",
         "since",
         "state",
         "until",
     )
 
-    def __init__(self, law: PauseLaw) -> None:
-        self.law = law
+    def __init__(self, policy: PausePolicy) -> None:
+        self.policy = policy
         self.reset()
 
     def __repr__(self) -> str:
@@ -108,9 +108,9 @@ class Pause:
         """The one request on its way that asks whether it is over."""
         self.opened_at = -inf
         """When a probe was answered well last: what was sent before is no news."""
-        self.recovery: Recovery | None = None
+        self.rate_control: RateControl | None = None
         """How fast the site is asked after its first pause, and what its refusals say."""
-        self.lengths = Lengths(self.law)
+        self.backoff = Backoff(self.policy)
         """How long it is, and the next one."""
 
     # Asked.
@@ -122,7 +122,7 @@ class Pause:
             PauseState.OPEN: "",
             PauseState.PAUSED: f" until {clock_time(self.until)}, {tries}: {self.reason}",
             PauseState.PROBING: f", {tries}: {self.reason}",
-            PauseState.RECOVERING: f", {self.recovery!r}",
+            PauseState.RECOVERING: f", {self.rate_control!r}",
         }
         return self.state.value + details.get(self.state, f" after {tries}: {self.reason}")
 
@@ -134,7 +134,7 @@ class Pause:
     @property
     def failed_probes(self) -> int:
         """How many probes failed in a row."""
-        return self.lengths.failed
+        return self.backoff.failed
 
     @property
     def is_open(self) -> bool:
@@ -159,11 +159,11 @@ class Pause:
     @property
     def share(self) -> float:
         """The share of requests that is refused by chance; 0: it is not known."""
-        return 0.0 if self.recovery is None else self.recovery.share
+        return 0.0 if self.rate_control is None else self.rate_control.share
 
     def is_faded(self, now: float) -> bool:
         """Return whether nothing would be lost by forgetting it."""
-        return self.is_open and self.lengths.is_faded(now, FORGOTTEN_AFTER)
+        return self.is_open and self.backoff.is_faded(now, FORGOTTEN_AFTER)
 
     @property
     def awaits_probe(self) -> bool:
@@ -176,8 +176,8 @@ class Pause:
             return now
         if self.state in _AWAITS_PROBE:
             return max(now, self.until)
-        if self.state is PauseState.RECOVERING and self.recovery is not None:
-            return max(now, self.recovery.next_at)
+        if self.state is PauseState.RECOVERING and self.rate_control is not None:
+            return max(now, self.rate_control.next_at)
         return inf
 
     def lasted(self, now: float) -> float:
@@ -187,14 +187,14 @@ class Pause:
     @property
     def others_go_until(self) -> float:
         """Until when a request that was refused with its site lets others go first."""
-        least = 0.0 if self.recovery is None else self.recovery.others_go
-        return max(self.until, self.lengths.resumed_at) + max(self.law.first, least)
+        least = 0.0 if self.rate_control is None else self.rate_control.others_go
+        return max(self.until, self.backoff.resumed_at) + max(self.policy.first, least)
 
     @property
     def gives_up_at(self) -> float:
         """When the site is given up unless it answers or names a time; sooner by chance."""
-        left = self.law.tries - self.failed_probes - 1
-        return self.until + self.law.in_all(self.lengths.step + 1, left) * (1 + JITTER)
+        left = self.policy.tries - self.failed_probes - 1
+        return self.until + self.policy.in_all(self.backoff.step + 1, left) * (1 + JITTER)
 
     # Told of requests.
 
@@ -203,22 +203,24 @@ class Pause:
         if self.state in _AWAITS_PROBE:
             self.state, self.until, self.probe = _AWAITS_PROBE[self.state], now, flight
             flight.reserve(Purpose.PROBE, self.released)
-        elif self.state is PauseState.RECOVERING and self.recovery is not None:
-            self.recovery.sent(now)
+        elif self.state is PauseState.RECOVERING and self.rate_control is not None:
+            self.rate_control.sent(now)
 
-    def answered(self, flight: Flight, now: float) -> News | None:
+    def answered(self, flight: Flight, now: float) -> PauseEffect | None:
         """Note a good answer."""
-        recovery = self.recovery
+        rate_control = self.rate_control
         if self.probe is flight:
             self.probe, self.opened_at = None, now
             return self._resume(now)
         if flight.sent_at < self.opened_at:
             return None
-        if recovery is not None:
-            recovery.good(flight.sent_at, now)
-        if self.state is PauseState.RECOVERING and (recovery is None or recovery.answered(now)):
+        if rate_control is not None:
+            rate_control.good(flight.sent_at, now)
+        if self.state is PauseState.RECOVERING and (
+            rate_control is None or rate_control.answered(now)
+        ):
             self.state = PauseState.OPEN
-            return News.RECOVERED
+            return PauseEffect.RECOVERED
         return None
 
     def refused(
@@ -228,17 +230,17 @@ class Pause:
         recent: Iterable[float] = (),
         *,
         has_served: bool = False,
-    ) -> News | None:
+    ) -> PauseEffect | None:
         """Note a refusal."""
         is_probe, is_late = self.probe is flight, flight.sent_at < self.opened_at
         if is_probe:
             self.probe = None
         elif is_late and refusal.retry_after is None:
             return None  # it was sent before the pause that is over
-        if self.recovery is None and self.law.recovers:
-            self.recovery = Recovery(recent)
-        if self.recovery is not None and not is_late:
-            self.recovery.refused(flight.sent_at, refusal.now)
+        if self.rate_control is None and self.policy.recovers:
+            self.rate_control = RateControl(recent)
+        if self.rate_control is not None and not is_late:
+            self.rate_control.refused(flight.sent_at, refusal.now)
         return self._fail(refusal, has_served=has_served) if is_probe else self.trip(refusal)
 
     def released(self, flight: Flight, now: float) -> bool:
@@ -253,25 +255,25 @@ class Pause:
 
     # Told of the site by whoever knows.
 
-    def trip(self, refusal: Refusal) -> News | None:
+    def trip(self, refusal: Refusal) -> PauseEffect | None:
         """Leave the site alone, as a request was refused: of this crawl, or of another one."""
         if self.is_passable:
-            if self.recovery is None and self.law.recovers:
-                self.recovery = Recovery()
+            if self.rate_control is None and self.policy.recovers:
+                self.rate_control = RateControl()
             self.since, self.state = refusal.now, PauseState.PAUSED
-            self._stay_away(refusal, self.lengths.begin(refusal.now, self.recovery))
-            return News.PAUSED
+            self._stay_away(refusal, self.backoff.begin(refusal.now, self.rate_control))
+            return PauseEffect.PAUSED
         if refusal.retry_after is None or self.is_given_up or self.state is PauseState.PROBING:
             return None
-        before, until = self.until, refusal.now + self.law.pause(0, refusal)
+        before, until = self.until, refusal.now + self.policy.pause(0, refusal)
         self.until = max(before, until)
         # The answers of a burst are some milliseconds apart: that is no news.
-        return News.PROLONGED if until - before >= _NEWS else None
+        return PauseEffect.PROLONGED if until - before >= _NEWS else None
 
     def disregard(self, sent: Iterable[float]) -> None:
         """Take refusals, by the time they were sent, for no matter of the site's rate."""
-        if self.recovery is not None:
-            self.recovery.disregard(sent)
+        if self.rate_control is not None:
+            self.rate_control.disregard(sent)
 
     def be_due(self, now: float) -> None:
         """Let the probe go at once."""
@@ -292,56 +294,58 @@ class Pause:
         """
         if not self.is_open:
             return
-        if self.law.recovers and self.recovery is None:
-            self.recovery = Recovery()
+        if self.policy.recovers and self.rate_control is None:
+            self.rate_control = RateControl()
         self.since, self.state, self.reason = now, PauseState.PAUSED, left.reason
-        self.until = min(left.until, now + max(self.law.longest, self.law.retry_after_longest))
-        self.lengths.restore(left.failed_probes)
+        self.until = min(
+            left.until, now + max(self.policy.longest, self.policy.retry_after_longest)
+        )
+        self.backoff.restore(left.failed_probes)
 
     def _stay_away(self, refusal: Refusal, seconds: float | None = None) -> None:
         self.reason = refusal.reason
         if seconds is None or refusal.retry_after is not None:
-            seconds = self.law.pause(self.lengths.step, refusal)
-        if refusal.retry_after is None and self.recovery is not None:
-            seconds = max(seconds, self.recovery.least_pause)
+            seconds = self.policy.pause(self.backoff.step, refusal)
+        if refusal.retry_after is None and self.rate_control is not None:
+            seconds = max(seconds, self.rate_control.least_pause)
         self.until = refusal.now + seconds
 
-    def _resume(self, now: float) -> News | None:
+    def _resume(self, now: float) -> PauseEffect | None:
         """Go by a good answer to the probe."""
-        recovery, lengths = self.recovery, self.lengths
+        rate_control, backoff = self.rate_control, self.backoff
         if self.state not in _PROBED:
             return None
-        if recovery is not None:
-            is_telling = lengths.is_telling(recovery)
-            recovery.resume(now, is_telling=is_telling, is_short=not lengths.is_recalled)
-        lengths.end(now, recovery)
-        self.state = PauseState.OPEN if recovery is None else PauseState.RECOVERING
-        return News.RESUMED
+        if rate_control is not None:
+            is_conclusive = backoff.is_conclusive(rate_control)
+            rate_control.resume(now, is_conclusive=is_conclusive, is_short=not backoff.is_recalled)
+        backoff.end(now, rate_control)
+        self.state = PauseState.OPEN if rate_control is None else PauseState.RECOVERING
+        return PauseEffect.RESUMED
 
-    def _fail(self, refusal: Refusal, *, has_served: bool) -> News | None:
+    def _fail(self, refusal: Refusal, *, has_served: bool) -> PauseEffect | None:
         """Go by a refused probe: wait for longer, ask once each, or give up."""
-        law, tried = self.law, self.failed_probes + 1
-        if self.state is PauseState.PROBING and tried < law.tries:
+        policy, tried = self.policy, self.failed_probes + 1
+        if self.state is PauseState.PROBING and tried < policy.tries:
             self.state = PauseState.PAUSED
-            self.lengths.lengthen(self.recovery)
+            self.backoff.lengthen(self.rate_control)
             self._stay_away(refusal)
-            return News.PROLONGED
+            return PauseEffect.PROLONGED
         if self.state not in _PROBED:
             return None
         was_last_round = self.is_last_round
-        self.lengths.failed += 1
-        self.lengths.place += 1
-        is_over = not (law.asks_once and has_served)
+        self.backoff.failed += 1
+        self.backoff.place += 1
+        is_over = not (policy.asks_once and has_served)
         if was_last_round:
-            is_over = tried >= law.tries + _LAST_TRIES
+            is_over = tried >= policy.tries + _LAST_TRIES
         if is_over:
             self.give_up(refusal.reason)
-            return News.GAVE_UP
+            return PauseEffect.GAVE_UP
         self.state, self.reason = PauseState.ONCE_EACH, refusal.reason
-        named = min(refusal.retry_after or 0.0, law.retry_after_longest)
+        named = min(refusal.retry_after or 0.0, policy.retry_after_longest)
         self.until = max(self.until, refusal.now + max(_APART, named))
-        return None if was_last_round else News.LAST_ATTEMPTS
+        return None if was_last_round else PauseEffect.LAST_ATTEMPTS
 
 
-NO_PAUSE = Pause(PauseLaw())
+NO_PAUSE = Pause(PausePolicy())
 """Of all sites that were never in trouble; a site has a pause of its own before it writes any."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.politeness.recovery import MOST_BY_CHANCE
-from scrapy_mandelbot.politeness.sections import sections_of
+from scrapy_mandelbot.politeness.faults import sections_of
+from scrapy_mandelbot.politeness.rate_control import MOST_BY_CHANCE
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
@@ -30,14 +30,14 @@ def looked_through(site: Site) -> int:
     """
     if not site.has_refused or not site.pause.awaits_probe:
         return 1
-    doublings = min(site.pause.lengths.place, 10)
+    doublings = min(site.pause.backoff.place, 10)
     return int(min(_LOOKED_THROUGH * 2**doublings, MOST_LOOKED_THROUGH))
 
 
 def may_ask_again(site: Site) -> bool:
     """Return whether a site may be asked again for a page: it counts no requests."""
-    recovery = site.pause.recovery
-    counts = recovery is not None and recovery.counts
+    rate_control = site.pause.rate_control
+    counts = rate_control is not None and rate_control.counts
     return bool(site.well_url) and not counts and not site.pause.is_last_round
 
 
@@ -45,7 +45,7 @@ def refused_longest_ago(
     site: Site, requests: Sequence[Any], fingerprint_of: Callable[[Any], bytes]
 ) -> int:
     """Return which of these requests had best be the probe if each of them was refused."""
-    urls = [site.sections.refused_url(fingerprint_of(request)) for request in requests]
+    urls = [site.faults.refused_url(fingerprint_of(request)) for request in requests]
     sent = [-1 if one is None else one.last_sent for one in urls]
     return sent.index(min(sent))
 
@@ -60,18 +60,18 @@ def choose_probe(
     last. None: there is no such one, or several were refused: a page that was answered well had
     better be asked for again.
     """
-    pause, sections = site.pause, site.sections
+    pause, faults = site.pause, site.faults
     if not site.has_refused:
         return 0
     if pause.failed_probes == MOST_BY_CHANCE and may_ask_again(site):
         return None
-    first = int(len(requests) * (_GOLDEN * (pause.lengths.place + 1) % 1.0))
+    first = int(len(requests) * (_GOLDEN * (pause.backoff.place + 1) % 1.0))
     well = frozenset(sections_of(site.well_url))
     for number in chain(range(first, len(requests)), range(first)):
         request = requests[number]
-        if request.method not in SAFE_METHODS or sections.is_suspect(request, well):
+        if request.method not in SAFE_METHODS or faults.is_suspect(request, well):
             continue
-        if not sections.times(fingerprint_of(request)):
+        if not faults.times(fingerprint_of(request)):
             return number
     return None
 

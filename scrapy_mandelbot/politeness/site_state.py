@@ -12,18 +12,17 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.politeness.faults import NO_FAULTS, BotBlockDetector, FaultCause, Faults
 from scrapy_mandelbot.politeness.flight import GO, Decision, Purpose, Tally
-from scrapy_mandelbot.politeness.pacing import Turns
-from scrapy_mandelbot.politeness.pause import LAST_ROUND, NO_PAUSE, News, Pause, PauseState
-from scrapy_mandelbot.politeness.pause_law import Refusal
-from scrapy_mandelbot.politeness.sections import NO_SECTIONS, Blame, Sections
+from scrapy_mandelbot.politeness.pacer import Pacer
+from scrapy_mandelbot.politeness.pause import LAST_ROUND, NO_PAUSE, Pause, PauseEffect, PauseState
+from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.robots.formatting import clock_time
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pace import Pace
-    from scrapy_mandelbot.politeness.pause_law import LeftPause, PauseLaw
-    from scrapy_mandelbot.politeness.turned_away import TurnedAway
+    from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy
 
 _MOST_UNANSWERED = 1_000  # fingerprints; two prove as much
 _RECENT = 64  # good answers; what a site that says no for the first time bore
@@ -38,34 +37,34 @@ class Site:
 
     __slots__ = (
         "__weakref__",
+        "_bot_blocks",
         "_good_at",
         "_held_since",
-        "_law",
+        "_policy",
         "_recent",
-        "_turned_away",
         "_unanswered",
+        "faults",
         "has_answered",
         "has_refused",
         "held_until",
         "is_plain",
         "name",
+        "pacer",
         "pause",
         "reserving",
         "rules",
         "scout",
-        "sections",
         "slots",
         "tally",
         "ticks",
         "told",
-        "turns",
         "well_url",
         "well_way",
     )
 
-    def __init__(self, name: str, law: PauseLaw) -> None:
+    def __init__(self, name: str, policy: PausePolicy) -> None:
         self.name = name
-        self._law = law
+        self._policy = policy
         self.is_plain = True
         """Whether nothing holds its requests back."""
         self.ticks = 0
@@ -77,11 +76,11 @@ class Site:
         self.held_until = -inf
         """When the operator lets the site be asked again."""
         self._held_since = 0.0
-        self.turns = Turns()
+        self.pacer = Pacer()
         """Whose turn it is at its pace."""
         self.pause = NO_PAUSE
         """How it is paused; to be asked only."""
-        self.sections = NO_SECTIONS
+        self.faults = NO_FAULTS
         """Which parts of it are refused alone; to be asked only."""
         self.has_answered = False
         """Whether it has answered a request well in this run."""
@@ -90,7 +89,7 @@ class Site:
         self._recent: deque[float] | None = None
         self._good_at = -1
         self._unanswered: set[bytes] | None = None
-        self._turned_away: TurnedAway | None = None
+        self._bot_blocks: BotBlockDetector | None = None
         self.well_url = ""
         """A page that it answered well in this run."""
         self.well_way: tuple[Any, Any] = (None, None)
@@ -116,7 +115,7 @@ class Site:
         if self.scout is not None:
             return inf
         due = self.pause_due(now)
-        return due if due > now else self.turns.due(now)
+        return due if due > now else self.pacer.due(now)
 
     def pause_due(self, now: float) -> float:
         """Return when a request may be sent as far as pauses are concerned."""
@@ -129,7 +128,7 @@ class Site:
         """
         if self.is_plain:
             return False
-        due = max(self.pause_due(now), self.sections.due(section, now), self.turns.due(now))
+        due = max(self.pause_due(now), self.faults.due(section, now), self.pacer.due(now))
         return due > now
 
     def is_shut(self, now: float) -> bool:
@@ -139,7 +138,7 @@ class Site:
         """
         if self.is_plain:
             return False
-        is_visited = self.held_until <= now and self.turns.shut_since is None
+        is_visited = self.held_until <= now and self.pacer.shut_since is None
         return not is_visited or not self.pause.is_passable
 
     def is_given_up_for(self, flight: Flight, fingerprint: bytes) -> bool:
@@ -150,7 +149,7 @@ class Site:
         states = self._states(flight)
         if PauseState.GIVEN_UP in states:
             return True
-        return not LAST_ROUND.isdisjoint(states) and self.sections.times(fingerprint) > 1
+        return not LAST_ROUND.isdisjoint(states) and self.faults.times(fingerprint) > 1
 
     def _is_shut_for(self, flight: Flight) -> bool:
         """Return whether the pause holds a request back that has not had its turn."""
@@ -161,7 +160,7 @@ class Site:
         return not (pause.is_passable and flight.had_turn)
 
     def _states(self, flight: Flight) -> tuple[PauseState, PauseState | None]:
-        of_section = getattr(self.sections.of(flight.request), "pause", None)
+        of_section = getattr(self.faults.of(flight.request), "pause", None)
         return self.pause.state, of_section.state if of_section else None
 
     # Requests come and go.
@@ -178,9 +177,9 @@ class Site:
         elif self.is_plain:
             return
         elif not self.pause.is_given_up:
-            self.turns.let_pass(flight)
+            self.pacer.let_pass(flight)
         if self.has_refused:
-            self.sections.let_pass(flight, now)
+            self.faults.let_pass(flight, now)
         self.pause.let_pass(flight, now)
         self.look_anew()
 
@@ -193,9 +192,9 @@ class Site:
         is_late = takes_turn and (flight.is_from_queue or self.pause.due(now) > now)
         if is_late or (flight.keeps_pauses and self.held_until > now):
             return Decision(until=self.pause_due(now))
-        if not self.turns.has_turn(flight, now):
-            return Decision(until=self.turns.due(now), is_turn=True)
-        self.turns.let_pass(flight)
+        if not self.pacer.has_turn(flight, now):
+            return Decision(until=self.pacer.due(now), is_turn=True)
+        self.pacer.let_pass(flight)
         if takes_turn:
             flight.had_turn = True
             self.pause.let_pass(flight, now)
@@ -208,9 +207,9 @@ class Site:
         flight.sent_at = now
         if not flight.is_from_queue:
             self.ticks = flight.tick = self.ticks + 1
-        if not self.is_plain and self.pause.recovery is not None:
-            self.pause.recovery.left(now)
-        self.turns.sent(now)
+        if not self.is_plain and self.pause.rate_control is not None:
+            self.pause.rate_control.left(now)
+        self.pacer.sent(now)
 
     def ended(self, flight: Flight, now: float) -> bool:
         """Note that a request has its answer, or will get none; return whether others may go.
@@ -218,7 +217,7 @@ class Site:
         All that it held is released, in this one place. A probe that ends so has told nothing of
         the site, and a turn that was not used is free.
         """
-        self.turns.ended(flight, now)
+        self.pacer.ended(flight, now)
         is_news = flight.settle(now)
         if not self.is_plain:
             flight.is_sent = False
@@ -242,15 +241,15 @@ class Site:
 
     def answered(
         self, flight: Flight, now: float, fingerprint: bytes, *, is_page: bool = True
-    ) -> News | None:
+    ) -> PauseEffect | None:
         """Note that the site answered a request, and asked for no pause.
 
         `fingerprint`: anything where `has_refused` is False. `is_page`: it is no error.
         """
         self.ticks += 1
         self.has_answered = True
-        if is_page and self._turned_away is not None:
-            self._turned_away.well(flight.request.url)
+        if is_page and self._bot_blocks is not None:
+            self._bot_blocks.well(flight.request.url)
         if flight.tick > self._good_at:
             self._good_at = flight.tick
             if is_page:
@@ -262,53 +261,55 @@ class Site:
         self._unanswered = None
         if not self.has_refused:
             return None
-        ended = self.sections.answered(flight, fingerprint, now)
-        suspects = self.sections.suspects(self.pause.share)
+        ended = self.faults.answered(flight, fingerprint, now)
+        suspects = self.faults.suspects(self.pause.share)
         for section in suspects:
             self.pause.disregard(section.refused.values())
-            self.sections.put_aside(section, Refusal(now, "its pages alone are refused"))
-        news = self.pause.answered(flight, now)
-        if news is None and (ended or suspects):
-            news = News.SECTION_RESUMED if ended else News.SECTION_PAUSED
-        if self.pause.is_faded(now) and not self.sections.has_any_aside:  # well for long
-            self.pause, self.sections, self.has_refused = NO_PAUSE, NO_SECTIONS, False
+            self.faults.put_aside(section, Refusal(now, "its pages alone are refused"))
+        effect = self.pause.answered(flight, now)
+        if effect is None and (ended or suspects):
+            effect = PauseEffect.SECTION_RESUMED if ended else PauseEffect.SECTION_PAUSED
+        if self.pause.is_faded(now) and not self.faults.has_any_aside:  # well for long
+            self.pause, self.faults, self.has_refused = NO_PAUSE, NO_FAULTS, False
         self.look_anew()
-        return news
+        return effect
 
-    def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> News | None:
+    def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> PauseEffect | None:
         """Note that the site refused a request: by a pause status, or by no answer at all."""
         if refusal.marked is not None:
             return self._refused_as_robot(flight, fingerprint, refusal)
-        sections, pause = self._own_sections(), self._own_pause()
-        blame = sections.refused(flight, fingerprint, refusal)
-        if blame is Blame.SITE or refusal.retry_after is not None:
-            news = pause.refused(flight, refusal, self._recent or (), has_served=self.has_answered)
+        faults, pause = self._own_faults(), self._own_pause()
+        blame = faults.refused(flight, fingerprint, refusal)
+        if blame is FaultCause.SITE or refusal.retry_after is not None:
+            effect = pause.refused(
+                flight, refusal, self._recent or (), has_served=self.has_answered
+            )
         else:
-            news = News.SET_ASIDE if blame is Blame.PAGE else None
+            effect = PauseEffect.SET_ASIDE if blame is FaultCause.PAGE else None
             pause.released(flight, refusal.now)
-        if blame is Blame.SECTION:
-            section_news = sections.probe_refused(flight, refusal)
-            news = news or section_news
-        has_begun = news is News.PAUSED and blame is not Blame.SECTION
+        if blame is FaultCause.SECTION:
+            section_news = faults.probe_refused(flight, refusal)
+            effect = effect or section_news
+        has_begun = effect is PauseEffect.PAUSED and blame is not FaultCause.SECTION
         if not has_begun and not LAST_ROUND.isdisjoint(self._states(flight)):
-            sections.count_last(fingerprint)
+            faults.count_last(fingerprint)
         self.look_anew()
-        return news
+        return effect
 
-    def _refused_as_robot(self, flight: Flight, page: bytes, refusal: Refusal) -> News | None:
+    def _refused_as_robot(
+        self, flight: Flight, page: bytes, refusal: Refusal
+    ) -> PauseEffect | None:
         """Note a challenge, a price, or a bare refusal, which has no marks of either."""
-        if self.sections.of(flight.request) is not None:
-            return self.sections.probe_refused(flight, refusal)
-        from scrapy_mandelbot.politeness.turned_away import TurnedAway  # noqa: PLC0415
-
-        self._turned_away = run = self._turned_away or TurnedAway()
+        if self.faults.of(flight.request) is not None:
+            return self.faults.probe_refused(flight, refusal)
+        self._bot_blocks = run = self._bot_blocks or BotBlockDetector()
         is_marked, was_well = bool(refusal.marked), bool(self.well_url)
         path = run.note(flight.request.url, page, is_marked=is_marked, was_well=was_well)
         if path is None:
             return None
-        self._own_sections().refuse_robots(path, refusal)
+        self._own_faults().refuse_robots(path, refusal)
         self.look_anew()
-        return News.REFUSES_ROBOTS
+        return PauseEffect.REFUSES_ROBOTS
 
     def is_silent(
         self, flight: Flight, fingerprint: bytes, now: float, *, is_certain: bool
@@ -336,7 +337,7 @@ class Site:
         has a time of its own; one that was refused with its site lets others go first, for as long
         as a first pause takes.
         """
-        url = self.sections.refused_url(fingerprint)
+        url = self.faults.refused_url(fingerprint)
         if url is None or self.pause.is_given_up:
             return 0.0, False
         if url.is_alone:
@@ -346,26 +347,26 @@ class Site:
     # What its owner asks for, and what other crawls, former runs and the operator say of it.
 
     def keep_to(self, pace: Pace, until: float, now: float) -> bool:
-        """Have the site asked at this pace; see :meth:`Turns.keep_to`."""
-        is_news = self.turns.keep_to(pace, until, now)
+        """Have the site asked at this pace; see :meth:`Pacer.keep_to`."""
+        is_news = self.pacer.keep_to(pace, until, now)
         self.look_anew()
         return is_news
 
-    def overhear(self, refusal: Refusal) -> bool:
+    def pause_as_peer(self, refusal: Refusal) -> bool:
         """Leave the site alone as another crawl does; return whether that is news."""
-        self._own_sections()  # as where it refused this crawl itself: its answers are looked at
-        news = self._own_pause().trip(refusal)
+        self._own_faults()  # as where it refused this crawl itself: its answers are looked at
+        effect = self._own_pause().trip(refusal)
         self.look_anew()
-        return news is not None
+        return effect is not None
 
     def go_on(self, now: float, left: LeftPause) -> None:
         """Go on with a pause that a former run, or another worker, has left.
 
         One that is over by now ends with a probe all the same; one that is known goes on as it is.
         """
-        sections, pause = self._own_sections(), self._own_pause()
+        faults, pause = self._own_faults(), self._own_pause()
         if left.section:
-            sections.go_on(now, left)
+            faults.go_on(now, left)
         else:
             pause.go_on(now, left)
         self.look_anew()
@@ -406,8 +407,8 @@ class Site:
 
     def in_words(self, now: float = -inf) -> str:
         """Return how it stands, for people."""
-        if self.turns.shut_since is not None:
-            return f"outside of {self.turns.pace.visits_in_words}"
+        if self.pacer.shut_since is not None:
+            return f"outside of {self.pacer.pace.visits_in_words}"
         words = [] if self.pause is NO_PAUSE else [self.pause.in_words()]
         if self.held_until > now:
             end = "resumed" if self.held_until == inf else clock_time(self.held_until)
@@ -420,21 +421,21 @@ class Site:
         """Yield its pauses that are not over, those of sections last."""
         if not self.pause.is_open:
             yield self.pause.left()
-        for section in self.sections.set_aside():
+        for section in self.faults.set_aside():
             if section.pause is not None and not section.is_over():
                 yield section.pause.left(section.path)
 
     def _own_pause(self) -> Pause:
         if self.pause is NO_PAUSE:
-            self.pause = Pause(self._law)
+            self.pause = Pause(self._policy)
         return self.pause
 
-    def _own_sections(self) -> Sections:
+    def _own_faults(self) -> Faults:
         if not self.has_refused:
-            self.sections = Sections(self._law, len(self._recent or ()))
-            self.sections.good_at = self._good_at
+            self.faults = Faults(self._policy, len(self._recent or ()))
+            self.faults.good_at = self._good_at
             self.has_refused = True
-        return self.sections
+        return self.faults
 
     def look_anew(self) -> None:
         """See whether anything holds its requests back, as some part of it has changed."""
@@ -442,6 +443,6 @@ class Site:
             self.pause.is_open
             and self.scout is None
             and self.held_until == -inf
-            and self.turns.is_free
-            and not self.sections.has_any_aside
+            and self.pacer.is_free
+            and not self.faults.has_any_aside
         )

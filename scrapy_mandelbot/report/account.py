@@ -16,7 +16,7 @@ from scrapy_mandelbot.politeness.flight import LOST, End
 from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
-from scrapy_mandelbot.throttle.waiting import is_of_the_package
+from scrapy_mandelbot.throttle.waiters import is_of_the_package
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -90,7 +90,9 @@ class Account:
             return self._left
         so_far = self._crawl.throttle.sites.counted()
         left = self.from_former_run + so_far.taken - so_far.ended
-        return max(0, left)  # of a job that workers share, others have taken some
+        if self._crawl.config.shares_job:  # other workers have taken some
+            return max(0, left)
+        return left
 
     def counted(self) -> Tally:
         """Return what became of all requests so far."""

@@ -314,6 +314,6 @@ _WRITTEN: dict[Event, Write] = {
 
 def _rate(site: Site) -> float:
     pause = site.pause
-    if pause.recovery is None or pause.is_open:
+    if pause.rate_control is None or pause.is_open:
         return 0.0
-    return pause.recovery.rate if pause.is_passable else 0.0
+    return pause.rate_control.rate if pause.is_passable else 0.0

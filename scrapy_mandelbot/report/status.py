@@ -95,16 +95,16 @@ def _of_pause(pause: Pause, now: float) -> Why | None:
     if pause.state is PauseState.PROBING:
         return Why(Reason.PROBED, None)
     due = pause.due(now)
-    if due <= now or pause.recovery is None:
+    if due <= now or pause.rate_control is None:
         return None
     return Why(Reason.RECOVERING, due)
 
 
 def _of_pace(site: Site, now: float) -> Why | None:
-    if not site.turns.is_on:
+    if not site.pacer.is_on:
         return None
-    if site.turns.pace.visits:
-        opens = site.turns.pace.opens(now)
+    if site.pacer.pace.visits:
+        opens = site.pacer.pace.opens(now)
         if opens > now:
             return Why(Reason.VISIT_TIME, opens)
     due = site.due(now)
@@ -123,7 +123,7 @@ def details_of(site: Site, reason: Reason) -> str:
 
 def limit_text(site: Site, waiting: int) -> str:
     """Return a limit that a site is known to have, and how long what waits takes at that."""
-    recovery = site.pause.recovery
+    recovery = site.pause.rate_control
     if recovery is None or not recovery.counts:
         return ""
     limit = f"a limit of about {rate_in_words(recovery.rate)}"
@@ -137,7 +137,7 @@ def _details_of_pause(site: Site) -> str:
 
 
 def _rate(site: Site) -> str:
-    recovery = site.pause.recovery
+    recovery = site.pause.rate_control
     return "" if recovery is None else rate_in_words(recovery.rate)
 
 
@@ -146,10 +146,10 @@ _DETAILS: dict[Reason, Callable[[Site], str]] = {
     Reason.PAUSED: _details_of_pause,
     Reason.PROBED: _details_of_pause,
     Reason.LAST_ROUND: _details_of_pause,
-    Reason.VISIT_TIME: lambda site: site.turns.pace.visits_in_words,
+    Reason.VISIT_TIME: lambda site: site.pacer.pace.visits_in_words,
     Reason.ROBOTS_TXT: lambda _: "one request finds out its rules",
     Reason.RECOVERING: _rate,
-    Reason.PACE: lambda site: f"{site.turns.pace} ({site.turns.pace.source})",
+    Reason.PACE: lambda site: f"{site.pacer.pace} ({site.pacer.pace.source})",
 }
 
 

@@ -92,9 +92,9 @@ class Survey:
 
     def _count(self) -> Iterator[None]:
         waiting, throttle = self._waiting, self._throttle
-        while throttle.queues.rouse_some(1):
+        while throttle.queues.load_some(1):
             yield None
-        for site, section, count in throttle.queues.lines():
+        for site, section, count in throttle.queues.sub_queues():
             yield None
             if not count:  # it is no more since the first was asked for
                 continue
@@ -129,8 +129,8 @@ class Survey:
             return None
         aside = {
             section.path: section.pause
-            for section in site.sections.set_aside()
-            if section.pause is not None and site.sections.due(section.path, self._now) > self._now
+            for section in site.faults.set_aside()
+            if section.pause is not None and site.faults.due(section.path, self._now) > self._now
         }
         lines = self._sections.get(site, Counter())
         in_sections = sum(count for path, count in lines.items() if path in aside)

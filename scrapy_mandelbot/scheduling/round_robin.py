@@ -1,6 +1,6 @@
-"""Which line is next: those with the fewest active downloads first, round robin among equals.
+"""Which queue is next: those with the fewest active downloads first, round robin among equals.
 
-The next one costs the same among ten lines and among fifty thousand. Lines stand by how active
+The next one costs the same among ten queues and among fifty thousand. Queues stand by how active
 their slot is; none is looked at twice to find that it must wait: it steps out until something says
 that this may have changed.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _LOOK_AGAIN = 1.0  # seconds
 
 
-class Line:
+class SubQueue:
     """The requests of a site, or of its section, through one download slot."""
 
     __slots__ = (
@@ -48,156 +48,156 @@ class Line:
         self.has_joined = False
         """Whether it takes part: it has a request that may be handed out."""
         self.is_sharing = False
-        """Whether there are other lines for its slot."""
+        """Whether there are other queues for its slot."""
         self.is_ours = True
         """Whether all its requests are of this site: Scrapy's own queue keeps several in one."""
 
     def __repr__(self) -> str:
-        return f"<Line {self.name!r}>"
+        return f"<SubQueue {self.name!r}>"
 
 
-class RoundRobin(dict[tuple[str, str, str], Line]):
-    """The lines of a queue by site, slot and section; those that take part by activity."""
+class RoundRobin(dict[tuple[str, str, str], SubQueue]):
+    """The queues of a queue by site, slot and section; those that take part by activity."""
 
     def __init__(self, activity: Callable[[str], int]) -> None:
         super().__init__()
         self._activity = activity
-        self._by_site: dict[Site, list[Line]] = {}
-        self._by_slot: dict[str, dict[Line, None]] = {}  # whose last turn is longest ago first
-        self._standing: dict[int, dict[Line, None]] = {}  # activity -> lines, in order
-        self._waits_for_an_end: set[Line] = set()
-        """Lines that wait until a request in flight has ended: a full slot, a scout, a probe."""
+        self._by_site: dict[Site, list[SubQueue]] = {}
+        self._by_slot: dict[str, dict[SubQueue, None]] = {}  # whose last turn is longest ago first
+        self._standing: dict[int, dict[SubQueue, None]] = {}  # activity -> queues, in order
+        self._waits_for_an_end: set[SubQueue] = set()
+        """Queues that wait until a request in flight has ended: a full slot, a scout, a probe."""
         self._looked_again_at = -inf
-        self.held: dict[Line, None] = {}
-        """Lines that wait until fewer requests are in flight of all sites that are as theirs."""
+        self.held: dict[SubQueue, None] = {}
+        """Queues that wait until fewer requests are in flight of all sites that are as theirs."""
 
-    def of(self, site: Site) -> Sequence[Line]:
+    def of(self, site: Site) -> Sequence[SubQueue]:
         """Return those of a site, as they came."""
         return self._by_site.get(site, ())
 
-    def add(self, line: Line) -> None:
+    def add(self, queue: SubQueue) -> None:
         """Note one more."""
-        self[line.site.name, line.named_slot, line.section] = line
-        self._by_site.setdefault(line.site, []).append(line)
+        self[queue.site.name, queue.named_slot, queue.section] = queue
+        self._by_site.setdefault(queue.site, []).append(queue)
 
-    def drop(self, line: Line) -> None:
+    def drop(self, queue: SubQueue) -> None:
         """Forget one of them: a crawl may come by a million sites."""
-        del self[line.site.name, line.named_slot, line.section]
-        lines = self._by_site[line.site]
-        lines.remove(line)
-        if not lines:
-            del self._by_site[line.site]
+        del self[queue.site.name, queue.named_slot, queue.section]
+        queues = self._by_site[queue.site]
+        queues.remove(queue)
+        if not queues:
+            del self._by_site[queue.site]
 
-    def join(self, line: Line) -> None:
-        """Let a line take part, behind those that are as active."""
-        line.has_joined = True
-        lines = self._by_slot.setdefault(line.slot, {})
-        lines[line] = None
-        if len(lines) > 1:
-            for one in lines:
+    def join(self, queue: SubQueue) -> None:
+        """Let a queue take part, behind those that are as active."""
+        queue.has_joined = True
+        queues = self._by_slot.setdefault(queue.slot, {})
+        queues[queue] = None
+        if len(queues) > 1:
+            for one in queues:
                 one.is_sharing = True
-        self.stand(line)
+        self.stand(queue)
 
-    def leave(self, line: Line) -> None:
-        """Let a line take part no longer."""
-        self.step_out(line)
-        self._waits_for_an_end.discard(line)
-        self.held.pop(line, None)
-        line.has_joined = False
-        lines = self._by_slot[line.slot]
-        del lines[line]
-        line.is_sharing = False
-        if not lines:
-            del self._by_slot[line.slot]
+    def leave(self, queue: SubQueue) -> None:
+        """Let a queue take part no longer."""
+        self.step_out(queue)
+        self._waits_for_an_end.discard(queue)
+        self.held.pop(queue, None)
+        queue.has_joined = False
+        queues = self._by_slot[queue.slot]
+        del queues[queue]
+        queue.is_sharing = False
+        if not queues:
+            del self._by_slot[queue.slot]
 
-    def move(self, line: Line, shared_slot: Callable[[Site, str], str]) -> None:
-        """Have a line's requests go through the download slot that its site shares with others."""
-        slot = shared_slot(line.site, line.named_slot)
-        if slot != line.slot and line.has_joined:
-            self.leave(line)
-            line.slot = slot
-            self.join(line)
-        line.slot = slot
+    def move(self, queue: SubQueue, shared_slot: Callable[[Site, str], str]) -> None:
+        """Have a queue's requests go through the download slot that its site shares with others."""
+        slot = shared_slot(queue.site, queue.named_slot)
+        if slot != queue.slot and queue.has_joined:
+            self.leave(queue)
+            queue.slot = slot
+            self.join(queue)
+        queue.slot = slot
 
-    def first(self) -> Line | None:
-        """Return the line that is next, and leave it in its place."""
+    def first(self) -> SubQueue | None:
+        """Return the queue that is next, and leave it in its place."""
         standing = self._standing
         if not standing:
             return None
         least = 0 if 0 in standing else min(standing)
         return next(iter(standing[least]))
 
-    def lines_of(self, slot: str) -> Iterable[Line]:
-        """Return the lines of a download slot that take part, whether they have to wait or not."""
+    def of_slot(self, slot: str) -> Iterable[SubQueue]:
+        """Return the queues of a download slot that take part, whether they have to wait or not."""
         return self._by_slot.get(slot, ())
 
-    def take(self, line: Line) -> None:
-        """Note that a line takes its turn: of those that share its slot it is the last now."""
-        lines = self._by_slot[line.slot]
-        del lines[line]
-        lines[line] = None
+    def take(self, queue: SubQueue) -> None:
+        """Note that a queue takes its turn: of those that share its slot it is the last now."""
+        queues = self._by_slot[queue.slot]
+        del queues[queue]
+        queues[queue] = None
 
-    def step_out(self, line: Line, *, until_an_end: bool = False) -> None:
-        """Have a line wait for something, or until a request in flight has ended."""
+    def step_out(self, queue: SubQueue, *, until_an_end: bool = False) -> None:
+        """Have a queue wait for something, or until a request in flight has ended."""
         if until_an_end:
-            self._waits_for_an_end.add(line)
-        activity = line.activity
+            self._waits_for_an_end.add(queue)
+        activity = queue.activity
         if activity is None:
             return
-        line.activity = None
+        queue.activity = None
         standing = self._standing[activity]
-        del standing[line]
+        del standing[queue]
         if not standing:
             del self._standing[activity]
 
-    def hold(self, line: Line) -> None:
-        """Have a line wait until fewer requests are in flight of all sites that are as its own."""
-        self.step_out(line)
-        self.held[line] = None
+    def hold(self, queue: SubQueue) -> None:
+        """Have a queue wait until fewer requests are in flight of all sites that are as its own."""
+        self.step_out(queue)
+        self.held[queue] = None
 
     def stand_one_held(self) -> None:
-        """Let the line take part again that was held first."""
-        line = next(iter(self.held))
-        del self.held[line]
-        if line.activity is None:
-            self.stand(line)
+        """Let the queue take part again that was held first."""
+        queue = next(iter(self.held))
+        del self.held[queue]
+        if queue.activity is None:
+            self.stand(queue)
 
-    def stand(self, line: Line) -> None:
-        """Put a line behind those that are as active, wherever it stands."""
-        if line.activity is not None:
-            self.step_out(line)
-        activity = line.activity = self._activity(line.slot)
+    def stand(self, queue: SubQueue) -> None:
+        """Put a queue behind those that are as active, wherever it stands."""
+        if queue.activity is not None:
+            self.step_out(queue)
+        activity = queue.activity = self._activity(queue.slot)
         standing = self._standing.get(activity)
         if standing is None:
             standing = self._standing[activity] = {}
-        standing[line] = None
+        standing[queue] = None
 
     def slot_changed(self, slot: str, activity: int) -> None:
-        """Move the lines of a slot whose activity has changed, those that had to wait too."""
-        for line in tuple(self._by_slot.get(slot, ())):
-            before = line.activity
+        """Move the queues of a slot whose activity has changed, those that had to wait too."""
+        for queue in tuple(self._by_slot.get(slot, ())):
+            before = queue.activity
             if before is not None:  # as step_out() and stand(), of which this is most of the calls
                 standing = self._standing[before]
-                del standing[line]
+                del standing[queue]
                 if not standing:
                     del self._standing[before]
-            line.activity = activity
+            queue.activity = activity
             there = self._standing.get(activity)
             if there is None:
-                self._standing[activity] = {line: None}
+                self._standing[activity] = {queue: None}
             else:
-                there[line] = None
+                there[queue] = None
 
     def look_again(self, now: float) -> bool:
-        """Let lines stand whose wait may have ended without a word; return whether there are any.
+        """Let queues stand whose wait may have ended without a word; return whether there are any.
 
         Every end is told, but that of a request which some middleware swallowed.
         """
         if not self._waits_for_an_end or now < self._looked_again_at + _LOOK_AGAIN:
             return False
         self._looked_again_at = now
-        for line in self._waits_for_an_end:
-            if line.activity is None:
-                self.stand(line)
+        for queue in self._waits_for_an_end:
+            if queue.activity is None:
+                self.stand(queue)
         self._waits_for_an_end.clear()
         return True

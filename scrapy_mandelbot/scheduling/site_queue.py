@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import End, Flight
 from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through, refused_longest_ago
 from scrapy_mandelbot.robots.origins import site_of
-from scrapy_mandelbot.scheduling.round_robin import Line, RoundRobin
+from scrapy_mandelbot.scheduling.round_robin import RoundRobin, SubQueue
 from scrapy_mandelbot.scheduling.storage import (
     RequestStorage,
     Storage,
@@ -38,7 +39,15 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
 
 _OPEN_DISK_QUEUES = 200  # of Scrapy's, at a time; each has a file or two
-_ROUSED = 20  # queues of a former run at a time: 50,000 would take a second and more
+_LOADED = 20  # queues of a former run at a time: 50,000 would take a second and more
+
+
+@dataclass(eq=False)
+class _Delayed:
+    """A request that waits for a time of its own; the same one may be there twice."""
+
+    queue: SubQueue
+    request: Request
 
 
 class SiteQueue:
@@ -103,13 +112,12 @@ class SiteQueue:
         self._storage: RequestStorage = (
             Storage(open_queue, key, _OPEN_DISK_QUEUES, startprios) if storage is None else storage
         )
-        self._delayed: Timers[tuple[Line, Request]] = Timers(self._crawl.clock, self._wait_is_over)
-        """The requests that wait for a time of their own."""
-        self._lines = RoundRobin(self._in_flight.in_slot)
-        self.slot_changed = self._lines.slot_changed
+        self._delayed = Timers(self._crawl.clock, self._wait_is_over)
+        self._round_robin = RoundRobin(self._in_flight.in_slot)
+        self.slot_changed = self._round_robin.slot_changed
         self._names_left = frozenset(startprios or ())
         """Those that Scrapy's own queue may have given: any string is a slot's name there."""
-        self.dormant = deque(self._storage)
+        self.unloaded = deque(self._storage)
         """Names of queues that a former run has left, and of which nothing was looked at."""
         self._throttle.listen(self)
         # Scrapy does not close the one in memory.
@@ -136,45 +144,45 @@ class SiteQueue:
         was = self._in_flight.take_back(request) if self._in_flight.coming_back else None
         slot = engine.slot_key(self._crawler, request)
         name = site_of(urlparse_cached(request)) if was is None else was.site
-        line = self._lines.get((name, slot, ""))
-        if line is None or not line.site.is_plain:
-            line = self._line_for(request, self._throttle.sites.of(name), slot)
-        if line.site.has_refused or (was is not None and was.not_before):
+        queue = self._round_robin.get((name, slot, ""))
+        if queue is None or not queue.site.is_plain:
+            queue = self._queue_for(request, self._throttle.sites.of(name), slot)
+        if queue.site.has_refused or (was is not None and was.not_before):
             not_before = 0.0 if was is None else was.not_before
-            if until := self._waits_until(line, request, not_before, has_come=True):
-                self._delay(line, request, until)
-                line.site.tally.taken += 1
+            if until := self._waits_until(queue, request, not_before, has_come=True):
+                self._delay(_Delayed(queue, request), until)
+                queue.site.tally.taken += 1
                 return
         try:
-            self._storage.push(line.name, request)
+            self._storage.push(queue.name, request)
         except ValueError:
-            self._leave_if_empty(line)
+            self._leave_if_empty(queue)
             raise
-        line.site.tally.taken += 1
-        if not line.has_joined:
-            self._lines.join(line)
+        queue.site.tally.taken += 1
+        if not queue.has_joined:
+            self._round_robin.join(queue)
 
     def pop(self) -> Request | None:
         """Return the next request of a site that may be asked now, or None."""
-        if self.dormant:
-            self._rouse(_ROUSED)
-        while (line := self._next_line()) is not None:
-            if line.is_sharing:
-                self._lines.take(line)
-            request = self._storage.pop(line.name) if line.site.is_plain else self._choose(line)
-            if line.name not in self._storage.lengths:
-                self._leave_if_empty(line)
+        if self.unloaded:
+            self._load(_LOADED)
+        while (queue := self._next_queue()) is not None:
+            if queue.is_sharing:
+                self._round_robin.take(queue)
+            request = self._storage.pop(queue.name) if queue.site.is_plain else self._choose(queue)
+            if queue.name not in self._storage.lengths:
+                self._leave_if_empty(queue)
             if request is None and self._storage.is_tired:
                 break
             if request is None:
                 continue
             if self._crawl.drops and self._crawl.drops(request):
                 self._storage.drop(request)
-                line.site.tally.count(End.DROPPED)
-            elif self._hands_out(request, line):
+                queue.site.tally.count(End.DROPPED)
+            elif self._hands_out(request, queue):
                 return request
             else:
-                line.site.tally.taken -= 1  # it is counted anew
+                queue.site.tally.taken -= 1  # it is counted anew
                 self.push(request)
         return None
 
@@ -184,17 +192,17 @@ class SiteQueue:
         Raises:
             NotImplementedError: the queue class within cannot do so.
         """
-        line = self._next_line()
-        return None if line is None else self._storage.peek(line.name)
+        queue = self._next_queue()
+        return None if queue is None else self._storage.peek(queue.name)
 
     def drain(self) -> Iterator[Request]:
         """Take out all requests, whatever is known of their sites."""
         self._end_delays()
-        self._rouse(len(self.dormant))
-        for line in list(self._lines.values()):
-            while line.name in self._storage:
-                request = self._storage.pop(line.name)
-                self._leave_if_empty(line)
+        self._load(len(self.unloaded))
+        for queue in list(self._round_robin.values()):
+            while queue.name in self._storage:
+                request = self._storage.pop(queue.name)
+                self._leave_if_empty(queue)
                 if request is not None:
                     yield request
 
@@ -205,15 +213,12 @@ class SiteQueue:
         return self._storage.close()
 
     def count_ready(self) -> int:
-        """Return how many requests wait for one in flight, where :meth:`pop` finds none.
-
-        It costs as much as there is in flight, however many requests are held.
-        """
+        """Return how many requests wait for one in flight, where :meth:`pop` finds none."""
         return sum(
-            self._storage.length(line.name)
+            self._storage.length(queue.name)
             for slot in self._in_flight.slots()
-            for line in self._lines.lines_of(slot)
-            if not self._throttle.holds_back(line.site, line.section)
+            for queue in self._round_robin.of_slot(slot)
+            if not self._throttle.holds_back(queue.site, queue.section)
         )
 
     def holds_back(self, request: Request) -> bool:
@@ -221,76 +226,73 @@ class SiteQueue:
         site = self._throttle.site_of(request)
         if site.is_plain:
             return False
-        path = section.path if (section := site.sections.of(request)) else ""
+        path = section.path if (section := site.faults.of(request)) else ""
         return self._throttle.holds_back(site, path)
 
     # Asked and told by the throttle.
 
     def waiting(self, site: Site) -> int:
         """Return how many requests for the site it holds."""
-        return sum(map(self._length, self._lines.of(site)))
+        return sum(map(self._length, self._round_robin.of(site)))
 
-    def rouse_some(self, most: int) -> bool:
+    def load_some(self, most: int) -> bool:
         """Let so much of what a former run has left take part; return whether there is more."""
-        self._rouse(most)
-        return bool(self.dormant)
+        self._load(most)
+        return bool(self.unloaded)
 
-    def lines(self) -> Iterator[tuple[Site, str, int]]:
-        """Yield site, section if they are kept by it, and number of its requests.
-
-        Those that it has as it is asked for the first; it may change before it is asked for more.
-        """
-        self._rouse(len(self.dormant))
-        for line in tuple(self._lines.values()):
-            yield line.site, line.section, self._length(line)
+    def sub_queues(self) -> Iterator[tuple[Site, str, int]]:
+        """Yield site, section ("" for none) and number of requests of each sub-queue."""
+        self._load(len(self.unloaded))
+        for queue in tuple(self._round_robin.values()):
+            yield queue.site, queue.section, self._length(queue)
 
     def delayed(self) -> Iterator[tuple[Site, float]]:
         """Yield site and time of each request that waits for a time of its own, likewise."""
-        return ((line.site, at) for at, (line, _) in self._delayed)
+        return ((one.queue.site, at) for at, one in self._delayed)
 
     def site_changed(self, site: Site) -> None:
         """Note that a site which had to wait may be asked, perhaps."""
         shared_slot = self._in_flight.shared_slot
-        for line in self._lines.of(site):
+        for queue in self._round_robin.of(site):
             if shared_slot is not None:
-                self._lines.move(line, shared_slot)
-            if line.activity is None and line.name in self._storage:
-                self._lines.stand(line)
+                self._round_robin.move(queue, shared_slot)
+            if queue.activity is None and queue.name in self._storage:
+                self._round_robin.stand(queue)
 
     def end_delays(self, site: Site) -> None:
         """Have those requests of a site come back that wait for a time which is another one now."""
-        taken = self._delayed.take(lambda one: one[0].site is site)
-        for line, _ in taken:
-            line.delayed = 0
-        for one, until in [(one, self._waits_until(*one)) for one in taken]:
-            self._go_on_or_wait(*one, until)
+        taken = self._delayed.take(lambda one: one.queue.site is site)
+        for one in taken:
+            one.queue.delayed = 0
+        for one, until in [(one, self._waits_until(one.queue, one.request)) for one in taken]:
+            self._delay(one, until)
 
     # Told by a job that others share.
 
-    def rouse(self, name: str) -> None:
-        """Have a line take part to which requests have come by themselves."""
-        line = self._line_named(name)
-        if not line.has_joined:
-            self._lines.join(line)
+    def load(self, name: str) -> None:
+        """Have a queue take part to which requests have come by themselves."""
+        queue = self._queue_named(name)
+        if not queue.has_joined:
+            self._round_robin.join(queue)
 
     def delayed_of(self, site: Site) -> int:
         """Return how many requests of a site wait for a time of their own."""
-        return sum(line.delayed for line in self._lines.of(site))
+        return sum(queue.delayed for queue in self._round_robin.of(site))
 
     def leave(self, site: Site) -> tuple[list[str], list[Request]]:
-        """Forget what waits of a site; return its lines, and the requests that were delayed."""
-        lines = tuple(self._lines.of(site))
-        taken = self._delayed.take(lambda one: one[0].site is site) if lines else []
-        for line in lines:
-            if line.has_joined:
-                self._lines.leave(line)
-            self._lines.drop(line)
-        return [line.name for line in lines], [request for _, request in taken]
+        """Forget what waits of a site; return its queues, and the requests that were delayed."""
+        queues = tuple(self._round_robin.of(site))
+        taken = self._delayed.take(lambda one: one.queue.site is site) if queues else []
+        for queue in queues:
+            if queue.has_joined:
+                self._round_robin.leave(queue)
+            self._round_robin.drop(queue)
+        return [queue.name for queue in queues], [one.request for one in taken]
 
-    def _hands_out(self, request: Request, line: Line) -> bool:
+    def _hands_out(self, request: Request, queue: SubQueue) -> bool:
         """Hand the request out, if it may be after all that is found out about it only now."""
-        site, slot = line.site, line.slot
-        if not line.is_ours:  # Scrapy's queue does not tell sites apart
+        site, slot = queue.site, queue.slot
+        if not queue.is_ours:  # Scrapy's queue does not tell sites apart
             site = self._throttle.site_of(request)
             slot = self._in_flight.slot_of(request, site)
             if not self._throttle.may_hand_out(site):
@@ -305,47 +307,49 @@ class SiteQueue:
         self._throttle.hand_out(flight, now, as_scout=as_scout)
         return True
 
-    def _rouse(self, most: int) -> None:
-        for _ in range(min(most, len(self.dormant))):
-            name = self.dormant.popleft()
+    def _load(self, most: int) -> None:
+        for _ in range(min(most, len(self.unloaded))):
+            name = self.unloaded.popleft()
             if name in self._storage:
-                self.rouse(name)
+                self.load(name)
 
-    def _line_named(self, name: str) -> Line:
+    def _queue_named(self, name: str) -> SubQueue:
         parts = parts_of_name(name)
-        line = self._lines.get((parts.site, parts.slot, parts.section))
-        if line is None:
-            line = self._add_line(Line(name, self._throttle.sites.of(parts.site), *parts[1:3]))
-        return line
+        queue = self._round_robin.get((parts.site, parts.slot, parts.section))
+        if queue is None:
+            queue = self._add_queue(
+                SubQueue(name, self._throttle.sites.of(parts.site), *parts[1:3])
+            )
+        return queue
 
-    def _add_line(self, line: Line) -> Line:
-        line.is_ours = line.name not in self._names_left
-        self._lines.add(line)
+    def _add_queue(self, queue: SubQueue) -> SubQueue:
+        queue.is_ours = queue.name not in self._names_left
+        self._round_robin.add(queue)
         if self._in_flight.shared_slot is not None:
-            self._lines.move(line, self._in_flight.shared_slot)
-        return line
+            self._round_robin.move(queue, self._in_flight.shared_slot)
+        return queue
 
-    def _length(self, line: Line) -> int:
-        return self._storage.length(line.name) + line.delayed
+    def _length(self, queue: SubQueue) -> int:
+        return self._storage.length(queue.name) + queue.delayed
 
-    def _leave_if_empty(self, line: Line) -> None:
-        if line.name in self._storage:
+    def _leave_if_empty(self, queue: SubQueue) -> None:
+        if queue.name in self._storage:
             return
-        if line.has_joined:
-            self._lines.leave(line)
-        if not line.delayed:
-            self._lines.drop(line)
+        if queue.has_joined:
+            self._round_robin.leave(queue)
+        if not queue.delayed:
+            self._round_robin.drop(queue)
 
-    def _line_for(self, request: Request, site: Site, slot: str) -> Line:
-        path = section.path if (section := site.sections.of(request)) else ""
-        line = self._lines.get((site.name, slot, path))
-        if line is None:
+    def _queue_for(self, request: Request, site: Site, slot: str) -> SubQueue:
+        path = section.path if (section := site.faults.of(request)) else ""
+        queue = self._round_robin.get((site.name, slot, path))
+        if queue is None:
             name = queue_name(site.name, slot, path)
-            line = self._add_line(Line(name, site, slot, path))
-        return line
+            queue = self._add_queue(SubQueue(name, site, slot, path))
+        return queue
 
     def _waits_until(
-        self, line: Line, request: Request, not_before: float = 0.0, *, has_come: bool = False
+        self, queue: SubQueue, request: Request, not_before: float = 0.0, *, has_come: bool = False
     ) -> float:
         """Return when a request that came back, perhaps just now, may be handed out; 0: now.
 
@@ -354,97 +358,97 @@ class SiteQueue:
         now = self._crawl.now()
         if not_before > now:
             return not_before
-        at, is_alone = self._throttle.may_go_at(request, line.site)
+        at, is_alone = self._throttle.may_go_at(request, queue.site)
         if at <= now or is_alone:
             return at if at > now else 0.0
-        if has_come and self._delayed and line.name not in self._storage.lengths:
-            self.end_delays(line.site)
-        return at if line.name in self._storage.lengths else 0.0
+        if has_come and self._delayed and queue.name not in self._storage.lengths:
+            self.end_delays(queue.site)
+        return at if queue.name in self._storage.lengths else 0.0
 
-    def _delay(self, line: Line, request: Request, until: float) -> None:
-        line.delayed += 1
-        self._delayed.put(until, (line, request))
-
-    def _wait_is_over(self, one: tuple[Line, Request]) -> None:
+    def _wait_is_over(self, one: _Delayed) -> None:
         """Have a delayed request come back, if nothing has changed its time."""
-        one[0].delayed -= 1
-        self._go_on_or_wait(*one, self._waits_until(*one))
+        one.queue.delayed -= 1
+        self._delay(one, self._waits_until(one.queue, one.request))
 
-    def _go_on_or_wait(self, line: Line, request: Request, until: float) -> None:
+    def _delay(self, one: _Delayed, until: float) -> None:
+        """Delay a request until a time; 0: put it where it is the next of its queue."""
+        queue = one.queue
         if until:
-            self._delay(line, request, until)
-        else:
-            self._come_back(line, request)
-
-    def _come_back(self, line: Line, request: Request) -> None:
-        """Put a request that was delayed where it is the next of its queue."""
-        self._storage.put_at_hand(line.name, request)
-        if not line.has_joined:
-            self._lines.join(line)
+            queue.delayed += 1
+            self._delayed.set(one, until)
+            return
+        self._storage.put_at_hand(queue.name, one.request)
+        if not queue.has_joined:
+            self._round_robin.join(queue)
         engine.wake(self._crawler)
 
     def _end_delays(self) -> None:
-        for line, request in self._delayed.take():
-            line.delayed -= 1
-            self._come_back(line, request)
+        for one in self._delayed.take():
+            one.queue.delayed -= 1
+            self._delay(one, 0.0)
 
     def _tell_lost(self) -> None:
         warn_of_lost(self._crawler, list(self.drain()))
 
-    def _next_line(self) -> Line | None:
-        """Return the line whose turn it is; those that must wait step out."""
-        round_robin, in_flight, first = self._lines, self._in_flight, self._at_first
-        limits, unheard, begins = in_flight.limits, in_flight.unheard, in_flight.begins
+    def _next_queue(self) -> SubQueue | None:
+        """Return the queue whose turn it is; those that must wait step out."""
+        round_robin, in_flight, first = self._round_robin, self._in_flight, self._at_first
+        limits, unresponsive, begins = in_flight.limits, in_flight.unresponsive, in_flight.begins
         while True:
-            if round_robin.held and not unheard.are_enough():
+            if round_robin.held and not unresponsive.are_enough():
                 round_robin.stand_one_held()
-            line = round_robin.first()
-            if line is None:
-                if self.dormant:
-                    self._rouse(_ROUSED)
+            queue = round_robin.first()
+            if queue is None:
+                if self.unloaded:
+                    self._load(_LOADED)
                 elif not round_robin.look_again(self._crawl.now()):
                     return None
-            elif not (line.site.is_plain or self._throttle.may_hand_out(line.site, line.section)):
-                round_robin.step_out(line, until_an_end=bool(line.site.awaited))
-            elif line.activity and (
-                (line.activity >= limits[line.slot] and in_flight.is_full(line.slot))
-                or (line.activity >= first + line.site.tally.pages and begins(line.site, line.slot))
+            elif not (
+                queue.site.is_plain or self._throttle.may_hand_out(queue.site, queue.section)
             ):
-                round_robin.step_out(line, until_an_end=True)
-            elif not line.site.has_answered and unheard.are_enough():
-                round_robin.hold(line)
+                round_robin.step_out(queue, until_an_end=bool(queue.site.awaited))
+            elif queue.activity and (
+                (queue.activity >= limits[queue.slot] and in_flight.is_full(queue.slot))
+                or (
+                    queue.activity >= first + queue.site.tally.pages
+                    and begins(queue.site, queue.slot)
+                )
+            ):
+                round_robin.step_out(queue, until_an_end=True)
+            elif not queue.site.has_answered and unresponsive.are_enough():
+                round_robin.hold(queue)
             else:
-                return line
+                return queue
 
-    def _choose(self, line: Line) -> Request | None:
-        """Take the request of a line that may go next; None: it waits after all.
+    def _choose(self, queue: SubQueue) -> Request | None:
+        """Take the request of a queue that may go next; None: it waits after all.
 
         The probe of a paused site comes from elsewhere than what was refused, so some requests are
-        looked through. What is of a section that was set aside moves to a line of its own.
+        looked through. What is of a section that was set aside moves to a queue of its own.
         """
-        most = looked_through(line.site)
-        request = self._storage.pop(line.name) if most == 1 else self._probe(line, most)
-        if request is None or line.section or line.site.sections.of(request) is None:
+        most = looked_through(queue.site)
+        request = self._storage.pop(queue.name) if most == 1 else self._probe(queue, most)
+        if request is None or queue.section or queue.site.faults.of(request) is None:
             return request
-        line.site.tally.taken -= 1
+        queue.site.tally.taken -= 1
         try:
             self.push(request)
         except Exception:
-            self._storage.put_back(line.name, [request])
-            line.site.tally.taken += 1
+            self._storage.put_back(queue.name, [request])
+            queue.site.tally.taken += 1
             raise
         return None
 
-    def _probe(self, line: Line, most: int) -> Request | None:
-        """Take the request of a line that asks its site how it is; None: another one is asked for.
+    def _probe(self, queue: SubQueue, most: int) -> Request | None:
+        """Take the request of a queue that asks its site how it is; None: another one is asked for.
 
         `most`: how many requests are looked through at first.
         """
-        site, take = line.site, self._storage.take
+        site, take = queue.site, self._storage.take
         of = self._crawler.request_fingerprinter.fingerprint
-        chosen, looked_at = look_for_probe(site, lambda more: take(line.name, more), of, most)
-        if chosen is None and looked_at and not self._throttle.again.ask(site):
+        chosen, looked_at = look_for_probe(site, lambda more: take(queue.name, more), of, most)
+        if chosen is None and looked_at and not self._throttle.health_check.ask(site):
             chosen = refused_longest_ago(site, looked_at, of)
         request = None if chosen is None else looked_at.pop(chosen)
-        self._storage.put_back(line.name, looked_at)
+        self._storage.put_back(queue.name, looked_at)
         return request

@@ -1,4 +1,4 @@
-"""Where the requests of a site queue are kept: by line, each in its order.
+"""Where the requests of a site queue are kept: by sub-queue, each in its order.
 
 Scrapy's disk queues hold a file open for each site and priority, and a process may open a thousand.
 Here the queues that were used longest ago are closed, and opened again when their turn comes. What
@@ -37,18 +37,18 @@ _LONGEST_NAME = 100  # characters of the readable part of a directory; a path ma
 
 
 class RequestStorage(ABC):
-    """Requests by the names of their lines, counted. Those that came back are the next of theirs.
+    """Requests by the names of their sub-queues, counted; those that came back are the next.
 
     A class that builds on it keeps the others, and counts what it adds and takes.
     """
 
     def __init__(self) -> None:
         self.lengths: dict[str, int] = {}
-        """How many requests each line has, of those that have any."""
+        """How many requests each sub-queue has, of those that have any."""
         self.total = 0
         """How many there are in all."""
         self.at_hand: dict[str, list[Request]] = {}
-        """By line, those that were taken and are to be its next ones."""
+        """By sub-queue, those that were taken and are to be its next ones."""
         self.is_tired = False
         """Whether what can be sent is looked for in another turn of the loop."""
 
@@ -62,16 +62,16 @@ class RequestStorage(ABC):
         return iter(self.lengths)
 
     def length(self, name: str) -> int:
-        """Return how many requests the line has."""
+        """Return how many requests the sub-queue has."""
         return self.lengths.get(name, 0)
 
     def grow(self, name: str, by: int = 1) -> None:
-        """Count requests that were added to a line, one at least."""
+        """Count requests that were added to a sub-queue, one at least."""
         self.lengths[name] = self.lengths.get(name, 0) + by
         self.total += by
 
     def shrink(self, name: str) -> None:
-        """Count a request that was taken out of a line, which ends with its last one."""
+        """Count a request that was taken out of a sub-queue, which ends with its last one."""
         self.total -= 1
         self.lengths[name] -= 1
         if not self.lengths[name]:
@@ -79,7 +79,7 @@ class RequestStorage(ABC):
 
     @abstractmethod
     def push(self, name: str, request: Request) -> None:
-        """Add a request to a line.
+        """Add a request to a sub-queue.
 
         Raises:
             ValueError: it cannot be kept; nothing has changed.
@@ -87,10 +87,10 @@ class RequestStorage(ABC):
 
     @abstractmethod
     def pop(self, name: str) -> Request | None:
-        """Take the next request of a line; None: it had none, or :attr:`is_tired`."""
+        """Take the next request of a sub-queue; None: it had none, or :attr:`is_tired`."""
 
     def take(self, name: str, most: int) -> list[Request]:
-        """Take so many requests of a line, or all that :meth:`pop` gives."""
+        """Take so many requests of a sub-queue, or all that :meth:`pop` gives."""
         taken: list[Request] = []
         while len(taken) < most and name in self.lengths:
             request = self.pop(name)
@@ -141,7 +141,7 @@ class RequestStorage(ABC):
 
 
 class ParkedRequests(RequestStorage):
-    """In memory: in each line by priority, then as they were taken first.
+    """In memory: in each sub-queue by priority, then as they were taken first.
 
     What comes back keeps its place: it is in front of what was taken after it.
     """
@@ -153,7 +153,7 @@ class ParkedRequests(RequestStorage):
         self._next_number = count()
 
     def push(self, name: str, request: Request) -> None:
-        """Add a request to a line, in its place."""
+        """Add a request to a sub-queue, in its place."""
         number = self._numbers.get(request)
         if number is None:
             number = self._numbers[request] = next(self._next_number)
@@ -168,7 +168,7 @@ class ParkedRequests(RequestStorage):
             self.push(name, request)
 
     def pop(self, name: str) -> Request | None:
-        """Take the next request of a line."""
+        """Take the next request of a sub-queue."""
         heap = self._heaps[name]
         _, _, request = heappop(heap)
         if not heap:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_mandelbot.politeness.inside import leads_inside
-from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES, OutcomeLaw
-from scrapy_mandelbot.politeness.pace import PaceLaw
-from scrapy_mandelbot.politeness.pause_law import PauseLaw
+from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES, OutcomePolicy
+from scrapy_mandelbot.politeness.pace import PacePolicy
+from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.robots.origins import value_for
 from scrapy_mandelbot.settings import values as v
 
@@ -136,9 +136,9 @@ class Config:
         return self.dialect.fresh_for if self.cache_ttl is None else self.cache_ttl
 
     @property
-    def outcome_law(self) -> OutcomeLaw:
+    def outcome_policy(self) -> OutcomePolicy:
         """What the settings and the dialect say about answers to /robots.txt."""
-        return OutcomeLaw(
+        return OutcomePolicy(
             pause_statuses=self.pause_statuses,
             tries=self.pause_tries,
             longest_stale=self.cache_stale,
@@ -148,9 +148,9 @@ class Config:
         )
 
     @property
-    def pause_law(self) -> PauseLaw:
+    def pause_policy(self) -> PausePolicy:
         """How long pauses last, as the settings say."""
-        return PauseLaw(
+        return PausePolicy(
             first=self.pause_first,
             longest=self.pause_longest,
             retry_after_longest=self.retry_after_longest,
@@ -191,9 +191,9 @@ class Config:
         return self.obey and self.pace == "obey"
 
     @property
-    def pace_law(self) -> PaceLaw:
+    def pace_policy(self) -> PacePolicy:
         """How the settings have what files say about a pace read."""
-        return PaceLaw(
+        return PacePolicy(
             longest=self.pace_longest,
             delay_is_window=self.pace_crawl_delay == "window",
             by_fetch_time=self.pace_fetch_time,

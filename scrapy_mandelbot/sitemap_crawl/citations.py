@@ -195,7 +195,7 @@ class CrossSubmits:
         self._crawler = crawler
         self._config = crawl.config
         self._fetcher = crawl.fetcher
-        self._operator = crawl.operator
+        self._manual_control = crawl.manual_control
         self._progress = progress
         self._warnings = warnings
         self._events = crawl.events
@@ -238,7 +238,7 @@ class CrossSubmits:
         """Request the robots.txt of the next unconfirmed sites, while there is room."""
         if not self._to_request or engine.is_closing(self._crawler):
             return
-        shut = self._operator.shut()  # their requests wait in the queue, without a place
+        shut = self._manual_control.shut()  # their requests wait in the queue, without a place
         while self._to_request and len(self._requested - shut) < _AT_ONCE:
             site = self._to_request.popleft()
             self._requested.add(site)

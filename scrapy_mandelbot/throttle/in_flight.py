@@ -21,7 +21,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.outcome import Failure
-from scrapy_mandelbot.throttle.waiting import is_of_the_package
+from scrapy_mandelbot.throttle.waiters import is_of_the_package
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -66,14 +66,14 @@ class Queues:
             count += queue.waiting(site)
         return count
 
-    def rouse_some(self, most: int) -> bool:
+    def load_some(self, most: int) -> bool:
         """Let so much of what a former run has left take part; return whether there is more."""
-        return any(queue.rouse_some(most) for queue in self._queues)
+        return any(queue.load_some(most) for queue in self._queues)
 
-    def lines(self) -> Iterator[tuple[Site, str, int]]:
+    def sub_queues(self) -> Iterator[tuple[Site, str, int]]:
         """Yield site, section and number of what waits."""
         for queue in self._queues:
-            yield from queue.lines()
+            yield from queue.sub_queues()
 
     def delayed(self) -> Iterator[tuple[Site, float]]:
         """Yield site and time of each request that waits for a time of its own."""
@@ -104,7 +104,7 @@ _HANGS = 1.0  # seconds; most sites that are there have answered by then
 _HUNG_LATELY = 60.0  # seconds since the last one that hung
 
 
-class Unheard(dict["Flight", None]):
+class Unresponsive(dict["Flight", None]):
     """The requests handed out to sites that have never answered, those of longest ago first.
 
     While sites hang, these hold at most half of the places, and leave the others to who answers.
@@ -182,7 +182,7 @@ class InFlight:
         self._look_at = _FEW
         self.shared_slot: Callable[[Site, str], str] | None = None
         """Returns the download slot of a site's requests, given Scrapy's, if sites share some."""
-        self.unheard = Unheard(
+        self.unresponsive = Unresponsive(
             crawler.settings.getint("CONCURRENT_REQUESTS"), now, self.drop_if_lost
         )
         """Those to sites that have never answered."""
@@ -209,7 +209,7 @@ class InFlight:
         in_slot = self._in_slots.get(slot) or self._open_slot(slot)
         in_slot.add(flight)
         if not flight.site.has_answered:
-            self.unheard[flight] = None
+            self.unresponsive[flight] = None
         for tell in self.slot_changed:
             tell(slot, len(in_slot))
         if len(self._flights) > self._look_at:
@@ -301,7 +301,7 @@ class InFlight:
             if self.drop_if_lost(flight):
                 lost = True
             elif flight.is_sent and engine.waits_in_slot(self._crawler, flight.request):
-                site.turns.sent(self._now())  # in its download slot: DOWNLOAD_DELAY
+                site.pacer.sent(self._now())  # in its download slot: DOWNLOAD_DELAY
         return lost
 
     def send_back(self, flight: Flight, not_before: float = 0.0) -> Request:
@@ -340,7 +340,7 @@ class InFlight:
         if flights is None or flight not in flights:
             return
         flights.discard(flight)
-        self.unheard.pop(flight, None)
+        self.unresponsive.pop(flight, None)
         if not flights:
             del self._in_slots[slot], self.limits[slot]
         for tell in self.slot_changed:

@@ -15,12 +15,12 @@ from scrapy_mandelbot import engine, events, signals
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.clock import Call, Clock
+    from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.throttle.throttle import Throttle
 
 
-class Operator:
+class ManualControl:
     """Who looks at a crawl from outside, and has sites paused, resumed, given up."""
 
     def __init__(self, throttle: Throttle, clock: Clock) -> None:
@@ -34,9 +34,9 @@ class Operator:
         """
         now, shut, given_up = self._now(), 0, 0
         delayed = Counter(site for site, at in self._throttle.queues.delayed() if at > now)
-        for site, section, count in self._throttle.queues.lines():
-            is_over = site.pause.is_given_up or site.sections.is_hopeless(section)
-            if is_over or site.is_shut(now) or site.sections.due(section, now) > now:
+        for site, section, count in self._throttle.queues.sub_queues():
+            is_over = site.pause.is_given_up or site.faults.is_hopeless(section)
+            if is_over or site.is_shut(now) or site.faults.due(section, now) > now:
                 shut += count
                 given_up += count * is_over
             else:
@@ -48,9 +48,9 @@ class Operator:
         """Return the seconds until the first of what the queues hold may be sent; 0: now."""
         now = self._now()
         times = [at for _, at in self._throttle.queues.delayed()]
-        for site, section, _ in self._throttle.queues.lines():
-            if not site.sections.is_hopeless(section):
-                times.append(max(site.due(now), site.sections.due(section, now)))
+        for site, section, _ in self._throttle.queues.sub_queues():
+            if not site.faults.is_hopeless(section):
+                times.append(max(site.due(now), site.faults.due(section, now)))
         return max(0.0, min(times, default=inf) - now)
 
     def shut(self) -> set[str]:
@@ -76,7 +76,7 @@ class Operator:
         throttle.in_flight.evict(site)
         throttle.reports.tell(events.HELD, site, until=until, reason=reason, tries=0)
         throttle.update(site)
-        throttle.alarm.set(site, until)
+        throttle.timers.set(site, until)
 
     def end_hold(self, name: str) -> bool:
         """Let the site be asked again at once, if it is held or paused; return whether it was."""
@@ -87,7 +87,7 @@ class Operator:
         if site.held_until > now:
             site.hold(now, now)
         site.pause.be_due(now)
-        if throttle.has_claims:  # the store would have the others wait, and this one too
+        if throttle.has_leases:  # the store would have the others wait, and this one too
             throttle.reports.forget(site)
         throttle.queues.end_delays(site)
         throttle.update(site)
@@ -101,7 +101,7 @@ class Operator:
                 if site.give_up(reason):
                     throttle.reports.tell(events.GIVEN_UP, site)
             elif site.has_refused:
-                for section in site.sections.give_up(reason):
+                for section in site.faults.give_up(reason):
                     throttle.reports.tell(
                         events.SECTION_GIVEN_UP, site, section.pause, path=section.path
                     )
@@ -113,15 +113,20 @@ SITES_PAUSED = "sites_paused"
 """The reason with which a spider closes whose work left waits for the next run."""
 
 
-class Patience:
+class IdlePolicy:
     """Waits for paused sites: as long as there is hope, and as long as the project wants to."""
 
     def __init__(
-        self, crawler: Crawler, config: Config, throttle: Throttle, operator: Operator, clock: Clock
+        self,
+        crawler: Crawler,
+        config: Config,
+        throttle: Throttle,
+        manual_control: ManualControl,
+        clock: Clock,
     ) -> None:
         self._crawler = crawler
         self._throttle = throttle
-        self._operator = operator
+        self._manual_control = manual_control
         self._clock = clock
         self._tells_idle = config.signals_idle
         self._closes = config.closes_unless_due_within if throttle.keeps_given_up else None
@@ -129,7 +134,6 @@ class Patience:
         self._left = config.pause_total
         """Seconds for which the run goes on waiting; None: for as long as it takes."""
         self._waits_since: float | None = None
-        self._end: Call | None = None
         connect = crawler.signals.connect
         connect(self._scheduler_empty, signal=scrapy.signals.scheduler_empty)
         connect(self._go_on, signal=signals.site_resumed)
@@ -140,20 +144,20 @@ class Patience:
         if not engine.is_idle_but_for_the_scheduler(self._crawler):
             return
         held = engine.scheduler_length(self._crawler)
-        shut, given_up = self._operator.held() if held else (0, 0)
+        shut, given_up = self._manual_control.held() if held else (0, 0)
         only_waits = held == shut or (shut and engine.scheduler_only_waits(self._crawler))
         if not held or not only_waits:
             self._go_on()
             return
-        is_late = self._closes is not None and self._operator.next_due() > self._closes
+        is_late = self._closes is not None and self._manual_control.next_due() > self._closes
         if is_late or (self._throttle.keeps_given_up and shut == given_up):
             self._close(SITES_PAUSED)
             return
         if self._waits_since is None:
             self._waits_since = self._clock.now()
             if self._left is not None:
-                self._throttle.reports.total_ends_at = self._waits_since + self._left
-                self._end = self._clock.call_later(self._left, self._give_up)
+                self._throttle.reports.total_ends_at = at = self._waits_since + self._left
+                self._throttle.timers.set(self, at, self._give_up)
         if self._tells_idle:
             self._tell_idle()
 
@@ -163,14 +167,11 @@ class Patience:
             self._left = max(0.0, self._left - (self._clock.now() - self._waits_since))
         self._waits_since = None
         self._throttle.reports.total_ends_at = inf
-        if self._end is not None:
-            self._end.cancel()
-            self._end = None
+        self._throttle.timers.drop(self)
 
-    def _give_up(self) -> None:
-        self._end = None
+    def _give_up(self, _: IdlePolicy) -> None:
         self._left = 0.0
-        self._operator.give_up_all("MANDELBOT_PAUSE_OPTIONS['total'] is over")
+        self._manual_control.give_up_all("MANDELBOT_PAUSE_OPTIONS['total'] is over")
 
     def _tell_idle(self) -> None:
         """Let those hear spider_idle who feed the crawl in batches; it does not close the spider.

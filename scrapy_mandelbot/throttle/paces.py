@@ -8,7 +8,12 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.politeness.pace import PaceLaw, pace_by_hand, pace_of_file, unreadable_lines
+from scrapy_mandelbot.politeness.pace import (
+    PacePolicy,
+    pace_by_hand,
+    pace_of_file,
+    unreadable_lines,
+)
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.clock import Clock
@@ -20,7 +25,7 @@ if TYPE_CHECKING:
 
 _NAMED = 5  # of the lines that cannot be read
 _SPEAKS = re.compile(rb"crawl-delay|request-rate|visit-time", re.IGNORECASE)
-_AS_WRITTEN = PaceLaw(longest=inf)
+_AS_WRITTEN = PacePolicy(longest=inf)
 
 
 class Paces:
@@ -50,7 +55,7 @@ class Paces:
         if lines and site.is_news("unreadable"):
             named = ", ".join(map(str, lines[:_NAMED]))
             self._tell(events.PACE_UNREADABLE, where=site.name, lines=named, count=len(lines))
-        return self._keep_to(site, pace_of_file(robots, agent, self._config.pace_law), until)
+        return self._keep_to(site, pace_of_file(robots, agent, self._config.pace_policy), until)
 
     def tell_not_obeyed(self, site: Site, robots: RobotsTxt, agent: Agent) -> None:
         """Tell once what a robots.txt asks of an agent, where the project does not obey it."""
@@ -72,14 +77,14 @@ class Paces:
         by_hand = self._config.configured_delay(site.name)
         if by_hand is None:
             return self._keep_to_what_is_left(site)
-        if site.turns.is_on:
+        if site.pacer.is_on:
             return False
         until = -inf if self._config.obeys_pace else inf
         return self._keep_to(site, pace_by_hand(by_hand), until)
 
     def _keep_to(self, site: Site, pace: Pace, until: float) -> bool:
         now = self._now()
-        is_restored = not site.turns.is_on and site.turns.resumes_at > now and not pace.is_free
+        is_restored = not site.pacer.is_on and site.pacer.resumes_at > now and not pace.is_free
         if not site.keep_to(pace, until, now):
             return False
         if is_restored:
@@ -95,9 +100,9 @@ class Paces:
     def _keep_to_what_is_left(self, site: Site) -> bool:
         """Leave a site alone as long as the pace that a former run knew lets it be."""
         if not self._config.obeys_pace:
-            site.turns.known_until = inf
+            site.pacer.known_until = inf
             return False
-        if not site.turns.keep_to_what_is_left(self._config.pace_longest, self._now()):
+        if not site.pacer.restore(self._config.pace_longest, self._now()):
             return False
         site.look_anew()
         self._tell(events.TURN_RESTORED)

@@ -16,7 +16,7 @@ from scrapy_mandelbot.robots.origins import site_of
 if TYPE_CHECKING:
     from scrapy import Request
 
-    from scrapy_mandelbot.politeness.pause_law import PauseLaw
+    from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 
 MOST_SITES = 10_000
 """Sites that are remembered though nothing refers to them: those that came up last."""
@@ -37,8 +37,8 @@ class Sites:
     up last, and so many that are in trouble. What is forgotten is a site not heard of yet.
     """
 
-    def __init__(self, law: PauseLaw) -> None:
-        self._law = law
+    def __init__(self, policy: PausePolicy) -> None:
+        self._policy = policy
         self._counted = Tally()
         """What was counted of all sites while nobody kept a record of each."""
         self._tally_of: Callable[[str], Tally] = lambda _: self._counted
@@ -74,7 +74,7 @@ class Sites:
             return site
         site = self._all.get(name)
         if site is None:
-            site = self._all[name] = Site(name, self._law)
+            site = self._all[name] = Site(name, self._policy)
             site.tally = self._tally_of(name)
         self._recent[name] = site
         if len(self._recent) > MOST_SITES:

@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Any
 from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import engine, events
+from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose
 from scrapy_mandelbot.politeness.outcome import Failure
-from scrapy_mandelbot.politeness.pause import News
-from scrapy_mandelbot.politeness.pause_law import JITTER, Refusal
+from scrapy_mandelbot.politeness.pause import PauseEffect
+from scrapy_mandelbot.politeness.pause_policy import JITTER, Refusal
 from scrapy_mandelbot.store.contract import LiveStore
-from scrapy_mandelbot.throttle.claims import Claims
 from scrapy_mandelbot.throttle.in_flight import InFlight, Queues
+from scrapy_mandelbot.throttle.leases import Leases
 from scrapy_mandelbot.throttle.paces import Paces
+from scrapy_mandelbot.throttle.pause_reports import Reports
 from scrapy_mandelbot.throttle.site_map import Sites, site_of_request
-from scrapy_mandelbot.throttle.told_pauses import Reports
-from scrapy_mandelbot.throttle.waiting import Alarm, AskingAgain, WaitingRoom
+from scrapy_mandelbot.throttle.waiters import HealthCheck, Waiters
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.scheduling.site_queue import SiteQueue
     from scrapy_mandelbot.settings.config import Config
-    from scrapy_mandelbot.throttle.neighbours import Neighbours
-    from scrapy_mandelbot.throttle.together import Together
+    from scrapy_mandelbot.throttle.peers import Peers
+    from scrapy_mandelbot.throttle.shared_limits import SharedLimits
 
 _MOST_SLOTS = 100  # download slots of a site; a project may choose one for each request
 
@@ -50,12 +51,12 @@ class Throttle:
         self,
         crawler: Crawler,
         config: Config,
-        neighbours: Neighbours,
+        peers: Peers,
         clock: Clock,
         tell: Events,
     ) -> None:
         self._crawler = crawler
-        self._neighbours = neighbours
+        self._peers = peers
         self._now = clock.now
         self._count = tell.count
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
@@ -65,31 +66,33 @@ class Throttle:
         """What the pace of each site is."""
         self.queues = Queues()
         """Those that hand out requests."""
-        store = neighbours.store
-        self.has_claims = isinstance(store, LiveStore)
+        store = peers.store
+        self.has_leases = isinstance(store, LiveStore)
         """Whether this is done by one crawl at a time, of all that share the store."""
-        self._claims = Claims(store if isinstance(store, LiveStore) else None, clock, self.update)
-        self.alarm = Alarm(clock, self.update)
-        """When sites are looked at again."""
-        self.room = WaitingRoom(crawler, clock, self._look, config.pause_wait)
-        self.again = AskingAgain(crawler, tell.emit, self.update)
+        self.timers: Timers[Any] = Timers(clock, self.update)
+        """When sites are looked at again, and what else the crawl waits for."""
+        self._leases = Leases(
+            store if isinstance(store, LiveStore) else None, self.timers, clock.now, self.update
+        )
+        self.waiters = Waiters(crawler, self.timers, clock.now, self._look, config.pause_wait)
+        self.health_check = HealthCheck(crawler, tell.emit, self.update)
         """The pages that are asked for again."""
         self.keeps_given_up = bool(job_dir(crawler.settings)) or config.shares_job
         """Whether the requests of a site that is given up stay in the queue, for the next run."""
         self.reports = Reports(
-            tell, neighbours, self.queues.waiting, clock, keeps_given_up=self.keeps_given_up
+            tell, peers, self.queues.waiting, clock, keeps_given_up=self.keeps_given_up
         )
         """Tells of pauses, and has them kept."""
-        law = replace(config.pause_law, asks_once=not self.keeps_given_up)
-        self.sites = Sites(law)
+        policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
+        self.sites = Sites(policy)
         """What is known of each site."""
         self.in_flight = InFlight(crawler, self.ended, tell.count, clock.now)
         """The requests outside of the queue."""
-        self._together: Together | None = None
+        self._shared_limits: SharedLimits | None = None
         if config.together:
-            from scrapy_mandelbot.throttle.together import Together  # noqa: PLC0415
+            from scrapy_mandelbot.throttle.shared_limits import SharedLimits  # noqa: PLC0415
 
-            self._together = Together(config.together, crawler, self, clock.now)
+            self._shared_limits = SharedLimits(config.together, crawler, self, clock.now)
         self.before_queues: list[Callable[[], None]] = []
         """Called before the first queue hands anything out: then there is a loop for the alarm."""
 
@@ -103,8 +106,9 @@ class Throttle:
 
     def close(self) -> None:
         """Cancel every timer."""
-        for part in self._neighbours, self._claims, self.alarm, self.room:
+        for part in self._peers, self._leases, self.waiters:
             part.close()
+        self.timers.take()
 
     def site_of(self, request: Request) -> Site:
         """Return what is known of the site that a request goes to."""
@@ -121,10 +125,10 @@ class Throttle:
         if site.is_plain:
             return True
         self.in_flight.drop_lost(site)
-        if site in self.again:
+        if site in self.health_check:
             return False
         is_over = site.scout is None and site.pause.is_given_up
-        if is_over or site.sections.is_over(section):
+        if is_over or site.faults.is_over(section):
             return not self.keeps_given_up  # handed out, they get the last refusal
         now = self._now()
         due = self._due(site, now, section)
@@ -132,7 +136,7 @@ class Throttle:
             return True
         if site.pause_due(now) <= now and site.scout is None:
             self._note_wait(site, now)
-        self.alarm.set(site, due)
+        self.timers.set(site, due)
         return False
 
     def holds_back(self, site: Site, section: str = "") -> bool:
@@ -147,7 +151,7 @@ class Throttle:
         site.hand_out(flight, now, as_scout=as_scout)
         if not site.is_plain:
             self._count_wait(site)
-            self._note_claims(site)
+            self._note_leases(site)
         if flight.slot not in site.slots and len(site.slots) < _MOST_SLOTS:
             site.slots.add(flight.slot)
 
@@ -195,11 +199,11 @@ class Throttle:
         if not flight.is_from_queue and len(site.slots) < _MOST_SLOTS:
             site.slots.add(engine.slot_key(self._crawler, flight.request))
         site.sent(flight, now)
-        if site.turns.is_on:
+        if site.pacer.is_on:
             site.tally.left(now)
         self._count_wait(site)
         self.reports.keep_turn(site, now)
-        self._note_claims(site)
+        self._note_leases(site)
 
     async def wait(self, flight: Flight, decision: Decision | None = None) -> bool:
         """Wait until a request may try again that never was in the queue; return whether it may.
@@ -219,9 +223,9 @@ class Throttle:
             self._note_wait(site, now)
         elif flight.not_before <= now:
             self._count(events.WAITED)
-        self.alarm.set(site, decision.until)
-        has_limit = not decision.is_turn or site.turns.shut_since is not None
-        return await self.room.wait(flight, has_limit=has_limit)
+        self.timers.set(site, decision.until)
+        has_limit = not decision.is_turn or site.pacer.shut_since is not None
+        return await self.waiters.wait(flight, has_limit=has_limit)
 
     # Told by the middlewares, of what became of it.
 
@@ -241,13 +245,13 @@ class Throttle:
             return
         now = self._now()
         pause = site.pause
-        before = set(site.sections.set_aside())
+        before = set(site.faults.set_aside())
         fingerprint = flight.fingerprint or self._fingerprint(flight)
-        news = site.answered(flight, now, fingerprint, is_page=is_page)
+        effect = site.answered(flight, now, fingerprint, is_page=is_page)
         self.sites.note_trouble(site)
         self.reports.sections_resumed(site, before)
-        if news is not None:
-            self.reports.answered(news, site, pause)
+        if effect is not None:
+            self.reports.answered(effect, site, pause)
             self.update(site)
 
     def refused(
@@ -265,29 +269,31 @@ class Throttle:
         kind = "no answer" if response is None else str(response.status)
         self._count(events.REFUSED, site=site.name, kind=kind, retry_after=retry_after)
         fingerprint = flight.fingerprint or self._fingerprint(flight)
-        if self._together:
-            self._together.refused(site, now)
-        news = site.refused(flight, fingerprint, refusal)
+        if self._shared_limits:
+            self._shared_limits.refused(site, now)
+        effect = site.refused(flight, fingerprint, refusal)
         self.sites.note_trouble(site)
-        if news is None:
+        if effect is None:
             return
-        if news is News.PAUSED:
+        if effect is PauseEffect.PAUSED:
             self.in_flight.evict(site)
-        self.reports.refused(news, flight, reason, level)
-        if news is not News.PAUSED or self._together:  # else none who waits may go now, nor sooner
+        self.reports.refused(effect, flight, reason, level)
+        if (
+            effect is not PauseEffect.PAUSED or self._shared_limits
+        ):  # else none who waits may go now, nor sooner
             self.update(site)
 
     def is_silent(self, flight: Flight, failure: Failure) -> bool:
         """Return whether a request without an answer means that its site is down for a while."""
         is_certain = failure is Failure.REFUSED  # nobody listens there: one request is proof enough
-        self.in_flight.unheard.fail(flight, failure)
+        self.in_flight.unresponsive.fail(flight, failure)
         page = flight.fingerprint or self._fingerprint(flight)
         return flight.site.is_silent(flight, page, self._now(), is_certain=is_certain)
 
     def handed_on(self, flight: Flight) -> None:
         """Note that the request is handed on with its refusal: it is tried no more."""
         self._count(events.HANDED_ON)
-        flight.site.sections.forget(flight.fingerprint or self._fingerprint(flight))
+        flight.site.faults.forget(flight.fingerprint or self._fingerprint(flight))
 
     def send_back(self, flight: Flight, event: Event = events.BOUNCED) -> Request:
         """Return the request as a middleware returns it to send it back to the queue."""
@@ -305,28 +311,28 @@ class Throttle:
     # Paces.
 
     def _note_wait(self, site: Site, now: float) -> None:
-        if (opens := site.turns.note_wait(now)) is not None:
-            reason = site.turns.pace.visits_in_words
+        if (opens := site.pacer.note_wait(now)) is not None:
+            reason = site.pacer.pace.visits_in_words
             self.reports.tell(events.SHUT, site, until=opens, reason=reason)
-            for waiter in self.room.of(site):  # they wait for the visit time now
-                self.room.release(waiter, may_go=True)
+            for waiter in self.waiters.of(site):  # they wait for the visit time now
+                self.waiters.release(waiter, may_go=True)
 
     def _count_wait(self, site: Site) -> None:
-        if self._together:
-            self._together.turn_taken(site, self._now())
-        if (waited := site.turns.end_wait(self._now())) is not None:
+        if self._shared_limits:
+            self._shared_limits.turn_taken(site, self._now())
+        if (waited := site.pacer.end_wait(self._now())) is not None:
             self._count(events.TURN_WAITED, site=site.name, seconds=waited)
 
     def _pace_changed(self, site: Site) -> None:
-        if self._together:
-            self._together.join(site, self._now())
+        if self._shared_limits:
+            self._shared_limits.join(site, self._now())
         self.sites.note_trouble(site)
-        self.alarm.set(site, self._now())  # who waits may have to wait no longer
+        self.timers.set(site, self._now())  # who waits may have to wait no longer
 
     def _due(self, site: Site, now: float, section: str = "") -> float:
         """Return when a site may be asked, leases and all; ``inf``: when another has ended."""
-        due = max(site.due(now), site.sections.due(section, now))
-        return due if due > now else self._claims.due(site, now)
+        due = max(site.due(now), site.faults.due(section, now))
+        return due if due > now else self._leases.due(site, now)
 
     def _decide(self, flight: Flight, now: float) -> Decision:
         """Decide on a request on its way or waiting: where it goes, it has taken its turn."""
@@ -337,41 +343,41 @@ class Throttle:
             return NEVER
         if flight.keeps_pauses and flight.not_before > now:  # its URL alone is refused
             return Decision(until=flight.not_before)
-        if self.has_claims and not site.is_plain:
+        if self.has_leases and not site.is_plain:
             # What is sent although its site is paused takes turns all the same.
             is_probe = flight.keeps_pauses and site.pause.awaits_probe
-            may_be_next = site.due(now) <= now or site.turns.has_unused
-            if (is_probe or site.turns.is_needed(now)) and may_be_next:
-                due = self._claims.due(site, now)
+            may_be_next = site.due(now) <= now or site.pacer.has_unused
+            if (is_probe or site.pacer.is_needed(now)) and may_be_next:
+                due = self._leases.due(site, now)
                 if due > now:
-                    self.alarm.set(site, due)
+                    self.timers.set(site, due)
                     return Decision(until=due, is_turn=not is_probe)
         decision = site.admit(flight, now)
         if decision.goes:
-            self._note_claims(site)
+            self._note_leases(site)
         return decision
 
-    def _note_claims(self, site: Site) -> None:
-        if self.has_claims and self._claims:
-            self._claims.note_use(site)
+    def _note_leases(self, site: Site) -> None:
+        if self.has_leases and self._leases:
+            self._leases.note_use(site)
 
     def update(self, site: Site) -> None:
         """Let those go on who wait for a site and may ask it now, by what is known of it."""
-        self._note_claims(site)
+        self._note_leases(site)
         now = self._now()
-        held_for, shut_for = site.end_hold(now), site.turns.end_shut(now)
+        held_for, shut_for = site.end_hold(now), site.pacer.end_shut(now)
         if held_for is not None:
             self.reports.tell(events.RESUMED, site, paused_for=held_for)
         if shut_for is not None:
             self.reports.tell(events.OPENED, site, paused_for=shut_for)
         self.sites.note_trouble(site)
         if site.held_until > now:
-            self.alarm.set(site, site.held_until)
-        for waiter in self.room.of(site):
+            self.timers.set(site, site.held_until)
+        for waiter in self.waiters.of(site):
             self._let_wait_end(waiter, now)
         self.queues.site_changed(site)
-        if self._together:
-            self._together.updated(site)
+        if self._shared_limits:
+            self._shared_limits.updated(site)
         engine.wake(self._crawler)
 
     def _let_wait_end(self, waiter: Any, now: float) -> None:
@@ -380,9 +386,9 @@ class Throttle:
         if decision.goes:
             self._count_wait(flight.site)
         if decision.goes or decision.is_final:
-            self.room.release(waiter, may_go=decision.goes)
+            self.waiters.release(waiter, may_go=decision.goes)
         else:
-            self.alarm.set(flight.site, decision.until)
+            self.timers.set(flight.site, decision.until)
 
     def _look(self, site: Site) -> None:
         """See whether those have ended without a word that others wait for."""

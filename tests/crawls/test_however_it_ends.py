@@ -52,13 +52,13 @@ def is_held_by(crawler, request, holder: str) -> bool:
     flight = Crawl.of(crawler).throttle.in_flight.get(request)
     if flight is None:
         return False
-    site_, section = flight.site, flight.site.sections.of(request)
+    site_, section = flight.site, flight.site.faults.of(request)
     return {
         "probe": lambda: flight is site_.pause.probe,
         "lease": lambda: flight is site_.pause.probe,
         "section": lambda: section is not None and section.is_probed_by(flight),
-        "turn": lambda: site_.turns.is_on and site_.turns.turn is flight,
-        "quota": lambda: site_.turns.quota is not None and flight in site_.turns.quota.flights,
+        "turn": lambda: site_.pacer.is_on and site_.pacer.turn is flight,
+        "quota": lambda: site_.pacer.quota is not None and flight in site_.pacer.quota.flights,
     }[holder]()
 
 

@@ -12,7 +12,7 @@ from twisted.internet.task import LoopingCall
 from webs import Answer, html, site
 
 from scrapy_mandelbot.testing import TIME
-from scrapy_mandelbot.throttle.neighbours import Neighbours
+from scrapy_mandelbot.throttle.peers import Peers
 
 pytestmark = NEEDS_REDIS
 
@@ -29,7 +29,7 @@ def server(tmp_path_factory):
 def workers(server, monkeypatch):
     """Run three workers, each with pages of its own, that hear of each other by the server only."""
     server.clear()
-    monkeypatch.setattr(Neighbours, "_others", lambda _: iter(()))
+    monkeypatch.setattr(Peers, "_others", lambda _: iter(()))
 
     async def run(web, pages, **settings):
         settings = {"MANDELBOT_STORE": server.url, "ROBOTSTXT_OBEY": True, **settings}

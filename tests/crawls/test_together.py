@@ -17,7 +17,7 @@ from zope.interface import implementer
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.testing import TIME
-from scrapy_mandelbot.throttle.together import domain_of
+from scrapy_mandelbot.throttle.shared_limits import domain_of
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 

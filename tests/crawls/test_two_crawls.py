@@ -11,7 +11,7 @@ from twisted.internet.task import deferLater
 from webs import Answer, site
 
 from scrapy_mandelbot.testing import TIME
-from scrapy_mandelbot.throttle.neighbours import Neighbours
+from scrapy_mandelbot.throttle.peers import Peers
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
@@ -48,7 +48,7 @@ async def test_what_one_crawl_is_refused_the_other_does_not_ask(
     web.refuse = refuse
     store = "memory"
     if shared == "store":
-        monkeypatch.setattr(Neighbours, "_others", lambda _: iter(()))
+        monkeypatch.setattr(Peers, "_others", lambda _: iter(()))
         store = str(tmp_path / "store.db")
     runs = [
         Deferred.fromCoroutine(

@@ -25,7 +25,7 @@ from scrapy_mandelbot.fleet import server
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job_store import CannotKeepError
 from scrapy_mandelbot.store.redis.scripts import Script
-from scrapy_mandelbot.throttle import neighbours
+from scrapy_mandelbot.throttle import peers
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 
 pytestmark = NEEDS_REDIS
@@ -151,7 +151,7 @@ def fleet(make_crawler, clock, redis_server, monkeypatch):
 
     read = server.read_script
     monkeypatch.setattr(server, "read_script", read_script)
-    monkeypatch.setattr(neighbours, "_IN_THIS_PROCESS", NoOne())
+    monkeypatch.setattr(peers, "_IN_THIS_PROCESS", NoOne())
     with Redis.from_url(redis_server.url) as redis:
         crowd = Fleet(make_crawler, clock, redis)
         yield crowd

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from growth import Row, numbered, repeated
-from scrapy_mandelbot.politeness import inside, pace, retry_after, sections
+from scrapy_mandelbot.politeness import faults, inside, pace, retry_after
 from scrapy_mandelbot.robots import origins
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
@@ -86,7 +86,7 @@ def _file(body):
 
 
 def _pace(body):
-    return pace.pace_of_file(_file(body), "bot", pace.PaceLaw())
+    return pace.pace_of_file(_file(body), "bot", pace.PacePolicy())
 
 
 def _wait(value):
@@ -121,7 +121,7 @@ ROWS = (
     ),
     Row(
         "sites.sections_of",
-        lambda url: list(sections.sections_of(url)),
+        lambda url: list(faults.sections_of(url)),
         _URLS,
         prepare=bytes.decode,
     ),
@@ -142,7 +142,7 @@ ROWS = (
     Row("sites.robots_url", origins.robots_url, _URLS, prepare=_site),
     Row(
         "sites.pace_of_file",
-        lambda robots: pace.pace_of_file(robots, "bot", pace.PaceLaw()),
+        lambda robots: pace.pace_of_file(robots, "bot", pace.PacePolicy()),
         _PACES,
         prepare=_file,
     ),
@@ -175,13 +175,13 @@ NOT_FROM_OUTSIDE = {
     "sites.counted_as": "a status, a failure, a digest",
     "sites.outcome_of": "a status, a number, a yes or no",
     "sites.pace_by_hand": "from the settings",
-    "sites.Lengths": _NUMBERS,
-    "sites.Metronome": _NUMBERS,
+    "sites.Backoff": _NUMBERS,
+    "sites.CrawlDelayTimer": _NUMBERS,
     "sites.Outcome": "a status",
     "sites.Pause": _NUMBERS,
-    "sites.PauseLaw": _NUMBERS,
-    "sites.Recovery": _NUMBERS,
-    "sites.Sections": "URLs and fingerprints; `sections_of` is measured, what is kept bounded",
+    "sites.PausePolicy": _NUMBERS,
+    "sites.RateControl": _NUMBERS,
+    "sites.Faults": "URLs and fingerprints; `sections_of` is measured, what is kept bounded",
     "sites.Section": "numbers and fingerprints, sixteen at most",
     "sites.Site": "numbers, fingerprints, and paces, which are measured",
 }

@@ -33,9 +33,9 @@ ROOMS = {
         ),
         *(
             "politeness.pause",
-            "politeness.pause_law",
-            "politeness.recovery",
-            "politeness.sections",
+            "politeness.pause_policy",
+            "politeness.rate_control",
+            "politeness.faults",
             "politeness.site_state",
         ),
     ],

@@ -17,7 +17,7 @@ from scrapy_mandelbot.job.site_states import ENDLESS, is_calm, left_of, read_lef
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pace import Pace
 from scrapy_mandelbot.politeness.pause import PauseState
-from scrapy_mandelbot.politeness.pause_law import LeftPause, PauseLaw, Refusal
+from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy, Refusal
 from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.store.contract import KeptPause
 
@@ -215,7 +215,7 @@ def test_a_section_stays_set_aside(run, clock):
         clock.turn(0.2)
         for request in first.all():
             first.answer(request, refuses="/shop/" in request.url)
-        aside = list(first.site().sections.set_aside()) if first.site() else []
+        aside = list(first.site().faults.set_aside()) if first.site() else []
         if aside and aside[0].is_told:
             break
     (section,) = aside
@@ -241,7 +241,7 @@ def test_a_pause_that_another_crawl_has_found_is_kept_too(run, clock):
     first = run()
     first.push(*pages(2))
     first.job.commits.now()
-    first.crawl.others.hear_pause(SITE, KeptPause(clock.now() + 60, "503"))
+    first.crawl.peer_listener.hear_pause(SITE, KeptPause(clock.now() + 60, "503"))
     first.die()
     assert not run().all()
 
@@ -251,7 +251,7 @@ def test_of_sites_without_requests_only_what_is_not_over_goes_on(run, clock):
     first = run()
     first.push(*pages(1), *pages(1, site=OTHER))
     for request in first.all():
-        first.crawl.operator.hold(
+        first.crawl.manual_control.hold(
             SITE if SITE in request.url else OTHER, clock.now() + 50, "by hand"
         )
         first.scheduler.finish_request(request)
@@ -319,7 +319,7 @@ def refuse(site: Site, now: float, retry_after: float | None = None) -> None:
 
 def test_a_pause_is_left_to_the_next_owner():
     """Until when, by the server's clock, why, and how many probes have failed."""
-    site = Site("https://example.com", PauseLaw())
+    site = Site("https://example.com", PausePolicy())
     assert left_of(site, 100.0, 50.0, 0.0) == (b"", "0")
     refuse(site, 100.0, 30.0)
     left = left_of(site, 110.0, 50.0, 0.0)
@@ -331,7 +331,7 @@ def test_a_pause_is_left_to_the_next_owner():
 
 def test_a_pace_and_a_delay_hold_for_the_next_owner():
     """The longer one; a site that is given up waits for the next run."""
-    site = Site("https://example.com", PauseLaw())
+    site = Site("https://example.com", PausePolicy())
     site.keep_to(Pace(5.0), inf, 100.0)
     assert left_of(site, 100.0, 0.0, 0.0) == (b"", "5000")
     assert left_of(site, 100.0, 0.0, 8.0) == (b"", "8000")

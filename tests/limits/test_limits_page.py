@@ -20,12 +20,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "limits.rst"
 UNITS = {"KiB": 2**10, "MiB": 2**20}
 # Named like limits, or caches, that have nothing to do with what comes from outside.
 NO_LIMITS = {
-    "throttle.together._extract": "there is one",
+    "throttle.shared_limits._extract": "there is one",
     "clock._LONGEST_TIMER": "after which a timer looks at the clock again",
     "scheduling.storage._LONGEST_NAME": "of a directory, whose name has a digest of the rest",
-    "politeness.ladder._LONGEST": "what is a limit and what an outage",
-    "politeness.recovery.MOST_BY_CHANCE": "what chance explains",
-    "politeness.recovery._IS_LIMIT": "of a statistic",
+    "politeness.limit_estimator._LONGEST": "what is a limit and what an outage",
+    "politeness.rate_control.MOST_BY_CHANCE": "what chance explains",
+    "politeness.rate_control._IS_LIMIT": "of a statistic",
     "fetching.failures._LONGEST_LABEL": "what a name can be",
     "robots.origins._LONGEST_NAME": "what a name can be",
     "politeness.inside._LONGEST_HOSTS": "what a name can be",

@@ -1,4 +1,4 @@
-"""Whether it is the site that refuses, a section of it, or a page. (politeness/sections.py)"""
+"""Whether it is the site that refuses, a section of it, or a page. (politeness/faults.py)"""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from typing import TYPE_CHECKING
 import pytest
 from flights import Page, flight_to, times_alone
 
-from scrapy_mandelbot.politeness.pause import News
-from scrapy_mandelbot.politeness.pause_law import PauseLaw, Refusal
-from scrapy_mandelbot.politeness.sections import (
+from scrapy_mandelbot.politeness.faults import (
     MOST_REFUSED_URLS,
     MOST_SECTIONS,
-    Blame,
-    Sections,
+    FaultCause,
+    Faults,
     sections_of,
 )
+from scrapy_mandelbot.politeness.pause import PauseEffect
+from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
 from scrapy_mandelbot.politeness.site_state import Site
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
 
-LAW = PauseLaw(first=1)
+LAW = PausePolicy(first=1)
 SITE = Site("https://example.com", LAW)
 ONE, OTHER = "/one", "/other"
 
 
 @pytest.fixture
-def parts() -> Sections:
-    return Sections(LAW, good=40)
+def parts() -> Faults:
+    return Faults(LAW, good=40)
 
 
 def sent(path: str, tick: int) -> Flight:
@@ -38,37 +38,37 @@ def sent(path: str, tick: int) -> Flight:
 
 
 def refused(
-    parts: Sections,
+    parts: Faults,
     path: str,
     tick: int,
     *,
     now: float = 1000.0,
     retry_after: float | None = None,
-) -> Blame:
+) -> FaultCause:
     refusal = Refusal(now, "503", retry_after)
     return parts.refused(sent(path, tick), path.encode(), refusal)
 
 
-def answered(parts: Sections, path: str, tick: int, now: float = 1000.0) -> list[str]:
+def answered(parts: Faults, path: str, tick: int, now: float = 1000.0) -> list[str]:
     return [section.path for section in parts.answered(sent(path, tick), path.encode(), now)]
 
 
-def answered_well(parts: Sections, times: int) -> None:
+def answered_well(parts: Faults, times: int) -> None:
     for _ in range(times):
         answered(parts, OTHER, 0)
 
 
-def suspects(parts: Sections, share: float = 0.0) -> list[str]:
+def suspects(parts: Faults, share: float = 0.0) -> list[str]:
     return [section.path for section in parts.suspects(share)]
 
 
-def set_aside(parts: Sections, path: str, now: float = 1000.0) -> None:
+def set_aside(parts: Faults, path: str, now: float = 1000.0) -> None:
     """Set the section with this path aside, which is suspected."""
     (section,) = (one for one in parts.suspects(0.0) if one.path == path)
     parts.put_aside(section, Refusal(now, "503"))
 
 
-def refuse_shelf(parts: Sections, begin: int = 0, path: str = "/shelf/") -> None:
+def refuse_shelf(parts: Faults, begin: int = 0, path: str = "/shelf/") -> None:
     for tick in range(begin, begin + 3):
         refused(parts, f"{path}{tick}", tick)
 
@@ -101,7 +101,7 @@ def test_the_sections_of_a_url(url, sections):
     assert list(sections_of(url)) == sections
 
 
-def may_go_at(parts: Sections) -> float:
+def may_go_at(parts: Faults) -> float:
     """Return when the first page may go again, if it is remembered at all."""
     refused = parts.refused_url(ONE.encode())
     return 0.0 if refused is None else refused.may_go_at
@@ -172,7 +172,7 @@ def test_a_section_set_aside_has_one_probe_and_a_pause_of_its_own(parts):
     answered(parts, OTHER, 5)
     set_aside(parts, "/shelf/", 1000.0)
     assert parts.due("/shelf/", 1000.0) == 1000
-    assert refused(parts, "/shelf/8", 4) is Blame.SECTION
+    assert refused(parts, "/shelf/8", 4) is FaultCause.SECTION
     at, waits = 1000.0, []
     for number in range(3):
         probe = sent(f"/shelf/{number}", 10 + number)
@@ -180,7 +180,7 @@ def test_a_section_set_aside_has_one_probe_and_a_pause_of_its_own(parts):
         late = sent("/shelf/7", 6)
         parts.let_pass(late, at)
         assert parts.probe_refused(late, Refusal(at, "503")) is None
-        assert parts.probe_refused(probe, Refusal(at, "503")) is News.SECTION_PROLONGED
+        assert parts.probe_refused(probe, Refusal(at, "503")) is PauseEffect.SECTION_PROLONGED
         waits.append(parts.due("/shelf/", at) - at)
         at = parts.due("/shelf/", at)
     assert waits == [3, 9, 27]
@@ -226,8 +226,8 @@ def test_after_six_failed_probes_what_was_never_sent_goes_once(parts):
         told.append(parts.probe_refused(probe, Refusal(at, "503")))
         assert section.pause.is_last_round == (6 <= number + 1 < 56)
         assert number != 5 or at == 1363
-    given_up = News.SECTION_GIVEN_UP
-    assert told == [News.SECTION_PROLONGED] * 5 + [given_up] + [None] * 49 + [given_up]
+    given_up = PauseEffect.SECTION_GIVEN_UP
+    assert told == [PauseEffect.SECTION_PROLONGED] * 5 + [given_up] + [None] * 49 + [given_up]
     assert section.is_over()
     assert parts.due("/shelf/", at) == at, "its requests come, and fail"
 
@@ -237,11 +237,11 @@ def test_after_six_failed_probes_what_was_never_sent_goes_once(parts):
 
 def test_others_were_answered_well_since_it_was_sent(parts):
     """Then the page is to blame, but for its first refusal, and is tried later: 1, 3, 9 s."""
-    assert refused(parts, ONE, 10) is Blame.SITE
+    assert refused(parts, ONE, 10) is FaultCause.SITE
     assert may_go_at(parts) == 0
     answered(parts, OTHER, 11)
     for times, pause in enumerate([1, 3, 9, 27, 81], start=2):
-        assert refused(parts, ONE, 10 + times) is Blame.PAGE
+        assert refused(parts, ONE, 10 + times) is FaultCause.PAGE
         assert times_alone(parts, ONE.encode()) == times
         assert may_go_at(parts) == 1000 + pause
 
@@ -270,8 +270,8 @@ def test_nothing_was_answered_since_it_was_sent(parts, good_at):
     """Then it may as well be the site."""
     if good_at:
         answered(parts, OTHER, good_at)
-    assert refused(parts, ONE, 10) is Blame.SITE
-    assert refused(parts, ONE, 14) is Blame.SITE
+    assert refused(parts, ONE, 10) is FaultCause.SITE
+    assert refused(parts, ONE, 14) is FaultCause.SITE
     assert times_alone(parts, ONE.encode()) == 0
 
 
@@ -284,8 +284,8 @@ def test_where_much_is_refused_a_page_is_not_to_blame_for_that(parts):
     for tick in range(10, 24, 2):
         blames.append(refused(parts, ONE, tick))
         answered(parts, OTHER, tick + 1)
-    assert blames[:5] == [Blame.SITE] * 5
-    assert blames[-1] is Blame.PAGE
+    assert blames[:5] == [FaultCause.SITE] * 5
+    assert blames[-1] is FaultCause.PAGE
 
 
 def test_with_its_site_a_page_waits_no_longer_than_a_first_pause(parts):
@@ -347,4 +347,4 @@ def test_sections_that_are_set_aside_are_bounded_as_well(parts):
         for section in parts.suspects(0.0):
             parts.put_aside(section, Refusal(1000.0, "503"))
     assert len(list(parts.set_aside())) == MOST_SECTIONS
-    assert refused(parts, f"/{MOST_SECTIONS + 5}/x", 10**6) is Blame.SITE
+    assert refused(parts, f"/{MOST_SECTIONS + 5}/x", 10**6) is FaultCause.SITE

@@ -9,14 +9,14 @@ from pathlib import Path
 from pause_facts import Fact
 
 from scrapy_mandelbot.politeness.pause import Pause, PauseState
-from scrapy_mandelbot.politeness.pause_law import PauseLaw, Refusal
+from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
 
 DOCS = Path(__file__).parents[2] / "docs" / "pauses.rst"
 NOW = 1000.0
 LAWS = {
-    "recovers": PauseLaw(first=1, tries=3),
-    "does not recover": PauseLaw(first=1, tries=3, recovers=False),
-    "one try": PauseLaw(first=1, tries=1),
+    "recovers": PausePolicy(first=1, tries=3),
+    "does not recover": PausePolicy(first=1, tries=3, recovers=False),
+    "one try": PausePolicy(first=1, tries=1),
 }
 REFUSALS = {
     "no Retry-After": Refusal(NOW, "503"),
@@ -40,9 +40,9 @@ WAITS = {"soon": 0.0, "later": 60.0}
 SERVED = {"served": True, "never served": False}
 
 
-def pause_in(way: str, law: PauseLaw, wait: float) -> Pause | None:
+def pause_in(way: str, policy: PausePolicy, wait: float) -> Pause | None:
     """Return a pause that has come to a state; None: under this law that is no way to it."""
-    pause = Pause(law)
+    pause = Pause(policy)
     state, facts = WAYS[way]
     begin = NOW - wait - len(facts)
     for number, fact in enumerate(facts):
@@ -51,9 +51,11 @@ def pause_in(way: str, law: PauseLaw, wait: float) -> Pause | None:
 
 
 CASES = [
-    (way, fact, law, refusal, wait, served)
-    for way, fact, law, refusal, wait, served in product(WAYS, Fact, LAWS, REFUSALS, WAITS, SERVED)
-    if pause_in(way, LAWS[law], WAITS[wait]) is not None
+    (way, fact, policy, refusal, wait, served)
+    for way, fact, policy, refusal, wait, served in product(
+        WAYS, Fact, LAWS, REFUSALS, WAITS, SERVED
+    )
+    if pause_in(way, LAWS[policy], WAITS[wait]) is not None
 ]
 
 
@@ -71,16 +73,19 @@ def test_the_docs_say_what_happens():
     )
     assert cells[0] == ("State", "Fact", "Condition", "To", "News")
     drawn = {(state, fact, to) for state, fact, _, to, _ in cells[1:]}
-    told = {(state, fact, to): news for state, fact, _, to, news in cells[1:]}
+    told = {(state, fact, to): effect for state, fact, _, to, effect in cells[1:]}
     seen = set()
-    for way, fact, law, refusal, wait, served in CASES:
-        pause = pause_in(way, LAWS[law], WAITS[wait])
-        state, before = pause.state, (pause.until, pause.recovery and pause.recovery.next_at)
-        news = pause.take(fact, NOW, REFUSALS[refusal], has_served=SERVED[served])
+    for way, fact, policy, refusal, wait, served in CASES:
+        pause = pause_in(way, LAWS[policy], WAITS[wait])
+        state, before = (
+            pause.state,
+            (pause.until, pause.rate_control and pause.rate_control.next_at),
+        )
+        effect = pause.take(fact, NOW, REFUSALS[refusal], has_served=SERVED[served])
         row = (state.value, fact.value, pause.state.value)
-        after = (pause.until, pause.recovery and pause.recovery.next_at)
-        if news is not None or pause.state is not state or before != after:
+        after = (pause.until, pause.rate_control and pause.rate_control.next_at)
+        if effect is not None or pause.state is not state or before != after:
             assert row in drawn
             seen.add(row)
-            assert news is None or news.value == told[row]
+            assert effect is None or effect.value == told[row]
     assert seen == drawn

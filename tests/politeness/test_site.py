@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 from flights import Page, flight_to, times_alone
 
+from scrapy_mandelbot.politeness.faults import MOST_REFUSED_URLS, MOST_SECTIONS
 from scrapy_mandelbot.politeness.flight import GO, Purpose
 from scrapy_mandelbot.politeness.pace import Pace
-from scrapy_mandelbot.politeness.pause import FORGOTTEN_AFTER, NO_PAUSE, News, PauseState
-from scrapy_mandelbot.politeness.pause_law import LeftPause, PauseLaw, Refusal
+from scrapy_mandelbot.politeness.pause import FORGOTTEN_AFTER, NO_PAUSE, PauseEffect, PauseState
+from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy, Refusal
 from scrapy_mandelbot.politeness.probe import (
     MOST_LOOKED_THROUGH,
     choose_probe,
@@ -20,15 +21,14 @@ from scrapy_mandelbot.politeness.probe import (
     may_ask_again,
     refused_longest_ago,
 )
-from scrapy_mandelbot.politeness.recovery import Mode
-from scrapy_mandelbot.politeness.sections import MOST_REFUSED_URLS, MOST_SECTIONS
+from scrapy_mandelbot.politeness.rate_control import Mode
 from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
 
-LAW = PauseLaw(first=1, tries=2, recovers=False)
+LAW = PausePolicy(first=1, tries=2, recovers=False)
 PAUSED, NO_TURN = "paused", "no turn"
 
 
@@ -66,13 +66,15 @@ def send(site: Site, flight: Flight, now: float) -> Flight:
     return flight
 
 
-def refuse(site: Site, now: float, which: bytes = b"one", path: str = "/", **what) -> News | None:
+def refuse(
+    site: Site, now: float, which: bytes = b"one", path: str = "/", **what
+) -> PauseEffect | None:
     """Have a request refused that was sent by no turn; and ended."""
     flight = flight_to(site, path)
     flight.sent_at = now
-    news = site.refused(flight, which, Refusal(now, "503", **what))
+    effect = site.refused(flight, which, Refusal(now, "503", **what))
     site.ended(flight, now)
-    return news
+    return effect
 
 
 def test_a_site_that_nothing_is_known_of_may_be_asked_at_once(site):
@@ -128,7 +130,7 @@ def test_a_hold_may_be_ended_by_hand(site):
 def test_paused_one_request_asks_whether_it_is_over(site):
     """The first that is handed out then, or that comes from elsewhere."""
     late = hand_out(site, 99)
-    assert refuse(site, 100) is News.PAUSED
+    assert refuse(site, 100) is PauseEffect.PAUSED
     assert site.due(100) == 101
     assert waits(site, late, 100) is PAUSED
     assert waits(site, late, 101) is PAUSED, "it goes back to the queue"
@@ -138,7 +140,7 @@ def test_paused_one_request_asks_whether_it_is_over(site):
     other = flight_to(site)
     assert waits(site, other, 10**9) is PAUSED
     send(site, probe, 101)
-    assert site.answered(probe, 102, b"") is News.RESUMED
+    assert site.answered(probe, 102, b"") is PauseEffect.RESUMED
     assert site.is_plain
     assert site.admit(other, 102) is GO
 
@@ -177,7 +179,7 @@ def test_at_a_pace_there_is_a_turn_at_a_time(site):
     send(site, first, 100)
     assert site.ended(first, 102)
     assert site.due(102) == 107
-    assert site.turns.due_after(102) == 107
+    assert site.pacer.due_after(102) == 107
     assert not site.is_shut(102), "it is asked, if slowly"
     assert not site.keep_to(Pace(5.0), inf, 103), "the same is no news"
 
@@ -187,12 +189,12 @@ def test_outside_of_its_visit_time_it_is_shut_once_a_request_waits(site):
     visits = RobotsTxt.parse(b"User-agent: *\nVisit-time: 0100-0500\n").visit_times("x")
     site.keep_to(Pace(visits=visits), inf, 0)
     assert not site.is_shut(0)
-    assert site.turns.note_wait(0) == 3600
-    assert site.turns.note_wait(10) is None
+    assert site.pacer.note_wait(0) == 3600
+    assert site.pacer.note_wait(10) is None
     assert site.is_shut(10)
-    assert site.turns.end_shut(3599) is None
-    assert site.turns.end_shut(3600) == 3600
-    assert site.turns.end_shut(3600) is None
+    assert site.pacer.end_shut(3599) is None
+    assert site.pacer.end_shut(3600) == 3600
+    assert site.pacer.end_shut(3600) is None
     assert not site.is_shut(3600)
 
 
@@ -217,11 +219,11 @@ def test_who_waits_for_a_time_is_told_from_who_waits_for_another(site):
 
 def test_what_a_former_run_left_of_a_turn_is_waited_for(site):
     """Until the pace is known again; of a delay that is shorter now no more is waited."""
-    site.turns.resumes_at = 160.0
-    assert site.turns.keep_to_what_is_left(longest=60.0, now=100)
+    site.pacer.resumes_at = 160.0
+    assert site.pacer.restore(longest=60.0, now=100)
     site.look_anew()
     assert site.due(100) == 160
-    assert not site.turns.keep_to_what_is_left(longest=60.0, now=100)
+    assert not site.pacer.restore(longest=60.0, now=100)
     site.keep_to(Pace(5.0), inf, 100)
     assert site.due(100) == 105
 
@@ -264,18 +266,18 @@ def test_the_scout_of_a_paused_site_is_its_probe(site):
 def test_a_url_that_alone_is_refused_waits_alone(site):
     """Its site is asked on: others were answered well since."""
     serve(site)
-    assert refuse(site, 100) is News.PAUSED
+    assert refuse(site, 100) is PauseEffect.PAUSED
     probe = hand_out(site, 101)
     site.answered(probe, 102, b"other")
     site.ended(probe, 102)
-    assert refuse(site, 103) is News.SET_ASIDE
+    assert refuse(site, 103) is PauseEffect.SET_ASIDE
     assert site.due(103) == 103
     assert site.may_go_at(b"one")[0] == 104
-    assert times_alone(site.sections, b"one") == 2
+    assert times_alone(site.faults, b"one") == 2
     assert site.may_go_at(b"other")[0] == 0
     assert site.is_plain
-    site.sections.forget(b"one")
-    assert times_alone(site.sections, b"one") == 0
+    site.faults.forget(b"one")
+    assert times_alone(site.faults, b"one") == 0
     assert site.may_go_at(b"one")[0] == 0
 
 
@@ -286,12 +288,12 @@ def test_a_refusal_that_names_a_time_holds_the_whole_site(site):
     probe = hand_out(site, 101, path="/other")
     site.answered(probe, 102, b"other")
     site.ended(probe, 102)
-    assert refuse(site, 103, retry_after=9.0) is News.PAUSED
+    assert refuse(site, 103, retry_after=9.0) is PauseEffect.PAUSED
     assert site.due(103) == 112
-    assert times_alone(site.sections, b"one") == 2
+    assert times_alone(site.faults, b"one") == 2
 
 
-def set_shelf_aside(site: Site) -> News | None:
+def set_shelf_aside(site: Site) -> PauseEffect | None:
     """Have three pages of a section refused that were in flight together, and another not."""
     pages = [flight_to(site, f"/shelf/{number}") for number in range(3)]
     for page in pages:
@@ -300,30 +302,30 @@ def set_shelf_aside(site: Site) -> News | None:
         site.refused(page, b"%d" % number, Refusal(100.0, "503"))
         site.ended(page, 100)
     probe = hand_out(site, 110, path="/other")
-    news = site.answered(probe, 111, b"other")
+    effect = site.answered(probe, 111, b"other")
     site.ended(probe, 111)
-    return news
+    return effect
 
 
 def test_a_section_alone_is_set_aside(site):
     """Its pages were refused one after the other, and another was answered well that went later."""
-    assert set_shelf_aside(site) is News.RESUMED
-    (section,) = site.sections.set_aside()
+    assert set_shelf_aside(site) is PauseEffect.RESUMED
+    (section,) = site.faults.set_aside()
     assert section.path == "/shelf/"
-    assert site.sections.section_of(site.name + "/shelf/9") is section
-    assert site.sections.section_of(site.name + "/other") is None
+    assert site.faults.section_of(site.name + "/shelf/9") is section
+    assert site.faults.section_of(site.name + "/other") is None
     assert site.due(111) == 111, "the site is well"
     assert not site.is_plain, "its requests are looked at"
-    assert site.sections.due("/shelf/", 111) == 111, "it is asked at once whether it is the section"
-    assert site.sections.due("/unheard/", 111) == 111
+    assert site.faults.due("/shelf/", 111) == 111, "it is asked at once whether it is the section"
+    assert site.faults.due("/unheard/", 111) == 111
 
     probe = hand_out(site, 112, path="/shelf/9")
     assert section.pause.probe is probe
-    assert site.sections.due("/shelf/", 112) == inf
+    assert site.faults.due("/shelf/", 112) == inf
     assert list(site.awaited) == [probe], "others wait for its end"
     assert site.due(112) == 112, "its probe is the section's and not the site's"
-    assert site.answered(probe, 113, b"9") is News.SECTION_RESUMED
-    assert list(site.sections.set_aside()) == []
+    assert site.answered(probe, 113, b"9") is PauseEffect.SECTION_RESUMED
+    assert list(site.faults.set_aside()) == []
     assert site.is_plain
 
 
@@ -332,13 +334,13 @@ def test_the_refusals_of_a_section_set_aside_are_nobody_elses_business(site):
     set_shelf_aside(site)
     told = []
     for _ in range(2):
-        at = site.sections.due("/shelf/", 112)
+        at = site.faults.due("/shelf/", 112)
         probe = hand_out(site, at, path="/shelf/9")
         told.append(site.refused(probe, b"9", Refusal(at, "503")))
         site.ended(probe, at)
         assert site.due(at) == at
-    assert told == [News.SECTION_PROLONGED, News.SECTION_GIVEN_UP]
-    at = site.sections.due("/shelf/", 112)
+    assert told == [PauseEffect.SECTION_PROLONGED, PauseEffect.SECTION_GIVEN_UP]
+    at = site.faults.due("/shelf/", 112)
     refused, unsent = flight_to(site, "/shelf/9"), flight_to(site, "/shelf/10")
     assert site.is_given_up_for(refused, b"9")
     assert not site.is_given_up_for(unsent, b"10")
@@ -363,7 +365,7 @@ def test_a_probe_comes_from_elsewhere_than_what_was_refused(site):
 
 def test_with_each_failed_probe_more_are_looked_through(site):
     """Up to some hundreds, however many have failed."""
-    site = Site(site.name, PauseLaw(tries=10**6, recovers=False))
+    site = Site(site.name, PausePolicy(tries=10**6, recovers=False))
     refuse(site, 100, b"1", path="/shelf/1")
     looked_at, at = [looked_through(site)], 101.0
     for number in range(30):
@@ -379,7 +381,7 @@ def test_with_each_failed_probe_more_are_looked_through(site):
 
 def test_the_next_probe_comes_from_where_the_last_good_one_did(site):
     """Where the first of a queue are dead, they are not asked again and again."""
-    site = Site(site.name, PauseLaw(recovers=False))
+    site = Site(site.name, PausePolicy(recovers=False))
     pages = [Page(f"{site.name}/{number}") for number in range(100)]
 
     def chosen() -> int | None:
@@ -398,7 +400,7 @@ def test_the_next_probe_comes_from_where_the_last_good_one_did(site):
 
 def test_after_three_that_failed_a_good_page_is_asked_for_again():
     """It says whether the site is down, or these were dead pages. Then others are tried again."""
-    site = Site("https://example.com", PauseLaw())
+    site = Site("https://example.com", PausePolicy())
     pages = [Page(f"{site.name}/{number}") for number in range(100)]
     site.answered(hand_out(site, 99, path="/good"), 99, b"good")
     refuse(site, 100, b"1")
@@ -414,11 +416,11 @@ def test_after_three_that_failed_a_good_page_is_asked_for_again():
 @pytest.mark.parametrize("mode", [Mode.LIMIT, Mode.SLOW])
 def test_a_site_that_counts_is_asked_for_nothing_twice(mode):
     """Its quota is for pages that are not there yet."""
-    site = Site("https://example.com", PauseLaw())
+    site = Site("https://example.com", PausePolicy())
     site.answered(hand_out(site, 99, path="/good"), 99, b"good")
     refuse(site, 100, b"1")
     assert may_ask_again(site)
-    site.pause.recovery.mode = mode
+    site.pause.rate_control.mode = mode
     assert not may_ask_again(site)
 
 
@@ -434,7 +436,7 @@ def test_a_page_that_was_answered_well_is_known(site):
 def test_what_was_refused_lets_others_go_first(site):
     """For as long as a first pause takes, after the pause; with its site, not alone."""
     refuse(site, 100)
-    assert times_alone(site.sections, b"one") == 0
+    assert times_alone(site.faults, b"one") == 0
     assert site.may_go_at(b"one")[0] == 102
     assert site.may_go_at(b"other")[0] == 0
 
@@ -494,7 +496,7 @@ def test_a_site_that_is_well_for_long_is_as_if_it_never_refused(site):
 
 def test_who_comes_from_elsewhere_takes_its_turn_at_the_rate_of_a_recovery():
     """Who comes from the queue was handed out at it, and goes."""
-    site = Site("https://example.com", PauseLaw(first=1))
+    site = Site("https://example.com", PausePolicy(first=1))
     refuse(site, 100)
     site.answered(hand_out(site, 101), 101, b"")
     assert site.pause.state is PauseState.RECOVERING
@@ -511,7 +513,7 @@ def test_who_comes_from_elsewhere_takes_its_turn_at_the_rate_of_a_recovery():
 
 def test_the_share_that_a_site_refuses_by_chance_is_known():
     """None, before the site was well again."""
-    site = Site("https://example.com", PauseLaw(first=1))
+    site = Site("https://example.com", PausePolicy(first=1))
     refuse(site, 100)
     assert site.pause.share == 0
     site.answered(hand_out(site, 101), 101, b"")
@@ -526,7 +528,7 @@ def test_a_pause_that_is_reset_is_as_at_first(site):
     site.look_anew()
     assert site.is_plain
     assert site.pause.probe is None
-    assert refuse(site, 102) is News.PAUSED
+    assert refuse(site, 102) is PauseEffect.PAUSED
     assert site.due(102) == 103
 
 
@@ -569,16 +571,16 @@ def test_it_is_written_down_as_plain_data(site):
 @pytest.mark.parametrize("left_by", ["a former run", "another crawl"])
 def test_a_pause_that_was_left_ends_as_ones_own_does(left_by):
     """With the answer to its probe, though nothing was refused here; then all may go again."""
-    site = Site("https://example.com", PauseLaw(recovers=False))
+    site = Site("https://example.com", PausePolicy(recovers=False))
     if left_by == "a former run":
         site.go_on(100, LeftPause(103, "503", 1))
     else:
-        site.overhear(Refusal(100, "503", 3))
+        site.pause_as_peer(Refusal(100, "503", 3))
     assert site.due(100) == 103
     probe = flight_to(site)
     site.hand_out(probe, 103, as_scout=False)
     assert site.due(103.5) == inf
-    assert site.answered(probe, 104, b"") is News.RESUMED
+    assert site.answered(probe, 104, b"") is PauseEffect.RESUMED
     site.ended(probe, 104)
     assert site.pause.state is PauseState.OPEN
     assert site.due(104) == 104
@@ -586,31 +588,65 @@ def test_a_pause_that_was_left_ends_as_ones_own_does(left_by):
 
 def test_a_section_that_a_former_run_set_aside_stays_so():
     """It alone waits; its probe ends that, or prolongs it as that of any section."""
-    site = Site("https://example.com", PauseLaw())
+    site = Site("https://example.com", PausePolicy())
     site.go_on(100, LeftPause(130, "503", 2, "/shop/"))
     assert next(site.left()) == (130, "503", 2, "/shop/")
     assert site.due(100) == 100
-    assert site.sections.due("/shop/", 100) == 130
+    assert site.faults.due("/shop/", 100) == 130
     page = flight_to(site, "/shop/1")
-    assert site.sections.section_of(page.request.url).is_told
+    assert site.faults.section_of(page.request.url).is_told
     site.hand_out(page, 130, as_scout=False)
-    assert site.refused(page, b"1", Refusal(131, "503")) is News.SECTION_PROLONGED
+    assert site.refused(page, b"1", Refusal(131, "503")) is PauseEffect.SECTION_PROLONGED
     assert next(site.left()).failed_probes == 3
     probe = flight_to(site, "/shop/2")
-    later = site.sections.due("/shop/", 131)
+    later = site.faults.due("/shop/", 131)
     site.hand_out(probe, later, as_scout=False)
-    assert site.answered(probe, later + 1, b"2") is News.SECTION_RESUMED
+    assert site.answered(probe, later + 1, b"2") is PauseEffect.SECTION_RESUMED
     assert not list(site.left())
 
 
 def test_of_a_section_that_is_given_up_nothing_is_left():
     """The next run finds out about it anew."""
-    site = Site("https://example.com", PauseLaw(asks_once=False))
+    site = Site("https://example.com", PausePolicy(asks_once=False))
     site.go_on(100, LeftPause(130, "503", 99, "/shop/"))
     page = flight_to(site, "/shop/1")
     site.hand_out(page, 130, as_scout=False)
-    assert site.refused(page, b"1", Refusal(131, "503")) is News.SECTION_GIVEN_UP
+    assert site.refused(page, b"1", Refusal(131, "503")) is PauseEffect.SECTION_GIVEN_UP
     assert not list(site.left())
+
+
+@pytest.mark.parametrize("failed", [9, 10, 99, 10**6])
+@pytest.mark.parametrize("is_well", [True, False])
+def test_a_pause_restored_with_more_failed_probes_than_tries_gets_one_probe(failed, is_well):
+    """Another run may have had more tries; what it left decides nothing before this one asked."""
+    site = Site("https://example.com", PausePolicy(tries=9))
+    site.go_on(100, LeftPause(130, "503", failed))
+    assert not site.pause.is_given_up
+    assert 130 <= site.pause.gives_up_at < inf
+    probe = flight_to(site)
+    site.hand_out(probe, 130, as_scout=False)
+    if is_well:
+        assert site.answered(probe, 131, b"") is PauseEffect.RESUMED
+    else:
+        assert site.refused(probe, b"", Refusal(131, "503")) is PauseEffect.GAVE_UP
+    assert site.pause.is_given_up is not is_well
+
+
+@pytest.mark.parametrize("is_well", [True, False])
+def test_the_probe_of_a_section_that_ends_after_giving_up_changes_nothing(is_well):
+    """It was on its way when the operator gave up; no other request of the section follows it."""
+    site = Site("https://example.com", PausePolicy())
+    site.go_on(100, LeftPause(130, "503", 1, "/shop/"))
+    probe = flight_to(site, "/shop/1")
+    site.hand_out(probe, 130, as_scout=False)
+    assert [section.path for section in site.faults.give_up("enough")] == ["/shop/"]
+    if is_well:
+        assert site.answered(probe, 131, b"1") is None
+    else:
+        assert site.refused(probe, b"1", Refusal(131, "503")) is None
+    site.ended(probe, 131)
+    assert not site.awaited
+    assert site.faults.is_over("/shop/")
 
 
 def test_what_is_left_of_a_site_and_over_by_now_ends_with_a_probe(site):
@@ -620,7 +656,7 @@ def test_what_is_left_of_a_site_and_over_by_now_ends_with_a_probe(site):
     for section in "", "/a/":
         site.go_on(100, LeftPause(190, "later", 0, section))
     assert [(one.until, one.reason) for one in site.left()] == [(90, "503")] * 2
-    assert site.due(100) == site.sections.due("/a/", 100) == 100
+    assert site.due(100) == site.faults.due("/a/", 100) == 100
     site.hand_out(flight_to(site), 100, as_scout=False)
     assert site.due(100) == inf
 
@@ -629,8 +665,8 @@ def test_sections_that_were_left_are_bounded(site):
     """Whatever a file says that something else wrote; none is waited for longer than any."""
     for number in range(MOST_SECTIONS + 1):
         site.go_on(100, LeftPause(1e300, "503", 0, f"/{number}/"))
-    assert len(list(site.sections.set_aside())) == MOST_SECTIONS
-    assert site.sections.due("/0/", 100) < 100 + 1e6
+    assert len(list(site.faults.set_aside())) == MOST_SECTIONS
+    assert site.faults.due("/0/", 100) < 100 + 1e6
 
 
 def test_what_is_kept_of_a_site_is_bounded(site):
@@ -643,5 +679,5 @@ def test_what_is_kept_of_a_site_is_bounded(site):
     for number in range(5_000):
         which = b"%d" % number
         refuse(site, 1, which, f"/{number}/{number}/page?{number}")
-    assert len(site.sections) == MOST_REFUSED_URLS + MOST_SECTIONS
+    assert len(site.faults) == MOST_REFUSED_URLS + MOST_SECTIONS
     assert len(list(site.left())) == 1

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from scrapy_mandelbot.politeness.flight import Purpose
 from scrapy_mandelbot.politeness.pace import Pace
 from scrapy_mandelbot.politeness.pause import PauseState
-from scrapy_mandelbot.politeness.pause_law import LeftPause, PauseLaw, Refusal
+from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy, Refusal
 from scrapy_mandelbot.politeness.site_state import Site
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ class AnyOrder(RuleBasedStateMachine):
 
     @initialize(recovers=st.booleans(), tries=st.sampled_from([2, 1000]))
     def begin(self, *, recovers: bool, tries: int) -> None:
-        law = PauseLaw(first=1, longest=30, tries=tries, recovers=recovers)
-        self.site, self.law = Site("https://example.com", law), law
+        policy = PausePolicy(first=1, longest=30, tries=tries, recovers=recovers)
+        self.site, self.policy = Site("https://example.com", policy), policy
         self.now = 1000.0
         self.flights: list[Flight] = []
         self.scouts: set[Flight] = set()
@@ -64,7 +64,7 @@ class AnyOrder(RuleBasedStateMachine):
         if self.site.scout is not None:
             raise AssertionError("a site whose rules are being found out is due")
         flight, before = flight_to(self.site, path), self.site.pause.state
-        section = self.site.sections.section_of(flight.request.url)
+        section = self.site.faults.section_of(flight.request.url)
         if section is not None and section.due(self.now) > self.now:
             return
         self.site.hand_out(flight, self.now, as_scout=as_scout)
@@ -136,12 +136,12 @@ class AnyOrder(RuleBasedStateMachine):
     def a_former_run_has_left_a_pause(self, seconds: float, *, section: bool) -> None:
         """Or the worker who had the site before: it may be over by now."""
         left = LeftPause(self.now + seconds, "503", 1, "/shelf/" if section else "")
-        if not (section and any("/shelf/" in one.path for one in self.site.sections.set_aside())):
+        if not (section and any("/shelf/" in one.path for one in self.site.faults.set_aside())):
             self.site.go_on(self.now, left)
 
     @rule(retry_after=st.sampled_from([None, 20.0]))
     def another_crawl_was_refused(self, retry_after: float | None) -> None:
-        self.site.overhear(Refusal(self.now, "503", retry_after))
+        self.site.pause_as_peer(Refusal(self.now, "503", retry_after))
 
     @invariant()
     def what_all_sites_share_is_empty(self) -> None:
@@ -167,8 +167,8 @@ class AnyOrder(RuleBasedStateMachine):
     @invariant()
     def a_section_set_aside_waits_for_a_time_or_for_its_probe(self) -> None:
         """And none is within another."""
-        paths = [section.path for section in self.site.sections.set_aside()]
-        for section in self.site.sections.set_aside():
+        paths = [section.path for section in self.site.faults.set_aside()]
+        for section in self.site.faults.set_aside():
             assert repr(section)
             assert isfinite(section.due(self.now)) or section.pause.probe in self.flights
             assert not [one for one in paths if one != section.path and one in section.path]
@@ -182,12 +182,12 @@ class AnyOrder(RuleBasedStateMachine):
 
     @invariant()
     def the_next_run_sets_the_same_sections_aside(self) -> None:
-        again, left = Site(self.site.name, self.law), list(self.site.left())
+        again, left = Site(self.site.name, self.policy), list(self.site.left())
         for one in left:
             again.go_on(self.now, one)
         paths = [one.section for one in left if one.section]
-        assert [section.path for section in again.sections.set_aside()] == paths
-        assert all(isfinite(section.due(self.now)) for section in again.sections.set_aside())
+        assert [section.path for section in again.faults.set_aside()] == paths
+        assert all(isfinite(section.due(self.now)) for section in again.faults.set_aside())
 
     def teardown(self) -> None:
         """When all has ended and time has passed, the site is plain, or merely slowed."""
@@ -212,19 +212,19 @@ class AnyOrder(RuleBasedStateMachine):
             self.now += 0.5
             site.answered(flight, self.now, b"")
             site.ended(flight, self.now)
-        for section in list(site.sections.set_aside()):
+        for section in list(site.faults.set_aside()):
             self.now += 100
             flight = flight_to(site, f"{section.path}9")
             site.hand_out(flight, self.now, as_scout=False)
             was_over = section.is_over()
             site.answered(flight, self.now, b"9")
             site.ended(flight, self.now)
-            assert was_over == (section in list(site.sections.set_aside()))
+            assert was_over == (section in list(site.faults.set_aside()))
         assert site.pause.is_passable
         assert list(site.awaited) == []
         assert not site.is_shut(self.now)
-        is_slowed = not site.pause.is_open or site.turns.is_on
-        has_sections = any(True for _ in site.sections.set_aside())
+        is_slowed = not site.pause.is_open or site.pacer.is_on
+        has_sections = any(True for _ in site.faults.set_aside())
         assert site.is_plain or is_slowed or has_sections
         assert site.due(self.now) <= self.now + 20
 

@@ -10,8 +10,8 @@ from scrapy import Request
 
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pace import Pace
-from scrapy_mandelbot.politeness.pause_law import PauseLaw, Refusal
-from scrapy_mandelbot.politeness.recovery import Mode
+from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
+from scrapy_mandelbot.politeness.rate_control import Mode
 from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.report.status import (
     Reason,
@@ -28,7 +28,7 @@ SITE = "https://example.com"
 
 @pytest.fixture
 def site() -> Site:
-    return Site(SITE, PauseLaw(tries=2))
+    return Site(SITE, PausePolicy(tries=2))
 
 
 def flight(site: Site, path: str = "/a", *, scout: bool = False) -> Flight:
@@ -100,7 +100,7 @@ def test_a_limit_is_told_with_the_time_that_what_waits_takes(site, mode, waiting
     """Of a site that counts what it is asked; of others the rate says little."""
     assert limit_text(site, waiting) == ""
     refuse(site)
-    recovery = site.pause.recovery
+    recovery = site.pause.rate_control
     recovery.mode, recovery.rate = mode, 0.5
     assert limit_text(site, waiting) == words
     assert SiteSnapshot(site, held(site, NOW), waiting, 0).details.startswith(words or "503")

@@ -225,7 +225,7 @@ def test_the_crawl_goes_on_meanwhile(made):
         if number % 11 == 0:
             refuse(one.crawler, f"https://{number}.open.example/")
         if number % 13 == 0:
-            one.crawl.operator.end_hold(f"https://{number}.paused.example")
+            one.crawl.manual_control.end_hold(f"https://{number}.paused.example")
     assert len(sites) == len(set(sites)) >= 300
 
 
@@ -236,11 +236,11 @@ def test_what_a_former_run_has_left_is_looked_at_little_by_little(made, tmp_path
     first.end_run()
     one = made(0, **settings)
     queue = one.scheduler.dqs
-    assert len(queue.dormant) == 60
+    assert len(queue.unloaded) == 60
     standings = Survey(one.crawl.throttle, one.crawl.now()).snapshots()
     for left in range(59, -1, -1):
         assert next(standings) is None
-        assert len(queue.dormant) == left
+        assert len(queue.unloaded) == left
     assert sum(it.waiting for it in standings if it is not None) == 120
 
 
@@ -339,7 +339,7 @@ def test_the_rate_of_a_recovery_is_in_the_timeline(state, rate):
     request = Request("https://one.example/a")
     refuse(crawler, request.url)
     pause = Crawl.of(crawler).throttle.site_of(request).pause
-    pause.state, pause.recovery.rate = state, 0.5
+    pause.state, pause.rate_control.rate = state, 0.5
     with pytest.raises(StopIteration):
         handlers.download_request_async(request).send(None)
     ((_, bucket),) = record.of("https://one.example", clock.now()).timeline

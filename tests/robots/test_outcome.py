@@ -10,7 +10,7 @@ from scrapy_mandelbot.politeness.outcome import (
     Failure,
     Known,
     OutcomeKind,
-    OutcomeLaw,
+    OutcomePolicy,
     counted_as,
     kept_outcome,
     may_be_misreported,
@@ -18,9 +18,9 @@ from scrapy_mandelbot.politeness.outcome import (
 )
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 
-LAW = OutcomeLaw()
-REP1994 = OutcomeLaw(forbidding_statuses=DIALECTS["rep1994"].forbidding_statuses)
-ONLY_200 = OutcomeLaw(only_status_200=True)
+LAW = OutcomePolicy()
+REP1994 = OutcomePolicy(forbidding_statuses=DIALECTS["rep1994"].forbidding_statuses)
+ONLY_200 = OutcomePolicy(only_status_200=True)
 DAY = 86_400.0
 HALF = Answer(200, broken_off=b"what came", has_a_rule=True)
 NO_RULE = Answer(200, broken_off=b"what came")
@@ -35,7 +35,7 @@ def seen(times: int, **more) -> Known:
     return Known(times=times, **more)
 
 
-# Answer, what is known of the site, the law; the case and the kind. In the order of the table.
+# Answer, what is known of the site, the policy; the case and the kind. In the order of the table.
 CASES = [
     (Failure.DROPPED, COPY, LAW, "unasked", OutcomeKind.UNASKED),
     (Failure.NOWHERE, NOTHING, LAW, "allow_all", OutcomeKind.ALLOW_ALL),
@@ -76,14 +76,14 @@ CASES = [
     (429, seen(8), LAW, "unavailable", OutcomeKind.UNAVAILABLE),
     (429, seen(9), LAW, "allow_all", OutcomeKind.ALLOW_ALL),
     (503, seen(99), LAW, "unavailable", OutcomeKind.UNAVAILABLE),
-    (429, NOTHING, OutcomeLaw(pause_statuses=()), "allow_all", OutcomeKind.ALLOW_ALL),
+    (429, NOTHING, OutcomePolicy(pause_statuses=()), "allow_all", OutcomeKind.ALLOW_ALL),
     *[
         (status, COPY, LAW, "allow_all", OutcomeKind.ALLOW_ALL)
         for status in (400, 401, 403, 404, 410, 418, 451, 499)
     ],
     (500, Known(200, -1e300), LAW, "unavailable", OutcomeKind.UNAVAILABLE),  # from the future
     *[(status, COPY, LAW, "stale_used", OutcomeKind.RULES) for status in (500, *BEHIND_A_PROXY)],
-    (503, COPY, OutcomeLaw(pause_statuses=()), "stale_used", OutcomeKind.RULES),
+    (503, COPY, OutcomePolicy(pause_statuses=()), "stale_used", OutcomeKind.RULES),
     (Failure.TIMED_OUT, COPY_OF_NONE, LAW, "stale_used", OutcomeKind.ALLOW_ALL),
     *[
         (failure, known, LAW, case, kind)
@@ -107,8 +107,8 @@ CASES = [
             (Known(200, 31 * DAY, 3), "unanswered", OutcomeKind.FAILED),
         )
     ],
-    (Failure.REFUSED, seen(1), OutcomeLaw(tries=1), "unavailable", OutcomeKind.UNAVAILABLE),
-    (Failure.REFUSED, seen(2), OutcomeLaw(tries=1), "unanswered", OutcomeKind.FAILED),
+    (Failure.REFUSED, seen(1), OutcomePolicy(tries=1), "unavailable", OutcomeKind.UNAVAILABLE),
+    (Failure.REFUSED, seen(2), OutcomePolicy(tries=1), "unanswered", OutcomeKind.FAILED),
     (Failure.OTHER, NOTHING, LAW, "unasked", OutcomeKind.UNASKED),
     (Failure.OTHER, seen(9, has_answered=True), LAW, "unasked", OutcomeKind.UNASKED),
     (Failure.OTHER, COPY, LAW, "stale_used", OutcomeKind.RULES),
@@ -120,15 +120,15 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("said", "known", "law", "case", "kind"), CASES)
-def test_the_table(said, known, law, case, kind):
+@pytest.mark.parametrize(("said", "known", "policy", "case", "kind"), CASES)
+def test_the_table(said, known, policy, case, kind):
     """Each answer has one meaning, and says why in words."""
     answer = said
     if isinstance(said, int):
         answer = Answer(said)
     elif isinstance(said, Failure):
         answer = Answer(failure=said, detail="as the test has it")
-    outcome = outcome_of(answer, known, law)
+    outcome = outcome_of(answer, known, policy)
     assert (outcome.case, outcome.kind) == (case, kind)
     assert (outcome.status, outcome.failure) == (answer.status, answer.failure)
     assert str(answer) in outcome.reason
@@ -200,7 +200,7 @@ def test_mandelbot_5xx_for_404_is_looked_into_where_it_makes_a_difference(answer
 
 
 @pytest.mark.parametrize(
-    ("answer", "known", "law", "status", "again"),
+    ("answer", "known", "policy", "status", "again"),
     [
         (Answer(200), NOTHING, LAW, 200, OutcomeKind.RULES),
         (Answer(403), NOTHING, LAW, 403, OutcomeKind.ALLOW_ALL),
@@ -211,9 +211,9 @@ def test_mandelbot_5xx_for_404_is_looked_into_where_it_makes_a_difference(answer
         (Answer(failure=Failure.NOWHERE), NOTHING, LAW, 404, OutcomeKind.ALLOW_ALL),
     ],
 )
-def test_a_copy_means_later_what_its_answer_meant(answer, known, law, status, again):
+def test_a_copy_means_later_what_its_answer_meant(answer, known, policy, status, again):
     """What is kept under a status is read as the same outcome in the next run."""
-    outcome = outcome_of(answer, known, law)
+    outcome = outcome_of(answer, known, policy)
     assert outcome.is_new
     assert outcome.kept_status == status
-    assert kept_outcome(status, law).kind is outcome.kind is again
+    assert kept_outcome(status, policy).kind is outcome.kind is again

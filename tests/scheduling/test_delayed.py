@@ -6,12 +6,12 @@ import pytest
 from scrapy import Request
 
 from scrapy_mandelbot.clock import Timers
-from scrapy_mandelbot.politeness.pause_law import PauseLaw
+from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.scheduling.round_robin import Line
+from scrapy_mandelbot.scheduling.round_robin import SubQueue
 
-SITE = Site("http://a.test", PauseLaw())
-LATE, SOON = Line("late", SITE, "", "late"), Line("soon", SITE, "", "soon")
+SITE = Site("http://a.test", PausePolicy())
+LATE, SOON = SubQueue("late", SITE, "", "late"), SubQueue("soon", SITE, "", "soon")
 
 
 @pytest.fixture
@@ -26,9 +26,9 @@ def delayed(clock, back) -> Timers:
 
 def test_each_comes_back_at_its_time(clock, delayed, back):
     """Those whose time comes first come first, whoever was put there first; one timer is set."""
-    delayed.put(clock.now() + 30, (LATE, Request("http://a.test/late")))
-    delayed.put(clock.now() + 10, (SOON, Request("http://a.test/soon")))
-    delayed.put(clock.now() + 10, (SOON, Request("http://a.test/same")))
+    delayed.set((LATE, Request("http://a.test/late")), clock.now() + 30)
+    delayed.set((SOON, Request("http://a.test/soon")), clock.now() + 10)
+    delayed.set((SOON, Request("http://a.test/same")), clock.now() + 10)
     assert len(delayed) == 3
     assert len(clock.calls) == 1
     clock.turn(9)
@@ -44,7 +44,7 @@ def test_each_comes_back_at_its_time(clock, delayed, back):
 
 def test_a_timer_that_rings_too_soon_is_set_again(clock, delayed, back):
     """The loop's clock may be a hair ahead of ours."""
-    delayed.put(clock.now() + 10, (SOON, Request("http://a.test/")))
+    delayed.set((SOON, Request("http://a.test/")), clock.now() + 10)
     clock.ring_early()
     assert back == []
     assert len(clock.calls) == 1
@@ -55,7 +55,7 @@ def test_a_timer_that_rings_too_soon_is_set_again(clock, delayed, back):
 def test_all_can_be_taken_out_before_their_time(clock, delayed, back):
     """At the end of a crawl; no timer is left."""
     for number in range(3):
-        delayed.put(clock.now() + 100 - number, (SOON, Request(f"http://a.test/{number}")))
+        delayed.set((SOON, Request(f"http://a.test/{number}")), clock.now() + 100 - number)
     assert [request.url[-1] for _, request in delayed.take()] == ["2", "1", "0"]
     assert (len(delayed), back) == (0, [])
     clock.assert_nothing_left()

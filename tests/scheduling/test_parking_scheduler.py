@@ -184,7 +184,7 @@ def test_of_a_large_paused_site_a_few_are_held_and_the_others_go_back(worker, in
     assert len(one.shared.requests) == 400
     assert one.scheduler.only_waits
 
-    Crawl.of(one.crawler).operator.give_up_all("enough")
+    Crawl.of(one.crawler).manual_control.give_up_all("enough")
     while one.scheduler.has_pending_requests():
         one.take_all_turns()
         for request in list(one.crawler.engine.downloader.active):
@@ -224,7 +224,7 @@ def test_one_whose_site_is_well_is_not_hidden_behind_those_that_wait(worker, clo
         refuse(one.crawler, site + "/x", 1_000)
         one.shared.fill(site, 150)
     one.take_all_turns()
-    Crawl.of(one.crawler).operator.end_hold("https://b.example")
+    Crawl.of(one.crawler).manual_control.end_hold("https://b.example")
     urls = []
     for _ in range(60):
         urls += one.take_all_turns()
@@ -303,9 +303,9 @@ def test_a_thousand_paused_sites_are_held_where_none_can_go_back(worker):
     assert one.take_all_turns() == []
     assert len(one.scheduler.parked) == schedulers.MOST_PARKED
     assert len(one.shared.requests) == 201
-    Crawl.of(one.crawler).operator.end_hold(sites[0])
+    Crawl.of(one.crawler).manual_control.end_hold(sites[0])
     for site in sites[1:300]:
-        Crawl.of(one.crawler).operator.end_hold(site)
+        Crawl.of(one.crawler).manual_control.end_hold(site)
     for _ in range(40):
         one.take_all_turns()
         for request in list(one.crawler.engine.downloader.active):

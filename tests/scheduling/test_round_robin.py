@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_mandelbot.politeness.pause_law import PauseLaw
+from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.scheduling.round_robin import Line, RoundRobin
+from scrapy_mandelbot.scheduling.round_robin import RoundRobin, SubQueue
 
 
-def make_line(name: str, slot: str) -> Line:
-    return Line(name, Site(f"https://{name}.example", PauseLaw()), slot)
+def make_line(name: str, slot: str) -> SubQueue:
+    return SubQueue(name, Site(f"https://{name}.example", PausePolicy()), slot)
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def activity() -> Counter:
 
 
 @pytest.fixture
-def lines() -> dict[str, Line]:
+def lines() -> dict[str, SubQueue]:
     return {name: make_line(name, f"slot {name}") for name in "abc"}
 
 
@@ -117,8 +117,8 @@ def test_the_first_is_always_a_least_active_one_that_stands(steps):
     activity: Counter = Counter()
     round_robin = RoundRobin(lambda slot: activity[slot])
     lines = [make_line(f"name{number}", f"slot {number % 3}") for number in range(6)]
-    model: dict[Line, bool] = {}  # line -> stands
-    waits: set[Line] = set()
+    model: dict[SubQueue, bool] = {}  # line -> stands
+    waits: set[SubQueue] = set()
     for now, (step, number, value) in enumerate(steps):
         line = lines[number]
         if step == "j" and line not in model:

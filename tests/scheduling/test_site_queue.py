@@ -10,7 +10,7 @@ from queueing import URLS, drain, fill, open_scheduler, refuse
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.outcome import Failure
-from scrapy_mandelbot.politeness.pause_law import LeftPause
+from scrapy_mandelbot.politeness.pause_policy import LeftPause
 
 
 @ensureDeferred
@@ -367,6 +367,6 @@ async def test_a_site_without_requests_costs_nothing(make_crawler):
     fill(scheduler, *URLS)
     drain(scheduler)
     queue = scheduler.mqs
-    assert list(queue.lines()) == []
+    assert list(queue.sub_queues()) == []
     assert len(queue) == 0
     assert len(scheduler) == 0

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.politeness.faults import NO_FAULTS
 from scrapy_mandelbot.politeness.flight import Flight
-from scrapy_mandelbot.politeness.pacing import NO_METRONOME
+from scrapy_mandelbot.politeness.pacer import NO_CRAWL_DELAY
 from scrapy_mandelbot.politeness.pause import NO_PAUSE
-from scrapy_mandelbot.politeness.sections import NO_SECTIONS
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.politeness.sections import Sections
+    from scrapy_mandelbot.politeness.faults import Faults
     from scrapy_mandelbot.politeness.site_state import Site
 
 
@@ -26,14 +26,14 @@ class Page:
 
 def assert_untouched() -> None:
     """Say whether anything was written to what stands for all that a site has nothing to say of."""
-    assert len(NO_SECTIONS) == 0
+    assert len(NO_FAULTS) == 0
     assert repr(NO_PAUSE) == "<Pause: open>"
-    assert NO_PAUSE.probe is NO_PAUSE.recovery is None
+    assert NO_PAUSE.probe is NO_PAUSE.rate_control is None
     assert NO_PAUSE.due(7) == 7
-    assert not NO_SECTIONS.has_any_aside
-    assert NO_SECTIONS.good_at == -1
-    assert repr(NO_METRONOME) == "<Metronome no pace>"
-    assert NO_METRONOME.due_after(7) == NO_METRONOME.due(7) == 7
+    assert not NO_FAULTS.has_any_aside
+    assert NO_FAULTS.good_at == -1
+    assert repr(NO_CRAWL_DELAY) == "<CrawlDelayTimer no pace>"
+    assert NO_CRAWL_DELAY.due_after(7) == NO_CRAWL_DELAY.due(7) == 7
 
 
 def flight_to(site: Site, path: str = "/") -> Flight:
@@ -41,7 +41,7 @@ def flight_to(site: Site, path: str = "/") -> Flight:
     return Flight(Page(site.name + path), site)
 
 
-def times_alone(sections: Sections, fingerprint: bytes) -> int:
+def times_alone(sections: Faults, fingerprint: bytes) -> int:
     """Return how often a request was refused, if its page is to blame; 0: it is not."""
     one = sections.refused_url(fingerprint)
     return one.times if one is not None and one.is_alone else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from math import inf
 
-from scrapy_mandelbot.politeness.pause import News, Pause
+from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
 
 
 class Fact(Enum):
@@ -34,8 +34,8 @@ def _sent(pause: Pause, now: float, _refusal, _has_served):
 
 
 def _answered(pause: Pause, now: float, _refusal, _has_served):
-    if pause.recovery is not None:
-        pause.recovery.good = lambda *_: None  # a fact says nothing of rates
+    if pause.rate_control is not None:
+        pause.rate_control.good = lambda *_: None  # a fact says nothing of rates
     return pause.answered(Sent(inf), now)
 
 
@@ -61,7 +61,7 @@ def _ended_manually(pause: Pause, now: float, _refusal, _has_served):
 
 def _given_up(pause: Pause, _now: float, refusal, _has_served):
     reason = pause.reason if refusal is None else refusal.reason
-    return News.GAVE_UP if pause.give_up(reason) else None
+    return PauseEffect.GAVE_UP if pause.give_up(reason) else None
 
 
 _CALLS = {

@@ -9,11 +9,11 @@ import pytest
 from scrapy import Request
 
 from scrapy_mandelbot.politeness.flight import Flight
-from scrapy_mandelbot.politeness.pause_law import PauseLaw
+from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.throttle.in_flight import InFlight
 
-SITE = Site("https://example.com", PauseLaw())
+SITE = Site("https://example.com", PausePolicy())
 SLOT = "example.com"
 
 

@@ -1,13 +1,13 @@
-"""How a limit is told of. (throttle/told_pauses.py)"""
+"""How a limit is told of. (throttle/pause_reports.py)"""
 
 from __future__ import annotations
 
-from scrapy_mandelbot.politeness.recovery import Mode, Recovery
+from scrapy_mandelbot.politeness.rate_control import Mode, RateControl
 
 
 def test_a_slow_limit_is_told_of_whatever_the_site_bore():
     """It may have borne nothing worth the name before its first refusal."""
-    recovery = Recovery()
-    assert not recovery.is_far_below
-    recovery.mode = Mode.SLOW
-    assert recovery.is_far_below
+    rate_control = RateControl()
+    assert not rate_control.is_far_below
+    rate_control.mode = Mode.SLOW
+    assert rate_control.is_far_below

@@ -131,6 +131,6 @@ def test_no_count_leaks(make_crawler, clock, delays, steps):
         assert not site.is_shut(clock.now())
         assert site.due(clock.now()) < clock.now() + 5
     queue = scheduler.mqs
-    assert list(queue.lines()) == []
+    assert list(queue.sub_queues()) == []
     assert len(queue) == 0
     assert crawler.stats.get_value("scheduler/enqueued") >= steps

@@ -23,7 +23,7 @@ class World:
         self.clock = clock
         self.downloader = crawler.engine.downloader
         self.throttle = Crawl.of(crawler).throttle
-        self.operator = Crawl.of(crawler).operator
+        self.manual_control = Crawl.of(crawler).manual_control
         self._stats = crawler.stats
         self.due: list[float] = []
         """When the queue was told that the site may be asked at once, in seconds from midnight."""
@@ -233,8 +233,8 @@ def test_a_site_that_asks_for_nothing_costs_nothing(world, clock):
     """It is known to ask for nothing, until its rules are looked up again."""
     assert not world.learn("Disallow: /x\n", until=100)
     assert world.site.is_plain
-    assert not world.site.turns.is_on
-    assert world.site.turns.known_until == clock.now() + 100
+    assert not world.site.pacer.is_on
+    assert world.site.pacer.known_until == clock.now() + 100
     for _ in range(3):
         world.ask()
     assert world.throttle.sites.in_trouble() == []
@@ -260,15 +260,15 @@ def test_a_new_robots_txt_has_a_new_pace(world, clock):
 def test_outside_of_its_visit_time_a_site_is_shut(world, clock):
     """Who would ask it finds out; it is told once, and once that it has opened."""
     world.learn("Visit-time: 0100-0500\n")
-    assert world.operator.shut() == set(), "nothing waits for it"
+    assert world.manual_control.shut() == set(), "nothing waits for it"
     assert not world.may_go()
     assert not world.may_go()
-    assert world.operator.shut() == {SITE}
-    assert world.operator.shut_in_words() == {SITE: "outside of Visit-time 0100-0500"}
+    assert world.manual_control.shut() == {SITE}
+    assert world.manual_control.shut_in_words() == {SITE: "outside of Visit-time 0100-0500"}
     clock.turn(3599)
     assert not world.may_go()
     clock.turn(1)
-    assert world.operator.shut() == set()
+    assert world.manual_control.shut() == set()
     assert world.due == [3600]
     assert world.stat("pace/sites") == 1
     assert world.stat("pace/shut") == 1
@@ -297,7 +297,7 @@ def test_by_hand_until_the_file_is_known_and_beside_it(make_crawler, clock):
     world = World(make_crawler(**OBEY, MANDELBOT_CRAWL_DELAYS={"example.com": 3}), clock)
     assert world.throttle.paces.learn_by_hand(world.site)
     assert not world.throttle.paces.learn_by_hand(world.site)
-    assert world.site.turns.known_until < clock.now(), "the file is still to be looked up"
+    assert world.site.pacer.known_until < clock.now(), "the file is still to be looked up"
     world.ask()
     world.learn("Crawl-delay: 50\nVisit-time: 0000-0030\n")
     clock.turn(2.9)

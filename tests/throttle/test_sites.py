@@ -8,13 +8,13 @@ import weakref
 import pytest
 from flights import flight_to
 
-from scrapy_mandelbot.politeness.pause_law import PauseLaw, Refusal
+from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
 from scrapy_mandelbot.throttle.site_map import Sites
 
 
 @pytest.fixture
 def sites() -> Sites:
-    return Sites(PauseLaw(first=1, recovers=False))
+    return Sites(PausePolicy(first=1, recovers=False))
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_those_that_came_up_last_are_remembered(sites, few):
 def test_what_anything_refers_to_is_kept(sites, few):
     """A request in the queue or in flight, a waiter, the alarm."""
     first = sites.of(name(0))
-    first.turns.known_until = 7.0
+    first.pacer.known_until = 7.0
     for number in range(1, 10):
         sites.of(name(number))
     gc.collect()
@@ -85,7 +85,7 @@ def test_what_anything_refers_to_is_kept(sites, few):
         sites.of(name(number))
     gc.collect()
     assert gone() is None
-    assert sites.of(name(0)).turns.known_until < 0, "it is a site not heard of yet"
+    assert sites.of(name(0)).pacer.known_until < 0, "it is a site not heard of yet"
 
 
 def test_a_site_in_trouble_is_kept_until_it_is_well(sites, few):

@@ -48,17 +48,17 @@ def test_a_site_prints_how_it_stands(crawler, clock):
     refuse(crawler, f"{SITE}/", retry_after=60.0)
     shown = repr(crawl.sites[SITE])
     assert shown.startswith("<https://a.example: paused until 2024-10-04 00:01:00 UTC, 0 failed")
-    assert crawl.operator.shut() == {SITE}
+    assert crawl.manual_control.shut() == {SITE}
 
 
 def test_a_pause_ends_with_a_probe_and_is_told(crawler, scheduler, clock, heard):
     """The queue hands out one request at its time, and all when that is answered well."""
     throttle = Crawl.of(crawler).throttle
-    operator = Crawl.of(crawler).operator
+    manual_control = Crawl.of(crawler).manual_control
     refuse(crawler, f"{SITE}/", retry_after=60.0)
     assert heard == [("paused", 60)]
     assert drain(scheduler) == []
-    assert operator.held() == (3, 0)
+    assert manual_control.held() == (3, 0)
     clock.turn(59)
     assert drain(scheduler) == []
     clock.turn(1)
@@ -70,43 +70,43 @@ def test_a_pause_ends_with_a_probe_and_is_told(crawler, scheduler, clock, heard)
     throttle.answered(flight)
     throttle.let_go(flight)
     assert heard[1:] == [("resumed", 62)]
-    assert operator.shut() == set()
+    assert manual_control.shut() == set()
     assert len(drain(scheduler)) == 2
 
 
 def test_a_site_paused_by_hand_resumes_by_itself(crawler, scheduler, clock, heard):
     """And is told then, though no request comes."""
-    operator = Crawl.of(crawler).operator
-    operator.hold(SITE, clock.now() + 100, "the owner has called")
+    manual_control = Crawl.of(crawler).manual_control
+    manual_control.hold(SITE, clock.now() + 100, "the owner has called")
     assert heard == [("paused", 100)]
     assert drain(scheduler) == []
     clock.turn(100)
     assert heard[1:] == [("resumed", 100)]
     assert len(drain(scheduler)) == 3
-    assert not operator.end_hold(SITE), "it is over"
+    assert not manual_control.end_hold(SITE), "it is over"
     clock.assert_nothing_left()
 
 
 def test_a_hold_may_be_ended_at_once(crawler, scheduler, clock, heard):
     """By hand; so may a pause, whose probe goes then."""
-    operator = Crawl.of(crawler).operator
-    operator.hold(SITE, clock.now() + 100, "the owner has called")
+    manual_control = Crawl.of(crawler).manual_control
+    manual_control.hold(SITE, clock.now() + 100, "the owner has called")
     clock.turn(10)
-    assert operator.end_hold(SITE)
+    assert manual_control.end_hold(SITE)
     assert heard[1:] == [("resumed", 10)]
     refuse(crawler, f"{SITE}/", retry_after=60.0)
     assert scheduler.next_request() is None
-    assert operator.end_hold(SITE)
+    assert manual_control.end_hold(SITE)
     assert scheduler.next_request() is not None
-    assert not operator.end_hold("https://never.example")
+    assert not manual_control.end_hold("https://never.example")
 
 
 def test_given_up_sites_hand_out_what_they_hold(crawler, scheduler, clock):
     """Each gets the last refusal as its answer; without JOBDIR there is no next run."""
     throttle = Crawl.of(crawler).throttle
-    operator = Crawl.of(crawler).operator
+    manual_control = Crawl.of(crawler).manual_control
     refuse(crawler, f"{SITE}/", retry_after=60.0)
-    operator.give_up_all("the crawl has waited long enough")
+    manual_control.give_up_all("the crawl has waited long enough")
     assert crawler.stats.get_value("mandelbot/pause/given_up") == 1
     requests = [scheduler.next_request() for _ in URLS]
     assert all(throttle.has_given_up(throttle.flight_of(request)) for request in requests)

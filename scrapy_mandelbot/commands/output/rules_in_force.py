@@ -15,7 +15,7 @@ from scrapy_mandelbot.politeness.outcome import (
     Failure,
     Known,
     OutcomeKind,
-    OutcomeLaw,
+    OutcomePolicy,
     outcome_of,
 )
 from scrapy_mandelbot.robots.preferences.statements import CATEGORY_TEXTS
@@ -96,7 +96,7 @@ class Rules:
     """Of the site; None: the file was on disk."""
     delivery: Delivery | None = None
     """How it came, as far as that is known."""
-    law: OutcomeLaw = field(default_factory=OutcomeLaw)
+    law: OutcomePolicy = field(default_factory=OutcomePolicy)
     """What the project makes of answers: the crawl's own."""
     _read: dict[tuple[Dialect, int | None], RobotsTxt] = field(
         default_factory=dict, repr=False, compare=False

@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 from pause_facts import Fact
 
-from scrapy_mandelbot.politeness.pause import News, Pause, PauseState
-from scrapy_mandelbot.politeness.pause_law import Lengths, PauseLaw, Refusal
-from scrapy_mandelbot.politeness.recovery import Mode, Recovery
+from scrapy_mandelbot.politeness.pause import Pause, PauseEffect, PauseState
+from scrapy_mandelbot.politeness.pause_policy import Backoff, PausePolicy, Refusal
+from scrapy_mandelbot.politeness.rate_control import Mode, RateControl
 
 
 def outage(pause: Pause, begin: float, seconds: float) -> list[float]:
@@ -19,16 +19,16 @@ def outage(pause: Pause, begin: float, seconds: float) -> list[float]:
     while pause.until < begin + seconds:
         now = pause.until
         pause.take(Fact.SENT, now)
-        assert pause.take(Fact.PROBE_REFUSED, now, Refusal(now, "503")) is News.PROLONGED
+        assert pause.take(Fact.PROBE_REFUSED, now, Refusal(now, "503")) is PauseEffect.PROLONGED
         lengths.append(pause.until - now)
     pause.take(Fact.SENT, pause.until)
-    assert pause.take(Fact.PROBE_ANSWERED, pause.until) is News.RESUMED
+    assert pause.take(Fact.PROBE_ANSWERED, pause.until) is PauseEffect.RESUMED
     return lengths
 
 
 @pytest.fixture
 def pause() -> Pause:
-    return Pause(PauseLaw(tries=1000))
+    return Pause(PausePolicy(tries=1000))
 
 
 def test_a_pause_triples_with_each_failed_probe(pause):
@@ -80,7 +80,7 @@ def test_what_is_remembered_fades_with_service(pause):
 def test_no_pause_begins_with_more_than_a_minute(pause):
     """However long the last one was."""
     outage(pause, 1000, 10_000)
-    begin = pause.lengths.resumed_at
+    begin = pause.backoff.resumed_at
     assert outage(pause, begin, 1)[0] == 60
 
 
@@ -88,43 +88,43 @@ def test_a_pause_of_a_site_that_refuses_by_chance_is_a_first_one(pause):
     """Nor of one that has a limit: what was remembered is not of them."""
     for mode in (Mode.CHANCE, Mode.LIMIT):
         outage(pause, 1000, 10)
-        pause.recovery.mode = mode
-        lengths = Lengths(pause.law)
+        pause.rate_control.mode = mode
+        lengths = Backoff(pause.policy)
         lengths.end(1000, None)
-        assert lengths.begin(1001, pause.recovery) is None
-        begin = pause.lengths.resumed_at
+        assert lengths.begin(1001, pause.rate_control) is None
+        begin = pause.backoff.resumed_at
         pause.take(Fact.REFUSED, begin, Refusal(begin, "503"))
         assert pause.until - begin == 1
-        pause = Pause(pause.law)
+        pause = Pause(pause.policy)
 
 
 def test_a_probe_that_failed_by_chance_makes_the_pause_no_longer():
     """Three times at most, and where as many are refused."""
-    recovery = Recovery()
-    recovery.mode = Mode.CHANCE
-    recovery._pauses, recovery._all_good = 50.0, 30.0
-    lengths = Lengths(PauseLaw())
+    rate_control = RateControl()
+    rate_control.mode = Mode.CHANCE
+    rate_control._pauses, rate_control._all_good = 50.0, 30.0
+    lengths = Backoff(PausePolicy())
     steps = []
-    lengths.begin(1000, recovery)
+    lengths.begin(1000, rate_control)
     for _ in range(6):
-        lengths.lengthen(recovery)
+        lengths.lengthen(rate_control)
         steps.append(lengths.step)
     assert steps == [0, 0, 0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
-    "law",
+    "policy",
     [
-        PauseLaw(tries=10**6),
-        PauseLaw(first=0, tries=10**6),
-        PauseLaw(first=10, longest=3, tries=10**6),
-        PauseLaw(first=1e-300, tries=10**6),
+        PausePolicy(tries=10**6),
+        PausePolicy(first=0, tries=10**6),
+        PausePolicy(first=10, longest=3, tries=10**6),
+        PausePolicy(first=1e-300, tries=10**6),
     ],
     ids=["many tries", "none first", "longest before first", "tiny"],
 )
-def test_whatever_is_set_it_takes_no_time_to_know(law):
+def test_whatever_is_set_it_takes_no_time_to_know(policy):
     """A million tries, pauses of none, a longest one that is shorter than the first."""
-    pause = Pause(law)
+    pause = Pause(policy)
     now = 1000.0
     for _ in range(3):
         pause.take(Fact.REFUSED, now, Refusal(now, "503"))
@@ -134,7 +134,7 @@ def test_whatever_is_set_it_takes_no_time_to_know(law):
             assert pause.until <= pause.gives_up_at < 10**11
             pause.take(Fact.SENT, now)
             pause.take(Fact.PROBE_REFUSED, now, Refusal(now, "503"))
-            assert pause.until - now <= max(law.first, law.longest)
+            assert pause.until - now <= max(policy.first, policy.longest)
         assert pause.state is PauseState.PAUSED
         pause.take(Fact.SENT, now)
         pause.take(Fact.PROBE_ANSWERED, now)
@@ -142,8 +142,8 @@ def test_whatever_is_set_it_takes_no_time_to_know(law):
 
 def test_all_pauses_together_are_counted_as_they_are():
     """In closed form, where they grow no more."""
-    law = PauseLaw(tries=40)
-    assert law.in_all() == sum(law.own_pause(step) for step in range(40))
-    assert law.in_all(3, 5) == sum(law.own_pause(step) for step in range(3, 8))
-    assert law.in_all(3, 0) == law.in_all(3, -1) == 0
-    assert all(a <= b for a, b in pairwise(law.own_pause(step) for step in range(10**3)))
+    policy = PausePolicy(tries=40)
+    assert policy.in_all() == sum(policy.own_pause(step) for step in range(40))
+    assert policy.in_all(3, 5) == sum(policy.own_pause(step) for step in range(3, 8))
+    assert policy.in_all(3, 0) == policy.in_all(3, -1) == 0
+    assert all(a <= b for a, b in pairwise(policy.own_pause(step) for step in range(10**3)))

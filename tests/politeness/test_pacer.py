@@ -8,21 +8,21 @@ import pytest
 
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pace import Pace
-from scrapy_mandelbot.politeness.pacing import NO_METRONOME, Turns
-from scrapy_mandelbot.politeness.pause_law import PauseLaw
+from scrapy_mandelbot.politeness.pacer import NO_CRAWL_DELAY, Pacer
+from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
-SITE = Site("https://example.com", PauseLaw())
+SITE = Site("https://example.com", PausePolicy())
 
 
 @pytest.fixture
-def turns() -> Turns:
+def turns() -> Pacer:
     return at(Pace(5.0))
 
 
-def at(pace: Pace) -> Turns:
-    turns = Turns()
+def at(pace: Pace) -> Pacer:
+    turns = Pacer()
     assert turns.keep_to(pace, inf, 0)
     return turns
 
@@ -31,13 +31,13 @@ def flight() -> Flight:
     return Flight("request", SITE)
 
 
-def end(turns: Turns, one: Flight, now: float) -> bool:
+def end(turns: Pacer, one: Flight, now: float) -> bool:
     """Note the end of a request, as its site does; return whether others may go."""
     turns.ended(one, now)
     return one.settle(now)
 
 
-def send(turns: Turns, now: float) -> Flight:
+def send(turns: Pacer, now: float) -> Flight:
     """Send a request whose turn it is, as a site does."""
     one = flight()
     assert turns.has_turn(one, now)
@@ -104,8 +104,8 @@ def test_within_times_without_a_delay_every_request_has_its_turn():
 
 def test_a_site_without_a_pace_has_no_turns_to_wait_for():
     """It is one object for all of them that says so, and nothing is ever written there."""
-    before = repr(NO_METRONOME), NO_METRONOME.due(0)
-    turns, one = Turns(), flight()
+    before = repr(NO_CRAWL_DELAY), NO_CRAWL_DELAY.due(0)
+    turns, one = Pacer(), flight()
     turns.let_pass(one)
     turns.sent(100)
     assert not end(turns, one, 101)
@@ -120,14 +120,14 @@ def test_a_site_without_a_pace_has_no_turns_to_wait_for():
     assert turns.due(104) == 109, "that long it takes at most, whatever was left"
     assert turns.keep_to(Pace(), inf, 150)
     assert not turns.is_on
-    assert before == (repr(NO_METRONOME), NO_METRONOME.due(0))
+    assert before == (repr(NO_CRAWL_DELAY), NO_CRAWL_DELAY.due(0))
 
 
 def test_a_window_of_a_quota_ends_as_its_first_answer_says():
     """Seconds are told as whole ones, rounded up: later answers tell of a time that is too late."""
-    turns = Turns()
+    turns = Pacer()
     for number in range(3):
-        turns.hear_quota(flight(), 2 - number, 4.0, 10 + 0.3 * number)
+        turns.note_quota(flight(), 2 - number, 4.0, 10 + 0.3 * number)
     assert turns.due(10.7) == 14
-    turns.hear_quota(flight(), 0, 9.0, 10.8)
+    turns.note_quota(flight(), 0, 9.0, 10.8)
     assert turns.due(11) == 19.8, "that is another window"

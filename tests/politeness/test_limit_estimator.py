@@ -1,4 +1,4 @@
-"""Whether being refused depends on how much a site was asked before. (politeness/ladder.py)"""
+"""Whether being refused depends on how much a site was asked before."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from math import isfinite
 
 import pytest
 
-from scrapy_mandelbot.politeness.ladder import RATES, Ladder
+from scrapy_mandelbot.politeness.limit_estimator import RATES, LimitEstimator
 
 SEEDS = range(5)
 
 
-def read_limit(ladder: Ladder, rate: float, burst: float, seed: int, runs: int = 6) -> None:
+def read_limit(ladder: LimitEstimator, rate: float, burst: float, seed: int, runs: int = 6) -> None:
     """Read runs against a bucket, each at another rate above its own, each to the first refusal."""
     chance = random.Random(seed)
     level, now, last = 0.0, 100.0, 0.0
@@ -31,7 +31,7 @@ def read_limit(ladder: Ladder, rate: float, burst: float, seed: int, runs: int =
         now += 1.0
 
 
-def read_chance(ladder: Ladder, share: float, seed: int, runs: int = 6) -> None:
+def read_chance(ladder: LimitEstimator, share: float, seed: int, runs: int = 6) -> None:
     """Read runs that end by chance, each at some rate."""
     chance = random.Random(seed)
     now = 100.0
@@ -51,7 +51,7 @@ def read_chance(ladder: Ladder, share: float, seed: int, runs: int = 6) -> None:
 @pytest.mark.parametrize(("rate", "burst"), [(5, 5), (30, 5), (30, 20), (200, 20)])
 def test_a_limit_is_found(rate, burst, seed):
     """With evidence, at a rate that is right by a third."""
-    ladder = Ladder()
+    ladder = LimitEstimator()
     read_limit(ladder, rate, burst, seed)
     reading = ladder.reading()
     assert reading.evidence > 3
@@ -60,7 +60,7 @@ def test_a_limit_is_found(rate, burst, seed):
 
 def test_what_was_borne_at_once_is_the_burst():
     """Whatever the rate is."""
-    ladder = Ladder()
+    ladder = LimitEstimator()
     for begin in (0.0, 10.0, 20.0):
         ladder.read([begin] * 6, [begin] * 2)
     assert ladder.reading().burst == pytest.approx(6)
@@ -71,7 +71,7 @@ def test_chance_is_no_limit(share):
     """Of twenty seeds the evidence for a limit is small in the middle, and strong in few."""
     found = []
     for seed in range(20):
-        ladder = Ladder()
+        ladder = LimitEstimator()
         read_chance(ladder, share, seed)
         found.append(ladder.reading().evidence)
     assert sorted(found)[10] < 3
@@ -80,7 +80,7 @@ def test_chance_is_no_limit(share):
 
 def test_where_nothing_was_refused_there_is_no_evidence():
     """Nor where nothing was read."""
-    ladder = Ladder()
+    ladder = LimitEstimator()
     assert abs(ladder.reading().evidence) < 1
     ladder.read([number / 10 for number in range(100)], [])
     assert ladder.reading().evidence < 1
@@ -89,7 +89,7 @@ def test_where_nothing_was_refused_there_is_no_evidence():
 
 def test_a_limit_that_has_moved_is_seen():
     """Only the last runs are judged."""
-    ladder = Ladder()
+    ladder = LimitEstimator()
     read_limit(ladder, 200, 5, 1, runs=20)
     read_limit(ladder, 20, 5, 2, runs=8)
     assert 10 < ladder.reading().rate < 30
@@ -97,7 +97,7 @@ def test_a_limit_that_has_moved_is_seen():
 
 def test_the_share_that_chance_refuses_beside_a_limit_is_known():
     """What came where the bucket was not full; it is never nothing, nor all."""
-    ladder = Ladder()
+    ladder = LimitEstimator()
     read_limit(ladder, 30, 5, 1)
     assert 0 < ladder.share_below(30) < 0.1
     share = ladder.share_below(30)
@@ -119,7 +119,7 @@ def test_the_share_that_chance_refuses_beside_a_limit_is_known():
 )
 def test_whatever_the_times_are_the_numbers_are_finite(good, refused):
     """All at once, in any order, far apart, or none."""
-    ladder = Ladder()
+    ladder = LimitEstimator()
     for _ in range(3):
         ladder.read(good, refused, more=7)
         reading = ladder.reading()
@@ -132,7 +132,7 @@ def test_whatever_the_times_are_the_numbers_are_finite(good, refused):
 
 def test_what_is_kept_is_bounded():
     """However many runs there were, and however many refusals each had."""
-    ladder = Ladder()
+    ladder = LimitEstimator()
     for number in range(30):
         ladder.read([float(number)], [float(number)] * 500)
     assert len(ladder._runs) == 8

@@ -13,7 +13,7 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.store.contract import KeptPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
-from scrapy_mandelbot.throttle.neighbours import Neighbours
+from scrapy_mandelbot.throttle.peers import Peers
 
 SITE = "https://example.com"
 OBEY = {"MANDELBOT_PACE": "obey", "ROBOTSTXT_OBEY": True}
@@ -26,7 +26,7 @@ def pair(request, make_crawler, monkeypatch, tmp_path):
 
     def make(**settings):
         if request.param == "one store":
-            monkeypatch.setattr(Neighbours, "_others", lambda _: iter(()))
+            monkeypatch.setattr(Peers, "_others", lambda _: iter(()))
             settings["MANDELBOT_STORE"] = str(tmp_path / "store.db")
         else:
             settings["MANDELBOT_STORE"] = "memory"
@@ -45,7 +45,7 @@ class World:
         self.crawler = crawler
         self.clock = Crawl.of(crawler).clock
         self.throttle = Crawl.of(crawler).throttle
-        self.operator = Crawl.of(crawler).operator
+        self.manual_control = Crawl.of(crawler).manual_control
         self.site = self.throttle.sites.of(SITE)
         self.within = within
 
@@ -127,7 +127,7 @@ def test_an_end_is_heard_of_too(pair, clock):
     one.refused(30)
     clock.turn(20)
     assert not other.may_go()
-    one.operator.end_hold(SITE)
+    one.manual_control.end_hold(SITE)
     one.ask()
     assert one.stat("resumed") == 1
     clock.turn(other.within)
@@ -140,7 +140,7 @@ def test_a_pause_of_its_own_is_not_ended_by_another(pair, clock):
     one.refused(30)
     other.refused(90)
     clock.turn(31.5)
-    one.operator.end_hold(SITE)
+    one.manual_control.end_hold(SITE)
     one.ask()
     clock.turn(other.within)
     assert not other.may_go()
@@ -176,7 +176,7 @@ def test_two_crawls_keep_one_pace(pair, clock, delay):
     one.learn(delay)
     other.learn(delay)
     for seed, world in enumerate((one, other)):
-        Crawl.of(world.crawler).neighbours._random.seed(seed)
+        Crawl.of(world.crawler).peers._random.seed(seed)
         world.throttle.queues.waiting = lambda _site: 1  # something waits in each
     asked = []
     for _ in range(4_000):

@@ -24,12 +24,18 @@ from itertools import takewhile
 from math import inf
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.politeness.ladder import BELOW, RATES, TOLD, Ladder, SlowLimit
+from scrapy_mandelbot.politeness.limit_estimator import (
+    BELOW,
+    CONCLUSIVE,
+    RATES,
+    LimitEstimator,
+    SlowLimitEstimator,
+)
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.politeness.ladder import Reading
+    from scrapy_mandelbot.politeness.limit_estimator import Reading
 
-# What each of these does to which simulated crawl is in tests/politeness/test_laws.py.
+# What each of these does to which simulated crawl is in tests/politeness/test_policies.py.
 _RAMP_FROM = 4.0  # requests a second with which a ramp begins, at least
 _GROWTH = 1.4  # times the rate, for each good answer of a ramp
 _LATELY = 0.3  # seconds of good answers that say how many come; what came in less says little
@@ -59,7 +65,7 @@ class Mode(Enum):
     SLOW = "slow limit"
 
 
-class Recovery:
+class RateControl:
     """The rate of a site after a pause, and what its refusals say. ``now`` is in seconds.
 
     Args:
@@ -87,8 +93,8 @@ class Recovery:
         self._pauses = 0.0
         self._told = 0  # runs that the ladder has read since it is new
         self._best = self._borne()  # requests a second that were borne
-        self._ladder = Ladder()
-        self._slow = SlowLimit()
+        self._ladder = LimitEstimator()
+        self._slow = SlowLimitEstimator()
         self._limit = self._burst = 0.0
         self._creeps_from = -inf
         self._let_through: deque[float] = deque(maxlen=3)
@@ -155,13 +161,13 @@ class Recovery:
 
     # The way back.
 
-    def resume(self, now: float, *, is_telling: bool, is_short: bool = True) -> None:
+    def resume(self, now: float, *, is_conclusive: bool, is_short: bool = True) -> None:
         """Begin again: the site has answered the probe."""
         goods, took = self._answers, self._ended_at - self._resumed_at
         self._ladder.read(
-            self._good, self._refused if is_telling else (), self._answers - len(self._good)
+            self._good, self._refused if is_conclusive else (), self._answers - len(self._good)
         )
-        if is_telling and is_short and self._refused:
+        if is_conclusive and is_short and self._refused:
             self._pauses += 1.0
         self._slow.judge(self.rate)
         self._slow.good()  # the probe
@@ -169,7 +175,7 @@ class Recovery:
             self.mode, self.rate = Mode.SLOW, self._slow.pace(0)
         elif self.mode is Mode.SLOW:
             self._go_by_chance()
-        elif is_telling and self._refused:
+        elif is_conclusive and self._refused:
             self._judge(now, goods, took, is_short=is_short)
         elif self.mode is Mode.LIMIT:
             self._creeps_from += now - self._ended_at
@@ -192,12 +198,12 @@ class Recovery:
             self._revise(reading, now, goods, took)
             return
         self._told += 1
-        if self._told >= TOLD and reading.evidence > _IS_LIMIT:
+        if self._told >= CONCLUSIVE and reading.evidence > _IS_LIMIT:
             self.mode = Mode.LIMIT
             self._limit, self._burst = reading.rate, reading.burst
             self._cruise(now)
         elif self.mode is Mode.CHANCE or (
-            is_short and self._pauses > TOLD and reading.evidence < _IS_LIMIT
+            is_short and self._pauses > CONCLUSIVE and reading.evidence < _IS_LIMIT
         ):
             self._go_by_chance()
         else:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.politeness.pause_law import LeftPause, Refusal
+from scrapy_mandelbot.politeness.pause_policy import LeftPause, Refusal
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import Recent
 
@@ -29,13 +29,13 @@ _ONE_MOMENT = 1.0  # seconds; pauses that end within it are one, by two clocks
 _CONTENDED_FOR = 600.0  # seconds since another crawl of the store had a turn
 
 
-_IN_THIS_PROCESS: WeakSet[Neighbours] = WeakSet()
+_IN_THIS_PROCESS: WeakSet[Peers] = WeakSet()
 
 
-class Neighbours:
+class Peers:
     """Writes down what the crawl knows of sites, and hears what others do."""
 
-    _hearer: OtherCrawls
+    _hearer: PeerListener
     """Who hears of others, once the crawl has begun."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
@@ -53,7 +53,7 @@ class Neighbours:
         """Sites of which it has told that requests wait for turns, and until when that holds."""
         self._random = random.Random()  # noqa: S311 -- parts crawls in time, guards nothing
 
-    def begin(self, hearer: OtherCrawls) -> None:
+    def begin(self, hearer: PeerListener) -> None:
         """Have a crawl hear of others from now on, and of what those of this process know."""
         self._hearer = hearer
         _IN_THIS_PROCESS.add(self)
@@ -167,7 +167,7 @@ class Neighbours:
         for name, due in turns.items():
             self.hear_stored_turn(name, due)
 
-    def _others(self) -> Iterator[Neighbours]:
+    def _others(self) -> Iterator[Peers]:
         for other in list(_IN_THIS_PROCESS):
             if other is not self:
                 yield other
@@ -178,28 +178,28 @@ def _share(seconds: float) -> float:
     return min(GIVES_WAY / 10, max(0.0, seconds / 10))
 
 
-class OtherCrawls:
+class PeerListener:
     """Has sites left alone as former runs, other workers and other crawls do, or did."""
 
-    def __init__(self, throttle: Throttle, neighbours: Neighbours, clock: Clock) -> None:
+    def __init__(self, throttle: Throttle, peers: Peers, clock: Clock) -> None:
         self._throttle = throttle
-        self._neighbours = neighbours
+        self._peers = peers
         self._now = clock.now
 
     def begin(self) -> None:
         """Go on with what a former run has left, and hear of others from now on."""
         now, throttle = self._now(), self._throttle
-        for name, kept in self._neighbours.store.get_pauses().items():
+        for name, kept in self._peers.store.get_pauses().items():
             if kept.until <= now:
-                self._neighbours.put_pause(name, None)
+                self._peers.put_pause(name, None)
                 continue
-            self._neighbours.know_pause(name, kept)
+            self._peers.know_pause(name, kept)
             self.take_over(name, LeftPause(kept.until, kept.reason, kept.failed_probes))
-        for name, due in self._neighbours.store.get_turns(now).items():
+        for name, due in self._peers.store.get_turns(now).items():
             site = throttle.sites.of(name)
-            site.turns.resumes_at = due
-            throttle.alarm.set(site, due)  # and keep the site until then
-        self._neighbours.begin(self)
+            site.pacer.resumes_at = due
+            throttle.timers.set(site, due)  # and keep the site until then
+        self._peers.begin(self)
 
     def take_over(self, name: str, left: LeftPause, *, is_newest: bool = False) -> None:
         """Go on with a pause that a former run, or another worker, has left of a site.
@@ -212,10 +212,10 @@ class OtherCrawls:
         is_news = left.until > now and not left.section and site.pause.is_open
         site.go_on(now, left)
         if is_newest and left.until > now and not left.section:
-            site.overhear(Refusal(now, left.reason, left.until - now))
+            site.pause_as_peer(Refusal(now, left.reason, left.until - now))
         throttle.sites.note_trouble(site)
         if is_news:
-            throttle.alarm.set(site, site.pause.until)
+            throttle.timers.set(site, site.pause.until)
             throttle.reports.tell(events.RESTORED, site)
 
     def hear_pause(self, name: str, pause: KeptPause) -> None:
@@ -223,12 +223,12 @@ class OtherCrawls:
         throttle, now = self._throttle, self._now()
         site = throttle.sites.of(name)
         refusal = Refusal(now, pause.reason, max(0.0, pause.until - now) + GIVES_WAY)
-        is_news = site.overhear(refusal)
+        is_news = site.pause_as_peer(refusal)
         throttle.sites.note_trouble(site)
         if is_news:
             throttle.in_flight.evict(site)
             throttle.reports.tell(events.PAUSED_BY_PEER, site)
-            throttle.alarm.set(site, site.pause.until)
+            throttle.timers.set(site, site.pause.until)
 
     def hear_end(self, name: str, pause: KeptPause) -> None:
         """Ask a site again that was left alone for another crawl, which has found it well."""
@@ -244,6 +244,6 @@ class OtherCrawls:
         if not throttle.is_paced:
             return False
         site = throttle.sites.of(name)
-        site.turns.hold(due)
-        throttle.alarm.set(site, due)
+        site.pacer.hold(due)
+        throttle.timers.set(site, due)
         return throttle.queues.waiting(site) > 0

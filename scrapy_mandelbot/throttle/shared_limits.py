@@ -40,7 +40,7 @@ class _SharedSlot:
         """Of those that are paused as one."""
 
 
-class Together:
+class SharedLimits:
     """The sites that share concurrency, pace and pauses, as MANDELBOT_TOGETHER has it.
 
     Their requests go through one download slot, so that what Scrapy sets for a slot holds for all
@@ -63,7 +63,7 @@ class Together:
         else:
             crawler.signals.connect(self._hear, signal=scrapy.signals.response_downloaded)
             most = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
-            throttle.in_flight.unheard.limit_to(most)
+            throttle.in_flight.unresponsive.limit_to(most)
         throttle.in_flight.shared_slot = self.slot_of
         throttle.reports.turn_taken = self.turn_taken
 
@@ -75,14 +75,14 @@ class Together:
 
     def join(self, site: Site, now: float) -> None:
         """Note that a site has a pace; if others have, it waits as if one was asked just now."""
-        if any(other.turns.is_on for other in self._others(site)):
-            site.turns.hold(site.turns.due_after(now))
+        if any(other.pacer.is_on for other in self._others(site)):
+            site.pacer.hold(site.pacer.due_after(now))
 
     def turn_taken(self, site: Site, now: float) -> None:
         """Have the others wait, as a site that has a pace is asked, or has just answered."""
-        for other in self._others(site) if site.turns.is_on else ():
-            if other.turns.is_on:
-                other.turns.hold(other.turns.due_after(now))
+        for other in self._others(site) if site.pacer.is_on else ():
+            if other.pacer.is_on:
+                other.pacer.hold(other.pacer.due_after(now))
 
     def refused(self, site: Site, now: float) -> None:
         """Note that a site is about to hear of a refusal: by the pause that it shares, perhaps."""
@@ -131,7 +131,7 @@ class Together:
             return
         self._addresses.put(name, str(address), 1)
         site = self._throttle.sites.of(name)
-        if site.turns.is_on:
+        if site.pacer.is_on:
             self.join(site, self._now())
         self._throttle.in_flight.share_slots(site)
         self._throttle.update(site)

@@ -12,15 +12,16 @@ from queueing import open_scheduler, refuse
 from scrapy import Request
 
 from scrapy_mandelbot import RobotsTxt
+from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import Flight
-from scrapy_mandelbot.politeness.pause_law import PauseLaw, Refusal
+from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
 from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.store.contract import Lease, LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
-from scrapy_mandelbot.throttle.claims import Claims
-from scrapy_mandelbot.throttle.neighbours import Neighbours
+from scrapy_mandelbot.throttle.leases import Leases
+from scrapy_mandelbot.throttle.peers import Peers
 
 SITE = "https://example.com"
 OBEY = {"MANDELBOT_PACE": "obey", "ROBOTSTXT_OBEY": True}
@@ -101,7 +102,7 @@ class Worker:
         self.crawler = crawler
         self.clock = Crawl.of(crawler).clock
         self.throttle = Crawl.of(crawler).throttle
-        self.operator = Crawl.of(crawler).operator
+        self.manual_control = Crawl.of(crawler).manual_control
         self.site = self.throttle.sites.of(SITE)
 
     def may_go(self) -> bool:
@@ -136,7 +137,7 @@ def server(clock):
 @pytest.fixture
 def workers(server, make_crawler, clock, monkeypatch):
     """Make crawls that share nothing but the server."""
-    monkeypatch.setattr(Neighbours, "_others", lambda _: iter(()))
+    monkeypatch.setattr(Peers, "_others", lambda _: iter(()))
     monkeypatch.setattr("scrapy_mandelbot.crawl._store", lambda *_: FakeStore(server))
 
     made = []
@@ -245,7 +246,7 @@ def test_a_pause_that_is_ended_by_hand_is_ended_for_all(workers, clock):
     one, other = workers()
     refuse(one.crawler, SITE + "/page", 300)
     clock.turn(10)
-    assert one.operator.end_hold(SITE)
+    assert one.manual_control.end_hold(SITE)
     one.may_go()
     clock.turn(2 * WAY)
     assert one.may_go()
@@ -292,7 +293,7 @@ def test_a_turn_whose_lease_has_ended_is_no_turn(workers, server, clock):
     clock.turn(2 * WAY)
     waiting = one.hand_out()
     server.is_there = False
-    one.throttle._claims._claims[Lease.TURN, SITE].ends_at = clock.now()  # it was not renewed
+    one.throttle._leases._leases[Lease.TURN, SITE].ends_at = clock.now()  # it was not renewed
     assert one.throttle.admit(waiting).is_turn
 
 
@@ -350,10 +351,10 @@ def test_a_lease_renewed_after_it_was_given_back_is_given_back_again(
     """Where the file was locked meanwhile: all would wait for it, unless it is had by then."""
     path = tmp_path / "store.db"
     one = SqliteStore(path, clock.call_later, now=clock.now)
-    site = Site(SITE, PauseLaw())
-    site.overhear(Refusal(clock.now(), "503", 1.0))
+    site = Site(SITE, PausePolicy())
+    site.pause_as_peer(Refusal(clock.now(), "503", 1.0))
     clock.turn(1)
-    claims = Claims(one, clock, lambda _: None)
+    claims = Leases(one, Timers(clock, print), clock.now, lambda _: None)
     assert claims.due(site, clock.now()) == clock.now()
     probe = Flight(Request(f"{SITE}/page"), site)
     site.hand_out(probe, clock.now(), as_scout=False)

@@ -9,11 +9,10 @@ from math import inf, nan
 import pytest
 
 from scrapy_mandelbot.clock import Timers
-from scrapy_mandelbot.politeness.pause_law import PauseLaw
+from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.throttle.waiting import Alarm
 
-LAW = PauseLaw()
+LAW = PausePolicy()
 
 
 def make_site(name: str) -> Site:
@@ -26,9 +25,9 @@ def rung() -> list[tuple[str, float]]:
 
 
 @pytest.fixture
-def alarm(clock, rung) -> Alarm:
+def alarm(clock, rung) -> Timers:
     begin = clock.now()
-    return Alarm(clock, lambda site: rung.append((site.name[8:9], clock.now() - begin)))
+    return Timers(clock, lambda site: rung.append((site.name[8:9], clock.now() - begin)))
 
 
 def test_it_rings_for_each_site_at_its_time(clock, alarm, rung):
@@ -64,7 +63,7 @@ def test_it_rings_again_when_it_is_set_again(clock, rung):
         if len(rung) < 3:
             alarm.set(one, clock.now() + 7)
 
-    alarm = Alarm(clock, ring)
+    alarm = Timers(clock, ring)
     alarm.set(site, begin + 1)
     clock.turn(100)
     assert rung == [("a", 1), ("a", 8), ("a", 15)]
@@ -128,7 +127,7 @@ def test_a_site_is_kept_until_it_has_rung_and_no_longer(clock, alarm):
 def test_closed_it_does_not_ring(clock, alarm, rung):
     """At the end of a crawl no timer is left."""
     alarm.set(make_site("a"), clock.now() + 10)
-    alarm.close()
+    alarm.take()
     clock.assert_nothing_left()
     clock.turn(20)
     assert rung == []
@@ -138,7 +137,7 @@ def test_it_rings_within_a_minute_of_its_time_though_the_machine_slept(clock):
     """A loop's timers stand still meanwhile; what the pauses go by does not."""
     rung = []
     timers = Timers(clock, rung.append)
-    timers.put(clock.now() + 3_600, "over")
+    timers.set("over", clock.now() + 3_600)
     assert [at - clock.now() for at, _ in clock.calls.values()] == [60]
     clock.turn(3_600 - 1)
     assert rung == []

@@ -7,7 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.politeness.pause import News
+from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.robots.formatting import duration, rate_in_words
 from scrapy_mandelbot.store.contract import KeptPause
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.events.emitter import Event, Events
+    from scrapy_mandelbot.politeness.faults import Section
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pause import Pause
-    from scrapy_mandelbot.politeness.sections import Section
     from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.throttle.neighbours import Neighbours
+    from scrapy_mandelbot.throttle.peers import Peers
 
 _EVENTS = {
-    News.PAUSED: events.PAUSED,
-    News.PROLONGED: events.PROLONGED,
-    News.RESUMED: events.RESUMED,
-    News.RECOVERED: events.RECOVERED,
-    News.GAVE_UP: events.GIVEN_UP,
-    News.LAST_ATTEMPTS: events.LAST_ATTEMPTS,
-    News.SET_ASIDE: events.SET_ASIDE,
+    PauseEffect.PAUSED: events.PAUSED,
+    PauseEffect.PROLONGED: events.PROLONGED,
+    PauseEffect.RESUMED: events.RESUMED,
+    PauseEffect.RECOVERED: events.RECOVERED,
+    PauseEffect.GAVE_UP: events.GIVEN_UP,
+    PauseEffect.LAST_ATTEMPTS: events.LAST_ATTEMPTS,
+    PauseEffect.SET_ASIDE: events.SET_ASIDE,
 }
 """Of the site, or of a page of it; the others are of a section."""
-_WITHOUT_END = {News.GAVE_UP, News.LAST_ATTEMPTS}
+_WITHOUT_END = {PauseEffect.GAVE_UP, PauseEffect.LAST_ATTEMPTS}
 
 
 class Reports:
@@ -41,7 +41,7 @@ class Reports:
     def __init__(
         self,
         tell: Events,
-        store: Neighbours,
+        store: Peers,
         waiting: Callable[[Site], int],
         clock: Clock,
         *,
@@ -86,49 +86,55 @@ class Reports:
             values["paused_for"] = pause.lasted(self._now())
         self._tell(event, level=level, **values | more)
 
-    def refused(self, news: News, flight: Flight, reason: str, level: int | None = None) -> None:
+    def refused(
+        self, effect: PauseEffect, flight: Flight, reason: str, level: int | None = None
+    ) -> None:
         """Tell what a refusal did, and have a pause that has no end kept."""
-        site, event = flight.site, _EVENTS.get(news)
+        site, event = flight.site, _EVENTS.get(effect)
         if event is None:
-            self.section(news, site, flight.request)
-        elif news is News.SET_ASIDE:
+            self.section(effect, site, flight.request)
+        elif effect is PauseEffect.SET_ASIDE:
             self.tell(event, site, seconds=flight.not_before - self._now(), reason=reason)
         else:
-            if news in _WITHOUT_END:
+            if effect in _WITHOUT_END:
                 self.keep_given_up(site)
                 level = None
             self.tell(event, site, level=level)
 
-    def answered(self, news: News, site: Site, pause: Pause) -> None:
+    def answered(self, effect: PauseEffect, site: Site, pause: Pause) -> None:
         """Tell what an answer did, of a site that had this pause."""
-        if news is News.RECOVERED or news is News.RESUMED:
-            self.tell(_EVENTS[news], site, pause)
-        recovery = pause.recovery
-        if news is not News.RESUMED or recovery is None or not recovery.is_far_below:
+        if effect is PauseEffect.RECOVERED or effect is PauseEffect.RESUMED:
+            self.tell(_EVENTS[effect], site, pause)
+        rate_control = pause.rate_control
+        if (
+            effect is not PauseEffect.RESUMED
+            or rate_control is None
+            or not rate_control.is_far_below
+        ):
             return
         if site.is_news("slower"):  # once of a limit, and how long what is queued takes at that
-            rate, waiting = recovery.rate, self._waiting(site)
+            rate, waiting = rate_control.rate, self._waiting(site)
             limit, time = rate_in_words(rate), duration(waiting / rate)
             self.tell(events.SLOWER, site, rate=rate, limit=limit, time=time)
 
     def sections_resumed(self, site: Site, before: set[Section]) -> None:
         """Tell which sections are set aside no longer, of those that were before."""
-        ended = before.difference(site.sections.set_aside())
+        ended = before.difference(site.faults.set_aside())
         for section in sorted(ended, key=lambda one: one.path):
             if section.is_told:
                 self.tell(events.SECTION_RESUMED, site, path=section.path)
 
-    def section(self, news: News, site: Site, request: Request) -> None:
+    def section(self, effect: PauseEffect, site: Site, request: Request) -> None:
         """Tell what a section's refusal did."""
-        section = site.sections.of(request)
+        section = site.faults.of(request)
         if section is None:
             return
         event, fate = events.SECTION_PROLONGED, self._fate
-        if news is News.REFUSES_ROBOTS:
+        if effect is PauseEffect.REFUSES_ROBOTS:
             event = events.REFUSES_ROBOTS
-        elif news is News.SECTION_GIVEN_UP and section.robots:
+        elif effect is PauseEffect.SECTION_GIVEN_UP and section.robots:
             event = events.REFUSES_ROBOTS_STILL
-        elif news is News.SECTION_GIVEN_UP:
+        elif effect is PauseEffect.SECTION_GIVEN_UP:
             event = events.SECTION_GIVEN_UP
             fate = "those that were not refused twice are sent once more"
         elif not section.is_told:
@@ -157,11 +163,11 @@ class Reports:
 
     def keep_turn(self, site: Site, now: float) -> None:
         """Have others, and the next run, know when the next turn of a site is."""
-        due = site.turns.due_after(now)
+        due = site.pacer.due_after(now)
         if due <= now:
             return
         if self.turn_taken is not None:
             self.turn_taken(site, now)
         own = self._store.put_turn(site.name, due)
         if own > due:
-            site.turns.hold(own)
+            site.pacer.hold(own)

@@ -7,8 +7,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import inf, isfinite
-from typing import TYPE_CHECKING
+from math import inf
+from typing import TYPE_CHECKING, Any
 
 from scrapy.http import Request
 from scrapy.http.request import NO_CALLBACK
@@ -16,14 +16,13 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import engine, events
-from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.probe import may_ask_again
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.clock import Call, Clock
+    from scrapy_mandelbot.clock import Timers
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.site_state import Site
 
@@ -45,7 +44,7 @@ def is_of_the_package(request: Request) -> bool:
     return has_no_callback and bool(request.meta.get("dont_pause") or ASKS_AGAIN in request.meta)
 
 
-class AskingAgain:
+class HealthCheck:
     """The pages that are asked for again: one at a time of a site.
 
     `done` is called with a site that was asked.
@@ -116,48 +115,6 @@ class AskingAgain:
             self._done(site)
 
 
-_FEW = 1_000  # times that were set and are of no use, before they are dropped
-
-
-class Alarm:
-    """A time for each site.
-
-    `ring` is called with a site at its time. It may ring too soon, never too late: whoever is
-    called looks at the site and sets the alarm again.
-    """
-
-    def __init__(self, clock: Clock, ring: Callable[[Site], None]) -> None:
-        self._ring = ring
-        self._set_to: dict[Site, float] = {}
-        self._timers: Timers[tuple[Site, float]] = Timers(clock, self._rings)
-
-    def __len__(self) -> int:
-        return len(self._timers)
-
-    def set(self, site: Site, at: float) -> None:
-        """Have it ring for a site at a time, if it does not ring sooner; never, at no finite one.
-
-        A site is kept as long as the alarm is to ring for it.
-        """
-        if at >= self._set_to.get(site, inf) or not isfinite(at):
-            return
-        self._set_to[site] = at
-        self._timers.put(at, (site, at))
-        if len(self._timers) > 2 * len(self._set_to) + _FEW:
-            self._timers.take(lambda one: self._set_to.get(one[0]) != one[1])
-
-    def close(self) -> None:
-        """Cancel all."""
-        self._set_to.clear()
-        self._timers.take()
-
-    def _rings(self, one: tuple[Site, float]) -> None:
-        site, at = one
-        if self._set_to.get(site) == at:  # else it has rung for it sooner
-            del self._set_to[site]
-            self._ring(site)
-
-
 _LOOK_AGAIN = 0.25  # seconds; see engine.is_closing
 
 
@@ -167,25 +124,25 @@ class Waiter:
 
     flight: Flight
     released: Deferred[bool]
-    timeout: Call | None = None
 
 
-class WaitingRoom:
+class Waiters:
     """The waiting requests of a crawl, by site, first come first served."""
 
     def __init__(
         self,
         crawler: Crawler,
-        clock: Clock,
+        timers: Timers[Any],
+        now: Callable[[], float],
         look_again: Callable[[Site], None],
         longest: float,
     ) -> None:
         self._crawler = crawler
-        self._clock = clock
+        self._timers = timers
+        self._now = now
         self._look_again = look_again
         self._longest = longest
         self._waiters: dict[Site, list[Waiter]] = {}
-        self._check: Call | None = None
 
     def __len__(self) -> int:
         return sum(map(len, self._waiters.values()))
@@ -200,8 +157,7 @@ class WaitingRoom:
         if left <= 0 or engine.is_closing(self._crawler):
             return False
         waiter = Waiter(flight, Deferred())
-        if isfinite(left):
-            waiter.timeout = self._clock.call_later(left, self._time_out, waiter)
+        self._timers.set(waiter, self._now() + left, self._time_out)
         self._waiters.setdefault(flight.site, []).append(waiter)
         self._check_later()
         flight.is_waiting = True
@@ -227,8 +183,7 @@ class WaitingRoom:
         waiters.remove(waiter)
         if not waiters:
             del self._waiters[flight.site]
-        if waiter.timeout is not None:
-            waiter.timeout.cancel()
+        self._timers.drop(waiter)
         flight.is_waiting = False
         engine.take_place(self._crawler, flight.request)
         if not waiter.released.called:
@@ -236,29 +191,24 @@ class WaitingRoom:
 
     def close(self) -> None:
         """End all waits, and cancel the timers."""
-        if self._check is not None:
-            self._check.cancel()
-            self._check = None
+        self._timers.drop(self)
         for site in list(self._waiters):
             for waiter in self.of(site):
                 self.release(waiter, may_go=False)
 
     def _left(self, flight: Flight) -> float:
-        now = self._clock.now()
+        now = self._now()
         if flight.waits_since is None:
             flight.waits_since = now
         return flight.waits_since + self._longest - now
 
     def _time_out(self, waiter: Waiter) -> None:
-        waiter.timeout = None
         self.release(waiter, may_go=False)
 
     def _check_later(self) -> None:
-        if self._check is None:
-            self._check = self._clock.call_later(_LOOK_AGAIN, self._check_now)
+        self._timers.set(self, self._now() + _LOOK_AGAIN, self._check_now)
 
-    def _check_now(self) -> None:
-        self._check = None
+    def _check_now(self, _: Waiters) -> None:
         if engine.is_closing(self._crawler):
             self.close()
             return

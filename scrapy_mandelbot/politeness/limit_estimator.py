@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 RATES = tuple(0.1 * 1.1**step for step in range(100))
 """Requests a second, to 1,250."""
-# What each of these does to which simulated crawl is in tests/politeness/test_laws.py.
+# What each of these does to which simulated crawl is in tests/politeness/test_policies.py.
 _RUNS = 8  # that are judged: a limit may move
 _REFUSED = 4  # refusals of a run that are judged: one that is over limits refuses all that follow
 _LIKELY = 1.5  # of G: a rate that explains that much less is not the site's
@@ -38,7 +38,7 @@ _SELDOM = 3.0  # by this power,
 _LONGEST = 12.0  # and what holds more is no limit to go by: a pause is
 BELOW = 0.97
 """Of its limit a site is asked at so much: the bucket drains."""
-TOLD = 2
+CONCLUSIVE = 2
 """Runs, at least, that tell something by how they ended: one may be chance."""
 
 _SLOW = 0.8  # pages a second, at most: a first pause is most of the time that a page takes
@@ -70,7 +70,7 @@ class _Run(NamedTuple):
     """For each refusal, the level at which it came."""
 
 
-class Ladder:
+class LimitEstimator:
     """What the last runs of a site say of its limit, if it has one."""
 
     __slots__ = ("_at", "_levels", "_runs")
@@ -171,7 +171,7 @@ class Ladder:
         return g - _SELDOM * log(holds / _LONG) if holds > _LONG else g
 
 
-class SlowLimit:
+class SlowLimitEstimator:
     """The slow limit of a site, if it has one. ``now`` is in seconds."""
 
     __slots__ = ("_enough", "_goods", "_refused_at", "_runs", "_spans", "rate")
@@ -181,7 +181,7 @@ class SlowLimit:
         """Pages a second that the site lets through; 0: it has no slow limit."""
         self._spans: deque[tuple[float, int]] = deque(maxlen=2 * _SPANS)
         self._enough = _SPANS
-        self._runs: deque[bool] = deque(maxlen=2 * TOLD)
+        self._runs: deque[bool] = deque(maxlen=2 * CONCLUSIVE)
         self._goods = 0
         self._refused_at = -inf
 
@@ -202,7 +202,9 @@ class SlowLimit:
         """
         if self.rate:
             self._runs.append(asked <= self.rate)
-            if sum(self._runs) >= TOLD:  # refused at no more than the rate: it is not the limit
+            if (
+                sum(self._runs) >= CONCLUSIVE
+            ):  # refused at no more than the rate: it is not the limit
                 self.rate = 0.0
                 self._enough = 2 * _SPANS
                 self._spans.clear()
@@ -224,7 +226,7 @@ class SlowLimit:
             seconds, goods = 0.0, 0
             for end, (one, more) in enumerate(spans[begin:], begin + 1):
                 seconds, goods = seconds + one, goods + more
-                by_chance = end < len(spans) or end - begin <= TOLD
+                by_chance = end < len(spans) or end - begin <= CONCLUSIVE
                 best = max(best, (goods - by_chance) / seconds)
         return best
 

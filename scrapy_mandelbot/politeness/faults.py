@@ -16,13 +16,13 @@ from collections.abc import Container, Iterator
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.politeness.pause import News, Pause
-from scrapy_mandelbot.politeness.pause_law import PauseLaw, Refusal
-from scrapy_mandelbot.politeness.recovery import BY_CHANCE
+from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
+from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
+from scrapy_mandelbot.politeness.rate_control import BY_CHANCE
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
-    from scrapy_mandelbot.politeness.pause_law import LeftPause
+    from scrapy_mandelbot.politeness.pause_policy import LeftPause
 
 MOST_REFUSED_URLS = 1_000
 """Of a site; those that were refused first are forgotten."""
@@ -38,7 +38,7 @@ _SUSPICIOUS = 3  # pages, at least
 _COUNTED = 16  # refused pages of a section; so many prove it
 
 
-class Blame(Enum):
+class FaultCause(Enum):
     """What a refusal is taken for."""
 
     SITE = "site"
@@ -47,9 +47,9 @@ class Blame(Enum):
 
 
 _OF_A_SECTION = {
-    News.PROLONGED: News.SECTION_PROLONGED,
-    News.LAST_ATTEMPTS: News.SECTION_GIVEN_UP,
-    News.GAVE_UP: News.SECTION_GIVEN_UP,
+    PauseEffect.PROLONGED: PauseEffect.SECTION_PROLONGED,
+    PauseEffect.LAST_ATTEMPTS: PauseEffect.SECTION_GIVEN_UP,
+    PauseEffect.GAVE_UP: PauseEffect.SECTION_GIVEN_UP,
     None: None,
 }
 
@@ -132,7 +132,7 @@ class RefusedUrl:
         """When it may go again, if it was refused more than once; 0: at once."""
 
 
-class Sections:
+class Faults:
     """The parts of one site that were refused. Ticks are those of its state.
 
     `good`: how many requests it answered well before.
@@ -141,15 +141,15 @@ class Sections:
     __slots__ = (
         "_aside",
         "_good",
-        "_law",
+        "_policy",
         "_refused",
         "_sections",
         "_urls",
         "good_at",
     )
 
-    def __init__(self, law: PauseLaw, good: int = 0) -> None:
-        self._law = law
+    def __init__(self, policy: PausePolicy, good: int = 0) -> None:
+        self._policy = policy
         self._urls: OrderedDict[bytes, RefusedUrl] = OrderedDict()
         self._sections: OrderedDict[str, Section] = OrderedDict()
         self._aside: dict[str, Section] = {}
@@ -229,8 +229,8 @@ class Sections:
         if left.section not in self._sections and len(self._sections) < MOST_SECTIONS:
             section = self._sections[left.section] = Section(left.section, self.good_at)
             section.robots = left.reason.startswith(REFUSES_ROBOTS)
-            law = self._law.of_robots if section.robots else self._law.of_a_part
-            section.pause, section.is_told = Pause(law), True
+            policy = self._policy.of_robots if section.robots else self._policy.of_a_part
+            section.pause, section.is_told = Pause(policy), True
             section.pause.go_on(now, left)
             self._aside[left.section] = section
 
@@ -259,7 +259,7 @@ class Sections:
                 section.refused.clear()
             section.good_at = max(section.good_at, flight.tick)
             pause = section.pause
-            if pause is not None and pause.answered(flight, now) is News.RESUMED:
+            if pause is not None and pause.answered(flight, now) is PauseEffect.RESUMED:
                 ended.append(section)
                 section.refused.clear()
             if (section.pause is None or section in ended) and not section.refused:
@@ -295,15 +295,15 @@ class Sections:
                 del self._sections[other.path]
                 self._aside.pop(other.path, None)
         self._aside[section.path] = section
-        section.pause = Pause(self._law.of_robots if section.robots else self._law.of_a_part)
+        section.pause = Pause(self._policy.of_robots if section.robots else self._policy.of_a_part)
         section.pause.trip(refusal)
         if not section.robots:
             section.pause.be_due(refusal.now)
 
-    def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> Blame:
+    def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> FaultCause:
         """Note a refusal; return what it is taken for."""
         one = self._note(fingerprint, flight.tick)
-        blame = Blame.SECTION
+        blame = FaultCause.SECTION
         if self.of(flight.request) is None:
             self._suspect(flight, fingerprint)
             is_well = self.good_at > one.first_sent
@@ -311,14 +311,14 @@ class Sections:
             one.may_go_at = 0.0
             if one.times > 1:
                 step = one.times - 2 if one.is_alone else 0  # the first one was its site's business
-                one.may_go_at = refusal.now + self._law.of_a_part.pause(step, refusal)
+                one.may_go_at = refusal.now + self._policy.of_a_part.pause(step, refusal)
             self._refused += not one.is_alone
-            blame = Blame.PAGE if one.is_alone else Blame.SITE
-        flight.is_refused_alone = one.is_alone and one.times - 2 >= self._law.of_a_part.tries
+            blame = FaultCause.PAGE if one.is_alone else FaultCause.SITE
+        flight.is_refused_alone = one.is_alone and one.times - 2 >= self._policy.of_a_part.tries
         flight.not_before = one.may_go_at if one.is_alone else 0.0
         return blame
 
-    def probe_refused(self, flight: Flight, refusal: Refusal) -> News | None:
+    def probe_refused(self, flight: Flight, refusal: Refusal) -> PauseEffect | None:
         """Note that a request of a section set aside was refused; return what is to be told."""
         section = self.of(flight.request)
         if section is None or section.pause is None or section.pause.probe is not flight:
@@ -328,7 +328,7 @@ class Sections:
     def give_up(self, reason: str) -> list[Section]:
         """Ask for what is set aside once more at most; return the sections given up by this."""
         for one in self._urls.values():
-            one.times, one.may_go_at = one.times + self._law.of_a_part.tries, 0.0
+            one.times, one.may_go_at = one.times + self._policy.of_a_part.tries, 0.0
         return [
             section
             for section in self._aside.values()
@@ -379,5 +379,64 @@ class Sections:
         return False
 
 
-NO_SECTIONS = Sections(PauseLaw())
+NO_FAULTS = Faults(PausePolicy())
 """Of all sites that have refused nothing; a site has sections of its own before it writes any."""
+
+
+_MARKED = 5  # pages in a row, with the marks of a challenge or a price
+_BARE = 10  # pages in a row
+_PLACES = 3  # those are of so many: first segments of their paths
+_TURNED_AWAY = 32  # pages that are counted
+
+
+class BotBlockDetector:
+    """Whether a site refuses robots: it answers them with challenges, prices, or bare refusals.
+
+    One such page says nothing of others. Several with the marks of a challenge or a price, without
+    a good page between, do: of the section that has all of them, or of the site. So do many bare
+    403s from several places of a site that has answered well before; those of one place are a
+    login area.
+    """
+
+    __slots__ = ("_all", "_marked")
+
+    def __init__(self) -> None:
+        self._marked: dict[str, set[bytes]] = {}
+        """Those with marks, by the section: since its last good page."""
+        self._all: dict[bytes, str] = {}
+        """All, and the place of each."""
+
+    def note(self, url: str, fingerprint: bytes, *, is_marked: bool, was_well: bool) -> str | None:
+        """Note one; return the path of the section that refuses robots, or None.
+
+        `is_marked`: the answer has the marks of a challenge or a price. `was_well`: the site has
+        answered well before.
+        """
+        if len(self._all) < _TURNED_AWAY:
+            self._all[fingerprint] = url.partition("://")[2].partition("/")[2].partition("/")[0]
+        if is_marked and (path := self._refusing(list(_around(url)), fingerprint)):
+            return path
+        is_all = len(self._all) >= _BARE and len(set(self._all.values())) >= _PLACES
+        return SITE_PATH if was_well and is_all else None
+
+    def well(self, url: str) -> None:
+        """Note a good page."""
+        self._all.clear()
+        for path in _around(url):
+            self._marked.pop(path, None)
+
+    def _refusing(self, paths: list[str], fingerprint: bytes) -> str | None:
+        """Return the outermost section with enough of them, or the one within that has all."""
+        for path in paths:
+            if path in self._marked or len(self._marked) < MOST_SECTIONS:
+                pages = self._marked.setdefault(path, set())
+                if len(pages) < _TURNED_AWAY:
+                    pages.add(fingerprint)
+        counts = {path: len(self._marked.get(path, ())) for path in paths}
+        most = next((count for count in counts.values() if count >= _MARKED), None)
+        return max((path for path in paths if counts[path] == most), key=len, default=None)
+
+
+def _around(url: str) -> Iterator[str]:
+    yield SITE_PATH
+    yield from sections_of(url)

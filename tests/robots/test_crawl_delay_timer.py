@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.politeness.pace import (
-    Metronome,
+    CrawlDelayTimer,
     Pace,
-    PaceLaw,
+    PacePolicy,
     pace_by_hand,
     pace_of_file,
     unreadable_lines,
@@ -30,16 +30,16 @@ def at(clock: str, day: int = 0) -> float:
     return MIDNIGHT + day * 86_400 + hours * 3600 + minutes * 60 + sum(seconds)
 
 
-def of_file(body: str, **law: object) -> Pace:
+def of_file(body: str, **policy: object) -> Pace:
     robots = RobotsTxt.parse(f"User-agent: *\n{body}".encode())
-    return pace_of_file(robots, "Mandelbot", PaceLaw(**law))
+    return pace_of_file(robots, "Mandelbot", PacePolicy(**policy))
 
 
-def sent(pace: Pace, when: float, took: float = 0.0) -> Metronome:
-    metronome = Metronome(pace)
-    metronome.sent(when)
-    metronome.answered(when + took)
-    return metronome
+def sent(pace: Pace, when: float, took: float = 0.0) -> CrawlDelayTimer:
+    timer = CrawlDelayTimer(pace)
+    timer.sent(when)
+    timer.answered(when + took)
+    return timer
 
 
 # Delays.
@@ -55,45 +55,45 @@ def test_who_asks_for_nothing_is_not_held():
 
 def test_the_first_request_is_due_at_once():
     """A delay is between two requests."""
-    assert Metronome(of_file("Crawl-delay: 5\n")).due(MIDNIGHT) == MIDNIGHT
+    assert CrawlDelayTimer(of_file("Crawl-delay: 5\n")).due(MIDNIGHT) == MIDNIGHT
 
 
 def test_moderatobot_a_delay_is_a_pause_between_two_accesses():
     """It runs from the end of one answer to the next request, as Yandex defines it."""
-    metronome = sent(of_file("Crawl-delay: 5\n"), MIDNIGHT, took=2)
-    assert metronome.due(MIDNIGHT + 2) == MIDNIGHT + 7
-    assert metronome.due(MIDNIGHT + 60) == MIDNIGHT + 60
+    timer = sent(of_file("Crawl-delay: 5\n"), MIDNIGHT, took=2)
+    assert timer.due(MIDNIGHT + 2) == MIDNIGHT + 7
+    assert timer.due(MIDNIGHT + 60) == MIDNIGHT + 60
 
 
 def test_what_was_not_sent_in_time_is_not_caught_up():
     """After an idle hour one request goes, and the next has its delay again."""
-    metronome = sent(of_file("Crawl-delay: 5\n"), MIDNIGHT)
-    metronome.sent(MIDNIGHT + 3600)
-    metronome.answered(MIDNIGHT + 3601)
-    assert metronome.due(MIDNIGHT + 3601) == MIDNIGHT + 3606
+    timer = sent(of_file("Crawl-delay: 5\n"), MIDNIGHT)
+    timer.sent(MIDNIGHT + 3600)
+    timer.answered(MIDNIGHT + 3601)
+    assert timer.due(MIDNIGHT + 3601) == MIDNIGHT + 3606
 
 
 def test_a_request_without_an_answer_is_on_its_way_for_ten_seconds_at_most():
     """It may reach the server late; but one page that hangs does not hold its site for minutes."""
-    metronome = Metronome(of_file("Crawl-delay: 5\n"))
-    metronome.sent(MIDNIGHT)
-    assert metronome.due(MIDNIGHT + 1) == MIDNIGHT + 15
-    metronome.sent(MIDNIGHT + 15)
-    metronome.answered(MIDNIGHT + 16)
-    assert metronome.due(MIDNIGHT + 16) == MIDNIGHT + 21
+    timer = CrawlDelayTimer(of_file("Crawl-delay: 5\n"))
+    timer.sent(MIDNIGHT)
+    assert timer.due(MIDNIGHT + 1) == MIDNIGHT + 15
+    timer.sent(MIDNIGHT + 15)
+    timer.answered(MIDNIGHT + 16)
+    assert timer.due(MIDNIGHT + 16) == MIDNIGHT + 21
 
 
 def test_an_answer_that_nobody_waits_for_changes_nothing():
     """Told twice of the same answer, the delay runs from the first."""
-    metronome = sent(of_file("Crawl-delay: 5\n"), MIDNIGHT, took=1)
-    metronome.answered(MIDNIGHT + 3)
-    assert metronome.due(MIDNIGHT + 3) == MIDNIGHT + 6
+    timer = sent(of_file("Crawl-delay: 5\n"), MIDNIGHT, took=1)
+    timer.answered(MIDNIGHT + 3)
+    assert timer.due(MIDNIGHT + 3) == MIDNIGHT + 6
 
 
 def test_requests_sent_before_the_pace_was_known_count():
     """The robots.txt itself was fetched; the first page comes a delay later."""
-    metronome = Metronome(of_file("Crawl-delay: 5\n"), since=MIDNIGHT)
-    assert metronome.due(MIDNIGHT + 1) == MIDNIGHT + 5
+    timer = CrawlDelayTimer(of_file("Crawl-delay: 5\n"), since=MIDNIGHT)
+    assert timer.due(MIDNIGHT + 1) == MIDNIGHT + 5
 
 
 def test_moderatobot_a_delay_may_be_a_window_of_so_many_seconds():
@@ -223,7 +223,7 @@ def test_extended2_a_window_may_pass_midnight():
 def test_extended2_visit_time(now, due):
     """Visit-time: 0600-0845, both ends included: at other times nothing is sent."""
     pace = of_file("Visit-time: 0600-0845\n")
-    assert Metronome(pace).due(at(now)) == due
+    assert CrawlDelayTimer(pace).due(at(now)) == due
     assert pace.opens(at(now)) == due
     assert pace.visits_in_words == "Visit-time 0600-0845"
 
@@ -241,7 +241,7 @@ def test_extended2_visit_time(now, due):
 def test_extended2_several_visit_times(now, due):
     """Each is a window of access, one of them past midnight."""
     pace = of_file("Visit-time: 22:00-01:00\nVisit-time: 1200-1300\n")
-    assert Metronome(pace).due(at(now)) == due
+    assert CrawlDelayTimer(pace).due(at(now)) == due
 
 
 def test_a_delay_that_ends_after_closing_time_ends_when_the_site_opens():
@@ -266,7 +266,7 @@ def test_it_says_what_it_is_and_where_it_is_from():
     assert pace.source == "robots.txt lines 2, 4, 5"
     assert of_file("Crawl-delay: 1\n").source == "robots.txt line 2"
     assert pace_by_hand(3).source == "set by hand"
-    assert repr(Metronome(pace_by_hand(3))) == "<Metronome 3 s between requests>"
+    assert repr(CrawlDelayTimer(pace_by_hand(3))) == "<CrawlDelayTimer 3 s between requests>"
     many = of_file("".join(f"Request-rate: 1/{n}\n" for n in range(1, 9)))
     assert str(many) == "Request-rate 1/1, 1/2, 1/3, 1/4, …"
 
@@ -286,7 +286,7 @@ def test_it_says_what_it_is_and_where_it_is_from():
 def test_nonsense_asks_for_nothing_and_is_known_by_its_line(line):
     """A value that cannot be read is ignored; others of the file hold."""
     robots = RobotsTxt.parse(f"User-agent: *\nDisallow: /x\n{line}\nCrawl-delay: 2\n".encode())
-    pace = pace_of_file(robots, "Mandelbot", PaceLaw())
+    pace = pace_of_file(robots, "Mandelbot", PacePolicy())
     assert str(pace) == "2 s between requests"
     assert unreadable_lines(robots, "Mandelbot") == (3,)
 
@@ -358,25 +358,25 @@ def test_due_is_the_first_time_that_is_good(pace, now, ago):
 @given(paces, st.data())
 def test_no_two_requests_are_closer_than_asked(pace, data):
     """Whatever comes in between: early questions, late sendings, slow answers and none at all."""
-    metronome = Metronome(pace)
+    timer = CrawlDelayTimer(pace)
     now = data.draw(moments)
     reached = None
     for _ in range(6):
         now += data.draw(st.floats(0, 2_000))
-        due = metronome.due(now)
+        due = timer.due(now)
         assert due >= now
-        assert metronome.due(now) == due, "asking changes nothing"
-        assert metronome.due(due) == pytest.approx(due, abs=HAIR), "then it is due"
+        assert timer.due(now) == due, "asking changes nothing"
+        assert timer.due(due) == pytest.approx(due, abs=HAIR), "then it is due"
         now = max(now, due) + data.draw(st.sampled_from([0.0, 0.0, 1.0]))
-        if metronome.due(now) > now:  # the second of lateness was one too many
+        if timer.due(now) > now:  # the second of lateness was one too many
             continue
         on_its_way = data.draw(st.floats(0, 10))
         if reached is not None:
             assert now - reached >= delay_at(pace, now) - HAIR
         reached = now + on_its_way
-        metronome.sent(now)
+        timer.sent(now)
         if data.draw(st.booleans()):
-            metronome.answered(reached + data.draw(st.floats(0, 5)))
+            timer.answered(reached + data.draw(st.floats(0, 5)))
             now = max(now, reached)
 
 

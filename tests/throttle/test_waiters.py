@@ -9,12 +9,13 @@ import pytest
 from scrapy import Request
 from twisted.internet.defer import ensureDeferred
 
+from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.politeness.flight import Flight
-from scrapy_mandelbot.politeness.pause_law import PauseLaw
+from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.throttle.waiting import WaitingRoom
+from scrapy_mandelbot.throttle.waiters import Waiters
 
-LAW = PauseLaw()
+LAW = PausePolicy()
 
 
 LONGEST = 1000.0  # seconds
@@ -33,9 +34,10 @@ class World:
         engine = SimpleNamespace(
             downloader=SimpleNamespace(active=self.active), _slot=self.slot, running=True
         )
-        self.room = WaitingRoom(
+        self.waiters = Waiters(
             SimpleNamespace(engine=engine),
-            clock,
+            Timers(clock, lambda _: None),
+            clock.now,
             lambda site: self.looked_at.append(site.name),
             LONGEST,
         )
@@ -53,20 +55,20 @@ class World:
             flight.waits_since = self.now() + longest - LONGEST
 
         async def wait() -> None:
-            may_go = await self.room.wait(flight, has_limit=longest < inf)
+            may_go = await self.waiters.wait(flight, has_limit=longest < inf)
             self.ended.append((name, may_go))
 
         ensureDeferred(wait())
         return flight
 
     def release_first(self, name: str) -> None:
-        self.room.release(next(self.room.of(self.sites[name])), may_go=True)
+        self.waiters.release(next(self.waiters.of(self.sites[name])), may_go=True)
 
 
 @pytest.fixture
 def world(clock, monkeypatch) -> World:
     # Of Scrapy; on the asyncio reactor it makes a future, whose callbacks take a turn of the loop.
-    monkeypatch.setattr("scrapy_mandelbot.throttle.waiting.maybe_deferred_to_future", lambda d: d)
+    monkeypatch.setattr("scrapy_mandelbot.throttle.waiters.maybe_deferred_to_future", lambda d: d)
     return World(clock)
 
 
@@ -74,13 +76,13 @@ def test_first_come_first_served_by_site(world):
     """Whoever has waited longest goes first; another site's order is its own."""
     for name in ("a1", "b1", "a2", "b2"):
         world.wait(name)
-    assert len(world.room) == 4
+    assert len(world.waiters) == 4
     world.release_first("b")
     world.release_first("a")
     world.release_first("a")
     assert world.ended == [("b1", True), ("a1", True), ("a2", True)]
-    assert len(world.room) == 1
-    world.room.close()
+    assert len(world.waiters) == 1
+    world.waiters.close()
 
 
 def test_who_waits_holds_no_place_of_the_downloader(world):
@@ -92,7 +94,7 @@ def test_who_waits_holds_no_place_of_the_downloader(world):
     world.release_first("a")
     assert not flight.is_waiting
     assert flight.request in world.active
-    world.room.close()
+    world.waiters.close()
 
 
 def test_who_waits_too_long_may_not_go(world, clock):
@@ -107,7 +109,7 @@ def test_who_waits_too_long_may_not_go(world, clock):
     world.release_first("a")
     clock.turn(20)
     assert world.ended == [("a2", False), ("a1", True), ("a3", False)]
-    assert len(world.room) == 0
+    assert len(world.waiters) == 0
     clock.assert_nothing_left()
 
 
@@ -150,9 +152,9 @@ def test_closed_all_waits_end(world, clock):
     """And no timer is left."""
     for name in ("a1", "b1", "a2"):
         world.wait(name, longest=100)
-    world.room.close()
+    world.waiters.close()
     assert sorted(world.ended) == [("a1", False), ("a2", False), ("b1", False)]
-    assert len(world.room) == 0
+    assert len(world.waiters) == 0
     clock.assert_nothing_left()
 
 
@@ -160,8 +162,8 @@ def test_those_who_wait_may_be_released_while_they_are_looked_through(world):
     """One that goes may end in its own callback and let the next ones go."""
     for name in ("a1", "a2", "a3"):
         world.wait(name)
-    for waiter in world.room.of(world.sites["a"]):
-        world.room.release(waiter, may_go=False)
-        world.room.release(waiter, may_go=True)
+    for waiter in world.waiters.of(world.sites["a"]):
+        world.waiters.release(waiter, may_go=False)
+        world.waiters.release(waiter, may_go=True)
     assert world.ended == [("a1", False), ("a2", False), ("a3", False)]
-    world.room.close()
+    world.waiters.close()

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_mandelbot.politeness.pace import Metronome, Pace
+from scrapy_mandelbot.politeness.pace import CrawlDelayTimer, Pace
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 MIDNIGHT = 20_000 * 86_400.0
 DELAYS = st.floats(0, 3600)
 
 
-def restored(pace: Pace, not_before: float, now: float) -> Metronome:
-    metronome = Metronome(pace, not_before=not_before)
-    metronome.keep_to(pace, now)
-    return metronome
+def restored(pace: Pace, not_before: float, now: float) -> CrawlDelayTimer:
+    timer = CrawlDelayTimer(pace, not_before=not_before)
+    timer.keep_to(pace, now)
+    return timer
 
 
 @pytest.mark.parametrize(
@@ -27,42 +27,42 @@ def restored(pace: Pace, not_before: float, now: float) -> Metronome:
 )
 def test_the_wait_that_is_left_is_waited_out(not_before, due):
     """And no more than the pace asks for now."""
-    metronome = restored(Pace(60), MIDNIGHT + not_before, MIDNIGHT)
-    assert metronome.due(MIDNIGHT) == MIDNIGHT + due
-    assert metronome.due(MIDNIGHT + 100) == MIDNIGHT + 100
+    timer = restored(Pace(60), MIDNIGHT + not_before, MIDNIGHT)
+    assert timer.due(MIDNIGHT) == MIDNIGHT + due
+    assert timer.due(MIDNIGHT + 100) == MIDNIGHT + 100
 
 
 def test_another_pace_is_all_that_counts_from_then_on():
     """A shorter one ends the wait sooner; a longer one makes none longer."""
-    metronome = restored(Pace(60), MIDNIGHT + 50, MIDNIGHT)
-    metronome.keep_to(Pace(3600), MIDNIGHT)
-    assert metronome.due(MIDNIGHT) == MIDNIGHT + 50
-    metronome.keep_to(Pace(5), MIDNIGHT)
-    assert metronome.due(MIDNIGHT) == MIDNIGHT + 5
-    metronome.keep_to(Pace(), MIDNIGHT)
-    assert metronome.due(MIDNIGHT) == MIDNIGHT
+    timer = restored(Pace(60), MIDNIGHT + 50, MIDNIGHT)
+    timer.keep_to(Pace(3600), MIDNIGHT)
+    assert timer.due(MIDNIGHT) == MIDNIGHT + 50
+    timer.keep_to(Pace(5), MIDNIGHT)
+    assert timer.due(MIDNIGHT) == MIDNIGHT + 5
+    timer.keep_to(Pace(), MIDNIGHT)
+    assert timer.due(MIDNIGHT) == MIDNIGHT
 
 
 def test_a_pace_that_asks_for_nothing_is_free_when_the_wait_is_over():
     """Not before: a former run knew of another one."""
-    metronome = Metronome(Pace(), not_before=MIDNIGHT + 10)
-    assert not metronome.is_free_at(MIDNIGHT + 9)
-    assert metronome.is_free_at(MIDNIGHT + 10)
+    timer = CrawlDelayTimer(Pace(), not_before=MIDNIGHT + 10)
+    assert not timer.is_free_at(MIDNIGHT + 9)
+    assert timer.is_free_at(MIDNIGHT + 10)
 
 
 def test_a_wait_ends_within_visit_times():
     """It is over at one o'clock: so is the time for visits."""
     robots = RobotsTxt.parse(b"User-agent: *\nVisit-time: 0000-0059\n")
     pace = Pace(7200, visits=robots.visit_times("x"))
-    metronome = restored(pace, MIDNIGHT + 3600, MIDNIGHT)
-    assert metronome.due(MIDNIGHT) == MIDNIGHT + 86_400
+    timer = restored(pace, MIDNIGHT + 3600, MIDNIGHT)
+    assert timer.due(MIDNIGHT) == MIDNIGHT + 86_400
 
 
 def test_when_the_next_may_come_after_an_answer():
     """The delay that holds now, from now on; the thumb's rule goes by the last answer."""
-    assert Metronome(Pace(60)).due_after(MIDNIGHT) == MIDNIGHT + 60
-    assert Metronome(Pace()).due_after(MIDNIGHT) == MIDNIGHT
-    by_thumb = Metronome(Pace(by_fetch_time=True, longest=60))
+    assert CrawlDelayTimer(Pace(60)).due_after(MIDNIGHT) == MIDNIGHT + 60
+    assert CrawlDelayTimer(Pace()).due_after(MIDNIGHT) == MIDNIGHT
+    by_thumb = CrawlDelayTimer(Pace(by_fetch_time=True, longest=60))
     by_thumb.sent(MIDNIGHT)
     by_thumb.answered(MIDNIGHT + 20)
     assert by_thumb.due_after(MIDNIGHT + 20) == MIDNIGHT + 60
@@ -72,5 +72,5 @@ def test_when_the_next_may_come_after_an_answer():
 def test_no_wait_is_longer_than_the_pace_asks_for(former, delay, since, seconds):
     """Whatever a former run has kept, and however the clock was set since."""
     now = MIDNIGHT + seconds
-    metronome = restored(Pace(delay), now + since + former, now)
-    assert now <= metronome.due(now) <= now + delay
+    timer = restored(Pace(delay), now + since + former, now)
+    assert now <= timer.due(now) <= now + delay

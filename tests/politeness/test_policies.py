@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from laws import Result, results, seconds_for_all
 from simulated_scenarios import SCENARIOS
 
-from scrapy_mandelbot.politeness import ladder, pause_law, probe, recovery, sections
+from scrapy_mandelbot.politeness import faults, limit_estimator, pause_policy, probe, rate_control
 
 FEW = range(1000, 1003)
 MANY = range(1100, 1120)
@@ -159,39 +159,39 @@ def test_a_crawl_is_the_same_each_time():
 
 
 NEEDED_BY = [
-    # ladder.py
-    (ladder, "_RUNS", 2, "30 to 15 a second"),
-    (ladder, "_REFUSED", 100, "110/3, 5 ms"),
-    (ladder, "_LIKELY", 0.5, "110/3, 5 ms"),
-    (ladder, "_LONG", 1e9, "chance 1 %"),
-    (ladder, "_SELDOM", 0.0, "chance 1 %"),
-    (ladder, "_LONGEST", 1e9, "22 dead, flat"),
-    (ladder, "_SLOW", 0.0, "30/min, burst 5"),
-    (ladder, "_SPANS", 1, "10/min"),
-    (ladder, "BELOW", 1.0, "6/min, burst 5"),
-    (ladder, "_TRUST", 1e9, "10 to 30 a minute"),
-    (ladder, "TOLD", 100, "111 dead, flat"),
-    # recovery.py
-    (recovery, "_RAMP_FROM", 0.5, "111 dead, path"),
-    (recovery, "_GROWTH", 1.05, "111 dead, path"),
-    (recovery, "_LATELY", 0.1, "30/5, 20 ms"),
-    (recovery, "_AHEAD", 1e9, "200/5, 1 ms"),
-    (recovery, "_PLATEAU", 0.0, "30/5, 1 ms"),
-    (recovery, "_IS_LIMIT", 1e9, "30/5, 1 ms"),
-    (recovery, "TOLD", 0, "down, names the time"),
-    (recovery, "_TIGHT", 0.0, "200/0, held up"),
-    (recovery, "_TRUST", 1e9, "30 to 60 a second"),
-    (recovery, "BY_CHANCE", 2.0, "chance 20 %"),
-    (recovery, "MOST_BY_CHANCE", 0, "chance 20 %"),
-    (recovery, "_OTHERS_FIRST", 0, "111 dead, flat, 30/5"),
-    # sections.py, pause.py, probe.py
-    (sections, "_SUSPICIOUS", 100, "111 dead, path"),
-    (sections, "BY_CHANCE", 0.0, "30/min, section of 30 dead"),
-    (sections, "_DEEPEST", 1, "111 dead, inner path"),
-    (sections, "_DEEPEST", 1, "111 dead, inner query"),
-    (sections, "BY_CHANCE", 0.0, "5 dead of 5,000, flat"),
-    (pause_law, "_REMEMBERED", 0.0, "ban that doubles"),
-    (pause_law, "_GROWTH", 2.0, "ban that doubles"),
+    # limit_estimator.py
+    (limit_estimator, "_RUNS", 2, "30 to 15 a second"),
+    (limit_estimator, "_REFUSED", 100, "110/3, 5 ms"),
+    (limit_estimator, "_LIKELY", 0.5, "110/3, 5 ms"),
+    (limit_estimator, "_LONG", 1e9, "chance 1 %"),
+    (limit_estimator, "_SELDOM", 0.0, "chance 1 %"),
+    (limit_estimator, "_LONGEST", 1e9, "22 dead, flat"),
+    (limit_estimator, "_SLOW", 0.0, "30/min, burst 5"),
+    (limit_estimator, "_SPANS", 1, "10/min"),
+    (limit_estimator, "BELOW", 1.0, "6/min, burst 5"),
+    (limit_estimator, "_TRUST", 1e9, "10 to 30 a minute"),
+    (limit_estimator, "CONCLUSIVE", 100, "111 dead, flat"),
+    # rate_control.py
+    (rate_control, "_RAMP_FROM", 0.5, "111 dead, path"),
+    (rate_control, "_GROWTH", 1.05, "111 dead, path"),
+    (rate_control, "_LATELY", 0.1, "30/5, 20 ms"),
+    (rate_control, "_AHEAD", 1e9, "200/5, 1 ms"),
+    (rate_control, "_PLATEAU", 0.0, "30/5, 1 ms"),
+    (rate_control, "_IS_LIMIT", 1e9, "30/5, 1 ms"),
+    (rate_control, "CONCLUSIVE", 0, "down, names the time"),
+    (rate_control, "_TIGHT", 0.0, "200/0, held up"),
+    (rate_control, "_TRUST", 1e9, "30 to 60 a second"),
+    (rate_control, "BY_CHANCE", 2.0, "chance 20 %"),
+    (rate_control, "MOST_BY_CHANCE", 0, "chance 20 %"),
+    (rate_control, "_OTHERS_FIRST", 0, "111 dead, flat, 30/5"),
+    # faults.py, pause.py, probe.py
+    (faults, "_SUSPICIOUS", 100, "111 dead, path"),
+    (faults, "BY_CHANCE", 0.0, "30/min, section of 30 dead"),
+    (faults, "_DEEPEST", 1, "111 dead, inner path"),
+    (faults, "_DEEPEST", 1, "111 dead, inner query"),
+    (faults, "BY_CHANCE", 0.0, "5 dead of 5,000, flat"),
+    (pause_policy, "_REMEMBERED", 0.0, "ban that doubles"),
+    (pause_policy, "_GROWTH", 2.0, "ban that doubles"),
     (probe, "_LOOKED_THROUGH", 1, "22 dead, path"),
     (probe, "MOST_BY_CHANCE", -1, "300 dead, flat"),
     (probe, "_GOLDEN", 0.0, "111 dead, flat"),

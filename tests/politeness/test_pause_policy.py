@@ -8,10 +8,10 @@ from math import inf
 import pytest
 from pause_facts import Fact
 
-from scrapy_mandelbot.politeness.pause import News, Pause, PauseState
-from scrapy_mandelbot.politeness.pause_law import JITTER, LeftPause, PauseLaw, Refusal
+from scrapy_mandelbot.politeness.pause import Pause, PauseEffect, PauseState
+from scrapy_mandelbot.politeness.pause_policy import JITTER, LeftPause, PausePolicy, Refusal
 
-LAW = PauseLaw(first=1, longest=600, retry_after_longest=86_400, tries=4, recovers=False)
+LAW = PausePolicy(first=1, longest=600, retry_after_longest=86_400, tries=4, recovers=False)
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def pause() -> Pause:
 
 def refuse(
     pause: Pause, now: float, retry_after: float | None = None, fact: Fact = Fact.REFUSED
-) -> News | None:
+) -> PauseEffect | None:
     return pause.take(fact, now, Refusal(now, "503", retry_after))
 
 
@@ -36,7 +36,7 @@ def probing(pause: Pause, now: float = 101.0) -> Pause:
     return pause
 
 
-def fail_probe(pause: Pause, now: float = 200.0) -> News | None:
+def fail_probe(pause: Pause, now: float = 200.0) -> PauseEffect | None:
     pause.take(Fact.SENT, 10**6)
     return refuse(pause, now, fact=Fact.PROBE_REFUSED)
 
@@ -53,7 +53,7 @@ def test_an_open_site_has_no_limit(pause):
 
 def test_mandelbot_a_refusal_pauses(pause):
     """A 503 to any request stops the crawl of the site."""
-    assert pause.take(Fact.REFUSED, 100, Refusal(100, "503 for /")) is News.PAUSED
+    assert pause.take(Fact.REFUSED, 100, Refusal(100, "503 for /")) is PauseEffect.PAUSED
     assert pause.state is PauseState.PAUSED
     assert not pause.is_passable
     assert pause.due(100.9) == 101
@@ -80,7 +80,7 @@ def test_while_a_probe_is_out_no_other_request_goes(pause):
 
 def test_a_probe_that_is_answered_opens(pause):
     """A good answer to the probe ends the pause, and it is told how long it was."""
-    assert probing(pause).take(Fact.PROBE_ANSWERED, 101.5) is News.RESUMED
+    assert probing(pause).take(Fact.PROBE_ANSWERED, 101.5) is PauseEffect.RESUMED
     assert pause.is_open
     assert pause.lasted(130.0) == 30.0
 
@@ -92,15 +92,15 @@ def test_failed_probes_triple_the_pause(pause, failed, seconds):
     """Only failed probes lengthen the pause: 1, 3, 9, 27 s."""
     probing(pause)
     for _ in range(failed):
-        assert fail_probe(pause) is News.PROLONGED
+        assert fail_probe(pause) is PauseEffect.PROLONGED
     assert pause.until == 200 + seconds
     assert pause.failed_probes == failed
 
 
 def test_the_pause_grows_no_longer_than_the_longest():
     """However many probes failed, no pause of our own choice is longer than the law's longest."""
-    law = PauseLaw(longest=600, tries=10**6)
-    assert law.pause(100_000, Refusal(0, "")) == 600
+    policy = PausePolicy(longest=600, tries=10**6)
+    assert policy.pause(100_000, Refusal(0, "")) == 600
 
 
 def test_jitter_spreads_pauses_of_our_own_choice_only():
@@ -113,8 +113,8 @@ def test_jitter_spreads_pauses_of_our_own_choice_only():
 def test_the_site_is_given_up_after_so_many_failed_probes(pause):
     """The last failed probe gives the site up: it is sent nothing any more."""
     probing(pause)
-    news = [fail_probe(pause) for _ in range(LAW.tries)]
-    assert news == [News.PROLONGED] * 3 + [News.GAVE_UP]
+    effect = [fail_probe(pause) for _ in range(LAW.tries)]
+    assert effect == [PauseEffect.PROLONGED] * 3 + [PauseEffect.GAVE_UP]
     assert pause.due(10**9) == inf
     assert repr(pause) == "<Pause: given up after 4 failed probes: 503>"
 
@@ -140,7 +140,7 @@ def test_late_refusals_of_the_burst_change_nothing(pause):
 def test_a_late_refusal_with_a_longer_retry_after_extends_the_pause(pause):
     """The burst is one pause, and the longest time that the server named holds."""
     paused(pause)
-    assert refuse(pause, 100.2, 30.0) is News.PROLONGED
+    assert refuse(pause, 100.2, 30.0) is PauseEffect.PROLONGED
     assert pause.until == pytest.approx(130.2)
     assert refuse(pause, 100.3, 5.0) is None
     assert pause.until == pytest.approx(130.2)
@@ -188,7 +188,7 @@ def test_the_next_pause_begins_where_the_last_one_ended(pause):
     probing(pause)
     fail_probe(pause, 102)
     pause.take(Fact.SENT, 105)
-    assert pause.take(Fact.PROBE_ANSWERED, 105) is News.RESUMED
+    assert pause.take(Fact.PROBE_ANSWERED, 105) is PauseEffect.RESUMED
     paused(pause, 105.5)
     assert pause.until == pytest.approx(108.5, abs=0.4)
     assert pause.failed_probes == 0
@@ -216,10 +216,10 @@ def test_news_of_a_probe_that_is_none_changes_nothing(pause, state):
 
 def test_a_site_recovers_and_opens():
     """After a pause one goes at a time, by its pace, until the pace holds nothing back."""
-    pause = Pause(PauseLaw(first=1))
+    pause = Pause(PausePolicy(first=1))
     pause.take(Fact.REFUSED, 0.0, Refusal(0.0, "503"))
     pause.take(Fact.SENT, 1.0)
-    assert pause.take(Fact.PROBE_ANSWERED, 1.0) is News.RESUMED
+    assert pause.take(Fact.PROBE_ANSWERED, 1.0) is PauseEffect.RESUMED
     assert pause.state is PauseState.RECOVERING
     assert pause.is_passable
     assert not pause.is_open
@@ -227,22 +227,22 @@ def test_a_site_recovers_and_opens():
     assert pause.due(1.0) == pytest.approx(1.25)
     pause.take(Fact.SENT, 1.25)
     assert pause.take(Fact.ANSWERED, 1.3) is None
-    assert pause.take(Fact.ANSWERED, 4.0) is News.RECOVERED
+    assert pause.take(Fact.ANSWERED, 4.0) is PauseEffect.RECOVERED
     assert pause.is_open
 
 
 def test_a_pause_in_a_recovery_goes_on_with_what_was_learnt():
     """What its refusals say is gathered over all pauses of the site."""
-    pause = Pause(PauseLaw(first=1))
+    pause = Pause(PausePolicy(first=1))
     pause.take(Fact.REFUSED, 0.0, Refusal(0.0, "503"))
     pause.take(Fact.SENT, 1.0)
     pause.take(Fact.PROBE_ANSWERED, 1.0)
-    learnt = pause.recovery
-    assert refuse(pause, 1.5) is News.PAUSED
-    assert pause.recovery is learnt
+    learnt = pause.rate_control
+    assert refuse(pause, 1.5) is PauseEffect.PAUSED
+    assert pause.rate_control is learnt
     pause.take(Fact.SENT, 2.5)
-    assert pause.take(Fact.PROBE_ANSWERED, 2.5) is News.RESUMED
-    assert pause.recovery is learnt
+    assert pause.take(Fact.PROBE_ANSWERED, 2.5) is PauseEffect.RESUMED
+    assert pause.rate_control is learnt
 
 
 def test_a_pause_of_a_former_run_goes_on(pause):
@@ -252,7 +252,7 @@ def test_a_pause_of_a_former_run_goes_on(pause):
     assert (pause.reason, pause.failed_probes) == ("503 in the last run", 2)
     assert pause.lasted(60) == 10
     pause.take(Fact.SENT, 120)
-    assert fail_probe(pause) is News.PROLONGED
+    assert fail_probe(pause) is PauseEffect.PROLONGED
     assert pause.until == 200 + 27
 
 
@@ -295,13 +295,13 @@ def in_last_round(pause: Pause, now: float = 200.0) -> Pause:
     probing(pause)
     for _ in range(LAW.tries):
         pause.take(Fact.SENT, now)
-        news = pause.take(Fact.PROBE_REFUSED, now, Refusal(now, "503"), has_served=True)
-    assert news is News.LAST_ATTEMPTS
+        effect = pause.take(Fact.PROBE_REFUSED, now, Refusal(now, "503"), has_served=True)
+    assert effect is PauseEffect.LAST_ATTEMPTS
     assert pause.is_last_round
     return pause
 
 
-def send_and_fail(pause: Pause, now: float, retry_after: float | None = None) -> News | None:
+def send_and_fail(pause: Pause, now: float, retry_after: float | None = None) -> PauseEffect | None:
     pause.take(Fact.SENT, now)
     refusal = Refusal(now, "503", retry_after)
     return pause.take(Fact.PROBE_REFUSED, now, refusal, has_served=True)
@@ -337,7 +337,7 @@ def test_a_late_refusal_that_names_a_time_is_heard_in_the_last_round(pause, is_u
     in_last_round(pause)
     if is_under_way:
         pause.take(Fact.SENT, 201)
-    assert refuse(pause, 201.5, retry_after=40.0) is News.PROLONGED
+    assert refuse(pause, 201.5, retry_after=40.0) is PauseEffect.PROLONGED
     assert refuse(pause, 201.5) is None, "one that names none says nothing"
     if is_under_way:
         refuse(pause, 202, fact=Fact.PROBE_REFUSED)
@@ -348,7 +348,7 @@ def test_one_good_answer_in_the_last_round_opens(pause):
     """The site is well after all: all others go on."""
     in_last_round(pause)
     pause.take(Fact.SENT, 201)
-    assert pause.take(Fact.PROBE_ANSWERED, 201) is News.RESUMED
+    assert pause.take(Fact.PROBE_ANSWERED, 201) is PauseEffect.RESUMED
     assert pause.is_open
     assert pause.failed_probes == 0
 
@@ -365,8 +365,8 @@ def test_a_last_probe_that_told_nothing_makes_room_for_the_next(pause):
 def test_after_fifty_in_a_row_the_site_is_given_up(pause):
     """A queue of ten thousand is not ten thousand knocks."""
     in_last_round(pause)
-    news = [send_and_fail(pause, 200 + number) for number in range(50)]
-    assert news == [None] * 49 + [News.GAVE_UP]
+    effect = [send_and_fail(pause, 200 + number) for number in range(50)]
+    assert effect == [None] * 49 + [PauseEffect.GAVE_UP]
     assert pause.state is PauseState.GIVEN_UP
 
 
@@ -374,23 +374,25 @@ def test_a_site_that_never_served_is_given_up_at_once(pause):
     """Nor is one sent anything more whose requests stay in the queue for the next run."""
     probing(pause)
     for _ in range(LAW.tries):
-        news = fail_probe(pause)
-    assert news is News.GAVE_UP
-    kept = Pause(PauseLaw(tries=1, asks_once=False))
+        effect = fail_probe(pause)
+    assert effect is PauseEffect.GAVE_UP
+    kept = Pause(PausePolicy(tries=1, asks_once=False))
     kept.take(Fact.REFUSED, 0, Refusal(0, "503"))
     kept.take(Fact.SENT, 1)
-    assert kept.take(Fact.PROBE_REFUSED, 1, Refusal(1, "503"), has_served=True) is News.GAVE_UP
+    assert (
+        kept.take(Fact.PROBE_REFUSED, 1, Refusal(1, "503"), has_served=True) is PauseEffect.GAVE_UP
+    )
 
 
 def test_it_is_told_when_a_site_is_given_up(pause):
     """The pauses that are left, and what has gone: for the law's own, two hours in all."""
-    law = PauseLaw()
-    assert law.in_all() == 6880
-    assert law.of_a_part.in_all() == 364
-    slow = Pause(law)
+    policy = PausePolicy()
+    assert policy.in_all() == 6880
+    assert policy.of_a_part.in_all() == 364
+    slow = Pause(policy)
     slow.take(Fact.REFUSED, 0.0, Refusal(0.0, "503"))
     told = [slow.gives_up_at]
-    for _ in range(law.tries - 1):
+    for _ in range(policy.tries - 1):
         slow.take(Fact.SENT, slow.until)
         slow.take(Fact.PROBE_REFUSED, slow.until, Refusal(slow.until, "503"))
         told.append(slow.gives_up_at)
@@ -398,5 +400,5 @@ def test_it_is_told_when_a_site_is_given_up(pause):
     assert told == sorted(told, reverse=True), "it may be sooner, and never later"
     assert told[-1] == 6880
     slow.take(Fact.SENT, 6880)
-    news = slow.take(Fact.PROBE_REFUSED, 6880, Refusal(6880, "503"), has_served=True)
-    assert news is News.LAST_ATTEMPTS
+    effect = slow.take(Fact.PROBE_REFUSED, 6880, Refusal(6880, "503"), has_served=True)
+    assert effect is PauseEffect.LAST_ATTEMPTS

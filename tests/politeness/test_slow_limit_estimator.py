@@ -1,14 +1,14 @@
-"""A limit of so many a minute, by what comes from pause to pause. (politeness/ladder.py)"""
+"""A limit of so many a minute, by what comes from pause to pause."""
 
 from __future__ import annotations
 
 import pytest
 
-from scrapy_mandelbot.politeness.ladder import SlowLimit
+from scrapy_mandelbot.politeness.limit_estimator import SlowLimitEstimator
 
 
 def spans(
-    limit: SlowLimit, *given: tuple[float, int], begin: float = 0.0, asked: float = 4
+    limit: SlowLimitEstimator, *given: tuple[float, int], begin: float = 0.0, asked: float = 4
 ) -> float:
     """Have so many pages come in so many seconds, each time till the next refusal."""
     now = begin
@@ -22,9 +22,9 @@ def spans(
 
 
 @pytest.fixture
-def known() -> SlowLimit:
+def known() -> SlowLimitEstimator:
     """One page in ten seconds, found out in four spans after the first refusal."""
-    limit = SlowLimit()
+    limit = SlowLimitEstimator()
     spans(limit, (1, 50), (20, 2), (20, 2), (20, 2), (20, 2))
     return limit
 
@@ -37,7 +37,7 @@ def test_what_came_from_refusal_to_refusal_is_the_limit(known):
 
 def test_three_spans_are_too_few():
     """They may be chance."""
-    limit = SlowLimit()
+    limit = SlowLimitEstimator()
     spans(limit, (1, 50), (20, 2), (20, 2), (20, 2))
     assert limit.rate == limit.pause == 0
 
@@ -45,7 +45,7 @@ def test_three_spans_are_too_few():
 @pytest.mark.parametrize("outage", range(4))
 def test_an_outage_is_no_slow_limit(outage):
     """Of the spans of a site that bears much one is long; the others tell."""
-    limit = SlowLimit()
+    limit = SlowLimitEstimator()
     spans(limit, (1, 50), *[(600, 30) if number == outage else (5, 200) for number in range(4)])
     assert limit.rate == 0
 
@@ -55,14 +55,14 @@ def test_the_last_pauses_tell_most():
 
     The last two alone say nothing yet: a page more or less is half as much again.
     """
-    limit = SlowLimit()
+    limit = SlowLimitEstimator()
     spans(limit, (1, 1), (14, 1), (9, 1), (8, 1), (7, 1))
     assert limit.rate == pytest.approx(3 / 24)
 
 
 def test_a_good_span_between_others_counts_but_for_a_page():
     """Where it is one of many, which one is the best is chance as well."""
-    limit = SlowLimit()
+    limit = SlowLimitEstimator()
     spans(limit, (1, 1), (20, 1), (20, 1), (10, 3), (40, 1), (40, 1))
     assert limit.rate == pytest.approx(2 / 10)
 
@@ -104,6 +104,6 @@ def test_two_refusals_at_the_rate_disprove_it(known):
 
 def test_no_time_between_refusals():
     """A clock that stands still, or goes back: nothing fails, and it is no slow limit."""
-    limit = SlowLimit()
+    limit = SlowLimitEstimator()
     spans(limit, (0, 1), (0, 1), (-5, 1), (0, 1), (0, 1))
     assert limit.rate == 0

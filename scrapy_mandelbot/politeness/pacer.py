@@ -9,13 +9,13 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.politeness.flight import Purpose
-from scrapy_mandelbot.politeness.pace import Metronome, Pace
+from scrapy_mandelbot.politeness.pace import CrawlDelayTimer, Pace
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
 
 _FREE = Pace()
-NO_METRONOME = Metronome(_FREE)
+NO_CRAWL_DELAY = CrawlDelayTimer(_FREE)
 """Of all sites that have no pace: it lets everything go at once, and is told nothing."""
 
 
@@ -50,17 +50,17 @@ class Quota:
         self.left, self.until = left, until
 
 
-class Turns:
+class Pacer:
     """The turns of one site; one without a pace has none to wait for."""
 
     __slots__ = (
         "_answered_at",
         "is_on",
         "known_until",
-        "metronome",
         "quota",
         "resumes_at",
         "shut_since",
+        "timer",
         "turn",
         "wanted_since",
     )
@@ -68,7 +68,7 @@ class Turns:
     def __init__(self) -> None:
         self.is_on = False
         """Whether the site has a pace."""
-        self.metronome = NO_METRONOME
+        self.timer = NO_CRAWL_DELAY
         self.quota: Quota | None = None
         """What it says is left, if it does."""
         self.known_until = -inf
@@ -88,7 +88,7 @@ class Turns:
     @property
     def pace(self) -> Pace:
         """What the site's owner asks for, as far as it is known."""
-        return self.metronome.pace
+        return self.timer.pace
 
     @property
     def is_free(self) -> bool:
@@ -101,15 +101,15 @@ class Turns:
         return due if due > now else self._due_at_pace(now)
 
     def _due_at_pace(self, now: float) -> float:
-        if not self.is_on or self.metronome.is_free_at(now):
+        if not self.is_on or self.timer.is_free_at(now):
             return now
         if self.has_unused:
             return inf
-        return self.metronome.due(now)
+        return self.timer.due(now)
 
     def due_after(self, now: float) -> float:
         """Return when the next turn is if an answer ends now; now: there is no pace."""
-        return self.metronome.due_after(now) if self.is_on else now
+        return self.timer.due_after(now) if self.is_on else now
 
     def has_turn(self, flight: Flight, now: float) -> bool:
         """Return whether a request may be sent now."""
@@ -119,7 +119,7 @@ class Turns:
 
     def is_needed(self, now: float) -> bool:
         """Return whether the request that goes next takes a turn."""
-        return self.is_on and not self.metronome.is_free_at(now)
+        return self.is_on and not self.timer.is_free_at(now)
 
     @property
     def has_unused(self) -> bool:
@@ -143,7 +143,7 @@ class Turns:
             flight.is_sent = False
             flight.reserve(Purpose.TURN, self._turn_released)
 
-    def hear_quota(self, flight: Flight, left: int, wait: float, now: float) -> None:
+    def note_quota(self, flight: Flight, left: int, wait: float, now: float) -> None:
         """Hear how many requests are left, and the seconds until there are more."""
         self.quota = self.quota or Quota()
         self.quota.answered(flight, left, wait, now)
@@ -151,23 +151,23 @@ class Turns:
     def sent(self, now: float) -> None:
         """Note that a request leaves, or that the one sent last still waits to leave."""
         if self.is_on:
-            self.metronome.sent(now)
+            self.timer.sent(now)
 
     def ended(self, flight: Flight, now: float) -> None:
         """Note that a request has its answer, or will get none, whether it had a turn or not."""
         if not self.is_on:
             if self.known_until < now:  # it counts, should there be a pace
                 self._answered_at = now
-        elif self.turn is not flight and flight.is_sent and self.metronome.is_free_at(now):
-            self.metronome.sent(now)  # one of several under way
-            self.metronome.answered(now)
+        elif self.turn is not flight and flight.is_sent and self.timer.is_free_at(now):
+            self.timer.sent(now)  # one of several under way
+            self.timer.answered(now)
 
     def _turn_released(self, flight: Flight, now: float) -> bool:
         if self.turn is not flight:  # it was taken back, or given to another since
             return False
         self.turn = None
         if flight.is_sent:
-            self.metronome.answered(now)
+            self.timer.answered(now)
         return True
 
     def _quota_released(self, flight: Flight, now: float) -> bool:
@@ -190,7 +190,7 @@ class Turns:
             return
         if self.has_unused:
             self.turn = None
-        self.metronome.hold(until)
+        self.timer.hold(until)
 
     # Told of those that wait for one.
 
@@ -238,13 +238,13 @@ class Turns:
             return True
         if self.pace == pace:
             return False
-        self.metronome.keep_to(pace, now)
+        self.timer.keep_to(pace, now)
         if pace.is_free and self.is_idle(now):
-            self.is_on, self.metronome = False, NO_METRONOME
+            self.is_on, self.timer = False, NO_CRAWL_DELAY
             self.wanted_since = None
         return True
 
-    def keep_to_what_is_left(self, longest: float, now: float) -> bool:
+    def restore(self, longest: float, now: float) -> bool:
         """Leave a site alone whose pace is not known yet, and was when a former run asked it.
 
         `longest`: seconds between requests that any site is given.
@@ -252,11 +252,11 @@ class Turns:
         if self.is_on or self.resumes_at <= now:
             return False
         self._begin(Pace(longest), now)
-        self.metronome.pace = _FREE  # its robots.txt is asked for next, and says what it asks for
+        self.timer.pace = _FREE  # its robots.txt is asked for next, and says what it asks for
         return True
 
     def _begin(self, pace: Pace, now: float) -> None:
-        self.metronome = Metronome(pace, self._answered_at, self.resumes_at)
-        self.metronome.keep_to(pace, now)
+        self.timer = CrawlDelayTimer(pace, self._answered_at, self.resumes_at)
+        self.timer.keep_to(pace, now)
         self._answered_at = self.resumes_at = -inf
         self.is_on = True

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot.store.contract import Lease
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.clock import Call, Clock
+    from scrapy_mandelbot.clock import Timers
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.store.contract import LiveStore
 
@@ -30,7 +30,7 @@ _UNUSED_FOR = 2.0  # seconds that a lease is had without being used
 
 
 @dataclass(slots=True)
-class _AskedLease:
+class _RequestedLease:
     """A lease that was asked for."""
 
     site: Site
@@ -49,11 +49,11 @@ class _AskedLease:
     def is_in_use(self) -> bool:
         """Whether a request is on its way for which it was asked for."""
         if self.lease is Lease.TURN:
-            return self.site.turns.has_unused
+            return self.site.pacer.has_unused
         return self.site.pause.probe is not None
 
 
-class Claims:
+class Leases:
     """The leases of one crawl, of the store that lends them.
 
     Without one the crawl may do now whatever it may do. `look_again` is called with a site when its
@@ -63,19 +63,20 @@ class Claims:
     def __init__(
         self,
         store: LiveStore | None,
-        clock: Clock,
+        timers: Timers[Any],
+        now: Callable[[], float],
         look_again: Callable[[Site], None],
     ) -> None:
         self._store: Any = store
-        self._clock = clock
+        self._timers = timers
+        self._now = now
         self._look_again = look_again
-        self._claims: dict[tuple[Lease, str], _AskedLease] = {}
-        self._asking: _AskedLease | None = None
+        self._leases: dict[tuple[Lease, str], _RequestedLease] = {}
+        self._asking: _RequestedLease | None = None
         """What is being asked for just now: a store may answer at once."""
-        self._timer: Call | None = None
 
     def __len__(self) -> int:
-        return len(self._claims)
+        return len(self._leases)
 
     def due(self, site: Site, now: float) -> float:
         """Return when the crawl may ask a site next, as far as that takes a lease.
@@ -87,14 +88,14 @@ class Claims:
             return now
         if site.pause.awaits_probe:
             return self._due(site, Lease.PROBE, now)
-        if site.turns.is_needed(now):
+        if site.pacer.is_needed(now):
             return self._due(site, Lease.TURN, now)
         return now
 
     def note_use(self, site: Site) -> None:
         """Note which leases of a site are in use, and give those back that were and are not."""
         for lease in Lease.PROBE, Lease.TURN:
-            claim = self._claims.get((lease, site.name))
+            claim = self._leases.get((lease, site.name))
             if claim is None or not claim.ends_at:
                 continue
             if claim.is_in_use:
@@ -104,25 +105,23 @@ class Claims:
 
     def close(self) -> None:
         """Give all back."""
-        for claim in list(self._claims.values()):
+        for claim in list(self._leases.values()):
             self._release(claim)
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._timers.drop(self)
 
     def _due(self, site: Site, lease: Lease, now: float) -> float:
-        claim = self._claims.get((lease, site.name))
+        claim = self._leases.get((lease, site.name))
         if claim is not None and (claim.ends_at > now or claim.not_before > now):
             return now if claim.ends_at > now else claim.not_before
-        claim = self._asking = _AskedLease(site, lease)
+        claim = self._asking = _RequestedLease(site, lease)
         self._ask(claim)
         self._asking = None
         return now if claim.ends_at > now else claim.not_before
 
-    def _ask(self, claim: _AskedLease) -> None:
-        now = self._clock.now()
+    def _ask(self, claim: _RequestedLease) -> None:
+        now = self._now()
         claim.renewed_at = claim.used_at = now
-        self._claims[claim.lease, claim.site.name] = claim
+        self._leases[claim.lease, claim.site.name] = claim
         self._store.claim(
             claim.lease,
             claim.site.name,
@@ -130,12 +129,12 @@ class Claims:
             lambda seconds: self._answered(claim, now, seconds),
             self._longest_wait(claim, now),
         )
-        self._set_timer()
+        self._timers.set(self, now + _LOOKED_AT_EACH, self._look)
 
-    def _answered(self, claim: _AskedLease, asked_at: float, seconds: float) -> None:
+    def _answered(self, claim: _RequestedLease, asked_at: float, seconds: float) -> None:
         if self._is_over(claim, seconds):
             return
-        now = self._clock.now()
+        now = self._now()
         if seconds:
             claim.ends_at = 0.0
             claim.not_before = now + min(seconds, _ASKED_AGAIN_AFTER)
@@ -146,32 +145,27 @@ class Claims:
         if claim is not self._asking:
             self._look_again(claim.site)
 
-    def _is_over(self, claim: _AskedLease, seconds: float) -> bool:
+    def _is_over(self, claim: _RequestedLease, seconds: float) -> bool:
         """Return whether an answer comes too late; a lease that is of no use is given back."""
-        current = self._claims.get((claim.lease, claim.site.name))
+        current = self._leases.get((claim.lease, claim.site.name))
         if current is None and not seconds:
             self._store.release(claim.lease, claim.site.name)
         return current is not claim
 
-    def _release(self, claim: _AskedLease) -> None:
-        del self._claims[claim.lease, claim.site.name]
+    def _release(self, claim: _RequestedLease) -> None:
+        del self._leases[claim.lease, claim.site.name]
         if claim.ends_at:
             self._store.release(claim.lease, claim.site.name)
 
-    def _set_timer(self) -> None:
-        if self._timer is None:
-            self._timer = self._clock.call_later(_LOOKED_AT_EACH, self._look)
-
-    def _look(self) -> None:
+    def _look(self, _: Leases) -> None:
         """Renew what is used, and give back what is not."""
-        self._timer = None
-        now = self._clock.now()
-        for claim in list(self._claims.values()):
+        now = self._now()
+        for claim in list(self._leases.values()):
             if claim.not_before == inf:
                 continue
             if not claim.ends_at:
                 if claim.not_before <= now:
-                    del self._claims[claim.lease, claim.site.name]
+                    del self._leases[claim.lease, claim.site.name]
                 continue
             if claim.is_in_use:
                 claim.was_used, claim.used_at = True, now
@@ -179,10 +173,10 @@ class Claims:
                     self._renew(claim, now)
             elif claim.was_used or now - claim.used_at >= _UNUSED_FOR:
                 self._release(claim)
-        if self._claims:
-            self._set_timer()
+        if self._leases:
+            self._timers.set(self, now + _LOOKED_AT_EACH, self._look)
 
-    def _renew(self, claim: _AskedLease, now: float) -> None:
+    def _renew(self, claim: _RequestedLease, now: float) -> None:
         claim.renewed_at = now
 
         def renewed(seconds: float) -> None:
@@ -193,8 +187,8 @@ class Claims:
         self._store.claim(claim.lease, claim.site.name, LEASE_FOR, renewed, longest_wait)
 
     @staticmethod
-    def _longest_wait(claim: _AskedLease, now: float) -> float:
+    def _longest_wait(claim: _RequestedLease, now: float) -> float:
         """Return seconds; a turn that is due later than that is of another pace, or clock."""
         if claim.lease is Lease.PROBE:
             return inf
-        return claim.site.turns.due_after(now) - now + _CLOCKS_DIFFER
+        return claim.site.pacer.due_after(now) - now + _CLOCKS_DIFFER

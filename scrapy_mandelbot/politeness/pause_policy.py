@@ -7,16 +7,16 @@ from functools import cached_property
 from math import inf
 from typing import NamedTuple
 
-from scrapy_mandelbot.politeness.recovery import Mode, Recovery
+from scrapy_mandelbot.politeness.rate_control import Mode, RateControl
 
 _REMEMBERED = 60.0  # seconds; no pause begins with more
 
 
-class Lengths:
+class Backoff:
     """The lengths of the pauses of one site, in steps of its law."""
 
     __slots__ = (
-        "_law",
+        "_policy",
         "_remembered",
         "_repeats",
         "failed",
@@ -26,8 +26,8 @@ class Lengths:
         "step",
     )
 
-    def __init__(self, law: PauseLaw) -> None:
-        self._law = law
+    def __init__(self, policy: PausePolicy) -> None:
+        self._policy = policy
         self.step = 0
         """Of the pause, in the law."""
         self.failed = 0
@@ -41,46 +41,46 @@ class Lengths:
         self.resumed_at = -inf
         """When the last pause ended."""
 
-    def begin(self, now: float, recovery: Recovery | None) -> float | None:
+    def begin(self, now: float, rate_control: RateControl | None) -> float | None:
         """Begin a pause; return its seconds where the last one is remembered, else None."""
         self.step = self.failed = 0
         self._repeats = self.is_recalled = False
         if self._remembered:
             passed = max(0.0, now - self.resumed_at)
             self._remembered *= 0.5 ** (passed / self._remembered)
-        if recovery is not None and recovery.mode is not Mode.RAMP:
+        if rate_control is not None and rate_control.mode is not Mode.RAMP:
             return None
         if not self._recall():
             return None
         self._repeats = self.is_recalled = True  # the step of the law below it comes next
         return self._remembered
 
-    def lengthen(self, recovery: Recovery | None) -> None:
+    def lengthen(self, rate_control: RateControl | None) -> None:
         """Note a failed probe."""
         self.failed += 1
         self.place += 1
         if self._repeats:
             self._repeats = False
-        elif recovery is None or not recovery.explains(self.failed):
+        elif rate_control is None or not rate_control.explains(self.failed):
             self.step += 1
             self._recall()
 
-    def end(self, now: float, recovery: Recovery | None) -> None:
+    def end(self, now: float, rate_control: RateControl | None) -> None:
         """Note that a probe was answered well."""
         self.resumed_at = now
-        if self.is_telling(recovery):
+        if self.is_conclusive(rate_control):
             self._remembered /= 2.0
         else:
-            self._remembered = min(self._law.own_pause(self.step), _REMEMBERED)
+            self._remembered = min(self._policy.own_pause(self.step), _REMEMBERED)
         self.failed = 0
 
     def restore(self, failed: int) -> None:
         """Go on with the pause of a former run."""
         self.failed = self.step = failed
 
-    def is_telling(self, recovery: Recovery | None) -> bool:
+    def is_conclusive(self, rate_control: RateControl | None) -> bool:
         """Return whether the site was well at once, or as soon as chance has it."""
-        return not self.failed or (recovery is not None and recovery.explains(self.failed))
+        return not self.failed or (rate_control is not None and rate_control.explains(self.failed))
 
     def is_faded(self, now: float, seconds: float) -> bool:
         """Return whether the last pause ended that long ago, if there was one."""
@@ -88,10 +88,10 @@ class Lengths:
 
     def _recall(self) -> bool:
         """Go on from the last pause, where it is remembered; return whether it is."""
-        law, remembered = self._law, self._remembered
-        if not remembered or remembered <= law.first:
+        policy, remembered = self._policy, self._remembered
+        if not remembered or remembered <= policy.first:
             return False
-        while law.own_pause(self.step) < law.own_pause(self.step + 1) <= remembered:
+        while policy.own_pause(self.step) < policy.own_pause(self.step + 1) <= remembered:
             self.step += 1
         return True
 
@@ -121,7 +121,7 @@ class Refusal(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PauseLaw:
+class PausePolicy:
     """How long pauses last, in seconds, and how many failed probes end in giving up."""
 
     first: float = 1.0
@@ -168,14 +168,14 @@ class PauseLaw:
         return seconds
 
     @cached_property
-    def of_a_part(self) -> PauseLaw:
+    def of_a_part(self) -> PausePolicy:
         """The law for a part of a site that is well else."""
         return replace(self, tries=min(self.tries, _TRIES_OF_A_PART), recovers=False)
 
     @cached_property
-    def of_robots(self) -> PauseLaw:
+    def of_robots(self) -> PausePolicy:
         """The law for a site, or a part of it, that refuses robots."""
-        return PauseLaw(
+        return PausePolicy(
             _HOUR, _HOUR, self.retry_after_longest, _HOURS, recovers=False, asks_once=False
         )
 

@@ -1,0 +1,213 @@
+"""How fast a site is asked after a pause, and what it takes refusals for.
+
+`tests/politeness/test_policies.py` crawls simulated servers by it.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from scrapy_mandelbot.politeness.rate_control import Mode, RateControl
+
+
+def go(rate_control: RateControl, now: float, count: int) -> float:
+    """Send so many requests, each when it may be, that are answered well at once."""
+    for _ in range(count):
+        now = max(now, rate_control.next_at)
+        rate_control.sent(now)
+        rate_control.good(now, now)
+        rate_control.answered(now)
+    return now
+
+
+def pause(
+    rate_control: RateControl, now: float, *, seconds: float = 1.0, is_conclusive: bool = True
+) -> float:
+    """Have a request refused that is sent now, and the probe answered well later."""
+    rate_control.refused(now, now)
+    rate_control.resume(now + seconds, is_conclusive=is_conclusive)
+    return now + seconds
+
+
+def in_limit(rate: float = 20.0, burst: int = 5) -> tuple[RateControl, float]:
+    """Crawl a bucket until its limit was met again; return the recovery, and the time."""
+    rate_control, level, now, last, met = RateControl(), 0.0, 0.0, 0.0, 0
+    rate_control.resume(now, is_conclusive=True)
+    for _ in range(5_000):
+        now = max(now, rate_control.next_at)
+        level, last = max(0.0, level - (now - last) * rate), now
+        rate_control.sent(now)
+        if level > burst:
+            now = pause(rate_control, now)
+            met += rate_control.mode is Mode.LIMIT
+            if met == 4:
+                return rate_control, now
+        else:
+            level += 1
+            rate_control.good(now, now)
+            rate_control.answered(now)
+    raise AssertionError("no limit was found")
+
+
+def test_at_a_slow_limit_nothing_is_caught_up():
+    """Two at once, after a time without any, are one too many where there is no burst."""
+    rate_control, now = RateControl(), 0.0
+    for _ in range(6):
+        now = pause(rate_control, go(rate_control, now, 1), seconds=10.0)
+    assert rate_control.mode is Mode.SLOW
+    late = rate_control.next_at + 100.0
+    rate_control.sent(late)
+    rate_control.left(late + 0.25)
+    assert rate_control.next_at == pytest.approx(late + 0.25 + 1 / rate_control.rate)
+
+
+def test_at_first_it_is_a_ramp():
+    """From four a second, or from what was answered lately, growing with each good answer."""
+    rate_control = RateControl()
+    assert repr(rate_control) == "<Recovery ramp at 4.0/s>"
+    now = pause(rate_control, 100.0)
+    assert rate_control.next_at == pytest.approx(now + 0.25)
+    before = rate_control.rate
+    go(rate_control, now, 10)
+    assert rate_control.rate > before
+
+
+def test_a_ramp_runs_no_further_ahead_than_some_times_what_came():
+    """A crawl that has little to ask for earns no burst."""
+    rate_control = RateControl()
+    now = pause(rate_control, 100.0)
+    for _ in range(100):
+        now += 1.0
+        rate_control.sent(now)
+        rate_control.good(now, now)
+        rate_control.answered(now)
+    assert rate_control.rate <= 10
+
+
+def test_a_ramp_that_grows_no_more_holds_nothing_back():
+    """The site is as open as before: that is told within seconds."""
+    rate_control = RateControl()
+    now = begin = pause(rate_control, 100.0)
+    is_over = False
+    while not is_over:
+        now += 0.01
+        rate_control.sent(now)
+        rate_control.good(now, now)
+        is_over = rate_control.answered(now)
+        assert now < begin + 3
+    assert rate_control.rate > 100
+
+
+def test_a_limit_is_told_by_the_runs_between_refusals():
+    """The rate stays a little below it, and creeps up only as the time of trust is over."""
+    rate_control, now = in_limit(20.0)
+    assert 10 < rate_control.rate < 21
+    before = rate_control.rate
+    now = go(rate_control, now, 60)
+    assert rate_control.mode is Mode.LIMIT
+    assert before <= rate_control.rate < 1.1 * before
+
+
+def test_in_a_limit_an_idle_crawl_learns_nothing():
+    """After a minute without work the rate is what it was."""
+    rate_control, now = in_limit()
+    before = rate_control.rate
+    rate_control.sent(now + 60)
+    rate_control.answered(now + 60)
+    assert rate_control.rate == pytest.approx(before, rel=0.02)
+
+
+def test_what_was_not_sent_in_time_is_not_caught_up():
+    """But for a part of the burst of a limit, and few requests of that."""
+    ramp = RateControl()
+    pause(ramp, 100.0)
+    ramp.sent(200.0)
+    assert ramp.next_at > 200.0 - 1 / ramp.rate
+    limit, now = in_limit(burst=500)
+    limit.sent(now + 60)
+    assert limit.next_at > now + 60 - 10 / limit.rate
+
+
+def test_refusals_by_chance_slow_nothing():
+    """One in twenty, whatever the rate: it goes by no limit that is near what was borne."""
+    chance = random.Random(3)
+    rate_control = RateControl(number / 160 for number in range(64))
+    now = 1.0
+    for _ in range(25):
+        now = pause(rate_control, now)
+        now = go(rate_control, now, chance.randint(5, 60))
+    assert rate_control.rate > 20
+    assert rate_control.share < 0.2
+
+
+def test_chance_explains_few_failed_probes():
+    """Three in a row at most, and none of a site that refuses one in a hundred."""
+    rate_control = RateControl()
+    assert not rate_control.explains(2)
+    rate_control._pauses, rate_control._all_good = 50.0, 30.0
+    assert [rate_control.explains(failed) for failed in (1, 2, 3, 4)] == [True, True, True, False]
+
+
+def test_refusals_of_an_outage_say_nothing_of_the_rate():
+    """However many: the way back is a ramp from what the site answered lately."""
+    rate_control = RateControl(number / 100 for number in range(64))
+    now = 1.0
+    for _ in range(20):
+        now = pause(rate_control, go(rate_control, now, 30), seconds=30, is_conclusive=False)
+    assert rate_control.mode is Mode.RAMP
+    assert rate_control.share < 0.02
+
+
+def test_an_outage_in_a_limit_holds_up_what_is_learnt_by_as_long_as_it_takes():
+    """Nothing is learnt of the limit while nothing is sent; after it the rate goes on to grow."""
+    (without, now), (other, later) = in_limit(), in_limit()
+    first = other.rate
+    later = pause(other, later, seconds=600.0, is_conclusive=False)
+    assert other.mode is Mode.LIMIT
+    go(without, now, 2_000)
+    go(other, later, 2_000)
+    assert first < other.rate == pytest.approx(without.rate, rel=0.02)
+
+
+def test_refusals_that_are_a_sections_say_nothing_of_the_rate():
+    """They are taken back by the time at which they were sent, whether they were noted or not."""
+    rate_control = RateControl(number / 100 for number in range(64))
+    now = 1.0
+    for _ in range(20):
+        rate_control.refused(now, now)
+        rate_control.disregard([now, now + 7.0])
+        rate_control.resume(now + 1, is_conclusive=True)
+        now = go(rate_control, now + 1, 30)
+    assert rate_control.mode is Mode.RAMP
+    assert rate_control.share < 0.02
+
+
+def test_a_limit_far_below_what_was_borne_is_known():
+    """So that it can be told once."""
+    rate_control, _ = in_limit(20.0)
+    assert not rate_control.is_far_below
+    rate_control._best = 160.0
+    assert rate_control._best == 160
+    assert rate_control.is_far_below
+
+
+def test_a_refusal_at_the_very_moment_of_the_probe():
+    """No time has passed, and nothing was answered: nothing fails."""
+    rate_control = RateControl()
+    for _ in range(50):
+        rate_control.refused(5.0, 5.0)
+        rate_control.resume(5.0, is_conclusive=True)
+        assert 0 < rate_control.rate < 1e6
+        assert rate_control.next_at > 5.0
+
+
+def test_what_is_written_down_of_a_run_is_bounded():
+    """However long it is, and however many refusals come late."""
+    rate_control = RateControl(map(float, range(10_000)))
+    for number in range(10_000):
+        rate_control.good(float(number), float(number))
+        rate_control.refused(float(number), float(number))
+    assert len(rate_control._good) == len(rate_control._came) == 2_000
+    assert len(rate_control._refused) == 100
