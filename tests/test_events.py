@@ -28,13 +28,12 @@ from scrapy_mandelbot.robots.formatting import clock_time, moment
 LOGGER = "scrapy_mandelbot.events"
 PACKAGE = Path(scrapy_mandelbot.__file__).parent
 SUBSCRIBED = {
-    argument.id
+    getattr(argument, "id", getattr(argument, "attr", ""))
     for path in PACKAGE.rglob("*.py")
     for call in ast.walk(ast.parse(path.read_text("utf-8")))
     if isinstance(call, ast.Call)
-    if getattr(call.func, "id", getattr(call.func, "attr", "")) == "hear"
+    if getattr(call.func, "id", getattr(call.func, "attr", "")) == "subscribe"
     for argument in call.args
-    if isinstance(argument, ast.Name)
 }
 SPIDER = SimpleNamespace(name="spider")
 VALUES: dict[str, object] = {

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from scrapy.robotstxt import RobotParser
 
     from scrapy_mandelbot.events.emitter import Events
-    from scrapy_mandelbot.fetching.requesting import Fetched
+    from scrapy_mandelbot.fetching.requesting import FetchedFile
     from scrapy_mandelbot.fetching.shared_fetches import SharedFetches
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.store.contract import Copy, Store
@@ -279,7 +279,9 @@ class RobotsFetcher:
             without_traceback(fetched.error)
         return rules
 
-    def _rules(self, site: str, fetched: Fetched, outcome: Outcome, copy: Copy | None) -> SiteRules:
+    def _rules(
+        self, site: str, fetched: FetchedFile, outcome: Outcome, copy: Copy | None
+    ) -> SiteRules:
         """Store the rules that a response gives, and return them."""
         now = self._now()
         if outcome.kind in {OutcomeKind.UNAVAILABLE, OutcomeKind.FAILED}:

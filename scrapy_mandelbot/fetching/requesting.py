@@ -63,7 +63,7 @@ _ROUTE = ("proxy", "_auth_proxy", "download_slot", "bindaddress")
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
-class Fetched(NamedTuple):
+class FetchedFile(NamedTuple):
     """The result of a request for a file of a site, redirects followed."""
 
     answer: Answer
@@ -141,7 +141,7 @@ class SiteFiles:
             if not waiter.called:  # its request was cancelled
                 end(waiter, value)
 
-    async def get(self, site: str, url: str, request: Request, copy: Copy | None) -> Fetched:
+    async def get(self, site: str, url: str, request: Request, copy: Copy | None) -> FetchedFile:
         """Request a file of a site. Follows redirects across sites; never raises.
 
         A URL may redirect to itself: with the cookie that it sets, it may answer.
@@ -201,7 +201,7 @@ class SiteFiles:
         with engine.one_place(self._crawler, asking):
             return await self.limits.download(wanted, most_bytes, self._config.robots_timeout)
 
-    def _fetched(self, url: str, response: Response, download: Download) -> Fetched:
+    def _fetched(self, url: str, response: Response, download: Download) -> FetchedFile:
         # A handler that sends no signals reads the whole body.
         too_long = len(response.body) > self._most_bytes
         cut = download.cut or (f"is longer than {download.most_bytes} bytes" if too_long else "")
@@ -211,7 +211,7 @@ class SiteFiles:
         if not is_whole or response.status >= HTTPStatus.MULTIPLE_CHOICES:
             retry_after = wait_asked_for(response.headers.get, self._now()).seconds
         answer = Answer(response.status, retry_after=retry_after)
-        return Fetched(
+        return FetchedFile(
             answer if is_whole else _truncated(answer, body),
             url,
             response,
@@ -230,7 +230,7 @@ def http_url(base: str, url: str) -> str | None:
     return None if absolute is None else without_user(absolute)
 
 
-def _failed(error: Exception, urls: list[str], *, by_proxy: bool) -> Fetched:
+def _failed(error: Exception, urls: list[str], *, by_proxy: bool) -> FetchedFile:
     broken = error if isinstance(error, TruncatedError) else None
     failure = failure_of(error)
     if failure in SILENT and broken is None and by_proxy:
@@ -240,7 +240,7 @@ def _failed(error: Exception, urls: list[str], *, by_proxy: bool) -> Fetched:
     if failure is Failure.NO_SUCH_HOST and len(urls) > 1:
         return _redirected_nowhere(Failure.NOWHERE, urls)  # the site exists, its target does not
     answer = Answer(failure=failure, detail=error_text(error))
-    return Fetched(
+    return FetchedFile(
         answer if broken is None else _truncated(answer, broken.body),
         urls[-1],
         body=b"" if broken is None else whole_lines(broken.body),
@@ -249,8 +249,8 @@ def _failed(error: Exception, urls: list[str], *, by_proxy: bool) -> Fetched:
     )
 
 
-def _redirected_nowhere(failure: Failure, urls: list[str]) -> Fetched:
-    return Fetched(Answer(failure=failure, detail=f"{len(urls)} hops"), urls[-1])
+def _redirected_nowhere(failure: Failure, urls: list[str]) -> FetchedFile:
+    return FetchedFile(Answer(failure=failure, detail=f"{len(urls)} hops"), urls[-1])
 
 
 def _truncated(answer: Answer, body: bytes) -> Answer:
@@ -303,7 +303,7 @@ class RobotsRequester:
 
     async def request(
         self, site: str, request: Request, copy: Copy | None, *, has_answered: bool
-    ) -> tuple[Fetched, Outcome]:
+    ) -> tuple[FetchedFile, Outcome]:
         """Return the response of a site, and what it means given the site's history."""
         policy = self._config.outcome_policy
         fetched = await self.files.get(site, robots_url(site), request, copy)
@@ -330,7 +330,7 @@ class RobotsRequester:
         self._report(site, fetched, outcome)
         return fetched, outcome
 
-    def count_trouble(self, site: str, fetched: Fetched) -> Trouble:
+    def count_trouble(self, site: str, fetched: FetchedFile) -> Trouble:
         """Count a response that is identical to the site's last one, this one included."""
         trouble = self.troubles.get(site)
         key = counted_as(fetched.answer)
@@ -364,7 +364,7 @@ class RobotsRequester:
             self._store.put_copy(key, found)
         return found.status == status
 
-    def _report(self, site: str, fetched: Fetched, outcome: Outcome) -> None:
+    def _report(self, site: str, fetched: FetchedFile, outcome: Outcome) -> None:
         """Report a site's response. The throttle reports the pause that may follow."""
         failure, error, reason = fetched.answer.failure, fetched.error, outcome.reason
         is_odd = outcome.case == "misreported_5xx"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.crawl import Crawl
-    from scrapy_mandelbot.fetching.requesting import Fetched
+    from scrapy_mandelbot.fetching.requesting import FetchedFile
 
 _SUCCESS, _NOT_MODIFIED, _SERVER_ERRORS = range(200, 300), 304, range(500, 600)
 _NONE = frozenset({Failure.NOWHERE, Failure.LOOP})
@@ -99,7 +99,7 @@ class TdmFiles:
         self._crawl.store.put_copy(key, copy)
         return self._remember(site, copy.body, now + config.fresh_for)
 
-    def _is_unavailable(self, fetched: Fetched) -> bool:
+    def _is_unavailable(self, fetched: FetchedFile) -> bool:
         status, statuses = fetched.answer.status, self._crawl.config.pause_statuses
         if status is None:
             return fetched.answer.failure not in _NONE
@@ -111,7 +111,7 @@ class TdmFiles:
         return known
 
 
-def _reason(fetched: Fetched) -> str:
+def _reason(fetched: FetchedFile) -> str:
     answer = fetched.answer
     if answer.status is not None:
         return f"{answer.status}" + (", truncated" if answer.broken_off else "")

@@ -132,5 +132,5 @@ async def test_books_that_cannot_be_read_are_begun_again(webs, tmp_path):
         LinksSpider, {**FOLLOW, "JOBDIR": str(tmp_path)}, start_urls=[web.url + "/"]
     )
     assert result.urls() == sorted([web.url + "/", *urls(web, 0)])
-    assert result.logged("they are read again")
+    assert result.logged("The stored state of sitemaps is unreadable")
     assert [path.name for path in folder.iterdir()] == ["state.json"]

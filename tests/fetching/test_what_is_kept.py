@@ -13,7 +13,7 @@ from scrapy_mandelbot.fetching.fetcher import (
     RobotsFetcher,
     cited_sitemaps,
 )
-from scrapy_mandelbot.fetching.requesting import _TROUBLES_LIMIT, Fetched, RobotsRequester
+from scrapy_mandelbot.fetching.requesting import _TROUBLES_LIMIT, FetchedFile, RobotsRequester
 from scrapy_mandelbot.politeness.outcome import Answer
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.settings.config import Config
@@ -34,9 +34,9 @@ def test_the_sites_that_fail_are_bounded(crawler):
     requester = RobotsRequester(crawler, config, lambda: 0.0, MemoryStore(), Events(crawler))
     count = requester.count_trouble
     for name in NAMES:
-        count(name, Fetched(Answer(500), name))
-    assert count(NAMES[-1], Fetched(Answer(500), "")).times == 2
-    assert count(NAMES[0], Fetched(Answer(500), "")).times == 1
+        count(name, FetchedFile(Answer(500), name))
+    assert count(NAMES[-1], FetchedFile(Answer(500), "")).times == 2
+    assert count(NAMES[0], FetchedFile(Answer(500), "")).times == 1
     assert requester.troubles.size <= _TROUBLES_LIMIT
 
 
@@ -46,7 +46,7 @@ def test_half_files_count_half_an_hour_after_the_last_that_did(crawler):
     config = Config.from_settings(crawler.settings)
     requester = RobotsRequester(crawler, config, lambda: now[0], MemoryStore(), Events(crawler))
     count = requester.count_trouble
-    half, other = (Fetched(Answer(200, broken_off=one), "") for one in (b"1", b"2"))
+    half, other = (FetchedFile(Answer(200, broken_off=one), "") for one in (b"1", b"2"))
     counted = []
     for now[0] in (0.0, 4.5, 1_799.0, 1_800.0, 3_599.0, 3_600.0):
         counted.append(count(SITE, half).times_apart)
