@@ -1,4 +1,4 @@
-"""Which robot a request goes by, whoever asks."""
+"""The robot name of a request, wherever it is used."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ UNSET = object()
 
 
 class Case(NamedTuple):
-    """A request of some project, and the robot it goes by."""
+    """A request of some project, and its robot name."""
 
     sentence: str
     expected: str | tuple[str, ...]
@@ -107,7 +107,7 @@ async def queue(case, asked):
 
 
 async def pace(case, asked):
-    """Learn how fast the site may be asked."""
+    """Learn the crawl delay of the site."""
     crawl = Crawl.of(case.crawler())
     file = SimpleNamespace(parser=True, robots=None, until=0.0)
     crawl.fetcher.known = lambda _site: file
@@ -155,7 +155,7 @@ async def test_all_go_by_it(case, ask):
 
 
 def test_a_response_without_a_request():
-    """It goes by what requests go by that say nothing."""
+    """It has the name of requests without a header."""
     case = Case("", "Settingsbot", NOBODY | {"DEFAULT_REQUEST_HEADERS": {}})
     assert Crawl.of(case.crawler()).agents.of(None) == case.expected
 
@@ -183,7 +183,7 @@ SENT = [
 @pytest.mark.parametrize("case", SENT, ids=sentence)
 @ensureDeferred
 async def test_it_is_the_robot_that_the_site_sees(webs, case):
-    """What a request without a header goes by is what Scrapy then sends it with."""
+    """The name of a request without a header is the one that Scrapy then sends."""
 
     class Spider(LinksSpider):
         """Names a robot, in some of the cases."""

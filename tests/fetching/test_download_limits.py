@@ -70,7 +70,7 @@ def test_of_a_compressed_body_as_much_is_unpacked_as_counts(pack, coding):
 
 @pytest.mark.parametrize("body", [b"brotli, or anything", b"\x1f\x8b\xff" * 9])
 def test_what_cannot_be_unpacked_is_an_answer_that_was_lost(body):
-    """Nobody knows what it says: its site is asked again, and nothing is crawled meanwhile."""
+    """Its rules are unknown: it is requested again, and nothing is crawled meanwhile."""
     with pytest.raises(UnreadableBodyError) as raised:
         unpacked(packed(body), 1_000)
     assert failure_of(raised.value) is Failure.LOST

@@ -56,7 +56,7 @@ def test_half_files_count_half_an_hour_after_the_last_that_did(crawler):
 
 
 def test_the_sites_told_of_are_bounded(crawler):
-    """A site that was forgotten is told of once more, and no other is."""
+    """A site that was forgotten is reported once more, and no other is."""
     config = Config.from_settings(crawler.settings)
     announced = RobotsFetcher(
         crawler, config, MemoryStore(), lambda: 0.0, Events(crawler)

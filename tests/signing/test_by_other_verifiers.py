@@ -31,8 +31,8 @@ CAN = (
 
 def verified(key, messages):
     jwk = {**Signer(key).jwk, "kid": Signer(key).keyid}
-    told = json.dumps({"jwk": jwk, "messages": messages})
-    run = subprocess.run([NODE, SCRIPT], input=told, capture_output=True, text=True, check=True)
+    given = json.dumps({"jwk": jwk, "messages": messages})
+    run = subprocess.run([NODE, SCRIPT], input=given, capture_output=True, text=True, check=True)
     return json.loads(run.stdout)
 
 

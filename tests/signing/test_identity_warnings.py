@@ -1,4 +1,4 @@
-"""A User-Agent by which owners cannot tell who asks is told once, at the start of a crawl."""
+"""A User-Agent that does not identify the crawler is reported once, at the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The methods that a spider may define to hear of its sites."""
+"""The methods that a spider may define to follow the state of its sites."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ async def test_every_hook_hears_what_its_documentation_says(webs):
     """The five methods, their arguments and types."""
     web = site(webs)
     web.refuse = Closed(seconds=1, after=2, retry_after="1", robots_too=False)
-    heard = {}
+    received = {}
 
     class Spider(LinksSpider):
         def site_paused(self, site, until, reason):
-            heard["paused"] = (site, until, reason)
+            received["paused"] = (site, until, reason)
 
         def site_resumed(self, site, paused_for):
-            heard["resumed"] = (site, paused_for)
+            received["resumed"] = (site, paused_for)
 
         def sitemaps_discovered(self, site, urls):
-            heard["sitemaps"] = (site, urls)
+            received["sitemaps"] = (site, urls)
 
         def robots_fetched(self, site, robots, outcome):
-            heard["robots"] = (site, robots, outcome)
+            received["robots"] = (site, robots, outcome)
 
         def request_forbidden(self, request, verdict):
-            heard["forbidden"] = (request, verdict)
+            received["forbidden"] = (request, verdict)
 
     await crawl(Spider, start_urls=[web.url + "/"])
 
-    where, until, reason = heard["paused"]
+    where, until, reason = received["paused"]
     assert where == web.url
     assert abs((until - datetime.now(timezone.utc)).total_seconds()) < 30
     assert reason.startswith("503 for <GET http")
-    assert heard["resumed"][0] == web.url
-    assert 1 <= heard["resumed"][1] < 10
-    assert heard["sitemaps"] == (web.url, (web.url + "/map.xml",))
-    assert isinstance(heard["robots"][1], RobotsTxt)
-    assert heard["robots"][2].kind is OutcomeKind.RULES
-    assert heard["forbidden"][0].url == web.url + "/page/2"
-    assert heard["forbidden"][1].rule.line == 2
+    assert received["resumed"][0] == web.url
+    assert 1 <= received["resumed"][1] < 10
+    assert received["sitemaps"] == (web.url, (web.url + "/map.xml",))
+    assert isinstance(received["robots"][1], RobotsTxt)
+    assert received["robots"][2].kind is OutcomeKind.RULES
+    assert received["forbidden"][0].url == web.url + "/page/2"
+    assert received["forbidden"][1].rule.line == 2
 
 
 def plain(self, site, urls):

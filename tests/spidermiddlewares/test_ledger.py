@@ -90,8 +90,8 @@ async def test_a_line_says_what_allowed_a_page_to_be_fetched_and_used(webs, tmp_
     assert {name for line in lines(ledger) for name in line} == {*rows}
     count = len(lines(ledger))
     assert result.stats["mandelbot/ledger/lines"] == count == 2 * len(PAGES) - len(REFUSED_BEFORE)
-    told = json.loads(report.read_text())["ledger"]
-    assert told == {"path": str(ledger), "lines": count, "missing": 0}
+    reported = json.loads(report.read_text())["ledger"]
+    assert reported == {"path": str(ledger), "lines": count, "missing": 0}
     assert result.logged(f"The ledger {ledger} has {count} lines of this run; 0 are missing")
 
 
@@ -231,8 +231,8 @@ async def test_a_full_disk_costs_the_line_and_no_page(webs, tmp_path, monkeypatc
     assert paths(result, web) == PAGES.keys()
     assert result.stats["mandelbot/ledger/failed"] == 2 * len(PAGES)
     assert len(result.logged("The ledger lacks a line: no space left")) == 1
-    (told,) = result.logged("The ledger ")[-1:]
-    assert told.endswith(f"; {2 * len(PAGES)} are missing")
+    (reported,) = result.logged("The ledger ")[-1:]
+    assert reported.endswith(f"; {2 * len(PAGES)} are missing")
 
 
 @ensureDeferred
@@ -339,7 +339,7 @@ def test_a_process_that_is_killed_loses_one_line_at_most(tmp_path):
             [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE
         ) as process:
             for _ in range(5):
-                told = int(process.stdout.readline())
+                reported = int(process.stdout.readline())
             process.send_signal(signal.SIGKILL)
         found = path.read_bytes().splitlines()
         assert not [line for line in found if b"{" in line[1:]], "two are glued"
@@ -348,6 +348,6 @@ def test_a_process_that_is_killed_loses_one_line_at_most(tmp_path):
         starts = [place for place, number in enumerate(numbers) if number == 0]
         assert len(starts) == run
         assert numbers[starts[-1] :] == list(range(len(numbers) - starts[-1]))
-        assert numbers[-1] >= told
+        assert numbers[-1] >= reported
         for digest in {line["robots"] for line in whole}:
             assert sha256(copy_path(path, digest).read_bytes()).hexdigest() == digest

@@ -1,4 +1,4 @@
-"""Robot tags in a crawl, told of in meta: those of the page, and of no other."""
+"""Robot tags in a crawl, in the meta: those of the page, and of no other."""
 
 from __future__ import annotations
 

@@ -102,10 +102,10 @@ async def test_what_is_dropped_is_told(webs):
     assert [(at, tag) for at, _, tag in dropped] == [(url, by_header), (url, by_meta)]
     assert dropped[1][1].url == web.url + "/next"
     start = "Dropped by robot tags: "
-    told = 'nofollow in <meta name="examplebot"> on line 3'
+    tag = 'nofollow in <meta name="examplebot"> on line 3'
     assert result.logged(start) == [
         f"{start}item (<200 {url}>: X-Robots-Tag: noindex)",
-        f"{start}<GET {web.url}/next> (<200 {url}>: {told})",
+        f"{start}<GET {web.url}/next> (<200 {url}>: {tag})",
     ]
 
 
@@ -157,7 +157,7 @@ async def test_a_page_may_be_asked_for_again(webs):
 
 @ensureDeferred
 async def test_callbacks_of_every_kind(webs):
-    """A generator, an async generator, a coroutine and a list are held to the tags alike."""
+    """The tags apply equally to a generator, an async generator, a coroutine and a list."""
     kinds = ("generator", "async_generator", "coroutine", "function", "nothing")
     web = site(webs, {f"/{kind}": page(head=meta("noindex, nofollow")) for kind in kinds})
 

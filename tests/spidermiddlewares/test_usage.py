@@ -1,4 +1,4 @@
-"""What owners say of the use of their pages, in a crawl: told, obeyed, noted."""
+"""Usage preferences in a crawl: reported, obeyed, recorded."""
 
 from __future__ import annotations
 
@@ -130,8 +130,10 @@ async def test_annotate_tells_and_drops_nothing(webs):
     assert result.stats["mandelbot/usage/unknown"] == len(PAGES) - len(REFUSED["train-ai"]) - 1
     assert result.stats["mandelbot/usage/terms"] == len(PAGES)  # the licence is of all pages
     assert result.stats["mandelbot/usage/items_against"] == len(REFUSED["train-ai"])
-    (told,) = result.logged("Kept ")
-    assert told.startswith(f"Kept {len(REFUSED['train-ai'])} items of pages whose owners refuse")
+    (reported,) = result.logged("Kept ")
+    assert reported.startswith(
+        f"Kept {len(REFUSED['train-ai'])} items of pages whose owners refuse"
+    )
     assert not result.signals("usage_disallowed")
 
 
@@ -168,8 +170,8 @@ async def test_what_is_unknown_may_be_dropped(webs):
     )
     assert paths(result, web) == {"/usage-yes"}
     assert web.asked("/plain") == 1
-    told = [one["statement"] for one in result.signals("usage_disallowed")]
-    assert told.count(None) == len(PAGES) - len(REFUSED["train-ai"]) - 1
+    reported = [one["statement"] for one in result.signals("usage_disallowed")]
+    assert reported.count(None) == len(PAGES) - len(REFUSED["train-ai"]) - 1
 
 
 @ensureDeferred
@@ -184,18 +186,18 @@ async def test_several_purposes_are_wanted_together(webs):
 async def test_the_hook_hears_what_is_dropped(webs):
     """A response with its item, or no response and the request; with the statement."""
     web = site(webs)
-    heard = []
+    received = []
 
     class Spider(EveryPage):
         def usage_disallowed(self, response, output, statement):
-            heard.append((response, output, statement))
+            received.append((response, output, statement))
 
     urls = [web.url + path for path in ("/noai", "/token")]
     settings = {"MANDELBOT_PURPOSE": "train-ai", "MANDELBOT_USAGE": "obey"}
     result = await crawl(Spider, AGENT | settings, start_urls=urls)
     by_path = {
         (response or output).url.removeprefix(web.url): (response, output, statement)
-        for response, output, statement in heard
+        for response, output, statement in received
     }
     response, output, statement = by_path["/token"]
     assert response is None
@@ -281,7 +283,7 @@ def asked_for_tdm(web):
 @pytest.mark.parametrize("status", [429, 500, 503])
 @ensureDeferred
 async def test_a_site_that_cannot_say_now_keeps_what_it_said(webs, tmp_path, status):
-    """A good copy serves where the file cannot be had just now, and no copy takes its place."""
+    """A good copy stays in use while the file is unavailable, and is not replaced."""
     web = site(webs)
     settings = {
         "MANDELBOT_PURPOSE": "tdm",
