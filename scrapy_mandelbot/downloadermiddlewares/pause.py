@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_OF_QUOTAS = frozenset({b"Ratelimit", b"Ratelimit-Remaining"})  # as Scrapy keeps headers
+_OF_QUOTAS = frozenset({b"Ratelimit", b"Ratelimit-Remaining"})  # in Scrapy's spelling
 _NO_ANSWER = frozenset({Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT})
 _NO_WORD_OF_THE_SITE = frozenset({Failure.DROPPED, Failure.OTHER})
 
@@ -99,21 +99,21 @@ class PauseMiddleware:
         """Report what a response means for its site; once, from the signal or the middleware."""
         flight.is_noticed = True
         request: Request = flight.request
-        asks = response.status in self._statuses and "cached" not in response.flags
+        refuses = response.status in self._statuses and "cached" not in response.flags
         is_marked = response.status in self._marked
-        if (asks or is_marked) and self._is_handled(request, response):
-            asks = is_marked = False
-        flight.is_refused = asks
-        if not asks:
+        if (refuses or is_marked) and self._is_handled(request, response):
+            refuses = is_marked = False
+        flight.is_refused = refuses
+        if not refuses:
             flight.is_refused = is_marked and is_bot_block(self._crawl, flight, response)
             if not flight.is_refused:
                 self._answered(flight, response)
             return
-        asked = wait_asked_for(response.headers.get, self._crawl.now())
-        reason = f"{response.status} for {request}" + (f", {asked.said}" if asked.said else "")
-        if asked.unreadable:
-            report_unreadable(self._crawl, flight, asked.unreadable)
-        self._throttle.refused(flight, reason, asked.seconds, response)
+        wait = wait_asked_for(response.headers.get, self._crawl.now())
+        reason = f"{response.status} for {request}" + (f", {wait.said}" if wait.said else "")
+        if wait.unreadable:
+            report_unreadable(self._crawl, flight, wait.unreadable)
+        self._throttle.refused(flight, reason, wait.seconds, response)
 
     def _answered(self, flight: Flight, response: Response) -> None:
         """Report a good response, and the rest of a quota if its headers state one."""
@@ -306,9 +306,9 @@ async def store_cookies(crawler: Crawler, request: Request, response: Response) 
     if cookies is None:
         return
     try:
-        kept = cookies.process_response(request, response)
-        if isawaitable(kept):
-            await kept
+        stored = cookies.process_response(request, response)
+        if isawaitable(stored):
+            await stored
     except Exception:
         logger.exception("Failed to store the cookies of %s", response)
 

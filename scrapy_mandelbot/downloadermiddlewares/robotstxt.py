@@ -134,9 +134,9 @@ class RobotsTxtMiddleware:
             return False
         wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
         if rules.response is not None:
-            asked = wait_asked_for(rules.response.headers.get, self._crawl.now())
-            if asked.unreadable:
-                report_unreadable(self._crawl, flight, asked.unreadable)
+            named = wait_asked_for(rules.response.headers.get, self._crawl.now())
+            if named.unreadable:
+                report_unreadable(self._crawl, flight, named.unreadable)
         # A host that never answers is reported once, after the last of the short tries.
         level = None if outcome.wait is None else logging.DEBUG
         throttle.refused(flight, outcome.reason, wait, rules.response, level=level)
@@ -189,7 +189,7 @@ class RobotsTxtMiddleware:
         url = urlparse_cached(request)
         if url.path != "/robots.txt" or url.query or self._crawl.is_for_a_person(request):
             return None
-        copy = self._crawl.fetcher.copy(site)
+        copy = self._crawl.fetcher.cached(site)
         if copy is None:  # the file is unavailable
             return None
         self._crawl.events.count(events.ROBOTS_ANSWERED)

@@ -1,4 +1,4 @@
-"""The robots.txt files of a crawl: fetched once, kept, and known to all who ask.
+"""The robots.txt files of a crawl, each fetched once for all requests, and cached.
 
-What an answer means is in ``politeness/outcome.py``, where copies are kept in ``store``.
+``politeness/outcome.py`` defines what a response means; ``store`` holds the copies.
 """

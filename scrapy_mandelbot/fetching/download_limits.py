@@ -55,7 +55,7 @@ class Download:
     """Why the rest was not read: the part before suffices."""
     is_late: bool = False
     """Whether the time limit ended the download."""
-    keeps: bool = False
+    collects: bool = False
     """Whether `body` collects the bytes received."""
     body: bytearray = field(default_factory=bytearray)
     headers: Headers | None = None
@@ -111,7 +111,7 @@ class DownloadLimits:
             Exception: anything the downloader and its middlewares raise.
         """
         with self.watch(request, most_bytes, seconds) as download:
-            download.keeps = most_bytes > 0
+            download.collects = most_bytes > 0
             if self._crawler.engine is None:  # cannot happen while a spider runs
                 raise RuntimeError("no engine")
             try:
@@ -182,7 +182,7 @@ class DownloadLimits:
         if download is None:
             return
         download.received += len(data)
-        if download.keeps:
+        if download.collects:
             download.body += data[: download.most_bytes - len(download.body)]
         # The handler has used it for the wire size; HttpCompressionMiddleware reads it next.
         request.meta["download_maxsize"] = download.most_inflated

@@ -1,4 +1,4 @@
-"""The robots.txt rules of every site of a crawl: fetched once, cached, kept fresh."""
+"""The robots.txt rules of every site of a crawl: fetched once, cached, chosen fresh."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, 
         return ()
     plain = [url for url in written if url.isascii()]
     others = islice((url for url in written if not url.isascii()), _MOST_NOT_ASCII)
-    kept = {*plain, *others}
-    absolute = (http_url(robots_url(site), url) for url in written if url in kept)
+    chosen = {*plain, *others}
+    absolute = (http_url(robots_url(site), url) for url in written if url in chosen)
     urls = dict.fromkeys(url for url in absolute if url is not None)
     return tuple(url for url in urls if inside or not leads_inside(site, url))
 
@@ -192,7 +192,7 @@ class RobotsFetcher:
         if is_new and self._config.sitemaps != "off" and (urls := rules.sitemaps):
             self._events.emit(events.SITEMAPS_DISCOVERED, site=site, urls=urls, count=len(urls))
 
-    def copy(self, site: str) -> Copy | None:
+    def cached(self, site: str) -> Copy | None:
         """Return the site's cached robots.txt, if it is in use now."""
         copy = self._store.get_copy(site)
         return copy if copy is not None and self._serves_until(site, copy) is not None else None

@@ -176,7 +176,7 @@ class SiteFiles:
             return None
         return response.status
 
-    def _request(self, url: str, asking: Request, headers: dict[str, Any]) -> Request:
+    def _request(self, url: str, needing: Request, headers: dict[str, Any]) -> Request:
         meta: dict[str, Any] = {
             "dont_obey_robotstxt": True,
             # The outcome decides what the response means for the site, not its status alone.
@@ -189,16 +189,16 @@ class SiteFiles:
             "download_timeout": self._config.robots_timeout,
             "download_fail_on_dataloss": False,  # a truncated body is examined, too
             "download_maxsize": _ANY_SIZE,
-            **{key: asking.meta[key] for key in _ROUTE if key in asking.meta},
+            **{key: needing.meta[key] for key in _ROUTE if key in needing.meta},
         }
-        if "Proxy-Authorization" in asking.headers:
-            headers["Proxy-Authorization"] = asking.headers["Proxy-Authorization"]
+        if "Proxy-Authorization" in needing.headers:
+            headers["Proxy-Authorization"] = needing.headers["Proxy-Authorization"]
         return Request(url, callback=NO_CALLBACK, meta=meta, priority=_PRIORITY, headers=headers)
 
     async def _download(
-        self, wanted: Request, asking: Request, most_bytes: int
+        self, wanted: Request, needing: Request, most_bytes: int
     ) -> tuple[Response, Download]:
-        with engine.one_place(self._crawler, asking):
+        with engine.one_place(self._crawler, needing):
             return await self.limits.download(wanted, most_bytes, self._config.robots_timeout)
 
     def _fetched(self, url: str, response: Response, download: Download) -> FetchedFile:

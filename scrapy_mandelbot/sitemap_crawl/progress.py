@@ -288,8 +288,8 @@ class Progress:
     def _rows_of_file(self) -> dict[str, bytes]:
         path = self._folder / _STATE
         try:
-            kept = json.loads(path.read_text(encoding="ascii"))
-            return {name: row.encode() for name, row in kept.items()}
+            rows = json.loads(path.read_text(encoding="ascii"))
+            return {name: row.encode() for name, row in rows.items()}
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, AttributeError) as error:

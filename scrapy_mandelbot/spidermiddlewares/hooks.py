@@ -1,4 +1,4 @@
-"""The spider's hook methods, called as the crawl goes on."""
+"""Calls the hook methods of the spider."""
 
 from __future__ import annotations
 

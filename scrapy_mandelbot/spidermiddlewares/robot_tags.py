@@ -194,8 +194,8 @@ def _dropped(output: Any, tag: RobotTag) -> Event:
 
 def _is_same_page(request: Request, response: Response) -> bool:
     """Return whether the request is for the page itself again, which follows no link."""
-    asked = response.request.url if response.request is not None else response.url
-    return request.url in {response.url, asked}
+    requested = response.request.url if response.request is not None else response.url
+    return request.url in {response.url, requested}
 
 
 def nofollow_links(response: Response) -> frozenset[str]:

@@ -96,7 +96,7 @@ def test_a_download_ends_where_it_is_too_long_or_too_slow(crawler, limits, clock
     """And not before; what has come by then is kept."""
     second, later, *ends = row
     with limits.watch(REQUEST, 100, 10) as download:
-        download.keeps = True
+        download.collects = True
         crawler.signals.send_catch_log(bytes_received, data=b"a" * 50, request=REQUEST)
         clock.turn(later)
         ((_, said),) = crawler.signals.send_catch_log(
