@@ -68,7 +68,7 @@ class PauseMiddleware:
         self._marked = MARKED_STATUSES.difference(MARKED_STATUSES if are_all else handled)
         self._hears_of_responses = False
         self._limits = self._crawl.fetcher.limits
-        self._limits.is_told = True
+        self._limits.is_reported = True
         self._stats_missed: DownloaderStats | None = None
         if crawler.settings.getbool("DOWNLOADER_STATS"):
             self._stats_missed = DownloaderStats(crawler.stats)
@@ -218,8 +218,8 @@ class PauseMiddleware:
             # Of a proxy's failure the project's components try the request again, by another one.
             by_proxy = bool(request.meta.get("proxy"))
             is_down = failure in _NO_ANSWER and not by_proxy and throttle.is_silent(flight, failure)
-            is_told = failure not in _NO_WORD_OF_THE_SITE and flight.site.pause.probe is flight
-            if not is_down and (by_proxy or not is_told):
+            is_reported = failure not in _NO_WORD_OF_THE_SITE and flight.site.pause.probe is flight
+            if not is_down and (by_proxy or not is_reported):
                 throttle.let_go(flight)
                 return None
             throttle.refused(flight, f"{failure.value} for {request}")

@@ -94,7 +94,7 @@ class DownloadLimits:
         # Without Scrapy's middleware nothing unpacks a good answer: then none may come packed.
         self._unpacks = crawler.settings.getbool("COMPRESSION_ENABLED")
         self._downloads: WeakKeyDictionary[Request, Download] = WeakKeyDictionary()
-        self.is_told = False
+        self.is_reported = False
         """Whether a middleware tells of the responses, so that no signal need be heard: pages pay
         for that, too."""
 
@@ -164,7 +164,7 @@ class DownloadLimits:
             (scrapy.signals.bytes_received, self._bytes_received),
             (scrapy.signals.response_downloaded, self.response_downloaded),
         )
-        return handlers[:2] if self.is_told else handlers
+        return handlers[:2] if self.is_reported else handlers
 
     def _headers_received(self, request: Request, headers: Headers) -> None:
         download = self._downloads.get(request)

@@ -181,7 +181,7 @@ class _Trouble:
     counted_at: float = 0.0  # the last of these
     ask_again_at: float = 0.0
     """Where a good copy serves meanwhile."""
-    is_told: bool = False
+    is_reported: bool = False
     has_answered: bool = False
     """Whether the host has answered anything."""
 
@@ -391,7 +391,7 @@ class RobotsFetcher:
         key = counted_as(asked.answer)
         if trouble is None or trouble.answer != key:
             was = trouble or _Trouble(key)
-            trouble = _Trouble(key, is_told=was.is_told, has_answered=was.has_answered)
+            trouble = _Trouble(key, is_reported=was.is_reported, has_answered=was.has_answered)
             self.troubles.put(site, trouble, _TROUBLE_SIZE + len(site))
         trouble.times += 1
         now = self._now()
@@ -422,8 +422,8 @@ class RobotsFetcher:
             refusal = Refusal(now, outcome.reason, outcome.retry_after)
             wait = self._config.pause_policy.pause(trouble.times, refusal)
             trouble.ask_again_at = now + wait
-            if not trouble.is_told:
-                trouble.is_told = True
+            if not trouble.is_reported:
+                trouble.is_reported = True
                 self._events.emit(
                     ROBOTS_STALE,
                     site=site,
