@@ -1,4 +1,4 @@
-"""The one clock of a crawl: given to those who need it, never imported, so that tests turn it."""
+"""The clock and the timers of a crawl; passed as arguments, so that tests turn the clock."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ elapsed = _elapsed()
 
 
 class Call(Protocol):
-    """Something that will be called."""
+    """A scheduled call."""
 
     def cancel(self) -> object:
-        """Have it not called."""
+        """Cancel the call."""
 
 
 class Clock:
@@ -58,11 +58,11 @@ class Clock:
         return self._offset + elapsed()
 
     def call_later(self, seconds: float, call: Callable[..., object], *arguments: Any) -> Call:
-        """Have something called after so many seconds, on whichever loop or reactor Scrapy runs."""
+        """Call something after so many seconds, on whichever loop or reactor Scrapy runs."""
         return call_later(seconds, call, *arguments)
 
     def loop(self) -> Callable[..., object]:
-        """Return what has something called in the loop that runs now, from any thread."""
+        """Return a function that calls another in the loop that runs now, from any thread."""
         if is_asyncio_available():
             return asyncio.get_event_loop().call_soon_threadsafe
         from twisted.internet import reactor  # noqa: PLC0415 -- its import installs one
@@ -71,10 +71,7 @@ class Clock:
 
 
 class EarliestTimer:
-    """One call at a later time, which comes at the soonest of the times that it is asked for.
-
-    When it has come it can be asked for again.
-    """
+    """A one-shot timer that fires at the earliest deadline requested; it can be set again then."""
 
     def __init__(self, clock: Clock, call: Callable[[], object]) -> None:
         self._clock = clock
@@ -82,10 +79,10 @@ class EarliestTimer:
         self._timer: Call | None = None
         self._at = 0.0
         self.is_set = False
-        """Whether it comes."""
+        """Whether it will fire."""
 
     def within(self, seconds: float) -> None:
-        """Have it come after so many seconds, unless it comes sooner."""
+        """Fire after so many seconds; an earlier deadline is kept."""
         at = self._clock.now() + seconds
         if self._timer is not None:
             if self._at <= at:
@@ -96,7 +93,7 @@ class EarliestTimer:
         self._timer = self._clock.call_later(seconds, self._ring)
 
     def cancel(self) -> None:
-        """Have it not come."""
+        """Cancel it."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

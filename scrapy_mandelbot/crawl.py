@@ -1,4 +1,4 @@
-"""The one object per crawler that ties together what is below."""
+"""The one object per crawler that its components share."""
 
 from __future__ import annotations
 
@@ -53,23 +53,23 @@ robots.txt has to cite."""
 
 
 class KeptJob(Protocol):
-    """As much of a job as those see who keep something in it beside requests."""
+    """The part of a job that stores values beside requests."""
 
     def kept(self, prefix: str) -> dict[str, bytes]:
-        """Return what former runs have put under names that begin so, by name."""
+        """Return the values that previous runs put under names with a prefix, by name."""
 
     def put(self, name: str, value: bytes | None) -> None:
-        """Have the next commit keep something under a name; None: nothing."""
+        """Store a value under a name with the next commit; None removes it."""
 
     def before_commits(self, call: Callable[[], None]) -> None:
-        """Have something called before each commit; what it puts is in it."""
+        """Call a function before each commit; what it puts is part of the commit."""
 
 
 class Crawl:
     """What the package's components of one crawler share.
 
     Crawlers share nothing but what their store shares: two crawls of one process whose stores are
-    one file or server hear of each other's pauses there, as crawls of two processes do.
+    one file or server exchange their pauses there, as crawls of two processes do.
     """
 
     def __init__(self, crawler: Crawler, clock: Clock | None = None) -> None:
@@ -86,7 +86,7 @@ class Crawl:
         self.events = Events(crawler)
         self.store = _store(crawler.settings, self.config, self.clock)
         self.shared_fetches: SharedFetches | None = None
-        """Tells who fetches a file, of all crawls that share the store, if it does."""
+        """Decides which crawl fetches a file, of all that share the store."""
         if isinstance(self.store, LiveStore):
             from scrapy_mandelbot.fetching.shared_fetches import SharedFetches  # noqa: PLC0415
 
@@ -109,7 +109,7 @@ class Crawl:
             crawler, self.config, self.throttle, self.manual_control, self.clock
         )
         self.job: KeptJob | None = None
-        """What is kept in one file, with all that a run does; None: there is no such job."""
+        """The job that stores the run in one file; None: there is none."""
         self.drops: Callable[[Request], bool] | None = None
         """Returns whether a request is dropped that the queue is about to hand out."""
         self.fates: WeakKeyDictionary[Request, End] = WeakKeyDictionary()
@@ -121,11 +121,11 @@ class Crawl:
 
     @classmethod
     def of(cls, crawler: Crawler, clock: Clock | None = None) -> Crawl:
-        """Return the crawler's one, made when first asked for.
+        """Return the one of a crawler; the first call makes it.
 
         Args:
             crawler: whose components share it.
-            clock: what it goes by, if it is made now; else the machine's.
+            clock: its clock, if it is made now; by default the machine's.
 
         Raises:
             SettingsError: a setting has a value that it does not take.
@@ -149,11 +149,11 @@ class Crawl:
 
     @property
     def has_queue(self) -> bool:
-        """Whether all requests of the crawl are in queues that ask the states of sites."""
+        """Whether all requests of the crawl wait in a :class:`SiteQueue`."""
         return bool(self.throttle.queues) and self.config.inner_scheduler is None
 
     def fingerprint(self, request: Request) -> bytes:
-        """Return what tells the request from others, also after it was on disk."""
+        """Return the fingerprint of a request, as Scrapy computes it."""
         return self._crawler.request_fingerprinter.fingerprint(request)
 
     def waiting(self, name: str) -> int:
@@ -185,10 +185,10 @@ class Crawl:
         return not (allowed(request.url, agent) and (not resolved or allowed(resolved, agent)))
 
     def learn_pace(self, request: Request, site: Site) -> bool:
-        """Have a site asked at the pace that its owner wants, as far as that is known now.
+        """Follow the crawl delay of a site, as far as it is known now.
 
         Returns:
-            Whether its pace is another one than just now, so that it is to be asked again when.
+            Whether the pace has changed, so that the request may have to wait.
         """
         if site.pacer.known_until > self.now() or self.is_for_a_person(request):
             return False

@@ -36,7 +36,7 @@ _GONE = object()
 
 
 def wake(crawler: Crawler) -> None:
-    """Have the engine ask the scheduler again in the next turn of the loop.
+    """Let the engine call the scheduler in the next turn of the loop.
 
     Without it: at the engine's next heartbeat, within 5 seconds.
     """
@@ -88,7 +88,7 @@ def is_a_command(crawler: Crawler) -> bool:
 
 
 def is_awaited(request: Request) -> bool:
-    """Return whether a Deferred has the answer, as in the shell; no crawl's request is so."""
+    """Return whether a Deferred gets the answer, as in the shell; in a crawl none does."""
     return isinstance(getattr(request.callback, "__self__", None), Deferred)
 
 
@@ -172,7 +172,7 @@ def take_place(crawler: Crawler, request: Request) -> None:
 
 @contextmanager
 def one_place(crawler: Crawler, request: Request) -> Iterator[None]:
-    """Have a request and the one that is sent for it, for which it waits, hold one place.
+    """Count a request and the one that it waits for as one place.
 
     Without the number of places: each holds one.
     """
@@ -190,7 +190,7 @@ def one_place(crawler: Crawler, request: Request) -> Iterator[None]:
 def room(crawler: Crawler) -> float:
     """Return how many requests more the downloader takes; ``inf``: any number.
 
-    A custom one that does not tell: CONCURRENT_REQUESTS, less what the engine has in its slot.
+    A custom one without it: CONCURRENT_REQUESTS, less what the engine has in its slot.
     Without that as well: CONCURRENT_REQUESTS.
     """
     engine = cast("Any", crawler.engine)
@@ -207,7 +207,7 @@ def room(crawler: Crawler) -> float:
 def waits_in_slot(crawler: Crawler, request: Request) -> bool:
     """Return whether its download slot holds the request, and has not sent it: DOWNLOAD_DELAY.
 
-    Without slots that tell: True, so that the next one waits for the answer to this one.
+    Without slots: True, so that the next one waits for the answer to this one.
     """
     slots = getattr(cast("Any", crawler.engine).downloader, "slots", None)
     if slots is None:
@@ -251,7 +251,7 @@ def scheduler_length(crawler: Crawler) -> int:
     if scheduler is None:
         return 0
     try:
-        return len(scheduler)  # type: ignore[arg-type]  # Scrapy asks it of none
+        return len(scheduler)  # type: ignore[arg-type]  # Scrapy requires it of none
     except TypeError:
         return int(scheduler.has_pending_requests())
 
@@ -284,7 +284,7 @@ def path_safe(name: str) -> str:
 
 
 def on_settled(crawler: Crawler, settled: Callable[[Request], None]) -> None:
-    """Have a function called with each request of which nothing is left to do.
+    """Call a function with each request of which nothing is left to do.
 
     Its callback or errback has run to its end, and what that yielded is scheduled, or has passed
     the item pipelines; or it has ended before, replaced by another or sent back. No signal of
@@ -326,7 +326,7 @@ def on_settled(crawler: Crawler, settled: Callable[[Request], None]) -> None:
 def download_by(
     crawler: Crawler, way: Callable[[Download, Request], Coroutine[Any, Any, Response]]
 ) -> bool:
-    """Have what sends each request, and the request, given to a coroutine function.
+    """Send each request through a coroutine function, which gets the download and the request.
 
     No signal says when a request leaves its download slot: the one that names the downloader is
     sent before that. So the download handlers are called by way of a function of ours.
@@ -343,7 +343,7 @@ def download_by(
 
 
 def before_requests_are_left(crawler: Crawler, call: Callable[[], None]) -> None:
-    """Have a function called when a crawl ends, before its scheduler lets go of what is left.
+    """Call a function when a crawl ends, before its scheduler closes its queues.
 
     No signal of Scrapy says it. Without the scheduler, or where it takes no other ``close()``: the
     function is not called.
@@ -358,7 +358,7 @@ def before_requests_are_left(crawler: Crawler, call: Callable[[], None]) -> None
         try:
             call()
         except Exception:
-            logger.exception("It cannot be told what waits")
+            logger.exception("The requests that wait at the end of the crawl were not counted")
         return close(reason)
 
     with suppress(AttributeError):
@@ -366,7 +366,7 @@ def before_requests_are_left(crawler: Crawler, call: Callable[[], None]) -> None
 
 
 def close_spider(crawler: Crawler, reason: str) -> None:
-    """Have the spider closed, as the crawl has failed: ``scrapy crawl`` exits with status 1.
+    """Close the spider of a crawl that failed: ``scrapy crawl`` exits with status 1.
 
     Scrapy takes a crawl for failed whose crawler is left without a spider, and a ``CrawlerProcess``
     has ``bootstrap_failed`` then.

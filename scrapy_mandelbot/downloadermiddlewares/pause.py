@@ -59,9 +59,7 @@ class PauseMiddleware:
         self._flight = self._throttle.in_flight.get
         self._statuses = self._crawl.config.pause_statuses
         handled = map(int, crawler.settings.getlist("HTTPERROR_ALLOWED_CODES"))
-        are_all = crawler.settings.getbool(
-            "HTTPERROR_ALLOW_ALL"
-        )  # a spider that handles them wants them
+        are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")  # the spider handles them
         self._marked = MARKED_STATUSES.difference(MARKED_STATUSES if are_all else handled)
         self._is_subscribed = False
         self._limits = self._crawl.fetcher.limits
@@ -215,8 +213,8 @@ class PauseMiddleware:
             # After a proxy's failure, the project's components retry by another proxy.
             by_proxy = bool(request.meta.get("proxy"))
             is_down = failure in _NO_ANSWER and not by_proxy and throttle.is_silent(flight, failure)
-            is_told = failure not in _NO_WORD_OF_THE_SITE and flight.site.pause.probe is flight
-            if not is_down and (by_proxy or not is_told):
+            is_reported = failure not in _NO_WORD_OF_THE_SITE and flight.site.pause.probe is flight
+            if not is_down and (by_proxy or not is_reported):
                 throttle.let_go(flight)
                 return None
             throttle.refused(flight, f"{failure.value} for {request}")

@@ -101,7 +101,7 @@ class RobotsTxtMiddleware:
             if rules is not None and rules.outcome.kind not in _NOT_KNOWN:
                 site.rules = ref(rules)
                 agent: Any = self._crawl.agents.of(request)
-                throttle.paces.tell_not_obeyed(site, rules.robots, agent)
+                throttle.paces.report_not_obeyed(site, rules.robots, agent)
                 return None, rules
             if self._crawl.is_for_a_person(request):
                 if rules is not None:

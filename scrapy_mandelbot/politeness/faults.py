@@ -29,7 +29,7 @@ MOST_REFUSED_URLS = 1_000
 MOST_SECTIONS = 200
 """Of a site, that are suspected or set aside."""
 REFUSES_ROBOTS = "refuses robots"
-"""What the reason of such a pause begins with, also where a former run has left it."""
+"""Prefix of the reason of such a pause, also of one restored from the previous run."""
 SITE_PATH = "/"
 """Of the section that is the whole site; there is one only where the site refuses robots."""
 _DEEPEST = 8  # slashes; what is deeper belongs to the section above it
@@ -82,7 +82,7 @@ def sections_of(url: str, method: str = "GET") -> Iterator[str]:
 class Section:
     """A path of a site, some pages of which were refused."""
 
-    __slots__ = ("good_at", "is_told", "path", "pause", "refused", "refused_at", "robots")
+    __slots__ = ("good_at", "is_reported", "path", "pause", "refused", "refused_at", "robots")
 
     def __init__(self, path: str, good_at: int) -> None:
         self.path = path
@@ -96,8 +96,8 @@ class Section:
         """Its own, while it is set aside."""
         self.robots = False
         """Whether robots get nothing there but challenges, prices, refusals."""
-        self.is_told = False
-        """Whether it is known to be the section, and that was told."""
+        self.is_reported = False
+        """Whether its pause has been reported."""
 
     def __repr__(self) -> str:
         how = "suspected" if self.pause is None else self.pause.in_words()
@@ -112,7 +112,7 @@ class Section:
         return self.pause is not None and self.pause.probe is flight
 
     def is_over(self) -> bool:
-        """Return whether none of it is asked any more."""
+        """Return whether none of it is requested any more."""
         return self.pause is not None and self.pause.is_given_up
 
 
@@ -160,7 +160,7 @@ class Faults:
     def __len__(self) -> int:
         return len(self._urls) + len(self._sections)
 
-    # Asked.
+    # State.
 
     @property
     def has_any_aside(self) -> bool:
@@ -189,7 +189,7 @@ class Faults:
         return now if section is None else section.due(now)
 
     def is_over(self, path: str) -> bool:
-        """Return whether nothing of the section with this path is asked any more."""
+        """Return whether nothing of the section with this path is requested any more."""
         section = self._aside.get(path)
         return section is not None and section.is_over()
 
@@ -217,20 +217,20 @@ class Faults:
         """Return what is known of a request that was refused, and not answered well since."""
         return self._urls.get(fingerprint)
 
-    # Told.
+    # Answers and refusals.
 
     def count_last(self, fingerprint: bytes) -> None:
-        """Have a request that was refused in a last round be tried no more."""
+        """Count one more refusal: a request refused in a last round is not sent again."""
         if (url := self._urls.get(fingerprint)) is not None:
             url.times += 1
 
     def go_on(self, now: float, left: LeftPause) -> None:
-        """Go on with the pause of a section; one that is known already goes on as it is."""
+        """Restore the pause of a section; a section that is already known stays as it is."""
         if left.section not in self._sections and len(self._sections) < MOST_SECTIONS:
             section = self._sections[left.section] = Section(left.section, self.good_at)
             section.robots = left.reason.startswith(REFUSES_ROBOTS)
             policy = self._policy.of_robots if section.robots else self._policy.of_a_part
-            section.pause, section.is_told = Pause(policy), True
+            section.pause, section.is_reported = Pause(policy), True
             section.pause.go_on(now, left)
             self._aside[left.section] = section
 
@@ -287,8 +287,8 @@ class Faults:
     def put_aside(self, section: Section, refusal: Refusal) -> None:
         """Set a section aside, with those within it.
 
-        One of its requests may ask at once whether it is the section: the site as a whole may have
-        been down, and be well again. Not where it refuses robots.
+        A probe of the section may go at once: the whole site may have been down, and be well
+        again. Not where the section refuses robots.
         """
         for other in list(self._sections.values()):
             if other is not section and other.path.startswith(section.path):
@@ -319,14 +319,14 @@ class Faults:
         return blame
 
     def probe_refused(self, flight: Flight, refusal: Refusal) -> PauseEffect | None:
-        """Note that a request of a section set aside was refused; return what is to be told."""
+        """Note that a request of a section set aside was refused; return the effect."""
         section = self.of(flight.request)
         if section is None or section.pause is None or section.pause.probe is not flight:
             return None
         return _OF_A_SECTION.get(section.pause.refused(flight, refusal, has_served=True))
 
     def give_up(self, reason: str) -> list[Section]:
-        """Ask for what is set aside once more at most; return the sections given up by this."""
+        """Give up every section set aside; return those that were not given up before."""
         for one in self._urls.values():
             one.times, one.may_go_at = one.times + self._policy.of_a_part.tries, 0.0
         return [

@@ -1,7 +1,7 @@
-"""A request in flight, as far as its site has to know it, and how it ends.
+"""A request in flight, as its site sees it, and the ways in which it ends.
 
-Each request that is taken in ends in exactly one way: the sum of the ends, of what waits and of
-what is in flight is the number that was taken in. An end is counted once, where it is settled.
+Each accepted request ends in exactly one way: requests that ended, wait or are in flight add up to
+the requests accepted. An end is counted once, where the request is settled.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Flight:
         self.request = request
         self.site = site
         self.fingerprint: bytes | None = None
-        """What tells its request from others, where that was asked for."""
+        """The fingerprint of its request, once it was needed."""
         self.had_turn = False
         """Whether it was handed out, or had its turn at the rate of a recovery."""
         self.tick = site.ticks
@@ -179,7 +179,7 @@ LOST = frozenset({End.NETWORK, End.SITE, End.SECTION, End.URL, End.WAITED, End.E
 
 
 class Tally:
-    """How many requests to a site were taken in, and how they ended."""
+    """How many requests to a site were accepted, and how they ended."""
 
     __slots__ = ("cached", "ends", "others", "pages", "taken")
 
@@ -189,7 +189,7 @@ class Tally:
         self.pages = 0
         """Answers of 2xx. They are counted for each page: a number is faster than a table."""
         self.others = 0
-        """Other answers that ask for no pause: redirects, 4xx, 5xx that do not pause."""
+        """Other answers that cause no pause: redirects, 4xx, 5xx that do not pause."""
         self.cached = 0
         """Answers of the HTTP cache, and copies of robots.txt."""
         self.ends: dict[End, int] = {}
@@ -216,7 +216,7 @@ class Tally:
         self.ends[end] = self.ends.get(end, 0) + requests
 
     def add(self, other: Tally) -> None:
-        """Take in what another one has counted."""
+        """Add the counts of another tally."""
         self.taken += other.taken
         self.pages += other.pages
         self.others += other.others

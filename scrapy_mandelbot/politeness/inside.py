@@ -76,7 +76,7 @@ def leads_inside(sender: str, url: str) -> bool:
     if depth is _Depth.OUTSIDE:
         return False
     sending = _host(sender).lower().rstrip(".")
-    if sending.endswith(_SOLD):  # whose it is cannot be told
+    if sending.endswith(_SOLD):  # its owner is unknown
         return sending.split(".")[-2:] != host.lower().rstrip(".").split(".")[-2:]
     return depth > _depth_of(sending)
 

@@ -1,7 +1,7 @@
-"""Tells a limit from chance: does being refused depend on how much a site was asked before?
+"""Distinguishes a rate limit from chance: do refusals depend on the requests sent before?
 
 A server that limits its clients keeps a bucket, or something that works like one: each request adds
-to it, it drains at a rate, and what does not fit is refused. Neither the rate nor the size is told.
+to it, it drains at a rate, and what does not fit is refused. The server reveals neither.
 So there is a ladder of rates here, and for each a bucket that nothing overflows, filled by what the
 site answered well, at the times at which it was sent. If one of these rates is the site's, all that
 was refused was refused at that bucket's highest level, and hardly anything was answered well there.
@@ -35,14 +35,14 @@ _REFUSED = 4  # refusals of a run that are judged: one that is over limits refus
 _LIKELY = 1.5  # of G: a rate that explains that much less is not the site's
 _LONG = 2.0  # seconds for which a bucket holds its own rate; larger ones are seldom,
 _SELDOM = 3.0  # by this power,
-_LONGEST = 12.0  # and what holds more is no limit to go by: a pause is
+_LONGEST = 12.0  # a larger bucket is no usable limit: a pause is
 BELOW = 0.97
-"""Of its limit a site is asked at so much: the bucket drains."""
+"""The share of its limit at which a site is requested: the bucket drains."""
 CONCLUSIVE = 2
-"""Runs, at least, that tell something by how they ended: one may be chance."""
+"""Runs, at least, whose ends are conclusive: one may be chance."""
 
 _SLOW = 0.8  # pages a second, at most: a first pause is most of the time that a page takes
-_SPANS = 4  # from pause to pause, that tell; twice as many once they were wrong
+_SPANS = 4  # from pause to pause; twice as many once they were wrong
 _TRUST = 20.0  # requests, at most, till it is asked at the rate itself, then faster and faster
 
 
@@ -195,13 +195,13 @@ class SlowLimitEstimator:
             self._spans.append((max(now - self._refused_at, 1e-9), self._goods))
         self._refused_at, self._goods = now, 0
 
-    def judge(self, asked: float) -> None:
-        """Say anew whether there is a slow limit: a pause is over.
+    def judge(self, rate: float) -> None:
+        """Decide again whether there is a slow limit: a pause is over.
 
-        `asked`: requests a second, as the site was asked when it refused.
+        `rate`: requests a second that were sent when the site refused.
         """
         if self.rate:
-            self._runs.append(asked <= self.rate)
+            self._runs.append(rate <= self.rate)
             if (
                 sum(self._runs) >= CONCLUSIVE
             ):  # refused at no more than the rate: it is not the limit
@@ -237,7 +237,7 @@ class SlowLimitEstimator:
 
     def pace(self, goods: int) -> float:
         """Return requests a second, after so many good answers of a run."""
-        trust = min(_TRUST, max(1.0, self._spans[-1][1]))  # as many as have told it last
+        trust = min(_TRUST, max(1.0, self._spans[-1][1]))  # as many as the last span had
         return self.rate * (BELOW + (1.0 - BELOW) * (goods / trust) ** 3)
 
 

@@ -28,7 +28,7 @@ def is_fresh(now: float, fetched_at: float, ttl: float) -> bool:
 
 
 def conditions(etag: str | None, last_modified: str | None) -> dict[str, str]:
-    """Return the headers that ask for a file only if it has changed."""
+    """Return the headers of a conditional request for a file."""
     headers = {"If-None-Match": etag, "If-Modified-Since": last_modified}
     return {name: value for name, value in headers.items() if value}
 
@@ -40,7 +40,7 @@ SHORT_TRIES = 3
 """A host that never answered in this run is asked as often before its requests fail."""
 
 ENOUGH_BROKEN_OFF = 3
-"""The same bytes, this often running, are all that there is of a body that breaks off."""
+"""How often in a row the same truncated body is taken for the whole file."""
 
 BROKEN_OFF_APART = 1_800.0
 """Seconds that lie between these times, at least: an outage has the same bytes for minutes."""
@@ -52,7 +52,7 @@ _GROWTH = 3.0  # of the waits between the short tries
 
 
 class OutcomeKind(Enum):
-    """What a fetch tells us about a site."""
+    """What a fetch says about a site."""
 
     RULES = "rules"
     """The body holds the site's rules."""
@@ -108,11 +108,11 @@ class Answer(NamedTuple):
     status: int | None = None
     failure: Failure | None = None
     detail: str = ""
-    """Of the failure, in words for a log."""
+    """The failure as text for a log."""
     retry_after: float | None = None
     """Seconds that the server asks to be left alone, where it asked."""
     broken_off: bytes = b""
-    """Of a body that broke off, a digest of what came."""
+    """Of a truncated body, a digest of what came."""
     has_a_rule: bool = False
     """Of such a body, whether any whole line of it is a rule."""
 
@@ -158,7 +158,7 @@ class OutcomePolicy(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one fetch of a robots.txt told us, and why, in words for a log."""
+    """What one fetch of a robots.txt means, and why, as text for a log."""
 
     kind: OutcomeKind
     reason: str
@@ -320,7 +320,7 @@ TABLE = (
         "stale_used",
         lambda *all_three: _failed(Failure.PROXY)(*all_three) and _has_good_copy(*all_three),
         None,
-        "the last good copy serves on",
+        "the last good copy stays in use",
     ),
     _OutcomeRow("unanswered", _failed(Failure.PROXY), OutcomeKind.FAILED, "its request fails"),
     # More hops than anyone means, or a target that cannot be requested: as 404. A loop is none of
@@ -334,11 +334,11 @@ TABLE = (
         "stale_used",
         lambda *all_three: _breaks_off(*all_three) and _has_good_copy(*all_three),
         None,
-        "breaks off; the last good copy serves on",
+        "is truncated; the last good copy stays in use",
     ),
-    _OutcomeRow("rules", _ends_there_each_time, OutcomeKind.RULES, "breaks off there each time"),
+    _OutcomeRow("rules", _ends_there_each_time, OutcomeKind.RULES, "ends there each time"),
     _OutcomeRow(
-        "unavailable", _breaks_off, OutcomeKind.UNAVAILABLE, "breaks off; its rules are unknown"
+        "unavailable", _breaks_off, OutcomeKind.UNAVAILABLE, "is truncated; its rules are unknown"
     ),
     _OutcomeRow("rules", _has_rules, OutcomeKind.RULES, "has rules"),
     _OutcomeRow("allow_all", _is_another_2xx_or_3xx, OutcomeKind.ALLOW_ALL, "counts as none"),
@@ -350,7 +350,7 @@ TABLE = (
         "stale_used",
         lambda *all_three: _is_misreported(*all_three) and _has_good_copy(*all_three),
         None,
-        "said of every missing page; the last good copy serves on",
+        "said of every missing page; the last good copy stays in use",
     ),
     _OutcomeRow(
         "misreported_5xx", _is_misreported, OutcomeKind.ALLOW_ALL, "said of every missing page"
@@ -362,7 +362,7 @@ TABLE = (
         "allow_all", lambda answer, *_: _is_4xx(answer), OutcomeKind.ALLOW_ALL, "there is none"
     ),
     # Whatever follows: no rules are more recent than those of the copy.
-    _OutcomeRow("stale_used", _has_good_copy, None, "the last good copy serves on"),
+    _OutcomeRow("stale_used", _has_good_copy, None, "the last good copy stays in use"),
     # As with Scrapy's own middleware: what the project's own code raises is no word of the site.
     _OutcomeRow("unasked", _failed(Failure.OTHER), OutcomeKind.UNASKED, "its requests go on"),
     # No site has been found to be polite to, and it is not waited for as one that is known is.

@@ -1,6 +1,6 @@
 """The pace of a site: how often its owner lets it be asked, and at which times of the day.
 
-Sources: Mandelbot, "Crawl Delay", for the delay that is set by hand; "An Extended Standard for
+Sources: Mandelbot, "Crawl Delay", for the delay set manually; "An Extended Standard for
 Robot Exclusion", Request-rate and Visit-time; Moderatobot, "Crawl-delay directive", which names
 the two readings of that line: a pause between two requests (Yandex), or a window of so many seconds
 in which there is one request (Bing).
@@ -40,7 +40,7 @@ class PacePolicy(NamedTuple):
     """How a project reads what the files say."""
 
     longest: float = 60.0
-    """Seconds; who asks for a longer delay gets this one."""
+    """Seconds; a longer delay in robots.txt is cut to this."""
     delay_is_window: bool = False
     """Whether ``Crawl-delay: 5`` is one request in each 5 seconds of the day, as Bing reads it."""
     by_fetch_time: bool = False
@@ -57,13 +57,13 @@ class Pace:
     """There is one request in each window of so many seconds; 0: there are no windows."""
     rates: tuple[RequestRate, ...] = ()
     visits: tuple[TimeWindow, ...] = ()
-    """The parts of the day in which the site may be asked; empty: at all times."""
+    """The parts of the day in which the site may be crawled; empty: at all times."""
     by_fetch_time: bool = False
     """Whether the delay is at least 10 s and twice the time that the last answer took."""
     longest: float = inf
     """No rate asks for a longer delay, nor does the time that an answer took."""
     source: str = ""
-    """Where it is from, in words."""
+    """Its source, as text."""
     asked: float = 0.0
     """The longest delay that was asked for, before it was cut to the longest."""
 
@@ -79,7 +79,7 @@ class Pace:
 
     @property
     def visits_in_words(self) -> str:
-        """When the site may be asked, as the reason of a pause."""
+        """The visit times, as the reason of a pause."""
         return f"Visit-time {_listed(self.visits)}"
 
     def due(self, now: float, since: float = -inf, fetch_seconds: float = 0.0) -> float:
@@ -97,7 +97,7 @@ class Pace:
         )
 
     def opens(self, now: float) -> float:
-        """Return the first time, from now on, at which the site may be asked: now, mostly."""
+        """Return the first time, from now on, within the visit times: now, mostly."""
         return min(_first_within(now, start, end) for start, end, _ in self._day)
 
     def is_free_at(self, now: float) -> bool:
@@ -114,7 +114,7 @@ class Pace:
 
     @cached_property
     def _day(self) -> tuple[tuple[int, int, float], ...]:
-        """The parts of a day in which the site may be asked: first second, end, and delay."""
+        """The parts of a day in which the site may be crawled: first second, end, and delay."""
         # Of several rates for the same time the slowest counts.
         slowest = {rate.window: rate.delay for rate in sorted(self.rates, key=lambda r: r.delay)}
         always = slowest.pop(None, 0.0)
@@ -153,9 +153,9 @@ class Pace:
 
 
 class CrawlDelayTimer:
-    """Tells when the next request of a site may be sent. Times are in seconds since the epoch.
+    """Computes when the next request to a site may be sent. Times are seconds since the epoch.
 
-    Its last answer ended at `since`; a former run has left that it is asked `not_before`.
+    Its last answer ended at `since`; `not_before` is restored from the previous run.
     """
 
     __slots__ = ("_fetch_seconds", "_not_before", "_sent_at", "_since", "pace")
@@ -182,8 +182,8 @@ class CrawlDelayTimer:
         """Return whether any number of requests may be sent now."""
         return now >= self._not_before and self.pace.is_free_at(now)
 
-    def keep_to(self, pace: Pace, now: float) -> None:
-        """Go by this pace. It is all that counts of how long a former run would have had us wait.
+    def follow(self, pace: Pace, now: float) -> None:
+        """Follow this pace. It bounds the wait that the previous run left.
 
         The delay may have been another one then, and the clock may have been set since.
         """
@@ -210,10 +210,10 @@ class CrawlDelayTimer:
 def pace_by_hand(delay: float, robots: RobotsTxt | None = None, agent: Agent = "") -> Pace:
     """Return the pace that the project sets: seconds between requests, whatever the file says.
 
-    Of the file only Visit-time holds beside it: the delay by hand says how often, not when.
+    Of the file only Visit-time still applies: a manual delay says how often, not when.
     """
     visits = () if robots is None else robots.visit_times(agent)
-    return Pace(delay, visits=visits, source="set by hand", asked=delay)
+    return Pace(delay, visits=visits, source="set manually", asked=delay)
 
 
 def pace_of_file(robots: RobotsTxt, agent: Agent, policy: PacePolicy) -> Pace:

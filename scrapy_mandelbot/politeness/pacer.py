@@ -1,6 +1,6 @@
-"""The turns of a site at its pace, and its quota.
+"""The turns of a site at its crawl delay, and its quota.
 
-At a pace one request at a time is sent, and it is known when the next one may be.
+At a crawl delay one request is in flight, and the time of the next one is known.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _FREE = Pace()
 NO_CRAWL_DELAY = CrawlDelayTimer(_FREE)
-"""Of all sites that have no pace: it lets everything go at once, and is told nothing."""
+"""Of all sites without a pace: everything may go at once. It is never changed."""
 
 
 class Quota:
@@ -74,7 +74,7 @@ class Pacer:
         self.known_until = -inf
         """Until when the pace need not be learnt."""
         self.resumes_at = -inf
-        """When the site may be asked, as the pace of a former run has left it."""
+        """When the next turn is, as restored from the previous run."""
         self.turn: Flight | None = None
         """The request whose turn it is, or that was sent last."""
         self.wanted_since: float | None = None
@@ -83,7 +83,7 @@ class Pacer:
         """Since when a request waits for the site's visit time; None: none does."""
         self._answered_at = -inf
 
-    # Asked.
+    # State.
 
     @property
     def pace(self) -> Pace:
@@ -127,10 +127,10 @@ class Pacer:
         return self.turn is not None and not self.turn.is_sent
 
     def is_idle(self, now: float) -> bool:
-        """Return whether the site may be asked at once, and no request is under way."""
+        """Return whether a request may go at once, and none is in flight."""
         return self.turn is None and self.due(now) <= now
 
-    # Told of requests.
+    # Requests.
 
     def let_pass(self, flight: Flight) -> None:
         """Give the turn that is due to a request, if it has not got it."""
@@ -144,7 +144,7 @@ class Pacer:
             flight.reserve(Purpose.TURN, self._turn_released)
 
     def note_quota(self, flight: Flight, left: int, wait: float, now: float) -> None:
-        """Hear how many requests are left, and the seconds until there are more."""
+        """Note how many requests are left, and the seconds until there are more."""
         self.quota = self.quota or Quota()
         self.quota.answered(flight, left, wait, now)
 
@@ -181,9 +181,9 @@ class Pacer:
         return is_news or self.quota is None
 
     def hold(self, until: float) -> None:
-        """Have the next turn no sooner than then; one that was given and not used is taken back.
+        """Postpone the next turn, as another crawl takes turns at the same site.
 
-        Another crawl asks the site at the same pace.
+        A turn that was given and not used is taken back.
         """
         if not self.is_on:
             self.resumes_at = max(self.resumes_at, until)
@@ -192,7 +192,7 @@ class Pacer:
             self.turn = None
         self.timer.hold(until)
 
-    # Told of those that wait for one.
+    # Waiting requests.
 
     def note_wait(self, now: float) -> float | None:
         """Note that a request waits for its turn; return when the visit time begins if it is news.
@@ -223,10 +223,10 @@ class Pacer:
         shut_for, self.shut_since = now - self.shut_since, None
         return shut_for
 
-    # Told of the pace.
+    # The pace.
 
-    def keep_to(self, pace: Pace, until: float, now: float) -> bool:
-        """Go by this pace; return whether it is another one than just now.
+    def follow(self, pace: Pace, until: float, now: float) -> bool:
+        """Follow this pace; return whether it differs from the one before.
 
         `until`: when it is to be learnt again.
         """
@@ -238,14 +238,14 @@ class Pacer:
             return True
         if self.pace == pace:
             return False
-        self.timer.keep_to(pace, now)
+        self.timer.follow(pace, now)
         if pace.is_free and self.is_idle(now):
             self.is_on, self.timer = False, NO_CRAWL_DELAY
             self.wanted_since = None
         return True
 
     def restore(self, longest: float, now: float) -> bool:
-        """Leave a site alone whose pace is not known yet, and was when a former run asked it.
+        """Wait for the turn that the previous run left, while the pace is not known yet.
 
         `longest`: seconds between requests that any site is given.
         """
@@ -257,6 +257,6 @@ class Pacer:
 
     def _begin(self, pace: Pace, now: float) -> None:
         self.timer = CrawlDelayTimer(pace, self._answered_at, self.resumes_at)
-        self.timer.keep_to(pace, now)
+        self.timer.follow(pace, now)
         self._answered_at = self.resumes_at = -inf
         self.is_on = True

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FORGOTTEN_AFTER = 600.0
 """Seconds after its last pause for which it is known how a site refuses."""
-_NEWS = 1.0  # seconds by which a pause has to grow for anyone to hear of it
+_NEWS = 1.0  # seconds; a pause that grows by less is not reported
 _APART = 1.0  # seconds from one request to the next where each is sent once more
 _LAST_TRIES = 50  # requests that are sent once after the site is given up, none answered well
 
@@ -51,7 +51,7 @@ _PROBED = {probing: waiting for waiting, probing in _AWAITS_PROBE.items()}
 
 
 class PauseEffect(Enum):
-    """What is to be told of a fact."""
+    """What a fact changed: it is reported."""
 
     PAUSED = "paused"
     PROLONGED = "prolonged"
@@ -102,18 +102,18 @@ class Pause:
         """When it was last open."""
         self.state = PauseState.OPEN
         self.until = 0.0
-        """When the site may be asked again, where it is paused."""
+        """When the probe may be sent, where the site is paused."""
         self.reason = ""
         self.probe: Flight | None = None
-        """The one request on its way that asks whether it is over."""
+        """The one request in flight that shows whether it is over."""
         self.opened_at = -inf
         """When a probe was answered well last: what was sent before is no news."""
         self.rate_control: RateControl | None = None
-        """How fast the site is asked after its first pause, and what its refusals say."""
+        """How fast requests are sent after the first pause, and what refusals say about limits."""
         self.backoff = Backoff(self.policy)
         """How long it is, and the next one."""
 
-    # Asked.
+    # State.
 
     def in_words(self) -> str:
         """Return where it stands, for people."""
@@ -127,7 +127,7 @@ class Pause:
         return self.state.value + details.get(self.state, f" after {tries}: {self.reason}")
 
     def left(self, section: str = "") -> LeftPause:
-        """Return what the next owner of its site is to go on with."""
+        """Return what the next run or worker restores."""
         failed_probes = 0 if self.is_given_up else self.failed_probes
         return LeftPause(self.until, self.reason, failed_probes, section)
 
@@ -143,7 +143,7 @@ class Pause:
 
     @property
     def is_passable(self) -> bool:
-        """Whether the site is asked, be it at the rate of a recovery."""
+        """Whether requests are sent, be it at the rate of a recovery."""
         return self.state is PauseState.OPEN or self.state is PauseState.RECOVERING
 
     @property
@@ -196,7 +196,7 @@ class Pause:
         left = self.policy.tries - self.failed_probes - 1
         return self.until + self.policy.in_all(self.backoff.step + 1, left) * (1 + JITTER)
 
-    # Told of requests.
+    # Requests.
 
     def let_pass(self, flight: Flight, now: float) -> None:
         """Let a request go: as the probe, if one is due."""
@@ -244,7 +244,7 @@ class Pause:
         return self._fail(refusal, has_served=has_served) if is_probe else self.trip(refusal)
 
     def released(self, flight: Flight, now: float) -> bool:
-        """Let another request be the probe, if this one was and has told nothing."""
+        """Let another request be the probe, if this one was it and ended without an answer."""
         if self.probe is not flight:
             return False
         self.probe = None
@@ -253,7 +253,7 @@ class Pause:
         self.state = _PROBED.get(self.state, self.state)
         return True
 
-    # Told of the site by whoever knows.
+    # The site as a whole.
 
     def trip(self, refusal: Refusal) -> PauseEffect | None:
         """Leave the site alone, as a request was refused: of this crawl, or of another one."""
@@ -281,16 +281,16 @@ class Pause:
             self.until = now
 
     def give_up(self, reason: str) -> bool:
-        """Ask nothing any more; return whether that is news."""
+        """Send nothing more; return whether that is news."""
         if self.is_given_up:
             return False
         self.state, self.probe, self.reason = PauseState.GIVEN_UP, None, reason
         return True
 
     def go_on(self, now: float, left: LeftPause) -> None:
-        """Go on with a pause that was left; one that is over by now ends with a probe as well.
+        """Restore a pause; one that has ended meanwhile still ends with a probe.
 
-        One that is known already goes on as it is.
+        A pause that is known already stays as it is.
         """
         if not self.is_open:
             return
@@ -311,7 +311,7 @@ class Pause:
         self.until = refusal.now + seconds
 
     def _resume(self, now: float) -> PauseEffect | None:
-        """Go by a good answer to the probe."""
+        """Begin the recovery: the probe was answered well."""
         rate_control, backoff = self.rate_control, self.backoff
         if self.state not in _PROBED:
             return None
@@ -323,7 +323,7 @@ class Pause:
         return PauseEffect.RESUMED
 
     def _fail(self, refusal: Refusal, *, has_served: bool) -> PauseEffect | None:
-        """Go by a refused probe: wait for longer, ask once each, or give up."""
+        """Prolong the pause, begin the last round, or give up: the probe was refused."""
         policy, tried = self.policy, self.failed_probes + 1
         if self.state is PauseState.PROBING and tried < policy.tries:
             self.state = PauseState.PAUSED

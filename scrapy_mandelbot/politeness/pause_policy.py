@@ -1,4 +1,4 @@
-"""How long pauses last: the law, and what a site remembers from one pause to the next."""
+"""How long pauses last: exponential backoff, and what carries over to the next pause."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _REMEMBERED = 60.0  # seconds; no pause begins with more
 
 
 class Backoff:
-    """The lengths of the pauses of one site, in steps of its law."""
+    """The lengths of the pauses of one site, in steps of its policy."""
 
     __slots__ = (
         "_policy",
@@ -29,7 +29,7 @@ class Backoff:
     def __init__(self, policy: PausePolicy) -> None:
         self._policy = policy
         self.step = 0
-        """Of the pause, in the law."""
+        """The exponent of the pause."""
         self.failed = 0
         """Probes that failed in a row, in this pause."""
         self.place = 0
@@ -52,7 +52,7 @@ class Backoff:
             return None
         if not self._recall():
             return None
-        self._repeats = self.is_recalled = True  # the step of the law below it comes next
+        self._repeats = self.is_recalled = True  # the step below it comes next
         return self._remembered
 
     def lengthen(self, rate_control: RateControl | None) -> None:
@@ -75,7 +75,7 @@ class Backoff:
         self.failed = 0
 
     def restore(self, failed: int) -> None:
-        """Go on with the pause of a former run."""
+        """Restore the pause of the previous run."""
         self.failed = self.step = failed
 
     def is_conclusive(self, rate_control: RateControl | None) -> bool:
@@ -111,7 +111,7 @@ class Refusal(NamedTuple):
     now: float
     """When, in seconds."""
     reason: str
-    """Why, in words for a log."""
+    """Why, as text for a log."""
     retry_after: float | None = None
     """Seconds that the server asks for, if it does."""
     jitter: float = 0.0
@@ -133,7 +133,7 @@ class PausePolicy:
     tries: int = 9
     """Failed probes after which the site is given up: 6,880 s in all."""
     recovers: bool = True
-    """Whether a site is asked at a growing rate after a pause; if not, it is open at once."""
+    """Whether the request rate grows slowly after a pause; if not, the site is open at once."""
     asks_once: bool = True
     """Whether requests not refused twice are sent once more before they fail with their site."""
 
@@ -169,12 +169,12 @@ class PausePolicy:
 
     @cached_property
     def of_a_part(self) -> PausePolicy:
-        """The law for a part of a site that is well else."""
+        """The policy for a section whose site is well."""
         return replace(self, tries=min(self.tries, _TRIES_OF_A_PART), recovers=False)
 
     @cached_property
     def of_robots(self) -> PausePolicy:
-        """The law for a site, or a part of it, that refuses robots."""
+        """The policy for a site, or a section, that refuses robots."""
         return PausePolicy(
             _HOUR, _HOUR, self.retry_after_longest, _HOURS, recovers=False, asks_once=False
         )

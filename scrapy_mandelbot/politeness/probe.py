@@ -1,4 +1,4 @@
-"""Which request asks a paused site whether it is well.
+"""Chooses the request that probes a paused site.
 
 A probe comes from elsewhere than what was refused, and from further away with each that failed.
 """
@@ -24,7 +24,7 @@ _GOLDEN = 0.618  # of the requests that are looked through; its multiples are sp
 
 
 def looked_through(site: Site) -> int:
-    """Return how many requests are to be looked through for the one that asks a site next.
+    """Return how many requests are examined to choose the next one to a site.
 
     One: any will do. Where none of them will do, more are looked through.
     """
@@ -35,7 +35,7 @@ def looked_through(site: Site) -> int:
 
 
 def may_ask_again(site: Site) -> bool:
-    """Return whether a site may be asked again for a page: it counts no requests."""
+    """Return whether a page may be requested again as a health check: no limit counts it."""
     rate_control = site.pause.rate_control
     counts = rate_control is not None and rate_control.counts
     return bool(site.well_url) and not counts and not site.pause.is_last_round

@@ -1,4 +1,4 @@
-"""How fast a site is asked that has said no and is well again.
+"""How fast requests are sent to a site that has recovered: slow start, then CUBIC.
 
 A site that answered 503 is not hit again with all we have. It is sent requests one every
 ``1 / rate`` seconds, and the rate follows the answers:
@@ -215,7 +215,7 @@ class RateControl:
         self._let_through.clear()
 
     def _revise(self, reading: Reading, now: float, goods: int, took: float) -> None:
-        """Go by another refusal at a limit: it is where it was thought to be, or elsewhere."""
+        """Update the limit after another refusal: it holds, or it is elsewhere."""
         if reading.evidence < _IS_LIMIT:
             self._go_by_chance()
             return
@@ -228,7 +228,7 @@ class RateControl:
         self._cruise(now)
 
     def _bound(self, goods: int, took: float) -> None:
-        """Stay below what the site let through, in runs long enough to tell, its burst apart."""
+        """Stay below what the site let through, in runs that are long enough, its burst apart."""
         if goods >= 4.0 * self._burst and took > 0.0:
             self._let_through.append((goods - self._burst) / took)
         if self._let_through:

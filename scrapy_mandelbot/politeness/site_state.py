@@ -51,13 +51,13 @@ class Site:
         "name",
         "pacer",
         "pause",
+        "reported",
         "reserving",
         "rules",
         "scout",
         "slots",
         "tally",
         "ticks",
-        "told",
         "well_url",
         "well_way",
     )
@@ -74,14 +74,14 @@ class Site:
         self.reserving: frozenset[Flight] = frozenset()
         """The requests for whose end others wait, as they hold a reservation."""
         self.held_until = -inf
-        """When the operator lets the site be asked again."""
+        """When the manual hold ends."""
         self._held_since = 0.0
         self.pacer = Pacer()
-        """Whose turn it is at its pace."""
+        """Its crawl delay and quota."""
         self.pause = NO_PAUSE
-        """How it is paused; to be asked only."""
+        """Its pause; shared by all sites until :meth:`_own_pause`."""
         self.faults = NO_FAULTS
-        """Which parts of it are refused alone; to be asked only."""
+        """Its suspect sections and pages; shared by all sites until :meth:`_own_faults`."""
         self.has_answered = False
         """Whether it has answered a request well in this run."""
         self.has_refused = False
@@ -97,16 +97,16 @@ class Site:
         self.rules: Callable[[], Any] = _nothing
         """Returns its rules as they were found out last, if they are at hand."""
         self.slots: set[str] = set()
-        """Download slots through which it was asked."""
+        """Download slots through which its requests went."""
         self.tally = Tally()
         """What became of its requests."""
-        self.told: frozenset[str] = frozenset()
-        """What has been told of it once."""
+        self.reported: frozenset[str] = frozenset()
+        """The facts that are reported once for each site."""
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.in_words()}>"
 
-    # When may it be asked?
+    # When may a request go?
 
     def due(self, now: float) -> float:
         """Return when the next request may be handed out; ``inf``: when another one has ended."""
@@ -132,9 +132,9 @@ class Site:
         return due > now
 
     def is_shut(self, now: float) -> bool:
-        """Return whether it is asked nothing now: paused, probed, given up, or unvisited.
+        """Return whether no request may go now: paused, probed, given up, or outside visit times.
 
-        A site that is merely asked at a pace or at the rate of a recovery is not.
+        A site that is merely slowed, by its pace or a recovery, is not shut.
         """
         if self.is_plain:
             return False
@@ -214,7 +214,7 @@ class Site:
     def ended(self, flight: Flight, now: float) -> bool:
         """Note that a request has its answer, or will get none; return whether others may go.
 
-        All that it held is released, in this one place. A probe that ends so has told nothing of
+        All that it held is released, in this one place. A probe that ends so says nothing about
         the site, and a turn that was not used is free.
         """
         self.pacer.ended(flight, now)
@@ -242,7 +242,7 @@ class Site:
     def answered(
         self, flight: Flight, now: float, fingerprint: bytes, *, is_page: bool = True
     ) -> PauseEffect | None:
-        """Note that the site answered a request, and asked for no pause.
+        """Note an answer that causes no pause.
 
         `fingerprint`: anything where `has_refused` is False. `is_page`: it is no error.
         """
@@ -344,25 +344,25 @@ class Site:
             return url.may_go_at, True
         return max(url.may_go_at, self.pause.others_go_until), False
 
-    # What its owner asks for, and what other crawls, former runs and the operator say of it.
+    # Its crawl delay, and what other crawls, the previous run and the operator say.
 
-    def keep_to(self, pace: Pace, until: float, now: float) -> bool:
-        """Have the site asked at this pace; see :meth:`Pacer.keep_to`."""
-        is_news = self.pacer.keep_to(pace, until, now)
+    def follow(self, pace: Pace, until: float, now: float) -> bool:
+        """Follow this pace; see :meth:`Pacer.follow`."""
+        is_news = self.pacer.follow(pace, until, now)
         self.look_anew()
         return is_news
 
     def pause_as_peer(self, refusal: Refusal) -> bool:
-        """Leave the site alone as another crawl does; return whether that is news."""
+        """Pause the site as another crawl did; return whether that is news."""
         self._own_faults()  # as where it refused this crawl itself: its answers are looked at
         effect = self._own_pause().trip(refusal)
         self.look_anew()
         return effect is not None
 
     def go_on(self, now: float, left: LeftPause) -> None:
-        """Go on with a pause that a former run, or another worker, has left.
+        """Restore a pause of the previous run or of another worker.
 
-        One that is over by now ends with a probe all the same; one that is known goes on as it is.
+        One that has ended meanwhile still ends with a probe; one that is known stays as it is.
         """
         faults, pause = self._own_faults(), self._own_pause()
         if left.section:
@@ -372,7 +372,7 @@ class Site:
         self.look_anew()
 
     def hold(self, now: float, until: float) -> None:
-        """Have nothing sent before ``until``, whatever the site answers; now: end the hold."""
+        """Send nothing before ``until``, whatever the site answers; now: end the hold."""
         if self.held_until == -inf:
             self._held_since = now
         self.held_until = until
@@ -387,15 +387,15 @@ class Site:
         return now - self._held_since
 
     def give_up(self, reason: str) -> bool:
-        """Ask the site no more, whatever the law says; return whether that is news."""
+        """Send the site nothing more in this run; return whether that is news."""
         is_news = self._own_pause().give_up(reason)
         self.look_anew()
         return is_news
 
     def is_news(self, what: str) -> bool:
-        """Return whether that was never told of it; now it is."""
-        is_news = what not in self.told
-        self.told |= {what}
+        """Return whether this was not reported for the site before; now it is."""
+        is_news = what not in self.reported
+        self.reported |= {what}
         return is_news
 
     # What it is made of.
@@ -406,7 +406,7 @@ class Site:
         return self._recent[-1] if self._recent else -inf
 
     def in_words(self, now: float = -inf) -> str:
-        """Return how it stands, for people."""
+        """Return its state, as text."""
         if self.pacer.shut_since is not None:
             return f"outside of {self.pacer.pace.visits_in_words}"
         words = [] if self.pause is NO_PAUSE else [self.pause.in_words()]

@@ -1,5 +1,4 @@
-"""The queue of a crawl, over Scrapy's own: order, fairness, and sites passed by that must wait.
+"""The queue of a crawl, over Scrapy's own: order, fairness, and skipping sites that have to wait.
 
-How a site is to be asked is not decided here: ``throttle`` says whether it may be, and when to look
-again.
+Whether a request may go to its site, and when to look again, is decided by ``throttle``.
 """

@@ -1,4 +1,4 @@
-"""The scheduler around one that is not Scrapy's: requests of sites that wait are parked."""
+"""A scheduler around the project's own: it parks requests of sites that have to wait."""
 
 from __future__ import annotations
 
@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PARKED = 100
-"""Requests of sites that have to wait which are held, taken out of the project's scheduler.
-
-They are in memory: a process that dies takes them along. More go back, behind all others.
-"""
+"""Parked requests, in memory: a process that dies loses them. Later ones are given back."""
 MOST_PARKED = 1_000
 """As many are held where none can go back behind others. Then other sites have to wait as well."""
 
@@ -49,12 +46,13 @@ _WENT_BACK = "mandelbot_went_back"
 
 
 class ParkingScheduler(BaseScheduler):
-    """Hands out what the project's scheduler does, in its order, and passes by sites that wait.
+    """Hands out the requests of the project's scheduler in its order, and skips waiting sites.
 
-    To see what comes after a request of such a site it has to take it: that is parked until its
-    site may be asked, and of more than a few those that come later go back, at a priority behind
-    all others. It takes no other request before the engine can send it, so that what other
-    processes share stays where it is. What is parked when the spider closes is given back.
+    To reach the requests behind one of such a site, it takes that request out and parks it until
+    the site may be requested. If more than a few are parked, later ones return to the project's
+    scheduler, at a priority behind all others. It takes no other request before the engine can
+    send it, so that requests shared with other processes stay in place. Parked requests return to
+    the project's scheduler when the spider closes.
     """
 
     def __init__(self, crawler: Crawler, inner: Any) -> None:
@@ -89,7 +87,7 @@ class ParkingScheduler(BaseScheduler):
         return len(self.parked) + left
 
     def __getattr__(self, name: str) -> Any:
-        """Be as the project's scheduler in all else: its own components may ask for it."""
+        """Return an attribute of the project's scheduler, for components that use it."""
         return getattr(self.inner, name)
 
     def open(self, spider: Spider) -> Deferred[None] | None:
@@ -131,7 +129,7 @@ class ParkingScheduler(BaseScheduler):
         return self._around >= AROUND
 
     def next_request(self) -> Request | None:
-        """Return the next request of a site that may be asked now, or None.
+        """Return the next request that may go to its site now, or None.
 
         Raises:
             Exception: what the project's scheduler raises, as without this one; nothing is lost.

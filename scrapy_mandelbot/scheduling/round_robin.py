@@ -1,4 +1,4 @@
-"""Which queue is next: those with the fewest active downloads first, round robin among equals.
+"""Which sub-queue is next: fewest active downloads first, round robin among equals.
 
 The next one costs the same among ten queues and among fifty thousand. Queues stand by how active
 their slot is; none is looked at twice to find that it must wait: it steps out until something says
@@ -111,7 +111,7 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
             del self._by_slot[queue.slot]
 
     def move(self, queue: SubQueue, shared_slot: Callable[[Site, str], str]) -> None:
-        """Have a queue's requests go through the download slot that its site shares with others."""
+        """Move a sub-queue to the download slot that its site shares with others."""
         slot = shared_slot(queue.site, queue.named_slot)
         if slot != queue.slot and queue.has_joined:
             self.leave(queue)
@@ -138,7 +138,7 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         queues[queue] = None
 
     def step_out(self, queue: SubQueue, *, until_an_end: bool = False) -> None:
-        """Have a queue wait for something, or until a request in flight has ended."""
+        """Take a sub-queue out of the rotation, or out until a request in flight has ended."""
         if until_an_end:
             self._waits_for_an_end.add(queue)
         activity = queue.activity
@@ -151,7 +151,7 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
             del self._standing[activity]
 
     def hold(self, queue: SubQueue) -> None:
-        """Have a queue wait until fewer requests are in flight of all sites that are as its own."""
+        """Take a sub-queue out until fewer requests to unresponsive sites are in flight."""
         self.step_out(queue)
         self.held[queue] = None
 
@@ -191,7 +191,7 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
     def look_again(self, now: float) -> bool:
         """Let queues stand whose wait may have ended without a word; return whether there are any.
 
-        Every end is told, but that of a request which some middleware swallowed.
+        Every end is noticed, but that of a request which some middleware swallowed.
         """
         if not self._waits_for_an_end or now < self._looked_again_at + _LOOK_AGAIN:
             return False

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
 
 _OPEN_DISK_QUEUES = 200  # of Scrapy's, at a time; each has a file or two
-_LOADED = 20  # queues of a former run at a time: 50,000 would take a second and more
+_LOADED = 20  # sub-queues at a time: 50,000 would take a second and more
 
 
 @dataclass(eq=False)
@@ -118,11 +118,11 @@ class SiteQueue:
         self._names_left = frozenset(startprios or ())
         """Those that Scrapy's own queue may have given: any string is a slot's name there."""
         self.unloaded = deque(self._storage)
-        """Names of queues that a former run has left, and of which nothing was looked at."""
-        self._throttle.listen(self)
+        """Names of sub-queues of the previous run that were not loaded yet."""
+        self._throttle.notify(self)
         # Scrapy does not close the one in memory.
         if storage is None and not key and job_dir(crawler.settings):
-            crawler.signals.connect(self._tell_lost, signal=scrapy.signals.spider_closed)
+            crawler.signals.connect(self._warn_of_lost, signal=scrapy.signals.spider_closed)
 
     @classmethod
     def over(cls, crawler: Crawler, storage: RequestStorage) -> SiteQueue:
@@ -229,14 +229,14 @@ class SiteQueue:
         path = section.path if (section := site.faults.of(request)) else ""
         return self._throttle.holds_back(site, path)
 
-    # Asked and told by the throttle.
+    # Called by the throttle.
 
     def waiting(self, site: Site) -> int:
         """Return how many requests for the site it holds."""
         return sum(map(self._length, self._round_robin.of(site)))
 
     def load_some(self, most: int) -> bool:
-        """Let so much of what a former run has left take part; return whether there is more."""
+        """Load some sub-queues of the previous run; return whether there are more."""
         self._load(most)
         return bool(self.unloaded)
 
@@ -260,17 +260,17 @@ class SiteQueue:
                 self._round_robin.stand(queue)
 
     def end_delays(self, site: Site) -> None:
-        """Have those requests of a site come back that wait for a time which is another one now."""
+        """Return the delayed requests of a site whose time has changed."""
         taken = self._delayed.take(lambda one: one.queue.site is site)
         for one in taken:
             one.queue.delayed = 0
         for one, until in [(one, self._waits_until(one.queue, one.request)) for one in taken]:
             self._delay(one, until)
 
-    # Told by a job that others share.
+    # Called by a job that workers share.
 
     def load(self, name: str) -> None:
-        """Have a queue take part to which requests have come by themselves."""
+        """Add the sub-queue of requests that the storage got elsewhere."""
         queue = self._queue_named(name)
         if not queue.has_joined:
             self._round_robin.join(queue)
@@ -292,7 +292,7 @@ class SiteQueue:
     def _hands_out(self, request: Request, queue: SubQueue) -> bool:
         """Hand the request out, if it may be after all that is found out about it only now."""
         site, slot = queue.site, queue.slot
-        if not queue.is_ours:  # Scrapy's queue does not tell sites apart
+        if not queue.is_ours:  # Scrapy's queue may hold several sites
             site = self._throttle.site_of(request)
             slot = self._in_flight.slot_of(request, site)
             if not self._throttle.may_hand_out(site):
@@ -366,7 +366,7 @@ class SiteQueue:
         return at if queue.name in self._storage.lengths else 0.0
 
     def _wait_is_over(self, one: _Delayed) -> None:
-        """Have a delayed request come back, if nothing has changed its time."""
+        """Return a delayed request, unless its time has changed."""
         one.queue.delayed -= 1
         self._delay(one, self._waits_until(one.queue, one.request))
 
@@ -387,7 +387,7 @@ class SiteQueue:
             one.queue.delayed -= 1
             self._delay(one, 0.0)
 
-    def _tell_lost(self) -> None:
+    def _warn_of_lost(self) -> None:
         warn_of_lost(self._crawler, list(self.drain()))
 
     def _next_queue(self) -> SubQueue | None:
@@ -440,14 +440,14 @@ class SiteQueue:
         return None
 
     def _probe(self, queue: SubQueue, most: int) -> Request | None:
-        """Take the request of a queue that asks its site how it is; None: another one is asked for.
+        """Take the request of a sub-queue that probes its site; None: a health check is sent.
 
         `most`: how many requests are looked through at first.
         """
         site, take = queue.site, self._storage.take
         of = self._crawler.request_fingerprinter.fingerprint
         chosen, looked_at = look_for_probe(site, lambda more: take(queue.name, more), of, most)
-        if chosen is None and looked_at and not self._throttle.health_check.ask(site):
+        if chosen is None and looked_at and not self._throttle.health_check.request(site):
             chosen = refused_longest_ago(site, looked_at, of)
         request = None if chosen is None else looked_at.pop(chosen)
         self._storage.put_back(queue.name, looked_at)

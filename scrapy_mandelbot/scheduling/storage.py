@@ -129,7 +129,7 @@ class RequestStorage(ABC):
         """Forget a request that was taken, and will not be sent."""
 
     def put_down(self) -> list[Request]:
-        """Have the next run find what is at hand; return what it will not."""
+        """Store what is at hand for the next run; return what cannot be stored."""
         return []
 
     def close(self) -> dict[str, list[int]]:

@@ -1,5 +1,5 @@
-"""How the sites of a crawl are asked: what is known of each, what is in flight, who waits.
+"""Decides which request may go now: sites, requests in flight, waiting requests, leases, peers.
 
-What is known of one site, and what follows from it, is in ``politeness/site_state.py``. Here is one
-bounded map of them, one alarm, one waiting room, and what is in flight.
+The state of one site is in ``politeness/site_state.py``. This package holds the bounded map of all
+sites, one heap of timers, the requests that wait outside the queue, and those in flight.
 """

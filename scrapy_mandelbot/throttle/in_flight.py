@@ -1,6 +1,6 @@
-"""Where requests are: in the queues, as one, or in flight, and how many in which download slot.
+"""The queues as one, and the requests in flight, counted by download slot.
 
-What a request needs is looked up once, when it is handed out, and carried on its flight.
+What a request needs is looked up once, when it is handed out, and stored on its flight.
 
 A request goes back to the queue by being returned from a middleware. On its way it passes the dupe
 filter again, so it is marked ``dont_filter`` until it is back; left on it, the mark would be copied
@@ -39,12 +39,12 @@ _FEW = 1_000  # flights; of more it is looked whether they are under way
 class SitePausedError(IgnoreRequest):
     """Fails a request that is not sent, as its site is given up, or paused for too long.
 
-    Its errback gets it: no response is made up, and none of another URL is passed on.
+    The errback gets this exception: no response is made up, and none of another URL is used.
     """
 
 
 class Queues:
-    """All of them; each method is as :class:`SiteQueue` has it of one."""
+    """All queues of a crawl; its methods are those of :class:`SiteQueue`."""
 
     def __init__(self) -> None:
         self._queues: list[SiteQueue] = []
@@ -56,7 +56,7 @@ class Queues:
         return sum(map(len, self._queues))
 
     def add(self, queue: SiteQueue) -> None:
-        """Note one more."""
+        """Add a queue."""
         self._queues.append(queue)
 
     def waiting(self, site: Site) -> int:
@@ -67,11 +67,11 @@ class Queues:
         return count
 
     def load_some(self, most: int) -> bool:
-        """Let so much of what a former run has left take part; return whether there is more."""
+        """Load some sub-queues of the previous run; return whether there are more."""
         return any(queue.load_some(most) for queue in self._queues)
 
     def sub_queues(self) -> Iterator[tuple[Site, str, int]]:
-        """Yield site, section and number of what waits."""
+        """Yield site, section and number of requests of each sub-queue."""
         for queue in self._queues:
             yield from queue.sub_queues()
 
@@ -81,12 +81,12 @@ class Queues:
             yield from queue.delayed()
 
     def site_changed(self, site: Site) -> None:
-        """Have requests of a site handed out that had to wait, if they may be."""
+        """Look again at the sub-queues of a site that had to wait."""
         for queue in self._queues:
             queue.site_changed(site)
 
     def end_delays(self, site: Site) -> None:
-        """Have those requests of a site come back whose time is another one now."""
+        """Return the delayed requests of a site whose time has changed."""
         for queue in self._queues:
             queue.end_delays(site)
 
@@ -105,9 +105,9 @@ _HUNG_LATELY = 60.0  # seconds since the last one that hung
 
 
 class Unresponsive(dict["Flight", None]):
-    """The requests handed out to sites that have never answered, those of longest ago first.
+    """Requests handed out to sites that have never answered, the oldest first.
 
-    While sites hang, these hold at most half of the places, and leave the others to who answers.
+    While sites hang, these requests hold at most half of the places of the downloader.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Unresponsive(dict["Flight", None]):
             self._hung_at = max(self._now(), self._hung_at)
 
     def limit_to(self, most: int) -> None:
-        """Have them hold at most so many places, whether any hangs or not; 0: as many as there are.
+        """Limit them to so many places, whether any hangs or not; 0: all places.
 
         Of sites that never answered no one knows which of them share an address.
         """
@@ -156,8 +156,7 @@ class InFlight:
     """The requests in flight.
 
     The downloader counts a request in its slot a turn or two of the loop after it was handed out,
-    by which time the engine has asked for as many again: what is counted here is what the queue
-    has to go by.
+    by which time the engine has taken as many again: the queue counts by this class.
     """
 
     def __init__(
@@ -210,8 +209,8 @@ class InFlight:
         in_slot.add(flight)
         if not flight.site.has_answered:
             self.unresponsive[flight] = None
-        for tell in self.slot_changed:
-            tell(slot, len(in_slot))
+        for notify in self.slot_changed:
+            notify(slot, len(in_slot))
         if len(self._flights) > self._look_at:
             self._drop_all_lost()
 
@@ -231,7 +230,7 @@ class InFlight:
         return slot if self.shared_slot is None else self.shared_slot(site, slot)
 
     def share_slots(self, site: Site) -> None:
-        """Have the page of a site's scout go through the slot that the site shares from now on."""
+        """Move the request of a site's scout to the slot that the site shares from now on."""
         flight = self.get(site.scout.request) if site.scout is not None else None
         if flight is None or self.shared_slot is None:
             return
@@ -241,8 +240,8 @@ class InFlight:
         self._flights[request] = flight
         in_slot = self._in_slots.get(slot) or self._open_slot(slot)
         in_slot.add(flight)
-        for tell in self.slot_changed:
-            tell(slot, len(in_slot))
+        for notify in self.slot_changed:
+            notify(slot, len(in_slot))
 
     def _open_slot(self, slot: str) -> set[Flight]:
         self.limits[slot] = engine.slot_concurrency(self._crawler, slot)
@@ -265,7 +264,7 @@ class InFlight:
         self.limits[slot] = most = engine.slot_concurrency(self._crawler, slot)
         if len(flights) < most:
             return False
-        # Some ends are not told to us: a middleware may swallow a request. Then it is no longer
+        # Some ends go unnoticed: a middleware may swallow a request. Then it is no longer
         # the downloader's either.
         for flight in list(flights):
             self.drop_if_lost(flight)
@@ -291,7 +290,7 @@ class InFlight:
         return True
 
     def drop_lost(self, site: Site) -> bool:
-        """Have no site wait for a request that a middleware has swallowed, and told nobody.
+        """Let no site wait for a request that a middleware swallowed without a word.
 
         Returns:
             Whether there was one.
@@ -308,7 +307,7 @@ class InFlight:
         """Return the request as a middleware returns it to send it back to the queue."""
         request: Request = flight.request
         self.let_go(flight)
-        flight.site.tally.taken -= 1  # it is taken in anew
+        flight.site.tally.taken -= 1  # it is counted again when it arrives
         self.coming_back[request] = Was(
             flight.dont_filter, flight.meta, flight.site.name, not_before
         )
@@ -343,8 +342,8 @@ class InFlight:
         self.unresponsive.pop(flight, None)
         if not flights:
             del self._in_slots[slot], self.limits[slot]
-        for tell in self.slot_changed:
-            tell(slot, len(flights))
+        for notify in self.slot_changed:
+            notify(slot, len(flights))
 
     def evict(self, site: Site) -> None:
         """End the wait in download slots of a site's requests: they go back, and are not sent."""

@@ -1,9 +1,9 @@
-"""What one crawl may do at a time, of all that share a store.
+"""Leases: what one crawl at a time may do, of all that share a store.
 
-One of them asks a paused site whether it is well, and one at a time asks a site with a pace. Before
-a crawl does so it asks the store for a lease, and the site waits meanwhile as it waits for a pause.
-A lease ends by itself where its crawl has died; while it is in use it is renewed. A crawl whose
-store cannot be asked goes by what it knows itself.
+One crawl probes a paused site, and one crawl at a time sends requests to a site with a crawl delay.
+It requests a lease from the store first, and the site waits meanwhile, as it does for a pause. A
+lease in use is renewed; it expires where its crawl has died. Without its store a crawl decides
+alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LEASE_FOR = 15.0
 """Seconds after which another crawl may do what one that died was about to do."""
 _RENEWED_AFTER = 5.0  # seconds
-_ASKED_AGAIN_AFTER = 1.0  # seconds; who has a lease gives it back long before it ends
+_REQUESTED_AGAIN_AFTER = 1.0  # seconds; who has a lease gives it back long before it ends
 _LOOKED_AT_EACH = 1.0  # seconds, while there is any lease
 _CLOCKS_DIFFER = 1.0  # seconds, at most, where they are right
 _UNUSED_FOR = 2.0  # seconds that a lease is had without being used
@@ -31,14 +31,14 @@ _UNUSED_FOR = 2.0  # seconds that a lease is had without being used
 
 @dataclass(slots=True)
 class _RequestedLease:
-    """A lease that was asked for."""
+    """A lease that was requested."""
 
     site: Site
     lease: Lease
     not_before: float = inf
-    """When it may be asked for again; ``inf``: it was asked for, and is not answered."""
+    """When it may be requested again; ``inf``: the store has not answered yet."""
     renewed_at: float = 0.0
-    """When it was asked for last."""
+    """When it was requested last."""
     ends_at: float = 0.0
     """Until when this crawl has it at least."""
     used_at: float = 0.0
@@ -47,17 +47,16 @@ class _RequestedLease:
 
     @property
     def is_in_use(self) -> bool:
-        """Whether a request is on its way for which it was asked for."""
+        """Whether the request that it is for is in flight."""
         if self.lease is Lease.TURN:
             return self.site.pacer.has_unused
         return self.site.pause.probe is not None
 
 
 class Leases:
-    """The leases of one crawl, of the store that lends them.
+    """The leases of one crawl. Without a store that lends them, everything may go at once.
 
-    Without one the crawl may do now whatever it may do. `look_again` is called with a site when its
-    lease has been answered, or may be asked for again.
+    `look_again` is called with a site when its lease was granted or refused.
     """
 
     def __init__(
@@ -72,17 +71,17 @@ class Leases:
         self._now = now
         self._look_again = look_again
         self._leases: dict[tuple[Lease, str], _RequestedLease] = {}
-        self._asking: _RequestedLease | None = None
-        """What is being asked for just now: a store may answer at once."""
+        self._requesting: _RequestedLease | None = None
+        """The lease that is being requested just now: a store may answer at once."""
 
     def __len__(self) -> int:
         return len(self._leases)
 
     def due(self, site: Site, now: float) -> float:
-        """Return when the crawl may ask a site next, as far as that takes a lease.
+        """Return when the next request may go to a site, as far as that takes a lease.
 
-        Now, if it takes none, or the crawl has it. ``inf``: that is being asked; the site is looked
-        at again when it is known.
+        Now, if it takes none, or this crawl has it. ``inf``: the store has not answered yet;
+        `look_again` is called when it does.
         """
         if self._store is None:
             return now
@@ -93,7 +92,7 @@ class Leases:
         return now
 
     def note_use(self, site: Site) -> None:
-        """Note which leases of a site are in use, and give those back that were and are not."""
+        """Note which leases of a site are in use; release those that no longer are."""
         for lease in Lease.PROBE, Lease.TURN:
             claim = self._leases.get((lease, site.name))
             if claim is None or not claim.ends_at:
@@ -104,7 +103,7 @@ class Leases:
                 self._release(claim)
 
     def close(self) -> None:
-        """Give all back."""
+        """Release every lease."""
         for claim in list(self._leases.values()):
             self._release(claim)
         self._timers.drop(self)
@@ -113,12 +112,12 @@ class Leases:
         claim = self._leases.get((lease, site.name))
         if claim is not None and (claim.ends_at > now or claim.not_before > now):
             return now if claim.ends_at > now else claim.not_before
-        claim = self._asking = _RequestedLease(site, lease)
-        self._ask(claim)
-        self._asking = None
+        claim = self._requesting = _RequestedLease(site, lease)
+        self._request(claim)
+        self._requesting = None
         return now if claim.ends_at > now else claim.not_before
 
-    def _ask(self, claim: _RequestedLease) -> None:
+    def _request(self, claim: _RequestedLease) -> None:
         now = self._now()
         claim.renewed_at = claim.used_at = now
         self._leases[claim.lease, claim.site.name] = claim
@@ -131,22 +130,22 @@ class Leases:
         )
         self._timers.set(self, now + _LOOKED_AT_EACH, self._look)
 
-    def _answered(self, claim: _RequestedLease, asked_at: float, seconds: float) -> None:
+    def _answered(self, claim: _RequestedLease, requested_at: float, seconds: float) -> None:
         if self._is_over(claim, seconds):
             return
         now = self._now()
         if seconds:
             claim.ends_at = 0.0
-            claim.not_before = now + min(seconds, _ASKED_AGAIN_AFTER)
+            claim.not_before = now + min(seconds, _REQUESTED_AGAIN_AFTER)
         else:
             claim.not_before = 0.0
-            claim.ends_at = asked_at + LEASE_FOR
+            claim.ends_at = requested_at + LEASE_FOR
             claim.used_at = now
-        if claim is not self._asking:
+        if claim is not self._requesting:
             self._look_again(claim.site)
 
     def _is_over(self, claim: _RequestedLease, seconds: float) -> bool:
-        """Return whether an answer comes too late; a lease that is of no use is given back."""
+        """Return whether an answer comes too late; a lease granted too late is released."""
         current = self._leases.get((claim.lease, claim.site.name))
         if current is None and not seconds:
             self._store.release(claim.lease, claim.site.name)
@@ -158,7 +157,7 @@ class Leases:
             self._store.release(claim.lease, claim.site.name)
 
     def _look(self, _: Leases) -> None:
-        """Renew what is used, and give back what is not."""
+        """Renew the leases in use, and release the others."""
         now = self._now()
         for claim in list(self._leases.values()):
             if claim.not_before == inf:

@@ -1,4 +1,4 @@
-"""What is decided of paused sites from outside: by the operator, or as no other work is left."""
+"""Decisions on paused sites from outside: by the operator, or when no other work is left."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ManualControl:
-    """Who looks at a crawl from outside, and has sites paused, resumed, given up."""
+    """Pauses, resumes and gives up sites for the operator of a crawl."""
 
     def __init__(self, throttle: Throttle, clock: Clock) -> None:
         self._throttle = throttle
@@ -54,12 +54,12 @@ class ManualControl:
         return max(0.0, min(times, default=inf) - now)
 
     def shut(self) -> set[str]:
-        """Return the sites that are asked nothing now."""
+        """Return the sites that get no request now."""
         now = self._now()
         return {site.name for site in self._throttle.sites.in_trouble() if site.is_shut(now)}
 
     def shut_in_words(self) -> dict[str, str]:
-        """Return how the sites stand that are asked nothing now, by name, in words."""
+        """Return the states of the sites that get no request now, by name, as text."""
         now = self._now()
         return {
             site.name: site.in_words(now)
@@ -68,18 +68,18 @@ class ManualControl:
         }
 
     def hold(self, name: str, until: float, reason: str) -> None:
-        """Leave the site alone until then, whatever it answers; its requests wait."""
+        """Pause a site until a time, whatever it answers; its requests wait."""
         throttle = self._throttle
         site = throttle.sites.of(name)
         site.hold(self._now(), until)
         throttle.sites.note_trouble(site)
         throttle.in_flight.evict(site)
-        throttle.reports.tell(events.HELD, site, until=until, reason=reason, tries=0)
+        throttle.reports.emit(events.HELD, site, until=until, reason=reason, tries=0)
         throttle.update(site)
         throttle.timers.set(site, until)
 
     def end_hold(self, name: str) -> bool:
-        """Let the site be asked again at once, if it is held or paused; return whether it was."""
+        """End the hold or pause of a site; return whether there was one."""
         throttle, now = self._throttle, self._now()
         site = throttle.sites.get(name)
         if site is None or site.pause_due(now) <= now:
@@ -94,15 +94,15 @@ class ManualControl:
         return True
 
     def give_up_all(self, reason: str) -> None:
-        """Give up every site that is shut, and of others the sections and pages that are."""
+        """Give up every shut site, and the shut sections and pages of the others."""
         throttle, now = self._throttle, self._now()
         for site in throttle.sites.in_trouble():
             if site.is_shut(now):
                 if site.give_up(reason):
-                    throttle.reports.tell(events.GIVEN_UP, site)
+                    throttle.reports.emit(events.GIVEN_UP, site)
             elif site.has_refused:
                 for section in site.faults.give_up(reason):
-                    throttle.reports.tell(
+                    throttle.reports.emit(
                         events.SECTION_GIVEN_UP, site, section.pause, path=section.path
                     )
             throttle.queues.end_delays(site)
@@ -110,11 +110,11 @@ class ManualControl:
 
 
 SITES_PAUSED = "sites_paused"
-"""The reason with which a spider closes whose work left waits for the next run."""
+"""The finish reason of a spider whose remaining requests wait for the next run."""
 
 
 class IdlePolicy:
-    """Waits for paused sites: as long as there is hope, and as long as the project wants to."""
+    """Decides how long an idle crawl waits for paused sites."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class IdlePolicy:
         self._throttle = throttle
         self._manual_control = manual_control
         self._clock = clock
-        self._tells_idle = config.signals_idle
+        self._sends_idle = config.signals_idle
         self._closes = config.closes_unless_due_within if throttle.keeps_given_up else None
         """Seconds; the run ends where nothing is due so soon."""
         self._left = config.pause_total
@@ -140,7 +140,7 @@ class IdlePolicy:
         connect(self._go_on, signal=scrapy.signals.spider_closed)
 
     def _scheduler_empty(self) -> None:
-        """Note that the scheduler has nothing to hand out, though it may hold something."""
+        """Wait, close or go on: the scheduler hands out nothing, though it may hold requests."""
         if not engine.is_idle_but_for_the_scheduler(self._crawler):
             return
         held = engine.scheduler_length(self._crawler)
@@ -158,11 +158,11 @@ class IdlePolicy:
             if self._left is not None:
                 self._throttle.reports.total_ends_at = at = self._waits_since + self._left
                 self._throttle.timers.set(self, at, self._give_up)
-        if self._tells_idle:
-            self._tell_idle()
+        if self._sends_idle:
+            self._send_idle()
 
     def _go_on(self) -> None:
-        """Note that there is something else to do than to wait."""
+        """Note that there is other work than waiting."""
         if self._waits_since is not None and self._left is not None:
             self._left = max(0.0, self._left - (self._clock.now() - self._waits_since))
         self._waits_since = None
@@ -173,8 +173,8 @@ class IdlePolicy:
         self._left = 0.0
         self._manual_control.give_up_all("MANDELBOT_PAUSE_OPTIONS['total'] is over")
 
-    def _tell_idle(self) -> None:
-        """Let those hear spider_idle who feed the crawl in batches; it does not close the spider.
+    def _send_idle(self) -> None:
+        """Send spider_idle to spiders that feed the crawl in batches; it does not close the spider.
 
         Scrapy does not send it while requests wait in the queue.
         """

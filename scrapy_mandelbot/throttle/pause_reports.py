@@ -1,4 +1,4 @@
-"""What is told of the pauses of sites, and what of them is kept for the next run."""
+"""Log lines, stats and stored state of pauses."""
 
 from __future__ import annotations
 
@@ -36,31 +36,31 @@ _WITHOUT_END = {PauseEffect.GAVE_UP, PauseEffect.LAST_ATTEMPTS}
 
 
 class Reports:
-    """Tells of pauses, and writes them down."""
+    """Reports pauses, and stores them for the next run and other crawls."""
 
     def __init__(
         self,
-        tell: Events,
+        events_: Events,
         store: Peers,
         waiting: Callable[[Site], int],
         clock: Clock,
         *,
         keeps_given_up: bool,
     ) -> None:
-        self._tell = tell.emit
+        self._emit = events_.emit
         self._store = store
         self._waiting = waiting
         self._now = clock.now
         self._keeps_given_up = keeps_given_up
         self.total_ends_at = inf
-        """When all sites that wait are given up, as the run has waited for long enough."""
+        """When the run has waited long enough, and gives up all waiting sites."""
         self.turn_taken: Callable[[Site, float], None] | None = None
         """Called with a site whose turn has ended, or begun, and when."""
         self._fate = "kept for the next run" if keeps_given_up else "they fail"
-        tell.subscribe(self._keep, events.PAUSED, events.HELD, events.PROLONGED)
-        tell.subscribe(self._ended, events.RESUMED, events.ROBOTS_UNANSWERED)
+        events_.subscribe(self._keep, events.PAUSED, events.HELD, events.PROLONGED)
+        events_.subscribe(self._ended, events.RESUMED, events.ROBOTS_UNANSWERED)
 
-    def tell(
+    def emit(
         self,
         event: Event,
         site: Site,
@@ -69,7 +69,7 @@ class Reports:
         level: int | None = None,
         **more: Any,
     ) -> None:
-        """Tell of a site, with all that its pause, or the one given, has to say; `more` wins."""
+        """Emit an event with the values of a pause, by default the site's; `more` wins."""
         pause = pause or site.pause
         values: dict[str, Any] = {
             "where": site.name,
@@ -84,27 +84,27 @@ class Reports:
             values["end"] = min(pause.gives_up_at, self.total_ends_at)
         elif "paused_for" in event.in_text:
             values["paused_for"] = pause.lasted(self._now())
-        self._tell(event, level=level, **values | more)
+        self._emit(event, level=level, **values | more)
 
     def refused(
         self, effect: PauseEffect, flight: Flight, reason: str, level: int | None = None
     ) -> None:
-        """Tell what a refusal did, and have a pause that has no end kept."""
+        """Report the effect of a refusal; store a pause without an end."""
         site, event = flight.site, _EVENTS.get(effect)
         if event is None:
             self.section(effect, site, flight.request)
         elif effect is PauseEffect.SET_ASIDE:
-            self.tell(event, site, seconds=flight.not_before - self._now(), reason=reason)
+            self.emit(event, site, seconds=flight.not_before - self._now(), reason=reason)
         else:
             if effect in _WITHOUT_END:
                 self.keep_given_up(site)
                 level = None
-            self.tell(event, site, level=level)
+            self.emit(event, site, level=level)
 
     def answered(self, effect: PauseEffect, site: Site, pause: Pause) -> None:
-        """Tell what an answer did, of a site that had this pause."""
+        """Report the effect of an answer of a site that had this pause."""
         if effect is PauseEffect.RECOVERED or effect is PauseEffect.RESUMED:
-            self.tell(_EVENTS[effect], site, pause)
+            self.emit(_EVENTS[effect], site, pause)
         rate_control = pause.rate_control
         if (
             effect is not PauseEffect.RESUMED
@@ -115,17 +115,17 @@ class Reports:
         if site.is_news("slower"):  # once of a limit, and how long what is queued takes at that
             rate, waiting = rate_control.rate, self._waiting(site)
             limit, time = rate_in_words(rate), duration(waiting / rate)
-            self.tell(events.SLOWER, site, rate=rate, limit=limit, time=time)
+            self.emit(events.SLOWER, site, rate=rate, limit=limit, time=time)
 
     def sections_resumed(self, site: Site, before: set[Section]) -> None:
-        """Tell which sections are set aside no longer, of those that were before."""
+        """Report the sections that are no longer set aside, of those that were before."""
         ended = before.difference(site.faults.set_aside())
         for section in sorted(ended, key=lambda one: one.path):
-            if section.is_told:
-                self.tell(events.SECTION_RESUMED, site, path=section.path)
+            if section.is_reported:
+                self.emit(events.SECTION_RESUMED, site, path=section.path)
 
     def section(self, effect: PauseEffect, site: Site, request: Request) -> None:
-        """Tell what a section's refusal did."""
+        """Report the effect of a refusal in a section."""
         section = site.faults.of(request)
         if section is None:
             return
@@ -137,24 +137,24 @@ class Reports:
         elif effect is PauseEffect.SECTION_GIVEN_UP:
             event = events.SECTION_GIVEN_UP
             fate = "those that were not refused twice are sent once more"
-        elif not section.is_told:
+        elif not section.is_reported:
             event = events.SECTION_PAUSED
-        section.is_told = True
-        self.tell(event, site, section.pause, path=section.path, fate=fate)
+        section.is_reported = True
+        self.emit(event, site, section.pause, path=section.path, fate=fate)
 
     def keep_given_up(self, site: Site) -> None:
-        """Have the next run, if its requests are left to that, know of a pause that has no end."""
+        """Store a pause without an end, if the next run gets the requests of the site."""
         if self._keeps_given_up:
             pause = site.pause
             kept = KeptPause(pause.until, pause.reason, pause.failed_probes)
             self._store.put_pause(site.name, kept)
 
     def forget(self, site: Site) -> None:
-        """Have the next run know of no pause."""
+        """Remove the stored pause of a site."""
         self._store.put_pause(site.name, None)
 
     def _keep(self, values: Mapping[str, Any]) -> None:
-        """Have the next run, and others, know until when a site is left alone."""
+        """Store until when a site is paused."""
         kept = KeptPause(values["until"], values["reason"], values["tries"])
         self._store.put_pause(values["site"], kept)
 
@@ -162,7 +162,7 @@ class Reports:
         self._store.put_pause(values["site"], None)
 
     def keep_turn(self, site: Site, now: float) -> None:
-        """Have others, and the next run, know when the next turn of a site is."""
+        """Store when the next turn of a site is, for other crawls and the next run."""
         due = site.pacer.due_after(now)
         if due <= now:
             return

@@ -1,7 +1,7 @@
-"""What crawls tell each other of the sites that they both ask: pauses, and turns at a pace.
+"""What crawls of the same sites exchange: pauses, and turns at a crawl delay.
 
-Those of one process tell each other at once, whatever their stores; those that share a store are
-told by it what the others have written. Nothing that was heard is told again.
+Crawls of one process exchange them at once, whatever their stores; a shared store passes on what
+crawls of other processes write. What was received is not published again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _MOST_KNOWN = 50_000  # sites, as many as may be in trouble
 GIVES_WAY = 1.0
-"""Seconds for which a crawl leaves it to another one to be the first to ask again."""
+"""Seconds for which a crawl lets another one send the first request."""
 _ONE_MOMENT = 1.0  # seconds; pauses that end within it are one, by two clocks
 _CONTENDED_FOR = 600.0  # seconds since another crawl of the store had a turn
 
@@ -33,29 +33,29 @@ _IN_THIS_PROCESS: WeakSet[Peers] = WeakSet()
 
 
 class Peers:
-    """Writes down what the crawl knows of sites, and hears what others do."""
+    """Stores and publishes pauses and turns of this crawl, and receives those of its peers."""
 
-    _hearer: PeerListener
-    """Who hears of others, once the crawl has begun."""
+    _listener: PeerListener
+    """Receives what peers publish, once the crawl has begun."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self.store = store
         self._clock = clock
         self._known: Recent[KeptPause] = Recent(_MOST_KNOWN)
-        """Pauses that are not over: the crawl's own, and those that it has heard of."""
-        self._heard: Recent[KeptPause] = Recent(_MOST_KNOWN)
-        """Of those, the ones that another crawl has told of and not ended."""
+        """Pauses that are not over: the crawl's own, and those of peers."""
+        self._of_peers: Recent[KeptPause] = Recent(_MOST_KNOWN)
+        """Of those, the ones that a peer published and has not ended."""
         self._turns: Recent[float] = Recent(_MOST_KNOWN)
         """When the next turns are, as far as that was read or written."""
         self._contended: Recent[float] = Recent(_MOST_KNOWN)
-        """Sites that another crawl of the store asks, and until when that is supposed."""
-        self._told_waiting: Recent[float] = Recent(_MOST_KNOWN)
-        """Sites of which it has told that requests wait for turns, and until when that holds."""
+        """Sites that a peer on the same store crawls, and until when that is assumed."""
+        self._announced: Recent[float] = Recent(_MOST_KNOWN)
+        """Sites for which it announced waiting requests, and until when that holds."""
         self._random = random.Random()  # noqa: S311 -- parts crawls in time, guards nothing
 
-    def begin(self, hearer: PeerListener) -> None:
-        """Have a crawl hear of others from now on, and of what those of this process know."""
-        self._hearer = hearer
+    def begin(self, listener: PeerListener) -> None:
+        """Receive from now on what peers publish, and at once what those of this process know."""
+        self._listener = listener
         _IN_THIS_PROCESS.add(self)
         for other in self._others():
             for key, pause in list(other._known.items()):  # noqa: SLF001 -- one of its kind
@@ -66,16 +66,16 @@ class Peers:
             self.store.listen(self)
 
     def close(self) -> None:
-        """Hear of no one any more."""
+        """Receive nothing more."""
         _IN_THIS_PROCESS.discard(self)
 
     def know_pause(self, key: str, pause: KeptPause) -> None:
-        """Note a pause that the store has from a former run."""
+        """Note a pause that the previous run stored."""
         self._known.put(key, pause, 1)
 
     def put_pause(self, key: str, pause: KeptPause | None) -> None:
-        """Write down a pause of the crawl's own, or that it is over, and tell the others."""
-        self._heard.discard(key)
+        """Store and publish a pause of this crawl, or its end."""
+        self._of_peers.discard(key)
         if pause is None:
             self._known.discard(key)
         else:
@@ -85,7 +85,7 @@ class Peers:
             other.hear_pause(key, pause)
 
     def put_turn(self, name: str, due: float) -> float:
-        """Write down when the next turn of a site is, and tell the others.
+        """Store and publish when the next turn of a site is.
 
         Returns:
             When the crawl may take it itself: somewhat later, where another one waits for it.
@@ -95,60 +95,60 @@ class Peers:
         self.store.put_turn(name, due)
         waits = [other.hear_turn(name, due) for other in self._others()]
         if any(waits):
-            return due + GIVES_WAY / 10  # they hear of it at once
+            return due + GIVES_WAY / 10  # they know at once
         if (self._contended.get(name) or 0.0) <= now:
             return due
-        # By leases no two ask at one time.
+        # With leases no two send at one time.
         return due + _share(due - now) + self._spread(due - now)
 
     def _spread(self, seconds: float) -> float:
-        """Return seconds by which crawls ask one after the other, so that each gets its turn."""
+        """Return seconds that spread crawls, so that each gets its turn."""
         return self._random.uniform(0.0, _share(seconds))
 
     def hear_pause(self, key: str, pause: KeptPause | None) -> None:
-        """Hear of a pause of another crawl, or that it is over."""
+        """Receive a pause of a peer, or its end."""
         if pause is None:
             self._known.discard(key)
-            heard = self._heard.get(key)
-            self._heard.discard(key)
-            if heard is not None:
-                self._hearer.hear_end(key, heard)
+            known = self._of_peers.get(key)
+            self._of_peers.discard(key)
+            if known is not None:
+                self._listener.hear_end(key, known)
         elif pause.until > self._clock.now():
             self._known.put(key, pause, 1)
-            self._heard.put(key, pause, 1)
-            self._hearer.hear_pause(key, pause)
+            self._of_peers.put(key, pause, 1)
+            self._listener.hear_pause(key, pause)
 
     def hear_turn(self, name: str, due: float) -> bool:
-        """Hear of the next turn of a site; return whether a request waits for it."""
+        """Receive the next turn of a site; return whether a request waits for it."""
         self._turns.put(name, max(due, self._turns.get(name) or 0.0), 1)
-        return self._hearer.hear_turn(name, due)
+        return self._listener.hear_turn(name, due)
 
-    # Told by a store that tells what other processes write.
+    # Called by a store, with what other processes write.
 
     def hear_stored_pause(self, key: str, pause: KeptPause | None) -> None:
-        """Hear of a pause of a crawl of another process, or that it is over."""
+        """Receive a pause of a crawl in another process, or its end."""
         if pause is None or pause != self._known.get(key):
             self.hear_pause(key, pause)
 
     def hear_stored_turn(self, name: str, due: float) -> None:
-        """Hear when a site may next be asked, as a crawl of another process has asked it."""
+        """Receive the next turn of a site, as a crawl in another process has taken one."""
         if not isfinite(due) or due <= (self._turns.get(name) or 0.0):
             return
         now = self._clock.now()
         is_contended = (self._contended.get(name) or 0.0) > now
         if not self.hear_turn(name, due + self._spread(due - now) if is_contended else due):
             return
-        if (self._told_waiting.get(name) or 0.0) <= now and isinstance(self.store, LiveStore):
-            self._told_waiting.put(name, now + _CONTENDED_FOR / 2, 1)
+        if (self._announced.get(name) or 0.0) <= now and isinstance(self.store, LiveStore):
+            self._announced.put(name, now + _CONTENDED_FOR / 2, 1)
             self._contended.put(name, now + _CONTENDED_FOR, 1)
             self.store.tell_waiting(name)
 
     def hear_stored_waiting(self, name: str) -> None:
-        """Hear that requests of another process wait for turns of a site too."""
+        """Note that requests of another process wait for turns of a site, too."""
         self._contended.put(name, self._clock.now() + _CONTENDED_FOR, 1)
 
     def hear_all_stored(self, pauses: Mapping[str, KeptPause], turns: Mapping[str, float]) -> None:
-        """Hear of all that there is in the store, and have it know what it has lost.
+        """Receive all that the store holds, and restore what it has lost.
 
         A pause that is not there is not over: the server may have begun anew. Nor is one that is
         shorter there: it may be a replica that was behind.
@@ -156,7 +156,7 @@ class Peers:
         now = self._clock.now()
         lost = set()
         for key, pause in list(self._known.items()):
-            if pause.until > now and self._heard.get(key) is None:
+            if pause.until > now and self._of_peers.get(key) is None:
                 stored = pauses.get(key)
                 if stored is None or stored.until < pause.until - _ONE_MOMENT:
                     lost.add(key)
@@ -174,12 +174,12 @@ class Peers:
 
 
 def _share(seconds: float) -> float:
-    """Return as little of a wait as lets another crawl ask first that hears of it at once."""
+    """Return seconds that let a peer of this process go first."""
     return min(GIVES_WAY / 10, max(0.0, seconds / 10))
 
 
 class PeerListener:
-    """Has sites left alone as former runs, other workers and other crawls do, or did."""
+    """Applies the pauses and turns of the previous run, other workers and other crawls."""
 
     def __init__(self, throttle: Throttle, peers: Peers, clock: Clock) -> None:
         self._throttle = throttle
@@ -187,7 +187,7 @@ class PeerListener:
         self._now = clock.now
 
     def begin(self) -> None:
-        """Go on with what a former run has left, and hear of others from now on."""
+        """Restore what the previous run left, and receive what peers publish from now on."""
         now, throttle = self._now(), self._throttle
         for name, kept in self._peers.store.get_pauses().items():
             if kept.until <= now:
@@ -202,10 +202,10 @@ class PeerListener:
         self._peers.begin(self)
 
     def take_over(self, name: str, left: LeftPause, *, is_newest: bool = False) -> None:
-        """Go on with a pause that a former run, or another worker, has left of a site.
+        """Restore the pause of a site that the previous run or another worker left.
 
-        One that is over by now ends with a probe all the same; one that is known goes on as it is,
-        and where the other is the newest of the site for as long as that one says, too.
+        A pause that has ended meanwhile still ends with a probe; a known one stays as it is, but
+        lasts at least as long as the other where `is_newest`.
         """
         throttle, now = self._throttle, self._now()
         site = throttle.sites.of(name)
@@ -216,10 +216,10 @@ class PeerListener:
         throttle.sites.note_trouble(site)
         if is_news:
             throttle.timers.set(site, site.pause.until)
-            throttle.reports.tell(events.RESTORED, site)
+            throttle.reports.emit(events.RESTORED, site)
 
     def hear_pause(self, name: str, pause: KeptPause) -> None:
-        """Leave a site alone, as another crawl does; that one is the first to ask it again."""
+        """Pause a site as a peer did; the peer sends the first request after the pause."""
         throttle, now = self._throttle, self._now()
         site = throttle.sites.of(name)
         refusal = Refusal(now, pause.reason, max(0.0, pause.until - now) + GIVES_WAY)
@@ -227,11 +227,11 @@ class PeerListener:
         throttle.sites.note_trouble(site)
         if is_news:
             throttle.in_flight.evict(site)
-            throttle.reports.tell(events.PAUSED_BY_PEER, site)
+            throttle.reports.emit(events.PAUSED_BY_PEER, site)
             throttle.timers.set(site, site.pause.until)
 
     def hear_end(self, name: str, pause: KeptPause) -> None:
-        """Ask a site again that was left alone for another crawl, which has found it well."""
+        """Resume a site that was paused for a peer, which has found it well."""
         site = self._throttle.sites.get(name)
         if site is None or site.pause.until > pause.until + 2 * GIVES_WAY:
             return
@@ -239,7 +239,7 @@ class PeerListener:
         self._throttle.update(site)
 
     def hear_turn(self, name: str, due: float) -> bool:
-        """Leave a site alone until its next turn, and return whether a request waits for that."""
+        """Wait for the next turn of a site; return whether a request waits for it."""
         throttle = self._throttle
         if not throttle.is_paced:
             return False

@@ -41,11 +41,11 @@ class _SharedSlot:
 
 
 class SharedLimits:
-    """The sites that share concurrency, pace and pauses, as MANDELBOT_TOGETHER has it.
+    """Sites that share concurrency, pace and pauses, by MANDELBOT_TOGETHER.
 
     Their requests go through one download slot, so that what Scrapy sets for a slot holds for all
-    of them. Where one that has a pace is asked, the others that have one wait as well. Those that
-    are refused within a second of each other, and are at least half of those that were asked then,
+    of them. Where one that has a pace is requested, the others that have one wait as well. Those
+    that are refused within a second of each other, and are at least half of those requested then,
     have one pause, one probe and one rate from then on: the limit is the server's, not the site's.
     """
 
@@ -61,7 +61,7 @@ class SharedLimits:
         if mode == "domain":
             self._group_of = domain_of
         else:
-            crawler.signals.connect(self._hear, signal=scrapy.signals.response_downloaded)
+            crawler.signals.connect(self._note_address, signal=scrapy.signals.response_downloaded)
             most = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
             throttle.in_flight.unresponsive.limit_to(most)
         throttle.in_flight.shared_slot = self.slot_of
@@ -74,18 +74,18 @@ class SharedLimits:
         return (self._group_of(site.name) or slot) if is_scrapys else slot
 
     def join(self, site: Site, now: float) -> None:
-        """Note that a site has a pace; if others have, it waits as if one was asked just now."""
+        """Note that a site has a pace; if others have, it waits as after a turn of theirs."""
         if any(other.pacer.is_on for other in self._others(site)):
             site.pacer.hold(site.pacer.due_after(now))
 
     def turn_taken(self, site: Site, now: float) -> None:
-        """Have the others wait, as a site that has a pace is asked, or has just answered."""
+        """Postpone the turns of the others, as a turn of a site has begun or ended."""
         for other in self._others(site) if site.pacer.is_on else ():
             if other.pacer.is_on:
                 other.pacer.hold(other.pacer.due_after(now))
 
     def refused(self, site: Site, now: float) -> None:
-        """Note that a site is about to hear of a refusal: by the pause that it shares, perhaps."""
+        """Note a refusal of a site before its pause does: the pause may become a shared one."""
         group = self._group(site)
         group.refused_at[site] = now
         refused = {one for one, at in group.refused_at.items() if at > now - _ONE_MOMENT}
@@ -101,7 +101,7 @@ class SharedLimits:
                 one.pause = pause
 
     def updated(self, site: Site) -> None:
-        """Have those look anew what holds them back that share the pause of a site."""
+        """Update the sites that share the pause of a site."""
         pause = self._group(site).pause
         if self._is_updating or pause is None or site.pause is not pause:
             return
@@ -124,7 +124,7 @@ class SharedLimits:
     def _others(self, site: Site) -> list[Site]:
         return [one for one in self._group(site).sites if one is not site]
 
-    def _hear(self, response: Response, request: Request) -> None:
+    def _note_address(self, response: Response, request: Request) -> None:
         """Note at which address a site has answered first; that of a proxy is none of its own."""
         name, address = site_of_request(request), response.ip_address
         if address is None or request.meta.get("proxy") or self._addresses.get(name):
@@ -150,6 +150,6 @@ def domain_of(site: str) -> str | None:
 @lru_cache(maxsize=1)
 def _extract() -> TLDExtract:
     """Return what asks the list; it is neither fetched nor kept anywhere."""
-    from tldextract import TLDExtract  # noqa: PLC0415 -- it takes a while, for who asks for it
+    from tldextract import TLDExtract  # noqa: PLC0415 -- its import takes a while
 
     return TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_SITES = 10_000
 """Sites that are remembered though nothing refers to them: those that came up last."""
 MOST_IN_TROUBLE = 50_000
-"""Sites that are remembered as they are paused, given up, or asked at a pace."""
+"""Sites that are remembered because they are paused, given up, or slowed."""
 
 
 def site_of_request(request: Request) -> str:
@@ -34,7 +34,7 @@ class Sites:
 
     One rule says what is forgotten. A site is kept while anything refers to it: its requests in the
     queue or in flight, those that wait for it, its alarm. Of the others so many are kept that came
-    up last, and so many that are in trouble. What is forgotten is a site not heard of yet.
+    up last, and so many that are in trouble. A forgotten site is like a new one.
     """
 
     def __init__(self, policy: PausePolicy) -> None:
@@ -84,7 +84,7 @@ class Sites:
     def count_by(
         self, tally_of: Callable[[str], Tally], tallies: Callable[[], Iterable[Tally]]
     ) -> None:
-        """Have the requests to each site counted on its own.
+        """Count the requests to each site separately.
 
         `tally_of` returns what counts those of a site, by its name; `tallies` all of these, those
         included whose sites are forgotten.
@@ -110,11 +110,11 @@ class Sites:
             self._in_trouble.popitem(last=False)
 
     def forget(self, site: Site) -> None:
-        """Know nothing of a site any more, as another crawl asks it from now on."""
+        """Forget a site: another crawl requests it from now on."""
         self._recent.pop(site.name, None)
         self._in_trouble.pop(site.name, None)
         self._all.pop(site.name, None)
 
     def in_trouble(self) -> list[Site]:
-        """Return the sites that are paused, probed, given up, or asked at a pace."""
+        """Return the sites that are paused, probed, given up, or slowed."""
         return list(self._in_trouble.values())

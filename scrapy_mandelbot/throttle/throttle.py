@@ -1,7 +1,7 @@
-"""Asks and tells the states of sites what the queue and the middlewares want to know and have seen.
+"""Connects the states of sites to the queue and the middlewares.
 
-Every change of a site ends in :meth:`Throttle.update`, which works out from its state who may go on
-now: those who wait outside of the queue, the queues, or nobody before the alarm rings.
+Every change of a site ends in :meth:`Throttle.update`, which decides by its state which requests
+may go now: those that wait outside the queue, those in the queues, or none before a timer fires.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MOST_SLOTS = 100  # download slots of a site; a project may choose one for each
 
 
 class Throttle:
-    """How the sites of one crawl are asked."""
+    """Decides for one crawl which request may go to its site, and when."""
 
     def __init__(
         self,
@@ -53,40 +53,40 @@ class Throttle:
         config: Config,
         peers: Peers,
         clock: Clock,
-        tell: Events,
+        events_: Events,
     ) -> None:
         self._crawler = crawler
         self._peers = peers
         self._now = clock.now
-        self._count = tell.count
+        self._count = events_.count
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
         self.is_paced = bool(config.crawl_delays) or config.obeys_pace
         """Whether any site can have a pace in this crawl."""
-        self.paces = Paces(config, clock, tell.emit, self._pace_changed)
+        self.paces = Paces(config, clock, events_.emit, self._pace_changed)
         """What the pace of each site is."""
         self.queues = Queues()
         """Those that hand out requests."""
         store = peers.store
         self.has_leases = isinstance(store, LiveStore)
-        """Whether this is done by one crawl at a time, of all that share the store."""
+        """Whether probes and turns take a lease of the store."""
         self.timers: Timers[Any] = Timers(clock, self.update)
-        """When sites are looked at again, and what else the crawl waits for."""
+        """Wakes sites, waiting requests, leases and the limit on waiting."""
         self._leases = Leases(
             store if isinstance(store, LiveStore) else None, self.timers, clock.now, self.update
         )
         self.waiters = Waiters(crawler, self.timers, clock.now, self._look, config.pause_wait)
-        self.health_check = HealthCheck(crawler, tell.emit, self.update)
-        """The pages that are asked for again."""
+        self.health_check = HealthCheck(crawler, events_.emit, self.update)
+        """Requests known pages again, to see whether their sites are well."""
         self.keeps_given_up = bool(job_dir(crawler.settings)) or config.shares_job
         """Whether the requests of a site that is given up stay in the queue, for the next run."""
         self.reports = Reports(
-            tell, peers, self.queues.waiting, clock, keeps_given_up=self.keeps_given_up
+            events_, peers, self.queues.waiting, clock, keeps_given_up=self.keeps_given_up
         )
-        """Tells of pauses, and has them kept."""
+        """Reports pauses, and stores them."""
         policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
         self.sites = Sites(policy)
         """What is known of each site."""
-        self.in_flight = InFlight(crawler, self.ended, tell.count, clock.now)
+        self.in_flight = InFlight(crawler, self.ended, events_.count, clock.now)
         """The requests outside of the queue."""
         self._shared_limits: SharedLimits | None = None
         if config.together:
@@ -96,8 +96,8 @@ class Throttle:
         self.before_queues: list[Callable[[], None]] = []
         """Called before the first queue hands anything out: then there is a loop for the alarm."""
 
-    def listen(self, queue: SiteQueue) -> None:
-        """Have a queue hear when a site or slot that had to wait may be asked again."""
+    def notify(self, queue: SiteQueue) -> None:
+        """Notify a queue of changes of sites and slots from now on."""
         if not self.queues:
             for begin in self.before_queues:
                 begin()
@@ -114,12 +114,12 @@ class Throttle:
         """Return what is known of the site that a request goes to."""
         return self.sites.of(site_of_request(request))
 
-    # Asked and told by the queue.
+    # Called by the queue.
 
     def may_hand_out(self, site: Site, section: str = "") -> bool:
         """Return whether the queue may hand out a request of a site now.
 
-        If it may at a later time, the queue is told then. `section`: the path of the section that
+        If it may later, the queue is notified then. `section`: the path of the section that
         is set aside with the request.
         """
         if site.is_plain:
@@ -161,7 +161,7 @@ class Throttle:
             return 0.0, False
         return site.may_go_at(self._crawler.request_fingerprinter.fingerprint(request))
 
-    # Asked by the middlewares, of a request on its way.
+    # Called by the middlewares for a request in flight.
 
     def flight_of(self, request: Request) -> Flight:
         """Return what is known of a request on its way."""
@@ -171,7 +171,7 @@ class Throttle:
         return flight
 
     def has_given_up(self, flight: Flight) -> bool:
-        """Return whether the request's site is not asked again in this run."""
+        """Return whether the request is not sent again in this run."""
         site = flight.site
         if not site.has_refused:
             return site.pause.is_given_up
@@ -227,7 +227,7 @@ class Throttle:
         has_limit = not decision.is_turn or site.pacer.shut_since is not None
         return await self.waiters.wait(flight, has_limit=has_limit)
 
-    # Told by the middlewares, of what became of it.
+    # Called by the middlewares when a request has ended.
 
     def scouted(self, flight: Flight) -> None:
         """Note that the request has learnt its site's rules, or passed without them."""
@@ -280,7 +280,7 @@ class Throttle:
         self.reports.refused(effect, flight, reason, level)
         if (
             effect is not PauseEffect.PAUSED or self._shared_limits
-        ):  # else none who waits may go now, nor sooner
+        ):  # else no waiting request may go, nor go sooner
             self.update(site)
 
     def is_silent(self, flight: Flight, failure: Failure) -> bool:
@@ -313,7 +313,7 @@ class Throttle:
     def _note_wait(self, site: Site, now: float) -> None:
         if (opens := site.pacer.note_wait(now)) is not None:
             reason = site.pacer.pace.visits_in_words
-            self.reports.tell(events.SHUT, site, until=opens, reason=reason)
+            self.reports.emit(events.SHUT, site, until=opens, reason=reason)
             for waiter in self.waiters.of(site):  # they wait for the visit time now
                 self.waiters.release(waiter, may_go=True)
 
@@ -327,10 +327,10 @@ class Throttle:
         if self._shared_limits:
             self._shared_limits.join(site, self._now())
         self.sites.note_trouble(site)
-        self.timers.set(site, self._now())  # who waits may have to wait no longer
+        self.timers.set(site, self._now())  # waiting requests may go now
 
     def _due(self, site: Site, now: float, section: str = "") -> float:
-        """Return when a site may be asked, leases and all; ``inf``: when another has ended."""
+        """Return when a request may go, leases included; ``inf``: when another has ended."""
         due = max(site.due(now), site.faults.due(section, now))
         return due if due > now else self._leases.due(site, now)
 
@@ -362,14 +362,14 @@ class Throttle:
             self._leases.note_use(site)
 
     def update(self, site: Site) -> None:
-        """Let those go on who wait for a site and may ask it now, by what is known of it."""
+        """Release the requests that wait for a site and may go now, by its state."""
         self._note_leases(site)
         now = self._now()
         held_for, shut_for = site.end_hold(now), site.pacer.end_shut(now)
         if held_for is not None:
-            self.reports.tell(events.RESUMED, site, paused_for=held_for)
+            self.reports.emit(events.RESUMED, site, paused_for=held_for)
         if shut_for is not None:
-            self.reports.tell(events.OPENED, site, paused_for=shut_for)
+            self.reports.emit(events.OPENED, site, paused_for=shut_for)
         self.sites.note_trouble(site)
         if site.held_until > now:
             self.timers.set(site, site.held_until)
@@ -391,7 +391,7 @@ class Throttle:
             self.timers.set(flight.site, decision.until)
 
     def _look(self, site: Site) -> None:
-        """See whether those have ended without a word that others wait for."""
+        """Drop requests that ended without a word while others wait for them."""
         if self.in_flight.drop_lost(site):
             self.update(site)
 
@@ -405,6 +405,6 @@ class Throttle:
         self.update(site)
 
     def _fingerprint(self, flight: Flight) -> bytes:
-        """Return what tells a flight's request from others, also after it was on disk."""
+        """Return the fingerprint of a request, and store it on its flight."""
         flight.fingerprint = self._crawler.request_fingerprinter.fingerprint(flight.request)
         return flight.fingerprint

@@ -1,6 +1,8 @@
-"""Where requests wait that never were in the queue: those of media pipelines, of callbacks that
-await a download, of the shell. Returned from a middleware they would be sent again at once.
-"""  # noqa: D205 -- one sentence, longer than a line
+"""Requests that wait outside the queue, and the health check of a paused site.
+
+Requests of media pipelines, of callbacks that await a download, and of the shell never were in the
+queue: returned from a middleware, they would be sent again at once.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ASKS_AGAIN = "_mandelbot_asks_again"
-"""Meta key of a request for a page that is known, to see how its site is."""
+"""Meta key of a health check: a request for a page that the site answered well before."""
 
 
 _WAY = frozenset({"bindaddress", "cookiejar", "dont_obey_robotstxt", "download_slot", "proxy"})
@@ -45,16 +47,16 @@ def is_of_the_package(request: Request) -> bool:
 
 
 class HealthCheck:
-    """The pages that are asked for again: one at a time of a site.
+    """Requests a known page of a site again, one at a time, to see whether the site is well.
 
-    `done` is called with a site that was asked.
+    `done` is called with the site when the request has ended.
     """
 
     def __init__(
-        self, crawler: Crawler, tell: Callable[..., None], done: Callable[[Site], None]
+        self, crawler: Crawler, emit: Callable[..., None], done: Callable[[Site], None]
     ) -> None:
         self._crawler = crawler
-        self._tell = tell
+        self._emit = emit
         self._done = done
         self._sites: set[Site] = set()
         self.forbids: Callable[[Request], bool] = lambda _: False
@@ -63,7 +65,7 @@ class HealthCheck:
     def __contains__(self, site: Site) -> bool:
         return site in self._sites
 
-    def ask(self, site: Site) -> bool:
+    def request(self, site: Site) -> bool:
         """Request the page that the site answered well again; return whether that is possible."""
         if not may_ask_again(site) or site in self._sites or engine.is_closing(self._crawler):
             return False
@@ -72,8 +74,8 @@ class HealthCheck:
             site.well_url = ""
             return False
         self._sites.add(site)
-        self._tell(events.RETRIED_ON_ITS_OWN)
-        engine.schedule(self._ask(site, request))
+        self._emit(events.RETRIED_ON_ITS_OWN)
+        engine.schedule(self._request(site, request))
         return True
 
     def _request_to(self, site: Site) -> Request | None:
@@ -102,12 +104,12 @@ class HealthCheck:
         request.meta["dont_obey_robotstxt"] = True  # the rules in force allow it
         return request
 
-    async def _ask(self, site: Site, request: Request) -> None:
+    async def _request(self, site: Site, request: Request) -> None:
         before = repr(site)
         try:
             await self._crawler.engine.download_async(request)
         except Exception as error:  # noqa: BLE001 -- whatever the project's middlewares raise
-            logger.debug("Asking %s again: %s", request, error)
+            logger.debug("Health check %s failed: %s", request, error)
         finally:
             self._sites.discard(site)
             if repr(site) == before:  # it never got there: some component keeps it
@@ -171,7 +173,7 @@ class Waiters:
             raise
 
     def of(self, site: Site) -> Iterator[Waiter]:
-        """Yield those who wait for a site, whoever has waited longest first."""
+        """Yield the requests that wait for a site, the oldest first."""
         yield from tuple(self._waiters.get(site, ()))
 
     def release(self, waiter: Waiter, *, may_go: bool) -> None:

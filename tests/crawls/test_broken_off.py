@@ -147,7 +147,7 @@ async def test_the_same_half_three_times_apart_is_read_as_far_as_it_goes(web, ha
     assert asked_pages(web) == pages
     assert result.stats["mandelbot/robots/unavailable"] == 2
     assert result.stats["mandelbot/robots/rules"] == 1
-    assert any("breaks off there each time" in line for line in result.messages)
+    assert any("ends there each time" in line for line in result.messages)
 
 
 # What says nothing of what is closed, though a line of it is whole.

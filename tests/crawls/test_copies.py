@@ -125,7 +125,7 @@ async def test_the_last_good_copy_serves_through_failures(webs, kept, status):
     (fetched,) = second.signals("robots_fetched")
     assert fetched["outcome"].kind is OutcomeKind.RULES
     assert fetched["robots"].sitemaps == ("/map.xml",)
-    told = f"{web.url}: robots.txt: {status}, the last good copy serves on: from "
+    told = f"{web.url}: robots.txt: {status}, the last good copy stays in use: from "
     warnings = [line for line in second.logged(told) if "asked again at" in line]
     assert len(warnings) == 1
 

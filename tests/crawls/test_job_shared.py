@@ -154,13 +154,13 @@ class LosesItsLease(LinksSpider):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.is_told = asyncio.Event()
+        self.is_reported = asyncio.Event()
 
     def lose_lease(self):
         """Have it be lost, as if the worker had been stopped for long."""
         worker = JobWorker.of(self.crawler)
         join_again = worker._join_again
-        worker._join_again = lambda last: (join_again(last), self.is_told.set())
+        worker._join_again = lambda last: (join_again(last), self.is_reported.set())
         with Redis.from_url(self.settings["MANDELBOT_JOB"]) as redis:
             redis.zrem(f"{worker.server.key}:workers", worker.job.worker)
             redis.sadd(f"{worker.server.key}:ended", worker.job.worker)
@@ -171,7 +171,7 @@ class LosesItsLease(LinksSpider):
             if response.url.endswith("/1") and not self.has_lost:
                 self.has_lost = True
                 self.lose_lease()
-                await self.is_told.wait()
+                await self.is_reported.wait()
 
 
 @ensureDeferred

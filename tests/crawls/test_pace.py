@@ -72,7 +72,9 @@ async def test_mandelbot_a_delay_by_hand(webs):
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert len(web.hits) == 7
     assert min(gaps(web)) >= 0.4 - HAIR
-    assert result.logged("Pace of ") == [f"Pace of {web.url}: 0.4 s between requests (set by hand)"]
+    assert result.logged("Pace of ") == [
+        f"Pace of {web.url}: 0.4 s between requests (set manually)"
+    ]
 
 
 @ensureDeferred

@@ -119,7 +119,7 @@ async def test_a_pace_is_recorded_without_watching(webs):
     )
 
     record = Recorder.of(result.crawler).record.get(web.url)
-    assert (record.pace.asked, record.pace.source) == (2, "set by hand")
+    assert (record.pace.asked, record.pace.source) == (2, "set manually")
     times = [hit.at for hit in web.hits]
     least = min(later - earlier for earlier, later in pairwise(times))
     assert record.gaps.count == len(times) - 1 == 6

@@ -81,7 +81,7 @@ async def test_a_pace_and_its_next_turn(webs):
     (one,) = seen.sites
     assert (one.reason, one.waiting) == (Reason.PACE, 3)
     assert 0 < (one.until - seen.at).total_seconds() < 10
-    assert one.details == "10 s between requests (set by hand)"
+    assert one.details == "10 s between requests (set manually)"
     assert "pace" in words
 
 

@@ -216,7 +216,7 @@ def test_a_section_stays_set_aside(run, clock):
         for request in first.all():
             first.answer(request, refuses="/shop/" in request.url)
         aside = list(first.site().faults.set_aside()) if first.site() else []
-        if aside and aside[0].is_told:
+        if aside and aside[0].is_reported:
             break
     (section,) = aside
     due = section.due(clock.now())
@@ -332,7 +332,7 @@ def test_a_pause_is_left_to_the_next_owner():
 def test_a_pace_and_a_delay_hold_for_the_next_owner():
     """The longer one; a site that is given up waits for the next run."""
     site = Site("https://example.com", PausePolicy())
-    site.keep_to(Pace(5.0), inf, 100.0)
+    site.follow(Pace(5.0), inf, 100.0)
     assert left_of(site, 100.0, 0.0, 0.0) == (b"", "5000")
     assert left_of(site, 100.0, 0.0, 8.0) == (b"", "8000")
     assert is_calm(site)

@@ -23,7 +23,7 @@ def turns() -> Pacer:
 
 def at(pace: Pace) -> Pacer:
     turns = Pacer()
-    assert turns.keep_to(pace, inf, 0)
+    assert turns.follow(pace, inf, 0)
     return turns
 
 
@@ -116,9 +116,9 @@ def test_a_site_without_a_pace_has_no_turns_to_wait_for():
     assert turns.is_idle(102)
     turns.hold(150)
     assert turns.due(103) == 103, "its pace is not known yet"
-    assert turns.keep_to(Pace(5.0), inf, 104)
+    assert turns.follow(Pace(5.0), inf, 104)
     assert turns.due(104) == 109, "that long it takes at most, whatever was left"
-    assert turns.keep_to(Pace(), inf, 150)
+    assert turns.follow(Pace(), inf, 150)
     assert not turns.is_on
     assert before == (repr(NO_CRAWL_DELAY), NO_CRAWL_DELAY.due(0))
 

@@ -163,7 +163,7 @@ def test_who_ignores_pauses_goes_all_the_same(site):
     assert site.admit(flight, 100) is GO
     assert flight is not site.pause.probe
     assert site.due(101) == 101
-    site.keep_to(Pace(5.0), inf, 101)
+    site.follow(Pace(5.0), inf, 101)
     assert site.due(101) == 105, "its last answer was at 100"
     other = flight_to(site)
     other.keeps_pauses = False
@@ -172,7 +172,7 @@ def test_who_ignores_pauses_goes_all_the_same(site):
 
 def test_at_a_pace_there_is_a_turn_at_a_time(site):
     """The next is when the answer has ended and the delay is over."""
-    assert site.keep_to(Pace(5.0), inf, 100)
+    assert site.follow(Pace(5.0), inf, 100)
     first = hand_out(site, 100)
     assert site.due(100) == inf
     assert waits(site, flight_to(site), 100) is NO_TURN
@@ -181,13 +181,13 @@ def test_at_a_pace_there_is_a_turn_at_a_time(site):
     assert site.due(102) == 107
     assert site.pacer.due_after(102) == 107
     assert not site.is_shut(102), "it is asked, if slowly"
-    assert not site.keep_to(Pace(5.0), inf, 103), "the same is no news"
+    assert not site.follow(Pace(5.0), inf, 103), "the same is no news"
 
 
 def test_outside_of_its_visit_time_it_is_shut_once_a_request_waits(site):
     """And it is told once when it opens, and once that it has."""
     visits = RobotsTxt.parse(b"User-agent: *\nVisit-time: 0100-0500\n").visit_times("x")
-    site.keep_to(Pace(visits=visits), inf, 0)
+    site.follow(Pace(visits=visits), inf, 0)
     assert not site.is_shut(0)
     assert site.pacer.note_wait(0) == 3600
     assert site.pacer.note_wait(10) is None
@@ -206,7 +206,7 @@ def test_who_waits_for_a_time_is_told_from_who_waits_for_another(site):
     assert not site.holds_back(100)
     scout.settle(102, Purpose.RULES)
     site.look_anew()
-    site.keep_to(Pace(5.0), inf, 102)
+    site.follow(Pace(5.0), inf, 102)
     flight = send(site, hand_out(site, 103), 103)
     assert site.holds_back(104)
     site.ended(flight, 104)
@@ -224,7 +224,7 @@ def test_what_a_former_run_left_of_a_turn_is_waited_for(site):
     site.look_anew()
     assert site.due(100) == 160
     assert not site.pacer.restore(longest=60.0, now=100)
-    site.keep_to(Pace(5.0), inf, 100)
+    site.follow(Pace(5.0), inf, 100)
     assert site.due(100) == 105
 
 
@@ -235,7 +235,7 @@ def test_of_several_reasons_the_longest_counts(site, held, paused, delay):
     """Each holds back alone, and none ends another."""
     due = [0.0]
     if delay:
-        site.keep_to(Pace(delay), inf, 0)
+        site.follow(Pace(delay), inf, 0)
         site.ended(send(site, hand_out(site, 0), 0), 0)
         due.append(delay)
     if paused:
@@ -594,7 +594,7 @@ def test_a_section_that_a_former_run_set_aside_stays_so():
     assert site.due(100) == 100
     assert site.faults.due("/shop/", 100) == 130
     page = flight_to(site, "/shop/1")
-    assert site.faults.section_of(page.request.url).is_told
+    assert site.faults.section_of(page.request.url).is_reported
     site.hand_out(page, 130, as_scout=False)
     assert site.refused(page, b"1", Refusal(131, "503")) is PauseEffect.SECTION_PROLONGED
     assert next(site.left()).failed_probes == 3

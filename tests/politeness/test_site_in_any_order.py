@@ -130,7 +130,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(delay=st.sampled_from([0.0, 3.0, 20.0]))
     def its_pace_is_learnt(self, delay: float) -> None:
-        self.site.keep_to(Pace(delay), inf, self.now)
+        self.site.follow(Pace(delay), inf, self.now)
 
     @rule(seconds=st.sampled_from([-5.0, 0.5, 20.0]), section=st.booleans())
     def a_former_run_has_left_a_pause(self, seconds: float, *, section: bool) -> None:

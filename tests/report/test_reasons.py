@@ -129,20 +129,20 @@ def test_robots_txt_is_pending(site):
 
 def test_pace(site):
     """The next turn; while the last request has no answer there is no time."""
-    site.keep_to(Pace(5.0, source="set by hand"), inf, NOW)
+    site.follow(Pace(5.0, source="set manually"), inf, NOW)
     one = flight(site)
     assert reason(site) == (Reason.PACE, None)
     site.sent(one, NOW)
     site.ended(one, NOW + 1)
     found = why(site, NOW + 1)
     assert (found.reason, found.until) == (Reason.PACE, NOW + 6)
-    assert found.details == "5 s between requests (set by hand)"
+    assert found.details == "5 s between requests (set manually)"
     assert why(site, NOW + 6) is None
 
 
 def test_a_recovery_does_not_hide_a_pace(site):
     """A site that recovers, and may be asked as far as that goes, may have a pace."""
-    site.keep_to(Pace(500.0, source="set by hand"), inf, NOW)
+    site.follow(Pace(500.0, source="set manually"), inf, NOW)
     refuse(site)
     probe = Flight(Request(url=f"{SITE}/b"), site)
     site.hand_out(probe, NOW + 61, as_scout=False)
@@ -155,5 +155,5 @@ def test_a_recovery_does_not_hide_a_pace(site):
 def test_visit_time(site):
     """Until the hours begin at which the owner takes visitors."""
     robots = RobotsTxt.parse(b"User-agent: *\nVisit-time: 0600-0845\n")
-    site.keep_to(Pace(visits=robots.visit_times("x")), inf, NOW)
+    site.follow(Pace(visits=robots.visit_times("x")), inf, NOW)
     assert reason(site) == (Reason.VISIT_TIME, NOW + 6 * 3600)

@@ -28,7 +28,7 @@ def test_a_line_a_site_and_troubled_ones_first(record):
     large = record.of("https://large.example", NOW)
     large.pages = 12_345
     large.sitemaps = SitemapsRecord(cited=3)
-    large.pace = PaceRecord(5.0, 5.0, "5 s between requests", "set by hand")
+    large.pace = PaceRecord(5.0, 5.0, "5 s between requests", "set manually")
     large.left(NOW)
     large.left(NOW + 5.25)
     paused = record.of("https://paused.example", NOW)

@@ -138,7 +138,7 @@ def test_it_counts_what_status_lists(made):
     )
     assert (found.waiting, found.elsewhere) == (600, 0)
     assert {it.details for it in found.sites if it.reason is Reason.PACE} == {
-        "600 s between requests (set by hand)"
+        "600 s between requests (set manually)"
     }
     assert why_idle(one.crawler).startswith("It is not idle: what may be sent is sent next.")
 

@@ -265,7 +265,7 @@ def test_it_says_what_it_is_and_where_it_is_from():
     assert str(pace) == "0.5 s between requests, Request-rate 2/1, Visit-time 0100-0500"
     assert pace.source == "robots.txt lines 2, 4, 5"
     assert of_file("Crawl-delay: 1\n").source == "robots.txt line 2"
-    assert pace_by_hand(3).source == "set by hand"
+    assert pace_by_hand(3).source == "set manually"
     assert repr(CrawlDelayTimer(pace_by_hand(3))) == "<CrawlDelayTimer 3 s between requests>"
     many = of_file("".join(f"Request-rate: 1/{n}\n" for n in range(1, 9)))
     assert str(many) == "Request-rate 1/1, 1/2, 1/3, 1/4, …"

@@ -17,7 +17,7 @@ DELAYS = st.floats(0, 3600)
 
 def restored(pace: Pace, not_before: float, now: float) -> CrawlDelayTimer:
     timer = CrawlDelayTimer(pace, not_before=not_before)
-    timer.keep_to(pace, now)
+    timer.follow(pace, now)
     return timer
 
 
@@ -35,11 +35,11 @@ def test_the_wait_that_is_left_is_waited_out(not_before, due):
 def test_another_pace_is_all_that_counts_from_then_on():
     """A shorter one ends the wait sooner; a longer one makes none longer."""
     timer = restored(Pace(60), MIDNIGHT + 50, MIDNIGHT)
-    timer.keep_to(Pace(3600), MIDNIGHT)
+    timer.follow(Pace(3600), MIDNIGHT)
     assert timer.due(MIDNIGHT) == MIDNIGHT + 50
-    timer.keep_to(Pace(5), MIDNIGHT)
+    timer.follow(Pace(5), MIDNIGHT)
     assert timer.due(MIDNIGHT) == MIDNIGHT + 5
-    timer.keep_to(Pace(), MIDNIGHT)
+    timer.follow(Pace(), MIDNIGHT)
     assert timer.due(MIDNIGHT) == MIDNIGHT
 
 

@@ -309,7 +309,7 @@ FAR = "Mon, 06 Jul 2009 08:00:00 GMT"
 
 
 @pytest.mark.parametrize(
-    ("date", "age", "is_told"),
+    ("date", "age", "is_reported"),
     [
         (FAR, None, True),
         ("Thu, 06 Jul 2090 08:00:00 GMT", None, True),
@@ -319,7 +319,7 @@ FAR = "Mon, 06 Jul 2009 08:00:00 GMT"
     ],
 )
 @ensureDeferred
-async def test_a_clock_that_is_far_off_is_told_once(sites, signing, date, age, is_told):
+async def test_a_clock_that_is_far_off_is_told_once(sites, signing, date, age, is_reported):
     """By the Date of answers: signatures are judged by the time of day."""
     web = sites()
     headers = {"Date": date, "Age": age}
@@ -327,7 +327,7 @@ async def test_a_clock_that_is_far_off_is_told_once(sites, signing, date, age, i
     page.headers |= {name: value for name, value in headers.items() if value}
     web.pages = {"/robots.txt": page, "/": page, "/1": page}
     crawled = await crawl(LinksSpider, signing, start_urls=[web.url + "/"])
-    assert len(crawled.logged(f"The clocks of this machine and of {web.url} differ")) == is_told
+    assert len(crawled.logged(f"The clocks of this machine and of {web.url} differ")) == is_reported
 
 
 # The key, and what is loaded.

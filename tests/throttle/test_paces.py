@@ -29,7 +29,7 @@ class World:
         """When the queue was told that the site may be asked at once, in seconds from midnight."""
         self.has_asked = False
         """Whether it has asked in vain, and asks again whenever the site has changed."""
-        self.throttle.listen(self)
+        self.throttle.notify(self)
         self.site = self.throttle.sites.of(SITE)
 
     # As a queue.
@@ -329,5 +329,5 @@ def test_a_pace_that_is_not_obeyed_is_told_once(make_crawler, pace, told):
     asks = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: 7\n")
     asks_nothing = RobotsTxt.parse(b"User-agent: *\nDisallow: /x\n")
     for name, robots in ((SITE, asks), (SITE, asks), ("https://other.example", asks_nothing)):
-        throttle.paces.tell_not_obeyed(throttle.sites.of(name), robots, "Mandelbot")
+        throttle.paces.report_not_obeyed(throttle.sites.of(name), robots, "Mandelbot")
     assert crawler.stats.get_value("mandelbot/pace/not_obeyed", 0) == told

@@ -76,10 +76,10 @@ def check_structure(source: LintInput) -> Check:
 def _check_blank_lines(outline: Outline) -> Check:
     """Moderatobot, "Groups": a blank line closes the group, and must separate groups."""
     part = _START
-    is_told = False
+    is_reported = False
     for record in outline.records:
         if record.is_blank:
-            is_told = is_told and part == _CLOSED
+            is_reported = is_reported and part == _CLOSED
             part = _CLOSED if part != _START else part
         elif record.field == "user-agent":
             if part == _DIRECTIVES:
@@ -87,10 +87,10 @@ def _check_blank_lines(outline: Outline) -> Check:
                 yield LintHit("no-blank-line-before-group", record.number, message)
             part = _AGENTS
         elif record.field in _GROUP_FIELDS and part == _CLOSED:
-            if not is_told:
+            if not is_reported:
                 message = f"{field_of(record)} follows a blank line within its group."
                 yield LintHit("blank-line-in-group", record.number, message)
-            is_told = True
+            is_reported = True
         elif record.field and part == _AGENTS:
             part = _DIRECTIVES
 
@@ -124,7 +124,7 @@ def _check_names(outline: Outline) -> Check:
     first_line: dict[str, int] = {}
     group_of: dict[str, int] = {}
     star: int | None = None
-    is_told = False
+    is_reported = False
     for place, group in enumerate(outline.groups):
         for agent in group.agents:
             name = name_of(agent).lower()
@@ -134,8 +134,8 @@ def _check_names(outline: Outline) -> Check:
             if name in first_line:
                 message = f"{quoted(name)} is named in line {first_line[name]} already."
                 yield LintHit("repeated-agent", agent.number, message)
-            elif star is not None and name != "*" and not is_told:
-                is_told = True
+            elif star is not None and name != "*" and not is_reported:
+                is_reported = True
                 message = f"The group for * comes before {quoted(name)}, line {agent.number}."
                 yield LintHit("star-before-robots", star, message)
             first_line.setdefault(name, agent.number)
