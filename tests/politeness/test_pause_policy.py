@@ -168,9 +168,9 @@ def test_a_lost_probe_makes_room_for_another_at_once(pause):
 
 def test_the_operator_may_end_a_pause(pause):
     """Then the probe goes at once; an open site stays as it is."""
-    pause.take(Fact.ENDED_BY_HAND, 50)
+    pause.take(Fact.ENDED_MANUALLY, 50)
     assert pause.is_open
-    paused(pause, 100, retry_after=1000.0).take(Fact.ENDED_BY_HAND, 200)
+    paused(pause, 100, retry_after=1000.0).take(Fact.ENDED_MANUALLY, 200)
     assert pause.due(200) == 200
     pause.take(Fact.SENT, 200)
     assert pause.state is PauseState.PROBING

@@ -71,7 +71,7 @@ def test_the_docs_say_what_happens():
         DOCS.read_text(),
         flags=re.MULTILINE,
     )
-    assert cells[0] == ("State", "Fact", "Condition", "To", "News")
+    assert cells[0] == ("State", "Fact", "Condition", "To", "Effect")
     drawn = {(state, fact, to) for state, fact, _, to, _ in cells[1:]}
     told = {(state, fact, to): effect for state, fact, _, to, effect in cells[1:]}
     seen = set()

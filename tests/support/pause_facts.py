@@ -15,7 +15,7 @@ class Fact(Enum):
     PROBE_ANSWERED = "probe answered well"
     PROBE_REFUSED = "probe refused"
     PROBE_LOST = "probe lost"
-    ENDED_BY_HAND = "ended by hand"
+    ENDED_MANUALLY = "ended manually"
     GIVE_UP = "give up"
 
 
@@ -71,7 +71,7 @@ _CALLS = {
     Fact.PROBE_ANSWERED: _probe_answered,
     Fact.PROBE_REFUSED: _probe_refused,
     Fact.PROBE_LOST: _probe_lost,
-    Fact.ENDED_BY_HAND: _ended_manually,
+    Fact.ENDED_MANUALLY: _ended_manually,
     Fact.GIVE_UP: _given_up,
 }
 
