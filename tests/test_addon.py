@@ -134,7 +134,7 @@ def test_another_queue_stays_and_is_told_of(caplog):
     """What cannot go within stays as the project says, and a log line tells what that costs."""
     settings = settings_with_addon(SCHEDULER_PRIORITY_QUEUE=OtherQueue)
     assert settings["SCHEDULER_PRIORITY_QUEUE"] is OtherQueue
-    assert "it does not pass paused sites by" in caplog.text
+    assert "it does not skip paused sites" in caplog.text
 
 
 def test_another_scheduler_goes_within():

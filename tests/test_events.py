@@ -32,7 +32,7 @@ SUBSCRIBED = {
     for path in PACKAGE.rglob("*.py")
     for call in ast.walk(ast.parse(path.read_text("utf-8")))
     if isinstance(call, ast.Call)
-    if getattr(call.func, "id", getattr(call.func, "attr", "")) == "hear"
+    if getattr(call.func, "id", getattr(call.func, "attr", "")) == "subscribe"
     for argument in call.args
     if isinstance(argument, ast.Name)
 }

@@ -114,8 +114,8 @@ MISTAKES = [
     (
         {"MANDELBOT_PAUSE_IDLE": "close"},
         (
-            'MANDELBOT_PAUSE_IDLE is "close", and there is no JOBDIR to keep what waits for the'
-            " next run: paused sites are waited for."
+            'MANDELBOT_PAUSE_IDLE is "close", but there is no JOBDIR to store waiting requests for'
+            " the next run: the spider waits for paused sites instead."
         ),
     ),
     (
@@ -124,57 +124,57 @@ MISTAKES = [
     ),
     (
         {"MANDELBOT_XYZZY": 1},
-        "MANDELBOT_XYZZY is no setting of scrapy-mandelbot, and none has a name like it.",
+        "MANDELBOT_XYZZY is no setting of scrapy-mandelbot; no setting has a similar name.",
     ),
     (
         {"ROBOTSTXT_OBEY": False, "MANDELBOT_SITEMAPS": "follow"},
         (
-            "ROBOTSTXT_OBEY is off: robots.txt is not asked for, so that MANDELBOT_SITEMAPS ="
+            "ROBOTSTXT_OBEY is off: robots.txt is not fetched, so MANDELBOT_SITEMAPS ="
             " 'follow' does nothing."
         ),
     ),
     (
         {"ROBOTSTXT_OBEY": False, "MANDELBOT_PACE": "obey", "MANDELBOT_DIALECT": "google"},
         (
-            "ROBOTSTXT_OBEY is off: robots.txt is not asked for, so that MANDELBOT_PACE = 'obey'"
+            "ROBOTSTXT_OBEY is off: robots.txt is not fetched, so MANDELBOT_PACE = 'obey'"
             " and MANDELBOT_DIALECT = 'google' do nothing."
         ),
     ),
     (
         {"ROBOTSTXT_PARSER": "scrapy.robotstxt.PythonRobotParser", "MANDELBOT_DIALECT": "google"},
         (
-            "ROBOTSTXT_PARSER is scrapy.robotstxt.PythonRobotParser, which decides what is"
-            " allowed: MANDELBOT_DIALECT = 'google' does not."
+            "ROBOTSTXT_PARSER is scrapy.robotstxt.PythonRobotParser, and decides what is"
+            " allowed: MANDELBOT_DIALECT = 'google' has no effect."
         ),
     ),
     (
         {"DOWNLOADER_MIDDLEWARES": {OwnRobotsMiddleware: 100}},
         (
-            f"{__name__}.OwnRobotsMiddleware stands beside scrapy_mandelbot.RobotsTxtMiddleware"
-            " in DOWNLOADER_MIDDLEWARES: each asks for robots.txt and forbids by itself. Set one"
+            f"{__name__}.OwnRobotsMiddleware and scrapy_mandelbot.RobotsTxtMiddleware are both"
+            " in DOWNLOADER_MIDDLEWARES: each fetches robots.txt and forbids requests. Set one"
             " of them to None."
         ),
     ),
     (
         {"DOWNLOADER_MIDDLEWARES": {OursOnceMore: 100}},
         (
-            f"{__name__}.OursOnceMore stands beside scrapy_mandelbot.RobotsTxtMiddleware in"
-            " DOWNLOADER_MIDDLEWARES: each asks for robots.txt and forbids by itself. Set one of"
+            f"{__name__}.OursOnceMore and scrapy_mandelbot.RobotsTxtMiddleware are both in"
+            " DOWNLOADER_MIDDLEWARES: each fetches robots.txt and forbids requests. Set one of"
             " them to None."
         ),
     ),
     (
         {"DOWNLOADER_MIDDLEWARES": {AnotherRobotsTxtMiddleware: 700}},
         (
-            f"{__name__}.AnotherRobotsTxtMiddleware stands beside"
-            " scrapy_mandelbot.RobotsTxtMiddleware in DOWNLOADER_MIDDLEWARES: each asks for"
-            " robots.txt and forbids by itself. Set one of them to None."
+            f"{__name__}.AnotherRobotsTxtMiddleware and"
+            " scrapy_mandelbot.RobotsTxtMiddleware are both in DOWNLOADER_MIDDLEWARES: each"
+            " fetches robots.txt and forbids requests. Set one of them to None."
         ),
     ),
     (
         {"MANDELBOT_USAGE": "obey"},
         (
-            "MANDELBOT_USAGE is obey, and no MANDELBOT_PURPOSE says what pages are wanted for:"
+            "MANDELBOT_USAGE is obey, but MANDELBOT_PURPOSE does not say what you use pages for:"
             " nothing is dropped."
         ),
     ),
@@ -190,7 +190,7 @@ def test_a_mistake_is_told_in_one_line(settings, line):
 SWITCHED_OFF = [
     (
         {"ROBOTSTXT_OBEY": False},
-        "ROBOTSTXT_OBEY is off: robots.txt is not asked for, pauses are kept.",
+        "ROBOTSTXT_OBEY is off: robots.txt is not fetched; pauses still apply.",
     ),
 ]
 

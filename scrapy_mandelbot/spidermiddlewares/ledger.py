@@ -69,10 +69,10 @@ class Ledger:
         self._answered: WeakSet[Request] = WeakSet()
         self._stored: WeakKeyDictionary[SiteRules | SiteTdm, str] = WeakKeyDictionary()
         """The SHA-256 of files whose copies are stored."""
-        hear, connect = self._crawl.events.subscribe, crawler.signals.connect
-        hear(self._page_fetched, PAGE_FETCHED, USAGE_READ)
-        hear(self._page_refused, USAGE_REQUEST_DROPPED)
-        hear(self._items_decided, ITEMS_DECIDED)
+        subscribe, connect = self._crawl.events.subscribe, crawler.signals.connect
+        subscribe(self._page_fetched, PAGE_FETCHED, USAGE_READ)
+        subscribe(self._page_refused, USAGE_REQUEST_DROPPED)
+        subscribe(self._items_decided, ITEMS_DECIDED)
         connect(self._response_downloaded, signal=scrapy.signals.response_downloaded)
         connect(self._close, signal=scrapy.signals.spider_closed)
 

@@ -214,7 +214,7 @@ async def test_a_slow_answer_is_warned_of(start):
     assert len(result.items) == 3
     assert result.stats["mandelbot/robots/slow"] == 1
     (line,) = result.logged(f"The robots.txt of {web.url} took 0.")
-    assert line.endswith(" s of the 1 s that it may")
+    assert line.endswith(" s; the limit is 1 s")
 
 
 @DEPRECATED_TLS

@@ -160,7 +160,7 @@ def test_what_the_addon_sets_is_told():
     """Each setting that it sets, each component, and its order."""
     told = page("settings").partition("\nWhat the add-on sets\n")[2]
     source = (ROOT / "scrapy_mandelbot" / "addon.py").read_text("utf-8")
-    written = set(re.findall(r'settings\.set\(\s*"([A-Z_]+)"', source))
+    written = set(re.findall(r'set\((?:settings, )?\s*"([A-Z_]+)"', source))
     written |= {one.setting for one in COMPONENTS}
     listed = set(names(told, "[A-Z_]+"))
     assert listed == {"SCHEDULER_PRIORITY_QUEUE"} | {one for one in written if "INNER" not in one}

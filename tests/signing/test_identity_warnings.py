@@ -37,7 +37,7 @@ def test_a_user_agent_with_a_contact_is_told_of_nothing(settings):
 
 
 BAD = [
-    ({}, "USER_AGENT is Scrapy's own, so that site owners cannot tell whose crawl this is"),
+    ({}, "USER_AGENT is Scrapy's default: site owners cannot identify your crawl"),
     ({"USER_AGENT": CHROME}, "USER_AGENT claims to be a browser"),
     ({"USER_AGENT": "Examplebot/1.0"}, "USER_AGENT has no contact"),
     ({"USER_AGENT": "Examplebot/1.0 (+here)\x1b[2J"}, "USER_AGENT has no contact"),
@@ -47,7 +47,7 @@ BAD = [
     ),
     (
         {"USER_AGENT": "E/1 (bot@example.com)", "MANDELBOT_PURPOSE": "train-ai"},
-        "USER_AGENT names no page that could say what pages are wanted for (train-ai)",
+        "USER_AGENT has no URL of a page that explains what you use pages for (train-ai)",
     ),
 ]
 
@@ -57,14 +57,14 @@ def test_one_without_is_told_in_one_line(settings, begins):
     """With what to set, or that it is meant."""
     ((_, line),) = told({**WARNED, **settings})
     assert line.startswith(begins)
-    assert "MANDELBOT_IDENTITY_WARNINGS to False if it is meant" in line
+    assert "MANDELBOT_IDENTITY_WARNINGS = False to silence this" in line
     assert "\x1b" not in line
 
 
 def test_a_key_with_which_nothing_is_signed_is_told():
     """It looks as if it were."""
     ((_, line),) = told({"MANDELBOT_SIGN_KEY": "robot.pem"})
-    assert line == "MANDELBOT_SIGN_KEY is set, and MANDELBOT_SIGN is not: no request is signed."
+    assert line == "MANDELBOT_SIGN_KEY is set, but MANDELBOT_SIGN is not: no request is signed."
 
 
 @ensureDeferred
