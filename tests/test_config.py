@@ -181,7 +181,8 @@ def test_a_delay_is_a_number_of_seconds(seconds):
     """The wrong one is named."""
     with pytest.raises(SettingsError) as error:
         config(MANDELBOT_CRAWL_DELAYS={"example.org": 1, "example.com": seconds})
-    assert str(error.value).startswith(f"MANDELBOT_CRAWL_DELAYS = {seconds!r}: it takes a number")
+    wrong = f"MANDELBOT_CRAWL_DELAYS['example.com'] = {seconds!r}"
+    assert str(error.value).startswith(f"{wrong}: it takes a number")
 
 
 @pytest.mark.parametrize(
@@ -340,7 +341,13 @@ def test_an_option_of_a_setting_that_is_a_dict(settings, attribute, expected):
 
 WRONG_OPTIONS = [
     ({"ttl": -1}, 'MANDELBOT_CACHE["ttl"] = -1: it takes a number of seconds, 0 or more'),
-    ({"tll": 1}, "MANDELBOT_CACHE = {'tll': 1}: it takes a dict with any of 'ttl', 'stale'"),
+    (
+        {"tll": 1, "ttl": 2},
+        (
+            "MANDELBOT_CACHE = {'tll': 1, 'ttl': 2}: it takes a dict with any of 'ttl', 'stale',"
+            " not 'tll'"
+        ),
+    ),
     (5, "MANDELBOT_CACHE = 5: it takes a dict with any of 'ttl', 'stale'"),
     ("{", "MANDELBOT_CACHE = '{': it takes a dict with any of 'ttl', 'stale'"),
 ]

@@ -143,7 +143,7 @@ MISTAKES = [
     (
         {"ROBOTSTXT_PARSER": "scrapy.robotstxt.PythonRobotParser", "MANDELBOT_DIALECT": "google"},
         (
-            "ROBOTSTXT_PARSER is scrapy.robotstxt.PythonRobotParser, and decides what is"
+            "ROBOTSTXT_PARSER is scrapy.robotstxt.PythonRobotParser and decides what is"
             " allowed: MANDELBOT_DIALECT = 'google' has no effect."
         ),
     ),

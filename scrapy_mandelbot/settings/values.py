@@ -153,7 +153,7 @@ def crawl_delays(name: str, value: object) -> dict[str, float]:
     read = _as_mapping(value)
     if read is None or any(isinstance(delay, bool) for delay in read.values()):
         raise SettingsError(name, value, _DELAYS)
-    return {_place(name, key): seconds(name, delay) for key, delay in read.items()}
+    return {_place(name, key): seconds(f"{name}[{key!r}]", delay) for key, delay in read.items()}
 
 
 def _as_mapping(value: object) -> Mapping[str, object] | None:
@@ -419,6 +419,8 @@ def key_name(name: str, value: object) -> str:
 def options(name: str, value: object, keys: Iterable[str]) -> Mapping[str, object]:
     """Return a setting that is a dict or its JSON; the values are not checked here."""
     read = _as_mapping({} if value is None else value)
-    if read is None or not set(read) <= set(keys):
-        raise SettingsError(name, value, f"a dict with any of {', '.join(map(repr, keys))}")
+    unknown = [repr(key) for key in read or () if key not in keys]
+    if read is None or unknown:
+        takes = f"a dict with any of {', '.join(map(repr, keys))}"
+        raise SettingsError(name, value, ", not ".join([takes, *unknown]))
     return read

@@ -105,7 +105,7 @@ async def test_mandelbot_files_are_not_obeyed_unless_asked(webs):
     assert [name for name in result.stats if name.startswith("mandelbot/pace/")] == [
         "mandelbot/pace/not_obeyed"
     ]
-    (line,) = result.logged(f"{web.url}: ")
+    (line,) = [one for one in result.messages if "is not obeyed" in one]
     assert line.startswith(f"{web.url}: 60 s between requests, Visit-time 0000-0000 (robot")
     assert line.endswith('is not obeyed; set MANDELBOT_PACE = "obey" to obey it')
     (row,) = [one for one in result.messages if one.startswith("What happened at the sites")]
@@ -118,7 +118,7 @@ async def test_a_delay_that_is_not_obeyed_is_told_of_in_any_encoding(webs):
     web = site(webs, "")
     web.pages["/robots.txt"].body = "User-agent: *\nCrawl-delay: 7\n".encode("utf-16")
     result = await crawl(LinksSpider, start_urls=[web.url + "/"])
-    (line,) = result.logged(f"{web.url}: ")
+    (line,) = [one for one in result.messages if "is not obeyed" in one]
     assert "7 s between requests" in line
 
 

@@ -290,7 +290,7 @@ async def test_a_site_that_refuses_robots_is_asked_twenty_pages_at_most(webs, an
     warnings = [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
     told, gone = (line for line in warnings if "refuses robots" in line)
     assert told.startswith(f"{web.url}/page/ refuses robots: {answer.status} for ")
-    assert "say who you are, ask its owner, or pay" in told
+    assert "Identify your robot, contact the owner, or pay" in told
     assert gone.startswith(f"Gave up {web.url}/page/, which refuses robots: ")
     (heard,) = (item["refuses"] for item in result.items if "refuses" in item)
     assert heard[0] == web.url

@@ -56,7 +56,7 @@ async def test_a_dead_section_is_set_aside_and_all_others_arrive(webs, first):
     assert result.stats["mandelbot/pause/sections_given_up"] == 1
     assert "mandelbot/pause/given_up" not in result.stats
     (line,) = result.logged("Set aside /dead/ of http")
-    assert "its pages alone are refused" in line
+    assert "only its pages are refused" in line
     assert "given up at about" in next(
         one for one in result.messages if "/dead/ of " in one and "still set aside" in one
     )

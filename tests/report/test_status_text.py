@@ -67,7 +67,9 @@ def test_why_it_is_idle():
     assert why_idle_text(CrawlStatus(NOON, (PAUSED, BUSY))).startswith("It is not idle: 8")
     assert why_idle_text(CrawlStatus(NOON, ())).startswith("No request waits")
     ready = SiteStatus("https://example.net", Reason.NEXT, None, "", 8, 0)
-    assert why_idle_text(CrawlStatus(NOON, (ready,))).startswith("It is not idle: what may")
+    assert why_idle_text(CrawlStatus(NOON, (ready,))).startswith(
+        "It is not idle: requests are about"
+    )
 
 
 def test_it_is_plain_data():

@@ -140,7 +140,7 @@ def test_it_counts_what_status_lists(made):
     assert {it.details for it in found.sites if it.reason is Reason.PACE} == {
         "600 s between requests (set by hand)"
     }
-    assert why_idle(one.crawler).startswith("It is not idle: what may be sent is sent next.")
+    assert why_idle(one.crawler).startswith("It is not idle: requests are about to be sent.")
 
 
 def test_the_logs_line_is_made_in_short_turns(made, looks):
@@ -152,7 +152,8 @@ def test_the_logs_line_is_made_in_short_turns(made, looks):
     assert max(looks.values()) <= AT_A_TIME
     assert sum(looks.values()) == 3 * SITES, "each once"
     (line,) = one.told
-    found = f"{SITES:,} sites paused, {SITES:,} sites asked at a pace, {4 * SITES:,} requests wait"
+    paused, paced = f"{SITES:,} sites paused", f"{SITES:,} sites waiting for a crawl delay"
+    found = f"{paused}, {paced}, {4 * SITES:,} requests wait"
     assert line.startswith(f"{found}, next at 00:10:00 UTC: ")
 
 
@@ -175,7 +176,7 @@ def test_the_logs_line_is_not_said_twice(made):
     one.clock.turn(EVERY)
     first, second = one.told
     third = SITES // 3
-    paced = f"{third:,} sites asked at a pace"
+    paced = f"{third:,} sites waiting for a crawl delay"
     assert first.startswith(f"{third:,} sites paused, {paced}, {4 * third:,} ")
     assert second.startswith(f"{third + 1:,} sites paused, {paced}, {4 * third + 2:,} ")
 
