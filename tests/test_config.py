@@ -39,8 +39,8 @@ def test_defaults():
     assert defaults.store == "sqlite"
     assert defaults.pause_statuses == {503, 429}
     assert defaults.inner_queue is ScrapyPriorityQueue
-    law = defaults.pause_law
-    assert (law.first, law.longest, law.tries) == (1, 3600, 9)
+    pauses = defaults.pause_law
+    assert (pauses.first, pauses.longest, pauses.tries) == (1, 3600, 9)
 
 
 BAD = [
@@ -306,7 +306,7 @@ ELSEWHERE = {"MANDELBOT_INNER_SCHEDULER": "scrapy.core.scheduler.Scheduler"}
 
 
 @pytest.mark.parametrize(
-    ("settings", "tells", "closes"),
+    ("settings", "signals", "closes"),
     [
         ({}, False, False),
         ({"MANDELBOT_PAUSE_IDLE": "signal"}, True, False),
@@ -316,10 +316,10 @@ ELSEWHERE = {"MANDELBOT_INNER_SCHEDULER": "scrapy.core.scheduler.Scheduler"}
         ({**ELSEWHERE, "MANDELBOT_PAUSE_IDLE": "close"}, False, True),
     ],
 )
-def test_what_a_run_does_while_only_paused_sites_are_left(settings, tells, closes):
+def test_what_a_run_does_while_only_paused_sites_are_left(settings, signals, closes):
     """One setting says it; unless it does, spider_idle is sent around a scheduler of others."""
     read = config(**settings)
-    assert (read.signals_idle, read.closes_when_paused) == (tells, closes)
+    assert (read.signals_idle, read.closes_when_paused) == (signals, closes)
 
 
 OPTION = [
@@ -373,7 +373,7 @@ def test_a_lease_below_a_second_is_an_error(lease):
 
 
 def test_there_are_not_too_many_settings():
-    """Who reads the table of settings reads it to its end."""
+    """The whole table fits on two screens."""
     assert len(setting_defaults()) <= 32
 
 

@@ -161,7 +161,7 @@ async def test_a_body_that_never_ends(start):
     assert len(result.items) == 3
     assert web.asked("/page/1") == 0
     assert result.stats["mandelbot/robots/rules"] == result.stats["mandelbot/robots/cut"] == 1
-    words = "is longer than 512000 bytes: the rest is not"
+    words = "is longer than 512000 bytes: the rest is ignored"
     assert any(words in line for line in result.messages)
 
 

@@ -1,4 +1,4 @@
-"""docs/limits.rst says what is so, and lists all limits."""
+"""docs/limits.rst lists all limits, with their values."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ NO_LIMITS = {
     "fleet.own_sites._MOST_GIVEN": "of sites that are given to other workers at a time",
     "robots.robotstxt.agents.product_tokens": "agents are the project's",
     "robots.robotstxt.grammar.grammar_of": "dialects are the project's",
-    "robots.lint.delivery._MANY_REDIRECTS": "when a finding is told",
+    "robots.lint.delivery._MANY_REDIRECTS": "when a finding is reported",
     "robots.lint.structure._LONGEST": "of a name that is compared with others for a finding",
     "robots.lint.syntax._LONGEST": "what a field can be",
-    "robots.lint.value_checks._LONGEST_CLEAN_PARAM": "when a finding is told",
-    "robots.lint.value_checks._LONGEST_DELAY": "when a finding is told",
+    "robots.lint.value_checks._LONGEST_CLEAN_PARAM": "when a finding is reported",
+    "robots.lint.value_checks._LONGEST_DELAY": "when a finding is reported",
     "robots.fix.questions.LONGEST": "of a rule that a correction is proved by",
     "robots.sitemaps.markup._LONGEST": "of markup that may be cut between two blocks",
     "robots.sitemaps.markup._LONGEST_CLOSING": "of markup that may be cut between two blocks",

@@ -36,7 +36,7 @@ def test_the_line_names_what_waits_and_what_is_next():
 
 
 def test_the_table_has_a_line_a_site():
-    """With the numbers to the right, and one that ends by hand said so."""
+    """Numbers are aligned to the right; a manual pause ends when resumed."""
     assert CrawlStatus(NOON, (HELD, PAUSED, BUSY)).table().split("\n") == [
         "SITE                  WAIT  UNDER WAY  UNTIL         WHY",
         "https://example.org     40          0  resumed       paused manually",
