@@ -25,7 +25,7 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.robots.preferences import TERMS_STATUSES
 from scrapy_mandelbot.settings.checks import is_class_of
 from scrapy_mandelbot.settings.config import check_settings
-from scrapy_mandelbot.settings.values import is_server, refusing
+from scrapy_mandelbot.settings.values import fail_cleanly, is_server
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -107,7 +107,7 @@ class Addon:
         Raises:
             SettingsError: a setting has an invalid value.
         """
-        with refusing(self._crawler):
+        with fail_cleanly(self._crawler):
             is_enabled = check_settings(settings)
         if not is_enabled:
             return

@@ -35,7 +35,7 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import CLOCKS_DIFFER, SIGNATURE_REQUESTED, SIGNED
 from scrapy_mandelbot.robots.dates import IN_TAGS, read_date
-from scrapy_mandelbot.settings.values import SIGN_KEY_TAKES, SettingsError, refusing
+from scrapy_mandelbot.settings.values import SIGN_KEY_TAKES, SettingsError, fail_cleanly
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class SigningMiddleware:
         config = self._crawl.config
         if not config.enabled or config.sign is None:
             raise NotConfigured
-        with refusing(crawler):
+        with fail_cleanly(crawler):
             self._agent = agent_url(config)
             self._signer = read_signer("MANDELBOT_SIGN_KEY", config.sign_key)
         self._schemes = {"https", "http"} if config.sign_http else {"https"}

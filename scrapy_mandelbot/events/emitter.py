@@ -57,7 +57,7 @@ class Events:
         self.count(event, **values)
         texts: dict[str, Any] = {}
         level = event.level if level is None else level
-        if event.text and logger.isEnabledFor(level) and _is_wanted(level):
+        if event.text and logger.isEnabledFor(level) and _has_handler(level):
             texts = {name: _loggable(name, values[name]) for name in event.in_text}
             parameters = (texts,) if texts else ()
             extra = {"spider": self._crawler.spider}
@@ -84,7 +84,7 @@ class Events:
             call(values)
 
 
-def _is_wanted(level: int) -> bool:
+def _has_handler(level: int) -> bool:
     """Return whether a handler takes records of this level; Scrapy's loggers take all."""
     one: logging.Logger | None = logger
     while one is not None:
@@ -112,7 +112,7 @@ _COUNTED = {
     "size": ("byte",),
     "sites": ("site",),
 }
-_WHOLE = frozenset({"request", "verdict"})
+_UNCUT = frozenset({"request", "verdict"})
 """Values that operators search for, and that the crawl itself wrote: they are not shortened."""
 
 
@@ -121,6 +121,6 @@ def _loggable(name: str, value: Any) -> Any:
         return clock_time(value)
     if name in _COUNTED:
         return counted(value, *_COUNTED[name])
-    if name in _WHOLE:
+    if name in _UNCUT:
         return printable(str(value))
     return value if isinstance(value, (int, float)) else shown(str(value))

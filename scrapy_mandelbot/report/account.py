@@ -99,9 +99,9 @@ class Account:
 
     def _spider_opened(self) -> None:
         self.from_former_run = self._waiting() - self._crawl.throttle.sites.counted().taken
-        engine.before_requests_are_left(self._crawler, self._look_what_is_left)
+        engine.before_requests_are_left(self._crawler, self._count_leftovers)
 
-    def _look_what_is_left(self) -> None:
+    def _count_leftovers(self) -> None:
         """Count what stays queued or set aside; a request still in flight has been replaced."""
         throttle = self._crawl.throttle
         if self._crawl.config.shares_job:  # other workers take from it and add to it

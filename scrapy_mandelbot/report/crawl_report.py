@@ -73,7 +73,7 @@ class CrawlReport(CrawlExtension):
         if not self._crawl.asks_for_more:
             return
         self._is_open = True
-        engine.before_requests_are_left(self._crawler, self._look_what_waits)
+        engine.before_requests_are_left(self._crawler, self._collect_waiting)
         atexit.register(self._process_exits)
         self._begin_draft()
 
@@ -89,7 +89,7 @@ class CrawlReport(CrawlExtension):
         if self._is_open:
             self._stop()
             with suppress(Exception):  # parts of the crawl may be gone already
-                self._look_what_waits()
+                self._collect_waiting()
             self._write(self._header("process exited", self._waiting, is_finished=False))
 
     def _stop(self) -> None:
@@ -107,7 +107,7 @@ class CrawlReport(CrawlExtension):
         lines, missing = (self._crawler.stats.get_value(one.stats[0], 0) for one in counted)
         return {"path": shown(path), "lines": lines, "missing": missing}
 
-    def _look_what_waits(self) -> None:
+    def _collect_waiting(self) -> None:
         found: list[SiteStatus] = []
         for _ in collect_sites(self._crawl, found):
             pass
@@ -122,7 +122,7 @@ class CrawlReport(CrawlExtension):
         yield from collect_sites(self._crawl, found)
         header = self._header("not finished", found, is_finished=False)
         try:
-            yield from making(report, self._recorder.record, header)
+            yield from filling(report, self._recorder.record, header)
         except Exception as error:  # noqa: BLE001 - a broken report stops nothing
             self._failed(error)
 
@@ -195,12 +195,12 @@ class ReportHeader(NamedTuple):
 def report_of(record: CrawlRecord, header: ReportHeader) -> dict[str, Any]:
     """Return the report on a crawl, without yielding to the event loop."""
     report: dict[str, Any] = {}
-    for _ in making(report, record, header):
+    for _ in filling(report, record, header):
         pass
     return report
 
 
-def making(report: dict[str, Any], record: CrawlRecord, header: ReportHeader) -> Iterator[None]:
+def filling(report: dict[str, Any], record: CrawlRecord, header: ReportHeader) -> Iterator[None]:
     """Fill in the report, a site at each step; the crawl may continue between them."""
     now = header.ended
     records = record.in_order()

@@ -108,7 +108,7 @@ class CrawlMetrics(CrawlExtension):
 
     def _measuring(self) -> Iterator[None]:
         now, stats = self._crawl.now(), self._crawler.stats
-        measuring = Measuring(self._record, self._labels, now)
+        measuring = Measurer(self._record, self._labels, now)
         yield from measuring.look(Survey(self._crawl.throttle, now).snapshots())
         found = measuring.found(waiting_elsewhere(self._crawler))
         failures = stats.get_value(events.JOB_NOT_SAVED.stats[0], 0) if stats else 0
@@ -137,7 +137,7 @@ class _Exported:
         self._ended: deque[tuple[str, Measurements]] = deque(maxlen=_ENDED)
         self.histograms: dict[str, Any] = {}
         """By name; they store their values themselves."""
-        making = {
+        create = {
             "counter": meter.create_observable_counter,
             "up-down": meter.create_observable_up_down_counter,
         }
@@ -147,7 +147,7 @@ class _Exported:
                     name, unit, description, explicit_bucket_boundaries_advisory=BUCKETS
                 )
             else:
-                making[kind](name, [self._observer(name)], unit=unit, description=description)
+                create[kind](name, [self._observer(name)], unit=unit, description=description)
 
     def add(self, crawl: CrawlMetrics) -> None:
         """Export the measurements of a crawl."""
@@ -315,7 +315,7 @@ def _trouble(one: SiteRecord) -> tuple[int, int, str]:
     return one.given_up, one.refused + one.pauses_seen, one.site
 
 
-class Measuring:
+class Measurer:
     """One measurement, which reads each record and each site once, in steps.
 
     The crawl continues in between. The sums cover the records that existed at the start, whatever
@@ -342,11 +342,11 @@ class Measuring:
         self._labels.records_seen = self._made
         for record in self._records:
             yield
-            self._count(record)
+            self._add_record(record)
         for one in sites:
             yield
             if one is not None:
-                self._stands(one)
+                self._add_site(one)
 
     def found(self, elsewhere: int) -> Measurements:
         """Return the measurement; the sites of `elsewhere` waiting requests are unknown."""
@@ -365,7 +365,7 @@ class Measuring:
         found["mandelbot.requests.under_way"].append(Measurement(self._under_way, {}))
         return found
 
-    def _count(self, one: SiteRecord) -> None:
+    def _add_record(self, one: SiteRecord) -> None:
         others = self._others
         for case, seen in one.robots_seen.items():
             self._cases[case] += seen
@@ -386,7 +386,7 @@ class Measuring:
                 labels["error.type"] = kind
         self._found[name].append(Measurement(value, labels))
 
-    def _stands(self, one: SiteSnapshot) -> None:
+    def _add_site(self, one: SiteSnapshot) -> None:
         self._by_reason[one.reason] += 1
         self._under_way += one.under_way
         if one.waiting:

@@ -83,10 +83,10 @@ def held(site: Site, now: float) -> Why | None:
         return Why(Reason.MANUAL, site.held_until)
     if site.scout is not None:
         return Why(Reason.ROBOTS_TXT, None)
-    return _of_pause(site.pause, now) or _of_pace(site, now)
+    return _pause_reason(site.pause, now) or _delay_reason(site, now)
 
 
-def _of_pause(pause: Pause, now: float) -> Why | None:
+def _pause_reason(pause: Pause, now: float) -> Why | None:
     if pause.state is PauseState.PAUSED:
         # Once the time is over, the next request from the queue is the probe.
         return Why(Reason.PAUSED if pause.until > now else Reason.PROBED, pause.until)
@@ -100,7 +100,7 @@ def _of_pause(pause: Pause, now: float) -> Why | None:
     return Why(Reason.RECOVERING, due)
 
 
-def _of_pace(site: Site, now: float) -> Why | None:
+def _delay_reason(site: Site, now: float) -> Why | None:
     if not site.turns.is_on:
         return None
     if site.turns.pace.visits:

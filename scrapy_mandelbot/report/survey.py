@@ -25,7 +25,7 @@ from scrapy_mandelbot.report.status import (
     held,
 )
 from scrapy_mandelbot.robots.formatting import moment
-from scrapy_mandelbot.settings.values import refusing
+from scrapy_mandelbot.settings.values import fail_cleanly
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -53,7 +53,7 @@ class CrawlExtension:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Build the extension; an invalid setting ends the crawl."""
-        with refusing(crawler):
+        with fail_cleanly(crawler):
             extension = cls(crawler)
         crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=scrapy.signals.spider_closed)
@@ -81,14 +81,14 @@ class Survey:
         """Yield a snapshot of each site."""
         yield from self._count()
         for site in list(self._waiting):
-            yield self._stands(site)
+            yield self._snapshot(site)
         for site in self._under_way:
-            yield None if site in self._waiting else self._stands(site)
+            yield None if site in self._waiting else self._snapshot(site)
         for site in self._throttle.sites.in_trouble():
             yield None
             is_counted = site in self._waiting or site in self._under_way
             if not is_counted and site.is_shut(self._now):
-                yield self._stands(site)
+                yield self._snapshot(site)
 
     def _count(self) -> Iterator[None]:
         waiting, throttle = self._waiting, self._throttle
@@ -111,19 +111,19 @@ class Survey:
                 continue
             waiting[flight.site] += 1
 
-    def _stands(self, site: Site) -> SiteSnapshot | None:
+    def _snapshot(self, site: Site) -> SiteSnapshot | None:
         waiting = self._waiting.get(site, 0)
         under_way = self._under_way.get(site, 0)
         why = (
             held(site, self._now)
-            or self._of_parts(site, waiting)
-            or self._of_room(site, waiting, under_way)
+            or self._part_reason(site, waiting)
+            or self._slot_reason(site, waiting, under_way)
         )
         if not (waiting or under_way or why.reason in SHUT):
             return None
         return SiteSnapshot(site, why, waiting, under_way)
 
-    def _of_parts(self, site: Site, waiting: int) -> Why | None:
+    def _part_reason(self, site: Site, waiting: int) -> Why | None:
         # The site answers, but all its requests may be for pages or sections that do not.
         if not waiting or not (site.has_refused or site in self._delayed):
             return None
@@ -144,7 +144,7 @@ class Survey:
         refused = f"{len(delayed)} pages that were refused"
         return Why(Reason.PAGE, min(delayed), refused)
 
-    def _of_room(self, site: Site, waiting: int, under_way: int) -> Why:
+    def _slot_reason(self, site: Site, waiting: int, under_way: int) -> Why:
         if waiting and self._is_full(site):
             return _SLOT_FULL
         return _ASKED if under_way else _NEXT

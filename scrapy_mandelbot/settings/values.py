@@ -66,7 +66,7 @@ class SettingsError(ValueError):
 
 
 @contextmanager
-def refusing(crawler: Crawler | None) -> Iterator[None]:
+def fail_cleanly(crawler: Crawler | None) -> Iterator[None]:
     """End a crawl on an invalid value with one log line and a nonzero exit code.
 
     Scrapy raises the error to the code that awaits the crawl. Its own commands do not await it, so
