@@ -1,10 +1,10 @@
-"""A User-Agent by which owners cannot tell who asks is told once, at the start of a crawl."""
+"""A User-Agent that does not identify the crawl is logged once, at its start."""
 
 from __future__ import annotations
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
-from test_mistakes import told
+from test_mistakes import logged
 from webs import Answer, html
 
 WARNED = {"MANDELBOT_IDENTITY_WARNINGS": True}
@@ -33,7 +33,7 @@ GOOD = [
 @pytest.mark.parametrize("settings", GOOD, ids=str)
 def test_a_user_agent_with_a_contact_is_told_of_nothing(settings):
     """By URL or address; with a purpose by the URL of a page that says so."""
-    assert told({**WARNED, **settings}) == []
+    assert logged({**WARNED, **settings}) == []
 
 
 BAD = [
@@ -55,7 +55,7 @@ BAD = [
 @pytest.mark.parametrize(("settings", "begins"), BAD, ids=str)
 def test_one_without_is_told_in_one_line(settings, begins):
     """With what to set, or that it is meant."""
-    ((_, line),) = told({**WARNED, **settings})
+    ((_, line),) = logged({**WARNED, **settings})
     assert line.startswith(begins)
     assert "MANDELBOT_IDENTITY_WARNINGS = False to silence this" in line
     assert "\x1b" not in line
@@ -63,7 +63,7 @@ def test_one_without_is_told_in_one_line(settings, begins):
 
 def test_a_key_with_which_nothing_is_signed_is_told():
     """It looks as if it were."""
-    ((_, line),) = told({"MANDELBOT_SIGN_KEY": "robot.pem"})
+    ((_, line),) = logged({"MANDELBOT_SIGN_KEY": "robot.pem"})
     assert line == "MANDELBOT_SIGN_KEY is set, but MANDELBOT_SIGN is not: no request is signed."
 
 
