@@ -103,12 +103,12 @@ def way(called: list[str]) -> dict[str, int]:
 
 def without_subscribers(calls: list[tuple[str, int]]) -> Iterator[tuple[str, int]]:
     """Yield the calls but those that an event has made: the log, stats, reports, the store."""
-    told_at = None
+    emitted_at = None
     for name, depth in calls:
-        if told_at is not None and depth > told_at:
+        if emitted_at is not None and depth > emitted_at:
             continue
-        told_at = depth if name.startswith("events.emitter:Events.") else None
-        if told_at is None:
+        emitted_at = depth if name.startswith("events.emitter:Events.") else None
+        if emitted_at is None:
             yield name, depth
 
 

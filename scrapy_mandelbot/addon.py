@@ -1,9 +1,9 @@
 """One line in settings.py wires the package: ``ADDONS = {"scrapy_mandelbot.Addon": 500}``.
 
-Scrapy asks add-ons for their settings before it installs the reactor. A component of the project
-may import the reactor at its top, and would then install another one than the settings ask for: so
-the add-on loads none, as Scrapy's own helpers for such settings would, but compares import paths.
-What it has to know of the project's queue and scheduler it looks at when the reactor is there.
+Scrapy calls add-ons before it installs the reactor. A component of the project that imports the
+reactor at its top would then install a different one than the settings name. So the add-on imports
+no component, unlike Scrapy's own helpers, and compares import paths instead. `QueueSetup` looks at
+the project's queue and scheduler later, when the reactor is installed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.robots.preferences import TERMS_STATUSES
 from scrapy_mandelbot.settings.checks import is_class_of
 from scrapy_mandelbot.settings.config import check_settings
-from scrapy_mandelbot.settings.values import is_server, refusing
+from scrapy_mandelbot.settings.values import fail_cleanly, is_server
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -41,18 +41,18 @@ _SHARED = "scrapy_mandelbot.SharedJobScheduler"
 
 
 class Component(NamedTuple):
-    """A component of the package by its import path, so that what is off is not imported."""
+    """A component of the package by its import path, so that disabled ones are not imported."""
 
     setting: str
     name: str
-    """Its import path within the package."""
+    """The import path, relative to the package."""
     order: int
     is_on: Callable[[BaseSettings], bool] = lambda _: True
-    """Whether the settings ask for it."""
+    """Whether the settings enable it."""
 
 
 def _sets(*names: str) -> Callable[[BaseSettings], bool]:
-    """Return what tells whether one of these settings is there, and is not off."""
+    """Return a check: is any of these settings set to something other than off?"""
     return lambda settings: any(settings.get(name) not in _OFF for name in names)
 
 
@@ -87,11 +87,11 @@ COMPONENTS = (
     Component(_EXTENSIONS, "CrawlMetrics", 500, _sets("MANDELBOT_METRICS")),
     Component(_EXTENSIONS, "CrawlReport", 500, _sets("MANDELBOT_REPORT")),
 )
-"""All of them; which ones a crawl has, its settings say."""
+"""All components; `Component.is_on` selects those of a crawl."""
 
 
 class Addon:
-    """Sets up the package for one crawler. What the project sets itself stays as it is."""
+    """Sets up the package for one crawler. Settings of the project are not overridden."""
 
     def __init__(self, crawler: Crawler | None = None) -> None:
         self._crawler = crawler
@@ -102,12 +102,12 @@ class Addon:
         return cls(crawler)
 
     def update_settings(self, settings: Settings) -> None:
-        """Check the package's settings and put its components in their places.
+        """Check the package's settings and add its components.
 
         Raises:
-            SettingsError: a setting has a value that it does not take.
+            SettingsError: a setting has an invalid value.
         """
-        with refusing(self._crawler):
+        with fail_cleanly(self._crawler):
             is_enabled = check_settings(settings)
         if not is_enabled:
             return
@@ -120,10 +120,10 @@ class Addon:
 
 
 class QueueSetup:
-    """Puts the site queue in its place, when the project's own components may be loaded.
+    """Installs the site queue, once the project's own components may be imported.
 
-    Scrapy builds extensions when the reactor is installed, and freezes the settings after that. It
-    is the first, and there is none of it afterwards.
+    Scrapy builds extensions after it has installed the reactor and before it freezes the settings.
+    This one runs first, and removes itself by raising NotConfigured.
     """
 
     @classmethod
@@ -131,20 +131,22 @@ class QueueSetup:
         """Set SCHEDULER_PRIORITY_QUEUE or SCHEDULER.
 
         Raises:
-            NotConfigured: always, as there is nothing else to do.
+            NotConfigured: always.
         """
         put_site_queue(crawler.settings)
         if crawler.settings["SCHEDULER"] == _SHARED and not Crawl.of(crawler).asks_for_more:
-            _put_scheduler(crawler.settings, Scheduler)  # the shell would take sites from others
+            _set(
+                crawler.settings, "SCHEDULER", Scheduler, _ADDON
+            )  # the shell would take sites from workers
         _warn_of_other_job(crawler.settings)
         raise NotConfigured
 
 
 def put_site_queue(settings: BaseSettings) -> None:
-    """Make SiteQueue the scheduler's queue; the project's own, if it has one, goes within.
+    """Make SiteQueue the scheduler's queue; a queue of the project is wrapped.
 
-    What Scrapy refuses is left for it to refuse: a SCHEDULER that is none, and its own queue with
-    CONCURRENT_REQUESTS_PER_IP.
+    Combinations that Scrapy itself rejects are left to it: a SCHEDULER that is no scheduler, and
+    its own queue with CONCURRENT_REQUESTS_PER_IP.
     """
     name = "SCHEDULER_PRIORITY_QUEUE"
     scheduler_class: Any = load_object(settings["SCHEDULER"])
@@ -152,12 +154,11 @@ def put_site_queue(settings: BaseSettings) -> None:
     if not _is_scheduler(scheduler_class):
         return
     if _is_kind_of(scheduler_class, "scrapy_mandelbot.ParkingScheduler"):
-        if is_class_of(queue_class, "scrapy_mandelbot.SiteQueue"):  # it has one: two count twice
-            settings.set(name, DownloaderAwarePriorityQueue, settings.getpriority(name) or 0)
+        if is_class_of(queue_class, "scrapy_mandelbot.SiteQueue"):  # two would count twice
+            _set(settings, name, DownloaderAwarePriorityQueue)
     elif not _is_scrapys(scheduler_class):
         settings.set("MANDELBOT_INNER_SCHEDULER", scheduler_class, "addon")
-        priority = settings.getpriority("SCHEDULER") or 0
-        settings.set("SCHEDULER", "scrapy_mandelbot.ParkingScheduler", priority)
+        _set(settings, "SCHEDULER", "scrapy_mandelbot.ParkingScheduler")
     elif queue_class is DownloaderAwarePriorityQueue and settings.getint(
         "CONCURRENT_REQUESTS_PER_IP"
     ):
@@ -167,43 +168,37 @@ def put_site_queue(settings: BaseSettings) -> None:
         or queue_class in {DownloaderAwarePriorityQueue, ScrapyPriorityQueue}
         or is_class_of(queue_class, "scrapy_mandelbot.SiteQueue")
     ):
-        priority = max(settings.getpriority(name) or 0, _ADDON)
-        settings.set(name, "scrapy_mandelbot.SiteQueue", priority)
+        _set(settings, name, "scrapy_mandelbot.SiteQueue", _ADDON)
         if scheduler_class is Scheduler and is_server(str(settings.get("MANDELBOT_JOB"))):
-            _put_scheduler(settings, _SHARED)
+            _set(settings, "SCHEDULER", _SHARED, _ADDON)
         elif scheduler_class is Scheduler and settings["JOBDIR"]:
             _put_job_scheduler(settings)
     elif issubclass(queue_class, ScrapyPriorityQueue):
         settings.set("MANDELBOT_INNER_PRIORITY_QUEUE", queue_class, "addon")
-        settings.set(name, "scrapy_mandelbot.SiteQueue", settings.getpriority(name) or 0)
+        _set(settings, name, "scrapy_mandelbot.SiteQueue")
     else:
         logger.warning(
-            "%s = %s stays, as the project says: it does not pass paused sites by; each of their"
-            " requests waits for at most MANDELBOT_PAUSE_OPTIONS['wait'] seconds. A subclass of"
-            " scrapy.pqueues.ScrapyPriorityQueue would be used within scrapy_mandelbot's queue.",
+            "%s = %s is used as set: it does not skip paused sites, and each of their requests"
+            " waits for at most MANDELBOT_PAUSE_OPTIONS['wait'] seconds. A subclass of"
+            " scrapy.pqueues.ScrapyPriorityQueue would be wrapped in scrapy_mandelbot's queue.",
             name,
             settings[name],
         )
 
 
 def _put_job_scheduler(settings: BaseSettings) -> None:
-    """Store requests crash-safe, unless the dupe filter or a disk queue is the project's own."""
+    """Store requests crash-safe, unless the project has its own dupe filter or disk queue."""
     from scrapy_mandelbot.job.job_store import (  # noqa: PLC0415 -- only where there is a job
         are_scrapys_queues,
     )
 
     if not are_scrapys_queues(settings):
         logger.warning(
-            "JOBDIR has Scrapy's form and does not survive a crash, as DUPEFILTER_CLASS or a disk"
-            " queue is the project's own."
+            "JOBDIR has Scrapy's format and does not survive a crash, because the project sets"
+            " DUPEFILTER_CLASS or a disk queue of its own."
         )
         return
-    _put_scheduler(settings, "scrapy_mandelbot.JobScheduler")
-
-
-def _put_scheduler(settings: BaseSettings, scheduler: str | type) -> None:
-    priority = max(settings.getpriority("SCHEDULER") or 0, _ADDON)
-    settings.set("SCHEDULER", scheduler, priority)
+    _set(settings, "SCHEDULER", "scrapy_mandelbot.JobScheduler", _ADDON)
 
 
 def _warn_of_other_job(settings: BaseSettings) -> None:
@@ -215,24 +210,24 @@ def _warn_of_other_job(settings: BaseSettings) -> None:
     file = Path(settings["JOBDIR"], FILE)
     if file.exists() and not keeps_job(settings):
         logger.warning(
-            "%s holds a job that this run does not go on with, as requests are kept by %s. What"
-            " waits there is left as it is.",
+            "%s holds a job that this run does not resume, because %s stores the requests. Its"
+            " requests stay as they are.",
             file,
             settings["SCHEDULER"],
         )
 
 
 def _switch_on(settings: BaseSettings, name: str, component: str, order: int) -> None:
-    """Add a component of the package's own, unless the project has it already, or has it off."""
+    """Add a component of the package, unless the project sets or disables it itself."""
     components = settings.getdict(name)
     if any(_is(key, component) for key in components):
         return
     components[component] = order
-    settings.set(name, components, settings.getpriority(name) or 0)
+    _set(settings, name, components)
 
 
 def _switch_off(settings: BaseSettings, name: str, component: type) -> None:
-    """Switch a component of Scrapy's own off, by the very key that Scrapy's defaults have for it.
+    """Disable a component of Scrapy, by the key that Scrapy's defaults have for it.
 
     replace_in_component_priority_dict() does not see the defaults, and in older versions of
     Scrapy a class does not override its import path.
@@ -241,13 +236,18 @@ def _switch_off(settings: BaseSettings, name: str, component: type) -> None:
         key: order for key, order in settings.getdict(name).items() if not _is(key, component)
     }
     components |= {key: None for key in settings.getdict(f"{name}_BASE") if _is(key, component)}
-    settings.set(name, components, settings.getpriority(name) or 0)
+    _set(settings, name, components)
+
+
+def _set(settings: BaseSettings, name: str, value: Any, least: int = 0) -> None:
+    """Set a setting at the priority that it has, or at `least` if that is higher."""
+    settings.set(name, value, max(settings.getpriority(name) or 0, least))
 
 
 def _is(key: Any, component: type | str) -> bool:
-    """Return whether a class or an import path means the component, importing nothing.
+    """Return whether a class or an import path means the component, without imports.
 
-    What is not imported yet cannot be a class that is.
+    A module that is not imported yet cannot hold a class that exists.
     """
     if not isinstance(key, str):
         return is_class_of(key, component) if isinstance(component, str) else key is component
@@ -267,7 +267,7 @@ def _is_scheduler(scheduler_class: Any) -> bool:
 
 
 def _is_scrapys(scheduler_class: type) -> bool:
-    """Return whether the scheduler is Scrapy's own, or a subclass: one with our queue in it."""
+    """Return whether the scheduler is Scrapy's or a subclass, which uses our queue."""
     ours = ("scrapy_mandelbot.JobScheduler", _SHARED)
     return Scheduler in scheduler_class.__mro__ or any(
         _is_kind_of(scheduler_class, path) for path in ours

@@ -1,7 +1,6 @@
-"""What a project's code and Scrapy's telnet console can do with a running crawl.
+"""Controls of a running crawl, for a project's code and Scrapy's telnet console.
 
-They pause and resume a site: its owner writes "please leave us alone until tomorrow", and the
-crawl need not stop. They look up the rules of a site, and why nothing is sent now.
+They pause and resume a site, look up its rules, and explain why nothing is sent at the moment.
 """
 
 from __future__ import annotations
@@ -23,23 +22,23 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.report.status import CrawlStatus
     from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
-_REASON = "paused by hand"
+_REASON = "paused manually"
 
 
 def pause_site(crawler: Crawler, url: str, seconds: float, reason: str = _REASON) -> None:
-    """Leave a site alone for a while: its requests wait in the queue, none is lost.
+    """Send nothing to a site for a while; its requests wait in the queue, none is lost.
 
-    Requests that the site has already been sent are answered as ever. The pause is kept over
-    restarts, and is over by itself. Said again, the new time counts.
+    Requests that are already in flight get their answers. The pause outlasts a restart. A second
+    call replaces the time of the first.
 
     Args:
-        crawler: whose requests wait.
+        crawler: the running crawler.
         url: the site, or any URL of it.
-        seconds: how long; ``float("inf")``: until :func:`resume_site`.
-        reason: why, in words for the log and for ``site_paused``.
+        seconds: the length of the pause, 0 or more; ``float("inf")``: until :func:`resume_site`.
+        reason: text for the log and for ``site_paused``.
 
     Raises:
-        ValueError: the URL has no site, or the seconds are no number from 0 up.
+        ValueError: the URL has no site, or the seconds are negative or NaN.
     """
     if isnan(seconds) or seconds < 0:
         raise ValueError(f"seconds = {seconds!r}: a pause takes a number, 0 or more")
@@ -48,12 +47,12 @@ def pause_site(crawler: Crawler, url: str, seconds: float, reason: str = _REASON
 
 
 def resume_site(crawler: Crawler, url: str) -> bool:
-    """End the pause of a site, whoever began it.
+    """End the pause of a site, whether manual or not.
 
-    After a pause that the site asked for, a single request goes first, as ever.
+    After a pause that the site requested, a single probe goes first.
 
     Args:
-        crawler: whose requests wait.
+        crawler: the running crawler.
         url: the site, or any URL of it.
 
     Returns:
@@ -66,38 +65,38 @@ def resume_site(crawler: Crawler, url: str) -> bool:
 
 
 def paused_sites(crawler: Crawler) -> dict[str, str]:
-    """Return the sites that are asked nothing now, and how they stand, in words."""
+    """Return the sites that nothing is sent to now, each with its state as text."""
     return Crawl.of(crawler).manual_control.shut_in_words()
 
 
 def why_idle(crawler: Crawler) -> str:
-    """Return why a crawl sends nothing now, in words: what it waits for, and for how long."""
+    """Return as text why a crawl sends nothing now: what it waits for, and how long."""
     return why_idle_text(status(crawler))
 
 
 def why_idle_text(status: CrawlStatus) -> str:
-    """Return why no request is sent now, as text: a sentence, and the sites that hold it up."""
+    """Return why no request is sent now: a sentence, and the table of sites."""
     if status.under_way:
         is_one = status.under_way == 1
         under_way = f"{counted(status.under_way, 'request')} {'is' if is_one else 'are'} under way"
         return f"It is not idle: {under_way}.\n\n{status}"
     if not status.waiting:
-        return "No request waits: the spider has given none that is left."
+        return "No request waits: the spider has yielded none that is left."
     if not status.is_idle:
-        return f"It is not idle: what may be sent is sent next.\n\n{status}"
+        return f"It is not idle: requests are about to be sent.\n\n{status}"
     return f"It waits: {status.in_words()}.\n\n{status.table()}"
 
 
 def site_rules(crawler: Crawler, url: str) -> RobotsTxt | None:
-    """Return the robots.txt of a site as it is known in a running crawl; nothing is fetched.
+    """Return the robots.txt of a site as a running crawl has it; nothing is fetched.
 
     Args:
-        crawler: whose crawl it is.
+        crawler: the running crawler.
         url: the site, or any URL of it.
 
     Returns:
-        Its rules, which allow all where the site has no such file. None: they are not known, as no
-        request to the site had to find them out yet, or as the site could not say.
+        The rules, which allow everything where the site has no file. None: they are unknown,
+        because no request has needed them yet or the site did not answer.
 
     Raises:
         ValueError: the URL has no site.
@@ -107,7 +106,7 @@ def site_rules(crawler: Crawler, url: str) -> RobotsTxt | None:
 
 
 class Text(str):
-    """Text that the console shows as it is, and not as a literal."""
+    """Text that the console shows without quotes and escapes."""
 
     __slots__ = ()
 
@@ -116,7 +115,7 @@ class Text(str):
 
 
 class PauseConsole:
-    """What the telnet console knows as ``mandelbot``."""
+    """The object ``mandelbot`` of the telnet console."""
 
     def __init__(self, crawler: Crawler) -> None:
         if not Crawl.of(crawler).config.enabled:
@@ -125,13 +124,13 @@ class PauseConsole:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> PauseConsole:
-        """Build the extension, which is there when the console asks."""
+        """Build the extension and connect it to the console."""
         extension = cls(crawler)
         crawler.signals.connect(extension.add_to, signal=telnet.update_telnet_vars)
         return extension
 
     def add_to(self, telnet_vars: dict[str, Any]) -> None:
-        """Add ourselves to what the console's user can name."""
+        """Add this object to the console's variables."""
         telnet_vars["mandelbot"] = self
 
     def __repr__(self) -> str:
@@ -140,12 +139,12 @@ class PauseConsole:
 
     @property
     def paused(self) -> dict[str, str]:
-        """The sites that are asked nothing now, and how they stand."""
+        """The sites that nothing is sent to now, each with its state."""
         return paused_sites(self._crawler)
 
     @property
     def status(self) -> CrawlStatus:
-        """How the crawl stands."""
+        """The status of the crawl."""
         return status(self._crawler)
 
     @property
@@ -154,7 +153,7 @@ class PauseConsole:
         return Text(why_idle(self._crawler))
 
     def pause(self, url: str, seconds: float, reason: str = _REASON) -> None:
-        """Leave a site alone for so many seconds."""
+        """Send nothing to a site for so many seconds."""
         pause_site(self._crawler, url, seconds, reason)
 
     def resume(self, url: str) -> bool:

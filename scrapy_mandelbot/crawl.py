@@ -22,7 +22,7 @@ from scrapy_mandelbot.fetching.request_agents import Agents
 from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it
 from scrapy_mandelbot.settings.checks import Project, log_mistakes
 from scrapy_mandelbot.settings.config import Config
-from scrapy_mandelbot.settings.values import is_server, refusing
+from scrapy_mandelbot.settings.values import fail_cleanly, is_server
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.throttle.manual_control import IdlePolicy, ManualControl
@@ -132,7 +132,7 @@ class Crawl:
         """
         crawl = vars(crawler).get(_ATTRIBUTE)
         if not isinstance(crawl, cls):
-            with refusing(crawler):
+            with fail_cleanly(crawler):
                 crawl = cls(crawler, clock)
             setattr(crawler, _ATTRIBUTE, crawl)
         return crawl

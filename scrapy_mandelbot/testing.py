@@ -1,4 +1,4 @@
-"""For the tests of projects: waits that are over at once; ``docs/testing.rst`` shows how."""
+"""A clock for tests of projects that skips waits; see ``docs/testing.rst``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class LoopTime(Clock):
-    """The time of this process' event loops; while it is turned it passes only as they wait."""
+    """The clock of this process' event loops; while it is turned, only their waits advance it."""
 
     def __init__(self) -> None:
         self._loops: WeakSet[Any] = WeakSet()
@@ -30,19 +30,19 @@ class LoopTime(Clock):
         self._ahead = self._epoch = self._settles = 0.0
 
     def elapsed(self) -> float:
-        """Return seconds since some moment, as timers have them."""
+        """Return monotonic seconds, as timers use them."""
         return time.monotonic() + self._ahead if self._stands_at is None else self._stands_at
 
     def now(self) -> float:
-        """Return seconds since the epoch, as the package has them."""
+        """Return seconds since the epoch, as the package uses them."""
         return self._epoch + self.elapsed() if self._epoch else time.time()
 
     def skip(self, seconds: float) -> None:
-        """Have it be so much later, as between two runs; no timer rings for it."""
+        """Move the time of day forward, as between two runs; no timer fires."""
         self._epoch += seconds
 
     def call_later(self, seconds: float, call: Callable[..., object], *arguments: Any) -> Call:
-        """Have something called, on a loop that goes by this time from now on."""
+        """Schedule a call on a loop, which follows this clock from now on."""
         self._take_loop()
         return super().call_later(seconds, call, *arguments)
 
@@ -50,12 +50,12 @@ class LoopTime(Clock):
     def turned(
         self, may_jump: Callable[[], bool] | None = None, settles: float = 0.0
     ) -> Iterator[None]:
-        """Have it jump over waits, and go on afterwards from where it is then.
+        """Jump over waits inside the block; afterwards time continues from where it is.
 
         Args:
-            may_jump: whether it may; None: no crawl waits for anything else.
-            settles: seconds of the machine for which nothing happens before it does, and in which
-                it stands; 0: it jumps at once, and goes on while it may not.
+            may_jump: says whether a jump is allowed; None: when crawls wait for time only.
+            settles: real seconds without an event before a jump, during which the clock stands;
+                0: jump at once, and run in real time while a jump is not allowed.
         """
         self._may_jump = may_jump or self._only_time_is_waited_for
         self._settles, self._stands_at = settles, self.elapsed()
@@ -70,12 +70,12 @@ class LoopTime(Clock):
 
     def _clock_of(self, crawler: Crawler) -> Clock:
         self._crawlers.add(crawler)
-        with suppress(RuntimeError):  # there is none yet
+        with suppress(RuntimeError):  # no loop yet
             self._take_loop()
         return self
 
     def _take_loop(self) -> None:
-        reactor: Any = sys.modules.get("twisted.internet.reactor")  # it is no module
+        reactor: Any = sys.modules.get("twisted.internet.reactor")  # typed as a module
         by_asyncio = is_asyncio_available()
         if reactor is not None and reactor not in self._loops:
             self._take(reactor, "seconds")
@@ -111,12 +111,13 @@ class LoopTime(Clock):
 
 
 def _is_at_work(crawler: Crawler) -> bool:
-    """Return whether anything but time is waited for: a site, or the spider.
+    """Return whether a crawl waits for a site or the spider, not only for time.
 
-    The spider waits itself where a request of its own does. Without the slots: not known.
+    A callback that awaits a request counts as that request. This needs private slots of Scrapy;
+    without them the answer is no.
     """
     engine: Any = crawler.engine
-    if engine is None:  # it is being made
+    if engine is None:  # under construction
         return True
     with_spider: set[Request] = getattr(getattr(engine.scraper, "slot", None), "active", set())
     under_way: set[Request] = getattr(getattr(engine, "_slot", None), "inprogress", set())
@@ -128,14 +129,14 @@ TIME = LoopTime()
 
 @contextmanager
 def autojump() -> Iterator[LoopTime]:
-    """Have the crawls that begin meanwhile wait for nothing but sites and spiders.
+    """Skip the waits of crawls that begin inside the block.
 
-    Whenever none of them waits for an answer, a callback or a pipeline, the time of their event
-    loop jumps to its next timer. So a pause of an hour costs no time, and everything comes in the
-    order in which it would. What asks the machine for the time goes by that: DOWNLOAD_DELAY.
+    When no crawl waits for an answer, a callback or a pipeline, the clock of the event loop jumps
+    to the next timer. A pause of an hour takes no time, and the order of events stays the same.
+    Code that reads the machine's clock itself, such as DOWNLOAD_DELAY, is not affected.
 
     Yields:
-        The time: ``now()`` are seconds since the epoch, ``skip(seconds)`` has it be later.
+        The clock: ``now()`` returns seconds since the epoch, ``skip(seconds)`` moves it forward.
     """
     with TIME.turned():
         yield TIME

@@ -131,10 +131,10 @@ def test_a_projects_own_queue_goes_within():
 
 
 def test_another_queue_stays_and_is_told_of(caplog):
-    """What cannot go within stays as the project says, and a log line tells what that costs."""
+    """A queue that cannot be wrapped is used as set, and a log line says what that costs."""
     settings = settings_with_addon(SCHEDULER_PRIORITY_QUEUE=OtherQueue)
     assert settings["SCHEDULER_PRIORITY_QUEUE"] is OtherQueue
-    assert "it does not pass paused sites by" in caplog.text
+    assert "it does not skip paused sites" in caplog.text
 
 
 def test_another_scheduler_goes_within():

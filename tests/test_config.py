@@ -39,8 +39,8 @@ def test_defaults():
     assert defaults.store == "sqlite"
     assert defaults.pause_statuses == {503, 429}
     assert defaults.inner_queue is ScrapyPriorityQueue
-    policy = defaults.pause_policy
-    assert (policy.first, policy.longest, policy.tries) == (1, 3600, 9)
+    pauses = defaults.pause_policy
+    assert (pauses.first, pauses.longest, pauses.tries) == (1, 3600, 9)
 
 
 BAD = [
@@ -181,7 +181,8 @@ def test_a_delay_is_a_number_of_seconds(seconds):
     """The wrong one is named."""
     with pytest.raises(SettingsError) as error:
         config(MANDELBOT_CRAWL_DELAYS={"example.org": 1, "example.com": seconds})
-    assert str(error.value).startswith(f"MANDELBOT_CRAWL_DELAYS = {seconds!r}: it takes a number")
+    wrong = f"MANDELBOT_CRAWL_DELAYS['example.com'] = {seconds!r}"
+    assert str(error.value).startswith(f"{wrong}: it takes a number")
 
 
 @pytest.mark.parametrize(
@@ -310,7 +311,7 @@ ELSEWHERE = {"MANDELBOT_INNER_SCHEDULER": "scrapy.core.scheduler.Scheduler"}
 
 
 @pytest.mark.parametrize(
-    ("settings", "tells", "closes"),
+    ("settings", "signals", "closes"),
     [
         ({}, False, False),
         ({"MANDELBOT_PAUSE_IDLE": "signal"}, True, False),
@@ -320,10 +321,10 @@ ELSEWHERE = {"MANDELBOT_INNER_SCHEDULER": "scrapy.core.scheduler.Scheduler"}
         ({**ELSEWHERE, "MANDELBOT_PAUSE_IDLE": "close"}, False, True),
     ],
 )
-def test_what_a_run_does_while_only_paused_sites_are_left(settings, tells, closes):
+def test_what_a_run_does_while_only_paused_sites_are_left(settings, signals, closes):
     """One setting says it; unless it does, spider_idle is sent around a scheduler of others."""
     read = config(**settings)
-    assert (read.signals_idle, read.closes_when_paused) == (tells, closes)
+    assert (read.signals_idle, read.closes_when_paused) == (signals, closes)
 
 
 OPTION = [
@@ -345,7 +346,13 @@ def test_an_option_of_a_setting_that_is_a_dict(settings, attribute, expected):
 
 WRONG_OPTIONS = [
     ({"ttl": -1}, 'MANDELBOT_CACHE["ttl"] = -1: it takes a number of seconds, 0 or more'),
-    ({"tll": 1}, "MANDELBOT_CACHE = {'tll': 1}: it takes a dict with any of 'ttl', 'stale'"),
+    (
+        {"tll": 1, "ttl": 2},
+        (
+            "MANDELBOT_CACHE = {'tll': 1, 'ttl': 2}: it takes a dict with any of 'ttl', 'stale',"
+            " not 'tll'"
+        ),
+    ),
     (5, "MANDELBOT_CACHE = 5: it takes a dict with any of 'ttl', 'stale'"),
     ("{", "MANDELBOT_CACHE = '{': it takes a dict with any of 'ttl', 'stale'"),
 ]
@@ -371,7 +378,7 @@ def test_a_lease_below_a_second_is_an_error(lease):
 
 
 def test_there_are_not_too_many_settings():
-    """Who reads the table of settings reads it to its end."""
+    """The whole table fits on two screens."""
     assert len(setting_defaults()) <= 32
 
 

@@ -1,4 +1,4 @@
-"""What is told of a crawl: log, stats and signals, of each event in the table."""
+"""Log line, stats and signal of each event in the table."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def world(caplog) -> World:
 
 
 def names_of(event) -> set[str]:
-    """Return the names of the values that an event is told with."""
+    """Return the names of an event's values."""
     in_text = re.findall(r"%\((\w+)\)", event.text)
     counted = (name for _, name in (*event.sums, *event.families))
     return {*in_text, *counted, *event.signal_values}
@@ -114,7 +114,7 @@ def values_of(event) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("name", EVENTS)
-def test_each_event_tells_log_stats_and_signal(world, caplog, name):
+def test_each_event_has_its_log_line_stats_and_signal(world, caplog, name):
     """As its row says, and nothing else."""
     event, values = EVENTS[name], values_of(EVENTS[name])
     world.emit(event, **values)
@@ -132,12 +132,12 @@ def test_each_event_tells_log_stats_and_signal(world, caplog, name):
     counted.update(f"{beginning}{values[value]}" for beginning, value in event.families)
     assert world.stats == counted
     assert [signal for signal, _ in world.signals] == [event.signal] * (event.signal is not None)
-    for _, heard in world.signals:
-        assert set(heard) == {*event.signal_values, "spider"}
+    for _, sent in world.signals:
+        assert set(sent) == {*event.signal_values, "spider"}
 
 
 @pytest.mark.parametrize("name", EVENTS)
-def test_of_one_thing_a_line_speaks_in_the_singular(world, caplog, name):
+def test_a_line_has_the_singular_of_one_thing(world, caplog, name):
     """One request is queued, and not 1 requests; of two it speaks in the plural."""
     event = EVENTS[name]
     are_numbers = {key for key, value in VALUES.items() if isinstance(value, (int, float))}
@@ -148,7 +148,7 @@ def test_of_one_thing_a_line_speaks_in_the_singular(world, caplog, name):
         assert not any(re.search(wrong, line) for line in caplog.messages), caplog.messages
 
 
-def test_an_event_that_tells_nothing_is_none():
+def test_each_event_has_a_use():
     """Each has a log line, a stat, a signal, or a subscriber in the package."""
     for name, event in EVENTS.items():
         is_public = event.text or event.stats or event.sums or event.families or event.signal
@@ -157,7 +157,7 @@ def test_an_event_that_tells_nothing_is_none():
 
 @pytest.mark.parametrize("name", EVENTS)
 def test_an_event_may_be_counted_alone(world, caplog, name):
-    """Where a line for each would fill the log, its stats tell of it, and nothing else does."""
+    """A frequent event is only counted, as lines would fill the log."""
     event, values = EVENTS[name], values_of(EVENTS[name])
     world.emit(event, **values)
     stats, world.stats, world.signals = world.stats, Counter(), []
@@ -199,8 +199,8 @@ def test_text_of_the_web_comes_out_harmless(world, caplog, nasty):
     """In the log line and for signal handlers: no control characters, no line of its own."""
     reason = f"503 for <GET https://a.example/{nasty}>"
     world.emit(PAUSED, where="w", site="s", until=0.0, reason=reason, waiting=0)
-    told = [caplog.records[0].getMessage(), world.signals[0][1]["reason"]]
-    for text in told:
+    texts = [caplog.records[0].getMessage(), world.signals[0][1]["reason"]]
+    for text in texts:
         assert nasty not in text
         assert "503 for <GET https://a.example/" in text
         assert not [one for one in text if ord(one) < 32 or one in "\x7f\u202e"]
@@ -215,7 +215,7 @@ def test_long_text_of_the_web_comes_out_short(world, caplog):
 
 
 def test_a_level_that_is_not_logged_costs_no_text(world, caplog):
-    """Its stats and its signal are told all the same."""
+    """Its stats and its signal are sent all the same."""
     caplog.set_level(logging.ERROR, LOGGER)
 
     class Text:

@@ -1,4 +1,4 @@
-"""Mistakes in a project's settings are told, each in one line; who makes none hears nothing."""
+"""Mistakes in a project's settings are logged, one line each; without mistakes nothing is."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class OtherScheduler:
     def next_request(self): ...
 
 
-def told(settings: dict[str, Any], spider: type[Spider] = EmptySpider) -> list[tuple[int, str]]:
-    """Return what a project with these settings is told, as the spider opens."""
+def logged(settings: dict[str, Any], spider: type[Spider] = EmptySpider) -> list[tuple[int, str]]:
+    """Return the lines logged for these settings when the spider opens."""
     crawler = get_crawler(spider, {**SETTINGS, **settings})
     config = Config.from_settings(crawler.settings)
     found = mistakes_in(Project(crawler.settings, config, spider))
@@ -91,7 +91,7 @@ RIGHT = [
 def test_a_project_that_is_right_is_told_nothing(settings, spider, tmp_path, monkeypatch):
     """Whatever may be set."""
     monkeypatch.chdir(tmp_path)
-    assert told(settings, spider) == []
+    assert logged(settings, spider) == []
 
 
 MISTAKES = [
@@ -114,8 +114,8 @@ MISTAKES = [
     (
         {"MANDELBOT_PAUSE_IDLE": "close"},
         (
-            'MANDELBOT_PAUSE_IDLE is "close", and there is no JOBDIR to keep what waits for the'
-            " next run: paused sites are waited for."
+            'MANDELBOT_PAUSE_IDLE is "close", but there is no JOBDIR to store waiting requests for'
+            " the next run: the spider waits for paused sites instead."
         ),
     ),
     (
@@ -124,57 +124,57 @@ MISTAKES = [
     ),
     (
         {"MANDELBOT_XYZZY": 1},
-        "MANDELBOT_XYZZY is no setting of scrapy-mandelbot, and none has a name like it.",
+        "MANDELBOT_XYZZY is no setting of scrapy-mandelbot; no setting has a similar name.",
     ),
     (
         {"ROBOTSTXT_OBEY": False, "MANDELBOT_SITEMAPS": "follow"},
         (
-            "ROBOTSTXT_OBEY is off: robots.txt is not asked for, so that MANDELBOT_SITEMAPS ="
+            "ROBOTSTXT_OBEY is off: robots.txt is not fetched, so MANDELBOT_SITEMAPS ="
             " 'follow' does nothing."
         ),
     ),
     (
         {"ROBOTSTXT_OBEY": False, "MANDELBOT_PACE": "obey", "MANDELBOT_DIALECT": "google"},
         (
-            "ROBOTSTXT_OBEY is off: robots.txt is not asked for, so that MANDELBOT_PACE = 'obey'"
+            "ROBOTSTXT_OBEY is off: robots.txt is not fetched, so MANDELBOT_PACE = 'obey'"
             " and MANDELBOT_DIALECT = 'google' do nothing."
         ),
     ),
     (
         {"ROBOTSTXT_PARSER": "scrapy.robotstxt.PythonRobotParser", "MANDELBOT_DIALECT": "google"},
         (
-            "ROBOTSTXT_PARSER is scrapy.robotstxt.PythonRobotParser, which decides what is"
-            " allowed: MANDELBOT_DIALECT = 'google' does not."
+            "ROBOTSTXT_PARSER is scrapy.robotstxt.PythonRobotParser and decides what is"
+            " allowed: MANDELBOT_DIALECT = 'google' has no effect."
         ),
     ),
     (
         {"DOWNLOADER_MIDDLEWARES": {OwnRobotsMiddleware: 100}},
         (
-            f"{__name__}.OwnRobotsMiddleware stands beside scrapy_mandelbot.RobotsTxtMiddleware"
-            " in DOWNLOADER_MIDDLEWARES: each asks for robots.txt and forbids by itself. Set one"
+            f"{__name__}.OwnRobotsMiddleware and scrapy_mandelbot.RobotsTxtMiddleware are both"
+            " in DOWNLOADER_MIDDLEWARES: each fetches robots.txt and forbids requests. Set one"
             " of them to None."
         ),
     ),
     (
         {"DOWNLOADER_MIDDLEWARES": {OursOnceMore: 100}},
         (
-            f"{__name__}.OursOnceMore stands beside scrapy_mandelbot.RobotsTxtMiddleware in"
-            " DOWNLOADER_MIDDLEWARES: each asks for robots.txt and forbids by itself. Set one of"
+            f"{__name__}.OursOnceMore and scrapy_mandelbot.RobotsTxtMiddleware are both in"
+            " DOWNLOADER_MIDDLEWARES: each fetches robots.txt and forbids requests. Set one of"
             " them to None."
         ),
     ),
     (
         {"DOWNLOADER_MIDDLEWARES": {AnotherRobotsTxtMiddleware: 700}},
         (
-            f"{__name__}.AnotherRobotsTxtMiddleware stands beside"
-            " scrapy_mandelbot.RobotsTxtMiddleware in DOWNLOADER_MIDDLEWARES: each asks for"
-            " robots.txt and forbids by itself. Set one of them to None."
+            f"{__name__}.AnotherRobotsTxtMiddleware and"
+            " scrapy_mandelbot.RobotsTxtMiddleware are both in DOWNLOADER_MIDDLEWARES: each"
+            " fetches robots.txt and forbids requests. Set one of them to None."
         ),
     ),
     (
         {"MANDELBOT_USAGE": "obey"},
         (
-            "MANDELBOT_USAGE is obey, and no MANDELBOT_PURPOSE says what pages are wanted for:"
+            "MANDELBOT_USAGE is obey, but MANDELBOT_PURPOSE does not say what you use pages for:"
             " nothing is dropped."
         ),
     ),
@@ -182,28 +182,28 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("settings", "line"), MISTAKES, ids=lambda it: str(it)[:60])
-def test_a_mistake_is_told_in_one_line(settings, line):
+def test_a_mistake_is_logged_in_one_line(settings, line):
     """By a warning, and by no second one."""
-    assert told(settings, HookedSpider) == [(logging.WARNING, line)]
+    assert logged(settings, HookedSpider) == [(logging.WARNING, line)]
 
 
 SWITCHED_OFF = [
     (
         {"ROBOTSTXT_OBEY": False},
-        "ROBOTSTXT_OBEY is off: robots.txt is not asked for, pauses are kept.",
+        "ROBOTSTXT_OBEY is off: robots.txt is not fetched; pauses still apply.",
     ),
 ]
 
 
 @pytest.mark.parametrize(("settings", "line"), SWITCHED_OFF, ids=lambda it: str(it)[:60])
-def test_what_a_project_switches_off_is_told_too(settings, line):
+def test_what_a_project_disables_is_logged_too(settings, line):
     """As no mistake: it is meant so."""
-    assert told(settings, HookedSpider) == [(logging.INFO, line)]
+    assert logged(settings, HookedSpider) == [(logging.INFO, line)]
 
 
 def test_a_name_in_which_several_are_wrong_is_told_of_each():
     """One line for each."""
-    assert len(told({"MANDELBOT_PACES": 1, "MANDELBOT_ENABLE": 1, "MANDELBOT_DIALECTS": 1})) == 3
+    assert len(logged({"MANDELBOT_PACES": 1, "MANDELBOT_ENABLE": 1, "MANDELBOT_DIALECTS": 1})) == 3
 
 
 @ensureDeferred
@@ -256,8 +256,8 @@ MISSING = [
 ]
 
 
-@pytest.mark.parametrize(("option", "package", "told"), MISSING)
-def test_what_is_not_there_is_one_line(tmp_path, option, package, told):
+@pytest.mark.parametrize(("option", "package", "message"), MISSING)
+def test_what_is_not_there_is_one_line(tmp_path, option, package, message):
     """A package that a setting needs, a placeholder that is none, a file that cannot be."""
     _write_project(tmp_path, ADDON)
     if package:
@@ -266,7 +266,7 @@ def test_what_is_not_there_is_one_line(tmp_path, option, package, told):
     run = _scrapy(tmp_path, "crawl", "empty", "-s", option, "-s", "MANDELBOT_PURPOSE=tdm")
     assert run.returncode == 1
     assert "Traceback" not in run.stdout + run.stderr
-    (line,) = [line for line in run.stderr.splitlines() if told in line]
+    (line,) = [line for line in run.stderr.splitlines() if message in line]
     assert f" CRITICAL: {option.partition('=')[0]} = " in line
 
 
@@ -282,7 +282,7 @@ def test_a_wrong_value_has_one_line_in_the_log_of_a_crawler_process(tmp_path):
 
 
 def test_whoever_awaits_a_crawl_gets_the_error():
-    """As from any other start that fails; and it is told once, however often it is refused."""
+    """As after any failed start; and it is logged once, however often it is raised."""
     with pytest.raises(SettingsError, match="googel"):
         get_crawler(EmptySpider, {**SETTINGS, "MANDELBOT_DIALECT": "googel"})
 

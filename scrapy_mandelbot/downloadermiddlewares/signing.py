@@ -34,7 +34,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.robots.dates import IN_TAGS, read_date
-from scrapy_mandelbot.settings.values import SIGN_KEY_TAKES, SettingsError, refusing
+from scrapy_mandelbot.settings.values import SIGN_KEY_TAKES, SettingsError, fail_cleanly
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class SigningMiddleware:
         config = self._crawl.config
         if not config.enabled or config.sign is None:
             raise NotConfigured
-        with refusing(crawler):
+        with fail_cleanly(crawler):
             self._agent = agent_url(config)
             self._signer = read_signer("MANDELBOT_SIGN_KEY", config.sign_key)
         self._schemes = {"https", "http"} if config.sign_http else {"https"}

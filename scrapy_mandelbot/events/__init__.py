@@ -1,17 +1,41 @@
-"""What is told of a crawl: one table of events, each with its log line, its stats and its signal.
+"""The events of a crawl: one table, each row with its log line, its stats and its signal.
 
-The documents' tables of stats and signals are checked against this one.
+A test compares the documents' tables of stats and signals with this one.
 """
 
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
-from functools import partial
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 from scrapy_mandelbot import signals
-from scrapy_mandelbot.events.emitter import Event
 from scrapy_mandelbot.politeness.flight import IN_ACCOUNT
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """Something that happens in a crawl: what the log, the stats and a signal say of it."""
+
+    text: str = ""
+    """The format of the log line, with the names of its values; ``""``: no line."""
+    level: int = logging.INFO
+    stats: tuple[str, ...] = ()
+    """Stats that grow by one."""
+    sums: tuple[tuple[str, str], ...] = ()
+    """Stats that grow by a value, each with the name of the value; 0 creates no stat."""
+    families: tuple[tuple[str, str], ...] = ()
+    """Stats that grow by one and end in a value: their prefix, and the name of the value."""
+    signal: object | None = None
+    signal_values: tuple[str, ...] = ()
+    """The names of the values that the signal carries."""
+
+    @cached_property
+    def in_text(self) -> tuple[str, ...]:
+        """The names of the values in the log line."""
+        return tuple(re.findall(r"%\((\w+)\)", self.text))
+
 
 _warning = partial(Event, level=logging.WARNING)
 _error = partial(Event, level=logging.ERROR)
@@ -25,39 +49,39 @@ PAUSED = Event(
 HELD = replace(PAUSED, stats=("mandelbot/pause/count", "mandelbot/pause/held"))
 SHUT = replace(PAUSED, stats=("mandelbot/pace/shut",))
 PAUSED_BY_PEER = Event(
-    "Paused %(where)s until %(until)s: another crawl was refused, %(reason)s (%(waiting)s queued)",
+    "Paused %(where)s until %(until)s: another crawl reports %(reason)s (%(waiting)s queued)",
     stats=("mandelbot/pause/overheard",),
     signal=signals.site_paused,
     signal_values=PAUSED.signal_values,
 )
 RESTORED = Event(
-    "Still pausing %(where)s until %(until)s, as a former run found: %(reason)s",
+    "%(where)s is still paused until %(until)s (carried over from the previous run): %(reason)s",
     stats=("mandelbot/pause/restored",),
 )
 PROLONGED = Event(
-    "Still pausing %(where)s until %(until)s: %(reason)s (%(tries)s; given up at"
+    "%(where)s is still paused until %(until)s: %(reason)s (%(tries)s; given up at"
     " about %(end)s unless it answers or names a time)",
     stats=("mandelbot/pause/prolonged",),
 )
 RETRY_AFTER_UNREADABLE = _warning(
-    "The Retry-After of %(site)s cannot be read, and is passed over: %(value)s",
+    "Ignored an invalid Retry-After of %(site)s: %(value)s",
 )
 SET_ASIDE = Event(
-    "Set aside for %(seconds).1f s, as %(where)s answers all others: %(reason)s",
+    "Set aside for %(seconds).1f s: %(reason)s; %(where)s answers all other requests",
     logging.DEBUG,
     stats=("mandelbot/pause/set_aside",),
 )
 SECTION_PAUSED = Event(
-    "Set aside %(path)s of %(where)s until %(until)s: its pages alone are refused",
+    "Set aside %(path)s of %(where)s until %(until)s: only its pages are refused",
     stats=("mandelbot/pause/sections",),
 )
 SECTION_PROLONGED = Event(
-    "Still setting aside %(path)s of %(where)s until %(until)s: %(reason)s (%(tries)s; given up"
+    "%(path)s of %(where)s is still set aside until %(until)s: %(reason)s (%(tries)s; given up"
     " at about %(end)s unless it answers or names a time)",
 )
 REFUSES_ROBOTS = _warning(
-    "%(where)s%(path)s %(reason)s (%(waiting)s queued). It is left alone until %(until)s, and asked"
-    " once an hour then: say who you are, ask its owner, or pay (docs/says_no.rst)",
+    "%(where)s%(path)s %(reason)s (%(waiting)s queued). Nothing is sent there until %(until)s, then"
+    " one request an hour. Identify your robot, contact the owner, or pay (docs/says_no.rst)",
     stats=("mandelbot/pause/refuses_robots",),
     signal=signals.site_refuses_robots,
     signal_values=("site", "reason", "until"),
@@ -66,10 +90,10 @@ REFUSES_ROBOTS_STILL = _warning(
     "Gave up %(where)s%(path)s, which %(reason)s (%(waiting)s queued: %(fate)s)",
     stats=("mandelbot/pause/sections_given_up",),
 )
-SECTION_RESUMED = Event("No longer setting aside %(path)s of %(where)s: it answers")
+SECTION_RESUMED = Event("Resumed %(path)s of %(where)s: it answers again")
 LAST_ATTEMPTS = _warning(
     "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s queued:"
-    " those that were not refused twice are sent once more)",
+    " those not refused twice are sent once more)",
     stats=("mandelbot/pause/given_up",),
 )
 SECTION_GIVEN_UP = _warning(
@@ -78,7 +102,7 @@ SECTION_GIVEN_UP = _warning(
 )
 RETRIED_ON_ITS_OWN = Event(stats=("mandelbot/pause/asked_again",))
 SLOWER = Event(
-    "There is a limit of about %(limit)s at %(where)s; %(waiting)s queued, about %(time)s",
+    "Rate limit of %(where)s: about %(limit)s (%(waiting)s queued, about %(time)s)",
 )
 RESUMED = Event(
     "Resumed %(where)s after %(paused_for).1f s (%(waiting)s queued)",
@@ -87,7 +111,7 @@ RESUMED = Event(
     signal=signals.site_resumed,
     signal_values=("site", "paused_for"),
 )
-RECOVERED = Event("Asking %(where)s as fast as before its pause", logging.DEBUG)
+RECOVERED = Event("%(where)s is back to its request rate before the pause", logging.DEBUG)
 OPENED = Event(RESUMED.text, signal=signals.site_resumed, signal_values=RESUMED.signal_values)
 GIVEN_UP = _warning(
     "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s queued:"
@@ -103,22 +127,20 @@ HANDED_ON = Event(stats=("mandelbot/pause/handed_on",))
 
 PACE = Event("Pace of %(where)s: %(pace)s (%(source)s)", stats=("mandelbot/pace/sites",))
 PACE_NOT_OBEYED = Event(
-    "%(where)s asks for %(pace)s (%(source)s): MANDELBOT_PACE = 'obey' keeps to it, this crawl does"
-    " not",
+    '%(where)s: %(pace)s (%(source)s) is not obeyed; set MANDELBOT_PACE = "obey" to obey it',
     stats=("mandelbot/pace/not_obeyed",),
 )
 PACE_CAPPED = _warning(
-    "%(where)s asks for %(asked)g s between requests: it gets MANDELBOT_PACE_OPTIONS['longest'],"
-    " %(longest)g s",
+    "%(where)s: %(asked)g s between requests is capped at %(longest)g s"
+    ' (MANDELBOT_PACE_OPTIONS["longest"])',
     stats=("mandelbot/pace/capped",),
 )
 PACE_UNREADABLE = _warning(
-    "The robots.txt of %(where)s asks for a pace that cannot be read, and is ignored, in"
-    " line %(lines)s",
+    "Ignored an invalid pace in the robots.txt of %(where)s, line %(lines)s",
     sums=(("mandelbot/pace/unreadable", "count"),),
 )
 QUOTA = Event(
-    "%(where)s takes no more requests until %(until)s, as its RateLimit says",
+    "Paused %(where)s until %(until)s: its quota is used up (RateLimit header)",
     stats=("mandelbot/pace/quota",),
 )
 TURN_WAITED = Event(stats=("mandelbot/pace/waited",), sums=(("mandelbot/pace/seconds", "seconds"),))
@@ -137,43 +159,43 @@ ROBOTS_RESPONSE = Event(
 )
 ROBOTS_EXCEPTION = Event(families=(("robotstxt/exception_count/", "error"),))
 ROBOTS_CUT = _warning(
-    "The robots.txt of %(site)s %(cut)s: the rest is not read",
+    "The robots.txt of %(site)s %(cut)s: the rest is ignored",
     stats=("mandelbot/robots/cut",),
 )
 ROBOTS_TRUNCATED = _warning(
-    "The robots.txt of %(site)s breaks off after %(size)s of whole lines (%(reason)s)",
+    "The robots.txt of %(site)s is truncated after %(size)s of whole lines (%(reason)s)",
     stats=("mandelbot/robots/broken_off",),
 )
 ROBOTS_UNANSWERED = _warning(
-    "%(site)s has never answered in this run, and its requests fail: %(reason)s; it is asked again"
-    " after %(next)s",
+    "%(site)s has never answered in this run, and its requests fail: %(reason)s; the next attempt"
+    " is after %(next)s",
 )
 ROBOTS_ERROR = _error(
-    "An error in the project, and not of %(site)s, keeps its robots.txt from being had: %(reason)s",
+    "An error in the project, not at %(site)s, prevents fetching its robots.txt: %(reason)s",
 )
 ROBOTS_SLOW = _warning(
-    "The robots.txt of %(site)s took %(seconds).1f s of the %(most)g s that it may",
+    "The robots.txt of %(site)s took %(seconds).1f s; the limit is %(most)g s",
     stats=("mandelbot/robots/slow",),
 )
 ROBOTS_TESTED = Event(
-    "Asking %(site)s for / and %(path)s, once a day at most: its robots.txt answers %(status)s each"
-    " time, and some servers say that of any page that is missing",
+    "Testing %(site)s with / and %(path)s, once a day at most: its robots.txt answers %(status)s"
+    " each time, as some servers do for any missing page",
     stats=("mandelbot/robots/tested",),
 )
 ROBOTS_STALE = _warning(
-    "%(site)s: %(reason)s: from %(since)s, until %(until)s at most; asked again at %(next)s",
+    "%(site)s: %(reason)s: from %(since)s, until %(until)s at most; next attempt at %(next)s",
 )
 ROBOTS_UNREADABLE = _error(
-    "ROBOTSTXT_PARSER cannot read the robots.txt of %(site)s, which is not obeyed: %(error)s",
+    "ROBOTSTXT_PARSER failed on the robots.txt of %(site)s, which is not obeyed: %(error)s",
 )
 ROBOTS_READ = Event(signal=signals.robots_fetched, signal_values=("site", "robots", "outcome"))
 ROBOTS_FROM_CACHE = Event(stats=("mandelbot/robots/from_cache",))
 ROBOTS_ANSWERED = Event(stats=("mandelbot/robots/answered",))
 ROBOTS_UNKNOWN = _warning(
-    "The rules of %(site)s are not known (%(reason)s). A crawl would leave it alone for a"
-    " while and ask again; this request is sent, as you wait for its answer.",
+    "The rules of %(site)s are not known (%(reason)s). A crawl would pause the site and try"
+    " again later; this interactive request is sent anyway.",
 )
-COMMENTED = Event("%(site)s has a comment for us in its robots.txt: %(comments)s")
+COMMENTED = Event("%(site)s has a comment for this robot in its robots.txt: %(comments)s")
 FORBIDDEN = Event(
     "Forbidden by robots.txt: %(request)s (%(file)s: %(verdict)s)",
     logging.DEBUG,
@@ -190,48 +212,47 @@ SITEMAPS_DISCOVERED = Event(
     signal=signals.sitemaps_discovered,
     signal_values=("site", "urls"),
 )
-SITEMAPS_LEFT_TO_SPIDER = Event("Sitemaps are left to the spider: it is a SitemapSpider")
+SITEMAPS_LEFT_TO_SPIDER = Event("Sitemaps are left to the spider, which is a SitemapSpider")
 SITEMAP_DROPPED = _warning(
-    "Sitemaps are not followed in this run: requests for them that a former run has left are"
-    " dropped, such as %(url)s",
+    "Sitemaps are not followed in this run; sitemap requests left by the previous run are dropped,"
+    " such as %(url)s",
     stats=("mandelbot/sitemaps/dropped",),
 )
 SITEMAP_READ = Event(
-    "The sitemap %(url)s (%(kind)s) has %(entries)s, %(wanted)d of them wanted",
+    "The sitemap %(url)s (%(kind)s) has %(entries)s, %(wanted)d to crawl",
     logging.DEBUG,
     stats=("mandelbot/sitemaps/read",),
     sums=(("mandelbot/sitemaps/entries", "entries"), ("mandelbot/sitemaps/older", "older")),
 )
 SITEMAP_FAILED = _warning(
-    "The sitemap %(url)s could not be had: %(reason)s",
+    "The sitemap %(url)s was not read: %(reason)s",
     stats=("mandelbot/sitemaps/failed",),
 )
 SITEMAP_PROBLEM = _warning(
     "The sitemap %(url)s: %(problem)s", stats=("mandelbot/sitemaps/problems",)
 )
 SITEMAP_PROBLEMS_MUTED = _warning(
-    "More is wrong with the sitemaps of %(site)s; only stats tell of it",
+    "Further problems with the sitemaps of %(site)s are only counted in stats",
 )
 SITEMAPS_INSIDE = _warning(
-    "%(site)s cites sitemaps on this machine or in its network: they are not asked for"
-    ' (MANDELBOT_LIMITS["private_hosts"])',
+    "%(site)s cites sitemaps on this machine or in its network; they are not fetched"
+    ' (MANDELBOT_LIMITS["private_hosts"] allows them)',
 )
 SITEMAPS_TOO_MANY = _warning(
-    "%(site)s has more than %(most)d sitemaps: no more are read",
+    "%(site)s has more than %(most)d sitemaps; the rest are ignored",
 )
 SITEMAPS_TOO_DEEP = _warning(
-    "%(site)s has indexes of sitemaps within indexes, more than %(most)d deep: what is deeper is"
-    " not read",
+    "%(site)s nests sitemap indexes more than %(most)d deep; deeper ones are ignored",
 )
 SITEMAPS_CROSS_HOST = _warning(
-    "%(site)s cites sitemaps on other hosts: no more are asked for, as %(limit)s",
+    "%(site)s cites sitemaps on other hosts; no more are fetched, as %(limit)s",
 )
 SITES_TOO_MANY = _warning(
     "The sitemaps of %(site)s list pages of more than %(most)d sites whose robots.txt does not"
-    " cite them, or is not known yet: those of further ones are left out",
+    " cite them, or is not known yet; pages of further sites are ignored",
 )
 SITE_LEFT_OUT = _warning(
-    "%(sitemap)s lists pages of %(site)s, whose robots.txt %(why)s: they are left out",
+    "%(sitemap)s lists pages of %(site)s, whose robots.txt %(why)s; they are ignored",
 )
 PAGE_FED = Event(stats=("mandelbot/sitemaps/fed",))
 PAGE_FORBIDDEN = Event(stats=("mandelbot/sitemaps/forbidden",))
@@ -256,31 +277,31 @@ ITEM_DROPPED = replace(REQUEST_DROPPED, stats=("mandelbot/tags/items_dropped",))
 LINK_DROPPED = replace(REQUEST_DROPPED, stats=("mandelbot/tags/links_dropped",))
 
 JOB_RESUMED = Event(
-    "Resuming the job: %(waiting)s queued for %(lines)s; the last run %(how)s",
+    "Resuming the job: %(waiting)s queued for %(lines)s; the previous run %(how)s",
     sums=(("mandelbot/job/resumed", "waiting"),),
 )
 JOB_PASSED_OVER = Event(stats=("mandelbot/job/passed_over",))
 JOB_IN_MEMORY = _warning(
-    "Kept in memory only, as it cannot be written down (is each callback a method of the spider?):"
+    "Stored in memory only, as it cannot be serialized (is each callback a method of the spider?):"
     " %(request)s: %(error)s",
     stats=("mandelbot/job/in_memory", "scheduler/unserializable"),
 )
 JOB_LEFT_IN_MEMORY = _warning(
-    "Lost %(waiting)s that only memory held; such pages are asked for again",
+    "Lost %(waiting)s that only memory held; the next run fetches such pages again",
 )
 JOB_REQUEST_UNREADABLE = _error(
-    "A request of %(line)s cannot be made again, and is set aside in the job: %(error)s",
+    "A request of %(line)s cannot be restored, and is set aside in the job: %(error)s",
     stats=("mandelbot/job/unreadable",),
 )
 JOB_SET_ASIDE = _error(
-    "%(request)s is set aside: %(reason)s. `scrapy robots job … requeue` brings it back",
+    "%(request)s is set aside: %(reason)s. `scrapy robots job … requeue` restores it",
     stats=("mandelbot/job/set_aside",),
 )
 JOB_FEED_NOT_KEPT = _warning(
     "After a crash the feed %(uri)s may lack items or have them twice: %(reason)s",
 )
 JOB_NOT_SAVED = _warning(
-    "The job cannot be saved for now, and goes on in memory: %(error)s",
+    "The job cannot be saved for now and continues in memory: %(error)s",
     stats=("mandelbot/job/not_saved",),
 )
 JOB_SAVED_AGAIN = Event("The job is saved again")
@@ -289,26 +310,26 @@ JOB_GIVEN_UP = _error(
 )
 JOB_UNREADABLE = _error("The spider is closed, as the job cannot be read: %(error)s")
 JOB_LOST = _error(
-    "The end of this run is not saved: the next run asks for its last pages again: %(error)s",
+    "The end of this run is not saved; the next run fetches its last pages again: %(error)s",
 )
 
 JOB_JOINED = Event(
-    "Worker %(worker)s of the job %(where)s: sites that wait: %(unassigned)s, other"
+    "Worker %(worker)s joined the job %(where)s: unassigned sites: %(unassigned)s, other"
     " workers: %(others)s"
 )
 JOB_SITES_TAKEN = Event(sums=(("mandelbot/job/sites", "count"),))
 JOB_GIVEN_BEFORE = Event(sums=(("mandelbot/job/passed_over", "count"),))
 JOB_LEASE_LOST = _warning(
-    "This worker said nothing for longer than its lease: others have its %(sites)s now",
+    "This worker was silent for longer than its lease; other workers have its %(sites)s now",
     stats=("mandelbot/job/leases_lost",),
 )
 JOB_SET_BACK = _warning(
-    "Redis has an older state of the job, as of a replica that was behind: what was done since is"
-    " done again, and this worker gives its %(sites)s back",
+    "Redis has an older state of the job, as after a failover to a lagging replica: later work is"
+    " repeated, and this worker returns its %(sites)s",
     stats=("mandelbot/job/set_back",),
 )
 JOB_FORGOTTEN = _error(
-    "The spider is closed, as Redis has lost the job, or a part. Does it run without appendonly?",
+    "The spider is closed, as Redis has lost the job, or part of it. Is appendonly off?",
 )
 
 USAGE_READ = Event(
@@ -321,31 +342,31 @@ USAGE_READ = Event(
     ),
 )
 PAGE_FETCHED = Event()
-"""As `USAGE_READ`, where pages have no purpose."""
+"""`USAGE_READ` of a crawl without a purpose."""
 ITEMS_DECIDED = Event()
-"""How many items of a page were kept and dropped, and why."""
+"""The numbers of items kept and dropped of a page, and why."""
 USAGE_REQUEST_DROPPED = Event(
-    "Not asked for, as its use is refused: %(what)s (%(statement)s)",
+    "Not requested, as its use is disallowed: %(what)s (%(statement)s)",
     logging.DEBUG,
     stats=("mandelbot/usage/requests_dropped",),
     signal=signals.usage_disallowed,
     signal_values=("response", "output", "statement"),
 )
 USAGE_ITEM_DROPPED = Event(
-    "Dropped, as its use is refused: %(what)s (%(response)s: %(why)s)",
+    "Dropped, as its use is disallowed: %(what)s (%(response)s: %(why)s)",
     logging.DEBUG,
     stats=("mandelbot/usage/items_dropped",),
     signal=signals.usage_disallowed,
     signal_values=USAGE_REQUEST_DROPPED.signal_values,
 )
 USAGE_ITEMS_KEPT = _warning(
-    "Kept %(items)s of pages whose owners refuse the use: MANDELBOT_USAGE = 'annotate' drops none",
+    "Kept %(items)s of pages whose owners disallow the use: MANDELBOT_USAGE = 'annotate'",
     sums=(("mandelbot/usage/items_against", "count"),),
 )
 TDM_FETCHED = Event("%(url)s: %(reason)s", logging.DEBUG, stats=("mandelbot/usage/tdm_files",))
 TERMS_STATED = Event(
     "%(site)s states terms in place of a page: %(status)d, %(terms)s (%(url)s). Nothing is paid or"
-    " taken up; its other such answers are only counted",
+    " accepted; its further such answers are only counted",
     stats=("mandelbot/usage/terms_stated",),
 )
 LEDGER_WRITTEN = Event(stats=("mandelbot/ledger/lines",))
@@ -359,9 +380,9 @@ REQUESTS_ENDED = Event(
     sums=tuple((f"mandelbot/requests/{name}", name) for name in IN_ACCOUNT),
 )
 REQUESTS_LOST = _warning(
-    "Lost %(lost)s: %(how)s. Their links are unknown. %(advice)s",
+    "%(lost)s failed (%(how)s); links on those pages were not followed. %(advice)s",
 )
-REPORT_WRITTEN = Event("The report on the crawl is %(path)s")
+REPORT_WRITTEN = Event("Wrote the report on the crawl: %(path)s")
 REPORT_FAILED = _error(
     "The report on the crawl cannot be written to %(path)s: %(why)s",
     stats=("mandelbot/report/failed",),
@@ -369,18 +390,18 @@ REPORT_FAILED = _error(
 
 METRICS_SERVED = Event("Metrics for Prometheus are at %(where)s")
 METRICS_NOT_SERVED = _error(
-    "MANDELBOT_METRICS: nothing is served at %(where)s: %(error)s",
+    "MANDELBOT_METRICS: cannot serve at %(where)s: %(error)s",
 )
 
 SIGNED = Event(stats=("mandelbot/signatures/sent",))
 SIGNATURE_REQUESTED = Event(
-    "%(site)s asks for signed requests: its requests are signed from now on",
+    "%(site)s asks for signed requests; all requests to it are signed from now on",
     stats=("mandelbot/signatures/asked",),
 )
 CLOCKS_DIFFER = _warning(
-    "The clocks of this machine and of %(site)s differ by %(seconds)d s: sites may take signatures"
-    " for expired, or for not yet valid",
+    "The clocks of this machine and of %(site)s differ by %(seconds)d s: sites may reject"
+    " signatures as expired or not yet valid",
 )
 
 EVENTS = {name: value for name, value in vars().items() if isinstance(value, Event)}
-"""All of them, by name."""
+"""All events by name."""

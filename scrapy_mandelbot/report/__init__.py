@@ -1,5 +1,5 @@
-"""What is told of a crawl while it runs, and when it has ended.
+"""Status, summary, report and metrics of a crawl.
 
-One record (``recorder.py``, ``site_record.py``) holds what happened at each site, bounded
-whatever the size of the crawl: the table at the end, the page and the metrics are made from it.
+One record (``recorder.py``, ``site_record.py``) holds what happened at each site, in bounded memory
+whatever the size of the crawl. The table at the end, the page and the metrics come from it.
 """

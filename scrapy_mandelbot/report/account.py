@@ -1,4 +1,4 @@
-"""The account of a crawl: what became of each request that it took in, and how many are lost."""
+"""The account of a crawl: how each accepted request ended, and how many are lost."""
 
 from __future__ import annotations
 
@@ -48,11 +48,10 @@ _ONE_AND_MORE = {
 
 
 class Account:
-    """Counts the requests of a crawl that end without an answer, and tells of all when it ends.
+    """Counts requests that end without an answer, and logs the ends of all when the crawl ends.
 
-    It is the downloader middleware nearest the engine: an exception that comes to it is tried again
-    by no other. Answers are counted where they are noticed, and refusals where they are handed on
-    (`Tally`).
+    It is the downloader middleware nearest the engine, so no other middleware retries an exception
+    that reaches it. Other components count answers and refusals (`Tally`).
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -61,7 +60,7 @@ class Account:
         if not self._crawl.config.enabled:
             raise NotConfigured
         self.from_former_run = 0
-        """Requests that a former run has left."""
+        """Requests that the previous run left."""
         self._left: int | None = None
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=scrapy.signals.spider_opened)
@@ -85,7 +84,7 @@ class Account:
 
     @property
     def left(self) -> int:
-        """Requests that have not ended: they wait or are in flight; at the end: in the queue."""
+        """Requests that wait or are in flight; after the crawl: those left in the queue."""
         if self._left is not None:
             return self._left
         so_far = self._crawl.throttle.sites.counted()
@@ -95,19 +94,19 @@ class Account:
         return left
 
     def counted(self) -> Tally:
-        """Return what became of all requests so far."""
+        """Return how all requests so far ended."""
         total = self._crawl.throttle.sites.counted()
         total.count(End.LEFT, self.left)
         return total
 
     def _spider_opened(self) -> None:
         self.from_former_run = self._waiting() - self._crawl.throttle.sites.counted().taken
-        engine.before_requests_are_left(self._crawler, self._look_what_is_left)
+        engine.before_requests_are_left(self._crawler, self._count_leftovers)
 
-    def _look_what_is_left(self) -> None:
-        """Count what stays in the queue, or set aside; what is in flight now was replaced."""
+    def _count_leftovers(self) -> None:
+        """Count what stays queued or set aside; a request still in flight has been replaced."""
         throttle = self._crawl.throttle
-        if self._crawl.config.shares_job:  # other workers have taken of it, and put into it
+        if self._crawl.config.shares_job:  # other workers take from it and add to it
             return
         unreadable = self._crawler.stats.get_value(JOB_REQUEST_UNREADABLE.stats[0], 0)
         self._left = self._waiting() + unreadable
@@ -116,7 +115,7 @@ class Account:
                 flight.site.tally.count(flight.end)
 
     def _waiting(self) -> int:
-        """Return how many requests wait; in a scheduler of another kind none was taken in yet."""
+        """Return how many requests wait; a third-party scheduler has accepted none yet."""
         if self._crawl.job is None:
             return len(self._crawl.throttle.queues)
         return engine.scheduler_length(self._crawler)
@@ -136,39 +135,34 @@ class Account:
         emit = self._crawl.events.emit
         emit(
             REQUESTS_ENDED,
-            account=f"{total.taken + self.from_former_run:,} taken in: {_ends_text(ends)}",
+            account=f"{total.taken + self.from_former_run:,} accepted: {_ends_text(ends)}",
             taken_in=total.taken,
             from_former_run=self.from_former_run,
             lost=total.lost,
             **values,
         )
         if lost:
-            told = counted(total.lost, "request")
-            emit(
-                REQUESTS_LOST, lost=told, how=_ends_text(lost), advice=" ".join(self._advice(lost))
-            )
+            how, advice = _ends_text(lost), " ".join(self._advice(lost))
+            emit(REQUESTS_LOST, lost=counted(total.lost, "request"), how=how, advice=advice)
 
     def _advice(self, lost: dict[End, int]) -> Iterator[str]:
         if {End.SITE, End.SECTION, End.URL} & lost.keys():
             if not self._crawl.throttle.keeps_given_up:
-                yield "With JOBDIR the requests of sites that are given up stay for the next run."
+                yield "Set JOBDIR to store the requests of given-up sites for the next run."
             config = self._crawl.config
             names = ["tries"] if config.pause_total is None else ["tries", "total"]
             options = " and ".join(f"MANDELBOT_PAUSE_OPTIONS[{name!r}]" for name in names)
-            yield f"{options} say{'s' * (len(names) == 1)} how long such sites are asked."
+            yield f"Raise {options} to wait longer for such sites."
         if End.NETWORK in lost:
-            yield "RETRY_TIMES says how often a request without an answer is tried again."
+            yield "Raise RETRY_TIMES to retry more often."
         if End.WAITED in lost:
-            yield (
-                "MANDELBOT_PAUSE_OPTIONS['wait'] says how long requests wait that are not in the"
-                " queue."
-            )
+            yield "Raise MANDELBOT_PAUSE_OPTIONS['wait'] to wait longer outside the queue."
         if End.ERROR in lost:
-            yield "The log has the errors."
+            yield "See the errors in the log."
 
 
 def account_of(crawler: Crawler) -> Account | None:
-    """Return the crawler's account; None: there is none, or not yet."""
+    """Return the crawler's account; None: there is none."""
     found = vars(crawler).get(_ATTRIBUTE)
     return found if isinstance(found, Account) else None
 

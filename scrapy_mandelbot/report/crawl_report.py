@@ -1,6 +1,6 @@
-"""The report on a crawl: its data, and the files that hold it, as JSON and as a page.
+"""The report on a crawl, written as JSON and as a page.
 
-``docs/report.rst`` describes the fields. Times are ISO 8601 and UTC; durations are seconds.
+``docs/report.rst`` describes the fields. Times are ISO 8601 in UTC; durations are seconds.
 """
 
 from __future__ import annotations
@@ -37,23 +37,22 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.report.status import SiteStatus
 
 EVERY = 45.0
-"""Seconds from one report to the next while the crawl runs."""
+"""Seconds between two drafts while the crawl runs."""
 VERSION = 1
-"""Of the data: it grows when a field changes its meaning or goes."""
-_MOST_RULES = 50  # of all sites, those that forbade most
+"""Version of the data: it grows when a field changes its meaning or is removed."""
+_MOST_RULES = 50  # of all sites: those that forbade most
 _MOST_WAITING = 200  # sites
 
 
 class CrawlReport(CrawlExtension):
-    """Writes ``MANDELBOT_REPORT``: while a crawl runs, about every 45 seconds, and at its end.
+    """Writes ``MANDELBOT_REPORT`` when a crawl ends, and a draft about every 45 seconds.
 
-    A crawl may end without warning: a second Ctrl-C, ``kill -9``, the machine. The last draft, at
-    most a minute old, stays then and says that it is not finished. A file that cannot be written
-    is an error in the log, and affects nothing else. A file is whole: it is written under another
-    name first.
+    After a ``kill -9`` or a power cut the last draft remains, at most a minute old, and says that
+    it is not finished. A failed write is logged as an error and affects nothing else. Each file is
+    replaced atomically.
     """
 
-    at_a_time = 100  # sites, without a break: some 15 ms
+    at_a_time = 100  # sites in one slice: about 15 ms
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
@@ -67,38 +66,38 @@ class CrawlReport(CrawlExtension):
         self._is_open = False
 
     def spider_opened(self) -> None:
-        """Write the first report, so that a path that cannot be written is noticed at once.
+        """Write a first draft, so that an unwritable path is noticed at once.
 
-        ``scrapy parse`` and the like fetch one page for a person, and write none.
+        ``scrapy parse`` and the like fetch one page for a person and get no report.
         """
         if not self._crawl.asks_for_more:
             return
         self._is_open = True
-        engine.before_requests_are_left(self._crawler, self._look_what_waits)
+        engine.before_requests_are_left(self._crawler, self._collect_waiting)
         atexit.register(self._process_exits)
         self._begin_draft()
 
     def spider_closed(self, reason: str) -> None:
-        """Write the report for the last time."""
+        """Write the final report."""
         if self._is_open:
             self._stop()
             if self._write(self._header(reason, self._waiting)):
                 self._crawl.events.emit(events.REPORT_WRITTEN, path=str(self._path))
 
     def _process_exits(self) -> None:
-        """Write what is known as the process exits without closing the spider: Ctrl-C twice."""
+        """Write the report when the process exits without closing the spider (Ctrl-C twice)."""
         if self._is_open:
             self._stop()
-            with suppress(Exception):  # what the crawl consists of may be half gone
-                self._look_what_waits()
-            self._write(self._header("broken off", self._waiting, is_finished=False))
+            with suppress(Exception):  # parts of the crawl may be gone already
+                self._collect_waiting()
+            self._write(self._header("process exited", self._waiting, is_finished=False))
 
     def _stop(self) -> None:
         self._is_open = False
         atexit.unregister(self._process_exits)
         self._steps.cancel()
         if self._writer is not None:
-            self._writer.join()  # or it would replace what is written last
+            self._writer.join()  # or it would overwrite the final report
 
     def _ledger(self) -> dict[str, Any] | None:
         path = self._crawl.config.ledger
@@ -108,7 +107,7 @@ class CrawlReport(CrawlExtension):
         lines, missing = (self._crawler.stats.get_value(one.stats[0], 0) for one in counted)
         return {"path": shown(path), "lines": lines, "missing": missing}
 
-    def _look_what_waits(self) -> None:
+    def _collect_waiting(self) -> None:
         found: list[SiteStatus] = []
         for _ in collect_sites(self._crawl, found):
             pass
@@ -123,12 +122,12 @@ class CrawlReport(CrawlExtension):
         yield from collect_sites(self._crawl, found)
         header = self._header("not finished", found, is_finished=False)
         try:
-            yield from making(report, self._recorder.record, header)
-        except Exception as error:  # noqa: BLE001 - a report stops nothing, whatever is wrong with it
+            yield from filling(report, self._recorder.record, header)
+        except Exception as error:  # noqa: BLE001 - a broken report stops nothing
             self._failed(error)
 
     def _write_draft(self, report: dict[str, Any]) -> None:
-        """Write it in a thread: it is some MB, and its disk may be slow."""
+        """Write some MB in a thread, as the disk may be slow."""
         call_in_loop = self._crawl.clock.loop()
 
         def write() -> None:
@@ -174,35 +173,35 @@ class CrawlReport(CrawlExtension):
 
 
 class ReportHeader(NamedTuple):
-    """What a report is about, beside its sites."""
+    """The data of a report that does not belong to a site."""
 
     spider: str
     agent: str
     ended: float
-    """Seconds since the epoch; of a crawl that goes on: when the report was made."""
+    """Seconds since the epoch; of a running crawl: when the report was made."""
     reason: str
     waiting: Sequence[Mapping[str, Any]] = ()
-    """Sites with requests that were left, as `SiteStatus.as_data` has them."""
+    """Sites with waiting requests, as `SiteStatus.as_data` returns them."""
     from_former_run: int = 0
-    """Requests that a former run has left, and that were taken in with those of this one."""
+    """Requests that the previous run left; they count as accepted by this one."""
     left: int = 0
-    """Requests in the queue; of a crawl that goes on: in flight, too."""
+    """Requests in the queue; of a running crawl: in flight, too."""
     is_finished: bool = True
-    """Whether the crawl has ended, by itself or because it was told to."""
+    """Whether the spider has closed."""
     ledger: Mapping[str, Any] | None = None
-    """The path of the ledger, how many lines this run has added, and how many are missing."""
+    """The path of the ledger, and the numbers of lines that this run added and lost."""
 
 
 def report_of(record: CrawlRecord, header: ReportHeader) -> dict[str, Any]:
-    """Return the report on a crawl, made in one go."""
+    """Return the report on a crawl, without yielding to the event loop."""
     report: dict[str, Any] = {}
-    for _ in making(report, record, header):
+    for _ in filling(report, record, header):
         pass
     return report
 
 
-def making(report: dict[str, Any], record: CrawlRecord, header: ReportHeader) -> Iterator[None]:
-    """Fill in the report on a crawl, site by site, each as it stands then; the crawl may go on."""
+def filling(report: dict[str, Any], record: CrawlRecord, header: ReportHeader) -> Iterator[None]:
+    """Fill in the report, a site at each step; the crawl may continue between them."""
     now = header.ended
     records = record.in_order()
     in_all = record.folded((), now)
@@ -317,7 +316,7 @@ def _all_times(records: Iterable[SiteRecord]) -> Generator[None, None, dict[str,
     if not timelines:
         return None
     total = Timeline(timelines[0].began)
-    for timeline in sorted(timelines, key=lambda one: -one.width):  # so that all are as wide
+    for timeline in sorted(timelines, key=lambda one: -one.width):  # the others are widened
         for at, bucket in timeline:
             total.add(at + timeline.width / 2, bucket)
         yield
@@ -354,7 +353,7 @@ def _put(path: Path, report: dict[str, Any]) -> None:
 
 
 def _pieces(report: dict[str, Any]) -> Iterator[str]:
-    """Yield the report as JSON, site by site: no piece holds up the loop for long."""
+    """Yield the report as JSON in pieces, so that none blocks the loop for long."""
     mark = "{"
     for name, value in report.items():
         yield f"{mark}{_json(name)}:"
@@ -387,7 +386,7 @@ def _filled_in(path: str, crawler: Crawler) -> str:
 
 
 def _replace(path: Path, pieces: Iterable[str]) -> None:
-    """Put a file in the place of another one, whole or not at all."""
+    """Replace a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     try:

@@ -1,11 +1,11 @@
 """Metrics of a crawl, for OpenTelemetry and Prometheus: ``pip install scrapy-mandelbot[otel]``.
 
-Exporters read from threads of their own. They get what was measured last in the crawl's own thread,
-so that nothing of a running crawl is read from elsewhere.
+Exporters read from separate threads. They get the last measurement, which the crawl's own thread
+made, so no other thread reads the state of a running crawl.
 
-Labels are those of OpenTelemetry's semantic conventions, and a bounded number: a site that has some
-once keeps them, and the others are one together. No counter ever goes back: what a site had
-counted before it got its labels stays with the others.
+Labels follow OpenTelemetry's semantic conventions. A bounded number of sites have their own, and
+never lose them; all others share one. No counter ever decreases: what a site counted before it got
+its labels stays with the others.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.report.status import Reason, SiteSnapshot
 
 MOST_LABELLED = 50
-"""Sites with labels of their own: half of them the largest, half in trouble."""
+"""Sites with their own labels: half of them the largest, half in trouble."""
 OTHERS = "_OTHER"
-"""The address of all others together, as the conventions call what is not distinguished."""
+"""The address of all other sites together, as the conventions name it."""
 _EVERY = 5.0  # seconds
-_SHARE = 0.02  # of the crawl's time: very many sites are measured less often, and in steps
-_ENDED = 10  # crawls of the process whose last measurements an exporter still finds
+_SHARE = 0.02  # of the crawl's time: many sites are measured less often
+_ENDED = 10  # ended crawls whose last measurements stay available
 
 
 class CrawlMetrics(CrawlExtension):
-    """Measures a crawl every five seconds, for whoever exports it (``MANDELBOT_METRICS``)."""
+    """Measures a crawl every five seconds for exporters (``MANDELBOT_METRICS``)."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
@@ -61,7 +61,7 @@ class CrawlMetrics(CrawlExtension):
             raise SettingsError(
                 "MANDELBOT_METRICS",
                 config.metrics,
-                "what needs pip install scrapy-mandelbot[otel]; None without it",
+                "None, unless scrapy-mandelbot[otel] is installed",
             ) from None
         self._address = config.metrics
         recorder = Recorder.of(crawler, watches=True)
@@ -77,14 +77,14 @@ class CrawlMetrics(CrawlExtension):
         self._exported: _Exported | None = None
         self.spider = ""
         self.measured: Measurements = {}
-        """What was measured last; replaced as a whole, and never changed."""
+        """The last measurement; replaced as a whole, never modified."""
 
     def spider_opened(self, spider: Spider) -> None:
-        """Begin to measure."""
+        """Start to measure."""
         self.spider = spider.name
         try:
             self._exported = _exported_at(self._address)
-        except OSError as error:  # the address is another process's: no crawl fails for it
+        except OSError as error:  # address in use: no reason to stop a crawl
             self._crawl.events.emit(events.METRICS_NOT_SERVED, where=self._address, error=error)
             return
         self._measure()
@@ -93,7 +93,7 @@ class CrawlMetrics(CrawlExtension):
             self._crawl.events.emit(events.METRICS_SERVED, where=self._exported.url)
 
     def spider_closed(self) -> None:
-        """Measure once more, without a break, and end."""
+        """Measure a last time, without yielding to the loop."""
         self._steps.cancel()
         if self._exported is not None:
             for _ in self._measuring():
@@ -108,7 +108,7 @@ class CrawlMetrics(CrawlExtension):
 
     def _measuring(self) -> Iterator[None]:
         now, stats = self._crawl.now(), self._crawler.stats
-        measuring = Measuring(self._record, self._labels, now)
+        measuring = Measurer(self._record, self._labels, now)
         yield from measuring.look(Survey(self._crawl.throttle, now).snapshots())
         found = measuring.found(waiting_elsewhere(self._crawler))
         failures = stats.get_value(events.JOB_NOT_SAVED.stats[0], 0) if stats else 0
@@ -127,7 +127,7 @@ class CrawlMetrics(CrawlExtension):
 class _Exported:
     """The instruments of the package's meter, for all crawls of the process.
 
-    Those that we serve have a URL, and `close` is called when no crawl is left.
+    If the package serves them, they have a URL, and `close` is called after the last crawl.
     """
 
     def __init__(self, meter: Any, url: str, close: Callable[[], None] | None) -> None:
@@ -136,8 +136,8 @@ class _Exported:
         self._crawls: tuple[CrawlMetrics, ...] = ()
         self._ended: deque[tuple[str, Measurements]] = deque(maxlen=_ENDED)
         self.histograms: dict[str, Any] = {}
-        """By their names; what is noted in them they keep themselves."""
-        making = {
+        """By name; they store their values themselves."""
+        create = {
             "counter": meter.create_observable_counter,
             "up-down": meter.create_observable_up_down_counter,
         }
@@ -147,17 +147,17 @@ class _Exported:
                     name, unit, description, explicit_bucket_boundaries_advisory=BUCKETS
                 )
             else:
-                making[kind](name, [self._observer(name)], unit=unit, description=description)
+                create[kind](name, [self._observer(name)], unit=unit, description=description)
 
     def add(self, crawl: CrawlMetrics) -> None:
         """Export the measurements of a crawl."""
         self._ended = deque(
             (one for one in self._ended if one[0] != crawl.spider), maxlen=_ENDED
-        )  # two with the same labels would be exported twice
+        )  # the same labels must not be exported twice
         self._crawls = (*self._crawls, crawl)
 
     def remove(self, crawl: CrawlMetrics) -> None:
-        """Export what the crawl counted last, as long as the instruments exist."""
+        """Keep exporting the last values of a crawl, as long as the instruments exist."""
         self._crawls = tuple(one for one in self._crawls if one is not crawl)
         if self._close is None:
             self._ended.append((crawl.spider, crawl.measured))
@@ -168,8 +168,8 @@ class _Exported:
         from opentelemetry.metrics import Observation  # noqa: PLC0415 -- an extra
 
         def observe(_options: Any) -> Iterator[Any]:
-            told = [*self._ended, *((one.spider, one.measured) for one in self._crawls)]
-            for spider, measured in told:
+            running = ((one.spider, one.measured) for one in self._crawls)
+            for spider, measured in (*self._ended, *running):
                 for value, labels in measured.get(name, ()):
                     yield Observation(value, {"spider": spider, **labels})
 
@@ -181,7 +181,7 @@ at_addresses: dict[str, _Exported] = {}
 
 
 def _exported_at(address: str) -> _Exported:
-    """Return the instruments of an address; OSError: the address cannot be used."""
+    """Return the instruments of an address; OSError: the address is not available."""
     from opentelemetry.metrics import get_meter  # noqa: PLC0415 -- an extra
 
     if address not in at_addresses and address == METRICS_API:  # the project's MeterProvider
@@ -192,7 +192,7 @@ def _exported_at(address: str) -> _Exported:
 
 
 def _served(address: str) -> _Exported:
-    """Return instruments that Prometheus can scrape at an address."""
+    """Return instruments that a new server offers to Prometheus."""
     from opentelemetry.exporter.prometheus import PrometheusMetricReader  # noqa: PLC0415 -- an extra
     from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415
     from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415
@@ -217,7 +217,7 @@ def _served(address: str) -> _Exported:
 
 
 class Metric(NamedTuple):
-    """A metric, as OpenTelemetry describes it."""
+    """A metric in OpenTelemetry's terms."""
 
     name: str
     unit: str
@@ -227,53 +227,53 @@ class Metric(NamedTuple):
 
 
 METRICS = (
-    Metric("mandelbot.sites", "{site}", "Sites with requests, by why these wait.", "up-down"),
-    Metric("mandelbot.requests.waiting", "{request}", "Requests that wait.", "up-down"),
-    Metric("mandelbot.requests.under_way", "{request}", "Requests without an answer.", "up-down"),
+    Metric("mandelbot.sites", "{site}", "Sites with requests, by why they wait.", "up-down"),
+    Metric("mandelbot.requests.waiting", "{request}", "Waiting requests.", "up-down"),
+    Metric("mandelbot.requests.under_way", "{request}", "Requests in flight.", "up-down"),
     Metric("mandelbot.pages", "{page}", "Answers of 2xx.", "counter"),
-    Metric("mandelbot.requests.forbidden", "{request}", "Requests that rules forbade.", "counter"),
+    Metric("mandelbot.requests.forbidden", "{request}", "Forbidden requests.", "counter"),
     Metric("mandelbot.requests.lost", "{request}", "Requests that failed for good.", "counter"),
-    Metric("mandelbot.refusals", "{answer}", "Answers that asked for a pause.", "counter"),
+    Metric("mandelbot.refusals", "{answer}", "Answers that call for a pause.", "counter"),
     Metric("mandelbot.pauses", "{pause}", "Pauses.", "counter"),
     Metric("mandelbot.pause.time", "s", "Time of pauses.", "counter"),
-    Metric("mandelbot.turn.time", "s", "Time of waits for a turn.", "counter"),
+    Metric("mandelbot.turn.time", "s", "Time of waits for a crawl delay.", "counter"),
     Metric("mandelbot.robots_txt.answers", "{answer}", "Answers to /robots.txt.", "counter"),
-    Metric("mandelbot.job.not_saved", "{failure}", "Times a job could not be saved.", "counter"),
+    Metric("mandelbot.job.not_saved", "{failure}", "Failed saves of a job.", "counter"),
     Metric("mandelbot.pause.duration", "s", "How long pauses lasted.", "histogram"),
-    Metric("mandelbot.turn.duration", "s", "How long requests waited for a turn.", "histogram"),
-    Metric("mandelbot.request.interval", "s", "Time from request to request.", "histogram"),
+    Metric("mandelbot.turn.duration", "s", "Length of waits for a crawl delay.", "histogram"),
+    Metric("mandelbot.request.interval", "s", "Time between requests.", "histogram"),
 )
 BUCKETS = (
     *(0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0),
     *(3_600.0, 14_400.0, 86_400.0),
 )
-"""Bounds of the histograms' buckets, in seconds."""
+"""Bounds of histogram buckets, in seconds."""
 
 
 class Measurement(NamedTuple):
-    """One value, with its labels."""
+    """A value with its labels."""
 
     value: float
     labels: dict[str, str | int]
 
 
 Measurements = dict[str, list[Measurement]]
-"""By the name of the metric."""
+"""By metric name."""
 
 
 @dataclass
 class Labels:
-    """Which sites have labels of their own, so many at most, and what they had counted before."""
+    """The sites with their own labels, and their counts from before."""
 
     most: int = MOST_LABELLED
     before: dict[str, Mapping[tuple[str, ...], float]] = field(default_factory=dict)
-    """By site: what it had counted as it got its label, where the others have that already."""
+    """By site: its counts when it got its labels, which stay with the others."""
     records_seen: int = 0
-    """How many records there were when it was measured last."""
+    """The number of records at the last measurement."""
     _troubled: int = 0
 
     def choose(self, records: Iterable[SiteRecord], now: float) -> Iterator[None]:
-        """Give labels to the largest and most troubled sites, while there are any; in steps."""
+        """Give free labels to the largest and most troubled sites, in steps."""
         half = self.most // 2
         free_of_trouble = self.most - half - self._troubled
         free = half - (len(self.before) - self._troubled)
@@ -298,7 +298,7 @@ class Labels:
             return {"server.address": OTHERS}
         try:
             scheme, port = urlsplit(site).scheme, urlsplit(site).port
-        except ValueError:  # a port that is none, as written: its requests fail
+        except ValueError:  # an invalid port, whose requests fail
             scheme, port = site.partition(":")[0], 0
         return {
             "server.address": host_of(site).strip("[]"),
@@ -315,11 +315,11 @@ def _trouble(one: SiteRecord) -> tuple[int, int, str]:
     return one.given_up, one.refused + one.pauses_seen, one.site
 
 
-class Measuring:
-    """One measurement, which reads each record and each site once, one by one.
+class Measurer:
+    """One measurement, which reads each record and each site once, in steps.
 
-    The crawl may go on in between. The sums are those of the records that there were at first,
-    whatever is folded meanwhile: so no counter goes back.
+    The crawl continues in between. The sums cover the records that existed at the start, whatever
+    is folded meanwhile, so that no counter decreases.
     """
 
     def __init__(self, record: CrawlRecord, labels: Labels, now: float) -> None:
@@ -337,19 +337,19 @@ class Measuring:
         self._under_way = 0
 
     def look(self, sites: Iterable[SiteSnapshot | None]) -> Iterator[None]:
-        """Measure the records, and how the sites stand, in steps."""
+        """Measure the records and the sites, in steps."""
         yield from self._labels.choose(self._records, self._now)
         self._labels.records_seen = self._made
         for record in self._records:
             yield
-            self._count(record)
+            self._add_record(record)
         for one in sites:
             yield
             if one is not None:
-                self._stands(one)
+                self._add_site(one)
 
     def found(self, elsewhere: int) -> Measurements:
-        """Return what was measured; `elsewhere` requests wait of which no site is known."""
+        """Return the measurement; the sites of `elsewhere` waiting requests are unknown."""
         found = self._found
         for key, count in self._others.items():
             self._put(key, OTHERS, count)
@@ -365,7 +365,7 @@ class Measuring:
         found["mandelbot.requests.under_way"].append(Measurement(self._under_way, {}))
         return found
 
-    def _count(self, one: SiteRecord) -> None:
+    def _add_record(self, one: SiteRecord) -> None:
         others = self._others
         for case, seen in one.robots_seen.items():
             self._cases[case] += seen
@@ -386,7 +386,7 @@ class Measuring:
                 labels["error.type"] = kind
         self._found[name].append(Measurement(value, labels))
 
-    def _stands(self, one: SiteSnapshot) -> None:
+    def _add_site(self, one: SiteSnapshot) -> None:
         self._by_reason[one.reason] += 1
         self._under_way += one.under_way
         if one.waiting:
@@ -395,7 +395,7 @@ class Measuring:
 
 
 def _counts(one: SiteRecord, now: float) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Yield what only grows of a site, by the metric and its further label."""
+    """Yield the counters of a site, by metric and further label."""
     yield ("mandelbot.pages",), one.pages
     if one.forbidden:
         yield ("mandelbot.requests.forbidden",), one.forbidden

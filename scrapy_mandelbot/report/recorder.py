@@ -1,6 +1,6 @@
-"""The record of a crawl, written from its events and, for a report or metrics, from each request.
+"""The record of a crawl, filled from its events and, for a report or metrics, from each request.
 
-Pages are counted on the way, in the tally of their site that the middleware has at hand.
+The middleware counts pages directly, in the tally of their site.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_mandelbot.events.emitter import Event
+    from scrapy_mandelbot.events import Event
     from scrapy_mandelbot.politeness.site_state import Site
 
     Values = Mapping[str, Any]
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     Write = Callable[[SiteRecord, Values, Now], object]
 
 MOST_SITES = 5_000
-"""Sites that are told apart when nothing is known of them any more but what was counted."""
-_SLACK = 1.25  # times as many, before it is looked which ones stay
+"""Sites with a record of their own after the crawl has dropped all other state of them."""
+_SLACK = 1.25  # times that number trigger a sweep
 
 
 class CrawlRecord:
     """Records of sites, by name.
 
-    A site that the crawl still knows (`is_alive`) has its own record, as its counts still grow. Of
-    the others the `most_sites` most troubled and largest have one, and the rest is one together.
-    More than sums is kept of the first `most_sites`.
+    A site that the crawl still knows (`is_alive`) has its own record, because its counts may grow.
+    Of the others, the `most_sites` most troubled and largest have one; the rest share one. Only
+    the first `most_sites` have more than sums.
     """
 
     def __init__(
@@ -50,38 +50,38 @@ class CrawlRecord:
     ) -> None:
         self.began = began
         self.is_watched = False
-        """Whether each request is told of, and there are timelines."""
+        """Whether each request is recorded, and sites have timelines."""
         self.rest = SiteRecord("", began)
-        """Those that are told apart no longer."""
+        """The shared record of all other sites."""
         self.rest.sites = 0
         self.made = 0
-        """How many sites were told apart so far; who came again is counted again."""
+        """Records created so far; a site that returns counts again."""
         self._is_alive = is_alive
         self._most_sites = most_sites
         self._sites: dict[str, SiteRecord] = {}
         self._sweep_at = most_sites * _SLACK
         self.get = self._sites.get
-        """Returns the record of a site; None: it is not told apart, or was not heard of."""
+        """Returns the record of a site; None: it has none."""
 
     def __len__(self) -> int:
         return len(self._sites)
 
     def __iter__(self) -> Iterator[SiteRecord]:
-        """Yield those that are told apart, in any order."""
+        """Yield the records of single sites, in any order."""
         return iter(self._sites.values())
 
     def __repr__(self) -> str:
         return f"<CrawlRecord: {len(self)} sites, {self.rest.sites} more folded into one>"
 
     def watch(self, *, is_watched: bool = True) -> None:
-        """Note that each request is told of from now on; or that none can be."""
+        """Start or stop recording each request, with timelines."""
         self.is_watched = is_watched
         for record in self._sites.values():
             record.is_watched = is_watched
             record.timeline = Timeline(self.began) if is_watched else None
 
     def of(self, site: str, now: float) -> SiteRecord:
-        """Return the record of a site, which is empty at first."""
+        """Return the record of a site; a new one is empty."""
         record = self._sites.get(site)
         if record is None:
             if len(self._sites) >= self._sweep_at:
@@ -95,12 +95,12 @@ class CrawlRecord:
         return record
 
     def in_order(self) -> list[SiteRecord]:
-        """Return those that are told apart: given up, most troubled, largest, by name."""
+        """Return the records of single sites: given up, most troubled, largest first."""
         by_name = sorted(self._sites.values(), key=lambda one: one.site)
         return sorted(by_name, key=lambda one: one.rank, reverse=True)
 
     def folded(self, sites: Iterable[SiteRecord], now: float) -> SiteRecord:
-        """Return the sums of some sites, and of those that are told apart no longer."""
+        """Return the sums of some records and of the shared one."""
         total = SiteRecord("", self.began)
         total.sites = 0
         for record in (*sites, self.rest):
@@ -108,7 +108,7 @@ class CrawlRecord:
         return total
 
     def sweep(self, now: float) -> None:
-        """Beyond the number, fold the records of sites that are gone, and thin out the others."""
+        """Fold surplus records of dropped sites into the shared one; thin out the others."""
         ranked = self.in_order()
         for record in ranked[: self._most_sites]:
             if self.is_watched and record.timeline is None:
@@ -126,7 +126,7 @@ _ATTRIBUTE = "_scrapy_mandelbot_recorder"
 
 
 class Recorder:
-    """Keeps the record of a crawl."""
+    """Fills the record of a crawl."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -135,7 +135,7 @@ class Recorder:
         self._flight = self._crawl.throttle.in_flight.get
         self.record = CrawlRecord(self._now(), self._crawl.sites.__contains__)
         self.on_gap: Callable[[str, float], None] | None = None
-        """Is called with the seconds between two requests to a site, where they are watched."""
+        """Called with a site and the seconds between two requests to it."""
         self._crawl.sites.count_by(self._of, lambda: (*self.record, self.record.rest))
         subscribe = self._crawl.events.subscribe
         for event, write in _WRITTEN.items():
@@ -145,9 +145,9 @@ class Recorder:
 
     @classmethod
     def of(cls, crawler: Crawler, *, watches: bool = False) -> Recorder:
-        """Return the crawler's recorder; the first call, before the crawl begins, makes it.
+        """Return the crawler's recorder; the first call, before the crawl begins, creates it.
 
-        `watches`: it watches each request, for times to the first byte, gaps and timelines.
+        `watches`: record each request, for times to the first byte, gaps and timelines.
         """
         recorder = vars(crawler).get(_ATTRIBUTE)
         if not isinstance(recorder, cls):
@@ -165,7 +165,7 @@ class Recorder:
         site = values.get("site") or values["where"]
         write(self.record.get(site) or self._of(site), values, self._now)
 
-    # Once for each page, so not by way of the table.
+    # Called for each page, so without the table.
 
     def _tagged(self, values: Values) -> None:
         self._of(site_of(urlparse_cached(values["response"]))).tagged(values)
@@ -183,7 +183,7 @@ class Recorder:
             if said in usage.statements or len(usage.statements) < MOST_STATEMENTS:
                 usage.statements[said] = usage.statements.get(said, 0) + 1
 
-    # Each request, where they are watched.
+    # Each request, if `watches`.
 
     def _watch(self) -> None:
         if not engine.download_by(self._crawler, self._download):
@@ -215,7 +215,7 @@ class Recorder:
 
 
 def _where(its: Values) -> str:
-    """Return what a pause is of: a site or a section."""
+    """Return the site or section of a pause."""
     where: str = its.get("where") or its["site"]
     return where + shown(its["path"]) if "path" in its else where
 
@@ -236,7 +236,7 @@ def _prolonged(
 
 
 def _restored(one: SiteRecord, its: Values, now: Now) -> None:
-    _paused("former run")(one, its, now)
+    _paused("previous run")(one, its, now)
     _prolonged(one, its, now)
 
 
@@ -276,10 +276,10 @@ def _robots(one: SiteRecord, its: Values, now: Now) -> None:
     one.answered_robots(record)
 
 
-_FROM_CACHE = {"case": "from_cache", "reason": "the kept copy serves", "seconds": None}
+_FROM_CACHE = {"case": "from_cache", "reason": "the cached robots.txt is fresh", "seconds": None}
 _WRITTEN: dict[Event, Write] = {
     events.PAUSED: _paused("refused"),
-    events.HELD: _paused("by hand"),
+    events.HELD: _paused("manual"),
     events.SHUT: _paused("visit time"),
     events.PAUSED_BY_PEER: _paused("overheard"),
     events.REFUSES_ROBOTS: _paused("section", _where),
@@ -309,7 +309,7 @@ _WRITTEN: dict[Event, Write] = {
     events.SITEMAP_READ: lambda one, its, _: one.read_sitemap(its["entries"]),
     events.SITEMAP_FAILED: lambda one, *_: one.read_sitemap(None),
 }
-"""What each event writes into the record of its site."""
+"""How each event changes the record of its site."""
 
 
 def _rate(site: Site) -> float:

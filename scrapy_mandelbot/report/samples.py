@@ -1,6 +1,6 @@
-"""What a site's record is made of: how values are spread, what happened when, and single things.
+"""The parts of a site's record: a timeline, and bounded samples.
 
-All of it takes little room, however much there was. Texts are harmless and short as they come here.
+Each takes bounded memory, however much happened. Texts are escaped and shortened before.
 """
 
 from __future__ import annotations
@@ -12,38 +12,37 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 MOST_BUCKETS = 60
-"""Of one site. When there would be more, two become one."""
+"""Buckets of a timeline; beyond that, pairs are merged."""
 FIRST_WIDTH = 1.0
-"""Seconds of a bucket at first; it doubles, so that those of all sites fit each other."""
+"""Initial width of a bucket, in seconds; it only doubles, so timelines of sites align."""
 
 
 class Bucket(NamedTuple):
-    """What happened at a site in one part of the time."""
+    """What happened at a site in one interval."""
 
     sent: int
-    """Requests that left for the site, for its robots.txt too."""
+    """Requests sent, robots.txt included."""
     answers: int
     errors: int
-    """Of those, 5xx."""
+    """Answers with 5xx."""
     refusals: int
     """Answers and failures that asked for a pause."""
     failures: int
     timed: int
-    """Answers that were timed."""
+    """Answers with a measured time."""
     first_byte: float
-    """Seconds from request to answer, summed over those."""
+    """Sum of the seconds from request to answer, of the timed answers."""
     rate: float
-    """Requests a second that a recovery allowed when it was looked at last; 0: it had none."""
+    """Requests a second that a recovery allowed last; 0: there was none."""
 
 
 _NOTHING = array("d", bytes(8 * len(Bucket._fields)))
 
 
 class Timeline:
-    """Buckets since the crawl began, those in which something happened.
+    """Buckets of equal width since the crawl began.
 
-    Their numbers stand one after the other: as objects they would take four times the room, and
-    what a site takes would grow for as long as it is asked.
+    The numbers of all buckets are in one array: objects would take four times the memory.
     """
 
     __slots__ = ("began", "numbers", "width")
@@ -54,10 +53,10 @@ class Timeline:
         self.width = FIRST_WIDTH
         """Seconds of each bucket."""
         self.numbers = array("d")
-        """Of each bucket those of `Bucket`."""
+        """The fields of `Bucket`, bucket by bucket."""
 
     def __iter__(self) -> Iterator[tuple[float, Bucket]]:
-        """Yield when each bucket begins, in seconds since the epoch, and what happened in it."""
+        """Yield each bucket that is not empty, and its start in seconds since the epoch."""
         size = len(_NOTHING)
         for place in range(0, len(self.numbers), size):
             numbers = self.numbers[place : place + size]
@@ -67,7 +66,7 @@ class Timeline:
                 yield self.began + place // size * self.width, bucket
 
     def at(self, now: float) -> int:
-        """Return where in `numbers` those of the bucket of a time begin."""
+        """Return the index in `numbers` at which the bucket of a time begins."""
         number = max(0, int((now - self.began) / self.width))
         while number >= MOST_BUCKETS:
             self._double()
@@ -78,13 +77,13 @@ class Timeline:
         return place
 
     def add(self, now: float, bucket: Bucket) -> None:
-        """Take in the sums of another bucket."""
+        """Add the sums of another bucket."""
         place = self.at(now)
         for which in range(self.RATE):
             self.numbers[place + which] += bucket[which]
 
     def _double(self) -> None:
-        """Make two buckets one, in place: who asked where one begins has the numbers in hand."""
+        """Merge pairs of buckets, in place: callers of `at` hold on to `numbers`."""
         size, numbers = len(_NOTHING), self.numbers
         numbers.extend(_NOTHING * (len(numbers) // size % 2))
         self.width *= 2
@@ -102,7 +101,7 @@ class RobotsRecord:
 
     at: float
     case: str
-    """As ``Outcome.case``: ``rules``, ``allow_all``, ``unavailable``, …; ``from_cache``."""
+    """``Outcome.case``, such as ``rules``, ``allow_all``, ``unavailable``; or ``from_cache``."""
     reason: str
     seconds: float | None = None
 
@@ -112,26 +111,26 @@ class RuleRecord:
     """A rule that forbade something."""
 
     line: int | None
-    """None: there is no such line, as the whole site was forbidden, or the parser cannot say."""
+    """None: the whole site was forbidden, or the parser does not name the line."""
     text: str
     agent: str
     count: int = 0
     examples: list[str] = field(default_factory=list)
-    """URLs, the first ones."""
+    """The first URLs."""
 
 
 @dataclass(slots=True)
 class PaceRecord:
-    """What a site's owner asks for."""
+    """The crawl delay in a site's robots.txt."""
 
     asked: float
-    """Seconds between requests."""
+    """Seconds between requests that the file requests."""
     kept_to: float
-    """Seconds between requests that it gets: the longest of MANDELBOT_PACE_OPTIONS at most."""
+    """Seconds between requests that apply: at most MANDELBOT_PACE_OPTIONS["longest"]."""
     words: str
     source: str
     is_obeyed: bool = True
-    """False: it is told of, and sites are asked as the project asks them."""
+    """False: the delay is reported only."""
 
 
 @dataclass(slots=True)
@@ -140,7 +139,7 @@ class SitemapsRecord:
 
     cited: int = 0
     urls: list[str] = field(default_factory=list)
-    """Of those, the first."""
+    """The first of them."""
     read: int = 0
     failed: int = 0
     entries: int = 0
@@ -158,7 +157,7 @@ class TagsRecord:
 
 @dataclass(slots=True)
 class UsageRecord:
-    """What a site says of the use of its pages; see ``MANDELBOT_PURPOSE``."""
+    """Usage preferences of a site's pages; see ``MANDELBOT_PURPOSE``."""
 
     pages: int = 0
     allowed: int = 0
@@ -166,11 +165,11 @@ class UsageRecord:
     unknown: int = 0
     terms: int = 0
     statements: dict[str, int] = field(default_factory=dict)
-    """Of those that decided, the first, and how many pages they decided of."""
+    """The first statements that decided, with their numbers of pages."""
 
 
 def add_numbers(mine: object, its: object) -> None:
-    """Add the numbers of one record to those of another; lists and the like are left out."""
+    """Add the numbers of one record to another; other fields are skipped."""
     for name in type(its).__slots__:  # type: ignore[attr-defined]  # dataclasses with slots
         value = getattr(its, name)
         if name == "longest":

@@ -1,6 +1,6 @@
-"""What happened at one site: sums, and bounded samples. Times are in seconds since the epoch.
+"""What happened at one site: sums and bounded samples. Times are in seconds since the epoch.
 
-Texts of the web are harmless and short (``shown``) before they come here.
+Texts from the web are escaped and shortened (``shown``) before.
 """
 
 from __future__ import annotations
@@ -26,65 +26,65 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.report.samples import PaceRecord, UsageRecord
 
 MOST_PAUSES = 40
-"""Of a site; of more the first half and the last half."""
+"""Pauses of a site; beyond that, those in the middle are dropped."""
 MOST_ROBOTS = 20
 MOST_RULES = 20
-"""Rules that forbade something, those that forbade most."""
+"""Rules of a site: those that forbade most."""
 MOST_EXAMPLES = 3
 MOST_SITEMAPS = 20
 MOST_STATEMENTS = 10
 FIRST_ANSWERS = 20
-"""Answers that say how a site was when the crawl came."""
-_UNDER_WAY = 1.0  # seconds, at most, from the last gate to the wire
+"""Answers that show the state of a site before the crawl."""
+_UNDER_WAY = 1.0  # seconds at most from the last check to the wire
 _PUNCTUAL = 0.05  # seconds that two clocks may be apart
 
 
 @dataclass(slots=True)
 class PauseRecord:
-    """A time at which a site was left alone."""
+    """A pause of a site or section."""
 
     where: str
-    """The site."""
+    """The site, with the path of a section."""
     kind: str
-    """``refused``, ``by hand``, ``overheard``, ``former run``; and what is no pause of the site:
-    ``visit time``, ``section``."""
+    """``refused``, ``manual``, ``overheard`` (from another crawl), ``previous run``; and two that
+    are no pause of the site: ``visit time``, ``section``."""
     since: float
     until: float
-    """When it was to be asked again, as was said last; ``inf``: when that was ended by hand."""
+    """The last known end; ``inf``: until it is ended manually."""
     reason: str
     failed_probes: int = 0
     ended: float | None = None
-    """When it was asked again; None: it was not."""
+    """When it did end; None: it has not."""
     is_given_up: bool = False
 
     def seconds(self, now: float) -> float:
-        """Return how long it has lasted."""
+        """Return how long it has lasted, in seconds."""
         return max(0.0, (now if self.ended is None else self.ended) - self.since)
 
 
 @dataclass(slots=True)
 class RetryAfterRecord:
-    """Times for which a site asked to be left alone, by ``Retry-After`` and the like."""
+    """Waits that a site requested by ``Retry-After`` and the like."""
 
     asked: int = 0
     longest: float = 0.0
     kept: int = 0
-    """Times after which the next request came no sooner than asked."""
+    """Waits that the next request observed."""
     broken: int = 0
-    """Times after which it came sooner: a longer one than is granted, or a request that does not
-    heed pauses. Both are known only where requests are watched."""
+    """Waits that it did not observe: longer than allowed, or a request that ignores pauses. Both
+    counts need recorded requests."""
     under_way: int = 0
-    """Requests that were sent within a second of its asking: they were on their way."""
+    """Requests sent within a second of the answer: they were on their way."""
     soonest: float = inf
-    """Seconds between the time asked for and the next request; below 0: it came too soon."""
+    """Least seconds from the requested time to the next request; negative: it came too soon."""
     asked_at: float = -inf
-    """When it asked last."""
+    """When the site last answered so."""
     until: float | None = None
-    """The time asked for last, while nothing was sent since."""
+    """The last requested time, until something is sent."""
 
 
 class SiteRecord(Tally):
-    """What happened at one site, since the counting began; ``""``: at those folded into one."""
+    """What happened at one site; with the name ``""``, at several sites together."""
 
     __slots__ = (
         *("__weakref__", "_last_sent", "failures", "first_errors", "first_seen", "first_timed"),
@@ -99,44 +99,43 @@ class SiteRecord(Tally):
         self.site = site
         self.since = since
         self.sites = 1
-        """1; of those folded into one: how many they were. Who came again is counted again."""
+        """The number of sites in this record; a site that returns counts again."""
         self.number, self.is_watched = -1, False
-        """How many others were told apart before it; whether each of its requests is told of."""
+        """The number of records created before it; whether its requests are recorded."""
         self.forbidden = 0
         self.refusals: Counter[str] = Counter()
-        """Answers and failures that asked for a pause, by status or kind of failure."""
+        """Answers and failures that call for a pause, by status or kind of failure."""
         self.failures = 0
-        """Requests without an answer, where requests are watched."""
+        """Requests without an answer, where requests are recorded."""
         self.pauses: list[PauseRecord] = []
         self.pauses_seen = 0
-        """How many pauses there were that the site asked for or the operator made."""
+        """The number of pauses of the whole site."""
         self.pauses_ended = 0
         self.in_pauses = 0.0
-        """Seconds of the pauses that have ended."""
+        """Seconds of the ended pauses."""
         self.given_up = 0
         self.turns = 0
-        """Requests that waited for their turn at a pace."""
+        """Requests that waited for a crawl delay."""
         self.turn_waits = 0.0
         self.pace: PaceRecord | None = None
         self.limit: float | None = None
-        """Requests a second that it takes, where a limit was told of."""
+        """The rate limit found, in requests a second."""
         self.gaps: QuantileSketch | None = None
-        """Seconds from request to request: of a site with a pace, and else where requests are
-        watched."""
+        """Seconds between requests: of a site with a delay, or where requests are recorded."""
         self._last_sent: float | None = None
         self.retry_after: RetryAfterRecord | None = None
         self.robots: list[RobotsRecord] = []
         self.robots_seen: Counter[str] = Counter()
-        """How many answers to /robots.txt there were, by case."""
+        """Answers to /robots.txt, by case."""
         self.rules: list[RuleRecord] = []
         self.sitemaps: SitemapsRecord | None = None
         self.tags: TagsRecord | None = None
         self.usage: UsageRecord | None = None
         self.timeline: Timeline | None = None
-        """Where requests are watched."""
+        """None: requests are not recorded."""
         self.first_seen = 0
         self.first_errors = 0
-        """Of the first answers, so many have come, and so many of them are 5xx."""
+        """Of the first answers: how many have come, and how many are 5xx."""
         self.first_timed: QuantileSketch | None = None
         self.timed: QuantileSketch | None = None
         """Seconds to the first byte, of the first answers and of all."""
@@ -146,7 +145,7 @@ class SiteRecord(Tally):
 
     @property
     def refused(self) -> int:
-        """How many answers and failures asked for a pause."""
+        """The number of answers and failures that call for a pause."""
         return sum(self.refusals.values())
 
     @property
@@ -156,11 +155,11 @@ class SiteRecord(Tally):
 
     @property
     def rank(self) -> tuple[int, int, int, int, int]:
-        """What is told first: given up, most lost, most refusals and pauses, most pages."""
+        """Sort key, largest first: given up, lost, refusals and pauses, pages."""
         return self.given_up, self.lost, self.refused + self.pauses_seen, self.pages, self.forbidden
 
     def state(self) -> str:
-        """Return how it stands: a section or page alone that is not well is a state of its own."""
+        """Return the state of the site; a single failing section or page is a state of its own."""
         if self.given_up:
             return "given up"
         open_ones = [one for one in self.pauses if one.ended is None]
@@ -173,15 +172,15 @@ class SiteRecord(Tally):
         return "page given up" if End.URL in self.ends else "well"
 
     def paused_for(self, now: float) -> float:
-        """Return the seconds of all pauses, those included that have not ended."""
+        """Return the seconds of all pauses, open ones included."""
         return self.in_pauses + sum(
             one.seconds(now) for one in self.pauses if one.ended is None and is_pause(one.kind)
         )
 
-    # Told: pauses.
+    # Events: pauses.
 
     def refusal(self, kind: str, now: float, retry_after: float | None) -> None:
-        """Note an answer that asked for a pause, by status or kind of failure, and how long."""
+        """Record an answer or failure that calls for a pause, and its Retry-After in seconds."""
         self.refusals[kind] += 1
         if self.timeline is not None:
             self.timeline.numbers[self.timeline.at(now) + Timeline.REFUSALS] += 1
@@ -194,7 +193,7 @@ class SiteRecord(Tally):
         asked.until = max(asked.until or 0.0, now + retry_after)
 
     def pause(self, pause: PauseRecord) -> None:
-        """Note that the site is left alone."""
+        """Record the begin of a pause, or the new end of an open one."""
         open_one = self._open(pause.where)
         if open_one is not None:
             open_one.until = pause.until
@@ -206,13 +205,13 @@ class SiteRecord(Tally):
             del self.pauses[MOST_PAUSES // 2]
 
     def prolong(self, where: str, until: float, reason: str, failed_probes: int) -> None:
-        """Note that the site is left alone for longer."""
+        """Record a longer pause."""
         pause = self._open(where)
         if pause is not None:
             pause.until, pause.reason, pause.failed_probes = until, reason, failed_probes
 
     def resume(self, where: str, now: float, paused_for: float | None = None) -> None:
-        """Note that the site is asked again; `paused_for` None: after all the time since."""
+        """Record the end of a pause; `paused_for` None: since its begin."""
         pause = self._open(where)
         if pause is not None:
             pause.ended = now
@@ -227,30 +226,30 @@ class SiteRecord(Tally):
     def give_up(
         self, where: str, reason: str, failed_probes: int, *, is_section: bool = False
     ) -> None:
-        """Note that the site, or a section, is requested no more, or what is left once each."""
+        """Record that the site or section is given up."""
         self.given_up += not is_section
         pause = self._open(where)
         if pause is not None:
             pause.reason, pause.failed_probes, pause.is_given_up = reason, failed_probes, True
 
-    # Told: robots.txt, rules, sitemaps, tags, usage.
+    # Events: robots.txt, rules, sitemaps, tags, usage.
 
     def answered_robots(self, answer: RobotsRecord) -> None:
-        """Note an answer to /robots.txt."""
+        """Record an answer to /robots.txt."""
         self.robots_seen[answer.case] += 1
         self.robots.append(answer)
         if len(self.robots) > MOST_ROBOTS:
             del self.robots[MOST_ROBOTS // 2]
 
     def forbid(self, url: str, line: int | None, text: str, agent: str) -> None:
-        """Note that a rule forbade a request."""
+        """Record that a rule forbade a request."""
         self.forbidden += 1
         for rule in self.rules:
             if rule.line == line and rule.text == text and rule.agent == agent:
                 break
         else:
             rule = RuleRecord(line, text, agent)
-            if len(self.rules) >= MOST_RULES:  # the one that forbade least makes room
+            if len(self.rules) >= MOST_RULES:  # drop the one that forbade least
                 least = min(self.rules, key=lambda one: one.count)
                 self.rules.remove(least)
             self.rules.append(rule)
@@ -259,13 +258,13 @@ class SiteRecord(Tally):
             rule.examples.append(url)
 
     def cited_sitemaps(self, count: int, urls: Iterable[str]) -> None:
-        """Note the sitemaps that the site's robots.txt cites, and some of their URLs."""
+        """Record the sitemaps that robots.txt cites, and some of their URLs."""
         self.sitemaps = self.sitemaps or SitemapsRecord()
         self.sitemaps.cited += count
         self.sitemaps.urls += islice(urls, MOST_SITEMAPS - len(self.sitemaps.urls))
 
     def read_sitemap(self, entries: int | None) -> None:
-        """Note a sitemap with so many entries; None: it could not be read."""
+        """Record a sitemap with so many entries; None: it was not read."""
         self.sitemaps = self.sitemaps or SitemapsRecord()
         if entries is None:
             self.sitemaps.failed += 1
@@ -274,38 +273,38 @@ class SiteRecord(Tally):
             self.sitemaps.entries += entries
 
     def tagged(self, counts: Mapping[str, int]) -> None:
-        """Note a page with robot tags."""
+        """Record a page with robot tags."""
         tags = self.tags = self.tags or TagsRecord()
         tags.pages += 1
         tags.noindex += counts["noindex"]
         tags.nofollow += counts["nofollow"]
         tags.unavailable += counts["unavailable"]
 
-    # Told: requests, where they are watched; of a site with a pace, always.
+    # Requests, where they are recorded; of a site with a crawl delay, always.
 
     def waited(self, seconds: float) -> None:
-        """Note that a request had to wait for its turn at a pace."""
+        """Record that a request waited for a crawl delay."""
         self.turns += 1
         self.turn_waits += seconds
 
     def left(self, now: float) -> None:
-        """Note that a request leaves at the site's pace. Where requests are watched they tell."""
+        """Record a request with a crawl delay, unless `sent` records all requests."""
         if not self.is_watched:
             self._note_gap(now)
 
     def sent(self, now: float, *, is_robots_txt: bool = False) -> float | None:
-        """Note that a request is sent; return the seconds since the one before, where known."""
+        """Record a request; return the seconds since the previous one, None: unknown."""
         if self.timeline is not None:
             self.timeline.numbers[self.timeline.at(now) + Timeline.SENT] += 1
         if self.retry_after is not None and self.retry_after.until is not None:
             _hold_to(self.retry_after, self.retry_after.until, now)
-        return None if is_robots_txt else self._note_gap(now)  # no pace is known before it
+        return None if is_robots_txt else self._note_gap(now)  # no delay is known before it
 
     def answered(self, status: int, first_byte: float | None, now: float, rate: float) -> None:
-        """Note an answer; `first_byte`: seconds until it, None: not timed; `rate`: see `Bucket`."""
+        """Record an answer; `first_byte`: seconds, None: not timed; `rate`: see `Bucket`."""
         is_error = status >= 500  # noqa: PLR2004
         if is_error:
-            first_byte = None  # it says nothing of how fast the site is
+            first_byte = None  # an error page says nothing about the speed of the site
         if self.first_seen < FIRST_ANSWERS:
             self.first_seen += 1
             self.first_errors += is_error
@@ -326,13 +325,13 @@ class SiteRecord(Tally):
                 numbers[place + Timeline.TIMED] += 1
 
     def failed(self, now: float) -> None:
-        """Note that a request that was watched gets no answer."""
+        """Record a request without an answer."""
         self.failures += 1
         if self.timeline is not None:
             self.timeline.numbers[self.timeline.at(now) + Timeline.FAILURES] += 1
 
     def fold(self, other: SiteRecord, now: float) -> None:
-        """Take in the sums of another one; its samples are dropped."""
+        """Add the sums of another record, without its samples."""
         self.sites += other.sites
         self.since = min(self.since, other.since)
         self.add(other)
@@ -350,12 +349,11 @@ class SiteRecord(Tally):
                 if mine is None:
                     mine = type(its)()
                     setattr(self, name, mine)
-                (QuantileSketch.merge if isinstance(its, QuantileSketch) else add_numbers)(
-                    mine, its
-                )
+                merge = QuantileSketch.merge if isinstance(its, QuantileSketch) else add_numbers
+                merge(mine, its)
 
     def thin(self) -> None:
-        """Drop what takes room, and keep the sums."""
+        """Drop the samples and keep the sums."""
         self.timeline = None
         del self.robots[:-1]
         del self.rules[:]
@@ -375,7 +373,7 @@ class SiteRecord(Tally):
 
 
 def is_pause(kind: str) -> bool:
-    """Return whether that is a pause of the whole site, and not its closing time."""
+    """Return whether a kind of pause is one of the whole site, visit times excluded."""
     return kind not in {"visit time", "section"}
 
 
@@ -396,12 +394,12 @@ _SUMS = (
 )
 
 
-_PARTS = 8  # of an octave; a value is known within 4.5 %
-_LEAST, _MOST = 2.0**-14, 2.0**24  # what is beyond counts as these, where it is counted by size
+_PARTS = 8  # per octave: values are known within 4.5 %
+_LEAST, _MOST = 2.0**-14, 2.0**24  # values outside fall into the first or last bucket
 
 
 class QuantileSketch:
-    """Values from 0 up, such as seconds. Quantiles are estimates, within 4.5 % of the value."""
+    """A sketch of values from 0 up, in logarithmic buckets; quantiles are within 4.5 %."""
 
     __slots__ = ("_counts", "count", "least", "most")
 
@@ -415,7 +413,7 @@ class QuantileSketch:
         return f"<QuantileSketch of {self.count} values, {self.least:g} to {self.most:g}>"
 
     def add(self, value: float) -> None:
-        """Take a value in."""
+        """Add a value."""
         self.count += 1
         self.least = min(self.least, value)
         self.most = max(self.most, value)
@@ -423,7 +421,7 @@ class QuantileSketch:
         self._counts[part] = self._counts.get(part, 0) + 1
 
     def merge(self, other: QuantileSketch) -> None:
-        """Take in all values of another one."""
+        """Add all values of another sketch."""
         self.count += other.count
         self.least = min(self.least, other.least)
         self.most = max(self.most, other.most)
@@ -432,11 +430,11 @@ class QuantileSketch:
 
     @property
     def median(self) -> float | None:
-        """The median, estimated; None: there is no value."""
+        """The estimated median; None: no values."""
         return self.quantile(0.5)
 
     def quantile(self, share: float) -> float | None:
-        """Return the value that so large a share of all is not above, estimated; None: no value."""
+        """Return the estimated quantile for a share from 0 to 1; None: no values."""
         if not self.count:
             return None
         left = share * self.count

@@ -1,6 +1,6 @@
-"""The status of a crawl: what waits at each site and why, computed when it is requested.
+"""The status of a crawl: the waiting requests of each site, and the reason they wait.
 
-Pure data, and how it is written for people. ``survey.py`` collects it.
+Data and its text for people. ``survey.py`` collects it.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 class Reason(Enum):
-    """Why the requests of a site wait, or that they need not."""
+    """The reason why the requests of a site wait, or that they do not."""
 
     GIVEN_UP = "given up"
-    MANUAL = "paused by hand"
+    MANUAL = "paused manually"
     PAUSED = "paused"
     PROBED = "probed"
     LAST_ROUND = "asked once more"
@@ -53,28 +53,28 @@ class Reason(Enum):
 
 SHUT = frozenset({Reason.GIVEN_UP, Reason.MANUAL, Reason.PAUSED, Reason.PROBED})
 SHUT |= {Reason.VISIT_TIME, Reason.SECTION, Reason.PAGE}
-"""Reasons for which a site is asked nothing now, however much room the crawl has."""
+"""Reasons for which nothing is sent to a site now, however much room the crawl has."""
 WAITS = SHUT | {Reason.PACE}
 _IN_ONE_LINE = {
     Reason.SECTION: "with a section set aside",
     Reason.PAGE: "with pages set aside",
-    Reason.PACE: "asked at a pace",
+    Reason.PACE: "waiting for a crawl delay",
 }
 
 
 class Why(NamedTuple):
-    """Why the requests of a site wait."""
+    """The reason why the requests of a site wait."""
 
     reason: Reason
     until: float | None
-    """When that ends, in seconds since the epoch; ``inf``: when the operator ends it; None: when an
-    answer has come, or not in this run."""
+    """The end of the wait, in seconds since the epoch; ``inf``: when it is ended manually; None:
+    with an answer, or not in this run."""
     details: str | None = None
-    """In words; of the web, but printable and short. None: :func:`details_of` has them."""
+    """Text, escaped and shortened. None: :func:`details_of` returns it."""
 
 
 def held(site: Site, now: float) -> Why | None:
-    """Return what holds a whole site back; None: nothing does. :func:`details_of` has the words."""
+    """Return what holds back the whole site, without details; None: nothing does."""
     if site.is_plain:
         return None
     if site.pause.is_given_up:
@@ -83,12 +83,12 @@ def held(site: Site, now: float) -> Why | None:
         return Why(Reason.MANUAL, site.held_until)
     if site.scout is not None:
         return Why(Reason.ROBOTS_TXT, None)
-    return _of_pause(site.pause, now) or _of_pace(site, now)
+    return _pause_reason(site.pause, now) or _delay_reason(site, now)
 
 
-def _of_pause(pause: Pause, now: float) -> Why | None:
+def _pause_reason(pause: Pause, now: float) -> Why | None:
     if pause.state is PauseState.PAUSED:
-        # Its time is over: the next request that the queue hands out is the probe.
+        # Once the time is over, the next request from the queue is the probe.
         return Why(Reason.PAUSED if pause.until > now else Reason.PROBED, pause.until)
     if pause.is_last_round:
         return Why(Reason.LAST_ROUND, _finite(pause.due(now)))
@@ -100,7 +100,7 @@ def _of_pause(pause: Pause, now: float) -> Why | None:
     return Why(Reason.RECOVERING, due)
 
 
-def _of_pace(site: Site, now: float) -> Why | None:
+def _delay_reason(site: Site, now: float) -> Why | None:
     if not site.pacer.is_on:
         return None
     if site.pacer.pace.visits:
@@ -116,13 +116,13 @@ def _finite(due: float) -> float | None:
 
 
 def details_of(site: Site, reason: Reason) -> str:
-    """Return more of a reason that holds a whole site back, in words."""
+    """Return the details of a reason that holds back the whole site, as text."""
     in_words = _DETAILS.get(reason)
     return "" if in_words is None else in_words(site)
 
 
 def limit_text(site: Site, waiting: int) -> str:
-    """Return a limit that a site is known to have, and how long what waits takes at that."""
+    """Return the known rate limit of a site, and how long its waiting requests take at that."""
     recovery = site.pause.rate_control
     if recovery is None or not recovery.counts:
         return ""
@@ -147,41 +147,41 @@ _DETAILS: dict[Reason, Callable[[Site], str]] = {
     Reason.PROBED: _details_of_pause,
     Reason.LAST_ROUND: _details_of_pause,
     Reason.VISIT_TIME: lambda site: site.pacer.pace.visits_in_words,
-    Reason.ROBOTS_TXT: lambda _: "one request finds out its rules",
+    Reason.ROBOTS_TXT: lambda _: "waiting for one request that fetches its rules",
     Reason.RECOVERING: _rate,
     Reason.PACE: lambda site: f"{site.pacer.pace} ({site.pacer.pace.source})",
 }
 
 
 MOST_LISTED = 20
-"""Sites in what is printed; all are in :attr:`CrawlStatus.sites`."""
+"""Sites in the printed table; :attr:`CrawlStatus.sites` has all."""
 _REASON_SHOWN = 80  # characters
 _SITE_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
 class SiteStatus:
-    """How one site stands."""
+    """The status of one site."""
 
     site: str
-    """Its name."""
+    """Its name, such as ``https://example.com``."""
     reason: Reason
-    """Why its requests wait."""
+    """The reason why its requests wait."""
     until: datetime | None
-    """When that ends (UTC); the last time there is: when :func:`resume_site` ends it; None: when an
-    answer has come, or not in this run."""
+    """The end of the wait (UTC); ``datetime.max``: until :func:`resume_site`; None: with an answer,
+    or not in this run."""
     details: str
-    """In words, printable and short: what the site said, its pace, a section's path."""
+    """Printable text: the answer of the site, its crawl delay, the path of a section."""
     waiting: int
-    """Its requests that wait: in the queue, and those that never were in it."""
+    """Its waiting requests, in the queue and outside."""
     under_way: int
-    """Its requests that were sent, or are about to be, and have no answer yet."""
+    """Its requests in flight, or about to be sent."""
 
     def __str__(self) -> str:
         return f"{self.site}: {self.in_words()} ({_waiting(self.waiting)})"
 
     def in_words(self) -> str:
-        """Return why its requests wait, and until when."""
+        """Return as text why its requests wait, and until when."""
         details = f": {self.details}" if self.details else ""
         if self.until is None:
             return f"{self.reason}{details}"
@@ -189,7 +189,7 @@ class SiteStatus:
         return f"{self.reason} until {until}{details}"
 
     def as_data(self) -> dict[str, object]:
-        """Return it as plain data, for JSON."""
+        """Return plain data for JSON."""
         return {
             "site": self.site,
             "reason": str(self.reason),
@@ -202,15 +202,15 @@ class SiteStatus:
 
 @dataclass(frozen=True, slots=True)
 class CrawlStatus:
-    """How a crawl stands."""
+    """The status of a crawl."""
 
     at: datetime
-    """When it stood so (UTC)."""
+    """The time of the status (UTC)."""
     sites: tuple[SiteStatus, ...]
-    """Those for which requests wait or are under way, and those that are asked nothing; in the
-    order of :class:`Reason`, those first for which most wait."""
+    """Sites with requests, and those that nothing is sent to; in the order of :class:`Reason`, then
+    by the number of waiting requests."""
     elsewhere: int = 0
-    """Requests in a scheduler of the project's own, of which no site is known."""
+    """Requests in a third-party scheduler, whose sites are unknown."""
 
     def __str__(self) -> str:
         return f"{clock_time(self.at)}: {self.in_words()}\n\n{self.table()}".rstrip()
@@ -219,22 +219,22 @@ class CrawlStatus:
 
     @property
     def waiting(self) -> int:
-        """How many requests wait, of all sites."""
+        """The number of waiting requests."""
         return sum(one.waiting for one in self.sites) + self.elsewhere
 
     @property
     def under_way(self) -> int:
-        """How many requests were sent, or are about to be, and have no answer yet."""
+        """The number of requests in flight, or about to be sent."""
         return sum(one.under_way for one in self.sites)
 
     @property
     def by_reason(self) -> dict[Reason, int]:
-        """How many sites wait for each reason."""
+        """The number of sites by reason."""
         return in_order(Counter(one.reason for one in self.sites))
 
     @property
     def is_idle(self) -> bool:
-        """Whether requests wait, and none of them may be sent now."""
+        """Whether requests wait and none may be sent now."""
         return (
             bool(self.waiting)
             and not self.under_way
@@ -243,18 +243,18 @@ class CrawlStatus:
 
     @property
     def next(self) -> SiteStatus | None:
-        """The site whose requests may be sent first, of those that wait for a time."""
+        """The waiting site whose time comes first."""
         timed = [one for one in self.sites if one.until is not None and one.waiting]
         return min(timed, key=lambda one: one.until or self.at, default=None)
 
     def in_words(self) -> str:
-        """Return it in one line, for a log."""
+        """Return one line for a log."""
         first = self.next
         until, site = (None, "") if first is None else (first.until, first.site)
         return in_one_line(self.by_reason, self.waiting, until, site, self.at)
 
     def table(self, most: int = MOST_LISTED) -> str:
-        """Return a line for each site, as text; of more than `most` sites their number."""
+        """Return a table with a line for each site, at most `most`, and the number of others."""
         if not self.sites:
             return ""
         rows: list[Sequence[object]] = [("SITE", "WAIT", "UNDER WAY", "UNTIL", "WHY")]
@@ -271,7 +271,7 @@ class CrawlStatus:
         return "\n".join(lines)
 
     def as_data(self) -> dict[str, object]:
-        """Return it as plain data, for JSON."""
+        """Return plain data for JSON."""
         return {
             "at": self.at.isoformat(),
             "waiting": self.waiting,
@@ -284,7 +284,7 @@ class CrawlStatus:
 
 
 class SiteSnapshot(NamedTuple):
-    """How one site stands."""
+    """The state of one site at one moment, before it is written for users."""
 
     state: Site
     why: Why
@@ -298,17 +298,17 @@ class SiteSnapshot(NamedTuple):
 
     @property
     def reason(self) -> Reason:
-        """Why its requests wait."""
+        """The reason why its requests wait."""
         return self.why.reason
 
     @property
     def until(self) -> float | None:
-        """When that ends, in seconds since the epoch; see :attr:`Why.until`."""
+        """The end of the wait; see :attr:`Why.until`."""
         return self.why.until
 
     @property
     def details(self) -> str:
-        """More of the reason, in words."""
+        """Details of the reason, as text."""
         if self.why.details is not None:
             return self.why.details
         details = details_of(self.state, self.reason)
@@ -320,7 +320,7 @@ class SiteSnapshot(NamedTuple):
         return "; ".join(filter(None, (limit, details)))
 
     def as_status(self) -> SiteStatus:
-        """Return it as users see it."""
+        """Return the status for users."""
         details, until = shown(self.details), time_of(self.until)
         return SiteStatus(self.site, self.reason, until, details, self.waiting, self.under_way)
 
@@ -333,7 +333,7 @@ def in_order(found: Counter[Reason]) -> dict[Reason, int]:
 def in_one_line(
     by_reason: dict[Reason, int], waiting: int, until: datetime | None, site: str, now: datetime
 ) -> str:
-    """Return for a log line how many sites wait and why, and which may be requested next."""
+    """Return one line: how many sites wait and why, and which is next."""
     sites = [
         f"{counted(count, 'site')} {_IN_ONE_LINE.get(reason, reason)}"
         for reason, count in by_reason.items()
@@ -358,7 +358,7 @@ _FOR_EVER = datetime.max.replace(tzinfo=timezone.utc)
 
 
 def time_of(seconds: float | None) -> datetime | None:
-    """Return a time given in seconds since the epoch; the last there is for ``inf``."""
+    """Return a time from seconds since the epoch; ``datetime.max`` for ``inf``, None for NaN."""
     if seconds is None:
         return None
     return moment(seconds) if isfinite(seconds) or seconds == inf else None

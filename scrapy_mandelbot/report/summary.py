@@ -1,4 +1,4 @@
-"""The table that a crawl ends with, and the line that says meanwhile what it waits for."""
+"""The table at the end of a crawl, and the log line about waiting sites."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ HEADER = (
 
 
 class CrawlSummary(CrawlExtension):
-    """Logs what a crawl waits for, beside Scrapy's LogStats, and at its end a table of its sites.
+    """Logs what a crawl waits for and, when it ends, a table of its sites.
 
-    The line comes where something has changed since the last one, every ``LOGSTATS_INTERVAL``
-    seconds at most; the table has ``MANDELBOT_SUMMARY`` sites.
+    The line is logged every ``LOGSTATS_INTERVAL`` seconds at most, and only after a change. The
+    table lists ``MANDELBOT_SUMMARY`` sites.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -49,7 +49,7 @@ class CrawlSummary(CrawlExtension):
         self._logged: _Waits = set()
 
     def spider_opened(self) -> None:
-        """Look every now and then what the crawl waits for; not where a person waits for a page."""
+        """Start the periodic line, unless a person waits for a single page."""
         if not self._crawl.asks_for_more:
             self._recorder = None
         elif self._interval > 0:
@@ -77,7 +77,7 @@ class CrawlSummary(CrawlExtension):
         for one in Survey(throttle, now).snapshots():
             if one is not None and one.reason in WAITS:
                 totals.add(one.reason, one.waiting, one.until, one.site)
-                is_pace = one.reason is Reason.PACE  # its turn comes again and again
+                is_pace = one.reason is Reason.PACE  # a new time for each request is no change
                 waits.add((one.site, one.reason, None if is_pace else one.until))
             yield
 
@@ -91,15 +91,15 @@ class CrawlSummary(CrawlExtension):
 
 @dataclass(slots=True)
 class Totals:
-    """What a line says of some sites, which are counted one by one."""
+    """The contents of the line about waiting sites."""
 
     waiting: int = 0
     found: Counter[Reason] = field(default_factory=Counter)
-    """How many sites wait for each reason."""
+    """The number of sites by reason."""
     next_at: float = inf
-    """When the first of their requests may be sent, in seconds since the epoch."""
+    """When the next request may be sent, in seconds since the epoch."""
     next_site: str = ""
-    """Whose that is; ``""``: they wait for no time."""
+    """The site of that request; ``""``: none waits for a time."""
 
     def add(self, reason: Reason, waiting: int, until: float | None, site: str) -> None:
         """Count a site."""
@@ -110,13 +110,13 @@ class Totals:
             self.next_at, self.next_site = until, site
 
     def in_words(self, at: datetime) -> str:
-        """Return it in one line, for a log."""
+        """Return one line for a log."""
         until = moment(self.next_at) if self.next_site else None
         return in_one_line(in_order(self.found), self.waiting, until, self.next_site, at)
 
 
 def summary(record: CrawlRecord, now: float, most_sites: int) -> str:
-    """Return a line a site: given up, most troubled, largest first; the others in one."""
+    """Return the table: given up, most troubled, largest sites first; the others in one line."""
     sites = record.in_order()
     listed, folded = sites[:most_sites], sites[most_sites:]
     rows = [_row(shown(one.site, _SITE_SHOWN), one, now) for one in listed]

@@ -1,6 +1,6 @@
-"""Reads the sites of a running crawl one by one; the crawl may go on in between.
+"""Reads the sites of a running crawl in steps, between which the crawl continues.
 
-``None`` is yielded beside what is found, wherever some work was done.
+The generators also yield ``None``, after each piece of work without a result.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from scrapy_mandelbot.report.status import (
     held,
 )
 from scrapy_mandelbot.robots.formatting import moment
-from scrapy_mandelbot.settings.values import refusing
+from scrapy_mandelbot.settings.values import fail_cleanly
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 
 class CrawlExtension:
-    """An extension with a part that runs from when the spider opens until it closes, in steps."""
+    """An extension that works in steps while the spider is open."""
 
     at_a_time: int | None = None
-    """Steps without a break; None: as many as usual."""
+    """Steps in one slice; None: the default."""
     spider_opened: Callable[..., None]
     spider_closed: Callable[..., None]
 
@@ -52,8 +52,8 @@ class CrawlExtension:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build the extension; a setting that it cannot use ends the crawl."""
-        with refusing(crawler):
+        """Build the extension; an invalid setting ends the crawl."""
+        with fail_cleanly(crawler):
             extension = cls(crawler)
         crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=scrapy.signals.spider_closed)
@@ -61,13 +61,13 @@ class CrawlExtension:
 
 
 _PLACES = {reason: place for place, reason in enumerate(Reason)}
-_SLOT_FULL = Why(Reason.SLOT_FULL, None, "as many as its slot transfers are under way")
+_SLOT_FULL = Why(Reason.SLOT_FULL, None, "its slot has no free transfer")
 _ASKED = Why(Reason.ASKED, None, "")
 _NEXT = Why(Reason.NEXT, None, "")
 
 
 class Survey:
-    """How the sites stand that have requests, or are asked nothing; each is looked at once."""
+    """One look at each site that has requests or that nothing is sent to."""
 
     def __init__(self, throttle: Throttle, now: float) -> None:
         self._now = now
@@ -78,17 +78,17 @@ class Survey:
         self._delayed: defaultdict[Site, list[float]] = defaultdict(list)
 
     def snapshots(self) -> Iterator[SiteSnapshot | None]:
-        """Yield how each site stands."""
+        """Yield a snapshot of each site."""
         yield from self._count()
         for site in list(self._waiting):
-            yield self._stands(site)
+            yield self._snapshot(site)
         for site in self._under_way:
-            yield None if site in self._waiting else self._stands(site)
+            yield None if site in self._waiting else self._snapshot(site)
         for site in self._throttle.sites.in_trouble():
             yield None
             is_counted = site in self._waiting or site in self._under_way
             if not is_counted and site.is_shut(self._now):
-                yield self._stands(site)
+                yield self._snapshot(site)
 
     def _count(self) -> Iterator[None]:
         waiting, throttle = self._waiting, self._throttle
@@ -96,7 +96,7 @@ class Survey:
             yield None
         for site, section, count in throttle.queues.sub_queues():
             yield None
-            if not count:  # it is no more since the first was asked for
+            if not count:  # emptied since the iteration began
                 continue
             waiting[site] += count
             if section:
@@ -111,20 +111,20 @@ class Survey:
                 continue
             waiting[flight.site] += 1
 
-    def _stands(self, site: Site) -> SiteSnapshot | None:
+    def _snapshot(self, site: Site) -> SiteSnapshot | None:
         waiting = self._waiting.get(site, 0)
         under_way = self._under_way.get(site, 0)
         why = (
             held(site, self._now)
-            or self._of_parts(site, waiting)
-            or self._of_room(site, waiting, under_way)
+            or self._part_reason(site, waiting)
+            or self._slot_reason(site, waiting, under_way)
         )
         if not (waiting or under_way or why.reason in SHUT):
             return None
         return SiteSnapshot(site, why, waiting, under_way)
 
-    def _of_parts(self, site: Site, waiting: int) -> Why | None:
-        # The site itself is well; all of its requests may be of pages or sections that are not.
+    def _part_reason(self, site: Site, waiting: int) -> Why | None:
+        # The site answers, but all its requests may be for pages or sections that do not.
         if not waiting or not (site.has_refused or site in self._delayed):
             return None
         aside = {
@@ -141,10 +141,10 @@ class Survey:
             path = max((one for one in lines if one in aside), key=lines.__getitem__)
             pause = aside[path]
             return Why(Reason.SECTION, pause.until, f"{path}, {pause.reason}")
-        refused = f"{len(delayed)} pages that were refused alone, or with their site"
+        refused = f"{len(delayed)} pages that were refused"
         return Why(Reason.PAGE, min(delayed), refused)
 
-    def _of_room(self, site: Site, waiting: int, under_way: int) -> Why:
+    def _slot_reason(self, site: Site, waiting: int, under_way: int) -> Why:
         if waiting and self._is_full(site):
             return _SLOT_FULL
         return _ASKED if under_way else _NEXT
@@ -158,10 +158,9 @@ class Survey:
 
 
 def status(crawler: Crawler) -> CrawlStatus:
-    """Return how a crawl stands: for each site the requests that wait, and the one reason.
+    """Return the status of a crawl: the waiting requests of each site, and the reason.
 
-    ``print()`` writes it as a table. It is worked out from what is known of each site as it is
-    asked for, in a time that grows with the number of sites that have requests.
+    ``print()`` writes it as a table. The cost grows with the number of sites that have requests.
     """
     crawl = Crawl.of(crawler)
     now, sites = crawl.now(), list[SiteStatus]()
@@ -171,7 +170,7 @@ def status(crawler: Crawler) -> CrawlStatus:
 
 
 def collect_sites(crawl: Crawl, found: list[SiteStatus]) -> Iterator[None]:
-    """Fill a list with how each site stands, in the order of `CrawlStatus.sites`, in steps."""
+    """Fill a list with the status of each site, in the order of `CrawlStatus.sites`, in steps."""
     for one in Survey(crawl.throttle, crawl.now()).snapshots():
         if one is not None:
             found.append(one.as_status())
@@ -180,6 +179,6 @@ def collect_sites(crawl: Crawl, found: list[SiteStatus]) -> Iterator[None]:
 
 
 def waiting_elsewhere(crawler: Crawler) -> int:
-    """Return how many requests a scheduler of the project's own holds, their sites unknown."""
+    """Return the number of requests in a third-party scheduler, whose sites are unknown."""
     held = engine.scheduler_length(crawler)
     return max(0, held - len(Crawl.of(crawler).throttle.queues))

@@ -1,1 +1,1 @@
-"""Settings: their names and values, read once, and what is wrong with them."""
+"""Settings: their names, values and checks."""

@@ -1,7 +1,7 @@
-"""What a project's settings get wrong, logged in a line each.
+"""Checks of a project's settings; each mistake is logged as one line when the spider opens.
 
-Nothing of this stops a crawl: a setting that is none, a part that another setting switches off, a
-second middleware for robots.txt. It is logged when the spider opens, as all is in its place then.
+No mistake stops a crawl: an unknown setting, a part that another setting disables, a second
+middleware for robots.txt.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ _PREFIX = "MANDELBOT_"
 
 
 class Mistake(NamedTuple):
-    """A line for the log."""
+    """A log line."""
 
     text: str
     level: int = logging.WARNING
 
 
 class Project(NamedTuple):
-    """What is looked at: one crawler's settings, when all are in place."""
+    """The checked settings of one crawler, in their final state."""
 
     settings: BaseSettings
     config: Config
     spider: type[Spider]
 
     def sets(self, name: str) -> bool:
-        """Return whether the project sets it, not Scrapy's defaults or the add-on."""
+        """Return whether the project sets it, rather than Scrapy's defaults or the add-on."""
         return (self.settings.getpriority(name) or 0) > 0
 
     def switches_off(self, name: str, path: str) -> bool:
-        """Return whether the project says of a component that it is not to be there."""
+        """Return whether the project disables a component."""
         own = self.settings.getdict(name)
         return any(order is None and _is_a(one, path) for one, order in own.items())
 
 
 def mistakes_in(project: Project) -> list[Mistake]:
-    """Return what is to be told, each thing once; of a project that is right, nothing."""
+    """Return the mistakes of a project, each once."""
     checks = (
         _unknown_names,
         _robots_txt_off,
@@ -69,7 +69,7 @@ def mistakes_in(project: Project) -> list[Mistake]:
 
 
 def _unknown_names(project: Project) -> Iterator[Mistake]:
-    """Names that look like settings of the package and are none."""
+    """Unknown settings whose names resemble those of the package."""
     rests = [name.removeprefix(_PREFIX) for name in setting_defaults() if name.startswith(_PREFIX)]
     for name in map(str, project.settings):
         head, _, rest = name.upper().partition("_")
@@ -80,13 +80,13 @@ def _unknown_names(project: Project) -> Iterator[Mistake]:
             continue
         near = get_close_matches(rest, rests, n=1)
         if f"{head}_" != _PREFIX and near != [rest]:
-            continue  # somebody else's, whose name is like ours
-        meant = f": is {_PREFIX}{near[0]} meant?" if near else ", and none has a name like it."
+            continue  # another package's setting with a similar name
+        meant = f": is {_PREFIX}{near[0]} meant?" if near else "; no setting has a similar name."
         yield Mistake(f"{name} is no setting of scrapy-mandelbot{meant}")
 
 
 def _robots_txt_off(project: Project) -> Iterator[Mistake]:
-    """What is set and needs robots.txt files, where none is asked for."""
+    """Settings that need robots.txt files, while none is fetched."""
     config = project.config
     if config.obey and project.settings.getbool("ROBOTSTXT_OBEY"):
         return
@@ -99,20 +99,20 @@ def _robots_txt_off(project: Project) -> Iterator[Mistake]:
         )
         if is_vain
     ]
-    off = "ROBOTSTXT_OBEY is off: robots.txt is not asked for"
+    off = "ROBOTSTXT_OBEY is off: robots.txt is not fetched"
     if vain:
         do = "do" if len(vain) > 1 else "does"
-        yield Mistake(f"{off}, so that {' and '.join(vain)} {do} nothing.")
+        yield Mistake(f"{off}, so {' and '.join(vain)} {do} nothing.")
     else:
-        yield Mistake(f"{off}, pauses are kept.", logging.INFO)
+        yield Mistake(f"{off}; pauses still apply.", logging.INFO)
 
 
 def _other_parser(project: Project) -> Iterator[Mistake]:
     path, name = project.settings["ROBOTSTXT_PARSER"], "MANDELBOT_DIALECT"
     is_ours = _is_a(path, "scrapy_mandelbot.MandelbotRobotParser")
     if project.config.obey and project.sets(name) and not is_ours:
-        decides = f"ROBOTSTXT_PARSER is {_name(path)}, which decides what is allowed"
-        yield Mistake(f"{decides}: {name} = {project.settings[name]!r} does not.")
+        decides = f"ROBOTSTXT_PARSER is {_name(path)} and decides what is allowed"
+        yield Mistake(f"{decides}: {name} = {project.settings[name]!r} has no effect.")
 
 
 def _other_robots_middlewares(project: Project) -> Iterator[Mistake]:
@@ -121,27 +121,27 @@ def _other_robots_middlewares(project: Project) -> Iterator[Mistake]:
     components = project.settings.getdict(setting)
     wired = [load_object(one) for one, order in components.items() if order is not None]
     ours = load_object(path)
-    if ours not in wired:  # a subclass of it in its place is all right, and so is none
+    if ours not in wired:  # replaced by a subclass, or disabled: both are fine
         return
     for one in wired:
         is_robots = isinstance(one, type) and issubclass(one, (ours, stock))
         is_robots |= "robotstxt" in _name(one).lower().replace("_", "")
         if one is not ours and is_robots:
-            text = f"{_name(one)} stands beside {path} in {setting}: each asks for robots.txt and"
-            yield Mistake(f"{text} forbids by itself. Set one of them to None.")
+            text = f"{_name(one)} and {path} are both in {setting}: each fetches robots.txt and"
+            yield Mistake(f"{text} forbids requests. Set one of them to None.")
 
 
 def _no_purpose(project: Project) -> Iterator[Mistake]:
     if project.settings.get("MANDELBOT_USAGE") == "obey" and not project.config.purposes:
         yield Mistake(
-            "MANDELBOT_USAGE is obey, and no MANDELBOT_PURPOSE says what pages are wanted for:"
+            "MANDELBOT_USAGE is obey, but MANDELBOT_PURPOSE does not say what you use pages for:"
             " nothing is dropped."
         )
 
 
 def _unsigned(project: Project) -> Iterator[Mistake]:
     if project.config.sign is None and project.config.sign_key is not None:
-        text = "MANDELBOT_SIGN_KEY is set, and MANDELBOT_SIGN is not: no request is signed."
+        text = "MANDELBOT_SIGN_KEY is set, but MANDELBOT_SIGN is not: no request is signed."
         yield Mistake(text)
 
 
@@ -150,7 +150,7 @@ _USER_AGENTS = "scrapy.downloadermiddlewares.useragent.UserAgentMiddleware"
 
 
 def _no_identity(project: Project) -> Iterator[Mistake]:
-    """A User-Agent by which a site's owner cannot tell who asks, and how to reach them.
+    """A User-Agent that does not identify the crawl or lacks a contact.
 
     Source: draft-illyes-webbotauth-cbcp, section 2: "easily identifiable through their user agent",
     with a page that says how the data is used.
@@ -160,24 +160,24 @@ def _no_identity(project: Project) -> Iterator[Mistake]:
         return
     contact = _CONTACT.search(agent)
     if "scrapy.org" in agent:
-        lack = "is Scrapy's own, so that site owners cannot tell whose crawl this is"
+        lack = "is Scrapy's default: site owners cannot identify your crawl"
     elif contact is None and agent.startswith("Mozilla/"):
-        lack = "claims to be a browser, so that site owners cannot tell that a robot asks"
+        lack = "claims to be a browser: site owners cannot recognize a robot"
     elif contact is None:
-        lack = "has no contact, so that site owners cannot ask whose crawl this is"
+        lack = "has no contact: site owners cannot reach you"
     elif project.config.purposes and "://" not in contact[0]:
         purposes = ", ".join(project.config.purposes)
-        lack = f"names no page that could say what pages are wanted for ({purposes})"
+        lack = f"has no URL of a page that explains what you use pages for ({purposes})"
     else:
         return
     yield Mistake(
         f"USER_AGENT {lack}: {shown(agent)!r}. Set one such as 'Examplebot/1.0"
-        " (+https://example.com/bot)', or MANDELBOT_IDENTITY_WARNINGS to False if it is meant."
+        " (+https://example.com/bot)', or MANDELBOT_IDENTITY_WARNINGS = False to silence this."
     )
 
 
 def _user_agent(project: Project) -> str | None:
-    """Return the User-Agent of requests that have none of their own; None: it is not known."""
+    """Return the User-Agent of requests that set none themselves; None: unknown."""
     if project.switches_off("DOWNLOADER_MIDDLEWARES", _USER_AGENTS):
         return None
     headers = project.settings.getdict("DEFAULT_REQUEST_HEADERS").items()
@@ -190,27 +190,27 @@ def _no_job_to_close_for(project: Project) -> Iterator[Mistake]:
     config = project.config
     if config.closes_when_paused and not (config.shares_job or project.settings["JOBDIR"]):
         yield Mistake(
-            'MANDELBOT_PAUSE_IDLE is "close", and there is no JOBDIR to keep what waits for the'
-            " next run: paused sites are waited for."
+            'MANDELBOT_PAUSE_IDLE is "close", but there is no JOBDIR to store waiting requests for'
+            " the next run: the spider waits for paused sites instead."
         )
 
 
 def log_mistakes(project: Project) -> None:
-    """Log what is wrong, a line each."""
+    """Log the mistakes, a line each."""
     for text, level in mistakes_in(project):
         logger.log(level, "%s", text)
 
 
 def _is_a(component: Any, path: str) -> bool:
-    """Return whether a class, or the one of an import path, is the other or a subclass of it."""
+    """Return whether a class or import path is the class at `path` or a subclass of it."""
     component = load_object(component)
     return isinstance(component, type) and any(is_class_of(one, path) for one in component.__mro__)
 
 
 def is_class_of(one: Any, path: str) -> bool:
-    """Return whether a class is the one of an import path, without importing what is not there.
+    """Return whether a class is the one at an import path, without an import.
 
-    Its name and its package tell: no two classes of the package have one name.
+    Name and package suffice: no two classes of the package share a name.
     """
     package, name = path.partition(".")[0], path.rpartition(".")[2]
     return getattr(one, "__name__", "") == name and one.__module__.partition(".")[0] == package

@@ -1,4 +1,4 @@
-"""Every setting of the package, read once into one frozen object, or an error that says why not."""
+"""The settings of the package, checked and read once into a frozen object."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def _setting(
     """Describe a setting, or a key of one that is a dict.
 
     Args:
-        name: as it is written: ``MANDELBOT_PACE``, or ``MANDELBOT_CACHE["ttl"]`` for a key.
-        read: checks its value and returns what it means.
-        default: its value where the project sets none.
-        is_inner: whether the add-on sets it, to a component of the project (reading imports it).
-        takes_none: whether None, set by the project, is a value and not the default.
+        name: as users write it: ``MANDELBOT_PACE``, or ``MANDELBOT_CACHE["ttl"]`` for a key.
+        read: checks a value and converts it.
+        default: the value where the project sets none.
+        is_inner: whether the add-on sets it, to a component of the project that reading imports.
+        takes_none: whether None is a value rather than the default.
     """
     return field(metadata=locals())
 
 
 @dataclass(frozen=True)
 class Config:
-    """What the project set, checked. ``docs/settings.rst`` says what each means."""
+    """The checked settings of a project, as ``docs/settings.rst`` describes them."""
 
     enabled: bool = _setting("MANDELBOT_ENABLED", v.flag, default=True)
     obey: bool = _setting("ROBOTSTXT_OBEY", v.flag, default=True)
@@ -126,18 +126,18 @@ class Config:
         """Read and check all settings.
 
         Raises:
-            SettingsError: naming the first setting whose value is wrong, and what it takes.
+            SettingsError: for the first invalid value; the message says what the setting takes.
         """
         return cls(**{one.name: _read(settings, one.metadata) for one in fields(cls)})
 
     @property
     def fresh_for(self) -> float:
-        """Seconds for which a copy serves: as set, or as the dialect has it."""
+        """Seconds for which a cached robots.txt is fresh: as set, else as the dialect says."""
         return self.dialect.fresh_for if self.cache_ttl is None else self.cache_ttl
 
     @property
     def outcome_policy(self) -> OutcomePolicy:
-        """What the settings and the dialect say about answers to /robots.txt."""
+        """How settings and dialect interpret answers to /robots.txt."""
         return OutcomePolicy(
             pause_statuses=self.pause_statuses,
             tries=self.pause_tries,
@@ -149,7 +149,7 @@ class Config:
 
     @property
     def pause_policy(self) -> PausePolicy:
-        """How long pauses last, as the settings say."""
+        """How long pauses last."""
         return PausePolicy(
             first=self.pause_first,
             longest=self.pause_longest,
@@ -160,7 +160,7 @@ class Config:
 
     @property
     def shares_job(self) -> bool:
-        """Whether the requests of the crawl are in a job on Redis, for several workers."""
+        """Whether workers share the requests of the crawl in a job on Redis."""
         return v.is_server(self.job)
 
     @property
@@ -170,7 +170,7 @@ class Config:
 
     @property
     def closes_unless_due_within(self) -> float | None:
-        """Seconds; a spider with JOBDIR closes while only sites are left that are paused longer."""
+        """Seconds: a spider with JOBDIR closes when all other sites are paused for longer."""
         if isinstance(self.pause_idle, float):
             return self.pause_idle
         return 60.0 if self.pause_idle == v.CLOSE else None
@@ -179,7 +179,7 @@ class Config:
     def signals_idle(self) -> bool:
         """Whether ``spider_idle`` is sent while only paused sites are left.
 
-        Unless told, it is where requests are kept elsewhere: what feeds such a crawl waits for it.
+        By default it is with a third-party scheduler, whose feeders wait for that signal.
         """
         if self.pause_idle == "auto":
             return self.inner_scheduler is not None
@@ -187,12 +187,12 @@ class Config:
 
     @property
     def obeys_pace(self) -> bool:
-        """Whether sites are asked at the pace that their robots.txt asks for."""
+        """Whether the crawl obeys the crawl delays of robots.txt files."""
         return self.obey and self.pace == "obey"
 
     @property
     def pace_policy(self) -> PacePolicy:
-        """How the settings have what files say about a pace read."""
+        """How crawl delays of robots.txt files are interpreted."""
         return PacePolicy(
             longest=self.pace_longest,
             delay_is_window=self.pace_crawl_delay == "window",
@@ -200,23 +200,23 @@ class Config:
         )
 
     def may_send(self, site: str, url: str) -> bool:
-        """Return whether a site's files may send us to a URL: see :func:`leads_inside`."""
+        """Return whether a site's files may lead the crawl to a URL; see :func:`leads_inside`."""
         return self.private_hosts or not leads_inside(site, url)
 
     def configured_delay(self, site: str) -> float | None:
-        """Return the delay that the project sets for a site, its host or its host's domain."""
+        """Return the delay in MANDELBOT_CRAWL_DELAYS for a site, in seconds."""
         return value_for(site, self.crawl_delays)
 
 
 def _place(name: str) -> tuple[str, str]:
-    """Return the setting that a project writes, and the key in it; "" where it is no dict."""
+    """Split a name into the setting and its key; the key is "" where the setting is no dict."""
     setting, _, key = name.partition("[")
     return setting, key.strip('"]')
 
 
 _SETTINGS = [one.metadata for one in fields(Config)]
 OPTIONS: dict[str, dict[str, object]] = {}
-"""Settings that are dicts: their keys, and what holds for each that is left out."""
+"""Settings that are dicts: their keys with defaults."""
 for _one in _SETTINGS:
     _group, _key = _place(_one["name"])
     if _key:
@@ -224,7 +224,7 @@ for _one in _SETTINGS:
 
 
 def check_settings(settings: BaseSettings) -> bool:
-    """Check all settings but those that would have components of the project imported.
+    """Check all settings but those whose check imports components of the project.
 
     Returns:
         Whether the package is enabled.
@@ -239,10 +239,10 @@ def check_settings(settings: BaseSettings) -> bool:
 
 
 def read_setting(settings: BaseSettings, attribute: str) -> Any:
-    """Read and check one setting, given the name of its attribute in :class:`Config`.
+    """Read and check one setting, by the name of its attribute in :class:`Config`.
 
     Raises:
-        SettingsError: its value is wrong.
+        SettingsError: the value is invalid.
     """
     return _read(settings, Config.__dataclass_fields__[attribute].metadata)
 
@@ -265,17 +265,17 @@ def _value(settings: BaseSettings, setting: Mapping[str, Any]) -> tuple[Any, int
 
 
 class SettingInForce(NamedTuple):
-    """What holds for one setting or option, and who says so."""
+    """The effective value of one setting or option, and its source."""
 
     name: str
-    """As it is to be written: ``MANDELBOT_CACHE["ttl"]`` for an option."""
+    """As users write it: ``MANDELBOT_CACHE["ttl"]`` for an option."""
     value: object
     source: str
     """``default``, ``addon``, ``project``, ``spider``, ``cmdline``: as Scrapy calls priorities."""
 
 
 def settings_in_force(settings: BaseSettings) -> list[SettingInForce]:
-    """Return what holds for each setting that is for projects, in the order of the documents."""
+    """Return the effective public settings, in the order of ``docs/settings.rst``."""
     sources = {priority: name for name, priority in SETTINGS_PRIORITIES.items()}
     found = []
     for setting in (one for one in _SETTINGS if not one["is_inner"]):
@@ -292,5 +292,5 @@ def setting_defaults() -> dict[str, object]:
 
 
 def is_setting(name: str) -> bool:
-    """Return whether a name is a setting, be it one of the add-on's own."""
+    """Return whether a name is a setting, internal ones included."""
     return any(_place(one["name"])[0] == name for one in _SETTINGS)

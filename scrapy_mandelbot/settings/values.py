@@ -1,4 +1,4 @@
-"""What settings take that name seconds, sites and URLs, and the error for what they do not."""
+"""Readers of setting values: each checks a value, converts it or raises `SettingsError`."""
 
 from __future__ import annotations
 
@@ -56,25 +56,25 @@ SIGN_KEY_TAKES = (
 
 
 class SettingsError(ValueError):
-    """A setting has a value that it does not take."""
+    """A setting has an invalid value."""
 
     is_logged = False
-    """Whether the log has it."""
+    """Whether the error has been logged."""
 
     def __init__(self, name: str, value: object, takes: str) -> None:
         super().__init__(f"{name} = {value!r}: it takes {takes}")
 
 
 @contextmanager
-def refusing(crawler: Crawler | None) -> Iterator[None]:
-    """Have a crawl end for a wrong value with one line in the log, and an exit code that is not 0.
+def fail_cleanly(crawler: Crawler | None) -> Iterator[None]:
+    """End a crawl on an invalid value with one log line and a nonzero exit code.
 
-    Scrapy lets the error go to whoever awaits the crawl. Its own commands await none: asyncio or
-    Twisted logs a traceback then, which tells nothing more than this line, and is left out. (Where
-    a script runs a ``CrawlerProcess``, Twisted writes one past the log, on stderr.)
+    Scrapy raises the error to the code that awaits the crawl. Its own commands do not await it, so
+    asyncio or Twisted would log a traceback, which adds nothing and is suppressed. (In a script
+    with ``CrawlerProcess``, Twisted writes one to stderr, past the log.)
 
     Raises:
-        SettingsError: as what is done in it does.
+        SettingsError: from the block.
     """
     try:
         yield
@@ -88,9 +88,9 @@ def _log_refusal(crawler: Crawler | None, error: SettingsError) -> None:
     error.is_logged = True
     logger.critical("%s", error)
     for name in ("asyncio", "twisted"):
-        logging.getLogger(name).addFilter(_is_unlogged)  # the same one is added once
+        logging.getLogger(name).addFilter(_is_unlogged)  # idempotent
     if crawler is not None:
-        # By this scrapy crawl knows that there was no crawl; before 2.15 by nothing else.
+        # ``scrapy crawl`` then exits with 1; before 2.15 nothing else makes it.
         crawler.spider = None
 
 
@@ -100,7 +100,7 @@ def _is_unlogged(record: logging.LogRecord) -> bool:
 
 
 def seconds(name: str, value: object) -> float:
-    """Return seconds, 0 or more, and finite."""
+    """Return finite seconds, 0 or more."""
     takes = "a number of seconds, 0 or more"
     try:
         seconds = float(value)  # type: ignore[arg-type]  # whatever the project wrote
@@ -112,7 +112,7 @@ def seconds(name: str, value: object) -> float:
 
 
 def sign_mode(name: str, value: object) -> str:
-    """Return which requests are signed. The package ``cryptography`` is imported for that."""
+    """Return the signing mode; it needs the package ``cryptography``, which is imported here."""
     mode = one_of(*SIGN_MODES)(name, value)
     try:
         import_module("cryptography.hazmat.primitives.asymmetric.ed25519")
@@ -123,14 +123,14 @@ def sign_mode(name: str, value: object) -> str:
 
 
 def sign_key_place(name: str, value: object) -> str:
-    """Return where the key is: a path, or ``env:`` and a name. The key itself is never shown."""
+    """Return the place of the key: a path or ``env:NAME``. The key itself never shows."""
     if not isinstance(value, (str, Path)) or "\n" in str(value) or "-----" in str(value):
         raise SettingsError(name, "..." if isinstance(value, str) else value, SIGN_KEY_TAKES)
     return str(value)
 
 
 def sign_agent_url(name: str, value: object) -> str:
-    """Return the URL as it is, if it can stand in a header; whether http will do is not said."""
+    """Return a URL that can stand in a header; ``http`` is checked elsewhere."""
     takes = "the https URL of a key directory, such as 'https://bot.example'"
     try:
         url = urlsplit(str(value))
@@ -153,11 +153,11 @@ def crawl_delays(name: str, value: object) -> dict[str, float]:
     read = _as_mapping(value)
     if read is None or any(isinstance(delay, bool) for delay in read.values()):
         raise SettingsError(name, value, _DELAYS)
-    return {_place(name, key): seconds(name, delay) for key, delay in read.items()}
+    return {_place(name, key): seconds(f"{name}[{key!r}]", delay) for key, delay in read.items()}
 
 
 def _as_mapping(value: object) -> Mapping[str, object] | None:
-    """Return a dict, or what JSON of one holds, as the command line has it; None: it is none."""
+    """Return a dict, given one or its JSON (from the command line); None: neither."""
     if isinstance(value, str):
         try:
             value = json.loads(value or "{}")
@@ -167,9 +167,9 @@ def _as_mapping(value: object) -> Mapping[str, object] | None:
 
 
 def _place(name: str, key: object) -> str:
-    """Return the site, host or domain as :func:`value_for` looks for it.
+    """Return the site, host or domain as :func:`value_for` looks it up.
 
-    What has a path is none of them, and neither is what has a star but at the front of a domain.
+    A path is an error, and so is a star anywhere but at the front of a domain.
     """
     if not isinstance(key, str):
         raise SettingsError(name, key, _DELAYS)
@@ -206,9 +206,9 @@ def flag(name: str, value: object) -> bool:
 
 
 def idle(name: str, value: object) -> str | float:
-    """Return what a run does while only paused sites are left.
+    """Return a mode of MANDELBOT_PAUSE_IDLE, or seconds.
 
-    Seconds: it closes, unless one of them is due within that time.
+    With seconds the run closes unless a paused site is due within that time.
     """
     if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,3})?", str(value)):
         return seconds(name, value)
@@ -216,9 +216,10 @@ def idle(name: str, value: object) -> str | float:
 
 
 def store(name: str, value: object) -> str:
-    """Return the name of a kind of store, the path of a file, or the URL of a server: what looks
-    like none of them is an error, as "memroy" would be a file of that name.
-    """  # noqa: D205 -- one sentence
+    """Return the kind of a store, the path of a file, or the URL of a server.
+
+    A bare name is no path: "memroy" is a mistake, not a file.
+    """
     text = str(value)
     if is_server(text):
         return _server(name, text)
@@ -236,10 +237,7 @@ def is_server(text: str) -> bool:
 
 
 def _server(name: str, url: str) -> str:
-    """Return the URL of a server.
-
-    The package ``redis`` reads it, and is imported for that where such a URL is set, and else not.
-    """
+    """Return the URL of a server, checked by the package ``redis``, which is imported only here."""
     shown = without_credentials(url.partition("?")[0])  # passwords may stand behind it
     try:
         from scrapy_mandelbot.store.redis.address import checked  # noqa: PLC0415
@@ -254,7 +252,7 @@ def _server(name: str, url: str) -> str:
 
 
 def count(least: int) -> Callable[[str, object], int]:
-    """Return what reads a whole number, so many or more."""
+    """Return a reader of whole numbers from `least` up."""
 
     def read(name: str, value: object) -> int:
         try:
@@ -393,7 +391,7 @@ def _class(name: str, value: object, takes: str) -> type:
 
 
 def job(name: str, value: object) -> str:
-    """Return how requests are kept: ``durable``, or a server's URL."""
+    """Return how a job is stored: ``durable``, or a server's URL."""
     text = str(value)
     if is_server(text):
         return _server(name, text)
@@ -419,8 +417,10 @@ def key_name(name: str, value: object) -> str:
 
 
 def options(name: str, value: object, keys: Iterable[str]) -> Mapping[str, object]:
-    """Return a setting that is a dict, or JSON of one; what its values mean is read elsewhere."""
+    """Return a setting that is a dict or its JSON; the values are not checked here."""
     read = _as_mapping({} if value is None else value)
-    if read is None or not set(read) <= set(keys):
-        raise SettingsError(name, value, f"a dict with any of {', '.join(map(repr, keys))}")
+    unknown = [repr(key) for key in read or () if key not in keys]
+    if read is None or unknown:
+        takes = f"a dict with any of {', '.join(map(repr, keys))}"
+        raise SettingsError(name, value, ", not ".join([takes, *unknown]))
     return read

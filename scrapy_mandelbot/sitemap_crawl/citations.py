@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.crawl import Crawl
-    from scrapy_mandelbot.events.emitter import Event, Events
+    from scrapy_mandelbot.events import Event
+    from scrapy_mandelbot.events.emitter import Events
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.sitemap_crawl.entry_files import EntryFile
     from scrapy_mandelbot.sitemap_crawl.progress import CrossHostSitemaps, Progress, SiteProgress

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_mandelbot.events.emitter import Event
+    from scrapy_mandelbot.events import Event
 
 _HEADERS = (b"X-Robots-Tag", b"Robots-Tag")  # in Scrapy's spelling
 _ANY_HEADER = frozenset(_HEADERS)

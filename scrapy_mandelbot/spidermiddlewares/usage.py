@@ -24,7 +24,7 @@ from scrapy_mandelbot.robots.preferences import (
     page_usage,
     with_tdm_file,
 )
-from scrapy_mandelbot.settings.values import SettingsError, refusing
+from scrapy_mandelbot.settings.values import SettingsError, fail_cleanly
 from scrapy_mandelbot.sitemap_crawl.entry_files import OWN
 from scrapy_mandelbot.spidermiddlewares.ledger import Ledger
 from scrapy_mandelbot.spidermiddlewares.tdm_files import SiteTdm, TdmFiles
@@ -95,7 +95,7 @@ class CrawlUsage:
         """Until when a site's robots.txt is not requested again, if robots.txt is not obeyed."""
         if self.is_wanted:
             if config.ledger is not None:
-                with refusing(crawler):
+                with fail_cleanly(crawler):
                     _open_ledger(crawler, config.ledger)
                 self.has_ledger = True
             crawler.signals.connect(self._close, signal=scrapy.signals.spider_closed)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_mandelbot.clock import Clock
-    from scrapy_mandelbot.events.emitter import Event, Events
+    from scrapy_mandelbot.events import Event
+    from scrapy_mandelbot.events.emitter import Events
     from scrapy_mandelbot.politeness.faults import Section
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pause import Pause

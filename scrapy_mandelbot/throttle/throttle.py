@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_mandelbot.clock import Clock
-    from scrapy_mandelbot.events.emitter import Event, Events
+    from scrapy_mandelbot.events import Event
+    from scrapy_mandelbot.events.emitter import Events
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.scheduling.site_queue import SiteQueue

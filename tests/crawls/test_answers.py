@@ -45,8 +45,8 @@ ANSWERED = [
     (Answer(RULES), 3, "rules", "robots.txt: 200, has rules"),
     (Answer(b"", 204), 4, "rules", "robots.txt: 204, has rules"),
     (Answer(HTML), 3, "rules", "robots.txt: 200, has rules"),
-    (Answer(LONG), 3, "rules", "is longer than 512000 bytes: the rest is not read"),
-    (Answer(LATE), 4, "rules", "is longer than 512000 bytes: the rest is not read"),
+    (Answer(LONG), 3, "rules", "is longer than 512000 bytes: the rest is ignored"),
+    (Answer(LATE), 4, "rules", "is longer than 512000 bytes: the rest is ignored"),
     (
         Answer(gzip.compress(RULES, mtime=0), headers={"Content-Encoding": "gzip"}),
         3,
@@ -57,7 +57,7 @@ ANSWERED = [
         Answer(gzip.compress(b"#" * 30_000_000, mtime=0), headers={"Content-Encoding": "gzip"}),
         4,
         "rules",
-        "is longer than 512000 bytes: the rest is not read",
+        "is longer than 512000 bytes: the rest is ignored",
     ),
     (Answer(RULES, 401), 4, "allow_all", "robots.txt: 401, there is none"),
     (Answer(RULES, 403), 4, "allow_all", "robots.txt: 403, there is none"),
@@ -161,7 +161,7 @@ async def test_a_body_that_never_ends(start):
     assert len(result.items) == 3
     assert web.asked("/page/1") == 0
     assert result.stats["mandelbot/robots/rules"] == result.stats["mandelbot/robots/cut"] == 1
-    words = "is longer than 512000 bytes: the rest is not"
+    words = "is longer than 512000 bytes: the rest is ignored"
     assert any(words in line for line in result.messages)
 
 
@@ -214,7 +214,7 @@ async def test_a_slow_answer_is_warned_of(start):
     assert len(result.items) == 3
     assert result.stats["mandelbot/robots/slow"] == 1
     (line,) = result.logged(f"The robots.txt of {web.url} took 0.")
-    assert line.endswith(" s of the 1 s that it may")
+    assert line.endswith(" s; the limit is 1 s")
 
 
 @DEPRECATED_TLS

@@ -121,7 +121,7 @@ async def test_half_a_file_says_nothing(web, handler, shape):
     assert result.stats["mandelbot/robots/unavailable"] == 2
     assert result.stats["mandelbot/robots/broken_off"] == 2
     assert result.stats["mandelbot/robots/rules"] == 1
-    assert result.logged(f"The robots.txt of {web.url} breaks off after ")
+    assert result.logged(f"The robots.txt of {web.url} is truncated after ")
 
 
 APART = {**QUICK, "MANDELBOT_PAUSE_OPTIONS": {"first": 20}}

@@ -84,7 +84,7 @@ async def test_a_site_with_many_that_are_none_fills_no_log(webs):
     cite(web, *(f"/{number}.xml" for number in range(60)))
     result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/"])
     assert len(result.logged("The sitemap ")) == 20
-    assert len(result.logged("More is wrong with the sitemaps of")) == 1
+    assert len(result.logged("Further problems with the sitemaps of")) == 1
     assert result.stats["mandelbot/sitemaps/failed"] == 60
 
 

@@ -31,7 +31,7 @@ async def test_extended2_comments_are_logged_once_a_site(webs, settings, told):
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert len(result.items) == 4
     said = "Please come at night. / Ask\\x1b[2Jus."
-    line = f"{web.url} has a comment for us in its robots.txt: {said}"
+    line = f"{web.url} has a comment for this robot in its robots.txt: {said}"
     assert [one for one in result.messages if "has a comment" in one] == [line] * told
 
 

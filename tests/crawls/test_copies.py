@@ -126,7 +126,7 @@ async def test_the_last_good_copy_serves_through_failures(webs, kept, status):
     assert fetched["outcome"].kind is OutcomeKind.RULES
     assert fetched["robots"].sitemaps == ("/map.xml",)
     told = f"{web.url}: robots.txt: {status}, the last good copy stays in use: from "
-    warnings = [line for line in second.logged(told) if "asked again at" in line]
+    warnings = [line for line in second.logged(told) if "next attempt at" in line]
     assert len(warnings) == 1
 
 
@@ -175,7 +175,7 @@ async def test_a_5xx_of_a_site_that_knows_404_means_what_it_says(webs, kept):
     assert web.asked("/robots.txt") == 5
     assert web.asked(IMPOSSIBLE_PATH, 404) == 1, "once a day"
     assert result.stats["mandelbot/robots/tested"] == 1
-    assert len(result.logged(f"Asking {web.url} for / and /robots-test-for-404-")) == 1
+    assert len(result.logged(f"Testing {web.url} with / and /robots-test-for-404-")) == 1
     assert result.stats["mandelbot/pause/given_up"] == 1
     again = await crawl(
         LinksSpider,

@@ -632,7 +632,7 @@ async def test_what_the_project_has_chosen_stays(webs, folder, settings, is_ours
     result = await run(Noting, folder, [web.url + "/"], **settings)
     assert len(requests_of(result)) == 14
     assert (folder / "job.sqlite").exists() == is_ours
-    assert bool(result.logged("JOBDIR has Scrapy's form")) == ("DUPEFILTER_CLASS" in settings)
+    assert bool(result.logged("JOBDIR has Scrapy's format")) == ("DUPEFILTER_CLASS" in settings)
     assert (folder / "requests.queue").exists() != is_ours
 
 

@@ -185,7 +185,7 @@ async def test_a_worker_whose_lease_is_lost_begins_anew(webs, settings):
     assert crawled[web.url + "/1"] == 2
     assert all(crawled[f"{web.url}/1/{number}"] == 1 for number in range(10))
     assert result.stats["mandelbot/job/leases_lost"] == 1
-    assert len(result.logged("This worker said nothing")) == 1
+    assert len(result.logged("This worker was silent")) == 1
 
 
 class Lambdas(LinksSpider):
@@ -506,4 +506,4 @@ async def test_the_spiders_filter_chooses_what_is_followed(webs, settings):
     settings = {**settings, **FOLLOW, "ROBOTSTXT_OBEY": True, "MANDELBOT_ROBOT_TAGS": "obey"}
     result = await crawl(Filtering, settings, start_urls=[web.url + "/"])
     assert result.urls() == sorted([web.url + "/", *urls(web, *range(1, 10, 2))])
-    assert result.logged(f"The sitemap {web.url}/gone.xml could not be had")
+    assert result.logged(f"The sitemap {web.url}/gone.xml was not read")

@@ -104,7 +104,7 @@ async def test_what_cannot_be_written_down_comes_again_from_its_page(webs, job):
 
     log, _ = await job.run([web.url + "/"], interrupt_at="PAUSED", spider=LAMBDAS)
 
-    named = [line for line in log.splitlines() if "Kept in memory only" in line]
+    named = [line for line in log.splitlines() if "Stored in memory only" in line]
     assert len(named) == 10
     assert f"<GET {web.url}/page/" in named[0]
     assert "that only memory held" in log

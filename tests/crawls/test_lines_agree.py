@@ -18,17 +18,17 @@ MOMENT = r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC"
 LINES = {
     "paused": rf"Paused (?P<place>\S+) until (?P<until>{MOMENT})",
     "still": (
-        rf"Still pausing (?P<place>\S+) until (?P<until>{MOMENT})"
+        rf"(?P<place>\S+) is still paused until (?P<until>{MOMENT})"
         rf".* given up at about (?P<end>{MOMENT})"
     ),
     "resumed": r"Resumed (?P<place>\S+) after (?P<seconds>[\d.]+) s",
     "given up": r"Gave up (?P<place>http\S+) after.*(?P<fate>they fail|sent once)",
     "paused section": rf"Set aside (?P<path>\S+) of (?P<place>\S+) until (?P<until>{MOMENT})",
     "still section": (
-        rf"Still setting aside (?P<path>\S+) of (?P<place>\S+) until (?P<until>{MOMENT})"
+        rf"(?P<path>\S+) of (?P<place>\S+) is still set aside until (?P<until>{MOMENT})"
         rf".* given up at about (?P<end>{MOMENT})"
     ),
-    "resumed section": r"No longer setting aside (?P<path>\S+) of (?P<place>\S+):",
+    "resumed section": r"Resumed (?P<path>\S+) of (?P<place>\S+):",
     "given up section": r"Gave up (?P<path>/\S*) of (?P<place>[^\s,]+),",
 }
 LATE = 2.0  # seconds in which an answer has come, and of which times to the second are short
@@ -176,6 +176,6 @@ async def test_no_two_lines_of_a_crawl_contradict_each_other(webs, timed, option
     (account,) = result.logged("Requests: ")
     taken, *ends = map(int, re.findall(r"\d+", account.replace(",", ", ")))
     assert taken == sum(ends)
-    (lost,) = result.logged("Lost ")
-    all_lost, *parts = map(int, re.findall(r"\d+", lost.partition(". Their")[0]))
+    (lost,) = [one for one in result.messages if "links on those pages" in one]
+    all_lost, *parts = map(int, re.findall(r"\d+", lost.partition("; links")[0]))
     assert all_lost == sum(parts) == stats["mandelbot/requests/lost"]

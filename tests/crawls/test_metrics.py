@@ -99,7 +99,7 @@ async def test_a_taken_port_costs_the_crawl_nothing(webs):
             LinksSpider, {"MANDELBOT_METRICS": address}, start_urls=[web.url + "/"]
         )
     assert len(result.items) == 4
-    assert len(result.logged(f"MANDELBOT_METRICS: nothing is served at {address}")) == 1
+    assert len(result.logged(f"MANDELBOT_METRICS: cannot serve at {address}")) == 1
 
 
 @ensureDeferred

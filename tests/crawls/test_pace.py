@@ -107,9 +107,9 @@ async def test_mandelbot_files_are_not_obeyed_unless_asked(webs):
     assert [name for name in result.stats if name.startswith("mandelbot/pace/")] == [
         "mandelbot/pace/not_obeyed"
     ]
-    (line,) = result.logged(web.url + " asks for")
-    assert line.startswith(f"{web.url} asks for 60 s between requests, Visit-time 0000-0000 (robot")
-    assert line.endswith("MANDELBOT_PACE = 'obey' keeps to it, this crawl does not")
+    (line,) = [one for one in result.messages if "is not obeyed" in one]
+    assert line.startswith(f"{web.url}: 60 s between requests, Visit-time 0000-0000 (robot")
+    assert line.endswith('is not obeyed; set MANDELBOT_PACE = "obey" to obey it')
     (row,) = [one for one in result.messages if one.startswith("What happened at the sites")]
     assert "not obeyed" in row
 
@@ -120,7 +120,7 @@ async def test_a_delay_that_is_not_obeyed_is_told_of_in_any_encoding(webs):
     web = site(webs, "")
     web.pages["/robots.txt"].body = "User-agent: *\nCrawl-delay: 7\n".encode("utf-16")
     result = await crawl(LinksSpider, start_urls=[web.url + "/"])
-    (line,) = result.logged(web.url + " asks for")
+    (line,) = [one for one in result.messages if "is not obeyed" in one]
     assert "7 s between requests" in line
 
 
@@ -276,10 +276,10 @@ async def test_who_asks_for_too_much_gets_the_longest_and_a_warning(webs):
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert len(result.items) == 4
     assert min(gaps(web)) >= 0.2 - HAIR
-    (line,) = result.logged(f"{web.url} asks for 86400 s between requests")
-    assert line.endswith(": it gets MANDELBOT_PACE_OPTIONS['longest'], 0.2 s")
-    (line,) = result.logged(f"The robots.txt of {web.url} asks for a pace that cannot be read")
-    assert line.endswith("in line 3")
+    (line,) = result.logged(f"{web.url}: 86400 s between requests is capped")
+    assert line.endswith('is capped at 0.2 s (MANDELBOT_PACE_OPTIONS["longest"])')
+    (line,) = result.logged(f"Ignored an invalid pace in the robots.txt of {web.url}, line")
+    assert line.endswith(", line 3")
     assert result.stats["mandelbot/pace/capped"] == 1
     assert result.stats["mandelbot/pace/unreadable"] == 1
 

@@ -91,8 +91,8 @@ async def test_a_time_that_cannot_be_read_is_told_once(webs):
     result = await crawl(LinksSpider, start_urls=[web.url + "/"])
 
     assert result.urls() == web.urls(8)
-    assert result.logged(f"The Retry-After of {web.url}") == [
-        f"The Retry-After of {web.url} cannot be read, and is passed over: soon"
+    assert result.logged(f"Ignored an invalid Retry-After of {web.url}") == [
+        f"Ignored an invalid Retry-After of {web.url}: soon"
     ]
 
 

@@ -61,8 +61,9 @@ async def test_a_limit_that_was_found_is_in_the_record(webs, caplog):
     assert len(result.items) == 61
     limit = Recorder.of(result.crawler).record.get(web.url).limit
     assert 0.4 < limit < 0.55, "of a few refusals: at most one step of the ladder below what it is"
-    (line,) = [one for one in caplog.messages if "There is a limit" in one]
-    assert re.search(rf"of about (2[4-9]|3[0-3]) requests a minute at {web.url}; \d+ req", line)
+    (line,) = [one for one in caplog.messages if "Rate limit of" in one]
+    start = re.escape(f"Rate limit of {web.url}: about ")
+    assert re.match(rf"{start}(2[4-9]|3[0-3]) requests a minute \(\d+ req", line)
 
 
 @ensureDeferred

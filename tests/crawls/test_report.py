@@ -32,7 +32,9 @@ async def test_a_crawl_leaves_a_page_and_its_data(webs, tmp_path):
 
     data, page = sorted((tmp_path / "made").iterdir(), key=lambda path: path.suffix, reverse=True)
     assert re.fullmatch(r"links-\d{4}(-\d\d){2}T\d\d(-\d\d){2}\+00-00\.html", page.name)
-    assert result.logged("The report on the crawl is ") == [f"The report on the crawl is {page}"]
+    assert result.logged("Wrote the report on the crawl: ") == [
+        f"Wrote the report on the crawl: {page}"
+    ]
     report = json.loads(data.read_text())
     assert [one["site"] for one in report["sites"]] == [web.url, other.url]
     troubled = report["sites"][0]

@@ -49,7 +49,7 @@ def test_a_crawl_that_is_told_to_stop_leaves_its_report(tmp_path, told):
     report = json.loads(path.with_suffix(".json").read_text())
     assert (report["reason"], report["is_finished"]) == ("shutdown", True)
     assert report["total"]["pages"] >= 1  # others may be under way
-    assert f"The report on the crawl is {path}" in log
+    assert f"Wrote the report on the crawl: {path}" in log
     assert "ended as <b>shutdown</b>" in path.read_text()
 
 
@@ -64,7 +64,7 @@ def test_a_crawl_that_is_told_so_twice_leaves_its_report(tmp_path, told):
         process.stderr.read()
         process.wait()
     report = json.loads(path.read_text())
-    assert (report["reason"], report["is_finished"]) == ("broken off", False)
+    assert (report["reason"], report["is_finished"]) == ("process exited", False)
     assert report["total"]["pages"] >= 1  # others may be under way
 
 

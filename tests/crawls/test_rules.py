@@ -297,5 +297,5 @@ async def test_a_parser_that_fails_costs_no_request(webs):
     settings = {"ROBOTSTXT_PARSER": BrokenParser}
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert len(result.items) == 4
-    told = f"ROBOTSTXT_PARSER cannot read the robots.txt of {web.url}, which is not obeyed"
+    told = f"ROBOTSTXT_PARSER failed on the robots.txt of {web.url}, which is not obeyed"
     assert len(result.logged(told)) == 1

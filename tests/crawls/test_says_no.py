@@ -147,7 +147,7 @@ async def test_a_time_is_kept_to_in_whatever_form(webs, form):
     since = shut[0] - TIME.now() + TIME.elapsed()
     after = [hit.at - since for hit in web.hits if hit.at > since + 0.5]
     assert 7.99 < min(after) <= 10
-    told = result.logged(f"The Retry-After of {web.url} cannot be read, and is passed over: soon")
+    told = result.logged(f"Ignored an invalid Retry-After of {web.url}: soon")
     assert len(told) == (form == "RateLimit")
 
 
@@ -290,7 +290,7 @@ async def test_a_site_that_refuses_robots_is_asked_twenty_pages_at_most(webs, an
     warnings = [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
     told, gone = (line for line in warnings if "refuses robots" in line)
     assert told.startswith(f"{web.url}/page/ refuses robots: {answer.status} for ")
-    assert "say who you are, ask its owner, or pay" in told
+    assert "Identify your robot, contact the owner, or pay" in told
     assert gone.startswith(f"Gave up {web.url}/page/, which refuses robots: ")
     (heard,) = (item["refuses"] for item in result.items if "refuses" in item)
     assert heard[0] == web.url
@@ -318,7 +318,7 @@ async def test_with_jobdir_the_rest_is_not_lost(webs, tmp_path):
     assert len(pages) == 100
     assert soon.stats["finish_reason"] == "sites_paused"
     assert late.stats["finish_reason"] == "finished"
-    assert len(late.logged("No longer setting aside /page/")) == 1
+    assert len(late.logged("Resumed /page/ of ")) == 1
 
 
 @ensureDeferred

@@ -88,7 +88,7 @@ async def test_a_sitemap_whose_request_is_swallowed_keeps_no_crawl_open(webs):
     settings = {**FOLLOW, "DOWNLOADER_MIDDLEWARES": {Swallowing: 500}}
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert f"{web.url}/1" in result.urls()
-    assert result.logged(f"The sitemap {web.url}/swallowed.xml could not be had")
+    assert result.logged(f"The sitemap {web.url}/swallowed.xml was not read")
     assert result.stats["finish_reason"] == "finished"
 
 

@@ -38,7 +38,7 @@ async def test_what_leads_nowhere_is_not_made(webs):
     assert result.stats["mandelbot/sitemaps/forbidden"] == 1
     assert result.stats["robotstxt/forbidden"] == 1, "the sitemap's own request"
     assert web.asked("/secret.xml") == 0
-    (line,) = result.logged(f"The sitemap {web.url}/secret.xml could not be had")
+    (line,) = result.logged(f"The sitemap {web.url}/secret.xml was not read")
     assert "Forbidden by robots.txt" in line
 
 
@@ -51,7 +51,7 @@ async def test_indexes_within_indexes_have_an_end(webs):
         web.pages[f"/{depth}.txt"] = Answer(f"{web.url}/{depth}".encode())
     result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/"])
     assert result.urls() == sorted([web.url + "/", *urls(web, 0, 1, 2)])
-    assert result.logged(f"{web.url} has indexes of sitemaps within indexes, more than 3 deep")
+    assert result.logged(f"{web.url} nests sitemap indexes more than 3 deep")
 
 
 @ensureDeferred

@@ -90,9 +90,9 @@ async def test_requests_for_sitemaps_are_dropped_and_the_crawl_goes_on(left, spi
     assert [hit.path for one in (web, other, busy) for hit in one.hits] == ["/1"]
     assert result.stats["mandelbot/sitemaps/dropped"] == 2
     (account,) = result.logged("Requests: ")
-    assert account == "Requests: 3 taken in: 1 page, 2 dropped by other components"
+    assert account == "Requests: 3 accepted: 1 page, 2 dropped by other components"
     (line,) = result.logged(LINE)
-    assert "a former run has left" in line
+    assert "left by the previous run" in line
     assert "log_count/ERROR" not in result.stats
     assert result.stats["finish_reason"] == "finished"
 

@@ -175,8 +175,8 @@ async def test_the_console_shows_a_table(webs):
     header, row = seen["console"].split("\n")[-2:]
     assert header.split() == ["SITE", "WAIT", "UNDER", "WAY", "UNTIL", "WHY"]
     assert row.startswith(web.url)
-    assert row.endswith("paused by hand")
-    assert seen["why"].startswith("It waits: 1 site paused by hand, 20 requests wait")
+    assert row.endswith("paused manually")
+    assert seen["why"].startswith("It waits: 1 site paused manually, 20 requests wait")
     assert f"held until {datetime.now(timezone.utc):%Y}" in seen["paused"]
 
 
@@ -224,7 +224,7 @@ async def test_scrapys_remote_control_can_ask(webs, tmp_path):
 
     (answer,) = answers
     assert answer["status"] == "ok", answer
-    assert answer["output"].startswith("It waits: 1 site paused by hand, 5 requests wait")
+    assert answer["output"].startswith("It waits: 1 site paused manually, 5 requests wait")
 
 
 @ensureDeferred

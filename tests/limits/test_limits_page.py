@@ -1,4 +1,4 @@
-"""docs/limits.rst states the limits in force, and lists all of them."""
+"""docs/limits.rst lists all limits, with their values."""
 
 from __future__ import annotations
 

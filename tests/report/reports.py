@@ -62,8 +62,14 @@ def down(one, name: str, number: int) -> None:
 
 def a_report(record: CrawlRecord | None = None, **about) -> dict:
     """Return the report of a record."""
-    told = {"spider": "demo", "agent": AGENT, "ended": NOW + SECONDS, "reason": "finished", **about}
-    return report_of(a_record() if record is None else record, ReportHeader(**told))
+    header = {
+        "spider": "demo",
+        "agent": AGENT,
+        "ended": NOW + SECONDS,
+        "reason": "finished",
+        **about,
+    }
+    return report_of(a_record() if record is None else record, ReportHeader(**header))
 
 
 WAITING = [

@@ -52,13 +52,13 @@ def test_how_slow_the_slowest_answers_are_is_told():
     one = record.of("https://one.example", NOW)
     for number in range(1, 101):
         one.answered(200, 0.01 * number, NOW + number, 0.0)
-    (told,) = a_report(record)["sites"]
-    assert told["answers"]["time"] == pytest.approx(0.5, rel=0.06)
-    assert told["answers"]["slow_time"] == pytest.approx(0.95, rel=0.04)
+    (site,) = a_report(record)["sites"]
+    assert site["answers"]["time"] == pytest.approx(0.5, rel=0.06)
+    assert site["answers"]["slow_time"] == pytest.approx(0.95, rel=0.04)
 
 
 def test_the_troubled_come_first():
-    """Given up, refused, then the largest; what is wrong with each is told."""
+    """Given up, refused, then the largest, each with its state."""
     given_up, refused, *well = a_report()["sites"]
     assert (given_up["site"], given_up["state"]) == ("https://site-3.example", "given up")
     assert (refused["site"], refused["state"]) == ("https://site-0.example", "well")
@@ -128,7 +128,7 @@ def test_a_crawl_of_nothing_has_a_report():
 
 
 def test_times_that_are_none_are_null():
-    """A pause that is ended by hand has no end; JSON knows no infinity."""
+    """A pause that is ended manually has no end, and JSON has no infinity."""
     record = a_record(1)
     (one,) = record.in_order()
     one.pauses[0].until = float("inf")
@@ -155,8 +155,8 @@ def test_the_page_names_all_of_the_json():
     of_total = {name.replace("sites[].", "total.") for name in of_sites}
     found = (fields_of(report) - of_total) | of_sites
     table = PAGE.read_text(encoding="utf-8").partition("\nThe JSON\n")[2]
-    told = set(re.findall(r"^``([\w.\[\]]+)``", table, re.MULTILINE))
-    assert found - {"total"} == told - {"total"}
+    documented = set(re.findall(r"^``([\w.\[\]]+)``", table, re.MULTILINE))
+    assert found - {"total"} == documented - {"total"}
 
 
 def test_only_sites_that_answered_have_a_time_to_the_first_byte():
@@ -181,5 +181,5 @@ def test_in_short_it_says_whether_the_crawl_has_hurt_its_sites(time, share, said
     answers = {"all": 1_000, "errors": 1_000 * share, "first": 100, "first_errors": 1}
     total = {"lost": 0, "retry_after": None, "forbidden": 0, "refused": 0}
     total["answers"] = {**answers, "time": time, "first_time": 0.10}
-    told = in_short({"total": total, "sites": [], "waiting": []})
-    assert [(level, word) for level, word, _ in told] == [("warning", word) for word in said]
+    found = in_short({"total": total, "sites": [], "waiting": []})
+    assert [(level, word) for level, word, _ in found] == [("warning", word) for word in said]

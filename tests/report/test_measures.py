@@ -9,7 +9,7 @@ import pytest
 from clocks import MIDNIGHT as NOW
 
 from scrapy_mandelbot.politeness.flight import End
-from scrapy_mandelbot.report.metrics import METRICS, MOST_LABELLED, OTHERS, Labels, Measuring
+from scrapy_mandelbot.report.metrics import METRICS, MOST_LABELLED, OTHERS, Labels, Measurer
 from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import RobotsRecord
 from scrapy_mandelbot.report.site_record import PauseRecord
@@ -27,7 +27,7 @@ def record() -> CrawlRecord:
 
 def measure(record, status, labels, now, meanwhile=lambda: None):
     """Measure at once; call what happens meanwhile wherever there could be a break."""
-    measuring = Measuring(record, labels, now)
+    measuring = Measurer(record, labels, now)
     for _ in measuring.look(status.sites):
         meanwhile()
     return measuring.found(status.elsewhere)
@@ -160,7 +160,7 @@ def test_the_largest_get_the_labels(record):
 
 
 def test_labels_are_kept_free_for_trouble(record):
-    """A site that refuses late is told apart, though many large ones came before."""
+    """A site that refuses late gets its own labels, though many large ones came before."""
     labels = Labels()
     for number in range(100):
         record.of(f"https://{number}.example", NOW).pages = 100

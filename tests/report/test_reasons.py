@@ -75,7 +75,7 @@ def test_probed(site):
 
 
 def test_recovering(site):
-    """After a good probe it is asked at a rate: the next turn is told."""
+    """After a good probe the rate is limited: the next time is known."""
     refuse(site)
     probe = Flight(Request(url=f"{SITE}/b"), site)
     site.hand_out(probe, NOW + 61, as_scout=False)

@@ -85,7 +85,7 @@ def test_a_site_is_opened(opened):
     tables = {
         table.get_attribute("aria-label").split(",")[0] for table in all_of(browser, "#site .wide")
     }
-    assert tables == {"Asked (UTC)", "Since (UTC)", "Second"}
+    assert tables == {"Fetched (UTC)", "Since (UTC)", "Second"}
     assert "given up" in one(browser, "#site .tables").text
 
 

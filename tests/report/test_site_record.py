@@ -95,7 +95,7 @@ def test_a_timeline_counts_all_in_few_buckets():
 
 
 def test_a_wider_bucket_has_the_rate_of_its_last_part():
-    """Of a part in which none was told, that of the one before."""
+    """A bucket without a rate takes that of the one before."""
     timeline = Timeline(NOW)
     timeline.numbers[timeline.at(NOW) + Timeline.RATE] = 2.5
     for number in range(1, MOST_BUCKETS + 2):
@@ -263,7 +263,7 @@ def test_retry_after_is_kept_or_broken(record, later, kept, broken):
 
 
 def test_who_was_on_its_way_breaks_nothing(record):
-    """It is counted apart, and the next one tells whether the time was kept."""
+    """It is counted apart, and the next request shows whether the time was observed."""
     record.refusal("503", NOW, 30.0)
     record.sent(NOW + 0.2)
     record.sent(NOW + 31)
@@ -272,7 +272,7 @@ def test_who_was_on_its_way_breaks_nothing(record):
 
 
 def test_the_first_answers_say_how_the_site_was(record):
-    """They are told apart from what came later, so that harm shows."""
+    """The first answers are compared with later ones, so that harm shows."""
     for number in range(100):
         record.answered(500 if number > 50 else 200, 0.1 if number < 20 else 2.0, NOW, 0.0)
     assert (record.first_seen, record.first_errors, record.first_timed.most) == (20, 0, 0.1)
@@ -322,7 +322,7 @@ def test_a_site_that_is_still_asked_is_not_folded():
     ],
 )
 def test_at_first_nothing_is_counted(record, but):
-    """What a count begins with is in every sum that is told."""
+    """Every sum includes the initial count."""
     names = {name for one in type(record).__mro__ for name in getattr(one, "__slots__", ())}
     values = {name: getattr(record, name, None) for name in names if not name.startswith("_")}
     numbers = {name: value for name, value in values.items() if isinstance(value, (int, float))}

@@ -30,16 +30,16 @@ def test_the_line_names_what_waits_and_what_is_next():
     """Sites by reason, requests, the first time and its site."""
     status = CrawlStatus(NOON, (HELD, PAUSED))
     assert status.in_words() == (
-        "1 site paused by hand, 1 site paused, 1,240 requests wait, next at 12:03:20 UTC:"
+        "1 site paused manually, 1 site paused, 1,240 requests wait, next at 12:03:20 UTC:"
         " https://example.com"
     )
 
 
 def test_the_table_has_a_line_a_site():
-    """With the numbers to the right, and one that ends by hand said so."""
+    """Numbers are aligned to the right; a manual pause ends when resumed."""
     assert CrawlStatus(NOON, (HELD, PAUSED, BUSY)).table().split("\n") == [
         "SITE                  WAIT  UNDER WAY  UNTIL         WHY",
-        "https://example.org     40          0  resumed       paused by hand",
+        "https://example.org     40          0  resumed       paused manually",
         (
             "https://example.com  1,200          0  12:03:20 UTC  paused: 503 for"
             " <GET https://example.com/a>"
@@ -67,12 +67,14 @@ def test_why_it_is_idle():
     assert why_idle_text(CrawlStatus(NOON, (PAUSED, BUSY))).startswith("It is not idle: 8")
     assert why_idle_text(CrawlStatus(NOON, ())).startswith("No request waits")
     ready = SiteStatus("https://example.net", Reason.NEXT, None, "", 8, 0)
-    assert why_idle_text(CrawlStatus(NOON, (ready,))).startswith("It is not idle: what may")
+    assert why_idle_text(CrawlStatus(NOON, (ready,))).startswith(
+        "It is not idle: requests are about"
+    )
 
 
 def test_it_is_plain_data():
     """For JSON, with all sites."""
     data = json.loads(json.dumps(CrawlStatus(NOON, (HELD, PAUSED, BUSY)).as_data()))
-    assert data["by_reason"] == {"paused by hand": 1, "paused": 1, "asked": 1}
+    assert data["by_reason"] == {"paused manually": 1, "paused": 1, "asked": 1}
     assert data["sites"][1]["until"] == "2026-11-22T12:03:20+00:00"
     assert (data["waiting"], data["under_way"], data["is_idle"]) == (1_248, 8, False)

@@ -42,7 +42,7 @@ def test_little_is_done_at_once(clock):
 
 @pytest.mark.parametrize("times", [1, 2, 4])
 def test_much_is_done_in_parts_of_one_size(clock, times):
-    """However much there is; the end is told once, after the last part."""
+    """However much there is; the end comes once, after the last part."""
     work = Work(clock, times * AT_A_TIME)
     Steps(clock).take(iter(work), work.end)
     assert work.done == 0
@@ -53,7 +53,7 @@ def test_much_is_done_in_parts_of_one_size(clock, times):
 
 
 def test_it_can_be_broken_off(clock):
-    """What is left is not done, and no end is told."""
+    """The rest is not done, and no end comes."""
     work = Work(clock, 10 * AT_A_TIME)
     steps = Steps(clock)
     steps.take(iter(work), work.end)
@@ -64,7 +64,7 @@ def test_it_can_be_broken_off(clock):
 
 
 def test_breaks_are_not_counted(clock):
-    """What is told as spent is the time of the work alone."""
+    """Only the time of the work counts as spent."""
     work = Work(clock, 3 * AT_A_TIME)
     steps = Steps(clock)
     steps.take(iter(work), work.end)

@@ -53,8 +53,8 @@ class Stands:
         self.crawler.crawling = True
         self.crawl = Crawl.of(self.crawler)
         self.extensions = []
-        self.told: list[str] = []
-        self.crawl.events.subscribe(lambda values: self.told.append(values["status"]), WAITING)
+        self.lines: list[str] = []
+        self.crawl.events.subscribe(lambda values: self.lines.append(values["status"]), WAITING)
         self.scheduler = self.crawler.engine.scheduler = open_scheduler(self.crawler)
         kinds = ("paused", "paced", "open")
         self.urls = [f"https://{n}.{kinds[n % 3]}.example/" for n in range(sites)]
@@ -67,7 +67,7 @@ class Stands:
                 self.learn_pace(url)
 
     def learn_pace(self, url: str) -> None:
-        """Have the site's next turn be some minutes away."""
+        """Delay the site by some minutes."""
         request = Request(url)
         throttle = self.crawl.throttle
         flight = throttle.flight_of(request)
@@ -84,7 +84,7 @@ class Stands:
         return extension
 
     def end_run(self) -> None:
-        """Have the next run find what waits."""
+        """Start a second run on the same job."""
         if self.scheduler is not None:
             self.scheduler.close("shutdown")
             self.scheduler = None
@@ -132,15 +132,15 @@ def test_it_counts_what_status_lists(made):
     one = made(300)
     found = status(one.crawler)
     assert found.by_reason == {Reason.PAUSED: 100, Reason.PACE: 100, Reason.NEXT: 100}
-    standings = [it for it in Survey(one.crawl.throttle, one.crawl.now()).snapshots() if it]
+    snapshots = [it for it in Survey(one.crawl.throttle, one.crawl.now()).snapshots() if it]
     assert sorted((it.site, it.reason, it.waiting) for it in found.sites) == sorted(
-        (it.site, it.reason, it.waiting) for it in standings
+        (it.site, it.reason, it.waiting) for it in snapshots
     )
     assert (found.waiting, found.elsewhere) == (600, 0)
     assert {it.details for it in found.sites if it.reason is Reason.PACE} == {
         "600 s between requests (set manually)"
     }
-    assert why_idle(one.crawler).startswith("It is not idle: what may be sent is sent next.")
+    assert why_idle(one.crawler).startswith("It is not idle: requests are about to be sent.")
 
 
 def test_the_logs_line_is_made_in_short_turns(made, looks):
@@ -151,8 +151,9 @@ def test_the_logs_line_is_made_in_short_turns(made, looks):
     one.clock.turn(EVERY + 5)
     assert max(looks.values()) <= AT_A_TIME
     assert sum(looks.values()) == 3 * SITES, "each once"
-    (line,) = one.told
-    found = f"{SITES:,} sites paused, {SITES:,} sites asked at a pace, {4 * SITES:,} requests wait"
+    (line,) = one.lines
+    paused, paced = f"{SITES:,} sites paused", f"{SITES:,} sites waiting for a crawl delay"
+    found = f"{paused}, {paced}, {4 * SITES:,} requests wait"
     assert line.startswith(f"{found}, next at 00:10:00 UTC: ")
 
 
@@ -170,12 +171,12 @@ def test_the_logs_line_is_not_said_twice(made):
     one = made()
     one.add(CrawlSummary).spider_opened()
     one.clock.turn(4 * EVERY)
-    assert len(one.told) == 1
+    assert len(one.lines) == 1
     refuse(one.crawler, "https://2.open.example/")
     one.clock.turn(EVERY)
-    first, second = one.told
+    first, second = one.lines
     third = SITES // 3
-    paced = f"{third:,} sites asked at a pace"
+    paced = f"{third:,} sites waiting for a crawl delay"
     assert first.startswith(f"{third:,} sites paused, {paced}, {4 * third:,} ")
     assert second.startswith(f"{third + 1:,} sites paused, {paced}, {4 * third + 2:,} ")
 
@@ -201,7 +202,7 @@ def test_metrics_are_measured_in_short_turns(made, looks, times):
 
 
 def test_a_crawl_that_ends_meanwhile_is_measured_once_more(made):
-    """What was begun is broken off, and the last counts are whole."""
+    """A measurement in progress is cancelled; the last counts are complete."""
     pytest.importorskip("opentelemetry.exporter.prometheus")
     one = made(MANDELBOT_METRICS="127.0.0.1:0")
     extension = one.add(CrawlMetrics)
@@ -212,7 +213,7 @@ def test_a_crawl_that_ends_meanwhile_is_measured_once_more(made):
 
 
 def test_the_crawl_goes_on_meanwhile(made):
-    """Lines that come and go, sites that pause and resume: each site is told of once at most."""
+    """Lines that come and go, sites that pause and resume: each site is seen once at most."""
     one = made(300)
     throttle, sites = one.crawl.throttle, []
     for number, it in enumerate(Survey(throttle, one.crawl.now()).snapshots()):
@@ -237,11 +238,11 @@ def test_what_a_former_run_has_left_is_looked_at_little_by_little(made, tmp_path
     one = made(0, **settings)
     queue = one.scheduler.dqs
     assert len(queue.unloaded) == 60
-    standings = Survey(one.crawl.throttle, one.crawl.now()).snapshots()
+    snapshots = Survey(one.crawl.throttle, one.crawl.now()).snapshots()
     for left in range(59, -1, -1):
-        assert next(standings) is None
+        assert next(snapshots) is None
         assert len(queue.unloaded) == left
-    assert sum(it.waiting for it in standings if it is not None) == 120
+    assert sum(it.waiting for it in snapshots if it is not None) == 120
 
 
 def test_a_site_whose_pages_alone_wait_says_when_the_first_of_them_may_go(made):

@@ -1,10 +1,10 @@
-"""A User-Agent that does not identify the crawler is reported once, at the start."""
+"""A User-Agent that does not identify the crawl is logged once, at its start."""
 
 from __future__ import annotations
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
-from test_mistakes import told
+from test_mistakes import logged
 from webs import Answer, html
 
 WARNED = {"MANDELBOT_IDENTITY_WARNINGS": True}
@@ -33,11 +33,11 @@ GOOD = [
 @pytest.mark.parametrize("settings", GOOD, ids=str)
 def test_a_user_agent_with_a_contact_is_told_of_nothing(settings):
     """By URL or address; with a purpose by the URL of a page that says so."""
-    assert told({**WARNED, **settings}) == []
+    assert logged({**WARNED, **settings}) == []
 
 
 BAD = [
-    ({}, "USER_AGENT is Scrapy's own, so that site owners cannot tell whose crawl this is"),
+    ({}, "USER_AGENT is Scrapy's default: site owners cannot identify your crawl"),
     ({"USER_AGENT": CHROME}, "USER_AGENT claims to be a browser"),
     ({"USER_AGENT": "Examplebot/1.0"}, "USER_AGENT has no contact"),
     ({"USER_AGENT": "Examplebot/1.0 (+here)\x1b[2J"}, "USER_AGENT has no contact"),
@@ -47,7 +47,7 @@ BAD = [
     ),
     (
         {"USER_AGENT": "E/1 (bot@example.com)", "MANDELBOT_PURPOSE": "train-ai"},
-        "USER_AGENT names no page that could say what pages are wanted for (train-ai)",
+        "USER_AGENT has no URL of a page that explains what you use pages for (train-ai)",
     ),
 ]
 
@@ -55,16 +55,16 @@ BAD = [
 @pytest.mark.parametrize(("settings", "begins"), BAD, ids=str)
 def test_one_without_is_told_in_one_line(settings, begins):
     """With what to set, or that it is meant."""
-    ((_, line),) = told({**WARNED, **settings})
+    ((_, line),) = logged({**WARNED, **settings})
     assert line.startswith(begins)
-    assert "MANDELBOT_IDENTITY_WARNINGS to False if it is meant" in line
+    assert "MANDELBOT_IDENTITY_WARNINGS = False to silence this" in line
     assert "\x1b" not in line
 
 
 def test_a_key_with_which_nothing_is_signed_is_told():
     """It looks as if it were."""
-    ((_, line),) = told({"MANDELBOT_SIGN_KEY": "robot.pem"})
-    assert line == "MANDELBOT_SIGN_KEY is set, and MANDELBOT_SIGN is not: no request is signed."
+    ((_, line),) = logged({"MANDELBOT_SIGN_KEY": "robot.pem"})
+    assert line == "MANDELBOT_SIGN_KEY is set, but MANDELBOT_SIGN is not: no request is signed."
 
 
 @ensureDeferred

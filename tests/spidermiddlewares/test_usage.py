@@ -130,10 +130,8 @@ async def test_annotate_tells_and_drops_nothing(webs):
     assert result.stats["mandelbot/usage/unknown"] == len(PAGES) - len(REFUSED["train-ai"]) - 1
     assert result.stats["mandelbot/usage/terms"] == len(PAGES)  # the licence is of all pages
     assert result.stats["mandelbot/usage/items_against"] == len(REFUSED["train-ai"])
-    (reported,) = result.logged("Kept ")
-    assert reported.startswith(
-        f"Kept {len(REFUSED['train-ai'])} items of pages whose owners refuse"
-    )
+    (told,) = result.logged("Kept ")
+    assert told.startswith(f"Kept {len(REFUSED['train-ai'])} items of pages whose owners disallow")
     assert not result.signals("usage_disallowed")
 
 
@@ -206,8 +204,8 @@ async def test_the_hook_hears_what_is_dropped(webs):
     response, output, statement = by_path["/noai"]
     assert output["url"] == response.url
     assert statement.where == "meta"
-    assert len(result.logged("Not asked for, as its use is refused: <GET")) == 1
-    assert len(result.logged("Dropped, as its use is refused: item (<200")) == 1
+    assert len(result.logged("Not requested, as its use is disallowed: <GET")) == 1
+    assert len(result.logged("Dropped, as its use is disallowed: item (<200")) == 1
 
 
 @ensureDeferred

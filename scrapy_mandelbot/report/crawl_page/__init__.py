@@ -1,7 +1,7 @@
-"""The page about a crawl: one file that needs nothing but a browser, and no network.
+"""The page about a crawl: one file for a browser, without a network.
 
-Every site that is told apart has a row; of those that were troubled most, as many as have room, all
-that is known is in the page. ``report.json`` has it of every site.
+Every site with a record has a row. The page has the details of the most troubled sites, as many as
+fit; ``report.json`` has those of all sites.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ _SLOWER = 1.5  # times the time to the first byte
 
 
 def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield what went wrong, and sums: ``warning`` or ``note``, a word for it, and a sentence."""
+    """Yield problems and sums: ``warning`` or ``note``, a title, and a sentence."""
     total, sites = report["total"], report["sites"]
     yield from _missing(report)
     asked = total["retry_after"]
     if asked is not None and asked["broken"]:
         known = asked["kept"] + asked["broken"]
-        text = f"{asked['broken']:,} of {known:,} times a request came before the time asked for."
-        yield "warning", "Retry-After not kept", text
+        text = f"{asked['broken']:,} of {known:,} times a request was sent too early."
+        yield "warning", "Retry-After not observed", text
     yield from _gaps(sites)
     yield from _hurt(total["answers"])
     if total["forbidden"]:
         where = sum(1 for one in sites if one["forbidden"])
-        urls, sites_listed = counted(total["forbidden"], "URL"), counted(where, "site")
-        yield "note", "Forbidden", f"{urls} at {sites_listed}, and not requested."
+        urls, forbidding = counted(total["forbidden"], "URL"), counted(where, "site")
+        yield "note", "Forbidden", f"{urls} at {forbidding}, not requested."
     if total["refused"]:
         paused = f"{counted(total['pauses'], 'pause')}, {duration(total['paused_for'])} in all"
         yield "note", "Refused", f"{counted(total['refused'], 'time')}; {paused}."
@@ -41,32 +41,32 @@ def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
 def _missing(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     sites, lost = report["sites"], report["total"]["lost"]
     if lost:
-        text = f"{counted(lost, 'request')} failed. What these pages link to is unknown."
+        text = f"{counted(lost, 'request')} failed. Links on those pages were not followed."
         yield "warning", "Lost", text
     for state, what in (
-        ("given up", "did not come back in time."),
-        ("section given up", "answered, but for a section that did not come back in time."),
-        ("page given up", "answered, but for pages that were refused each time."),
+        ("given up", "did not recover in time."),
+        ("section given up", "answered, except a section that did not recover in time."),
+        ("page given up", "answered, except pages that were always refused."),
     ):
         given_up = sum(1 for one in sites if one["state"] == state)
         if given_up:
             yield "warning", state.capitalize(), f"{counted(given_up, 'site')} {what}"
     waiting = sum(one["waiting"] for one in report["waiting"])
     if waiting:
-        yield "warning", "Left", f"{counted(waiting, 'request')} not sent: see what waits."
+        yield "warning", "Left", f'{counted(waiting, "request")} not sent; see "What waits".'
 
 
 def _gaps(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
     asking = [one for one in sites if one["pace"] and one["pace"]["asked"]]
     ignored = sum(1 for one in asking if not one["pace"]["is_obeyed"])
     if ignored:
-        text = f"{counted(ignored, 'site')} that asked for one, as MANDELBOT_PACE is not 'obey'."
+        text = f"{counted(ignored, 'site')} with a Crawl-delay; MANDELBOT_PACE is not 'obey'."
         yield "warning", "Delay not obeyed", text
     paced = [one for one in asking if one["pace"]["is_obeyed"] and one["gaps"]]
     short = sum(one["gaps"]["least"] < one["pace"]["asked"] - _PUNCTUAL for one in paced)
     if short:
-        text = f"at {short:,} of {len(paced):,} sites that ask for one the least gap is shorter."
-        yield "warning", "Delay not kept", text
+        text = f"At {short:,} of {len(paced):,} sites with one the least gap is shorter."
+        yield "warning", "Delay not observed", text
 
 
 def _hurt(answers: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -79,20 +79,20 @@ def _hurt(answers: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield "warning", "More 5xx", text
     time, first_time = answers["time"], answers["first_time"]
     if time is not None and first_time is not None and time > _SLOWER * first_time:
-        text = f"the first byte came after {duration(time)} in the median; of each site's first"
+        text = f"The median time to the first byte is {duration(time)}; of the first answers"
         yield "warning", "Slower", f"{text} {duration(first_time)}."
 
 
 def times(report: dict[str, Any]) -> str:
-    """Return from when to when, UTC."""
+    """Return begin and end as text, UTC."""
     began, ended = (without_zone(report[name]) for name in ("began", "ended"))
     same_day = began[:10] == ended[:10]
     return f"{began} to {ended[11:] if same_day else ended} UTC"
 
 
 _DETAILS = 1_600_000  # characters of JSON with details of sites
-_NAMES = 600_000  # of names of sites; a page chooses them
-_SITES_AT_FIRST = 20  # before a script shows others
+_NAMES = 600_000  # characters of site names, which a site can choose
+_SITES_AT_FIRST = 20  # without scripts
 _RULES = 15
 _WAITING = 20
 _SCRIPTS = ("chart.js", "report.js")
@@ -116,11 +116,11 @@ COLUMNS = (
     ("errors", "5xx of answers"),
     ("time", "First byte, s"),
 )
-"""Of the table of sites: names, and words."""
+"""Columns of the table of sites: names and headings."""
 
 
 def page_of(report: dict[str, Any]) -> str:
-    """Return the page about a crawl, of its report as JSON has it. It needs Jinja2."""
+    """Return the page about a crawl, given its report as in the JSON file. Needs Jinja2."""
     rows = list(_rows(report["sites"]))
     data = {
         "began": report["began"],
@@ -180,16 +180,16 @@ def _details(sites: list[dict[str, Any]]) -> dict[str, Any]:
     room = _DETAILS
     details = {}
     for place, site in enumerate(sites):
-        told = {name: site[name] for name in _DETAILED if site.get(name) is not None}
-        if "timeline" in told:
-            told["timeline"] = _packed(told["timeline"])
-        room -= len(json.dumps(told))
+        shown = {name: site[name] for name in _DETAILED if site.get(name) is not None}
+        if "timeline" in shown:
+            shown["timeline"] = _packed(shown["timeline"])
+        room -= len(json.dumps(shown))
         if room < 0:
             break
-        details[str(place)] = told
+        details[str(place)] = shown
     return details
 
 
 def _packed(timeline: dict[str, Any]) -> dict[str, Any]:
-    buckets = [list(bucket.values()) for bucket in timeline["buckets"]]  # as `chart.js` has them
+    buckets = [list(bucket.values()) for bucket in timeline["buckets"]]  # as `chart.js` reads them
     return {"width": timeline["width"], "buckets": buckets}

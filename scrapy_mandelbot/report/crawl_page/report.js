@@ -76,7 +76,7 @@
     paused.append(draw("rect", { fill: hatched(paused), width: 20, height: 14 }));
     byId("legend").replaceChildren(
       make("span", {}, sign(draw("rect", { class: "sent", x: 2, y: 6, width: 6, height: 8 }), draw("rect", { class: "sent", x: 10, y: 1, width: 6, height: 13 })), "requests"),
-      make("span", {}, paused, "left alone"),
+      make("span", {}, paused, "paused"),
       make("span", {}, sign(triangle(10, 12, 6)), "refused"),
       make("span", {}, sign(diamond(10, 7, 6)), "robots.txt answered"),
       make("span", {}, `from 0 to ${duration(span)}`));
@@ -89,12 +89,12 @@
   function* factsOf(row, details) {
     yield ["Pages", `${number(row[PLACE.pages])}, ${number(details.others)} other answers`];
     const { pace, gaps, answers, retry_after: asked } = details;
-    yield ["Delay asked for", pace ? `${pace.words} (${pace.source})${pace.is_obeyed ? "" : ", not obeyed"}` : "none"];
+    yield ["Crawl delay", pace ? `${pace.words} (${pace.source})${pace.is_obeyed ? "" : ", not obeyed"}` : "none"];
     if (gaps) yield ["Gaps between requests", `least ${duration(gaps.least)}, median ${duration(gaps.median)}`];
-    if (details.turns) yield ["Turns", `${number(details.turns)} requests waited, ${duration(details.turn_waits)} in all`];
+    if (details.turns) yield ["Waits for a delay", `${number(details.turns)} requests waited, ${duration(details.turn_waits)} in all`];
     if (asked) {
       const soonest = asked.soonest === null ? "" : `, the soonest ${duration(asked.soonest)} after it`;
-      yield ["Retry-After", `asked for ${number(asked.asked)} times, up to ${duration(asked.longest)}; kept ${number(asked.kept)}, not kept ${number(asked.broken)}${soonest}`];
+      yield ["Retry-After", `sent ${number(asked.asked)} times, up to ${duration(asked.longest)}; observed ${number(asked.kept)}, not observed ${number(asked.broken)}${soonest}`];
     }
     if (details.refusals?.length) yield ["Refused", details.refusals.map((one) => `${number(one.count)} \u00d7 ${one.name}`).join(", ")];
     if (answers?.all) {
@@ -112,12 +112,12 @@
   function* tablesOf(details) {
     const { robots_answers: answers, pause_list: pauses, rules, timeline, usage } = details;
     if (answers?.length) {
-      yield ["robots.txt", tableOf(["Asked (UTC)", "Outcome", "Why", "Took, s"],
+      yield ["robots.txt", tableOf(["Fetched (UTC)", "Outcome", "Why", "Took, s"],
         answers.map((one) => [time(one.at), one.case.replaceAll("_", " "), one.reason, one.seconds]))];
     }
     if (pauses?.length) {
       yield ["Pauses", tableOf(["Since (UTC)", "Until", "Ended", "Seconds", "Failed probes", "What", "Why"],
-        pauses.map((one) => [time(one.since), time(one.until) || "ended by hand", one.is_given_up ? "given up" : time(one.ended),
+        pauses.map((one) => [time(one.since), time(one.until) || "ended manually", one.is_given_up ? "given up" : time(one.ended),
           one.seconds, one.failed_probes, `${one.kind} ${one.where}`, one.reason]))];
     }
     if (rules?.length) {
@@ -125,7 +125,7 @@
         rules.map((one) => [one.text, one.line, one.agent, one.count, one.examples.join(" ")]))];
     }
     if (usage?.statements?.length) {
-      yield ["What was said of the use of pages", tableOf(["Statement", "Pages"], usage.statements.map((one) => [one.name, one.count]))];
+      yield ["Statements about the use of pages", tableOf(["Statement", "Pages"], usage.statements.map((one) => [one.name, one.count]))];
     }
     if (timeline?.buckets.length) {
       yield [null, make("details", {}, make("summary", {}, "The charts as a table"), valuesOf(timeline))];

@@ -1,10 +1,8 @@
-"""What every HTML page of this package has: text that stays text, and a policy that loads nothing.
+"""Renders the HTML pages of this package.
 
-What they look like alike is in ``pages.css``, before each page's own style.
-
-What comes from the web may be meant to do harm: all of it goes into a page as text, and the page's
-Content-Security-Policy lets it run its own script and load nothing. Pages are ASCII, so that they
-are the same in every pipe and locale.
+``pages.css`` is the style that all pages share. Text from the web may be malicious: it is escaped,
+and the page's Content-Security-Policy allows its own script only and loads nothing. Pages are
+ASCII, so that they are the same in every pipe and locale.
 """
 
 from __future__ import annotations
@@ -25,11 +23,11 @@ _POLICY = (
 
 
 def file_of(package: str, name: str) -> str:
-    """Return a file that lies beside a package's modules."""
+    """Return the text of a file in a package."""
     return resources.files(package).joinpath(name).read_text("ascii")
 
 
-def render(  # noqa: PLR0913 - what a page is made of
+def render(  # noqa: PLR0913 - the parts of a page
     package: str,
     template: str,
     values: Mapping[str, object],
@@ -38,11 +36,10 @@ def render(  # noqa: PLR0913 - what a page is made of
     script: str = "",
     unscripted: str = "",
 ) -> str:
-    """Return a page: of the template that lies in a package, with its style and scripts.
+    """Return a page from the template of a package, with its style and scripts.
 
-    Besides its values the template has ``policy``, ``style``, ``script`` and ``unscripted``, which
-    is CSS for where scripts are switched off. Texts among the values are made printable, and
-    escaped. CSS and JavaScript are the package's own.
+    Besides its values the template gets ``policy``, ``style``, ``script`` and ``unscripted``, CSS
+    for browsers without scripts. Texts among the values are made printable and escaped.
 
     Raises:
         ImportError: Jinja2 is not installed.
@@ -67,7 +64,7 @@ def render(  # noqa: PLR0913 - what a page is made of
 
 
 def script_data(data: Any) -> str:
-    """Return data as JSON that no HTML parser takes for the end of the script that holds it."""
+    """Return data as JSON that cannot end the ``<script>`` around it."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
 
