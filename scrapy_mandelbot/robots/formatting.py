@@ -73,7 +73,7 @@ def number(value: float | None) -> str:
     return "" if value is None else f"{value:,.3f}".rstrip("0").rstrip(".")
 
 
-def rate_in_words(rate: float) -> str:
+def rate_text(rate: float) -> str:
     """Return requests per second as ``4 requests a second``, ``30 requests a minute``."""
     for seconds, unit in ((1, "second"), (_MINUTE, "minute")):
         if rate * seconds >= _SEVERAL:

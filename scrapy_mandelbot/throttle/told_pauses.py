@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause import News
-from scrapy_mandelbot.robots.formatting import duration, rate_in_words
+from scrapy_mandelbot.robots.formatting import duration, rate_text
 from scrapy_mandelbot.store.contract import KeptPause
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Reports:
             return
         if site.is_news("slower"):  # once of a limit, and how long what is queued takes at that
             rate, waiting = recovery.rate, self._waiting(site)
-            limit, time = rate_in_words(rate), duration(waiting / rate)
+            limit, time = rate_text(rate), duration(waiting / rate)
             self.tell(events.SLOWER, site, rate=rate, limit=limit, time=time)
 
     def sections_resumed(self, site: Site, before: set[Section]) -> None:

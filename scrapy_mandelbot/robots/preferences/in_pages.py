@@ -21,7 +21,7 @@ from scrapy_mandelbot.robots.preferences.statements import (
 )
 from scrapy_mandelbot.robots.robotstxt.agents import header_text
 from scrapy_mandelbot.robots.tags.head import LicenseLink, Meta, license_links, meta_tags
-from scrapy_mandelbot.robots.tags.reading import LIST_LIMIT, names_heard, tags_said
+from scrapy_mandelbot.robots.tags.reading import LIST_LIMIT, names_of_robot, tags_for
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.tags import RobotTag
@@ -77,7 +77,7 @@ _RESERVATION, _POLICY = "tdm-reservation", "tdm-policy"
 _IN_HEADS = frozenset({_RESERVATION, _POLICY})
 
 
-class _Words(NamedTuple):
+class _PageSources(NamedTuple):
     """All that a response says of its use, as written."""
 
     headers: tuple[tuple[str, str], ...] = ()
@@ -106,19 +106,19 @@ def page_usage(
         links = license_links(body)
     if not (read or metas or links):
         return NOTHING_SAID
-    words = _Words(read, metas, links)
+    sources = _PageSources(read, metas, links)
     statements = (
         *_content_usage(read),
         *_content_signals(read),
-        *_robot_tags(words, agent),
-        *_tdm(words),
+        *_robot_tags(sources, agent),
+        *_tdm(sources),
     )
-    return Usage(statements, tuple(_terms(words)))
+    return Usage(statements, tuple(_terms(sources)))
 
 
 @lru_cache(maxsize=1024)
 def _names(agent: str | bytes | tuple[str, ...]) -> frozenset[str]:
-    return names_heard(agent) | _IN_HEADS
+    return names_of_robot(agent) | _IN_HEADS
 
 
 def _headers_read(headers: Iterable[tuple[str | bytes, str | bytes]]) -> Iterator[tuple[str, str]]:
@@ -150,10 +150,10 @@ def _content_signals(headers: tuple[tuple[str, str], ...]) -> Iterator[Statement
             yield from statements_of("content-signal", words, "header", f"Content-Signal: {value}")
 
 
-def _robot_tags(words: _Words, agent: str | bytes | Sequence[str]) -> Iterator[Statement]:
-    names = names_heard(agent)
-    metas = tuple(meta for meta in words.metas if meta.name in names)
-    for tag in tags_said(words.headers, metas, names).sources:
+def _robot_tags(sources: _PageSources, agent: str | bytes | Sequence[str]) -> Iterator[Statement]:
+    names = names_of_robot(agent)
+    metas = tuple(meta for meta in sources.metas if meta.name in names)
+    for tag in tags_for(sources.headers, metas, names).sources:
         word = tag.text.strip().lower()
         if ("robot-tag", word) in MEANINGS:
             yield from statements_of("robot-tag", [word], *_place_of(tag))
@@ -165,16 +165,18 @@ def _place_of(tag: RobotTag) -> tuple[str, str, int | None]:
     return "meta", f'{tag.text} in <meta name="{tag.agent or "robots"}">', tag.line
 
 
-def _tdm(words: _Words) -> Iterator[Statement]:
+def _tdm(sources: _PageSources) -> Iterator[Statement]:
     """Source: TDM Reservation Protocol, "Processing priority".
 
     What the head says supersedes what the header says, and either what ``tdmrep.json`` does. Any
     value but 0 and 1 says nothing.
     """
     in_head = [
-        (meta.content, "meta", meta.line) for meta in words.metas if meta.name == _RESERVATION
+        (meta.content, "meta", meta.line) for meta in sources.metas if meta.name == _RESERVATION
     ]
-    in_headers = [(value, "header", None) for name, value in words.headers if name == _RESERVATION]
+    in_headers = [
+        (value, "header", None) for name, value in sources.headers if name == _RESERVATION
+    ]
     for said in (in_head, in_headers):
         found = [
             statement
@@ -199,19 +201,19 @@ _LINK = re.compile(r"<([^<>]*)>([^<]*)")
 _PARAMETER = re.compile(r";\s*([^\s;,=\"]+)\s*=\s*(?:\"([^\"]*)\"?|([^\s;,\"]*))")
 
 
-def _terms(words: _Words) -> Iterator[Terms]:
+def _terms(sources: _PageSources) -> Iterator[Terms]:
     """Source: RFC 8288, section 3; RSL 1.0, "Adding RSL to HTTP headers"."""
-    for name, value in words.headers:
+    for name, value in sources.headers:
         if name == _POLICY and value.strip():
             yield Terms(_POLICY, value.strip(), "header")
         elif name == "link":
             for url, parameters in _LINK.findall(value):
                 if "license" in _relations(parameters) and url.strip():
                     yield Terms("license", url.strip(), "header")
-    for meta in words.metas:
+    for meta in sources.metas:
         if meta.name == _POLICY and meta.content.strip():
             yield Terms(_POLICY, meta.content.strip(), "meta", meta.line)
-    for link in words.links:
+    for link in sources.links:
         yield Terms("license", link.href, "link", link.line)
 
 

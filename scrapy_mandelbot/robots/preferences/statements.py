@@ -323,7 +323,7 @@ class Usage:
         """The answer for each category."""
         return answers_of(self)
 
-    def and_also(self, other: Usage) -> Usage:
+    def combined_with(self, other: Usage) -> Usage:
         """Return what both say."""
         if other is NOTHING_SAID:
             return self

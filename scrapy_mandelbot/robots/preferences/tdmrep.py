@@ -149,4 +149,4 @@ def with_tdm_file(page: Usage, file: Usage) -> Usage:
         return page
     if any(statement.source == "tdmrep" for statement in page.statements):
         return page
-    return page.and_also(file)
+    return page.combined_with(file)

@@ -104,7 +104,7 @@ class RuleList:
 
     def __init__(self, text: str, selection: GroupMatch, grammar: Grammar, origin: str) -> None:
         self.origin = origin
-        self.left = _ASKED
+        self.left = _LISTED_ANSWERS
         """How often it may be asked still, until an index pays."""
         self._dialect = grammar.dialect
         self._always = origin + ROBOTS_TXT if grammar.dialect.robots_txt_allowed else None
@@ -145,7 +145,7 @@ class RuleList:
 
 
 ROBOTS_TXT = "/robots.txt"
-_ASKED = 40  # as many answers from a list cost about as much as an index
+_LISTED_ANSWERS = 40  # as many answers from a list cost about as much as an index
 _SMALL = 4_000  # characters of a robot's groups
 _SCANS = 6  # as many cost about as much as reading all rules
 _ALWAYS: Matcher = (-sys.maxsize, -1, True, Pattern(ROBOTS_TXT, exact=True))
@@ -155,14 +155,14 @@ class Decider:
     """Decides for one robot. Holds the body, and of what is in it only where its groups are."""
 
     __slots__ = (
-        *("_asked", "_body", "_explained", "_grammar", "_rules"),
+        *("_is_used", "_body", "_explained", "_grammar", "_rules"),
         *("index", "listed", "preferences", "selection"),
     )
 
     def __init__(self, body: bytes, grammar: Grammar, names: tuple[str, ...]) -> None:
         self._body = body
         self._grammar = grammar
-        self._asked = False
+        self._is_used = False
         self._explained = 0
         self._rules: DecidingRules | None = None
         self.selection = select_groups(searchable(body), grammar, names)
@@ -175,8 +175,8 @@ class Decider:
         """Whether a target is allowed. The origin tells what URLs look like that will be asked."""
         if self.index is not None:
             return self.index.decide(target)
-        if not self._asked:
-            self._asked = True
+        if not self._is_used:
+            self._is_used = True
             if not self._is_small():
                 return self.scan(target)[0]
             text = searchable(self._body)

@@ -6,8 +6,8 @@ apart, never crossing, so together they cut all URLs into intervals, each with o
 index is the sorted bounds of the intervals and their answers; to decide is one `bisect`.
 
 A rule with wildcards hangs on the range of its literal head. Where it could change the answer of
-an interval, the answer is a `Contest`: the rules that may, strongest first, and the answer that
-stands when none of them matches.
+an interval, the answer is a `WildcardInterval`: the rules that may match, strongest first, and the
+answer that applies when none of them does.
 
 The bounds carry the origin of the site's URLs in front, so that whole URLs are looked up as they
 come, and a URL of another origin falls outside of all intervals.
@@ -95,7 +95,7 @@ class Wildcards:
 
 
 @dataclass(slots=True, eq=False)
-class Contest:
+class WildcardInterval:
     """An interval in which rules with wildcards may change the answer."""
 
     _rank: int
@@ -129,7 +129,7 @@ class Index:
         self.origin = origin
         self.bounds = [""]
         """Where the intervals begin: the first is of whatever comes before the origin's URLs."""
-        self.answers: list[bool | Contest | None] = [None, None]
+        self.answers: list[bool | WildcardInterval | None] = [None, None]
         """One more than the bounds, as `bisect` counts. None: not a URL of the origin."""
         for bound, answer in _intervals(rules, len(origin), default=default):
             if self.bounds[-1] == origin + bound:  # of several the last is the innermost
@@ -143,10 +143,10 @@ class Index:
         """Return whether a comparable target is allowed."""
         url = self.origin + target
         answer = self.answers[bisect_right(self.bounds, url)]
-        return answer.decide(url) if isinstance(answer, Contest) else answer is True
+        return answer.decide(url) if isinstance(answer, WildcardInterval) else answer is True
 
 
-_Range = tuple[str, int, bool, "Wildcards | None", "bool | Contest | None"]
+_Range = tuple[str, int, bool, "Wildcards | None", "bool | WildcardInterval | None"]
 # A range while the sweep is in it: where it ends; the rank of the strongest rule that holds in it
 # and whether it allows; the rules with wildcards; the answer where no other range is inside.
 
@@ -155,7 +155,7 @@ _OUTSIDE: _Range = ("\U0010ffff", sys.maxsize, True, None, None)
 
 def _intervals(
     rules: list[Matcher], path_at: int, *, default: bool
-) -> Iterator[tuple[str, bool | Contest | None]]:
+) -> Iterator[tuple[str, bool | WildcardInterval | None]]:
     """Yield where an answer begins to hold, in order, and the answer: a sweep over all ranges."""
     prefixes, exacts, wildcards, globs = _by_head(rules, default=default)
     open_ranges = [_OUTSIDE]
@@ -190,7 +190,7 @@ def _inside(
         rank, allows = rule
     if wildcards is None or wildcards.first[not allows] > rank:
         return end, rank, allows, wildcards, allows
-    return end, rank, allows, wildcards, Contest(rank, wildcards, path_at, allows)
+    return end, rank, allows, wildcards, WildcardInterval(rank, wildcards, path_at, allows)
 
 
 def _by_head(

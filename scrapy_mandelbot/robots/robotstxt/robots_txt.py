@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     Agent = str | Sequence[str]
     _AboutUses = tuple[tuple[Terms, ...], dict[str, tuple[Statement, ...] | None], bool]
 
-AGENTS_KEPT = 128  # a crawler has one or two; one that invents them must not fill the memory
+CACHED_AGENTS = 128  # a crawler has one or two; one that invents them must not fill the memory
 
 
 class RobotsTxt:
@@ -135,7 +135,7 @@ class RobotsTxt:
         key = agent if isinstance(agent, str) else tuple(agent)
         decider = self._deciders.get(key)
         if decider is None:
-            if len(self._deciders) >= AGENTS_KEPT:
+            if len(self._deciders) >= CACHED_AGENTS:
                 self._deciders.clear()
             names = with_fallbacks(names_in_order(key), self.dialect.fallbacks)
             decider = self._deciders.get(names) or Decider(self._body, self._grammar, names)

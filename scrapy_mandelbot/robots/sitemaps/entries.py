@@ -20,7 +20,7 @@ from scrapy_mandelbot.robots.sitemaps.urls import LONGEST_URL, absolute_url, is_
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.sitemaps.formats import Element, Format
-    from scrapy_mandelbot.robots.sitemaps.markup import Piece
+    from scrapy_mandelbot.robots.sitemaps.markup import EntryText
     from scrapy_mandelbot.robots.sitemaps.problems import Problems
 
 
@@ -74,7 +74,7 @@ class EntryMaker:
     """Whether the file declares some of its own."""
     _number: int = 0
 
-    def entry_of(self, piece: Piece) -> SitemapEntry | None:
+    def entry_of(self, piece: EntryText) -> SitemapEntry | None:
         """Return the entry; None: it names no URL that can be asked for."""
         self._number += 1
         text = piece.text

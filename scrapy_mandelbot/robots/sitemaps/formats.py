@@ -201,7 +201,7 @@ _TAG = re.compile(r"<(?:[\w.-]+:)?([A-Za-z]\w*)(?=[\s/>])")
 _URL_LINE = re.compile(r"^[ \t\ufeff]*https?://\S", re.IGNORECASE | re.MULTILINE)
 
 
-class Told(NamedTuple):
+class SniffedFormat(NamedTuple):
     """What the beginning of a file tells."""
 
     form: Format | None
@@ -214,23 +214,25 @@ class Told(NamedTuple):
     """For the problem's message."""
 
 
-def tell_format(text: str, document_type: str) -> Told | None:
+def sniff_format(text: str, document_type: str) -> SniffedFormat | None:
     """Return what the beginning of a file, simplified, tells; None: nothing yet.
 
     The first tag that means something decides, wherever it is: in front of a root there may be
     blank lines, or what a script had to complain about.
     """
     if document_type == "html":
-        return Told(None, is_text=False, problem="html", detail="!DOCTYPE html")
+        return SniffedFormat(None, is_text=False, problem="html", detail="!DOCTYPE html")
     for tag in _TAG.finditer(text):
         name = tag[1].lower()
         if name in _HTML:
-            return Told(None, is_text=False, problem="html", detail=name)
+            return SniffedFormat(None, is_text=False, problem="html", detail=name)
         if name in _BY_ROOT:
             is_late = bool(text[: tag.start()].strip())
-            return Told(_BY_ROOT[name], is_text=False, problem="late-start" if is_late else "")
+            return SniffedFormat(
+                _BY_ROOT[name], is_text=False, problem="late-start" if is_late else ""
+            )
         if name in _BY_ENTRY:
-            return Told(_BY_ENTRY[name], is_text=False, problem="no-root")
+            return SniffedFormat(_BY_ENTRY[name], is_text=False, problem="no-root")
     if _URL_LINE.search(text):
-        return Told(None, is_text=True)
+        return SniffedFormat(None, is_text=True)
     return None

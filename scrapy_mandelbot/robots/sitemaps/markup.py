@@ -4,10 +4,10 @@ No XML parser takes part. One that goes on after an error goes on where its own 
 may be far behind the next entry; and it knows of entities, external ones even. Sitemaps need
 neither: they are flat, and an entry ends where the next one begins, whatever happens within it.
 
-Two steps. `Simplifier` leaves only tags and text: comments, processing instructions and the
-document type go, and CDATA sections become text with escapes. So in the second step no ``<url>`` is
-one that was commented out, and no entity is ever defined. `Cutter` then cuts at the tags that
-begin and end entries.
+There are two steps. `Simplifier` leaves only tags and text: it removes comments, processing
+instructions and the document type, and escapes CDATA sections. The second step therefore meets no
+``<url>`` that was commented out, and no entity is ever defined. `EntrySplitter` then splits at the
+tags that begin and end entries.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _before_a_beginning(text: str, at: int) -> int:
     return len(text)
 
 
-class Piece(NamedTuple):
+class EntryText(NamedTuple):
     """One entry."""
 
     text: str
@@ -122,7 +122,7 @@ class Piece(NamedTuple):
 _LONGEST_NAME = 64  # characters of a tag, as far as it has to be read to know what it is
 
 
-class Cutter:
+class EntrySplitter:
     """Cuts simplified text, in pieces of any size, into entries."""
 
     __slots__ = (
@@ -148,7 +148,7 @@ class Cutter:
         self._scanned = 0  # what of an entry that goes on was looked through for its end
         self.root_is_closed = False
 
-    def feed(self, text: str, *, final: bool) -> Iterator[Piece]:
+    def feed(self, text: str, *, final: bool) -> Iterator[EntryText]:
         """Yield the entries that are complete. The next piece is fed when all were taken."""
         text = self._held + text
         at = 0
@@ -162,10 +162,10 @@ class Cutter:
             if at - entry.start() > self._max_length:
                 yield _TOO_LONG
             elif entry.lastgroup == "plain":
-                yield Piece(entry[0], entry.groups("")[1:-1], is_closed=True, is_cut=False)
+                yield EntryText(entry[0], entry.groups("")[1:-1], is_closed=True, is_cut=False)
             else:
                 is_closed = entry["closed"] is not None
-                yield Piece(entry[0], None, is_closed, is_cut=is_last and not is_closed)
+                yield EntryText(entry[0], None, is_closed, is_cut=is_last and not is_closed)
         self._scanned = 0
         if entry is not None and len(text) - entry.start() <= self._max_length:
             self._held = text[entry.start() :]
@@ -190,7 +190,7 @@ class Cutter:
         return True
 
 
-_TOO_LONG = Piece("", None, is_closed=False, is_cut=False)
+_TOO_LONG = EntryText("", None, is_closed=False, is_cut=False)
 
 
 def _plain_pattern(entries: str, fields: tuple[str, ...]) -> str:

@@ -11,8 +11,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robots.sitemaps.entries import EntryMaker, SitemapEntry
-from scrapy_mandelbot.robots.sitemaps.formats import tell_format
-from scrapy_mandelbot.robots.sitemaps.markup import Cutter, Simplifier
+from scrapy_mandelbot.robots.sitemaps.formats import sniff_format
+from scrapy_mandelbot.robots.sitemaps.markup import EntrySplitter, Simplifier
 from scrapy_mandelbot.robots.sitemaps.problems import Problems
 from scrapy_mandelbot.robots.sitemaps.unpacking import Inbox, Unpacker
 from scrapy_mandelbot.robots.sitemaps.urls import LONGEST_URL, absolute_url, is_relative
@@ -26,17 +26,17 @@ class XmlBody:
     """The entries of a sitemap, an index or a feed."""
 
     kind: str
-    _cutter: Cutter
+    _splitter: EntrySplitter
     _maker: EntryMaker
     _problems: Problems
 
     def entries(self, text: str, *, final: bool) -> Iterator[SitemapEntry | None]:
         """Yield the entries that the next piece of simplified text completes; None: left out."""
         is_cut = False
-        for piece in self._cutter.feed(text, final=final):
+        for piece in self._splitter.feed(text, final=final):
             is_cut = piece.is_cut
             yield self._maker.entry_of(piece)
-        if final and not self._cutter.root_is_closed and not is_cut:
+        if final and not self._splitter.root_is_closed and not is_cut:
             self._problems.note("cut-off")
 
 
@@ -232,22 +232,22 @@ class SitemapReader:
     def _begin(self, text: str, *, final: bool) -> str:
         """Look what it is; return the text from the start, once that is seen."""
         self._start = text = ((self._start or "") + text).lstrip()
-        told = tell_format(text, self._simplifier.document_type)
-        if told is None:
+        sniffed = sniff_format(text, self._simplifier.document_type)
+        if sniffed is None:
             if final or len(text) > SNIFFED:
                 self._problems.note("not-a-sitemap" if text else "empty")
                 self._finish(stopped=True)
             return ""
         self._start = ""
-        if told.problem:
-            self._problems.note(told.problem, "", told.detail)
+        if sniffed.problem:
+            self._problems.note(sniffed.problem, "", sniffed.detail)
         limit = self._max_entry_length
-        if told.form is not None:
+        if sniffed.form is not None:
             entities = self._simplifier.declares_entities
-            maker = EntryMaker(self.url, told.form, self._problems, limit, entities)
-            cutter = Cutter(told.form, limit)
-            self._body = XmlBody(told.form.kind, cutter, maker, self._problems)
-        elif told.is_text:
+            maker = EntryMaker(self.url, sniffed.form, self._problems, limit, entities)
+            splitter = EntrySplitter(sniffed.form, limit)
+            self._body = XmlBody(sniffed.form.kind, splitter, maker, self._problems)
+        elif sniffed.is_text:
             self._body = ListOfUrls(self.url, self._problems, limit)
         else:
             self._finish(stopped=True)

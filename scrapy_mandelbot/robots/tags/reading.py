@@ -133,24 +133,24 @@ def robot_tags(
     names = _names(agent)
     values = tuple(_header_values(headers)) if headers else ()
     metas = meta_tags(body, names)
-    return _said_by(values, metas, names) if values or metas else NO_TAGS
+    return _read_tags(values, metas, names) if values or metas else NO_TAGS
 
 
-def tags_said(
+def tags_for(
     headers: Iterable[tuple[str | bytes, str | bytes]],
     metas: tuple[Meta, ...],
     names: frozenset[str],
 ) -> RobotTags:
     """Return what headers, and meta tags that have one of the names, say to a robot."""
     values = tuple(_header_values(headers))
-    return _said_by(values, metas, names) if values or metas else NO_TAGS
+    return _read_tags(values, metas, names) if values or metas else NO_TAGS
 
 
-def _said_by(
+def _read_tags(
     values: tuple[_Header, ...], metas: tuple[Meta, ...], names: frozenset[str]
 ) -> RobotTags:
     length = sum(len(value) for _, value in values) + sum(len(meta.content) for meta in metas)
-    said = _said_often if length <= _SHORT else _said
+    said = _cached_tags if length <= _SHORT else _tags_in
     return said(values, metas, names)
 
 
@@ -186,7 +186,7 @@ def _names(agent: str | tuple[str, ...]) -> frozenset[str]:
     return frozenset(names_in_order(agent)) - _OTHER_METADATA | {_GENERAL}
 
 
-def names_heard(agent: str | bytes | Sequence[str]) -> frozenset[str]:
+def names_of_robot(agent: str | bytes | Sequence[str]) -> frozenset[str]:
     """Return the names by which meta tags speak to a robot, in lower case, ``robots`` among them.
 
     It is a product token, a whole User-Agent header, or a sequence of tokens.
@@ -196,7 +196,9 @@ def names_heard(agent: str | bytes | Sequence[str]) -> frozenset[str]:
     return _names(agent)
 
 
-def _said(values: tuple[_Header, ...], metas: tuple[Meta, ...], names: frozenset[str]) -> RobotTags:
+def _tags_in(
+    values: tuple[_Header, ...], metas: tuple[Meta, ...], names: frozenset[str]
+) -> RobotTags:
     in_headers = chain.from_iterable(map(_in_header, values))
     in_metas = chain.from_iterable(map(_in_meta, metas))
     said = islice(chain(in_headers, in_metas), DIRECTIVES_LIMIT)
@@ -207,7 +209,7 @@ def _said(values: tuple[_Header, ...], metas: tuple[Meta, ...], names: frozenset
 _SHORT = 256  # characters of all that is said; most pages say less
 # The pages of a site say the same again and again. A page chooses what it says: 256 of these take
 # at most 8 MiB.
-_said_often = lru_cache(maxsize=256)(_said)
+_cached_tags = lru_cache(maxsize=256)(_tags_in)
 
 
 def _in_header(header: _Header) -> Iterator[RobotTag]:

@@ -22,7 +22,7 @@ def said(case, dialect="mandelbot"):
     page = page_usage(case.headers, case.octets, case.agent)
     if case.tdmrep is not None:
         page = with_tdm_file(page, TdmFile.parse(case.tdmrep.encode()).usage(case.url))
-    return file.and_also(page)
+    return file.combined_with(page)
 
 
 def named(case):
