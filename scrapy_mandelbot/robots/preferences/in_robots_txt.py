@@ -15,20 +15,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.preferences.statements import (
     CONTROL_TOKENS,
-    Statement,
     Terms,
     read_content_signal,
     read_content_usage,
     statements_of,
 )
-from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, decode, line_ends
+from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, decode, line_ends, value_of
 from scrapy_mandelbot.robots.robotstxt.paths import COMPARABLE, escape_non_ascii
 from scrapy_mandelbot.robots.robotstxt.patterns import Pattern, wildcard_pattern
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.robots.preferences.statements import Statement
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
     from scrapy_mandelbot.robots.robotstxt.groups import GroupMatch
-    from scrapy_mandelbot.robots.robotstxt.verdict import Rule
 
 MOST_LICENSES = 20
 """License lines of a file that are told with each of its pages."""
@@ -126,7 +125,7 @@ def _lines_about(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator
         if named is None:
             continue
         found |= {
-            line.start(): (field, decode(line[1].rstrip(WHITE_SPACE)))
+            line.start(): (field, value_of(line[1]))
             for field in _FIELDS
             for line in grammar.field_line(field).finditer(text, start + named, end)
         }
@@ -144,12 +143,7 @@ def licenses_in(text: str, grammar: Grammar) -> tuple[Terms, ...]:
     found = list(grammar.field_line("license").finditer(text))
     ends = line_ends(text) if found else []
     named = (
-        Terms(
-            "license",
-            decode(line[1].rstrip(WHITE_SPACE)),
-            "robots.txt",
-            bisect_right(ends, line.start()),
-        )
+        Terms("license", value_of(line[1]), "robots.txt", bisect_right(ends, line.start()))
         for line in found
     )
     return tuple(one for one in named if one.url)[:MOST_LICENSES]
@@ -159,17 +153,3 @@ def control_tokens_in(text: str, grammar: Grammar) -> tuple[str, ...]:
     """Return the control tokens that a file names, in lower case, in order."""
     names = (decode(line[1]).lower() for line in grammar.agent_lines(text))
     return tuple(dict.fromkeys(name for name in names if name in CONTROL_TOKENS))
-
-
-def refused_as(token: str, rule: Rule) -> Iterator[Statement]:
-    """Yield what a rule that shuts out a control token says of uses."""
-    name, categories, _ = CONTROL_TOKENS[token]
-    for category in categories:
-        yield Statement(
-            category,
-            allowed=False,
-            source="control-token",
-            where="robots.txt",
-            text=f"{rule} for {name}",
-            line=rule.line,
-        )

@@ -14,11 +14,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import http_sf
 
 from scrapy_mandelbot.robots.formatting import shown
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.robots.robotstxt.verdict import Rule
 
 
 class ControlToken(NamedTuple):
@@ -358,3 +361,17 @@ def statements_of(
                 yield Statement(
                     *(category, allowed, source, where, text, line), meaning.images_only
                 )
+
+
+def refused_as(token: str, rule: Rule) -> Iterator[Statement]:
+    """Yield what a rule that shuts out a control token says of uses."""
+    name, categories, _ = CONTROL_TOKENS[token]
+    for category in categories:
+        yield Statement(
+            category,
+            allowed=False,
+            source="control-token",
+            where="robots.txt",
+            text=f"{rule} for {name}",
+            line=rule.line,
+        )

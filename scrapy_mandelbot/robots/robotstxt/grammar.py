@@ -28,34 +28,6 @@ _LINE_END = re.compile(r"\r\n?|\n")
 _FROM_NUL = re.compile(rb"(?<=\r)(\0)[^\r\n]*(?=\n)|\0[^\r\n]*")
 
 
-def clean_bytes(body: bytes, dialect: Dialect, max_bytes: int | None) -> bytes:
-    """Return what of `body` is read: UTF-8, or whatever it is, without a byte-order mark.
-
-    What is longer than `max_bytes` ends with the last line that fits whole: half a rule is another
-    rule. `body` itself is returned where nothing has to change, so that it is not held twice.
-    """
-    too_long = max_bytes is not None and len(body) > max_bytes
-    if max_bytes is not None and too_long:
-        body = body[: max_bytes + 1]  # one more, to see whether a line ends here
-    if dialect.utf16 and body[:2] in UTF16_MARKS:
-        body = body[2:].decode(UTF16_MARKS[body[:2]], "replace").encode()
-    elif body[:1] == _UTF8_MARK[:1]:  # a mark that was cut short is skipped as well, as Google does
-        body = body[next(size for size in (3, 2, 1) if body.startswith(_UTF8_MARK[:size])) :]
-    if too_long:
-        body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
-    if dialect.nul_ends_line and b"\0" in body:
-        # A line between CR and LF that is empty then must not make one line end of them.
-        body = _FROM_NUL.sub(lambda cut: b" " if cut[1] else b"", body)
-    if dialect.line_limit is not None and len(body) > dialect.line_limit:
-        body = b"".join(_cut(line, dialect.line_limit) for line in body.splitlines(keepends=True))
-    return body
-
-
-def _cut(line: bytes, limit: int) -> bytes:
-    text = line.rstrip(b"\r\n")
-    return line if len(text) <= limit else text[:limit] + line[len(text) :]
-
-
 def searchable(body: bytes) -> str:
     """Return the text that the patterns below search: Latin-1, with a line end in front."""
     return "\n" + body.decode("latin-1")
@@ -66,6 +38,11 @@ def decode(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("latin-1").decode("utf-8", "surrogateescape").translate(_NOT_UTF8)
+
+
+def value_of(text: str) -> str:
+    """Return the value in a piece of searchable text: decoded, without white space at its end."""
+    return decode(text.rstrip(WHITE_SPACE))
 
 
 def line_number(text: str, offset: int) -> int:
@@ -121,6 +98,30 @@ class Grammar:
         self.run_end = self.rule if dialect.run_ends_at == "rule" else self.directive
         """What ends a run of User-agent lines."""
 
+    def clean(self, body: bytes, max_bytes: int | None) -> bytes:
+        """Return what of `body` is read: UTF-8, or whatever it is, without a byte-order mark.
+
+        What is longer than `max_bytes` ends with the last line that fits whole: half a rule is
+        another rule. `body` itself is returned where nothing has to change: no second copy.
+        """
+        dialect = self.dialect
+        too_long = max_bytes is not None and len(body) > max_bytes
+        if max_bytes is not None and too_long:
+            body = body[: max_bytes + 1]  # one more, to see whether a line ends here
+        if dialect.utf16 and body[:2] in UTF16_MARKS:
+            body = body[2:].decode(UTF16_MARKS[body[:2]], "replace").encode()
+        elif body[:1] == _UTF8_MARK[:1]:  # Google skips a mark that was cut short as well
+            body = body[next(size for size in (3, 2, 1) if body.startswith(_UTF8_MARK[:size])) :]
+        if too_long:
+            body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
+        if dialect.nul_ends_line and b"\0" in body:
+            # A line between CR and LF that becomes empty must not join them into one line end.
+            body = _FROM_NUL.sub(lambda cut: b" " if cut[1] else b"", body)
+        limit = dialect.line_limit
+        if limit is not None and len(body) > limit:
+            body = b"".join(_cut(line, limit) for line in body.splitlines(keepends=True))
+        return body
+
     def agent_lines(self, text: str) -> Iterator[re.Match[str]]:
         """Yield the User-agent lines; their group is the name.
 
@@ -173,6 +174,11 @@ def grammar_of(dialect: str | Dialect) -> Grammar:
     if dialect not in DIALECTS:
         raise ValueError(f"no dialect {dialect!r}: there are {', '.join(DIALECTS)}")
     return Grammar(DIALECTS[dialect])
+
+
+def _cut(line: bytes, limit: int) -> bytes:
+    text = line.rstrip(b"\r\n")
+    return line if len(text) <= limit else text[:limit] + line[len(text) :]
 
 
 def _line(field: str, value: str) -> re.Pattern[str]:

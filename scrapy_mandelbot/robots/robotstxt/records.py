@@ -140,7 +140,7 @@ class Record:
 
 
 def read_records(body: bytes, dialect: Dialect) -> Iterator[Record]:
-    """Yield the lines of a body that `clean_bytes` returned."""
+    """Yield the lines of a body that `Grammar.clean` returned."""
     for number, octets in enumerate(body.splitlines(), start=1):
         if not octets:
             yield Record(number, "", "", "", "", None)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.robotstxt import verdict as reasons
 from scrapy_mandelbot.robots.robotstxt.agents import names_in_order, with_fallbacks
 from scrapy_mandelbot.robots.robotstxt.decider import ROBOTS_TXT, Decider
 from scrapy_mandelbot.robots.robotstxt.dialects import OWN_FIELDS
 from scrapy_mandelbot.robots.robotstxt.grammar import (
-    WHITE_SPACE,
-    clean_bytes,
-    decode,
     grammar_of,
     line_ends,
     searchable,
+    value_of,
 )
 from scrapy_mandelbot.robots.robotstxt.groups import own_spans
 from scrapy_mandelbot.robots.robotstxt.paths import read_url
@@ -29,7 +29,7 @@ from scrapy_mandelbot.robots.robotstxt.times import (
     read_rate,
     read_window,
 )
-from scrapy_mandelbot.robots.robotstxt.verdict import Verdict, rule_of
+from scrapy_mandelbot.robots.robotstxt.verdict import rule_of
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.lint import Finding
@@ -37,11 +37,36 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.preferences.statements import Statement, Terms, Usage
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
+    from scrapy_mandelbot.robots.robotstxt.verdict import Rule
 
     Agent = str | Sequence[str]
     _AboutUses = tuple[tuple[Terms, ...], dict[str, tuple[Statement, ...] | None], bool]
 
 CACHED_AGENTS = 128  # a crawler has one or two; one that invents them must not fill the memory
+
+
+_NAME_SHOWN = 60  # characters of a robot's name in the text of a verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer for one URL and agent. Its text is a sentence for any log."""
+
+    allowed: bool
+    rule: Rule | None
+    """The rule that decided; None where none matched."""
+    agent: str | None
+    """The name in the file, as written, of the group that applies; None where none does."""
+    reason: str
+    """In words, why."""
+
+    def __str__(self) -> str:
+        answer = "allowed" if self.allowed else "forbidden"
+        rule = self.rule
+        why = f": {self.reason}" if rule is None else f" by line {rule.line}: {rule}"
+        if self.agent is None:
+            return f"{answer}{why}"
+        return f"{answer}{why} (agent {shown(self.agent, _NAME_SHOWN)})"
 
 
 class RobotsTxt:
@@ -73,7 +98,7 @@ class RobotsTxt:
         does not exist is a ValueError.
         """
         grammar = grammar_of(dialect)
-        return cls(clean_bytes(body, grammar.dialect, max_bytes), grammar, body, max_bytes)
+        return cls(grammar.clean(body, max_bytes), grammar, body, max_bytes)
 
     def __repr__(self) -> str:
         return f"<RobotsTxt {self.dialect.name}, {len(self._body)} bytes>"
@@ -176,10 +201,7 @@ class RobotsTxt:
             for match in line.finditer(text, start, end)
         ]
         ends = line_ends(text) if found else []
-        return tuple(
-            (bisect_right(ends, match.start()), decode(match[1].rstrip(WHITE_SPACE)))
-            for match in found
-        )
+        return tuple((bisect_right(ends, match.start()), value_of(match[1])) for match in found)
 
     def _group_values(self, field: str, agent: Agent) -> list[str]:
         if not self._grammar.field_line(field).search(searchable(self._body)):
@@ -245,7 +267,7 @@ class RobotsTxt:
 
         Most files have one rule for each: Disallow: /.
         """
-        from scrapy_mandelbot.robots.preferences.in_robots_txt import refused_as  # noqa: PLC0415
+        from scrapy_mandelbot.robots.preferences.statements import refused_as  # noqa: PLC0415
 
         decider, text = self._decider(token), searchable(self._body)
         lines = (
@@ -261,8 +283,7 @@ class RobotsTxt:
         self, tokens: dict[str, tuple[Statement, ...] | None], url: str, agent: Agent
     ) -> tuple[Statement, ...]:
         """Return what is refused to the control tokens; to one of them, what is to itself."""
-        from scrapy_mandelbot.robots.preferences.in_robots_txt import refused_as  # noqa: PLC0415
-        from scrapy_mandelbot.robots.preferences.statements import CONTROL_TOKENS  # noqa: PLC0415
+        from scrapy_mandelbot.robots.preferences.statements import CONTROL_TOKENS, refused_as  # noqa: PLC0415
 
         own = names_in_order(agent if isinstance(agent, str) else tuple(agent))
         if not CONTROL_TOKENS.keys().isdisjoint(own):
@@ -335,7 +356,7 @@ class RobotsTxt:
         text = searchable(self._body)
         line = self._grammar.field_line(field)
         found = [
-            decode(value.rstrip(WHITE_SPACE))
+            value_of(value)
             for start, end in ([(0, len(text))] if spans is None else spans)
             for value in line.findall(text, start, end)
         ]

@@ -17,8 +17,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, decode, line_number
-from scrapy_mandelbot.robots.robotstxt.paths import COMPARABLE, escape_non_ascii, split_url
+from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, line_number, value_of
+from scrapy_mandelbot.robots.robotstxt.paths import COMPARABLE, escaped_length, split_url
 from scrapy_mandelbot.robots.robotstxt.patterns import (
     Glob,
     Globs,
@@ -40,8 +40,6 @@ NO_GROUP = "no group is about this agent"
 ROBOTS_TXT = "/robots.txt is always allowed"
 NOT_A_URL = "not a URL that can be read"
 
-_NAME_SHOWN = 60  # characters of a robot's name in the text of a verdict
-
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -55,27 +53,6 @@ class Rule:
 
     def __str__(self) -> str:
         return f"{'Allow' if self.allow else 'Disallow'}: {shown(self.path)}".rstrip()
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The answer for one URL and agent. Its text is a sentence for any log."""
-
-    allowed: bool
-    rule: Rule | None
-    """The rule that decided; None where none matched."""
-    agent: str | None
-    """The name in the file, as written, of the group that applies; None where none does."""
-    reason: str
-    """In words, why."""
-
-    def __str__(self) -> str:
-        answer = "allowed" if self.allowed else "forbidden"
-        rule = self.rule
-        why = f": {self.reason}" if rule is None else f" by line {rule.line}: {rule}"
-        if self.agent is None:
-            return f"{answer}{why}"
-        return f"{answer}{why} (agent {shown(self.agent, _NAME_SHOWN)})"
 
 
 _PatternMatcher = tuple[int, int, bool, "Pattern | Glob"]
@@ -162,8 +139,7 @@ def literal_in(value: str) -> str:
 
 def rule_of(line: re.Match[str]) -> Rule:
     """Return the rule of a line that `scan` returned."""
-    path = decode(line[2].rstrip(WHITE_SPACE))
-    return Rule(not line[1], path, line_number(line.string, line.start()))
+    return Rule(not line[1], value_of(line[2]), line_number(line.string, line.start()))
 
 
 def default_of(text: str, selection: GroupMatch, grammar: Grammar) -> bool:
@@ -182,7 +158,7 @@ def read_rule(
     value: str, version: int, dialect: Dialect, place: int, *, allow: bool
 ) -> list[_PatternMatcher]:
     """Return what a value as it stands in the text matches: nothing for one that is ignored."""
-    path = path_of(decode(value.rstrip(WHITE_SPACE)), version, dialect)
+    path = path_of(value_of(value), version, dialect)
     return _read_path(path, version, dialect, place, allow=allow)
 
 
@@ -197,8 +173,9 @@ def _read_path(
     if "#" in path:  # a URL has it as an escape: what follows it there is a fragment
         path = path.replace("#", "%23")
     pattern = _PATTERNS[dialect.patterns, version](path, COMPARABLE[dialect.escapes])
-    length = len(path) if path.isascii() else len(escape_non_ascii(path))
-    rules: list[_PatternMatcher] = [(weigh(length, allow, pattern.exact), place, allow, pattern)]
+    rules: list[_PatternMatcher] = [
+        (weigh(escaped_length(path), allow, pattern.exact), place, allow, pattern)
+    ]
     if allow and dialect.index_htm_is_directory:
         directory, slash, name = path.rpartition("/")
         if slash and name.startswith("index.htm"):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.robots.dates import IN_SITEMAPS, read_date
 from scrapy_mandelbot.robots.sitemaps.formats import (
@@ -20,7 +22,6 @@ from scrapy_mandelbot.robots.sitemaps.urls import LONGEST_URL, absolute_url, is_
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.sitemaps.formats import Element, Format
-    from scrapy_mandelbot.robots.sitemaps.markup import EntryText
     from scrapy_mandelbot.robots.sitemaps.problems import Problems
 
 
@@ -60,6 +61,103 @@ MOST_TAGS = 8_000  # of an entry
 _MOST_ALTERNATES = 500  # of an entry; there are not as many languages and regions on the web
 _LISTS = frozenset({"image", "video", "news"})  # extensions of which an entry may have several
 _FIELDS = frozenset({"loc", "lastmod", "changefreq", "priority", "link"})
+
+
+class EntryText(NamedTuple):
+    """One entry."""
+
+    text: str
+    """From its tag to the tag that ends it; empty: it is too long."""
+    plain: tuple[str, ...] | None
+    """Where it holds nothing but the fields of `Format.plain`, in their order: what they hold. Most
+    entries do, and need no further reading."""
+    is_closed: bool
+    """Whether its own closing tag followed."""
+    is_cut: bool
+    """Whether the file ends within it."""
+
+
+_LONGEST_NAME = 64  # characters of a tag, as far as it has to be read to know what it is
+
+
+class EntrySplitter:
+    """Cuts simplified text, in pieces of any size, into entries."""
+
+    __slots__ = (
+        *("_boundary", "_entry", "_held", "_max_length", "_root_end", "_scanned"),
+        "root_is_closed",
+    )
+
+    def __init__(self, form: Format, max_length: int) -> None:
+        prefix = r"(?:[\w.-]{1,30}:)?"
+        own, root = "|".join(form.entries), "|".join(form.roots)
+        ends_entry = rf"</{prefix}(?:{own})(?=[\s/>])"
+        self._entry = re.compile(
+            _plain_pattern(own, form.plain) + rf"<{prefix}(?:{own})(?=[\s/>])"
+            rf"[^<]*(?:<(?!/?{prefix}(?:{own}|{root})[\s/>])[^<]*)*(?P<closed>{ends_entry})?",
+            re.IGNORECASE,
+        )
+        self._root_end = re.compile(
+            rf"<(?:/{prefix}(?:{root})\b|{prefix}(?:{root})[^<>]*/>)", re.IGNORECASE
+        )
+        self._boundary = re.compile(rf"</?{prefix}(?:{own}|{root})[\s/>]", re.IGNORECASE)
+        self._max_length = max_length
+        self._held = ""
+        self._scanned = 0  # what of an entry that goes on was looked through for its end
+        self.root_is_closed = False
+
+    def feed(self, text: str, *, final: bool) -> Iterator[EntryText]:
+        """Yield the entries that are complete. The next piece is fed when all were taken."""
+        text = self._held + text
+        at = 0
+        if self._scanned and not final and self._goes_on(text):
+            return
+        while (entry := self._entry.search(text, at)) is not None:
+            is_last = entry.end() == len(text)
+            if is_last and not final:
+                break
+            at = entry.end()
+            if at - entry.start() > self._max_length:
+                yield _TOO_LONG
+            elif entry.lastgroup == "plain":
+                yield EntryText(entry[0], entry.groups("")[1:-1], is_closed=True, is_cut=False)
+            else:
+                is_closed = entry["closed"] is not None
+                yield EntryText(entry[0], None, is_closed, is_cut=is_last and not is_closed)
+        self._scanned = 0
+        if entry is not None and len(text) - entry.start() <= self._max_length:
+            self._held = text[entry.start() :]
+            self._scanned = len(self._held)
+            return
+        if entry is not None:
+            yield _TOO_LONG
+        elif self._root_end.search(text, at):
+            self.root_is_closed = True
+        start = text.rfind("<", max(at, len(text) - _LONGEST_NAME))
+        self._held = text[start:] if start >= 0 else ""
+
+    def _goes_on(self, text: str) -> bool:
+        """Hold the entry that the text begins with, if it does not end there and is not too long.
+
+        Only what came since is looked at: all of it again, block by block, would take long.
+        """
+        begun = max(1, self._scanned - _LONGEST_NAME)
+        if len(text) > self._max_length or self._boundary.search(text, begun):
+            return False
+        self._held, self._scanned = text, len(text)
+        return True
+
+
+_TOO_LONG = EntryText("", None, is_closed=False, is_cut=False)
+
+
+def _plain_pattern(entries: str, fields: tuple[str, ...]) -> str:
+    """Return the pattern of an entry of these fields: the first is required, the others are not."""
+    if not fields:
+        return ""
+    first, *others = (rf"<{field}>([^<]*)</{field}>\s*" for field in fields)
+    optional = "".join(rf"(?:{field})?" for field in others)
+    return rf"(?P<plain><(?:{entries})>\s*{first}{optional}</(?:{entries})(?=[\s/>]))|"
 
 
 @dataclass(slots=True)

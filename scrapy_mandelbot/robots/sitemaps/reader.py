@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robots.sitemaps.entries import EntryMaker, SitemapEntry
+from scrapy_mandelbot.robots.sitemaps.entries import EntryMaker, EntrySplitter, SitemapEntry
 from scrapy_mandelbot.robots.sitemaps.formats import sniff_format
-from scrapy_mandelbot.robots.sitemaps.markup import EntrySplitter, Simplifier
+from scrapy_mandelbot.robots.sitemaps.markup import Simplifier
 from scrapy_mandelbot.robots.sitemaps.problems import Problems
 from scrapy_mandelbot.robots.sitemaps.unpacking import Inbox, Unpacker
 from scrapy_mandelbot.robots.sitemaps.urls import LONGEST_URL, absolute_url, is_relative
