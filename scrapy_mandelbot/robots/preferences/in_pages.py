@@ -1,4 +1,4 @@
-"""What a page says of its own use: in its headers and in its head."""
+"""Reads the usage preferences in the headers and the head of a page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TERMS_STATUSES = frozenset({401, 402, 403})
 MARKED_STATUSES = TERMS_STATUSES | {202, 405}
-"""Those of answers that may be meant for robots."""
+"""Statuses of responses that may be meant for robots."""
 _SHOWN = 200  # characters of a header
 _MARKS: dict[str, tuple[str, dict[str, AbstractSet[int]]]] = {
     # RSL 1.0, "Open License Protocol": the scheme for clients that want a license for the page.
@@ -78,9 +78,9 @@ HEADERS_READ = frozenset(
         "x-robots-tag",
     }
 )
-"""The headers that speak of the use of a page, in lower case."""
+"""The headers with usage preferences, in lower case."""
 MOST_HEADERS = 100
-"""So many of them are read of a page."""
+"""The number of these headers that are read of a page."""
 _RESERVATION, _POLICY = "tdm-reservation", "tdm-policy"
 _IN_HEADS = frozenset({_RESERVATION, _POLICY})
 _Headers = tuple[tuple[str, str], ...]  # names in lower case, and values
@@ -91,11 +91,11 @@ def page_usage(
     body: bytes,
     agent: str | bytes | Sequence[str],
 ) -> Usage:
-    """Return what a page says of its use. Never raises on any headers and bytes.
+    """Return the usage preferences of a page. Never raises, whatever the headers and bytes.
 
     Args:
         headers: name and value of each of the response's headers.
-        body: the HTML, decompressed; its first 256 KiB are enough. ``b""`` for what is no HTML.
+        body: the HTML, decompressed; its first 256 KiB suffice. ``b""`` for other types.
         agent: a product token, a whole User-Agent header, or a sequence of tokens.
     """
     read: _Headers = tuple(_headers_read(headers)) if headers else ()
@@ -123,7 +123,7 @@ def _names(agent: str | bytes | tuple[str, ...]) -> frozenset[str]:
 def _headers_read(headers: Iterable[tuple[str | bytes, str | bytes]]) -> Iterator[tuple[str, str]]:
     for field, value in islice(_headers_named(headers, HEADERS_READ), MOST_HEADERS):
         most = LIST_LIMIT if field == "robots-tag" else VALUE_LIMIT
-        yield field, value[: most + 1]  # one more: it is too long
+        yield field, value[: most + 1]  # one more shows that it is too long
 
 
 def _content_usage(headers: _Headers) -> Iterator[Statement]:
@@ -165,8 +165,8 @@ def _place_of(tag: RobotTag) -> tuple[str, str, int | None]:
 def _tdm(headers: _Headers, metas: tuple[Meta, ...]) -> Iterator[Statement]:
     """Source: TDM Reservation Protocol, "Processing priority".
 
-    What the head says supersedes what the header says, and either what ``tdmrep.json`` does. Any
-    value but 0 and 1 says nothing.
+    The head supersedes the headers, and both supersede ``tdmrep.json``. Values other than 0 and 1
+    are ignored.
     """
     in_head = [(meta.content, "meta", meta.line) for meta in metas if meta.name == _RESERVATION]
     in_headers = [(value, "header", None) for name, value in headers if name == _RESERVATION]
@@ -182,14 +182,14 @@ def _tdm(headers: _Headers, metas: tuple[Meta, ...]) -> Iterator[Statement]:
 
 
 def tdm_statements(value: str, where: str, line: int | None) -> tuple[Statement, ...]:
-    """Return what a reservation says; nothing for any value but ``0`` and ``1``."""
+    """Return the statements of a reservation; none unless its value is ``0`` or ``1``."""
     word = f"{_RESERVATION}: {value}"
     if ("tdmrep", word) not in MEANINGS:
         return ()
     return tuple(statements_of("tdmrep", [word], where, word, line))
 
 
-# `<https://example.com/license.xml>; rel="license"`: a link and what is said of it, up to the next.
+# `<https://example.com/license.xml>; rel="license"`: a link and its parameters, up to the next.
 _LINK = re.compile(r"<([^<>]*)>([^<]*)")
 _PARAMETER = re.compile(r";\s*([^\s;,=\"]+)\s*=\s*(?:\"([^\"]*)\"?|([^\s;,\"]*))")
 
@@ -213,7 +213,7 @@ def _terms(
 
 
 def _relations(parameters: str) -> list[str]:
-    """Return the relation types of a link in lower case: of several ``rel`` the first counts."""
+    """Return the relation types of a link in lower case; only its first ``rel`` counts."""
     for name, quoted, bare in _PARAMETER.findall(parameters):
         if name.lower() == "rel":
             named: str = quoted or bare

@@ -1,9 +1,9 @@
-"""What a robots.txt says to one robot of the use of a page.
+"""Reads the usage preferences of a robots.txt for one robot and page.
 
-Source: draft-ietf-aipref-attach (19 August 2026), section "Robots Exclusion Protocol Content-Usage
-Rule", for Content-Usage: it is a rule of a group with an optional path, the longest path that
-matches counts as for Allow and Disallow, and all rules of that length do. Content-Signal has no
-path. Both are about the robots that are named before the line in its group.
+Content-Usage is a rule of a group with an optional path. The longest matching path counts, as for
+Allow and Disallow, and all rules of that length do (draft-ietf-aipref-attach, 19 August 2026,
+section "Robots Exclusion Protocol Content-Usage Rule"). Content-Signal has no path. Both apply to
+the robots named before the line in its group.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.groups import GroupMatch
 
 MOST_LICENSES = 20
-"""License lines of a file that are told with each of its pages."""
+"""License lines of a file that are reported with each of its pages."""
 _SIGNALS = ("content-signal", "content-signals")
-"""The field, and how it is often written."""
+"""The field, and a common misspelling."""
 _FIELDS = ("content-usage", *_SIGNALS)
 _READ = {"content-usage": read_content_usage, "content-signal": read_content_signal}
 _EVERYTHING = Pattern("")
 
 
 class Preference(NamedTuple):
-    """One Content-Usage or Content-Signal line about a robot."""
+    """One Content-Usage or Content-Signal line for a robot."""
 
     line: int
     field: str
@@ -48,16 +48,16 @@ class Preference(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The line as documents write it."""
+        """The line with the documented spelling of its field."""
         name = "Content-Usage" if self.field == "content-usage" else "Content-Signal"
         return f"{name}: {self.value}"
 
 
 def split_path(value: str) -> tuple[str | None, str]:
-    """Split the value of a Content-Usage line into its path, None if it has none, and the rest.
+    """Split the value of a Content-Usage line into its path, or None, and the rest.
 
-    Source: "Processing Content-Usage Rules": a value that begins with a slash has a path, up to
-    the first space or tab.
+    A value that begins with a slash has a path, up to the first space or tab ("Processing
+    Content-Usage Rules").
     """
     if not value.startswith("/"):
         return None, value
@@ -66,7 +66,7 @@ def split_path(value: str) -> tuple[str | None, str]:
 
 
 class AgentPreferences:
-    """The lines of a file about one robot. A value is read when its line first counts."""
+    """The lines of a file for one robot. Values are parsed when they first apply."""
 
     __slots__ = ("_rules", "_said", "_signals", "lines")
 
@@ -75,7 +75,7 @@ class AgentPreferences:
         comparable = COMPARABLE[grammar.dialect.escapes]
         self._signals: list[Preference] = []
         self._rules: list[tuple[int, Pattern, str, Preference]] = []
-        """Length and pattern of the path, the value without it: the longest first."""
+        """Length and pattern of the path, value without it, line; the longest path first."""
         for one in self.lines:
             if one.field != "content-usage":
                 self._signals.append(one)
@@ -88,7 +88,7 @@ class AgentPreferences:
         self._said: dict[int, tuple[Statement, ...]] = {}
 
     def of(self, target: str) -> tuple[Statement, ...]:
-        """Return what the lines say of a page, given its comparable target."""
+        """Return the statements about a page, given its comparable target."""
         said = [self._read("content-signal", one.value, one) for one in self._signals]
         longest = -1
         for length, pattern, value, one in self._rules:
@@ -109,7 +109,7 @@ class AgentPreferences:
 
 
 def are_in(text: str, grammar: Grammar) -> bool:
-    """Return whether a file has any of these lines, whomever they are about."""
+    """Return whether a file has any of these lines, for any robot."""
     return any(grammar.field_line(field).search(text) for field in _FIELDS)
 
 
@@ -136,7 +136,7 @@ def _lines_about(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator
 
 
 def licenses_in(text: str, grammar: Grammar) -> tuple[Terms, ...]:
-    """Return what License lines name; they are about all robots, wherever they stand.
+    """Return the licences that License lines name, for all robots, wherever the lines are.
 
     Source: RSL 1.0 (December 2025), "Adding RSL to robots.txt".
     """

@@ -1,6 +1,6 @@
-r"""Read a robots.txt and decide: pure, any bytes, six dialects, every verdict explained.
+r"""A robots.txt parser: any bytes, six dialects, every verdict with its rule and line.
 
-No Scrapy, no network, no file, no clock: bytes go in, answers come out.
+No Scrapy, no network, no file, no clock.
 
 >>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /private\n")
 >>> robots.allowed("https://example.com/private/notes", "Mandelbot")

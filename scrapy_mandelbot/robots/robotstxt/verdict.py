@@ -1,10 +1,10 @@
-"""The rules of one robot's groups, and the first of four ways to decide: the scan.
+"""Parses the rules of one robot's groups, and decides by scanning them.
 
-The scan tries the rules that may match and takes the one that comes first in the dialect's
-precedence. It knows which line decided, and needs nothing built, so it answers the first question
-about a large file and explains the first verdicts. A list (`decider.py`) answers the first
-questions about a small one, the index (`index.py`) when a file is asked more, and all rules by
-themselves (`decider.py`) when it is asked for more reasons.
+The scan tries the rules that may match and takes the first in the dialect's precedence. It knows
+the line that decided and needs no preparation, so it makes the first decision for a large file and
+explains the first verdicts. Three others take over: a list (`decider.py`) for the first decisions
+on a small file, the index (`index.py`) for many decisions, and all rules (`decider.py`) for many
+explanations.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NOT_A_URL = "not a URL that can be read"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One Allow or Disallow line of the file. Its text is for a log: printable, and not long."""
+    """One Allow or Disallow line of the file. Its text fits a log: printable and short."""
 
     allow: bool
     path: str
@@ -57,16 +57,16 @@ class Rule:
 
 _PatternMatcher = tuple[int, int, bool, "Pattern | Glob"]
 Matcher = _PatternMatcher | tuple[int, int, bool, str]
-"""A rule ready to be compared with targets: its weight, by which the dialect's precedence orders
-the rules; its place, which grows from rule to rule and orders equals; whether it allows; and what
-it matches, a text being a plain prefix. Of those that match, the one with the smallest weight
+"""A rule ready to be compared with targets: its weight, which orders the rules by the dialect's
+precedence; its place, which increases from rule to rule and orders equal weights; whether it
+allows; and its pattern, or a text for a plain prefix. The matching rule with the smallest weight
 decides."""
 
 
-#: The weights of explicit Allow, Disallow and pattern Allow, where kinds decide.
+#: The weights of explicit Allow, Disallow and pattern Allow, if kinds decide.
 KINDS = _EXPLICIT_ALLOW, _DISALLOW, _PATTERN_ALLOW = range(3)
 
-#: What weighs a rule, by `Dialect.precedence`: by its length, whether it allows and is exact.
+#: The weight of a rule, by `Dialect.precedence`: from its length, whether it allows and is exact.
 WEIGHTS: dict[str, Callable[[int, bool, bool], int]] = {
     # Mandelbot's page, "Precedence of Directives": by length, Allow first in ties.
     "longest": lambda length, allow, _exact: -2 * length - allow,
@@ -80,7 +80,7 @@ WEIGHTS: dict[str, Callable[[int, bool, bool], int]] = {
 
 
 def read_rules(text: str, selection: GroupMatch, grammar: Grammar) -> list[Matcher]:
-    """Read all the rules that are about a robot."""
+    """Parse all the rules for a robot."""
     dialect = grammar.dialect
     weigh = WEIGHTS[dialect.precedence]
     rules: list[Matcher] = []
@@ -98,7 +98,7 @@ def read_rules(text: str, selection: GroupMatch, grammar: Grammar) -> list[Match
 def scan(
     text: str, selection: GroupMatch, grammar: Grammar, target: str
 ) -> tuple[bool, re.Match[str]] | None:
-    """Return whether the rule that decides allows, and its line; None: no rule matches."""
+    """Return whether the deciding rule allows, and its line; None: no rule matches."""
     dialect = grammar.dialect
     plain = dialect.patterns != "globs" and not dialect.index_htm_is_directory
     found: list[_Found] = []
@@ -129,7 +129,7 @@ _Found = tuple[int, int, bool, "re.Match[str]"]  # weight, place, whether it all
 
 
 def literal_in(value: str) -> str:
-    """Return, at a glance, a part of whatever a value without globs matches; it may be empty."""
+    """Return a literal in every match of a value without globs, found cheaply; it may be empty."""
     piece = value.rstrip("*$" + WHITE_SPACE)
     piece = piece[piece.rfind("*") + 1 :]
     if "%" in piece or "#" in piece:
@@ -143,10 +143,10 @@ def rule_of(line: re.Match[str]) -> Rule:
 
 
 def default_of(text: str, selection: GroupMatch, grammar: Grammar) -> bool:
-    """Whether what no rule matches is allowed.
+    """Return whether a URL that matches no rule is allowed.
 
-    Yes, but in the older text of the extended standard: there, Allow lines alone forbid the rest,
-    and so does a pattern Allow beside a Disallow.
+    It is, except in the older text of the extended standard, where Allow lines alone forbid the
+    rest, and so does a pattern Allow beside a Disallow.
     """
     if grammar.dialect.precedence != "kind":
         return True
@@ -157,7 +157,7 @@ def default_of(text: str, selection: GroupMatch, grammar: Grammar) -> bool:
 def read_rule(
     value: str, version: int, dialect: Dialect, place: int, *, allow: bool
 ) -> list[_PatternMatcher]:
-    """Return what a value as it stands in the text matches: nothing for one that is ignored."""
+    """Return the patterns of a value in the searchable text: none if it is ignored."""
     path = path_of(value_of(value), version, dialect)
     return _read_path(path, version, dialect, place, allow=allow)
 
@@ -170,7 +170,7 @@ def _read_path(
         if path is None or not dialect.empty_rules_decide:
             return []
         return [(weigh(0, allow, False), place, True, Pattern(""))]  # noqa: FBT003 - it allows
-    if "#" in path:  # a URL has it as an escape: what follows it there is a fragment
+    if "#" in path:  # URLs escape it: a raw one begins the fragment
         path = path.replace("#", "%23")
     pattern = _PATTERNS[dialect.patterns, version](path, COMPARABLE[dialect.escapes])
     rules: list[_PatternMatcher] = [
@@ -195,7 +195,7 @@ _PATH_BEGINNINGS = {1: "/*", 2: "/*?[\\"}
 
 
 def path_of(value: str, version: int, dialect: Dialect) -> str | None:
-    """Return the path in a value; None for a value that is ignored, empty for no path."""
+    """Return the path in a value; empty for no path, None for a value to ignore."""
     if not value or dialect.paths_as_written or value[0] in _PATH_BEGINNINGS[version]:
         return value
     parts = split_url(value)

@@ -1,13 +1,12 @@
-"""From text to the text of one entry after the other: XML, as broken as it may be.
+"""Reduces the XML of a sitemap, however broken, to tags and text.
 
-No XML parser takes part. One that goes on after an error goes on where its own stack says, which
-may be far behind the next entry; and it knows of entities, external ones even. Sitemaps need
-neither: they are flat, and an entry ends where the next one begins, whatever happens within it.
+This is no XML parser. After an error an XML parser resumes where its stack says, which may be far
+beyond the next entry, and it expands entities, even external ones. Sitemaps need neither: they are
+flat, and an entry ends where the next one begins, whatever is inside.
 
-There are two steps. `Simplifier` leaves only tags and text: it removes comments, processing
-instructions and the document type, and escapes CDATA sections. The second step therefore meets no
-``<url>`` that was commented out, and no entity is ever defined. `EntrySplitter` then splits at the
-tags that begin and end entries.
+`Simplifier` removes comments, processing instructions and the document type, and escapes CDATA
+sections. `entries.EntrySplitter`, the next step, therefore meets no ``<url>`` that was commented
+out, and no entity is ever defined.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ _OPENING = re.compile(r"<(?:!(?:--|\[CDATA\[|DOCTYPE)|\?)", re.IGNORECASE)
 _OPENINGS = ("<!--", "<![cdata[", "<!doctype", "<?")
 _LONGEST = max(map(len, _OPENINGS))
 
-# What ends each. One that is not closed as it should be ends where its author thought it did: at
-# the first ">" of "<?xml ...>", at the tag that closes the URL around a CDATA section.
+# What ends each. Unclosed ones end where their author probably meant: at the first ">" of
+# "<?xml ...>", at the tag that closes the URL around a CDATA section.
 _CLOSINGS = {
     "<!--": re.compile(r"-->"),
     "<![cdata[": re.compile(r"\]\]>|(?=</loc>)", re.IGNORECASE),
@@ -37,18 +36,18 @@ _LONGEST_CLOSING = 64  # characters; white space may stand between "]" and ">"
 
 @dataclass(slots=True)
 class Simplifier:
-    """Leaves only tags and text of a document that comes in pieces."""
+    """Reduces a document, fed in chunks, to tags and text."""
 
     _problems: Problems
     _held: str = ""
-    """What may be the beginning of something."""
+    """Text that may begin an opening."""
     _inside: str = ""
-    """The key of `_CLOSINGS` for what is not closed yet."""
+    """The key of `_CLOSINGS` for the construct that is open."""
     document_type: str = ""
     declares_entities: bool = False
 
     def feed(self, text: str, *, final: bool) -> str:
-        """Return the next piece, simplified."""
+        """Return the next chunk, simplified."""
         if self._held:
             text, self._held = self._held + text, ""
         parts: list[str] = []
@@ -63,7 +62,7 @@ class Simplifier:
         return "".join(parts)
 
     def _enter(self, text: str, at: int, parts: list[str], *, final: bool) -> int:
-        """Take the text up to the next opening; return where to go on."""
+        """Copy the text up to the next opening; return where to continue."""
         opening = _OPENING.search(text, at)
         if opening is None:
             end = len(text) if final else _before_a_beginning(text, at)
@@ -75,7 +74,7 @@ class Simplifier:
         return opening.end()
 
     def _leave(self, text: str, at: int, parts: list[str], *, final: bool) -> int:
-        """Pass by what is inside, up to its end; return where to go on."""
+        """Skip the open construct up to its end; return where to continue."""
         closing = _CLOSINGS[self._inside].search(text, at)
         end = closing.start() if closing else len(text) if final else len(text) - _LONGEST_CLOSING
         if end < at:
@@ -96,7 +95,7 @@ class Simplifier:
 
 
 def _before_a_beginning(text: str, at: int) -> int:
-    """Return where, at the end of the text, an opening may begin that goes on in the next piece."""
+    """Return where an opening may begin at the end of the text and continue in the next chunk."""
     start = text.rfind("<", max(at, len(text) - _LONGEST))
     if start >= 0 and any(opening.startswith(text[start:].lower()) for opening in _OPENINGS):
         return start
