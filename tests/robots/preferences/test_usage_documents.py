@@ -70,7 +70,7 @@ def test_every_dialect_reads_statements(dialect):
 
 
 def test_an_unknown_category_is_an_error():
-    """Preferences depend on the requesting robot, not on the author of the file."""
+    """An unknown category is a mistake of the caller, not of the file."""
     usage = RobotsTxt.parse(b"").usage("/", "a")
     with pytest.raises(KeyError):
         usage["training"]
