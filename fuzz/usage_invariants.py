@@ -35,7 +35,7 @@ def usage(data: bytes) -> None:
         said = page_usage(headers, page, agent)
         for url in URLS:
             of_file, of_tdm = robots.usage(url, agent), file.usage(url)
-            whole = of_file.and_also(with_tdm_file(said, of_tdm))
+            whole = of_file.combined_with(with_tdm_file(said, of_tdm))
             assert of_file.is_crawlable == robots.allowed(url, agent)
             for category in CATEGORIES:
                 refused = "disallowed" in {of_file[category], said[category]}

@@ -20,7 +20,7 @@ from scrapy_mandelbot.robots.formatting import (
     counted,
     duration,
     moment,
-    rate_in_words,
+    rate_text,
     shown,
 )
 
@@ -126,7 +126,7 @@ def limit_text(site: Site, waiting: int) -> str:
     recovery = site.pause.rate_control
     if recovery is None or not recovery.counts:
         return ""
-    limit = f"a limit of about {rate_in_words(recovery.rate)}"
+    limit = f"a limit of about {rate_text(recovery.rate)}"
     return f"{limit}: about {duration(waiting / recovery.rate)}" if waiting else limit
 
 
@@ -138,7 +138,7 @@ def _details_of_pause(site: Site) -> str:
 
 def _rate(site: Site) -> str:
     recovery = site.pause.rate_control
-    return "" if recovery is None else rate_in_words(recovery.rate)
+    return "" if recovery is None else rate_text(recovery.rate)
 
 
 _DETAILS: dict[Reason, Callable[[Site], str]] = {

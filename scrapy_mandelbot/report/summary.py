@@ -14,7 +14,7 @@ from scrapy_mandelbot.events import WAITING
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.status import WAITS, Reason, in_one_line, in_order
 from scrapy_mandelbot.report.survey import CrawlExtension, Survey
-from scrapy_mandelbot.robots.formatting import columns, counted, moment, rate_in_words, shown
+from scrapy_mandelbot.robots.formatting import columns, counted, moment, rate_text, shown
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -137,7 +137,7 @@ def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:
         pauses,
         one.paused_for(now) if pauses else None,
         None if one.pace is None else one.pace.asked,
-        None if one.limit is None else rate_in_words(one.limit),
+        None if one.limit is None else rate_text(one.limit),
         _kept(one),
         0 if one.sitemaps is None else one.sitemaps.cited,
         0 if one.tags is None else one.tags.pages,

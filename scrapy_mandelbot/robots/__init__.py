@@ -1,5 +1,4 @@
-"""What owners of sites say to robots, read and judged: needs no Scrapy, no network, no clock.
+"""Parsers for everything a site says to robots: no Scrapy, no network, no clock.
 
-robots.txt files with their faults and corrections, sitemaps, robot tags, preferences of use,
-access logs.
+They read robots.txt (and lint and fix it), sitemaps, robot tags and usage preferences.
 """

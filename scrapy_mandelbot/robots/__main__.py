@@ -1,4 +1,4 @@
-"""``python -m scrapy_mandelbot.robots check FILE|URL ...``: the verbs that need no Scrapy."""
+"""``python -m scrapy_mandelbot.robots check FILE|URL ...``: the commands that need no Scrapy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scrapy_mandelbot.commands.cli import parse, run
 
 
 def main(arguments: list[str]) -> int:
-    """Run a verb, and return its exit code."""
+    """Run a command and return its exit code."""
     return run(*parse(arguments, "python -m scrapy_mandelbot.robots", has_project=False), None)
 
 

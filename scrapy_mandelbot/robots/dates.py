@@ -1,6 +1,6 @@
-"""Dates as people and programs write them on the web: of sitemaps, feeds and robot tags.
+"""The date formats of sitemaps, feeds and robot tags.
 
-Each form has its document; who reads a date says which forms it takes.
+Each form cites its document; callers choose the forms that they accept.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WEEKDAYS = frozenset(
     sat saturday sun sunday
     """.split()  # noqa: SIM905 -- words to be read
 )
-# Those of RFC 822, section 5.1, and those of other places whose names mean one thing on the web.
+# RFC 822, section 5.1, and other zones whose abbreviations have one meaning on the web.
 _ZONE_TABLE = """
     ut 0   utc 0   gmt 0   z 0
     est -5   edt -4   cst -6   cdt -5   mst -7   mdt -6   pst -8   pdt -7
@@ -49,7 +49,7 @@ _UNKNOWN_ZONE = re.compile(r"[a-z]{3,5}")
 
 
 class DateParts(NamedTuple):
-    """What a text says of a date, each part as written; ``""``: nothing."""
+    """The parts of a date as written; an empty part is missing."""
 
     year: str
     month: str = ""
@@ -64,10 +64,10 @@ class DateParts(NamedTuple):
 
 
 Form = Callable[[str], DateParts | None]
-"""Takes a text in lower case; returns its parts, if it is written so."""
+"""Takes a text in lower case; returns its parts if it has this form."""
 
-# ISO 8601, section 5.4: a T, hours and what there is of minutes and seconds, a zone. Seen as well,
-# and unambiguous: a space for the T (RFC 3339, section 5.6, note), a space before the zone.
+# ISO 8601, section 5.4: a T, hours, optional minutes and seconds, a zone. Also accepted, being
+# common and unambiguous: a space for the T (RFC 3339, section 5.6, note), a space before the zone.
 _TIME_AND_ZONE = r"""
     (?: (?:t|\s+) (?P<hour>[0-9]{2}) (?: :?(?P<minute>[0-9]{2})
         (?: :?(?P<second>[0-9]{2}) (?: [.,](?P<fraction>[0-9]+) )? )? )? )?
@@ -92,7 +92,7 @@ def reduced(text: str) -> DateParts | None:
 
 
 def extended(text: str) -> DateParts | None:
-    """A day, and what there is of a time and a zone, with hyphens.
+    """A day with hyphens, and an optional time and zone.
 
     Sources: W3C note "Date and Time Formats", ``YYYY-MM-DDThh:mm:ss.sTZD``, and RFC 3339, which is
     a form of it; ISO 8601, extended format; XML Schema, part 2, 3.2.9, whose dates may have a zone.
@@ -101,7 +101,7 @@ def extended(text: str) -> DateParts | None:
 
 
 def basic(text: str) -> DateParts | None:
-    """The same without hyphens. Source: ISO 8601, basic format."""
+    """A day without hyphens, and an optional time and zone. Source: ISO 8601, basic format."""
     return _parts(_BASIC.fullmatch(text))
 
 
@@ -126,15 +126,15 @@ _PARTS: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("zone", _OFFSET.fullmatch),
     ("zone", _UNKNOWN_ZONE.fullmatch),
 )
-"""What a word of a date may be, and how that is seen: the first that is not there yet."""
+"""The tests for a word of a date: it is the first part that fits and is not found yet."""
 
 
 def words(text: str) -> DateParts | None:
-    """A day with the name of its month, in any order, and what there is of a time and a zone.
+    """A day with the name of its month, in any order, and an optional time and zone.
 
-    Sources: RFC 822, section 5, as amended by RFC 2822; RFC 850; asctime. Like the cookie-date of
-    RFC 6265, section 5.1.1, but every word has to be a part of the date, as a list of directives
-    may go on after it.
+    Sources: RFC 822, section 5, as amended by RFC 2822; RFC 850; asctime. Works like the
+    cookie-date of RFC 6265, section 5.1.1, except that every word must be part of the date, because
+    a list of directives may continue after it.
     """
     found: dict[str, str] = {}
     rest = _COMMENT.sub(" ", text).replace(",", " ").split()
@@ -168,7 +168,7 @@ def words(text: str) -> DateParts | None:
 
 
 def _with_century(year: str) -> str:
-    """Return a year of four digits; one of two is within 1950 to 2049 (RFC 2822, section 4.3)."""
+    """Return a four-digit year; two digits mean 1950 to 2049 (RFC 2822, section 4.3)."""
     if len(year) == 4:  # noqa: PLR2004 -- digits
         return year
     return f"20{year}" if year < "50" else f"19{year}"
@@ -184,17 +184,16 @@ IN_SITEMAPS = (reduced, extended, words)
 """Source: sitemaps.org asks for the W3C note's forms, RSS 2.0 for those of RFC 822."""
 IN_TAGS = (extended, basic, words)
 """Source: Google, "Robots meta tag, data-nosnippet, and X-Robots-Tag specifications": "a widely
-adopted format including, but not limited to RFC 822, RFC 850, and ISO 8601". Not a year alone: it
-names no day."""
+adopted format including, but not limited to RFC 822, RFC 850, and ISO 8601". A year alone names no
+day and is rejected."""
 
 
 def read_date(text: str, forms: tuple[Form, ...] = IN_SITEMAPS) -> datetime | None:
-    """Return the moment that a text names, with the zone that it names; None: it names none.
+    """Return the time that a text states, in its zone, or None if it is no date.
 
-    What is left out is the first: of the year, of the month, of the day. No zone means UTC, and so
-    does one with a name that is not known (RFC 2822, section 4.3). A leap second is the one before
-    it (RFC 3339, section 5.7). Of the forms the first that fits counts; beyond a hundred characters
-    there is no date.
+    A missing month, day or time is the first one. A missing or unknown zone is UTC (RFC 2822,
+    section 4.3). A leap second becomes the second before it (RFC 3339, section 5.7). The first
+    matching form wins. Texts of more than 100 characters are no dates.
     """
     return _read(text.strip().lower(), forms) if len(text) <= _LONGEST else None
 
@@ -216,14 +215,14 @@ def _read(text: str, forms: tuple[Form, ...]) -> datetime | None:
             int(parts.fraction[:6].ljust(6, "0")),
             _zone(parts.zone, has_time=bool(parts.hour)),
         )
-        date.astimezone(timezone.utc)  # fails where it is beyond the year 1 or 9999
+        date.astimezone(timezone.utc)  # fails outside of the years 1 to 9999
     except (ValueError, OverflowError):
         return None
     return date
 
 
 def _zone(text: str, *, has_time: bool) -> timezone:
-    """Return the zone of that name or offset; ValueError: it is none."""
+    """Return the zone of a name or offset; raise ValueError if it is neither."""
     if not text:
         return timezone.utc
     if text in _ZONES:

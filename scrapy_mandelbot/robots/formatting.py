@@ -1,8 +1,8 @@
-"""How values are written for people: numbers, durations, moments, columns, text of the web.
+"""Numbers, durations, times, tables and untrusted text, formatted for people.
 
-Text of the web comes out harmless and short: whoever writes a robots.txt, a header or a page
-chooses what it contains, such as control characters that move a cursor, overrides that turn the
-direction of a line, a rule of half a megabyte, or a password in a URL.
+Untrusted text comes from robots.txt, headers and pages, and its author chooses what it contains:
+control characters that move the cursor, overrides that reverse the direction of a line, a rule of
+half a megabyte, a password in a URL. It is printed escaped and shortened.
 """
 
 from __future__ import annotations
@@ -13,17 +13,14 @@ from datetime import datetime, timezone
 from math import isfinite
 
 LONGEST = 200
-"""Characters of one text of the web in a log line."""
+"""Characters of one untrusted text in a log line."""
 
-_LOOKED_AT = 4  # times what is shown
+_LOOKED_AT = 4  # times the length that is shown
 _CREDENTIALS = re.compile(r"(//)[^/?#\s]*@")
 
 
 def printable(text: str) -> str:
-    """Return a text of which nothing moves a cursor or turns the direction of a line.
-
-    Other signs than printable ones become escapes, a tab a space.
-    """
+    """Return the text with a space for each tab and an escape for other unprintable characters."""
     if text.isprintable():
         return text
     text = text.replace("\t", " ")
@@ -33,17 +30,17 @@ def printable(text: str) -> str:
 
 
 def shown(text: str, longest: int = LONGEST) -> str:
-    """Return a text for a log line: printable, without credentials in URLs, cut where it is long.
+    """Return the text for a log line: printable, without credentials in URLs, at most `longest`.
 
     The cost does not grow with the length of the text.
     """
-    start = text[: _LOOKED_AT * longest]  # more than is shown: credentials may be what is cut
+    start = text[: _LOOKED_AT * longest]  # credentials may be cut in two
     start = printable(without_credentials(start) if "@" in start else start)
     return start if len(start) <= longest else f"{start[: longest - 1]}…"
 
 
 def without_credentials(text: str) -> str:
-    """Return a text in whose URLs no user and no password stands."""
+    """Return the text without the user and password of the URLs in it."""
     return _CREDENTIALS.sub(r"\1", text)
 
 
@@ -53,11 +50,11 @@ def counted(number: int, one: str, many: str | None = None) -> str:
 
 
 _MINUTE, _HOUR = 60, 3_600
-_SEVERAL = 2  # of a unit, from which on it is used
+_SEVERAL = 2  # the least number of a unit
 
 
 def duration(seconds: float | None) -> str:
-    """Return ``0.25 s``, ``90 s``, ``2 min``, ``2 min 30 s``, ``1 h 2 min``; the rest is cut."""
+    """Return ``0.25 s``, ``90 s``, ``2 min``, ``2 min 30 s``, ``1 h 2 min``: at most two units."""
     if seconds is None or not isfinite(seconds):
         return "an unknown time"
     if seconds < _SEVERAL * _MINUTE:
@@ -69,12 +66,12 @@ def duration(seconds: float | None) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return ``1,240.052``, with no more than three decimals; None is empty."""
+    """Return ``1,240.052``: at most three decimals; empty for None."""
     return "" if value is None else f"{value:,.3f}".rstrip("0").rstrip(".")
 
 
-def rate_in_words(rate: float) -> str:
-    """Return requests per second as ``4 requests a second``, ``30 requests a minute``."""
+def rate_text(rate: float) -> str:
+    """Return a rate, in requests per second, as text such as ``30 requests a minute``."""
     for seconds, unit in ((1, "second"), (_MINUTE, "minute")):
         if rate * seconds >= _SEVERAL:
             return f"{rate * seconds:.0f} requests a {unit}"
@@ -82,28 +79,28 @@ def rate_in_words(rate: float) -> str:
 
 
 def moment(seconds: float) -> datetime:
-    """Return seconds since the epoch as a UTC time; the last one there is, where it is too late."""
+    """Return the UTC time of seconds since the epoch; `datetime.max` if they exceed it."""
     try:
         return datetime.fromtimestamp(seconds, tz=timezone.utc)
-    except (OverflowError, OSError, ValueError):  # an operator's "for ever"
+    except (OverflowError, OSError, ValueError):  # a pause without end
         return datetime.max.replace(tzinfo=timezone.utc)
 
 
 def clock_time(time: float | datetime) -> str:
-    """Return ``2026-11-24 13:30:00 UTC``, of seconds since the epoch or a UTC time."""
+    """Return ``2026-11-24 13:30:00 UTC`` for seconds since the epoch or a UTC time."""
     time = time if isinstance(time, datetime) else moment(time)
     return f"{time:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def iso_time(seconds: float | None) -> str | None:
-    """Return seconds since the epoch as ISO 8601 with milliseconds; None: unknown, or never."""
+    """Return seconds since the epoch in ISO 8601, with milliseconds; None if not finite."""
     if seconds is None or not isfinite(seconds):
         return None
     return moment(seconds).isoformat(timespec="milliseconds")
 
 
 def without_zone(iso: str | None, timespec: str = "seconds") -> str:
-    """Return an ISO 8601 time to the second or the minute: ``2026-11-24 13:30:00``."""
+    """Return an ISO 8601 time without its zone: ``2026-11-24 13:30:00``, or up to the minute."""
     return (iso or "")[: 16 if timespec == "minutes" else 19].replace("T", " ")
 
 
@@ -112,21 +109,21 @@ def columns(
 ) -> list[list[str]]:
     """Return the cells of a table as text, padded so that columns are aligned.
 
-    The first row is the header. None is an empty cell; a column of such is left out. Numbers are
-    aligned right, and so are the columns in `right`; the last column is not padded otherwise.
+    The first row is the header. None is an empty cell; a column of empty cells is left out. Columns
+    of numbers and those in `right` are aligned right; otherwise the last column is not padded.
     """
-    kept = [
+    used = [
         place
         for place in range(len(rows[0]))
         if any(row[place] is not None for row in rows[1:] or rows)
     ]
     aligned = []
-    for place in kept:
+    for place in used:
         cells = [_cell(row[place]) for row in rows]
         width = max(map(len, cells))
         if place in right or any(isinstance(row[place], (int, float)) for row in rows[1:]):
             cells = [one.rjust(width) for one in cells]
-        elif place != kept[-1]:
+        elif place != used[-1]:
             cells = [one.ljust(width) for one in cells]
         aligned.append(cells)
     return [list(row) for row in zip(*aligned, strict=True)]

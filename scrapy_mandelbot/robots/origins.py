@@ -1,4 +1,4 @@
-"""What a site is: an origin, to which one robots.txt, one pause and one pace belong.
+"""A site is an origin: it has one robots.txt, one pause and one pace.
 
 Source: Mandelbot, "Location of robots.txt"; RFC 9309, section 2.3; RFC 6454, section 4.
 """
@@ -19,9 +19,8 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 def site_of(url: SplitResult | ParseResult) -> str:
     """Return the site of a parsed URL, such as ``https://example.com:8443``.
 
-    Scheme and host are in lower case, the scheme's default port is left out, and so is user
-    information. Anything parses: a port that is no number stays as it is written, because the
-    request will fail by itself and must not fail here.
+    Scheme and host are in lower case; the scheme's default port and user information are left out.
+    Never raises: a port that is no number stays as written, and the request fails later on its own.
     """
     is_short = len(url.scheme) + len(url.netloc) <= _LONGEST
     return (_recent_site if is_short else _site)(url.scheme, url.netloc)
@@ -30,7 +29,7 @@ def site_of(url: SplitResult | ParseResult) -> str:
 def _site(scheme: str, netloc: str) -> str:
     url = SplitResult(scheme.lower(), netloc, "", "", "")
     host = (url.hostname or "").rstrip(".")
-    if ":" in host:  # an IPv6 address, which urllib hands out without its brackets
+    if ":" in host:  # an IPv6 address, from which urllib strips the brackets
         host = f"[{host}]"
     try:
         port = url.port
@@ -41,12 +40,12 @@ def _site(scheme: str, netloc: str) -> str:
     return f"{url.scheme}://{host}:{port}"
 
 
-_LONGEST = 300  # characters of what is kept; a page chooses how many there are
-_recent_site = lru_cache(maxsize=4096)(_site)  # asked several times of every request
+_LONGEST = 300  # characters of a cached origin; pages choose how long they are
+_recent_site = lru_cache(maxsize=4096)(_site)  # called several times for every request
 
 
 def site_named(url: str) -> str:
-    """Return the site of a URL that a person gives.
+    """Return the site of a URL that a person typed.
 
     Raises:
         ValueError: the URL has no site.
@@ -58,13 +57,13 @@ def site_named(url: str) -> str:
 
 
 def host_of(site: str) -> str:
-    """Return the host of a site, an IPv6 address with its brackets."""
+    """Return the host of a site; an IPv6 address keeps its brackets."""
     host = site.rpartition("://")[2]
     return host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
 
 
 def without_user(url: str) -> str:
-    """Return a URL without user and password, which no request of ours takes from there."""
+    """Return the URL without user and password: no request takes them from the URL."""
     if "@" not in url:
         return url
     start, mark, rest = url.partition("//")
@@ -73,21 +72,21 @@ def without_user(url: str) -> str:
 
 
 def robots_url(site: str) -> str:
-    """Return where the site's robots.txt is: in its root, under this name, or nowhere."""
+    """Return the URL of the site's robots.txt: it is only valid in the root."""
     return f"{site}/robots.txt"
 
 
 Value = TypeVar("Value")
 
 _LONGEST_NAME = 253
-"""Characters of a host's name in the DNS (RFC 1035, 2.3.4, without the root's)."""
+"""Characters of a host name in the DNS (RFC 1035, section 2.3.4, without the root)."""
 
 
 def value_for(site: str, values: Mapping[str, Value]) -> Value | None:
-    """Return what holds for a site: the value of the key that says most of it; None: no key does.
+    """Return the value of the most specific key that matches a site, or None.
 
-    Keys are sites (``https://shop.example.com``), hosts (``shop.example.com``), domains with every
-    host within (``.example.com``), and every host within alone (``*.example.com``).
+    Keys are sites (``https://shop.example.com``), hosts (``shop.example.com``), domains with all
+    their hosts (``.example.com``), and the subdomains of a domain alone (``*.example.com``).
     """
     return next((values[key] for key in _keys(site) if key in values), None)
 
@@ -95,7 +94,7 @@ def value_for(site: str, values: Mapping[str, Value]) -> Value | None:
 def _keys(site: str) -> Iterator[str]:
     host = host_of(site)
     yield from (site, host, f".{host}")
-    if len(host) > _LONGEST_NAME:  # no such name is asked for, and each label costs a look
+    if len(host) > _LONGEST_NAME:  # no such name resolves, and each label costs a lookup
         return
     _, dot, domain = host.partition(".")
     while dot:

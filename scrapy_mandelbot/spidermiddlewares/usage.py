@@ -135,7 +135,7 @@ class CrawlUsage:
         tdm = None if self._tdm is None else await self._tdm.of(site, request)
         of_tdm = tdm.file.usage(request.url) if tdm and tdm.file.rules else NOTHING_SAID
         self._contexts[request] = PageContext(site, agent, rules, file, tdm, of_tdm)
-        return file if of_tdm is NOTHING_SAID else file.and_also(of_tdm)
+        return file if of_tdm is NOTHING_SAID else file.combined_with(of_tdm)
 
     async def _rules(self, site: str, request: Request) -> SiteRules | None:
         """Return the rules of a site; None: unavailable, and not requested again for a while.
@@ -196,7 +196,7 @@ class CrawlUsage:
         page = page_usage(headers, body, context.agent)
         if context.of_tdm is not NOTHING_SAID:
             page = with_tdm_file(page, context.of_tdm)
-        usage = context.file if page is NOTHING_SAID else context.file.and_also(page)
+        usage = context.file if page is NOTHING_SAID else context.file.combined_with(page)
         if self.mode != "off":
             request.meta["usage"] = self.of_request[request] = usage
         answers, of_images = {"unknown"}, False

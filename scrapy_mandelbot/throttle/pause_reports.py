@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause import PauseEffect
-from scrapy_mandelbot.robots.formatting import duration, rate_in_words
+from scrapy_mandelbot.robots.formatting import duration, rate_text
 from scrapy_mandelbot.store.contract import KeptPause
 
 if TYPE_CHECKING:
@@ -114,9 +114,9 @@ class Reports:
         ):
             return
         if site.is_news("slower"):  # once of a limit, and how long what is queued takes at that
-            rate, waiting = rate_control.rate, self._waiting(site)
-            limit, time = rate_in_words(rate), duration(waiting / rate)
-            self.emit(events.SLOWER, site, rate=rate, limit=limit, time=time)
+            rate, waiting = recovery.rate, self._waiting(site)
+            limit, time = rate_text(rate), duration(waiting / rate)
+            self.tell(events.SLOWER, site, rate=rate, limit=limit, time=time)
 
     def sections_resumed(self, site: Site, before: set[Section]) -> None:
         """Report the sections that are no longer set aside, of those that were before."""

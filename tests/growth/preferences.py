@@ -91,7 +91,9 @@ ROWS = (
         {"statements": _statements},
     ),
     Row(
-        "preferences.Usage.and_also", lambda said: said.and_also(said), {"statements": _statements}
+        "preferences.Usage.combined_with",
+        lambda said: said.combined_with(said),
+        {"statements": _statements},
     ),
 )
 

@@ -43,9 +43,9 @@ def test_of_a_long_file_the_whole_lines_within_count():
 def test_a_file_keeps_the_rules_of_so_many_agents():
     """Whoever invents agents gets right answers, and fills no memory."""
     robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a\n")
-    for number in range(3 * robots_module.AGENTS_KEPT):
+    for number in range(3 * robots_module.CACHED_AGENTS):
         assert not robots.allowed("/a", f"bot{number}")
-        assert len(robots._deciders) <= robots_module.AGENTS_KEPT + 1
+        assert len(robots._deciders) <= robots_module.CACHED_AGENTS + 1
 
 
 def test_so_many_sitemap_lines_are_read():

@@ -42,7 +42,7 @@ NO_LIMITS = {
     "robots.fix.questions.LONGEST": "of a rule that a correction is proved by",
     "robots.sitemaps.markup._LONGEST": "of markup that may be cut between two blocks",
     "robots.sitemaps.markup._LONGEST_CLOSING": "of markup that may be cut between two blocks",
-    "robots.sitemaps.markup._LONGEST_NAME": "of markup that may be cut between two blocks",
+    "robots.sitemaps.entries._LONGEST_NAME": "of markup that may be cut between two blocks",
     "robots.sitemaps.urls._LONGEST_AUTHORITY": "what a host can be",
     "robots.sitemaps.urls._LONGEST_NAME": "what a host can be",
     "store.redis.wire._MOST_AT_A_TIME": "of commands that go out together; the others follow",

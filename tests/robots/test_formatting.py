@@ -10,7 +10,7 @@ from scrapy_mandelbot.robots.formatting import (
     iso_time,
     number,
     printable,
-    rate_in_words,
+    rate_text,
     shown,
     without_credentials,
     without_zone,
@@ -92,7 +92,7 @@ def test_a_duration_has_one_form(seconds, text):
 )
 def test_a_rate_is_told_in_a_unit_of_which_there_are_several(rate, words):
     """A second, a minute or an hour."""
-    assert rate_in_words(rate) == words
+    assert rate_text(rate) == words
 
 
 @pytest.mark.parametrize(

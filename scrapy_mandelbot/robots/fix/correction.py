@@ -19,8 +19,7 @@ from scrapy_mandelbot.robots.fix.effects import READINGS, effects_by
 from scrapy_mandelbot.robots.fix.questions import SITE, Questions
 from scrapy_mandelbot.robots.fix.rewrite import rewrite
 from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS
-from scrapy_mandelbot.robots.robotstxt.grammar import UTF16_MARKS, clean_bytes, decode
+from scrapy_mandelbot.robots.robotstxt.grammar import UTF16_MARKS, decode, grammar_of
 from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
 
 if TYPE_CHECKING:
@@ -271,7 +270,7 @@ def _refusal(correction: Correction) -> str:
 
 def _unread(body: bytes, max_bytes: int | None) -> Iterator[str]:
     if max_bytes is not None and len(body) > max_bytes:
-        read = len(clean_bytes(body, DIALECTS["mandelbot"], max_bytes).splitlines())
+        read = len(grammar_of("mandelbot").clean(body, max_bytes).splitlines())
         yield (
             f"Robots that read {max_bytes} bytes stop after line {read} of "
             f"{len(body.splitlines())}: what follows is corrected, too, but does not count."

@@ -21,7 +21,6 @@ from scrapy_mandelbot.robots.robotstxt.decider import ROBOTS_TXT
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS
 from scrapy_mandelbot.robots.robotstxt.grammar import (
     WHITE_SPACE,
-    clean_bytes,
     decode,
     grammar_of,
     searchable,
@@ -183,7 +182,7 @@ class _RobotRules:
 
     def __init__(self, body: bytes, dialect: str, max_bytes: int | None) -> None:
         self._grammar = grammar_of(dialect)
-        self._text = searchable(clean_bytes(body, self._grammar.dialect, max_bytes))
+        self._text = searchable(self._grammar.clean(body, max_bytes))
         self._groups = list(read_groups(self._text, self._grammar))
         self._known: dict[tuple[Span, ...], _Deciding] = {}
 

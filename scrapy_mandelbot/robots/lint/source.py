@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS, documented
-from scrapy_mandelbot.robots.robotstxt.grammar import clean_bytes
+from scrapy_mandelbot.robots.robotstxt.grammar import grammar_of
 from scrapy_mandelbot.robots.robotstxt.records import Outline, name_of, read_outline, read_records
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class LintInput(NamedTuple):
 
 def read_source(octets: bytes, max_bytes: int | None) -> LintInput:
     """Read a file for the checks."""
-    body = clean_bytes(octets, STANDARD, max_bytes)
+    body = grammar_of(STANDARD).clean(octets, max_bytes)
     outline = read_outline(read_records(body, STANDARD), STANDARD)
     return LintInput(octets, body, outline, max_bytes, _is_html(body))
 

@@ -1,7 +1,7 @@
-"""What owners say of the use of their pages, in all places: pure, any headers, any bytes.
+"""Usage preferences of pages: parsers for any headers and any bytes.
 
-No Scrapy, no network, no clock: what robots.txt says is ``RobotsTxt.usage``; here is what a page
-says itself, what ``/.well-known/tdmrep.json`` says, and what an answer that states terms says.
+No Scrapy, no network, no clock. They read the headers and the head of a page,
+``/.well-known/tdmrep.json``, and responses that state terms; ``RobotsTxt.usage`` reads robots.txt.
 
 >>> page = b'<html><head><meta name="tdm-reservation" content="1"></head>'
 >>> usage = page_usage([("Content-Usage", "search=y, train-ai=n")], page, "Examplebot")

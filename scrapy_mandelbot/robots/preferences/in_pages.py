@@ -1,11 +1,13 @@
-"""What a page says of its own use: in its headers and in its head."""
+"""Reads the usage preferences in the headers and the head of a page."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.preferences.statements import (
@@ -21,42 +23,48 @@ from scrapy_mandelbot.robots.preferences.statements import (
 )
 from scrapy_mandelbot.robots.robotstxt.agents import header_text
 from scrapy_mandelbot.robots.tags.head import LicenseLink, Meta, license_links, meta_tags
-from scrapy_mandelbot.robots.tags.reading import LIST_LIMIT, names_heard, tags_said
+from scrapy_mandelbot.robots.tags.reading import LIST_LIMIT, names_of_robot, tags_for
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.tags import RobotTag
 
 TERMS_STATUSES = frozenset({401, 402, 403})
 MARKED_STATUSES = TERMS_STATUSES | {202, 405}
-"""Those of answers that may be meant for robots."""
+"""Statuses of responses that may be meant for robots."""
 _SHOWN = 200  # characters of a header
-_MARKS = (
-    # RSL 1.0, "Open License Protocol": the scheme of who wants a license for the page.
-    ("WWW-Authenticate", "license", TERMS_STATUSES),
+_MARKS: dict[str, tuple[str, dict[str, AbstractSet[int]]]] = {
+    # RSL 1.0, "Open License Protocol": the scheme for clients that want a license for the page.
+    "www-authenticate": ("WWW-Authenticate", {"license": TERMS_STATUSES}),
     # Cloudflare, "Pay Per Crawl", "Crawl pages": the price, with 402.
-    ("crawler-price", "", TERMS_STATUSES),
+    "crawler-price": ("crawler-price", {"": TERMS_STATUSES}),
     # Cloudflare, "Detect a Challenge Page response".
-    ("cf-mitigated", "challenge", TERMS_STATUSES),
+    "cf-mitigated": ("cf-mitigated", {"challenge": TERMS_STATUSES}),
     # AWS WAF, "CAPTCHA and Challenge action behavior".
-    ("x-amzn-waf-action", "challenge", {202}),
-    ("x-amzn-waf-action", "captcha", {405}),
-)
-"""Headers that tell a challenge or a price from an ordinary refusal, by the documents that name
-them: with the first word of the value (any, where it is empty), and the statuses."""
+    "x-amzn-waf-action": ("x-amzn-waf-action", {"challenge": {202}, "captcha": {405}}),
+}
+"""Headers that mark a challenge or a price, by the documents that name them: the statuses for each
+first word of the value, or for any value."""
 
 
 def stated_terms(status: int, headers: Iterable[tuple[str | bytes, str | bytes]]) -> str | None:
-    """Return the site's word on terms, or its challenge, for a log; None: there is none."""
+    """Return the terms or the challenge that a response states, as text for a log, or None."""
     if status not in MARKED_STATUSES:
         return None
-    for name, value in headers:
-        field, text = header_text(name).strip(), header_text(value).strip()
-        said = text.lower().partition(" ")[0]
-        for marked, word, statuses in _MARKS:
-            is_it = field.lower() == marked.lower() and word in {"", said}
-            if is_it and status in statuses:
-                return shown(f"{marked}: {text}", _SHOWN)
+    for field, value in _headers_named(headers, _MARKS):
+        name, statuses = _MARKS[field]
+        said = value.strip().lower().partition(" ")[0]
+        if status in statuses.get(said, statuses.get("", ())):
+            return shown(f"{name}: {value.strip()}", _SHOWN)
     return "402 Payment Required" if status == 402 else None  # noqa: PLR2004 - its very meaning
+
+
+def _headers_named(
+    headers: Iterable[tuple[str | bytes, str | bytes]], names: Container[str]
+) -> Iterator[tuple[str, str]]:
+    for name, value in headers:
+        field = header_text(name).strip().lower()
+        if field in names:
+            yield field, header_text(value)
 
 
 HEADERS_READ = frozenset(
@@ -70,20 +78,12 @@ HEADERS_READ = frozenset(
         "x-robots-tag",
     }
 )
-"""The headers that speak of the use of a page, in lower case."""
+"""The headers with usage preferences, in lower case."""
 MOST_HEADERS = 100
-"""So many of them are read of a page."""
+"""The number of these headers that are read of a page."""
 _RESERVATION, _POLICY = "tdm-reservation", "tdm-policy"
 _IN_HEADS = frozenset({_RESERVATION, _POLICY})
-
-
-class _Words(NamedTuple):
-    """All that a response says of its use, as written."""
-
-    headers: tuple[tuple[str, str], ...] = ()
-    """Names in lower case, and values."""
-    metas: tuple[Meta, ...] = ()
-    links: tuple[LicenseLink, ...] = ()
+_Headers = tuple[tuple[str, str], ...]  # names in lower case, and values
 
 
 def page_usage(
@@ -91,14 +91,14 @@ def page_usage(
     body: bytes,
     agent: str | bytes | Sequence[str],
 ) -> Usage:
-    """Return what a page says of its use. Never raises on any headers and bytes.
+    """Return the usage preferences of a page. Never raises, whatever the headers and bytes.
 
     Args:
         headers: name and value of each of the response's headers.
-        body: the HTML, decompressed; its first 256 KiB are enough. ``b""`` for what is no HTML.
+        body: the HTML, decompressed; its first 256 KiB suffice. ``b""`` for other types.
         agent: a product token, a whole User-Agent header, or a sequence of tokens.
     """
-    read = tuple(_headers_read(headers)) if headers else ()
+    read: _Headers = tuple(_headers_read(headers)) if headers else ()
     metas: tuple[Meta, ...] = ()
     links: tuple[LicenseLink, ...] = ()
     if body:
@@ -106,32 +106,27 @@ def page_usage(
         links = license_links(body)
     if not (read or metas or links):
         return NOTHING_SAID
-    words = _Words(read, metas, links)
     statements = (
         *_content_usage(read),
         *_content_signals(read),
-        *_robot_tags(words, agent),
-        *_tdm(words),
+        *_robot_tags(read, metas, agent),
+        *_tdm(read, metas),
     )
-    return Usage(statements, tuple(_terms(words)))
+    return Usage(statements, tuple(_terms(read, metas, links)))
 
 
 @lru_cache(maxsize=1024)
 def _names(agent: str | bytes | tuple[str, ...]) -> frozenset[str]:
-    return names_heard(agent) | _IN_HEADS
+    return names_of_robot(agent) | _IN_HEADS
 
 
 def _headers_read(headers: Iterable[tuple[str | bytes, str | bytes]]) -> Iterator[tuple[str, str]]:
-    left = MOST_HEADERS
-    for name, value in headers:
-        field = header_text(name).strip().lower()
-        if field in HEADERS_READ and left > 0:
-            left -= 1
-            most = LIST_LIMIT if field == "robots-tag" else VALUE_LIMIT
-            yield field, header_text(value)[: most + 1]  # one more: it is too long
+    for field, value in islice(_headers_named(headers, HEADERS_READ), MOST_HEADERS):
+        most = LIST_LIMIT if field == "robots-tag" else VALUE_LIMIT
+        yield field, value[: most + 1]  # one more shows that it is too long
 
 
-def _content_usage(headers: tuple[tuple[str, str], ...]) -> Iterator[Statement]:
+def _content_usage(headers: _Headers) -> Iterator[Statement]:
     """Source: draft-ietf-aipref-attach, "HTTP Content-Usage Header Field".
 
     A field in several lines is one Dictionary (RFC 9651, section 4.2).
@@ -143,17 +138,19 @@ def _content_usage(headers: tuple[tuple[str, str], ...]) -> Iterator[Statement]:
         yield from statements_of("content-usage", words, "header", f"Content-Usage: {value}")
 
 
-def _content_signals(headers: tuple[tuple[str, str], ...]) -> Iterator[Statement]:
+def _content_signals(headers: _Headers) -> Iterator[Statement]:
     for name, value in headers:
         if name == "content-signal":
             words = read_content_signal(value).words
             yield from statements_of("content-signal", words, "header", f"Content-Signal: {value}")
 
 
-def _robot_tags(words: _Words, agent: str | bytes | Sequence[str]) -> Iterator[Statement]:
-    names = names_heard(agent)
-    metas = tuple(meta for meta in words.metas if meta.name in names)
-    for tag in tags_said(words.headers, metas, names).sources:
+def _robot_tags(
+    headers: _Headers, metas: tuple[Meta, ...], agent: str | bytes | Sequence[str]
+) -> Iterator[Statement]:
+    names = names_of_robot(agent)
+    own = tuple(meta for meta in metas if meta.name in names)
+    for tag in tags_for(headers, own, names).sources:
         word = tag.text.strip().lower()
         if ("robot-tag", word) in MEANINGS:
             yield from statements_of("robot-tag", [word], *_place_of(tag))
@@ -165,16 +162,14 @@ def _place_of(tag: RobotTag) -> tuple[str, str, int | None]:
     return "meta", f'{tag.text} in <meta name="{tag.agent or "robots"}">', tag.line
 
 
-def _tdm(words: _Words) -> Iterator[Statement]:
+def _tdm(headers: _Headers, metas: tuple[Meta, ...]) -> Iterator[Statement]:
     """Source: TDM Reservation Protocol, "Processing priority".
 
-    What the head says supersedes what the header says, and either what ``tdmrep.json`` does. Any
-    value but 0 and 1 says nothing.
+    The head supersedes the headers, and both supersede ``tdmrep.json``. Values other than 0 and 1
+    are ignored.
     """
-    in_head = [
-        (meta.content, "meta", meta.line) for meta in words.metas if meta.name == _RESERVATION
-    ]
-    in_headers = [(value, "header", None) for name, value in words.headers if name == _RESERVATION]
+    in_head = [(meta.content, "meta", meta.line) for meta in metas if meta.name == _RESERVATION]
+    in_headers = [(value, "header", None) for name, value in headers if name == _RESERVATION]
     for said in (in_head, in_headers):
         found = [
             statement
@@ -187,36 +182,38 @@ def _tdm(words: _Words) -> Iterator[Statement]:
 
 
 def tdm_statements(value: str, where: str, line: int | None) -> tuple[Statement, ...]:
-    """Return what a reservation says; nothing for any value but ``0`` and ``1``."""
+    """Return the statements of a reservation; none unless its value is ``0`` or ``1``."""
     word = f"{_RESERVATION}: {value}"
     if ("tdmrep", word) not in MEANINGS:
         return ()
     return tuple(statements_of("tdmrep", [word], where, word, line))
 
 
-# `<https://example.com/license.xml>; rel="license"`: a link and what is said of it, up to the next.
+# `<https://example.com/license.xml>; rel="license"`: a link and its parameters, up to the next.
 _LINK = re.compile(r"<([^<>]*)>([^<]*)")
 _PARAMETER = re.compile(r";\s*([^\s;,=\"]+)\s*=\s*(?:\"([^\"]*)\"?|([^\s;,\"]*))")
 
 
-def _terms(words: _Words) -> Iterator[Terms]:
+def _terms(
+    headers: _Headers, metas: tuple[Meta, ...], links: tuple[LicenseLink, ...]
+) -> Iterator[Terms]:
     """Source: RFC 8288, section 3; RSL 1.0, "Adding RSL to HTTP headers"."""
-    for name, value in words.headers:
+    for name, value in headers:
         if name == _POLICY and value.strip():
             yield Terms(_POLICY, value.strip(), "header")
         elif name == "link":
             for url, parameters in _LINK.findall(value):
                 if "license" in _relations(parameters) and url.strip():
                     yield Terms("license", url.strip(), "header")
-    for meta in words.metas:
+    for meta in metas:
         if meta.name == _POLICY and meta.content.strip():
             yield Terms(_POLICY, meta.content.strip(), "meta", meta.line)
-    for link in words.links:
+    for link in links:
         yield Terms("license", link.href, "link", link.line)
 
 
 def _relations(parameters: str) -> list[str]:
-    """Return the relation types of a link in lower case: of several ``rel`` the first counts."""
+    """Return the relation types of a link in lower case; only its first ``rel`` counts."""
     for name, quoted, bare in _PARAMETER.findall(parameters):
         if name.lower() == "rel":
             named: str = quoted or bare

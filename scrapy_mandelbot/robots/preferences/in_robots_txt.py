@@ -1,9 +1,9 @@
-"""What a robots.txt says to one robot of the use of a page.
+"""Reads the usage preferences of a robots.txt for one robot and page.
 
-Source: draft-ietf-aipref-attach (19 August 2026), section "Robots Exclusion Protocol Content-Usage
-Rule", for Content-Usage: it is a rule of a group with an optional path, the longest path that
-matches counts as for Allow and Disallow, and all rules of that length do. Content-Signal has no
-path. Both are about the robots that are named before the line in its group.
+Content-Usage is a rule of a group with an optional path. The longest matching path counts, as for
+Allow and Disallow, and all rules of that length do (draft-ietf-aipref-attach, 19 August 2026,
+section "Robots Exclusion Protocol Content-Usage Rule"). Content-Signal has no path. Both apply to
+the robots named before the line in its group.
 """
 
 from __future__ import annotations
@@ -15,32 +15,31 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.preferences.statements import (
     CONTROL_TOKENS,
-    Statement,
     Terms,
     read_content_signal,
     read_content_usage,
     statements_of,
 )
-from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, decode, line_ends
+from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, decode, line_ends, value_of
 from scrapy_mandelbot.robots.robotstxt.paths import COMPARABLE, escape_non_ascii
 from scrapy_mandelbot.robots.robotstxt.patterns import Pattern, wildcard_pattern
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.robots.preferences.statements import Statement
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
     from scrapy_mandelbot.robots.robotstxt.groups import GroupMatch
-    from scrapy_mandelbot.robots.robotstxt.verdict import Rule
 
 MOST_LICENSES = 20
-"""License lines of a file that are told with each of its pages."""
+"""License lines of a file that are reported with each of its pages."""
 _SIGNALS = ("content-signal", "content-signals")
-"""The field, and how it is often written."""
+"""The field, and a common misspelling."""
 _FIELDS = ("content-usage", *_SIGNALS)
 _READ = {"content-usage": read_content_usage, "content-signal": read_content_signal}
 _EVERYTHING = Pattern("")
 
 
 class Preference(NamedTuple):
-    """One Content-Usage or Content-Signal line about a robot."""
+    """One Content-Usage or Content-Signal line for a robot."""
 
     line: int
     field: str
@@ -49,16 +48,16 @@ class Preference(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The line as documents write it."""
+        """The line with the documented spelling of its field."""
         name = "Content-Usage" if self.field == "content-usage" else "Content-Signal"
         return f"{name}: {self.value}"
 
 
 def split_path(value: str) -> tuple[str | None, str]:
-    """Split the value of a Content-Usage line into its path, None if it has none, and the rest.
+    """Split the value of a Content-Usage line into its path, or None, and the rest.
 
-    Source: "Processing Content-Usage Rules": a value that begins with a slash has a path, up to
-    the first space or tab.
+    A value that begins with a slash has a path, up to the first space or tab ("Processing
+    Content-Usage Rules").
     """
     if not value.startswith("/"):
         return None, value
@@ -67,7 +66,7 @@ def split_path(value: str) -> tuple[str | None, str]:
 
 
 class AgentPreferences:
-    """The lines of a file about one robot. A value is read when its line first counts."""
+    """The lines of a file for one robot. Values are parsed when they first apply."""
 
     __slots__ = ("_rules", "_said", "_signals", "lines")
 
@@ -76,7 +75,7 @@ class AgentPreferences:
         comparable = COMPARABLE[grammar.dialect.escapes]
         self._signals: list[Preference] = []
         self._rules: list[tuple[int, Pattern, str, Preference]] = []
-        """Length and pattern of the path, the value without it: the longest first."""
+        """Length and pattern of the path, value without it, line; the longest path first."""
         for one in self.lines:
             if one.field != "content-usage":
                 self._signals.append(one)
@@ -89,7 +88,7 @@ class AgentPreferences:
         self._said: dict[int, tuple[Statement, ...]] = {}
 
     def of(self, target: str) -> tuple[Statement, ...]:
-        """Return what the lines say of a page, given its comparable target."""
+        """Return the statements about a page, given its comparable target."""
         said = [self._read("content-signal", one.value, one) for one in self._signals]
         longest = -1
         for length, pattern, value, one in self._rules:
@@ -110,7 +109,7 @@ class AgentPreferences:
 
 
 def are_in(text: str, grammar: Grammar) -> bool:
-    """Return whether a file has any of these lines, whomever they are about."""
+    """Return whether a file has any of these lines, for any robot."""
     return any(grammar.field_line(field).search(text) for field in _FIELDS)
 
 
@@ -126,7 +125,7 @@ def _lines_about(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator
         if named is None:
             continue
         found |= {
-            line.start(): (field, decode(line[1].rstrip(WHITE_SPACE)))
+            line.start(): (field, value_of(line[1]))
             for field in _FIELDS
             for line in grammar.field_line(field).finditer(text, start + named, end)
         }
@@ -137,19 +136,14 @@ def _lines_about(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator
 
 
 def licenses_in(text: str, grammar: Grammar) -> tuple[Terms, ...]:
-    """Return what License lines name; they are about all robots, wherever they stand.
+    """Return the licences that License lines name, for all robots, wherever the lines are.
 
     Source: RSL 1.0 (December 2025), "Adding RSL to robots.txt".
     """
     found = list(grammar.field_line("license").finditer(text))
     ends = line_ends(text) if found else []
     named = (
-        Terms(
-            "license",
-            decode(line[1].rstrip(WHITE_SPACE)),
-            "robots.txt",
-            bisect_right(ends, line.start()),
-        )
+        Terms("license", value_of(line[1]), "robots.txt", bisect_right(ends, line.start()))
         for line in found
     )
     return tuple(one for one in named if one.url)[:MOST_LICENSES]
@@ -159,17 +153,3 @@ def control_tokens_in(text: str, grammar: Grammar) -> tuple[str, ...]:
     """Return the control tokens that a file names, in lower case, in order."""
     names = (decode(line[1]).lower() for line in grammar.agent_lines(text))
     return tuple(dict.fromkeys(name for name in names if name in CONTROL_TOKENS))
-
-
-def refused_as(token: str, rule: Rule) -> Iterator[Statement]:
-    """Yield what a rule that shuts out a control token says of uses."""
-    name, categories, _ = CONTROL_TOKENS[token]
-    for category in categories:
-        yield Statement(
-            category,
-            allowed=False,
-            source="control-token",
-            where="robots.txt",
-            text=f"{rule} for {name}",
-            line=rule.line,
-        )

@@ -1,11 +1,10 @@
-"""What is said of the use of pages: categories, words, statements, and the answer that these make.
+"""The vocabulary of usage preferences: categories, words, statements, and how these combine.
 
-The categories are those of the IETF's vocabulary (draft-ietf-aipref-vocab, as of 19 August 2026),
-``train-ai`` and ``search``, and two that others speak of: ``ai-input`` (Content Signals) and
-``tdm`` (TDMRep). What is refused is taken widely and what is allowed narrowly: who reserves text
-and data mining has reserved training, and who does not has said nothing of training. Of several
-statements any that disallows wins, else any that allows, else it is not known (section "Combining
-Preferences").
+The categories are ``train-ai`` and ``search`` of the IETF's vocabulary (draft-ietf-aipref-vocab,
+19 August 2026), ``ai-input`` of Content Signals, and ``tdm`` of TDMRep. Refusals are read widely
+and permissions narrowly: reserving text and data mining refuses training, but not reserving it
+does not allow training. Any statement that disallows wins, else any that allows; otherwise the
+answer is unknown (section "Combining Preferences").
 """
 
 from __future__ import annotations
@@ -14,20 +13,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import http_sf
 
 from scrapy_mandelbot.robots.formatting import shown
 
+if TYPE_CHECKING:
+    from scrapy_mandelbot.robots.robotstxt.verdict import Rule
+
 
 class ControlToken(NamedTuple):
-    """A row of the table."""
+    """A robot whose Disallow refuses a use."""
 
     name: str
-    """As the vendor writes it."""
+    """As its vendor writes it."""
     refuses: tuple[str, ...]
-    """The categories that its Disallow refuses."""
+    """The categories refused by its Disallow."""
     document: str
 
 
@@ -73,7 +75,7 @@ _ROWS_CONTROL_TOKENS = (
     ControlToken("PerplexityBot", _ANSWERS, "https://docs.perplexity.ai/guides/bots"),
 )
 
-#: The tokens by their names in lower case.
+#: The tokens by their lower-case names.
 CONTROL_TOKENS: Mapping[str, ControlToken] = MappingProxyType(
     {row.name.lower(): row for row in _ROWS_CONTROL_TOKENS}
 )
@@ -83,7 +85,7 @@ Answer = Literal["allowed", "disallowed", "unknown"]
 
 CATEGORIES = ("search", "ai-input", "train-ai", "tdm")
 
-#: What each category means, in a line.
+#: The meaning of each category in one line.
 CATEGORY_TEXTS: Mapping[str, str] = MappingProxyType(
     {
         "search": "finding pages and sending people to them, without summaries",
@@ -95,12 +97,12 @@ CATEGORY_TEXTS: Mapping[str, str] = MappingProxyType(
 
 
 class Meaning(NamedTuple):
-    """What a word says of the categories; of those not named it says nothing."""
+    """The categories that a word allows or refuses; it leaves the others open."""
 
     allows: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
     images_only: bool = False
-    """It is about images, not about the text of a page."""
+    """Whether it applies to images, but not to the text of a page."""
 
 
 class _CategoryRow(NamedTuple):
@@ -131,8 +133,8 @@ _ROWS = (
     _CategoryRow("content-signal", "ai-input=no", Meaning(refuses=("ai-input",)), _SIGNALS),
     _CategoryRow("content-signal", "ai-train=yes", Meaning(allows=("train-ai",)), _SIGNALS),
     _CategoryRow("content-signal", "ai-train=no", Meaning(refuses=("train-ai",)), _SIGNALS),
-    # The most that may be made of a page: nothing is stored; it is indexed, quoted and linked to;
-    # it is summarised and reproduced. A most allows nothing by itself.
+    # The most extensive permitted use: nothing stored; indexed, quoted and linked; summarised and
+    # reproduced. An upper bound by itself allows nothing.
     _CategoryRow(
         "content-signal", "use=immediate", Meaning(refuses=("search", "train-ai", "tdm")), _USE
     ),
@@ -145,28 +147,28 @@ _ROWS = (
     _CategoryRow("robot-tag", "noml", Meaning(refuses=("train-ai",)), _NOML),
 )
 
-#: What each word of each source means, by source and word.
+#: The meaning of each word, by source and word.
 MEANINGS: Mapping[tuple[str, str], Meaning] = MappingProxyType(
     {(row.source, row.word): row.meaning for row in _ROWS}
 )
-#: Where that is written, by source and word.
+#: The document that defines it, by source and word.
 DOCUMENTS: Mapping[tuple[str, str], str] = MappingProxyType(
     {(row.source, row.word): row.document for row in _ROWS}
 )
 
 
 VALUE_LIMIT = 4_096
-"""Characters of a value; a longer one counts as one that cannot be read."""
-_SHORT = 256  # characters; nearly all values are shorter, and a site says the same on every page
+"""Characters of a value; longer ones count as unreadable."""
+_SHORT = 256  # characters; nearly all values are shorter, and a site repeats them on every page
 
 
 class Preferences(NamedTuple):
-    """What a value says."""
+    """A parsed value."""
 
     words: tuple[str, ...]
-    """Those of the table, spelt as it spells them: ``train-ai=n``."""
+    """Words of the table, in its spelling: ``train-ai=n``."""
     unknown: tuple[str, ...] = ()
-    """Keys that no document has, and known ones whose values say nothing, as they are read."""
+    """Keys that no document defines, and known keys without a defined value."""
     is_readable: bool = True
 
 
@@ -174,10 +176,10 @@ UNREADABLE = Preferences((), (), is_readable=False)
 
 
 def read_content_usage(value: str) -> Preferences:
-    """Read a Dictionary of RFC 9651. What cannot be parsed says nothing.
+    """Parse a Dictionary of RFC 9651. Unreadable values are ignored.
 
-    Of a key that is there twice the last counts, keys are case-sensitive, parameters and keys that
-    the vocabulary has not are ignored ("Processing Algorithm").
+    The last of equal keys counts; keys are case-sensitive; parameters and unknown keys are ignored
+    ("Processing Algorithm").
     """
     return (_usage_often if len(value) <= _SHORT else _usage)(value)
 
@@ -195,7 +197,7 @@ def _usage(value: str) -> Preferences:
     return Preferences(words, unknown)
 
 
-# A value chooses what it holds: 1,024 of these take at most 16 MiB.
+# The values are untrusted: 1,024 of them take at most 16 MiB.
 _usage_often = lru_cache(maxsize=1_024)(_usage)
 
 
@@ -209,9 +211,9 @@ def _is_word(key: str, token: str | None) -> bool:
 
 
 def read_content_signal(value: str) -> Preferences:
-    """Read the signals of a line or header. Those with other keys or values say nothing.
+    """Parse the signals of a line or header. Unknown keys and values are ignored.
 
-    A key that is there twice says both things: the strictest counts, as of all statements.
+    A repeated key makes several statements, of which the strictest counts, as always.
     """
     return (_signals_often if len(value) <= _SHORT else _signals)(value)
 
@@ -239,7 +241,7 @@ _SHOWN = 120  # characters of a statement's text
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement about one category of use, and where it stood."""
+    """One statement about one category of use, and its place."""
 
     category: str
     allowed: bool
@@ -250,9 +252,9 @@ class Statement:
     text: str
     """As written, with its field: ``Content-Usage: /ai-ok/ train-ai=y``."""
     line: int | None = None
-    """Of the file or the page, from 1; None: of a header."""
+    """The line of the file or the page, from 1; None for a header."""
     images_only: bool = False
-    """It is about images, not about the text of a page."""
+    """Whether it applies to images, but not to the text of a page."""
 
     def __str__(self) -> str:
         answer = "allowed" if self.allowed else "disallowed"
@@ -263,7 +265,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Where an owner's terms can be read, by people: a licence, or a policy of TDMRep."""
+    """A link to an owner's terms, for people to read: a licence or a TDMRep policy."""
 
     kind: str
     """``license`` or ``tdm-policy``."""
@@ -280,7 +282,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an owner says of the use of a page.
+    """The owner's preferences for the use of a page.
 
     >>> usage = Usage((Statement("search", True, "content-signal", "header", "search=yes"),))
     >>> usage["search"], usage["train-ai"]
@@ -290,10 +292,10 @@ class Usage:
     statements: tuple[Statement, ...] = ()
     terms: tuple[Terms, ...] = ()
     is_crawlable: bool = True
-    """False: robots.txt forbids the page, so that its preferences for pages do not apply."""
+    """False if robots.txt forbids the page: its preferences then do not apply."""
 
     def __getitem__(self, category: str) -> Answer:
-        """Return ``allowed``, ``disallowed`` or ``unknown``: of the page, whatever of its images.
+        """Return ``allowed``, ``disallowed`` or ``unknown`` for the page, apart from its images.
 
         Raises:
             KeyError: there is no such category.
@@ -301,7 +303,7 @@ class Usage:
         return self.answer(category)
 
     def answer(self, category: str, *, of_images: bool = False) -> Answer:
-        """Return the answer for a page, or for an image, of which noimageai speaks as well.
+        """Return the answer for a page or for an image, to which noimageai applies too.
 
         Raises:
             KeyError: there is no such category.
@@ -309,7 +311,7 @@ class Usage:
         return answers_of(self, of_images=of_images)[category]
 
     def decided_by(self, category: str, *, of_images: bool = False) -> Statement | None:
-        """Return the first statement that makes the answer what it is; None: nothing is said."""
+        """Return the first statement that decides the answer, or None if it is unknown."""
         first: Statement | None = None
         for statement in self.statements:
             if statement.category == category and (of_images or not statement.images_only):
@@ -323,8 +325,8 @@ class Usage:
         """The answer for each category."""
         return answers_of(self)
 
-    def and_also(self, other: Usage) -> Usage:
-        """Return what both say."""
+    def combined_with(self, other: Usage) -> Usage:
+        """Return the preferences of both."""
         if other is NOTHING_SAID:
             return self
         return Usage(
@@ -338,7 +340,7 @@ NOTHING_SAID = Usage()
 
 
 def answers_of(usage: Usage, *, of_images: bool = False) -> dict[str, Answer]:
-    """Return the answer for each category, for a page, or for an image: see ``Usage.answer``."""
+    """Return the answer for each category, for a page or an image; see ``Usage.answer``."""
     answers: dict[str, Answer] = dict.fromkeys(CATEGORIES, "unknown")
     for one in usage.statements:
         is_open = answers.get(one.category, "disallowed") != "disallowed"
@@ -348,13 +350,27 @@ def answers_of(usage: Usage, *, of_images: bool = False) -> dict[str, Answer]:
 
 
 def statements_of(
-    source: str, words: Iterable[str], where: str, text: str, line: int | None = None
+    source: str, labels: Iterable[str], where: str, text: str, line: int | None = None
 ) -> Iterator[Statement]:
-    """Yield what words of a source, as the table spells them, say, word by word."""
-    for word in words:
-        meaning = MEANINGS[source, word]
+    """Yield the statements of labels, which are words of the table for a source."""
+    for label in labels:
+        meaning = MEANINGS[source, label]
         for allowed, categories in ((True, meaning.allows), (False, meaning.refuses)):
             for category in categories:
                 yield Statement(
                     *(category, allowed, source, where, text, line), meaning.images_only
                 )
+
+
+def refused_as(token: str, rule: Rule) -> Iterator[Statement]:
+    """Yield the refusals that a rule against a control token makes."""
+    name, categories, _ = CONTROL_TOKENS[token]
+    for category in categories:
+        yield Statement(
+            category,
+            allowed=False,
+            source="control-token",
+            where="robots.txt",
+            text=f"{rule} for {name}",
+            line=rule.line,
+        )

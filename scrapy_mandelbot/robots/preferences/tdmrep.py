@@ -1,7 +1,7 @@
-"""``/.well-known/tdmrep.json``: what a site says of text and data mining, path by path.
+"""``/.well-known/tdmrep.json``: a site's reservations of text and data mining, by path.
 
 Source: TDM Reservation Protocol (W3C community group report of 10 May 2024), "TDM File on the
-Origin Server": an array of rules, of which the first counts whose location matches. Locations are
+Origin Server": an array of rules; the first rule whose location matches counts. Locations are
 patterns as in robots.txt.
 """
 
@@ -18,12 +18,12 @@ from scrapy_mandelbot.robots.robotstxt.patterns import Pattern, wildcard_pattern
 
 TDMREP_PATH = "/.well-known/tdmrep.json"
 BYTES_LIMIT = 512_000
-"""Bytes of a file that are read, as of a robots.txt."""
+"""Bytes of a file that are read, as for robots.txt."""
 MOST_RULES = 10_000
 """Rules of a file that are read."""
 _CONTENT_LIMIT = 4_096  # characters of a policy's URL
-_MANY = 32  # rules; fewer are looked through
-_LOOKED_AT = 32  # characters of a location, for what tells it from others
+_MANY = 32  # rules; fewer are tried one by one
+_LOOKED_AT = 32  # characters of a location that are searched for a rare part
 _GRAM = 3  # characters
 
 _BETWEEN = re.compile(r"[\s,]*")
@@ -37,13 +37,13 @@ class TdmRule(NamedTuple):
     location: str
     """As written."""
     reservation: str
-    """``0`` or ``1``; anything else says nothing."""
+    """``0`` or ``1``; other values are ignored."""
     policy: str
     line: int
 
 
 class TdmFile:
-    """A site's ``tdmrep.json``. No body raises: what cannot be read says nothing."""
+    """A site's ``tdmrep.json``. No body raises; unreadable parts are ignored."""
 
     __slots__ = ("_index", "problem", "rules")
 
@@ -51,11 +51,11 @@ class TdmFile:
         self.rules = rules
         self._index: dict[str, list[int]] = {}
         self.problem = problem
-        """Why the file, or what follows its rules, cannot be read; ``""``: it can."""
+        """Why the file, or the part after its rules, is unreadable; ``""``: it is readable."""
 
     @classmethod
     def parse(cls, body: bytes) -> TdmFile:
-        """Read a file. Where it breaks off the rules before count."""
+        """Parse a file. The rules before a syntax error count."""
         text = body[:BYTES_LIMIT].decode("utf-8-sig", "replace")
         start = _START.match(text)
         if start is None:
@@ -80,7 +80,7 @@ class TdmFile:
         return cls(tuple(rules), f"it has more than {MOST_RULES} rules")
 
     def usage(self, url: str) -> Usage:
-        """Return what the first rule says whose location matches a URL or path."""
+        """Return the preferences of the first rule that matches a URL or path."""
         parts = split_url(url) if self.rules else None
         if parts is None:
             return NOTHING_SAID
@@ -93,7 +93,7 @@ class TdmFile:
         return Usage(statements, terms)
 
     def _first(self, target: str) -> int:
-        """Return the number of the first rule that matches; of none, how many there are."""
+        """Return the index of the first rule that matches; the number of rules if none does."""
         rules, first = self.rules, len(self.rules)
         if first < _MANY:
             return next((n for n, one in enumerate(rules) if one.pattern.matches(target)), first)
@@ -110,9 +110,9 @@ class TdmFile:
 
 
 def _by_gram(rules: tuple[TdmRule, ...]) -> dict[str, list[int]]:
-    """Return the numbers of rules, each by some characters in a row that all its matches have.
+    """Index the rules, each by an n-gram that all its matches contain.
 
-    Of those in a rule's longest literal, the ones that the fewest rules before it go by.
+    It is the n-gram of the rule's longest literal that the fewest earlier rules share.
     """
     index: dict[str, list[int]] = {}
     for number, (pattern, *_) in enumerate(rules):
@@ -142,11 +142,9 @@ def _rule(value: object, line: int) -> TdmRule | None:
 
 
 def with_tdm_file(page: Usage, file: Usage) -> Usage:
-    """Return what a page and its site's file say: the page supersedes the file ("Processing
-    priority").
-    """  # noqa: D205 -- one sentence
+    """Combine a page with its site's file; the page supersedes it ("Processing priority")."""
     if not file.statements and not file.terms:
         return page
     if any(statement.source == "tdmrep" for statement in page.statements):
         return page
-    return page.and_also(file)
+    return page.combined_with(file)

@@ -1,6 +1,6 @@
-r"""Read a robots.txt and decide: pure, any bytes, six dialects, every verdict explained.
+r"""A robots.txt parser: any bytes, six dialects, every verdict with its rule and line.
 
-No Scrapy, no network, no file, no clock: bytes go in, answers come out.
+No Scrapy, no network, no file, no clock.
 
 >>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /private\n")
 >>> robots.allowed("https://example.com/private/notes", "Mandelbot")
@@ -11,9 +11,9 @@ forbidden by line 2: Disallow: /private (agent *)
 
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS, Dialect
 from scrapy_mandelbot.robots.robotstxt.records import Record, RecordProblem
-from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
+from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt, Verdict
 from scrapy_mandelbot.robots.robotstxt.times import RequestRate, TimeWindow, rate_at
-from scrapy_mandelbot.robots.robotstxt.verdict import Rule, Verdict
+from scrapy_mandelbot.robots.robotstxt.verdict import Rule
 
 __all__ = [
     "DIALECTS",

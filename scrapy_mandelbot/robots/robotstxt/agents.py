@@ -1,4 +1,4 @@
-"""Who is asking: the names of a robot, from whatever a crawler calls itself."""
+"""The names of a robot, from a product token or a User-Agent header, and how they match."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-#: What every browser's header says names no robot: `User-agent: Mozilla` is not about a crawler
-#: that begins its header like a browser.
+#: Words of every browser's header name no robot: `User-agent: Mozilla` does not apply to a crawler
+#: whose header begins like a browser's.
 BROWSER_WORDS = frozenset(
     """
     mozilla applewebkit webkit gecko khtml like chrome chromium crios safari version mobile tablet
@@ -15,7 +15,7 @@ BROWSER_WORDS = frozenset(
     windows nt win32 win64 wow64 x64 x11 u i macintosh intel ppc mac os x cpu iphone ipad ipod touch
     android linux ubuntu debian i386 i586 i686 x86_64 amd64 arm arm64 armv7l aarch64 build wv k
     en us en-us
-    """.split()  # noqa: SIM905 - words to be read
+    """.split()  # noqa: SIM905 - readable
 )
 _TOKEN = re.compile(r"[A-Za-z0-9_.!\-]*[A-Za-z][A-Za-z0-9_.!\-]*")
 _BARE_TOKEN = re.compile(r"[^\s/();,]+")
@@ -24,31 +24,30 @@ _WORD_ENDS = re.compile(r"[\s();,]+")
 
 @lru_cache(maxsize=1024)
 def product_tokens(agent: str) -> tuple[str, ...]:
-    """Return the names, in lower case, by which the robot is looked for: the longest first.
+    """Return the names of a robot to look for in a file, in lower case, the longest first.
 
-    `agent` is a product token (``Mandelbot``), which stands for itself, or a User-Agent header,
-    from which the product tokens in and outside of comments are taken, without versions, URLs
-    and the words of browsers.
+    `agent` is a product token (``Mandelbot``), or a User-Agent header. A header gives its product
+    tokens, including those in comments, without versions, URLs and the words of browsers.
 
     >>> product_tokens("Mozilla/5.0 (compatible; Mandelbot/1.0; +https://example.com/bot)")
     ('mandelbot',)
     """
     if _BARE_TOKEN.fullmatch(agent):
         return (agent.lower(),)
-    words = (word.partition("/")[0] for word in _WORD_ENDS.split(agent) if "://" not in word)
-    tokens = {word.lower() for word in words if _TOKEN.fullmatch(word)} - BROWSER_WORDS
+    names = (word.partition("/")[0] for word in _WORD_ENDS.split(agent) if "://" not in word)
+    tokens = {name.lower() for name in names if _TOKEN.fullmatch(name)} - BROWSER_WORDS
     return tuple(sorted(tokens, key=lambda token: (-len(token), token)))
 
 
 def names_in_order(agent: str | tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names to look for, the preferred first; a sequence keeps its order."""
+    """Return the names of one or several agents, preferred first; a sequence keeps its order."""
     if isinstance(agent, str):
         return product_tokens(agent)
     return tuple(dict.fromkeys(name for one in agent for name in product_tokens(one)))
 
 
 def header_text(value: str | bytes) -> str:
-    """Return a header or URL as text: UTF-8, or else Latin-1, which takes every byte."""
+    """Decode a header or URL as UTF-8, or else as Latin-1, which accepts every byte."""
     if isinstance(value, str):
         return value
     try:
@@ -58,16 +57,16 @@ def header_text(value: str | bytes) -> str:
 
 
 Rank = tuple[int, int]
-"""How well a name in the file fits a robot: which of the robot's names it is, the preferred first;
-then, where a part will do, the longer part first: the exact name is the longest. The smallest rank
-is taken, of equals the first in the file."""
+"""How well a name in the file matches a robot: the position among the robot's names, the preferred
+first; then, in dialects that match parts of names, the negative length, so that the exact name
+comes first. The smallest rank wins, and the first in the file among equals."""
 
 
 def _equal(name: str, robot: tuple[str, ...]) -> Rank | None:
     return (robot.index(name), 0) if name in robot else None
 
 
-#: How well a name in the file fits a robot, both in lower case; None: not at all.
+#: The rank of a name in the file for a robot, both in lower case; None: no match.
 NAMES: dict[str, Callable[[str, tuple[str, ...]], Rank | None]] = {
     "token": _equal,
     "google": _equal,
@@ -82,9 +81,9 @@ NAMES: dict[str, Callable[[str, tuple[str, ...]], Rank | None]] = {
     ),
 }
 
-#: The crawlers that take the group of another one where the file has none for them, and whose: as
-#: Google's "List of Google crawlers and fetchers" gives each one's tokens, in the order in which it
-#: looks for them (moderatobot: "If the group is not found, it will search for Googlebot").
+#: Crawlers that use the group of another one if the file has none for them, by the tokens and
+#: their order in Google's "List of Google crawlers and fetchers" (moderatobot: "If the group is not
+#: found, it will search for Googlebot").
 GOOGLES_CRAWLERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("googlebot-image", ("googlebot",)),
     ("googlebot-mobile", ("googlebot",)),
@@ -100,7 +99,7 @@ GOOGLES_CRAWLERS: tuple[tuple[str, tuple[str, ...]], ...] = (
 def with_fallbacks(
     names: tuple[str, ...], fallbacks: tuple[tuple[str, tuple[str, ...]], ...]
 ) -> tuple[str, ...]:
-    """Return a robot's names, each with those by which it is looked for where it is not found."""
+    """Return a robot's names, each followed by its fallbacks."""
     if not fallbacks:
         return names
     others = dict(fallbacks)

@@ -1,10 +1,9 @@
-"""What a file says to one robot: no more of it is made ready than what it is asked pays for.
+"""Decides for one robot, and prepares no more of the file than the decisions so far pay for.
 
-Most sites are asked for a page or two, some for a million. Most files are small: their rules are
-listed and tried one by one, until so often that an index pays. A large file costs a scan for the
-first question, which keeps nothing, and the index with the second. All that follow cost next to
-nothing. Who asks why, and not only whether, pays a scan each time, until so often that all rules by
-themselves are worth to be kept.
+Crawls fetch a page or two from most sites, and a million from some. Most files are small: their
+rules are listed and tried one by one, until an index pays. A large file costs a scan for the first
+decision, which stores nothing, and an index for the second; later decisions cost next to nothing.
+Explanations cost a scan each, until storing all rules pays.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class DecidingRules:
-    """Tells which rule decides. Ranks are places in the dialect's precedence, 0 the strongest."""
+    """Finds the rule that decides. Ranks are positions in the dialect's precedence; 0 wins."""
 
     def __init__(self, text: str, selection: GroupMatch, grammar: Grammar) -> None:
         dialect = grammar.dialect
@@ -75,7 +74,7 @@ class DecidingRules:
         self._globs = Globs(globs) if globs else None
 
     def explain(self, target: str) -> tuple[bool, Rule | None]:
-        """Return whether a target is allowed, and the rule that decides; None: none matches."""
+        """Return whether a target is allowed, and the rule that decides, or None."""
         best = self._exact.get(target, sys.maxsize)
         for length in self._lengths:
             if length > len(target):
@@ -95,17 +94,17 @@ class DecidingRules:
 
 
 class RuleList:
-    """The rules of a small file as they stand: cheap to make, and to ask a few times.
+    """The rules of a small file as written: cheap to build, and fast enough for a few decisions.
 
-    It is asked for URLs of its origin without escapes, fragments and characters beyond ASCII.
+    It decides URLs of its origin without escapes, fragments and characters beyond ASCII.
     """
 
     __slots__ = ("_always", "_dialect", "_others", "_plain", "_prefixes", "left", "origin")
 
     def __init__(self, text: str, selection: GroupMatch, grammar: Grammar, origin: str) -> None:
         self.origin = origin
-        self.left = _ASKED
-        """How often it may be asked still, until an index pays."""
+        self.left = _LISTED_ANSWERS
+        """The decisions left until an index pays."""
         self._dialect = grammar.dialect
         self._always = origin + ROBOTS_TXT if grammar.dialect.robots_txt_allowed else None
         self._plain: list[tuple[str, int, bool]] = []  # a prefix, its place, whether it allows
@@ -145,38 +144,38 @@ class RuleList:
 
 
 ROBOTS_TXT = "/robots.txt"
-_ASKED = 40  # as many answers from a list cost about as much as an index
+_LISTED_ANSWERS = 40  # so many decisions by a list cost about as much as an index
 _SMALL = 4_000  # characters of a robot's groups
-_SCANS = 6  # as many cost about as much as reading all rules
+_SCANS = 6  # so many cost about as much as parsing all rules
 _ALWAYS: Matcher = (-sys.maxsize, -1, True, Pattern(ROBOTS_TXT, exact=True))
 
 
 class Decider:
-    """Decides for one robot. Holds the body, and of what is in it only where its groups are."""
+    """Decides for one robot. It stores the body and the places of the robot's groups."""
 
     __slots__ = (
-        *("_asked", "_body", "_explained", "_grammar", "_rules"),
+        *("_is_used", "_body", "_explained", "_grammar", "_rules"),
         *("index", "listed", "preferences", "selection"),
     )
 
     def __init__(self, body: bytes, grammar: Grammar, names: tuple[str, ...]) -> None:
         self._body = body
         self._grammar = grammar
-        self._asked = False
+        self._is_used = False
         self._explained = 0
         self._rules: DecidingRules | None = None
         self.selection = select_groups(searchable(body), grammar, names)
         self.listed: RuleList | None = None
         self.index: Index | None = None
         self.preferences: AgentPreferences | None = None
-        """What its groups say of the use of pages, when that has been asked for."""
+        """The usage preferences in its groups, once requested."""
 
     def allowed(self, origin: str, target: str) -> bool:
-        """Whether a target is allowed. The origin tells what URLs look like that will be asked."""
+        """Return whether a target is allowed. Later URLs are expected to have the same origin."""
         if self.index is not None:
             return self.index.decide(target)
-        if not self._asked:
-            self._asked = True
+        if not self._is_used:
+            self._is_used = True
             if not self._is_small():
                 return self.scan(target)[0]
             text = searchable(self._body)
@@ -187,7 +186,7 @@ class Decider:
         return self.index.decide(target)
 
     def _is_small(self) -> bool:
-        """Whether there is little to list, and what is listed decides by itself."""
+        """Whether the rules are few, and each decides without the others."""
         dialect = self._grammar.dialect
         return (
             dialect.patterns != "globs"
@@ -197,7 +196,7 @@ class Decider:
         )
 
     def explain(self, target: str) -> tuple[bool, Rule | None]:
-        """Return whether a target is allowed, and the rule that decided; None: no rule did."""
+        """Return whether a target is allowed, and the rule that decided, or None."""
         if self._explained < _SCANS:
             self._explained += 1
             allowed, line = self.scan(target)
@@ -209,7 +208,7 @@ class Decider:
         return self._rules.explain(target)
 
     def scan(self, target: str) -> tuple[bool, re.Match[str] | None]:
-        """Return whether a target is allowed, and the line that decided, for `rule_of`."""
+        """Return whether a target is allowed, and the line that decided, for `rule_of`, or None."""
         if target == ROBOTS_TXT and self._grammar.dialect.robots_txt_allowed:
             return True, None
         text = searchable(self._body)

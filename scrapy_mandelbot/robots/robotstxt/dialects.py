@@ -1,4 +1,4 @@
-"""How each family of robots reads a file: one row per family, every difference a named field.
+"""How each family of robots reads a file: one row for each family, one field for each difference.
 
 A new robot is a new row::
 
@@ -18,9 +18,9 @@ from typing import Literal
 
 from scrapy_mandelbot.robots.robotstxt.agents import GOOGLES_CRAWLERS
 
-#: Those about the use of pages, and its terms: no search engine's parser knows them.
+#: Fields for usage preferences and terms; search engines' parsers do not know them.
 FIELDS_OF_USE = ("content-usage", "content-signal", "license")
-#: The fields that mean something to some robot, as their documents spell them.
+#: The fields that some robot reads, as their documents spell them.
 FIELDS = (
     "user-agent",
     "allow",
@@ -36,14 +36,14 @@ FIELDS = (
     *FIELDS_OF_USE,
 )
 
-#: Those of a group besides its rules: they are about the agents whose lines stand right before.
+#: Fields of a group that apply only to the agents in the lines right before.
 OWN_FIELDS = ("crawl-delay", "request-rate", "visit-time", "comment")
-#: Those that are about the agents of a group, and so end a run of their lines for what follows.
+#: Fields that apply to the agents of a group, and so end a run of User-agent lines for them.
 GROUP_FIELDS = ("allow", "disallow", "robot-version", *OWN_FIELDS)
 
 
 def documented(field: str) -> str:
-    """Return a field, given in lower case, as documents write it: Crawl-delay, Content-Usage."""
+    """Return the documented spelling of a lower-case field: Crawl-delay, Content-Usage."""
     return field.title() if field.startswith("content-") else field.capitalize()
 
 
@@ -55,70 +55,70 @@ class Dialect:
 
     # Lines.
     spellings: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Other spellings of a field that are accepted: ``(("user-agent", ("useragent",)),)``."""
+    """Other accepted spellings of a field: ``(("user-agent", ("useragent",)),)``."""
     field_by_prefix: bool = False
-    """A field counts when it only begins with the name (``Disallowing:``)."""
+    """A field need only begin with the name (``Disallowing:``)."""
     colon_optional: bool = False
-    """White space stands for a missing colon in a line of two words (``Disallow /``)."""
+    """White space may replace the colon in a line of two words (``Disallow /``)."""
     comment_needs_space: bool = False
     """``#`` begins a comment only after white space or at the start of a line."""
     utf16: bool = True
-    """A UTF-16 byte-order mark tells how the file is encoded; False: its bytes are read as any."""
+    """A UTF-16 byte-order mark sets the encoding; False: it has no meaning."""
     nul_ends_line: bool = False
-    """A NUL and what follows it in the line are not read."""
+    """A NUL and the rest of its line are ignored."""
     line_limit: int | None = None
     """Bytes of a line that are read; None: all."""
 
     # Groups.
     agent_match: Literal["token", "google", "inside", "inside-first", "contains"] = "token"
-    """When the name in a User-agent line is the robot's, in any case: they are equal; equal up to
-    the first character that is no letter, ``-`` or ``_``; the name is found inside the robot's,
-    the longest one if several are, or the first in the file; the name contains the robot's. A name
-    ends at white space and at each of ``/ * + , ;``, but that a lone ``*`` is everybody."""
+    """When the name in a User-agent line matches the robot's, ignoring case: they are equal; equal
+    up to the first character other than a letter, ``-`` or ``_``; the name is part of the robot's,
+    and the longest wins, or the first in the file; the name contains the robot's. A name ends at
+    white space and at each of ``/ * + , ;``. A lone ``*`` means all robots."""
     fallbacks: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Robots that are looked for under other names where no group is about their own:
-    ``(("googlebot-news", ("googlebot",)),)``, in lower case."""
+    """Names to try for robots without a group of that name, in lower case:
+    ``(("googlebot-news", ("googlebot",)),)``."""
     repeated_agent: Literal["merged", "first"] = "merged"
-    """Several groups for one agent: all count, or the first only."""
+    """Of several groups for one agent, all count, or only the first."""
     star_stops: bool = False
-    """The first group that applies is taken even when it is ``*`` (SearchTools, 2008)."""
+    """The first group that applies wins, even if it is ``*`` (SearchTools, 2008)."""
     run_ends_at: Literal["rule", "directive"] = "rule"
     """What ends a run of User-agent lines: Allow and Disallow, or any directive."""
     blank_line_ends_group: bool = False
     """A blank line ends a group; a line that is only a comment is not blank."""
     robot_version: bool = False
-    """Robot-version tells how a group is read, see `extended2` below."""
+    """Robot-version sets how a group is read; see `extended2` below."""
 
     # Rules.
     honours_allow: bool = True
     """False: Allow is an unknown field."""
     patterns: Literal["wildcards", "none", "globs"] = "wildcards"
-    """``*`` and a final ``$``; none, the value is a prefix; sh globs (in version 2 groups)."""
+    """``*`` and a final ``$``; none: values are prefixes; sh globs (in groups of version 2)."""
     precedence: Literal["longest", "first", "kind"] = "longest"
-    """Which matching rule decides: the longest, Allow in a tie; the first in the file; explicit
+    """The matching rule that decides: the longest, Allow in a tie; the first in the file; explicit
     Allow before Disallow before pattern Allow (the older text of the extended standard)."""
     escapes: Literal["rfc3986", "google"] = "rfc3986"
-    """Escapes are compared as RFC 3986 equals, or the URL is taken as it stands and values only
-    get their non-ASCII characters escaped and hexadecimal digits in capitals."""
+    """Escapes are compared as RFC 3986 defines; or URLs stay as they are, and values only get
+    escapes for non-ASCII characters and upper-case hexadecimal digits."""
     paths_as_written: bool = False
-    """Values that are no path (``https://…``, ``private``) are compared all the same."""
+    """Values that are no path (``https://…``, ``private``) are compared too."""
     empty_rules_decide: bool = False
-    """A rule without a path is a match of length 0, which allows; False: it is no rule."""
+    """A rule without a path matches with length 0 and allows; False: it is no rule."""
     index_htm_is_directory: bool = False
     """``Allow: /a/index.htm…`` allows ``/a/`` too."""
     robots_txt_allowed: bool = True
-    """/robots.txt itself is allowed whatever the rules say."""
+    """/robots.txt itself is always allowed."""
 
-    # Fetching: for who asks for the file, nothing here reads them.
+    # Fetching: for callers that fetch the file; nothing here reads them.
     fresh_for: int = 172_800
-    """Seconds for which a copy counts as fresh."""
+    """Seconds for which a cached file is fresh."""
     forbidding_statuses: frozenset[int] = frozenset()
     """Statuses of /robots.txt that forbid the whole site."""
     only_status_200: bool = False
-    """Any other status than 200 means that there are no rules."""
+    """Every status but 200 means that there are no rules."""
 
     def __hash__(self) -> int:
-        return hash(self.name)  # of some thirty fields it would take long, for each file
+        return hash(self.name)  # hashing all fields for each file would be slow
 
 
 _ROWS = (

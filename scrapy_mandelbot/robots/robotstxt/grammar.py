@@ -6,9 +6,9 @@ After Mandelbot's page, section "Format of robots.txt", and RFC 9309, section 2.
     WS       = space / tab / VT / FF      ; no NBSP
     line-end = CR LF / CR / LF            ; no NEL, no U+2028
 
-What a `Dialect` changes in it is in the functions below. The expressions find lines in a
-`searchable` text without reading those between. Each begins with the line end before its line, and
-none looks further back than to the beginning of it, so all are linear.
+The functions below apply the changes of a `Dialect`. The expressions find lines in a `searchable`
+text without reading the lines between. Each begins with the line end before its line, and none
+looks back beyond it, so all are linear.
 """
 
 from __future__ import annotations
@@ -28,44 +28,21 @@ _LINE_END = re.compile(r"\r\n?|\n")
 _FROM_NUL = re.compile(rb"(?<=\r)(\0)[^\r\n]*(?=\n)|\0[^\r\n]*")
 
 
-def clean_bytes(body: bytes, dialect: Dialect, max_bytes: int | None) -> bytes:
-    """Return what of `body` is read: UTF-8, or whatever it is, without a byte-order mark.
-
-    What is longer than `max_bytes` ends with the last line that fits whole: half a rule is another
-    rule. `body` itself is returned where nothing has to change, so that it is not held twice.
-    """
-    too_long = max_bytes is not None and len(body) > max_bytes
-    if max_bytes is not None and too_long:
-        body = body[: max_bytes + 1]  # one more, to see whether a line ends here
-    if dialect.utf16 and body[:2] in UTF16_MARKS:
-        body = body[2:].decode(UTF16_MARKS[body[:2]], "replace").encode()
-    elif body[:1] == _UTF8_MARK[:1]:  # a mark that was cut short is skipped as well, as Google does
-        body = body[next(size for size in (3, 2, 1) if body.startswith(_UTF8_MARK[:size])) :]
-    if too_long:
-        body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
-    if dialect.nul_ends_line and b"\0" in body:
-        # A line between CR and LF that is empty then must not make one line end of them.
-        body = _FROM_NUL.sub(lambda cut: b" " if cut[1] else b"", body)
-    if dialect.line_limit is not None and len(body) > dialect.line_limit:
-        body = b"".join(_cut(line, dialect.line_limit) for line in body.splitlines(keepends=True))
-    return body
-
-
-def _cut(line: bytes, limit: int) -> bytes:
-    text = line.rstrip(b"\r\n")
-    return line if len(text) <= limit else text[:limit] + line[len(text) :]
-
-
 def searchable(body: bytes) -> str:
-    """Return the text that the patterns below search: Latin-1, with a line end in front."""
+    """Return the text that the expressions below search: Latin-1, with a line end in front."""
     return "\n" + body.decode("latin-1")
 
 
 def decode(text: str) -> str:
-    """Return what a piece of searchable text says. Octets that are not UTF-8 become escapes."""
+    """Decode a piece of searchable text as UTF-8. Other bytes become escapes."""
     if text.isascii():
         return text
     return text.encode("latin-1").decode("utf-8", "surrogateescape").translate(_NOT_UTF8)
+
+
+def value_of(text: str) -> str:
+    """Decode the value in a piece of searchable text, without trailing white space."""
+    return decode(text.rstrip(WHITE_SPACE))
 
 
 def line_number(text: str, offset: int) -> int:
@@ -76,22 +53,22 @@ def line_number(text: str, offset: int) -> int:
 
 
 def line_ends(text: str) -> list[int]:
-    """Return where each line's preceding line end is, for who wants the numbers of many lines."""
+    """Return the offset of the line end before each line, to number many lines by bisection."""
     return [end.start() for end in _LINE_END.finditer(text)]
 
 
 _WHITE = rf"[{WHITE_SPACE}]"
 _WS = f"{_WHITE}*"
 _PLAIN_PATH = r"/[!\"&-)+-~]*"  # printable ASCII but for space, #, $, % and *
-_MEANINGLESS = r"[!\"&-)+->@-Z\]^-~]"  # nor ?, [ and \, which mean something in globs
+_MEANINGLESS = r"[!\"&-)+->@-Z\]^-~]"  # nor ?, [ and \, which are special in globs
 _NEVER = r"(?!)"
 
-#: A line with nothing in it, not even a comment.
+#: An empty line, without even a comment.
 BLANK_LINE = re.compile(rf"(?:\r\n|\r(?!\n)|\n){_WS}(?=[\r\n])")
 
 
 class Grammar:
-    """A dialect made ready for reading."""
+    """The expressions of a dialect."""
 
     __slots__ = (
         *("_agent_line", "_agent_names", "_fields", "_values_like", "agent_name", "any_rule"),
@@ -105,11 +82,11 @@ class Grammar:
         names = _spellings("user-agent", dialect)
         self._agent_names = re.compile(_any_of(names).lower())
         self.agent_name = re.compile(_agent_name(dialect), re.ASCII)
-        """What of a User-agent line's value is the name."""
+        """The name within the value of a User-agent line."""
         self._agent_line = _line(_field(names, dialect), rf"({_agent_name(dialect)})")
         self.rule = _line(_rule_field(dialect), _rule_value(dialect))
-        """Groups: empty for Allow; the value where it is a plain path, ASCII without anything that
-        has a meaning; any other value. To tell these apart here is what makes a decision cheap."""
+        """Groups: empty for Allow; the value if it is a plain path, ASCII without special
+        characters; any other value. Separating these here makes decisions cheap."""
         self.any_rule = _line(_rule_field(dialect), f"({_value(dialect)})")
         """Groups: empty for Allow; the value."""
         name = rf"(?:[^:#\r\n]|(?<!{_WHITE})#)*" if dialect.comment_needs_space else r"[^:#\r\n]*"
@@ -117,14 +94,38 @@ class Grammar:
         """Any line with a field."""
         members = (name for field in GROUP_FIELDS for name in _spellings(field, dialect))
         self.member = _line(_field(members, dialect), "")
-        """A line with a field that is about the agents of a group: Allow, Crawl-delay."""
+        """A line with a field that applies to the agents of a group: Allow, Crawl-delay."""
         self.run_end = self.rule if dialect.run_ends_at == "rule" else self.directive
-        """What ends a run of User-agent lines."""
+        """A line that ends a run of User-agent lines."""
+
+    def clean(self, body: bytes, max_bytes: int | None) -> bytes:
+        """Return the bytes to read, in UTF-8 or as they are, without a byte-order mark.
+
+        A longer body ends with the last whole line within `max_bytes`, as half a rule would be
+        another rule. If nothing changes, the result is `body` itself, to save memory.
+        """
+        dialect = self.dialect
+        too_long = max_bytes is not None and len(body) > max_bytes
+        if max_bytes is not None and too_long:
+            body = body[: max_bytes + 1]  # one more shows whether a line ends here
+        if dialect.utf16 and body[:2] in UTF16_MARKS:
+            body = body[2:].decode(UTF16_MARKS[body[:2]], "replace").encode()
+        elif body[:1] == _UTF8_MARK[:1]:  # Google skips a mark that was cut short as well
+            body = body[next(size for size in (3, 2, 1) if body.startswith(_UTF8_MARK[:size])) :]
+        if too_long:
+            body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
+        if dialect.nul_ends_line and b"\0" in body:
+            # A line between CR and LF that becomes empty must not join them into one line end.
+            body = _FROM_NUL.sub(lambda cut: b" " if cut[1] else b"", body)
+        limit = dialect.line_limit
+        if limit is not None and len(body) > limit:
+            body = b"".join(_cut(line, limit) for line in body.splitlines(keepends=True))
+        return body
 
     def agent_lines(self, text: str) -> Iterator[re.Match[str]]:
         """Yield the User-agent lines; their group is the name.
 
-        A plain search for the word first: most of a file is no User-agent line.
+        A plain search for the word comes first: most lines are no User-agent lines.
         """
         for word in self._agent_names.finditer(text.lower()):
             start = word.start() - 1
@@ -137,9 +138,9 @@ class Grammar:
     def rules_like(self, target: str, text: str, start: int, end: int) -> Iterator[re.Match[str]]:
         """Yield the rule lines that may match a target; groups: empty for Allow; the value.
 
-        Passed over are the values that begin with a slash and a character with no meaning that is
-        not the target's. A search for colons that something else follows comes down to `memchr`:
-        it finds the few lines that matter several times as fast as reading all.
+        It skips values whose first character after the slash is not special and differs from the
+        target's. The search for the other colons runs at the speed of `memchr`, several times as
+        fast as matching all lines.
         """
         if self.dialect.colon_optional or self.dialect.index_htm_is_directory:
             yield from self.any_rule.finditer(text, start, end)
@@ -158,7 +159,7 @@ class Grammar:
                 yield line
 
     def field_line(self, field: str) -> re.Pattern[str]:
-        """Return the expression for lines of a field; its group is the value."""
+        """Return the expression for lines with a field; its group is the value."""
         if field not in self._fields:
             names = _spellings(field, self.dialect)
             self._fields[field] = _line(_field(names, self.dialect), f"({_value(self.dialect)})")
@@ -167,12 +168,17 @@ class Grammar:
 
 @lru_cache(maxsize=64)
 def grammar_of(dialect: str | Dialect) -> Grammar:
-    """Return the grammar of a dialect, or of the one of that name."""
+    """Return the grammar of a dialect, given by itself or by name; ValueError: unknown name."""
     if isinstance(dialect, Dialect):
         return Grammar(dialect)
     if dialect not in DIALECTS:
         raise ValueError(f"no dialect {dialect!r}: there are {', '.join(DIALECTS)}")
     return Grammar(DIALECTS[dialect])
+
+
+def _cut(line: bytes, limit: int) -> bytes:
+    text = line.rstrip(b"\r\n")
+    return line if len(text) <= limit else text[:limit] + line[len(text) :]
 
 
 def _line(field: str, value: str) -> re.Pattern[str]:
@@ -188,7 +194,7 @@ def _any_of(names: Iterable[str]) -> str:
 
 
 def _field(names: Iterable[str], dialect: Dialect) -> str:
-    """Return an expression for a field and its colon, or what the dialect takes for one."""
+    """Return an expression for a field and its colon, or its substitute in the dialect."""
     anything = r"[^:#\r\n]*" if dialect.field_by_prefix else _WS
     with_colon = rf"(?i:{_any_of(names)}){anything}:"
     if not dialect.colon_optional:
@@ -225,7 +231,7 @@ def _value(dialect: Dialect) -> str:
 def _agent_name(dialect: Dialect) -> str:
     if dialect.agent_match == "google":
         return r"\*(?=[\s#]|\Z)|[A-Za-z_\-]*"
-    # After a hash, where it begins no comment, a name goes on; all else that ends one does so in
-    # every dialect: "Baiduspider+", "Examplebot, Otherbot", "Examplebot*".
+    # A hash that begins no comment is part of the name; the other characters end a name in every
+    # dialect: "Baiduspider+", "Examplebot, Otherbot", "Examplebot*".
     ends = r"\s/*+,;" if dialect.comment_needs_space else r"\s/*+,;#"
     return rf"\*(?=[{ends}]|\Z)|[^{ends}]*"

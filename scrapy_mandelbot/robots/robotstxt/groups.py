@@ -1,8 +1,8 @@
-"""Which lines of the file are about a robot.
+"""Finds the groups of a file that apply to a robot.
 
-A group is one or more User-agent lines and what follows them, up to the next group (Mandelbot's
-page, section "User Agents and Directive Groups"; RFC 9309, section 2.1). Only the User-agent lines
-are read here, and what decides where a group ends; other robots' rules are passed over unread.
+A group is one or more User-agent lines and the lines after them, up to the next group (Mandelbot's
+page, section "User Agents and Directive Groups"; RFC 9309, section 2.1). This module reads only the
+User-agent lines and the ends of groups; it skips the rules of other robots.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 Group = tuple[list[str], int, int, int]
-"""A group of the file: the names in it as written; where in the text it begins, where its
-User-agent lines end, where it ends."""
+"""A group of the file: its names as written, and the offsets of its beginning, of the end of its
+User-agent lines, and of its end."""
 
 
 class Span(NamedTuple):
-    """A part of the text that is about a robot."""
+    """A part of the text that applies to a robot."""
 
     start: int
     end: int
@@ -36,10 +36,10 @@ class Span(NamedTuple):
 
 
 class GroupMatch(NamedTuple):
-    """What of a file is about one robot."""
+    """The parts of a file that apply to one robot."""
 
     agent: str | None
-    """The name that was found in the file, as written; None: nothing is about the robot."""
+    """The matching name in the file, as written; None: no group applies."""
     spans: list[Span]
     """Its groups, in order."""
 
@@ -70,11 +70,11 @@ def select_groups(
 ) -> GroupMatch:
     """Return the groups for a robot known by these names, in lower case, the preferred first.
 
-    Who asks for many robots has read the groups of the text once, and hands them over.
+    Callers with many robots read the groups of the text once and pass them.
     """
     dialect = grammar.dialect
     place_of = NAMES[dialect.agent_match]
-    everyone = (len(robot), 0)  # after all its own names
+    everyone = (len(robot), 0)  # after all the names of the robot
     found: dict[tuple[Rank, str], tuple[str, list[Span]]] = {}
     for names, start, after_names, end in groups or read_groups(text, grammar):
         for name in map(decode, names):
@@ -97,10 +97,10 @@ def select_groups(
 
 
 def own_spans(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[Span]:
-    """Yield the parts of a robot's groups in which delays and rates are about the robot.
+    """Yield the parts of a robot's groups whose delays and rates apply to the robot.
 
-    Rules may follow several runs of User-agent lines, with delays between them. A delay belongs to
-    the agents whose lines stand right before it, as all robots read it that know the field.
+    Rules may follow several runs of User-agent lines, with delays between them. A delay applies to
+    the agents in the lines right before it: all robots that know the field agree.
     """
     if selection.agent is None:
         return
@@ -125,11 +125,11 @@ _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\.[0-9]+)*")
 
 
 def version_of(text: str, start: int, end: int, grammar: Grammar) -> int | None:
-    """Return the major version by which a group is to be read; None: it is to be passed over.
+    """Return the major version of a group's syntax, or None if the group is to be skipped.
 
-    "An Extended Standard for Robot Exclusion", directive Robot-version: missing, or not the first
-    line after the agents, is 1.0; an even minor version can be read by who reads a lower one; an
-    odd one is an experiment, another major one is unknown.
+    "An Extended Standard for Robot Exclusion", directive Robot-version: if missing or not the first
+    line after the agents, it is 1.0. Even minor versions are backward-compatible, odd ones are
+    experiments; other major versions are unknown.
     """
     first = grammar.directive.search(text, start, end)
     line = first and grammar.field_line("robot-version").match(text, first.start(), end)

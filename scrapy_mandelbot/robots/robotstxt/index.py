@@ -1,16 +1,16 @@
-"""The second way to decide: an index of all rules, for files that are asked often.
+"""An index of all rules, for files with many decisions.
 
-A rule without wildcards holds for a range of URLs: those that begin with ``/a`` are, in the order
-of strings, those from ``/a`` up to but not including ``/b``. Ranges of such rules are nested or
-apart, never crossing, so together they cut all URLs into intervals, each with one answer. The
-index is the sorted bounds of the intervals and their answers; to decide is one `bisect`.
+A rule without wildcards matches a range of URLs: URLs that begin with ``/a`` are, in the order of
+strings, those from ``/a`` up to but not including ``/b``. Such ranges are nested or disjoint, so
+they split all URLs into intervals with one answer each. The index holds the sorted bounds of the
+intervals and their answers; a decision is one `bisect`.
 
-A rule with wildcards hangs on the range of its literal head. Where it could change the answer of
-an interval, the answer is a `Contest`: the rules that may, strongest first, and the answer that
-stands when none of them matches.
+A rule with wildcards belongs to the range of its literal head. If it could change the answer of
+an interval, the answer is a `WildcardInterval`: the rules that may match, strongest first, and the
+answer that applies when none of them does.
 
-The bounds carry the origin of the site's URLs in front, so that whole URLs are looked up as they
-come, and a URL of another origin falls outside of all intervals.
+The bounds include the origin of the site, so that whole URLs are looked up unchanged, and a URL of
+another origin is outside of all intervals.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 _Rule = tuple[int, bool]
 """Its rank, 0 for the strongest, and whether it allows."""
 _Wildcard = tuple[int, bool, str, Callable[[str], bool]]
-"""Its rank, whether it allows, a literal that its matches hold, and what tells if it matches."""
+"""Its rank, whether it allows, a literal in all its matches, and its matcher."""
 _Glob = tuple[int, bool, Glob]
-"""Its rank, whether it allows, and what it matches."""
+"""Its rank, whether it allows, and its pattern."""
 
-# Where so many wildcards hang on one head, they are looked up by a key within their literal: a
-# character that is no letter or digit with two that are, or the other way round. Keys of one kind
-# never overlap, so `findall` finds all that are in a URL.
+# So many wildcards with one head are looked up by a key in their literal: one character that is no
+# letter or digit before two that are, or after them. Keys of one kind never overlap, so `findall`
+# finds all keys in a URL.
 _MANY = 48
 _KEYS = (re.compile("[^A-Za-z0-9][A-Za-z0-9]{2}"), re.compile("[A-Za-z0-9]{2}[^A-Za-z0-9]"))
 
 
 class _Ranked:
-    """Globs with the same head, strongest first, which are asked together."""
+    """Globs with the same head, strongest first, matched together."""
 
     __slots__ = ("_globs", "_rules")
 
@@ -53,20 +53,20 @@ class _Ranked:
         self._globs = Globs([glob for _, _, glob in globs])
 
     def decide(self, target: str) -> _Rule | None:
-        """Return the strongest that matches; None: none does."""
+        """Return the strongest rule that matches, or None."""
         first = self._globs.first(target)
         return None if first is None else self._rules[first]
 
 
 class Wildcards:
-    """Rules with wildcards and the same head, strongest first, and those of ranges around."""
+    """Rules with wildcards and the same head, strongest first, and those of enclosing ranges."""
 
     __slots__ = ("around", "first", "globs", "here", "tables")
 
     def __init__(self, here: list[_Wildcard], globs: list[_Glob], around: Wildcards | None) -> None:
         self.around = around
         self.first: list[int] = [sys.maxsize, sys.maxsize] if around is None else [*around.first]
-        """The ranks of the strongest that forbids and that allows, here or around."""
+        """The ranks of the strongest rules that forbid and that allow, here or in `around`."""
         for rank, allows, _, _ in here:
             self.first[allows] = min(rank, self.first[allows])
         for rank, allows, _ in globs:
@@ -85,7 +85,7 @@ class Wildcards:
         self.here = here
 
     def search(self, url: str) -> list[_Wildcard]:
-        """Return those of the many rules here that may match: few."""
+        """Return the few of these rules that may match."""
         found = self.here.copy()
         for key, table in self.tables:
             for text in key.findall(url):
@@ -95,8 +95,8 @@ class Wildcards:
 
 
 @dataclass(slots=True, eq=False)
-class Contest:
-    """An interval in which rules with wildcards may change the answer."""
+class WildcardInterval:
+    """An interval whose answer depends on rules with wildcards."""
 
     _rank: int
     _wildcards: Wildcards
@@ -128,11 +128,11 @@ class Index:
     def __init__(self, rules: list[Matcher], *, default: bool, origin: str) -> None:
         self.origin = origin
         self.bounds = [""]
-        """Where the intervals begin: the first is of whatever comes before the origin's URLs."""
-        self.answers: list[bool | Contest | None] = [None, None]
-        """One more than the bounds, as `bisect` counts. None: not a URL of the origin."""
+        """The beginnings of the intervals; the first precedes all URLs of the origin."""
+        self.answers: list[bool | WildcardInterval | None] = [None, None]
+        """One more than the bounds, as for `bisect`. None: not a URL of the origin."""
         for bound, answer in _intervals(rules, len(origin), default=default):
-            if self.bounds[-1] == origin + bound:  # of several the last is the innermost
+            if self.bounds[-1] == origin + bound:  # the last of equal bounds is the innermost
                 self.bounds.pop()
                 self.answers.pop()
             if self.answers[-1] is not answer:
@@ -143,20 +143,20 @@ class Index:
         """Return whether a comparable target is allowed."""
         url = self.origin + target
         answer = self.answers[bisect_right(self.bounds, url)]
-        return answer.decide(url) if isinstance(answer, Contest) else answer is True
+        return answer.decide(url) if isinstance(answer, WildcardInterval) else answer is True
 
 
-_Range = tuple[str, int, bool, "Wildcards | None", "bool | Contest | None"]
-# A range while the sweep is in it: where it ends; the rank of the strongest rule that holds in it
-# and whether it allows; the rules with wildcards; the answer where no other range is inside.
+_Range = tuple[str, int, bool, "Wildcards | None", "bool | WildcardInterval | None"]
+# An open range of the sweep: its end; the rank of the strongest rule in it, and whether it allows;
+# the rules with wildcards; the answer outside of inner ranges.
 
 _OUTSIDE: _Range = ("\U0010ffff", sys.maxsize, True, None, None)
 
 
 def _intervals(
     rules: list[Matcher], path_at: int, *, default: bool
-) -> Iterator[tuple[str, bool | Contest | None]]:
-    """Yield where an answer begins to hold, in order, and the answer: a sweep over all ranges."""
+) -> Iterator[tuple[str, bool | WildcardInterval | None]]:
+    """Sweep over all ranges; yield each bound, in order, with the answer from there on."""
     prefixes, exacts, wildcards, globs = _by_head(rules, default=default)
     open_ranges = [_OUTSIDE]
     for head in sorted(prefixes.keys() | exacts.keys() | wildcards.keys() | globs.keys()):
@@ -184,19 +184,19 @@ def _intervals(
 def _inside(
     around: _Range, end: str, rule: _Rule | None, wildcards: Wildcards | None, path_at: int
 ) -> _Range:
-    """Return a range: what holds around it holds in it, unless a stronger rule is its own."""
+    """Return a range that inherits from the one around it, unless its own rule is stronger."""
     _, rank, allows, _, _ = around
     if rule and rule[0] < rank:
         rank, allows = rule
     if wildcards is None or wildcards.first[not allows] > rank:
         return end, rank, allows, wildcards, allows
-    return end, rank, allows, wildcards, Contest(rank, wildcards, path_at, allows)
+    return end, rank, allows, wildcards, WildcardInterval(rank, wildcards, path_at, allows)
 
 
 def _by_head(
     rules: list[Matcher], *, default: bool
 ) -> tuple[dict[str, _Rule], dict[str, _Rule], dict[str, list[_Wildcard]], dict[str, list[_Glob]]]:
-    """Rank the rules and sort them by what they are and begin with; the weaker of equals drop."""
+    """Rank the rules and group them by kind and head; drop the weaker ones of equals."""
     prefixes: dict[str, _Rule] = {}
     exacts: dict[str, _Rule] = {}
     wildcards: dict[str, list[_Wildcard]] = {}
@@ -208,7 +208,7 @@ def _by_head(
             continue
         head = pattern.head if pattern.head or pattern.exact else "/"
         if not head.startswith("/"):
-            continue  # no target begins like that, or is empty
+            continue  # no target begins like that or is empty
         if pattern.exact:
             exacts.setdefault(head, (rank, allows))
         elif pattern.is_prefix:

@@ -1,8 +1,8 @@
-"""Robots that site owners ask about: who runs them, what for, and where that is said.
+"""Well-known robots: their operators, purposes and documents.
 
-For lists to choose from, and for tables of who may what. A row is no promise: robots come and go,
-and names are what a request says of itself. Names of AI robots were compared with the public list
-``ai-robots-txt/ai.robots.txt``, Google's with its own list, in the month that the row says.
+Reports list them and show which of them may fetch what. The table is no promise: robots come and
+go, and a request can claim any name. Names of AI robots were compared with the public list
+``ai-robots-txt/ai.robots.txt`` and Google's with its own list, in the month of the row.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ KINDS: dict[Kind, str] = {
     "preview": "Link previews",
     "ads": "Advertising",
 }
-"""The kinds in their order, in words."""
+"""The kinds in their order, with their titles."""
 
 
 class KnownRobot(NamedTuple):
-    """A robot by the name that its User-agent lines have."""
+    """A robot, by its name in User-agent lines."""
 
     name: str
     kind: Kind
     operator: str
     source: str
-    """Where its operator says so."""
+    """The document of its operator."""
     dated: str
-    """When the row was last compared with a source: a month or a year, ISO 8601."""
+    """The month or year of the last comparison with the source, in ISO 8601."""
     is_token: bool = False
-    """Whether no request has the name: it only says what another robot's copies may be used for."""
+    """Whether the name is never sent: it only controls the use of another robot's pages."""
 
 
 _GOOGLE = "https://developers.google.com/crawling/docs/crawlers-fetchers/google-common-crawlers"
@@ -142,7 +142,7 @@ _GOOGLES = {robot.name.lower() for robot in KNOWN_ROBOTS if robot.operator == "G
 
 
 def dialect_of(agent: str) -> str | None:
-    """Return the dialect in which a robot is known to read; None: it is not known."""
+    """Return the dialect of a robot, or None if it is not known."""
     name = agent.partition("/")[0].strip().lower()
     if name == "mandelbot":
         return name

@@ -1,8 +1,8 @@
-"""From a URL to what rules are compared with, and escapes made comparable.
+"""Turns URLs into the targets that rules are compared with, and normalises escapes.
 
-What is compared is the *target*: path and query, without the fragment. Two spellings that
-RFC 3986, sections 6.2.2.1 and 6.2.2.2, calls equivalent become the same text. That text is never
-shown or sent: it leaves characters raw that a URL must escape, because it only has to be equal.
+The *target* is path and query, without the fragment. Spellings that are equivalent by RFC 3986,
+sections 6.2.2.1 and 6.2.2.2, become the same text. That text is only compared, never shown or sent:
+it leaves characters raw that a URL must escape.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _ORIGIN = re.compile(
     r"(?:\[[^\[\]/?#@]+\]|[^\[\]:/?#@]*)(?::[0-9]*)?(?=[/?#]|\Z)"
 )
 
-# An escape that is not in its canonical form yet. Canonical are, in capitals: octets outside
-# ASCII, the reserved characters of RFC 3986 section 2.2, and the percent sign itself. `*` and `$`
-# are reserved there too, but robots.txt writes them as %2A and %24 where it means the characters
-# (RFC 9309, section 2.2.3). A percent sign that begins no escape stands for itself: %25.
+# An escape that is not in canonical form. Canonical escapes, in capitals, are those of octets past
+# ASCII, of the reserved characters of RFC 3986, section 2.2, and of the percent sign. `*` and `$`
+# are reserved too, but robots.txt writes %2A and %24 for the literal characters (RFC 9309, section
+# 2.2.3). A percent sign that begins no escape stands for itself: %25.
 _NOT_CANONICAL = re.compile(r"%(?!2[1356789BCF]|3[ABDF]|40|5[BD]|[89A-F][0-9A-F])([0-9A-Fa-f]{2})?")
 _RESERVED_OR_PERCENT = frozenset("%:/?#[]@!&'()+,;=")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
@@ -33,8 +33,8 @@ _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 def split_url(url: str) -> tuple[str, str] | None:
     """Split ``https://host:1/a?b#c`` into ``("https://host:1", "/a?b")``.
 
-    A path has an empty origin. None for what is neither an absolute URL nor a path, or has no
-    valid host and port: ``http://[x/y``, ``http://host:abc/``.
+    A path has an empty origin. Return None for anything else than an absolute URL or a path, or
+    without a valid host and port: ``http://[x/y``, ``http://host:abc/``.
     """
     if "#" in url:
         url = url[: url.index("#")]
@@ -48,7 +48,7 @@ def split_url(url: str) -> tuple[str, str] | None:
 
 
 def normalise(text: str) -> str:
-    """Return the text that all RFC 3986 equals of `text` share. Idempotent, linear."""
+    """Return the canonical form of all RFC 3986 equivalents of `text`. Idempotent, linear."""
     if not text.isascii():
         text = escape_non_ascii(text)
     return _NOT_CANONICAL.sub(_canonical_escape, text) if "%" in text else text
@@ -62,7 +62,7 @@ def escape_non_ascii(text: str) -> str:
 
 
 def escaped_length(path: str) -> int:
-    """Return the length of a path by which it takes precedence: that of what it is escaped to."""
+    """Return the length of a path with its escapes, which decides its precedence."""
     return len(path) if path.isascii() else len(escape_non_ascii(path))
 
 
@@ -82,8 +82,8 @@ def as_servers_read_it(url: str) -> str | None:
     """Return the URL with slashes merged and dot segments resolved in its path.
 
     ``/x/../no``, ``/./no``, ``//no`` and ``/%2e/no`` are ``/no`` to servers (RFC 3986, section
-    5.2.4; nginx merges slashes, too), whatever a parser compares. None: the path has nothing of
-    this kind.
+    5.2.4; nginx merges slashes, too), whatever a parser compares. Return None if the path has
+    nothing of this kind.
     """
     start = url.find("://") + 3 if "://" in url[:10] else 0
     begin = _first_of(url, "/?#", start)
@@ -109,7 +109,7 @@ def google_value(text: str) -> str:
 
 
 def google_target(url: str) -> str:
-    """Return what Google compares with: anything at all has a path, at worst ``/``."""
+    """Return the target as Google's parser does: any text has a path, at worst ``/``."""
     start = 2 if url.startswith("//") else 0
     scheme = url.find("://", start)
     path = _first_of(url, "/?;", start)
@@ -121,21 +121,21 @@ def google_target(url: str) -> str:
 
 
 def _first_of(text: str, characters: str, start: int) -> int:
-    """Return where the first of `characters` is, or the length of `text`."""
+    """Return the index of the first of `characters`, or the length of `text`."""
     found = (text.find(character, start) for character in characters)
     return min((at for at in found if at >= 0), default=len(text))
 
 
-#: What makes the literal text of a rule comparable with targets, by `Dialect.escapes`.
+#: Makes the literal text of a rule comparable with targets, by `Dialect.escapes`.
 COMPARABLE: dict[str, Callable[[str], str]] = {"rfc3986": normalise, "google": google_value}
 
 
 def read_url(url: str, dialect: Dialect) -> tuple[str, str] | None:
     """Return the origin of `url`, as written, and its comparable target.
 
-    Every other URL that begins with that origin and a slash has the rest of it as its target, but
-    for escapes, fragment and characters outside ASCII. None when the URL cannot be parsed; never
-    for Google, which finds a path in anything.
+    Any other URL with that origin has the rest of it as its target, apart from escapes, fragment
+    and characters outside ASCII. Return None if the URL cannot be parsed; never for Google, whose
+    parser finds a path in any text.
     """
     if dialect.escapes == "google":
         target = google_target(url)

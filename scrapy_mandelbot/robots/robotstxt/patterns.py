@@ -1,8 +1,7 @@
-"""What a rule's path matches, without regular expressions: no path makes a match slow.
+"""Matches the paths of rules, without regular expressions: no path makes a match slow.
 
-Mandelbot's page, section "Wildcards": ``*`` is any characters, ``$`` at the end is the end
-of the URL, and a path without it matches what begins with it.
-Globs are those of the extended standard 2.0.
+Mandelbot's page, section "Wildcards": ``*`` is any characters, a final ``$`` is the end of the URL,
+and a path without it is a prefix. Globs are those of the extended standard 2.0.
 """
 
 from __future__ import annotations
@@ -15,35 +14,35 @@ from typing import ClassVar, NamedTuple
 
 
 class Pattern(NamedTuple):
-    """Literal pieces that a target must hold in order, the first at its beginning."""
+    """Literal pieces that a target must contain in order, the first at its beginning."""
 
     head: str
     """What every match begins with."""
     middle: tuple[str, ...] = ()
-    """What follows somewhere, in this order."""
+    """Pieces that follow somewhere, in this order."""
     tail: str | None = None
-    """What a match ends with, after the rest; None: it may go on."""
+    """The end of every match, after the rest; None: any end."""
     exact: bool = False
-    """The head is the whole."""
+    """Whether the head is the whole target."""
 
     @property
     def is_prefix(self) -> bool:
-        """Whether this is nothing but a prefix."""
+        """Whether it is a plain prefix."""
         return not self.middle and self.tail is None and not self.exact
 
     @property
     def guard(self) -> str:
-        """The last of the longest literals besides the head: without it nothing matches."""
+        """The last of the longest literals after the head: every match contains it."""
         return max((self.tail or "", *reversed(self.middle)), key=len)
 
     def matches(self, target: str) -> bool:
-        """Whether the target matches, in time linear in its length for each piece."""
+        """Return whether the target matches, in time linear in its length for each piece."""
         head, middle, tail, exact = self
         if exact:
             return target == head
         if not target.startswith(head) or (tail is not None and not target.endswith(tail)):
             return False
-        if middle and middle[-1] not in target:  # what is missing mostly is the last
+        if middle and middle[-1] not in target:  # usually the last is the one missing
             return False
         at = len(head)
         for piece in middle:
@@ -57,7 +56,7 @@ def wildcard_pattern(path: str, comparable: Callable[[str], str]) -> Pattern:
     """Read a path in which ``*`` is any characters and a final ``$`` the end of the URL.
 
     `comparable` makes a literal piece comparable with targets; an escaped ``%2A`` or ``%24`` is
-    inside a piece by then, and no wildcard any more.
+    then part of a piece, not a wildcard.
     """
     ends = path[-1:] == "$"
     pieces = (path[:-1] if ends else path).split("*")
@@ -75,15 +74,15 @@ def from_pieces(pieces: list[str], *, ends: bool) -> Pattern:
 
 
 def prefix_pattern(path: str, comparable: Callable[[str], str]) -> Pattern:
-    """Read a path in which nothing is special, but a lone ``*``, which is everything."""
+    """Read a path in which nothing is special, except a lone ``*``, which matches everything."""
     return Pattern("" if path == "*" else comparable(path))
 
 
 _Step = tuple[str, bool]  # the characters listed, and whether all but these are meant
 
-# How a step is written: a character of ASCII is itself, as all comparable targets are ASCII.
+# Steps are characters; all comparable targets are ASCII, so ASCII stands for itself.
 _ANY = "\x80"
-_END = "\x81"  # after the last step: it takes nothing
+_END = "\x81"  # after the last step; it matches no character
 _FIRST_CLASS = 0x82
 _OCTETS = 0x100
 _LAST_ASCII = "\x7f"
@@ -105,25 +104,25 @@ class Glob:
     text: str
     """A character for each step; beyond ASCII and `_END`, the number of a class."""
     classes: tuple[tuple[str, str], ...]
-    """The brackets as written, after a ``!`` or nothing."""
+    """``!`` or nothing, and the content of the brackets as written."""
     stars: list[int]
-    """After how many steps a star stands."""
+    """The number of steps before each star."""
 
     @property
     def steps(self) -> list[_Step]:
-        """Each a character of the target: those listed, or with True all but these."""
+        """For each character of the target: those listed, or with True all others."""
         meant: dict[str, _Step] = {_ANY: ("", True)}
         for number, one in enumerate(self.classes, start=_FIRST_CLASS):
             meant[chr(number)] = _listed(one)
         return [meant.get(step, (step, False)) for step in self.text]
 
     def matches(self, target: str) -> bool:
-        """Whether the whole target matches."""
+        """Return whether the whole target matches."""
         return len(target) >= len(self.text) and Globs([self]).first(target) is not None
 
 
 class Globs:
-    """Globs that are asked together."""
+    """Globs that are matched together, by a bit-parallel automaton."""
 
     __slots__ = (
         *("_accepted", "_classes", "_end_bits", "_ends", "_loops"),
@@ -132,13 +131,13 @@ class Globs:
 
     def __init__(self, globs: Sequence[Glob]) -> None:
         self._classes: dict[tuple[str, str], str] = {}
-        """The sign of each, in all the globs."""
+        """The character of each class, in all the globs."""
         self._taken: list[int] = []
-        """What each takes, a bit for each character."""
+        """The characters of each class, as bits."""
         self._shortest = min((len(glob.text) for glob in globs), default=0)
         steps, starts, stars = [], [], []
         self._ends: list[int] = []
-        """Where each glob ends, among the bits of all."""
+        """The bit at the end of each glob."""
         start = 0
         for glob in globs:
             steps.append(self._renumbered(glob) + _END)
@@ -156,7 +155,7 @@ class Globs:
         self._accepted: dict[str, int] = {}
 
     def first(self, target: str) -> int | None:
-        """Return the place of the first glob that matches the whole target; None: none does."""
+        """Return the index of the first glob that matches the whole target, or None."""
         if len(target) < self._shortest:
             return None
         states, loops, accepted = self._starts, self._loops, self._accepted
@@ -171,7 +170,7 @@ class Globs:
         return bisect_left(self._ends, (found & -found).bit_length() - 1) if found else None
 
     def _renumbered(self, glob: Glob) -> str:
-        """Return the steps of a glob with the signs that classes have here."""
+        """Return the steps of a glob with the characters that its classes have here."""
         if not glob.classes:
             return glob.text
         signs = {}
@@ -189,14 +188,14 @@ class Globs:
         accepting = self._accepted.get(character)
         if accepting is None:
             bit = 1 << min(ord(character), _BEYOND)
-            taking = (n for n, taken in enumerate(self._taken, _FIRST_CLASS) if taken & bit)
+            taking = (n for n, bits in enumerate(self._taken, _FIRST_CLASS) if bits & bit)
             signs = {_ANY, *map(chr, taking), *({character} - {_END})}
             accepting = self._accepted[character] = _marked(self._steps, signs)
         return accepting
 
 
 def _bits(places: Iterable[int], size: int) -> int:
-    """Return the number whose bits at these places are set, in time linear in its size."""
+    """Return the number with these bits set, in time linear in its size."""
     digits = bytearray(b"0") * (size or 1)
     for place in places:
         digits[-1 - place] = 0x31
@@ -204,8 +203,8 @@ def _bits(places: Iterable[int], size: int) -> int:
 
 
 def _marked(steps: str | bytes, signs: set[str]) -> int:
-    """Return the number with a bit for each step, set where it is one of some."""
-    if isinstance(steps, str):  # more classes than one meets; slower by far
+    """Return the number with a bit for each step, set if the step is one of `signs`."""
+    if isinstance(steps, str):  # more classes than in practice; much slower
         return int("".join(["01"[step in signs] for step in steps]), 2)
     table = bytearray(b"0") * _OCTETS
     for sign in signs:
@@ -227,8 +226,8 @@ _RANGE = re.compile(r"(.)-(.)|(.)", re.DOTALL)
 def glob_pattern(path: str, comparable: Callable[[str], str]) -> Pattern | Glob:
     """Read an sh glob, which matches the whole target. Without pattern characters it is exact."""
     literal: list[str] = []
-    pieces: list[str] = []  # literal and comparable, each before what stands between
-    between: list[str] = []  # steps, and a star where any characters may follow
+    pieces: list[str] = []  # literal and comparable
+    between: list[str] = []  # between the pieces: steps, and a star if any characters may follow
     classes: dict[tuple[str, str], str] = {}
     for run, but, brackets, escaped, text in _PARTS.findall(path):
         if escaped or text:
@@ -257,7 +256,7 @@ def glob_pattern(path: str, comparable: Callable[[str], str]) -> Pattern | Glob:
 
 
 def _listed(brackets: tuple[str, str]) -> _Step:
-    """Return the characters that ``a-z_`` lists, and whether all but these are meant."""
+    """Return the characters that ``a-z_`` lists, and whether all others are meant."""
     but, written = brackets
     listed: set[str] = set()
     for first, last, single in _RANGE.findall(written):
@@ -269,7 +268,7 @@ def _listed(brackets: tuple[str, str]) -> _Step:
 
 
 def _taken(brackets: tuple[str, str]) -> int:
-    """Return the characters that brackets take, a bit for each, and one for all beyond ASCII."""
+    """Return the characters that brackets match as bits, with one bit for all beyond ASCII."""
     but, written = brackets
     taken = 0
     for first, last, single in _RANGE.findall(written):

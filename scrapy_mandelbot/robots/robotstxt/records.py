@@ -1,7 +1,7 @@
-"""Every line of a robots.txt as a numbered record, and what is wrong with it.
+"""Every line of a robots.txt as a numbered record with its problems.
 
-Deciding does not read records: it finds the lines it needs (`grammar.py`). Records are
-for who wants to see the whole file: to list it, to check it, to write it anew.
+Decisions do not use records: they find the lines that they need (`grammar.py`). Records are for
+tools that need the whole file: to list, check or rewrite it.
 """
 
 from __future__ import annotations
@@ -24,46 +24,46 @@ from scrapy_mandelbot.robots.robotstxt.times import read_delay, read_rate, read_
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
 
-#: Fields that are about all robots, wherever they stand.
+#: Fields that apply to all robots, wherever they are.
 ABOUT_ALL = frozenset({"sitemap", "host", "clean-param", "license"})
 
 
 @dataclass(slots=True)
 class AgentRun:
-    """User-agent lines with nothing of a group between them, and the delays right after them."""
+    """User-agent lines without other lines of a group between them, and the delays after them."""
 
     agents: list[Record] = field(default_factory=list)
     own: list[Record] = field(default_factory=list)
-    """What is about these agents alone, and no others of the group: delays, rates, times."""
+    """The delays, rates and times for these agents of the group alone."""
 
 
 @dataclass(slots=True)
 class Group:
-    """User-agent lines and what follows them."""
+    """User-agent lines and the lines that follow."""
 
     agents: list[Record] = field(default_factory=list)
     directives: list[Record] = field(default_factory=list)
-    """All lines with a field in it but the User-agent lines, in order; unknown fields too."""
+    """All lines with a field but the User-agent lines, in order; unknown fields too."""
     runs: list[AgentRun] = field(default_factory=list)
-    """One, where all that the group says is about all its agents."""
+    """One, unless some lines apply to some of the agents."""
 
     def rules(self) -> list[Record]:
-        """Return its Allow and Disallow lines."""
+        """Return the Allow and Disallow lines."""
         return [record for record in self.directives if record.field in {"allow", "disallow"}]
 
 
 @dataclass(slots=True)
 class Outline:
-    """Where every line of a file belongs."""
+    """The lines of a file, sorted into groups."""
 
     records: tuple[Record, ...]
     groups: list[Group] = field(default_factory=list)
     outside: list[Record] = field(default_factory=list)
-    """Lines with a field that stand in no group."""
+    """Lines with a field outside of groups."""
 
 
 def read_outline(records: Iterable[Record], dialect: Dialect) -> Outline:
-    """Sort the lines into groups, as the dialect does."""
+    """Sort the lines into groups by the rules of the dialect."""
     outline = Outline(tuple(records))
     group: Group | None = None
     run_is_open = names_are_open = False
@@ -105,7 +105,7 @@ def name_of(agent: Record) -> str:
 
 
 class RecordProblem(enum.Enum):
-    """What can be wrong with a line by itself."""
+    """A problem of a single line."""
 
     NO_COLON = "there is no colon"
     NO_FIELD = "there is nothing before the colon"
@@ -117,30 +117,30 @@ class RecordProblem(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One line of the file as read."""
+    """One line of the file."""
 
     number: int
     """The line, from 1."""
     raw: str
-    """The whole line without its end, octets that are not UTF-8 as escapes."""
+    """The line without its end; bytes that are not UTF-8 are escapes."""
     name: str
-    """The field as written; empty where there is none."""
+    """The field as written; empty if there is none."""
     field: str
-    """The field that is meant, in lower case: ``disallow`` for ``Dissallow`` where accepted."""
+    """The field as read, in lower case: ``disallow`` for ``Dissallow`` if accepted."""
     value: str
-    """Without white space around it and without the comment."""
+    """Stripped, without the comment."""
     comment: str | None
-    """What follows the ``#``; None: there is none."""
+    """The text after the ``#``; None: no comment."""
     problems: tuple[RecordProblem, ...] = ()
 
     @property
     def is_blank(self) -> bool:
-        """Whether the line holds nothing at all; one with a comment is not blank."""
+        """Whether the line is empty; a line with a comment is not."""
         return not self.raw.strip(WHITE_SPACE)
 
 
 def read_records(body: bytes, dialect: Dialect) -> Iterator[Record]:
-    """Yield the lines of a body that `clean_bytes` returned."""
+    """Yield the lines of a body that `Grammar.clean` returned."""
     for number, octets in enumerate(body.splitlines(), start=1):
         if not octets:
             yield Record(number, "", "", "", "", None)
@@ -180,7 +180,7 @@ def _split(text: str, dialect: Dialect) -> tuple[str, str]:
 
 
 def _meant(name: str, dialect: Dialect) -> str:
-    """Return the field that a name in lower case stands for: itself when it is unknown."""
+    """Return the field that a lower-case name stands for: itself if unknown."""
     for known in FIELDS if name else ():
         spellings = (known, *dict(dialect.spellings).get(known, ()))
         by_prefix = dialect.field_by_prefix and known not in FIELDS_OF_USE

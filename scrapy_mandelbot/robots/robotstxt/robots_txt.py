@@ -1,23 +1,23 @@
-"""A parsed robots.txt: the face of this package."""
+"""`RobotsTxt`, a parsed robots.txt, and its verdicts."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.robotstxt import verdict as reasons
 from scrapy_mandelbot.robots.robotstxt.agents import names_in_order, with_fallbacks
 from scrapy_mandelbot.robots.robotstxt.decider import ROBOTS_TXT, Decider
 from scrapy_mandelbot.robots.robotstxt.dialects import OWN_FIELDS
 from scrapy_mandelbot.robots.robotstxt.grammar import (
-    WHITE_SPACE,
-    clean_bytes,
-    decode,
     grammar_of,
     line_ends,
     searchable,
+    value_of,
 )
 from scrapy_mandelbot.robots.robotstxt.groups import own_spans
 from scrapy_mandelbot.robots.robotstxt.paths import read_url
@@ -29,7 +29,7 @@ from scrapy_mandelbot.robots.robotstxt.times import (
     read_rate,
     read_window,
 )
-from scrapy_mandelbot.robots.robotstxt.verdict import Verdict, rule_of
+from scrapy_mandelbot.robots.robotstxt.verdict import rule_of
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.lint import Finding
@@ -37,18 +37,43 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.preferences.statements import Statement, Terms, Usage
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
+    from scrapy_mandelbot.robots.robotstxt.verdict import Rule
 
     Agent = str | Sequence[str]
     _AboutUses = tuple[tuple[Terms, ...], dict[str, tuple[Statement, ...] | None], bool]
 
-AGENTS_KEPT = 128  # a crawler has one or two; one that invents them must not fill the memory
+CACHED_AGENTS = 128  # a crawler has one or two; invented ones must not fill the memory
+
+
+_NAME_SHOWN = 60  # characters of a robot's name in the text of a verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer for one URL and agent. Its text is a sentence for any log."""
+
+    allowed: bool
+    rule: Rule | None
+    """The rule that decided; None if none matched."""
+    agent: str | None
+    """The name, as written, of the group that applies; None if none does."""
+    reason: str
+    """Why, as text."""
+
+    def __str__(self) -> str:
+        answer = "allowed" if self.allowed else "forbidden"
+        rule = self.rule
+        why = f": {self.reason}" if rule is None else f" by line {rule.line}: {rule}"
+        if self.agent is None:
+            return f"{answer}{why}"
+        return f"{answer}{why} (agent {shown(self.agent, _NAME_SHOWN)})"
 
 
 class RobotsTxt:
-    """What a robots.txt says, in one dialect.
+    """A robots.txt, read in one dialect.
 
-    Wherever an `agent` is asked for it is a product token (``"Mandelbot"``), a whole User-Agent
-    header, or a sequence of these, tried in order. A `url` is absolute, or a path.
+    An `agent` is a product token (``"Mandelbot"``), a whole User-Agent header, or a sequence of
+    these in order of preference. A `url` is absolute or a path.
     """
 
     __slots__ = ("_about_uses", "_body", "_deciders", "_fetched", "_grammar", "_max_bytes")
@@ -58,38 +83,38 @@ class RobotsTxt:
     ) -> None:
         self._body = body
         self._grammar = grammar
-        self._fetched = fetched  # mostly the body itself; the checks want to see what was changed
+        self._fetched = fetched  # usually the body itself; the linter needs the original
         self._max_bytes = max_bytes
-        self._deciders: dict[object, Decider] = {}  # by agent as asked for, and by its names
+        self._deciders: dict[object, Decider] = {}  # by agent as given, and by its names
         self._about_uses: _AboutUses | None = None
 
     @classmethod
     def parse(
         cls, body: bytes, *, dialect: str | Dialect = "mandelbot", max_bytes: int | None = 512_000
     ) -> RobotsTxt:
-        """Read the body of a robots.txt. Any bytes do; nothing is raised for what they are.
+        """Parse the body of a robots.txt. Never raises, whatever the bytes.
 
-        Of a longer body the whole lines within `max_bytes` count; None: all of it. A dialect that
-        does not exist is a ValueError.
+        Only whole lines within `max_bytes` count; None: no limit. An unknown dialect raises
+        ValueError.
         """
         grammar = grammar_of(dialect)
-        return cls(clean_bytes(body, grammar.dialect, max_bytes), grammar, body, max_bytes)
+        return cls(grammar.clean(body, max_bytes), grammar, body, max_bytes)
 
     def __repr__(self) -> str:
         return f"<RobotsTxt {self.dialect.name}, {len(self._body)} bytes>"
 
     @property
     def dialect(self) -> Dialect:
-        """How the file is read."""
+        """The dialect in which the file is read."""
         return self._grammar.dialect
 
     # Deciding.
 
     def allowed(self, url: str, agent: Agent) -> bool:
-        """Whether the agent may fetch the URL. What is no readable URL is allowed."""
+        """Return whether the agent may fetch the URL. An invalid URL is allowed."""
         try:
             decider = self._deciders[agent]
-        except (KeyError, TypeError):  # not asked for yet; or a list, which cannot be looked up
+        except (KeyError, TypeError):  # not cached yet, or an unhashable list
             return self._allowed(url, agent)
         if "%" in url or "#" in url or not url.isascii():
             return self._allowed(url, agent)
@@ -105,15 +130,15 @@ class RobotsTxt:
         return self._allowed(url, agent) if answer is None else answer.decide(url)
 
     def _allowed(self, url: str, agent: Agent) -> bool:
-        """Decide a URL that cannot be looked up as it is, or for an agent without an index."""
+        """Decide for a URL that cannot be looked up unchanged, or an agent without an index."""
         parts = read_url(url, self.dialect)
         return parts is None or self._decider(agent).allowed(*parts)
 
     def verdict(self, url: str, agent: Agent) -> Verdict:
-        """Like `allowed`, with the rule that decided, its line, and the group it is from.
+        """Like `allowed`, with the rule that decided, its line and its group.
 
-        Costs a scan of the agent's rules, but where it is asked often: then some lookups, and
-        memory for the rules. On a hot path ask `allowed` first.
+        Costs a scan of the agent's rules; after several calls some lookups, and memory for the
+        rules. On a hot path, call `allowed` first.
         """
         decider = self._decider(agent)
         name = decider.selection.agent
@@ -135,38 +160,38 @@ class RobotsTxt:
         key = agent if isinstance(agent, str) else tuple(agent)
         decider = self._deciders.get(key)
         if decider is None:
-            if len(self._deciders) >= AGENTS_KEPT:
+            if len(self._deciders) >= CACHED_AGENTS:
                 self._deciders.clear()
             names = with_fallbacks(names_in_order(key), self.dialect.fallbacks)
             decider = self._deciders.get(names) or Decider(self._body, self._grammar, names)
             self._deciders[names] = self._deciders[key] = decider
         return decider
 
-    # What else the file says to an agent.
+    # Other lines for an agent.
 
     def crawl_delay(self, agent: Agent) -> float | None:
-        """Return the seconds between requests that the agent is asked for: the longest."""
+        """Return the agent's Crawl-delay in seconds, the longest of several, or None."""
         delays = map(read_delay, self._group_values("crawl-delay", agent))
         return max((delay for delay in delays if delay is not None), default=None)
 
     def request_rates(self, agent: Agent) -> tuple[RequestRate, ...]:
-        """Return the Request-rates for the agent, in order; `rate_at` tells which one holds."""
+        """Return the Request-rates for the agent, in order; `rate_at` selects the current one."""
         rates = map(read_rate, self._group_values("request-rate", agent))
         return tuple(rate for rate in rates if rate is not None)
 
     def visit_times(self, agent: Agent) -> tuple[TimeWindow, ...]:
-        """Return the parts of the day in which the agent may come; empty: at all times."""
+        """Return the Visit-times of the agent; empty: at all times."""
         windows = map(read_window, self._group_values("visit-time", agent))
         return tuple(window for window in windows if window is not None)
 
     def comments(self, agent: Agent) -> tuple[str, ...]:
-        """Return what the owner wants the agent's people to be told (Comment), in order."""
+        """Return the Comments to the agent's operators, in order."""
         return tuple(self._group_values("comment", agent))
 
     def group_lines(self, field: str, agent: Agent) -> tuple[tuple[int, str], ...]:
-        """Return the number and value of each line with this field that is about the agent.
+        """Return number and value of each line with this lower-case field for the agent.
 
-        The field is in lower case. Values are as written, whether they can be read or not.
+        Values are as written, whether readable or not.
         """
         text = searchable(self._body)
         line = self._grammar.field_line(field)
@@ -176,14 +201,11 @@ class RobotsTxt:
             for match in line.finditer(text, start, end)
         ]
         ends = line_ends(text) if found else []
-        return tuple(
-            (bisect_right(ends, match.start()), decode(match[1].rstrip(WHITE_SPACE)))
-            for match in found
-        )
+        return tuple((bisect_right(ends, match.start()), value_of(match[1])) for match in found)
 
     def _group_values(self, field: str, agent: Agent) -> list[str]:
         if not self._grammar.field_line(field).search(searchable(self._body)):
-            return []  # as most files have none: they are not looked through for whose it is
+            return []  # as in most files: the groups need not be searched
         return self._values(field, self._group_spans(field, agent))
 
     def _group_spans(self, field: str, agent: Agent) -> list[tuple[int, int]]:
@@ -195,15 +217,15 @@ class RobotsTxt:
             spans = [span for span in spans if span.version > 1]
         return [(span.start, span.end) for span in spans]
 
-    # What it says of the use of pages.
+    # Usage preferences.
 
     def usage(self, url: str, agent: Agent) -> Usage:
-        """Return what the file says of the use of a page, with every statement and its line.
+        """Return the usage preferences for a page, with every statement and its line.
 
-        Of what the agent may not crawl nothing is said (draft-ietf-aipref-attach). The file is also
-        read as the robots whose names stand for a use, such as GPTBot: see `preferences`.
+        A page that the agent may not crawl has none (draft-ietf-aipref-attach). Groups for robots
+        whose names stand for a use, such as GPTBot, count too: see `preferences`.
         """
-        from scrapy_mandelbot.robots.preferences import statements as uses  # noqa: PLC0415 - few ask
+        from scrapy_mandelbot.robots.preferences import statements as uses  # noqa: PLC0415 - rare
 
         licenses, tokens, prefers = self._about_uses or self._read_about_uses()
         if not self.allowed(url, agent):
@@ -216,7 +238,7 @@ class RobotsTxt:
         return uses.Usage(said, licenses) if said or licenses else uses.NOTHING_SAID
 
     def preference_lines(self, agent: Agent) -> tuple[Preference, ...]:
-        """Return the Content-Usage and Content-Signal lines about the agent, in order."""
+        """Return the Content-Usage and Content-Signal lines for the agent, in order."""
         return self._preferences(agent).lines
 
     def _preferences(self, agent: Agent) -> AgentPreferences:
@@ -241,11 +263,11 @@ class RobotsTxt:
         return self._about_uses
 
     def _always_refused_as(self, token: str) -> tuple[Statement, ...] | None:
-        """Return what is said wherever a control token is shut out; None: that depends on where.
+        """Return the refusals of a control token with a single rule; None: they depend on the URL.
 
         Most files have one rule for each: Disallow: /.
         """
-        from scrapy_mandelbot.robots.preferences.in_robots_txt import refused_as  # noqa: PLC0415
+        from scrapy_mandelbot.robots.preferences.statements import refused_as  # noqa: PLC0415
 
         decider, text = self._decider(token), searchable(self._body)
         lines = (
@@ -260,9 +282,8 @@ class RobotsTxt:
     def _refused_as(
         self, tokens: dict[str, tuple[Statement, ...] | None], url: str, agent: Agent
     ) -> tuple[Statement, ...]:
-        """Return what is refused to the control tokens; to one of them, what is to itself."""
-        from scrapy_mandelbot.robots.preferences.in_robots_txt import refused_as  # noqa: PLC0415
-        from scrapy_mandelbot.robots.preferences.statements import CONTROL_TOKENS  # noqa: PLC0415
+        """Return the refusals of the control tokens; none for an agent that is one itself."""
+        from scrapy_mandelbot.robots.preferences.statements import CONTROL_TOKENS, refused_as  # noqa: PLC0415
 
         own = names_in_order(agent if isinstance(agent, str) else tuple(agent))
         if not CONTROL_TOKENS.keys().isdisjoint(own):
@@ -274,7 +295,7 @@ class RobotsTxt:
                 found += always or (refused_as(token, rule) if rule is not None else ())
         return tuple(found)
 
-    # What it says to all.
+    # Lines for all agents.
 
     @property
     def body(self) -> bytes:
@@ -283,7 +304,7 @@ class RobotsTxt:
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        """The values of Sitemap lines as written, in order, wherever they stand."""
+        """The values of all Sitemap lines as written, in order."""
         return tuple(self._values("sitemap"))
 
     @property
@@ -298,26 +319,27 @@ class RobotsTxt:
 
     @property
     def licenses(self) -> tuple[str, ...]:
-        """The values of License lines as written, in order, wherever they stand (RSL)."""
+        """The values of all License lines (RSL) as written, in order."""
         return tuple(self._values("license"))
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """Every line, numbered, with what is wrong with it."""
+        """Every line, numbered, with its problems."""
         return tuple(read_records(self._body, self.dialect))
 
-    # What is wrong with it, how it would be right, and how others can decide by it.
+    # Linting, rewriting and export.
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return what is wrong with the file, in the order of its lines: see `lint`."""
-        from scrapy_mandelbot.robots.lint import lint  # noqa: PLC0415 - few who decide ask
+        """Lint the file; return the findings in the order of its lines. See `lint`."""
+        from scrapy_mandelbot.robots.lint import lint  # noqa: PLC0415 - rare
 
         return lint(self._fetched, max_bytes=self._max_bytes)
 
     def rewrite(self) -> str:
-        """Return the corrected file, which opens nothing to any robot: see `rewriting`.
+        """Return the corrected file, which opens no URL to any robot. See `fix`.
 
-        The whole file, past the bytes that robots read, too. It decides alike in this dialect.
+        It includes the lines beyond the bytes that robots read. In this dialect all decisions are
+        unchanged.
         """
         from scrapy_mandelbot.robots.fix import correct  # noqa: PLC0415
 
@@ -326,7 +348,7 @@ class RobotsTxt:
         ).text
 
     def tables(self) -> dict[str, Any]:
-        """Return what decides, as plain data for a program in another language: see `tables`."""
+        """Return the rules as plain data for programs in other languages. See `tables`."""
         from scrapy_mandelbot.robots.robotstxt.tables import tables_of  # noqa: PLC0415
 
         return tables_of(searchable(self._body), self._grammar)
@@ -335,7 +357,7 @@ class RobotsTxt:
         text = searchable(self._body)
         line = self._grammar.field_line(field)
         found = [
-            decode(value.rstrip(WHITE_SPACE))
+            value_of(value)
             for start, end in ([(0, len(text))] if spans is None else spans)
             for value in line.findall(text, start, end)
         ]

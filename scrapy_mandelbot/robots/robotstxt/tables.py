@@ -1,30 +1,28 @@
-"""What decides, as plain data: for programs that cannot import this package, in any language.
+"""Exports the rules of a file as plain data, for programs in other languages.
 
-All that depends on how the file is written has been done: groups are found, lines are read, values
-are made comparable, rules are weighed. What is left to do depends on who asks and for what, and is
-little:
+The work that depends only on the file is done: groups are found, lines are parsed, values are made
+comparable, rules are weighed. The rest depends on agent and URL:
 
 1. Make the agent's names and the URL's target, as `agents.py` and `paths.py` do.
 2. Take the groups that name the agent best.
-3. Of their rules that match the target, the one with the smallest weight decides, the first of
-   equals.
+3. Of their rules that match the target, the one with the smallest weight decides, and the first
+   among equals.
 
-The page of ``scrapy robots … --format html`` does it in a browser, and makes these tables there. In
-them are:
+The page of ``scrapy robots … --format html`` does this in the browser, and builds the same tables:
 
 ============================  ======================================================================
 ``dialect``                   its name
 ``escapes``                   ``rfc3986`` or ``google``: how a URL becomes a target
 ``agent_match``               ``equal``, ``inside``, ``inside-first`` or ``contains``: when a name
                               in the file is one of the agent's; ``inside`` prefers the longest
-``fallbacks``                 names, each with those by which its robot is looked for after it
+``fallbacks``                 names, each with those to try next for its robot
 ``repeated_agent``            ``merged`` or ``first``: of several groups for a name, all or one
-``star_stops``                whether the first group that applies is taken even when it is ``*``
-``robots_txt_allowed``        whether /robots.txt is allowed whatever the rules say
+``star_stops``                whether the first group that applies wins, even if it is ``*``
+``robots_txt_allowed``        whether /robots.txt is always allowed
 ``kinds``                     null: what no rule matches is allowed; or the weights of ``[explicit
                               Allow, Disallow, pattern Allow]``: it is forbidden where there are
                               rules, unless a Disallow is one of them and a pattern Allow is not
-``groups[].names``            each as written, and in lower case; ``*`` is everybody
+``groups[].names``            each as written, and in lower case; ``*`` means all robots
 ``groups[].rules``            ``[weight, line, allows, pattern]``, in the order of the file
 ============================  ======================================================================
 
@@ -33,9 +31,9 @@ A pattern is one of
 - a text, which the target begins with;
 - ``[head, pieces, tail, exact]``: the head begins the target, or is all of it if ``exact``; the
   pieces follow somewhere, in their order; the tail ends it after them, if it is not null;
-- ``{"steps", "stars"}``: each step ``[characters, but]`` takes one character of the target, one of
-  these, or with ``but`` any other; any characters may come after as many steps as a number in
-  ``stars`` says; and the whole target is taken.
+- ``{"steps", "stars"}``: each step ``[characters, but]`` matches one character of the target, one
+  of these, or with ``but`` any other; each number in ``stars`` counts the steps after which any
+  characters may follow; the whole target must match.
 """
 
 from __future__ import annotations
@@ -53,7 +51,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.patterns import Pattern
 
 _MATCHES = {"token": "equal", "google": "equal"}
-"""What a browser needs to know less of: where the names end is told by the tables."""
+"""Dialects that differ only in where a name ends, which the tables already resolve."""
 
 
 def tables_of(text: str, grammar: Grammar) -> dict[str, Any]:

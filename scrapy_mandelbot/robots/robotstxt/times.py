@@ -1,7 +1,7 @@
-"""When and how often a robot may come: Visit-time, Request-rate, Crawl-delay.
+"""Parses Visit-time, Request-rate and Crawl-delay ("An Extended Standard for Robot Exclusion").
 
-"An Extended Standard for Robot Exclusion". Times are minutes since midnight, UTC; the clock is the
-caller's. A value that cannot be read is None: its line is ignored.
+Times are minutes since midnight, UTC; callers supply the clock. An unreadable value is None, and
+its line is ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class TimeWindow(NamedTuple):
     end: int
 
     def covers(self, minute: int) -> bool:
-        """Whether a minute of the day, 0 to 1439, is in it."""
+        """Return whether it contains a minute of the day, 0 to 1439."""
         if self.start <= self.end:
             return self.start <= minute <= self.end
         return minute >= self.start or minute <= self.end
@@ -34,7 +34,7 @@ class TimeWindow(NamedTuple):
 
 
 class RequestRate(NamedTuple):
-    """So many documents in so many seconds, at all times or in a part of the day."""
+    """A number of documents in a number of seconds, at all times or in a part of the day."""
 
     documents: int
     seconds: int
@@ -42,7 +42,7 @@ class RequestRate(NamedTuple):
 
     @property
     def delay(self) -> float:
-        """Seconds from one document to the next: the rate as the standard normalises it."""
+        """Seconds from one document to the next."""
         return self.seconds / self.documents
 
     def __str__(self) -> str:
@@ -60,9 +60,9 @@ def read_window(value: str) -> TimeWindow | None:
 
 
 def read_rate(value: str) -> RequestRate | None:
-    """Read ``10/60``, ``100/24h``, ``1/10m 1300-1659``; the unit is the second.
+    """Read ``10/60``, ``100/24h``, ``1/10m 1300-1659``; the default unit is the second.
 
-    No documents are no rate, nor are documents in no time.
+    Neither number may be zero.
     """
     rate = _RATE.fullmatch(value)
     if rate is None:
@@ -75,15 +75,15 @@ def read_rate(value: str) -> RequestRate | None:
 
 
 def read_delay(value: str) -> float | None:
-    """Read seconds: ``10``, ``0.5``; nothing negative, no units."""
+    """Read seconds, without sign and unit: ``10``, ``0.5``."""
     return float(value) if _DELAY.fullmatch(value) else None
 
 
 def rate_at(rates: Iterable[RequestRate], minute: int) -> RequestRate | None:
-    """Return the rate that holds in a minute of the day, 0 to 1439; None: none does.
+    """Return the rate in force at a minute of the day, 0 to 1439, or None.
 
-    A rate for that time of the day goes before one for all times. Of several the one that asks
-    for the fewest documents (Request-rate, "the fewest documents per normalized unit of time").
+    A rate for that time of the day takes precedence over one for all times. Of several the slowest
+    counts (Request-rate, "the fewest documents per normalized unit of time").
     """
     rates = tuple(rates)
     timed = [rate for rate in rates if rate.window is not None and rate.window.covers(minute)]

@@ -1,10 +1,10 @@
-"""The rules of one robot's groups, and the first of four ways to decide: the scan.
+"""Parses the rules of one robot's groups, and decides by scanning them.
 
-The scan tries the rules that may match and takes the one that comes first in the dialect's
-precedence. It knows which line decided, and needs nothing built, so it answers the first question
-about a large file and explains the first verdicts. A list (`decider.py`) answers the first
-questions about a small one, the index (`index.py`) when a file is asked more, and all rules by
-themselves (`decider.py`) when it is asked for more reasons.
+The scan tries the rules that may match and takes the first in the dialect's precedence. It knows
+the line that decided and needs no preparation, so it makes the first decision for a large file and
+explains the first verdicts. Three others take over: a list (`decider.py`) for the first decisions
+on a small file, the index (`index.py`) for many decisions, and all rules (`decider.py`) for many
+explanations.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, decode, line_number
-from scrapy_mandelbot.robots.robotstxt.paths import COMPARABLE, escape_non_ascii, split_url
+from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, line_number, value_of
+from scrapy_mandelbot.robots.robotstxt.paths import COMPARABLE, escaped_length, split_url
 from scrapy_mandelbot.robots.robotstxt.patterns import (
     Glob,
     Globs,
@@ -40,12 +40,10 @@ NO_GROUP = "no group is about this agent"
 ROBOTS_TXT = "/robots.txt is always allowed"
 NOT_A_URL = "not a URL that can be read"
 
-_NAME_SHOWN = 60  # characters of a robot's name in the text of a verdict
-
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One Allow or Disallow line of the file. Its text is for a log: printable, and not long."""
+    """One Allow or Disallow line of the file. Its text fits a log: printable and short."""
 
     allow: bool
     path: str
@@ -57,39 +55,18 @@ class Rule:
         return f"{'Allow' if self.allow else 'Disallow'}: {shown(self.path)}".rstrip()
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The answer for one URL and agent. Its text is a sentence for any log."""
-
-    allowed: bool
-    rule: Rule | None
-    """The rule that decided; None where none matched."""
-    agent: str | None
-    """The name in the file, as written, of the group that applies; None where none does."""
-    reason: str
-    """In words, why."""
-
-    def __str__(self) -> str:
-        answer = "allowed" if self.allowed else "forbidden"
-        rule = self.rule
-        why = f": {self.reason}" if rule is None else f" by line {rule.line}: {rule}"
-        if self.agent is None:
-            return f"{answer}{why}"
-        return f"{answer}{why} (agent {shown(self.agent, _NAME_SHOWN)})"
-
-
 _PatternMatcher = tuple[int, int, bool, "Pattern | Glob"]
 Matcher = _PatternMatcher | tuple[int, int, bool, str]
-"""A rule ready to be compared with targets: its weight, by which the dialect's precedence orders
-the rules; its place, which grows from rule to rule and orders equals; whether it allows; and what
-it matches, a text being a plain prefix. Of those that match, the one with the smallest weight
+"""A rule ready to be compared with targets: its weight, which orders the rules by the dialect's
+precedence; its place, which increases from rule to rule and orders equal weights; whether it
+allows; and its pattern, or a text for a plain prefix. The matching rule with the smallest weight
 decides."""
 
 
-#: The weights of explicit Allow, Disallow and pattern Allow, where kinds decide.
+#: The weights of explicit Allow, Disallow and pattern Allow, if kinds decide.
 KINDS = _EXPLICIT_ALLOW, _DISALLOW, _PATTERN_ALLOW = range(3)
 
-#: What weighs a rule, by `Dialect.precedence`: by its length, whether it allows and is exact.
+#: The weight of a rule, by `Dialect.precedence`: from its length, whether it allows and is exact.
 WEIGHTS: dict[str, Callable[[int, bool, bool], int]] = {
     # Mandelbot's page, "Precedence of Directives": by length, Allow first in ties.
     "longest": lambda length, allow, _exact: -2 * length - allow,
@@ -103,7 +80,7 @@ WEIGHTS: dict[str, Callable[[int, bool, bool], int]] = {
 
 
 def read_rules(text: str, selection: GroupMatch, grammar: Grammar) -> list[Matcher]:
-    """Read all the rules that are about a robot."""
+    """Parse all the rules for a robot."""
     dialect = grammar.dialect
     weigh = WEIGHTS[dialect.precedence]
     rules: list[Matcher] = []
@@ -121,7 +98,7 @@ def read_rules(text: str, selection: GroupMatch, grammar: Grammar) -> list[Match
 def scan(
     text: str, selection: GroupMatch, grammar: Grammar, target: str
 ) -> tuple[bool, re.Match[str]] | None:
-    """Return whether the rule that decides allows, and its line; None: no rule matches."""
+    """Return whether the deciding rule allows, and its line; None: no rule matches."""
     dialect = grammar.dialect
     plain = dialect.patterns != "globs" and not dialect.index_htm_is_directory
     found: list[_Found] = []
@@ -152,7 +129,7 @@ _Found = tuple[int, int, bool, "re.Match[str]"]  # weight, place, whether it all
 
 
 def literal_in(value: str) -> str:
-    """Return, at a glance, a part of whatever a value without globs matches; it may be empty."""
+    """Return a literal in every match of a value without globs, found cheaply; it may be empty."""
     piece = value.rstrip("*$" + WHITE_SPACE)
     piece = piece[piece.rfind("*") + 1 :]
     if "%" in piece or "#" in piece:
@@ -162,15 +139,14 @@ def literal_in(value: str) -> str:
 
 def rule_of(line: re.Match[str]) -> Rule:
     """Return the rule of a line that `scan` returned."""
-    path = decode(line[2].rstrip(WHITE_SPACE))
-    return Rule(not line[1], path, line_number(line.string, line.start()))
+    return Rule(not line[1], value_of(line[2]), line_number(line.string, line.start()))
 
 
 def default_of(text: str, selection: GroupMatch, grammar: Grammar) -> bool:
-    """Whether what no rule matches is allowed.
+    """Return whether a URL that matches no rule is allowed.
 
-    Yes, but in the older text of the extended standard: there, Allow lines alone forbid the rest,
-    and so does a pattern Allow beside a Disallow.
+    It is, except in the older text of the extended standard, where Allow lines alone forbid the
+    rest, and so does a pattern Allow beside a Disallow.
     """
     if grammar.dialect.precedence != "kind":
         return True
@@ -181,8 +157,8 @@ def default_of(text: str, selection: GroupMatch, grammar: Grammar) -> bool:
 def read_rule(
     value: str, version: int, dialect: Dialect, place: int, *, allow: bool
 ) -> list[_PatternMatcher]:
-    """Return what a value as it stands in the text matches: nothing for one that is ignored."""
-    path = path_of(decode(value.rstrip(WHITE_SPACE)), version, dialect)
+    """Return the patterns of a value in the searchable text: none if it is ignored."""
+    path = path_of(value_of(value), version, dialect)
     return _read_path(path, version, dialect, place, allow=allow)
 
 
@@ -194,11 +170,12 @@ def _read_path(
         if path is None or not dialect.empty_rules_decide:
             return []
         return [(weigh(0, allow, False), place, True, Pattern(""))]  # noqa: FBT003 - it allows
-    if "#" in path:  # a URL has it as an escape: what follows it there is a fragment
+    if "#" in path:  # URLs escape it: a raw one begins the fragment
         path = path.replace("#", "%23")
     pattern = _PATTERNS[dialect.patterns, version](path, COMPARABLE[dialect.escapes])
-    length = len(path) if path.isascii() else len(escape_non_ascii(path))
-    rules: list[_PatternMatcher] = [(weigh(length, allow, pattern.exact), place, allow, pattern)]
+    rules: list[_PatternMatcher] = [
+        (weigh(escaped_length(path), allow, pattern.exact), place, allow, pattern)
+    ]
     if allow and dialect.index_htm_is_directory:
         directory, slash, name = path.rpartition("/")
         if slash and name.startswith("index.htm"):
@@ -218,7 +195,7 @@ _PATH_BEGINNINGS = {1: "/*", 2: "/*?[\\"}
 
 
 def path_of(value: str, version: int, dialect: Dialect) -> str | None:
-    """Return the path in a value; None for a value that is ignored, empty for no path."""
+    """Return the path in a value; empty for no path, None for a value to ignore."""
     if not value or dialect.paths_as_written or value[0] in _PATH_BEGINNINGS[version]:
         return value
     parts = split_url(value)

@@ -1,6 +1,6 @@
-r"""Read a sitemap, whatever it looks like: pure, in pieces of any size, in memory that stays flat.
+r"""Parse sitemaps incrementally: any format, chunks of any size, constant memory.
 
-No Scrapy, no network, no file, no clock: bytes go in, entries come out.
+Bytes go in, entries come out: no Scrapy, no network, no file, no clock.
 
 >>> reader = SitemapReader("https://example.com/sitemap.txt")
 >>> [entry.loc for entry in reader.feed(b"https://example.com/a\nhttps://exam")]

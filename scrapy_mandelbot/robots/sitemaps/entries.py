@@ -1,10 +1,12 @@
-"""From the text of an entry to the entry, and what is wrong with it."""
+"""Splits the text of a sitemap into entries, parses each, and notes its problems."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.robots.dates import IN_SITEMAPS, read_date
 from scrapy_mandelbot.robots.sitemaps.formats import (
@@ -20,7 +22,6 @@ from scrapy_mandelbot.robots.sitemaps.urls import LONGEST_URL, absolute_url, is_
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.sitemaps.formats import Element, Format
-    from scrapy_mandelbot.robots.sitemaps.markup import Piece
     from scrapy_mandelbot.robots.sitemaps.problems import Problems
 
 
@@ -35,7 +36,7 @@ class SitemapEntry:
     loc: str
     """An absolute http or https URL, escaped as Scrapy escapes the URL of a request."""
     lastmod: datetime | None = None
-    """With a time zone: UTC where the sitemap names none. None: there is none that can be read."""
+    """With a time zone: UTC if the sitemap names none. None if it is missing or unreadable."""
     lastmod_text: str = ""
     """The date as written."""
     changefreq: str | None = None
@@ -43,39 +44,136 @@ class SitemapEntry:
     priority: float | None = None
     """From 0.0 to 1.0, or None."""
     alternates: tuple[tuple[str, str], ...] = ()
-    """Other versions of the page: (hreflang, URL); hreflang is empty where the link has none."""
+    """Other versions of the page as (hreflang, URL); hreflang is empty if the link has none."""
     extensions: dict[str, Any] = field(default_factory=dict, hash=False)
     """Every other element of the entry, by its name without prefix.
 
-    ``image``, ``video`` and ``news`` are lists of dicts. Within them, and for other elements: one
-    without attributes and children is its text; one with either is a dict of its attributes, its
-    children and, as ``text``, its text; one that stands there twice is a list. Strings, lists and
-    dicts only.
+    ``image``, ``video`` and ``news`` are lists of dicts. An element without attributes and children
+    is its text; otherwise it is a dict of its attributes, its children and, as ``text``, its text.
+    A repeated element is a list. There are only strings,
+    lists and dicts.
     """
 
 
 _FREQUENCIES = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
 _LONGEST_PRIORITY = 20  # characters
 MOST_TAGS = 8_000  # of an entry
-_MOST_ALTERNATES = 500  # of an entry; there are not as many languages and regions on the web
-_LISTS = frozenset({"image", "video", "news"})  # extensions of which an entry may have several
+_MOST_ALTERNATES = 500  # of an entry; more than the languages and regions on the web
+_LISTS = frozenset({"image", "video", "news"})  # extensions that an entry may repeat
 _FIELDS = frozenset({"loc", "lastmod", "changefreq", "priority", "link"})
+
+
+class EntryText(NamedTuple):
+    """The text of one entry."""
+
+    text: str
+    """From its tag to the tag that ends it; empty if it is too long."""
+    plain: tuple[str, ...] | None
+    """The contents of the fields of `Format.plain`, if the entry has only these and in that order:
+    most entries do, and need no further parsing."""
+    is_closed: bool
+    """Whether its own closing tag follows."""
+    is_cut: bool
+    """Whether the file ends within it."""
+
+
+_LONGEST_NAME = 64  # characters of a tag that show which it is
+
+
+class EntrySplitter:
+    """Splits simplified text, in chunks of any size, into entries."""
+
+    __slots__ = (
+        *("_boundary", "_entry", "_held", "_max_length", "_root_end", "_scanned"),
+        "root_is_closed",
+    )
+
+    def __init__(self, form: Format, max_length: int) -> None:
+        prefix = r"(?:[\w.-]{1,30}:)?"
+        own, root = "|".join(form.entries), "|".join(form.roots)
+        ends_entry = rf"</{prefix}(?:{own})(?=[\s/>])"
+        self._entry = re.compile(
+            _plain_pattern(own, form.plain) + rf"<{prefix}(?:{own})(?=[\s/>])"
+            rf"[^<]*(?:<(?!/?{prefix}(?:{own}|{root})[\s/>])[^<]*)*(?P<closed>{ends_entry})?",
+            re.IGNORECASE,
+        )
+        self._root_end = re.compile(
+            rf"<(?:/{prefix}(?:{root})\b|{prefix}(?:{root})[^<>]*/>)", re.IGNORECASE
+        )
+        self._boundary = re.compile(rf"</?{prefix}(?:{own}|{root})[\s/>]", re.IGNORECASE)
+        self._max_length = max_length
+        self._held = ""
+        self._scanned = 0  # how far an unfinished entry was searched for its end
+        self.root_is_closed = False
+
+    def feed(self, text: str, *, final: bool) -> Iterator[EntryText]:
+        """Yield the complete entries. Exhaust the iterator before you feed the next chunk."""
+        text = self._held + text
+        at = 0
+        if self._scanned and not final and self._goes_on(text):
+            return
+        while (entry := self._entry.search(text, at)) is not None:
+            is_last = entry.end() == len(text)
+            if is_last and not final:
+                break
+            at = entry.end()
+            if at - entry.start() > self._max_length:
+                yield _TOO_LONG
+            elif entry.lastgroup == "plain":
+                yield EntryText(entry[0], entry.groups("")[1:-1], is_closed=True, is_cut=False)
+            else:
+                is_closed = entry["closed"] is not None
+                yield EntryText(entry[0], None, is_closed, is_cut=is_last and not is_closed)
+        self._scanned = 0
+        if entry is not None and len(text) - entry.start() <= self._max_length:
+            self._held = text[entry.start() :]
+            self._scanned = len(self._held)
+            return
+        if entry is not None:
+            yield _TOO_LONG
+        elif self._root_end.search(text, at):
+            self.root_is_closed = True
+        start = text.rfind("<", max(at, len(text) - _LONGEST_NAME))
+        self._held = text[start:] if start >= 0 else ""
+
+    def _goes_on(self, text: str) -> bool:
+        """Hold the entry at the start of the text if it is neither complete nor too long.
+
+        Only the new text is searched: rescanning all of it with each block would be quadratic.
+        """
+        begun = max(1, self._scanned - _LONGEST_NAME)
+        if len(text) > self._max_length or self._boundary.search(text, begun):
+            return False
+        self._held, self._scanned = text, len(text)
+        return True
+
+
+_TOO_LONG = EntryText("", None, is_closed=False, is_cut=False)
+
+
+def _plain_pattern(entries: str, fields: tuple[str, ...]) -> str:
+    """Return the pattern of an entry with these fields: the first required, the others optional."""
+    if not fields:
+        return ""
+    first, *others = (rf"<{field}>([^<]*)</{field}>\s*" for field in fields)
+    optional = "".join(rf"(?:{field})?" for field in others)
+    return rf"(?P<plain><(?:{entries})>\s*{first}{optional}</(?:{entries})(?=[\s/>]))|"
 
 
 @dataclass(slots=True)
 class EntryMaker:
-    """Makes the entries of one sitemap, in order."""
+    """Parses the entries of one sitemap, in order."""
 
     _base: str
     _form: Format
     _problems: Problems
     _max_length: int
     _entities: bool
-    """Whether the file declares some of its own."""
+    """Whether the file declares entities."""
     _number: int = 0
 
-    def entry_of(self, piece: Piece) -> SitemapEntry | None:
-        """Return the entry; None: it names no URL that can be asked for."""
+    def entry_of(self, piece: EntryText) -> SitemapEntry | None:
+        """Return the entry, or None if it has no URL that can be requested."""
         self._number += 1
         text = piece.text
         if not text:
@@ -83,7 +181,7 @@ class EntryMaker:
             return None
         if piece.plain is not None:
             return self._entry(piece.plain)
-        if text.rfind("<") == 0:  # it holds no element
+        if text.rfind("<") == 0:  # no element inside
             if not text.partition(">")[0].endswith("/"):
                 self._note("cut-off" if piece.is_cut else "not-closed")
             if not piece.is_cut:
@@ -94,7 +192,9 @@ class EntryMaker:
             return None
         if piece.is_cut:
             self._note("cut-off")
-            element = read_elements(text[: text.rfind("<")])  # what no tag follows may be half
+            element = read_elements(
+                text[: text.rfind("<")]
+            )  # text without a tag after it may be cut
             return self._from_elements(element) if self._form.link(element) else None
         element = read_elements(text)
         if not piece.is_closed and not element.attributes.endswith("/"):
@@ -130,7 +230,7 @@ class EntryMaker:
         alternates: tuple[tuple[str, str], ...] = (),
         extensions: dict[str, Any] | None = None,
     ) -> SitemapEntry | None:
-        """Return the entry with these fields, as written and in the order of `Format.plain`."""
+        """Return the entry of these fields, given as written and in the order of `Format.plain`."""
         link, lastmod, changefreq, priority = fields
         loc = self._loc(link)
         if loc is None:

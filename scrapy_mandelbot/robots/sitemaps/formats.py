@@ -1,4 +1,4 @@
-"""The formats of sitemaps: how each is told, and where its entries keep what. A table.
+"""A table of the sitemap formats: how to recognise each, and where its entries have their fields.
 
 Sources: sitemaps.org, "XML tag definitions", "Sitemap index" and "Other Sitemap formats"; RSS 2.0
 specification, "Elements of <item>"; RFC 4287 (Atom), sections 4.1.2 and 4.2.7.
@@ -11,8 +11,8 @@ from collections.abc import Callable
 from html.entities import html5
 from typing import Any, NamedTuple
 
-# A tag, the text after it and, where that follows, the tag that closes it: a leaf is one match. A
-# ">" may stand in a value in quotes, unless the quotes are not closed.
+# A tag, the text after it and, if it follows, its closing tag: a leaf is one match. A quoted value
+# may contain ">", unless the quotes are not closed.
 _TAG_ELEMENTS = re.compile(
     r"""<(/?)([^\s<>/"'=]+)(?=[\s<>/"'=])"""
     r"""((?:[^<>"']*(?:(?:"[^"<]*"|'[^'<]*')[^<>"']*)*)|[^<>]*)>([^<]*)(</\2\s*>)?"""
@@ -21,9 +21,9 @@ _ATTRIBUTE = re.compile(r"""(?<![\w:.-])([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,9})|#[xX]([0-9A-Fa-f]{1,8})|([A-Za-z][\w.-]{0,60}));")
 _AMPERSAND = re.compile(r"&(?!#?\w{1,60};)")
 
-# Elements that have no children: what follows one that is not closed is its neighbour.
+# Elements without children: a tag after one that is not closed is its sibling.
 _LEAVES = frozenset({"loc", "lastmod", "changefreq", "priority", "link", "pubdate", "updated"})
-_DEEPEST = 8  # levels; the deepest that Google's extensions know of is four
+_DEEPEST = 8  # levels; Google's extensions use four
 
 
 class Element(NamedTuple):
@@ -40,7 +40,7 @@ class Element(NamedTuple):
 
 
 def read_elements(text: str) -> Element:
-    """Return the entry's own element, with its children."""
+    """Return the element of the entry, with its children."""
     entry: Element | None = None
     stack: list[Element] = []
     for slash, full_name, attributes, said, closed in _TAG_ELEMENTS.findall(text):
@@ -61,7 +61,7 @@ def read_elements(text: str) -> Element:
 
 
 def _close(stack: list[Element], name: str) -> None:
-    """Close the innermost element of this name, and what is open within it. Never the entry."""
+    """Close the innermost element of this name and those inside it, but never the entry."""
     for at in range(len(stack) - 1, 0, -1):
         if stack[at].name == name:
             del stack[at:]
@@ -69,7 +69,7 @@ def _close(stack: list[Element], name: str) -> None:
 
 
 def attributes_of(element: Element) -> dict[str, str]:
-    """Return the attributes by name without prefix, in lower case; declarations are left out."""
+    """Return the attributes by lower-case name without prefix, except ``xmlns`` ones."""
     return {
         name.lower().rpartition(":")[2]: unescape(one or other or bare)
         for name, one, other, bare in _ATTRIBUTE.findall(element.attributes)
@@ -78,9 +78,9 @@ def attributes_of(element: Element) -> dict[str, str]:
 
 
 def unescape(text: str) -> str:
-    """Return the text that is meant; references to what XML and HTML do not know stay.
+    """Resolve character references; unknown entities stay as they are.
 
-    An ampersand that begins no reference is one: a query may hold ``&copy=1``.
+    An ampersand without a reference stands for itself: a query may contain ``&copy=1``.
     """
     return _REFERENCE.sub(_meant, text) if "&" in text else text
 
@@ -96,24 +96,24 @@ def _meant(reference: re.Match[str]) -> str:
 
 
 def has_bare_ampersand(text: str) -> bool:
-    """Tell whether there is an ampersand that begins no reference."""
+    """Return whether the text has an ampersand that begins no reference."""
     return "&" in text and _AMPERSAND.search(text) is not None
 
 
 def has_unknown_entity(text: str) -> bool:
-    """Tell whether there is a reference to an entity that neither XML nor HTML defines."""
+    """Return whether the text refers to an entity that neither XML nor HTML defines."""
     return "&" in text and any(
         name and name + ";" not in html5 for _, _, name in _REFERENCE.findall(text)
     )
 
 
-# Elements of extensions that may stand there several times, and so are lists always.
+# Elements of extensions that may repeat, and therefore are always lists.
 # Source: Google Search Central, "Video sitemaps and alternatives".
 _REPEATED = frozenset({"tag", "price", "id", "content_segment_loc"})
 
 
 def plain_data(element: Element) -> Any:
-    """Return the element as strings, lists and dicts, as `SitemapEntry.extensions` says."""
+    """Return the element as strings, lists and dicts; see `SitemapEntry.extensions`."""
     text = unescape(element.text).strip()
     attributes = attributes_of(element) if element.attributes else {}
     if not attributes and not element.children:
@@ -127,7 +127,7 @@ def plain_data(element: Element) -> Any:
 
 
 def add_to(data: dict[str, Any], name: str, value: Any, *, is_list: bool = False) -> None:
-    """Put a value under a name: in a list where the name may repeat, or does."""
+    """Add a value under a name: to a list if the name may repeat, or does."""
     if name not in data:
         data[name] = [value] if is_list else value
     elif isinstance(data[name], list):
@@ -137,28 +137,28 @@ def add_to(data: dict[str, Any], name: str, value: Any, *, is_list: bool = False
 
 
 class Format(NamedTuple):
-    """One format in XML."""
+    """One XML format."""
 
     kind: str
     roots: tuple[str, ...]
     """The elements around the entries."""
     entries: tuple[str, ...]
-    """The elements that are entries: the first, and one that is mistaken for it."""
+    """The elements that are entries: the right one, and one often used by mistake."""
     link: Callable[[Element], str]
-    """Finds the entry's URL, as written; empty: there is none."""
+    """Returns the entry's URL as written; empty if there is none."""
     dates: tuple[str, ...]
-    """The elements that say when the page was changed, the best first."""
+    """The elements with the date of the last change, the best first."""
     plain: tuple[str, ...]
-    """All the fields that most entries have, in their order; empty: entries differ."""
+    """The fields that most entries have, in their order; empty if entries differ."""
 
     @property
     def is_feed(self) -> bool:
-        """Whether it was made for readers: what else is in it is theirs, and no sitemap's."""
+        """Whether it is a feed, whose other elements are no extensions of sitemaps."""
         return not self.plain
 
 
 def _loc(entry: Element) -> str:
-    """Return <loc>: one with the entry's own prefix rather than one of an image astray."""
+    """Return <loc>, preferably one with the entry's own prefix: misplaced images have one too."""
     found = [child for child in entry.children if child.name == "loc" and child.text.strip()]
     own = [child for child in found if child.prefix == entry.prefix]
     return next((child.text for child in (*own, *found)), "")
@@ -176,12 +176,12 @@ def _rss_link(item: Element) -> str:
 
 
 def _atom_link(entry: Element) -> str:
-    """Return the href of the link that is the entry itself: "alternate", or no relation."""
+    """Return the href of the link to the page: with rel "alternate" or without rel."""
     for child in entry.children:
         if child.name == "link":
             attributes = attributes_of(child)
             if attributes.get("rel", "alternate") == "alternate" and "href" in attributes:
-                return attributes["href"].replace("&", "&amp;")  # it is escaped again as text is
+                return attributes["href"].replace("&", "&amp;")  # escaped like text
     return ""
 
 
@@ -201,36 +201,38 @@ _TAG = re.compile(r"<(?:[\w.-]+:)?([A-Za-z]\w*)(?=[\s/>])")
 _URL_LINE = re.compile(r"^[ \t\ufeff]*https?://\S", re.IGNORECASE | re.MULTILINE)
 
 
-class Told(NamedTuple):
-    """What the beginning of a file tells."""
+class SniffedFormat(NamedTuple):
+    """The format that the beginning of a file shows."""
 
     form: Format | None
-    """The format, where it is XML."""
+    """The format, if it is XML."""
     is_text: bool
     """Whether it is a list of URLs."""
     problem: str = ""
     """A code of `problems.MESSAGES`, or empty."""
     detail: str = ""
-    """For the problem's message."""
+    """For the message of the problem."""
 
 
-def tell_format(text: str, document_type: str) -> Told | None:
-    """Return what the beginning of a file, simplified, tells; None: nothing yet.
+def sniff_format(text: str, document_type: str) -> SniffedFormat | None:
+    """Return the format of a file from its simplified beginning, or None if it is not clear yet.
 
-    The first tag that means something decides, wherever it is: in front of a root there may be
-    blank lines, or what a script had to complain about.
+    The first known tag decides, wherever it is: blank lines or a script's error messages may
+    precede the root.
     """
     if document_type == "html":
-        return Told(None, is_text=False, problem="html", detail="!DOCTYPE html")
+        return SniffedFormat(None, is_text=False, problem="html", detail="!DOCTYPE html")
     for tag in _TAG.finditer(text):
         name = tag[1].lower()
         if name in _HTML:
-            return Told(None, is_text=False, problem="html", detail=name)
+            return SniffedFormat(None, is_text=False, problem="html", detail=name)
         if name in _BY_ROOT:
             is_late = bool(text[: tag.start()].strip())
-            return Told(_BY_ROOT[name], is_text=False, problem="late-start" if is_late else "")
+            return SniffedFormat(
+                _BY_ROOT[name], is_text=False, problem="late-start" if is_late else ""
+            )
         if name in _BY_ENTRY:
-            return Told(_BY_ENTRY[name], is_text=False, problem="no-root")
+            return SniffedFormat(_BY_ENTRY[name], is_text=False, problem="no-root")
     if _URL_LINE.search(text):
-        return Told(None, is_text=True)
+        return SniffedFormat(None, is_text=True)
     return None

@@ -1,6 +1,6 @@
-"""What can be wrong with a sitemap, and what becomes of it: a table.
+"""A table of the problems of sitemaps and how the reader handles them.
 
-However much is wrong with a file, each code is told once, with the first place and how often.
+Each problem is reported once for each file, with its first place and the number of times.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 MESSAGES = {
     # The file as a whole.
-    "empty": "there is nothing in it",
+    "empty": "the file is empty",
     "html": "this is an HTML page, not a sitemap: the first tag is <{}>",
     "not-a-sitemap": "neither a sitemap nor a feed nor a list of URLs",
     "no-root": "there is no <urlset>, <sitemapindex>, <rss> or <feed> around the entries",
@@ -46,21 +46,21 @@ MESSAGES = {
     "not-a-url": "a line is not a URL: {!r}",
 }
 
-_SHOWN = 80  # characters of what is quoted
+_SHOWN = 80  # characters of a quotation
 
 
 @dataclass(frozen=True, slots=True)
 class SitemapProblem:
-    """One thing that is wrong with a sitemap, however often it is."""
+    """One kind of problem of a sitemap, however often it occurs."""
 
     code: str
     """A key of `MESSAGES`."""
     message: str
-    """What was found and what became of it; quotes the first one."""
+    """The problem and how it was handled; quotes the first occurrence."""
     where: str
-    """Where it was first: ``entry 17``, ``line 3``, ``byte 52428800``; empty: the whole file."""
+    """The first occurrence: ``entry 17``, ``line 3``, ``byte 52428800``; empty: the whole file."""
     count: int = 1
-    """How often it was found."""
+    """How often it occurs."""
 
     def __str__(self) -> str:
         often = f" ({self.count:,} times)" if self.count > 1 else ""
@@ -68,7 +68,7 @@ class SitemapProblem:
 
 
 class Problems:
-    """The problems of one file, in the order in which they were found first."""
+    """The problems of one file, in the order of their first occurrence."""
 
     __slots__ = ("_found", "_times")
 
@@ -77,18 +77,18 @@ class Problems:
         self._times: dict[str, int] = {}
 
     def __contains__(self, code: str) -> bool:
-        """Tell whether it was found: of what is found again the place is not asked for."""
+        """Return whether the problem has occurred: only its first place matters."""
         return code in self._found
 
     def note(self, code: str, where: str = "", detail: str | int = "") -> None:
-        """Remember a problem. `detail` goes into the message, shortened."""
+        """Record a problem. `detail` goes into its message, shortened."""
         if code not in self._found:
             shown = detail[:_SHOWN] if isinstance(detail, str) else detail
             self._found[code] = (MESSAGES[code].format(shown), where)
         self._times[code] = self._times.get(code, 0) + 1
 
     def found(self) -> tuple[SitemapProblem, ...]:
-        """Return them; no more than there are codes."""
+        """Return the problems: at most one for each code."""
         return tuple(
             SitemapProblem(code, message, where, self._times[code])
             for code, (message, where) in self._found.items()

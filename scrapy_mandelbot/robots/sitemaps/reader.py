@@ -1,4 +1,4 @@
-"""The reader: bytes in pieces go in, entries come out."""
+"""The incremental sitemap reader."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robots.sitemaps.entries import EntryMaker, SitemapEntry
-from scrapy_mandelbot.robots.sitemaps.formats import tell_format
-from scrapy_mandelbot.robots.sitemaps.markup import Cutter, Simplifier
+from scrapy_mandelbot.robots.sitemaps.entries import EntryMaker, EntrySplitter, SitemapEntry
+from scrapy_mandelbot.robots.sitemaps.formats import sniff_format
+from scrapy_mandelbot.robots.sitemaps.markup import Simplifier
 from scrapy_mandelbot.robots.sitemaps.problems import Problems
 from scrapy_mandelbot.robots.sitemaps.unpacking import Inbox, Unpacker
 from scrapy_mandelbot.robots.sitemaps.urls import LONGEST_URL, absolute_url, is_relative
@@ -26,26 +26,26 @@ class XmlBody:
     """The entries of a sitemap, an index or a feed."""
 
     kind: str
-    _cutter: Cutter
+    _splitter: EntrySplitter
     _maker: EntryMaker
     _problems: Problems
 
     def entries(self, text: str, *, final: bool) -> Iterator[SitemapEntry | None]:
-        """Yield the entries that the next piece of simplified text completes; None: left out."""
+        """Yield the entries that the next simplified text completes; None for each one left out."""
         is_cut = False
-        for piece in self._cutter.feed(text, final=final):
+        for piece in self._splitter.feed(text, final=final):
             is_cut = piece.is_cut
             yield self._maker.entry_of(piece)
-        if final and not self._cutter.root_is_closed and not is_cut:
+        if final and not self._splitter.root_is_closed and not is_cut:
             self._problems.note("cut-off")
 
 
 @dataclass(slots=True)
 class ListOfUrls:
-    """A list of URLs, one a line, and nothing else.
+    """A text file with one URL per line.
 
     Source: sitemaps.org, "Other Sitemap formats", "Text file". Lines that begin with ``#`` are not
-    in it, but in many a file: they are passed by like blank ones.
+    in that format, but common: they are skipped like blank lines.
     """
 
     _base: str
@@ -53,16 +53,16 @@ class ListOfUrls:
     _max_length: int
     kind: str = "text"
     _held: str = ""
-    """The beginning of a line that goes on."""
+    """The beginning of an incomplete line."""
     _number: int = 0
 
     def entries(self, text: str, *, final: bool) -> Iterator[SitemapEntry | None]:
-        """Yield the URLs of the lines that the next piece of text completes; None: it has none."""
+        """Yield the URLs of the lines that the next text completes; None for a bad line."""
         *lines, self._held = _LINE_END.split(self._held + text)
         if final:
             lines.append(self._held)
         elif len(self._held) > self._max_length:
-            self._held = self._held[: self._max_length + 1]  # enough to see that it is too long
+            self._held = self._held[: self._max_length + 1]  # enough to detect that it is too long
         for line in lines:
             self._number += 1
             written = line.strip("\ufeff \t\v\f\r")
@@ -85,20 +85,20 @@ _LINE_END = re.compile(r"\r\n|\n|\r(?!\Z)")
 
 
 _STEP = 50  # entries
-SNIFFED = 32_768  # characters in which the format has to show
+SNIFFED = 32_768  # characters within which the format must show
 _LATE_DECLARATION = re.compile(r"\s+<\?xml")
 
 
 class SitemapReader:
-    """Reads one sitemap, whatever it looks like, in pieces of any size.
+    """Reads one sitemap in chunks of any size.
 
-    It takes a sitemap or an index in XML, a list of URLs, RSS or Atom, packed with gzip or not, in
-    any encoding, broken or not. What is wrong with it becomes a problem, never an exception. The
-    memory that it takes does not grow with the file: some blocks of 16 KiB, and one entry.
+    It accepts an XML sitemap or index, a list of URLs, RSS or Atom, gzipped or not, in any
+    encoding, valid or not. Defects become problems, never exceptions. Memory does not grow with
+    the file: it takes a few blocks of 16 KiB and one entry.
 
-    Entries are read as they are taken. Who stops in the middle loses nothing: the next iterator
-    goes on from there, and ``feed(b"")`` is one that adds nothing. But there may be none for long,
-    in 50 MiB of what is no sitemap: who has others waiting takes ``step()`` after ``step()``.
+    Entries are parsed lazily. If you stop iterating, nothing is lost: the next iterator continues
+    there, and ``feed(b"")`` returns one without adding data. A single entry may take long to come,
+    for example in 50 MiB that are no sitemap: in an event loop, call ``step()`` repeatedly.
     """
 
     __slots__ = (
@@ -116,22 +116,22 @@ class SitemapReader:
         max_entries: int | None = 50_000,
         max_entry_length: int = 65_536,
     ) -> None:
-        """Begin to read the sitemap at `url`.
+        """Create a reader for the sitemap at `url`.
 
         Args:
-            url: where it is; its URLs are resolved against this one.
-            max_bytes: as much is read of it, unpacked; sitemaps.org allows 50 MiB.
-            max_entries: as many are read, with those that are left out because they are broken;
-                sitemaps.org allows 50,000; None: as many as there are.
-            max_entry_length: an entry of more characters is left out.
+            url: the sitemap's URL, against which its URLs are resolved.
+            max_bytes: the bytes to read, uncompressed; sitemaps.org allows 50 MiB.
+            max_entries: the entries to read, including invalid ones that are left out;
+                sitemaps.org allows 50,000. None: no limit.
+            max_entry_length: longer entries, in characters, are left out.
         """
         self.url = url
         self.kind = "unknown"
-        """``urlset``, ``index``, ``text``, ``rss``, ``atom``; ``unknown`` until that is seen."""
+        """``urlset``, ``index``, ``text``, ``rss`` or ``atom``; at first ``unknown``."""
         self.stopped = False
-        """Whether nothing that may still come is read: a limit was hit, or it is no sitemap."""
+        """Whether the rest of the file is ignored: it hit a limit, or is no sitemap."""
         self.entries_read = 0
-        """How many entries were handed out."""
+        """How many entries were returned."""
         self._max_entries = max_entries
         self._max_entry_length = max_entry_length
         self._problems = Problems()
@@ -139,12 +139,12 @@ class SitemapReader:
         self._unpacker = Unpacker(self._inbox, max_bytes, self._problems)
         self._decoder = _Decoder(self._problems)
         self._simplifier = Simplifier(self._problems)
-        self._start: str | None = None  # what came before the format was seen; None: nothing yet
+        self._start: str | None = None  # the text before the format was detected; None: none
         self._body: XmlBody | ListOfUrls | None = None
         self._pending: Iterator[SitemapEntry | None] | None = None  # of the last block
-        self._ending: bool | None = None  # what `stopped` is behind the last block; None: not yet
+        self._ending: bool | None = None  # `stopped` after the last block; None: not read yet
         self._entries: deque[SitemapEntry] = deque()  # of the last step
-        self._seen = 0  # with those left out
+        self._seen = 0  # including those left out
         self._is_closed = False
         self._is_done = False  # whether nothing more is read
 
@@ -154,34 +154,34 @@ class SitemapReader:
 
     @property
     def problems(self) -> tuple[SitemapProblem, ...]:
-        """What was found to be wrong so far, each kind of problem once."""
+        """The problems found so far, one for each kind."""
         return self._problems.found()
 
     def feed(self, data: bytes) -> Iterator[SitemapEntry]:
-        """Take the next bytes; return the entries that they complete, to be read as they are taken.
+        """Add the next bytes; return a lazy iterator over the entries that they complete.
 
         Raises:
             ValueError: the reader was closed.
         """
         if self._is_closed:
-            raise ValueError("the reader is closed: no more can be fed to it")
+            raise ValueError("the reader is closed: it takes no more data")
         if not self._is_done:
             self._inbox.put(data)
         return self._read()
 
     def close(self) -> Iterator[SitemapEntry]:
-        """Say that the file ends here; return what entries are left."""
+        """End the file; return a lazy iterator over the entries that are left."""
         self._is_closed = True
         self._inbox.close()
         return self._read()
 
     def step(self) -> list[SitemapEntry] | None:
-        """Read on for some milliseconds; return the entries that were found, if any.
+        """Parse for some milliseconds; return the entries found, possibly none.
 
-        Of what was fed, in place of the iterators that ``feed`` and ``close`` return.
+        Use it instead of the iterators that ``feed`` and ``close`` return.
 
         Returns:
-            None where nothing is left: more has to be fed, or all was read.
+            None if no data is left: feed more, or everything was read.
         """
         if not self._entries and not self._read_on():
             return None
@@ -199,7 +199,7 @@ class SitemapReader:
                 return
 
     def _read_on(self) -> bool:
-        """Read the next entries of the block, or the next block. False: there is none."""
+        """Parse the next entries of the block, or the next block. False: no data is left."""
         if self._is_done or not (self._pending or self._read_block()):
             return False
         if self._pending is not None:
@@ -209,7 +209,7 @@ class SitemapReader:
         return True
 
     def _read_block(self) -> bool:
-        """Begin to read the next block. False: more has to be fed first."""
+        """Begin to parse the next block. False: it needs more data."""
         block = self._unpacker.read()
         final = self._unpacker.ended
         if not block and not final:
@@ -230,24 +230,24 @@ class SitemapReader:
         return True
 
     def _begin(self, text: str, *, final: bool) -> str:
-        """Look what it is; return the text from the start, once that is seen."""
+        """Detect the format; return the text from the start once it is known."""
         self._start = text = ((self._start or "") + text).lstrip()
-        told = tell_format(text, self._simplifier.document_type)
-        if told is None:
+        sniffed = sniff_format(text, self._simplifier.document_type)
+        if sniffed is None:
             if final or len(text) > SNIFFED:
                 self._problems.note("not-a-sitemap" if text else "empty")
                 self._finish(stopped=True)
             return ""
         self._start = ""
-        if told.problem:
-            self._problems.note(told.problem, "", told.detail)
+        if sniffed.problem:
+            self._problems.note(sniffed.problem, "", sniffed.detail)
         limit = self._max_entry_length
-        if told.form is not None:
+        if sniffed.form is not None:
             entities = self._simplifier.declares_entities
-            maker = EntryMaker(self.url, told.form, self._problems, limit, entities)
-            cutter = Cutter(told.form, limit)
-            self._body = XmlBody(told.form.kind, cutter, maker, self._problems)
-        elif told.is_text:
+            maker = EntryMaker(self.url, sniffed.form, self._problems, limit, entities)
+            splitter = EntrySplitter(sniffed.form, limit)
+            self._body = XmlBody(sniffed.form.kind, splitter, maker, self._problems)
+        elif sniffed.is_text:
             self._body = ListOfUrls(self.url, self._problems, limit)
         else:
             self._finish(stopped=True)
@@ -283,7 +283,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _DECLARED = re.compile(rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']\s*([A-Za-z0-9._:-]{1,40})""")
-_HEAD = 1024  # bytes in which a declaration is looked for
+_HEAD = 1024  # bytes searched for a declaration
 _UTF8_LIKE = re.compile(r"utf-8|utf-8-sig|ascii|iso8859-1|cp1252")
 # Codecs that extend ASCII, never raise when they replace, and are text: no punycode, no escapes.
 _TRUSTED = re.compile(
@@ -298,7 +298,7 @@ class _Decoder:
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
         self._decode: codecs.IncrementalDecoder | None = None  # None: UTF-8
-        self._rest: bytes | None = None  # octets of a character that goes on; None: nothing read
+        self._rest: bytes | None = None  # an incomplete character; None: nothing read
 
     def decode(self, block: bytes, *, final: bool) -> str:
         """Return the text of the next block, without byte-order mark and NULs."""
@@ -357,4 +357,4 @@ def _encoding(block: bytes, problems: Problems) -> tuple[bytes, str]:
 _AS_WINDOWS = {
     0xDC00 + octet: bytes([octet]).decode("cp1252", "replace") for octet in range(0x80, 0x100)
 }
-"""What the octets that are not UTF-8 are in Windows-1252, by their escapes; five mean nothing."""
+"""The Windows-1252 characters of bytes that are not UTF-8, by their escapes; five are undefined."""

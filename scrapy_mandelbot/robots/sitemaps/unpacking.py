@@ -1,10 +1,10 @@
-"""From the bytes as they come to blocks of unpacked bytes, in bounded steps.
+"""Decompresses received bytes into blocks, in bounded steps.
 
-Whether something is packed is seen from its first two bytes (RFC 1952, section 2.3.1), not from a
-name or a header: `sitemap.xml.gz` is often sent unpacked, and packed once more by the server.
+The first two bytes show whether data is gzipped (RFC 1952, section 2.3.1), not a name or a header:
+servers often send `sitemap.xml.gz` uncompressed, or compress it once more.
 
-Every step hands on blocks of one size, whatever the size of the pieces that were fed. So all that
-comes after sees the same blocks of the same file, and no chunking gives other entries than another.
+Every step returns blocks of one size, whatever the size of the chunks that were fed. The same file
+therefore always gives the same entries, however it is chunked.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ _MAGIC = b"\x1f\x8b"
 _GZIP = 16 + zlib.MAX_WBITS
 MOST_LAYERS = 3
 _MOST_MEMBERS = 1_000
-"""Of gzip data; those of bgzip have 64 KiB each, and so 50 MiB 800 of them."""
+"""Members of gzip data; bgzip writes 64 KiB each: 800 members in 50 MiB."""
 
 
 class ByteSource(Protocol):
-    """Where bytes come from."""
+    """A source of bytes."""
 
     @property
     def ended(self) -> bool:
-        """Whether nothing will come any more."""
+        """Whether no more bytes will come."""
 
     def read(self) -> bytes:
-        """Return some bytes, at most a block; none: more has to be fed first."""
+        """Return at most a block of bytes; none if more must be fed first."""
 
 
 class Inbox:
-    """What was fed and not yet read; it is handed on in blocks and a shorter last one."""
+    """The bytes fed and not read yet, returned in blocks and a shorter last one."""
 
     __slots__ = ("_at", "_closed", "_pieces", "_size")
 
     def __init__(self) -> None:
         self._pieces: deque[bytes] = deque()
-        self._at = 0  # what of the first piece was read
+        self._at = 0  # the bytes of the first piece that were read
         self._size = 0
         self._closed = False
 
     @property
     def ended(self) -> bool:
-        """Whether all was read and nothing more will be fed."""
+        """Whether everything was read and no more will be fed."""
         return self._closed and not self._size
 
     def put(self, data: bytes) -> None:
@@ -60,11 +60,11 @@ class Inbox:
             self._size += len(data)
 
     def close(self) -> None:
-        """Say that this was all."""
+        """End the input."""
         self._closed = True
 
     def clear(self) -> None:
-        """Forget what was not read."""
+        """Discard the bytes not read yet."""
         self._pieces.clear()
         self._at = self._size = 0
 
@@ -88,7 +88,7 @@ class Inbox:
 
 @dataclass(slots=True)
 class Gunzip:
-    """Unpacks gzip data: one member after the other, as far as they are sound."""
+    """Decompresses gzip data, member by member, up to the first defect."""
 
     _source: ByteSource
     _input: bytes
@@ -96,10 +96,10 @@ class Gunzip:
     _problems: Problems
     _inflate: zlib._Decompress = field(default_factory=lambda: zlib.decompressobj(_GZIP))
     _full: bool = False
-    """Whether the last step gave a whole block: more may be ready."""
+    """Whether the last step returned a whole block: more may be ready."""
     _members: int = 1
     _between: bool = False
-    """Whether a member has ended and no other begun."""
+    """Whether a member has ended and no other has begun."""
     ended: bool = False
 
     def read(self) -> bytes:
@@ -122,7 +122,7 @@ class Gunzip:
         return b""
 
     def _has_more(self) -> bool:
-        """Read on. False: more has to be fed first."""
+        """Read more input. False: more must be fed first."""
         more = self._source.read()
         self._input += more
         return bool(more) or self._source.ended
@@ -141,7 +141,7 @@ class Gunzip:
         return block
 
     def _next_member(self) -> None:
-        """Begin the next member, or end where none follows. Zeros may pad the last one."""
+        """Begin the next member, or end if none follows. Zeros may pad the last one."""
         if self._input.startswith(_MAGIC) and self._members == _MOST_MEMBERS:
             self._problems.note("gzip-members", "", _MOST_MEMBERS)
             self._end(None)
@@ -158,7 +158,7 @@ class Gunzip:
 
 
 def _sound_part(inflate: zlib._Decompress, data: bytes) -> bytes:
-    """Return what `data` gives before the damage: a step that fails keeps all it had to itself."""
+    """Return the output of `data` before its defect: a step that fails returns none of it."""
     sound, good, bad = b"", 0, len(data)
     while bad - good > 1:
         middle = (good + bad) // 2
@@ -171,7 +171,7 @@ def _sound_part(inflate: zlib._Decompress, data: bytes) -> bytes:
 
 @dataclass(slots=True)
 class Unpacker:
-    """What was fed, unpacked where it is packed, in blocks of one size and a shorter last one."""
+    """The bytes fed, decompressed if gzipped, in blocks of one size and a shorter last one."""
 
     _source: ByteSource
     _max_bytes: int
@@ -179,13 +179,13 @@ class Unpacker:
     _read: int = 0
     _held: bytearray = field(default_factory=bytearray)
     _layers: int | None = 0
-    """None: the innermost is reached."""
+    """None: the innermost layer is reached."""
     ended: bool = False
     is_full: bool = False
-    """Whether there was more than so many bytes."""
+    """Whether the data exceeds the limit."""
 
     def read(self) -> bytes:
-        """Return a block; nothing: more has to be fed first, or the end is reached."""
+        """Return a block; nothing if more must be fed first, or at the end."""
         while self._layers is not None and not self.ended:
             if not self._fill(len(_MAGIC)):
                 return b""
@@ -196,7 +196,7 @@ class Unpacker:
                 self.ended = True
             else:
                 self._layers += 1
-                more = self._max_bytes + 1  # so that who reads sees that there is more
+                more = self._max_bytes + 1  # one more shows that the limit is exceeded
                 self._source = Gunzip(self._source, bytes(self._held), more, self._problems)
                 self._held.clear()
         if self.ended or not self._fill(BLOCK):
@@ -212,7 +212,7 @@ class Unpacker:
         return block[:left] if self.is_full else block
 
     def _fill(self, size: int) -> bool:
-        """Hold `size` bytes, or all there are. False: more has to be fed first."""
+        """Hold `size` bytes, or all that are left. False: more must be fed first."""
         while len(self._held) < size and not self._source.ended:
             more = self._source.read()
             if not more and not self._source.ended:

@@ -1,4 +1,4 @@
-"""The URLs of a sitemap: made absolute and safe."""
+"""Makes the URLs of a sitemap absolute and safe."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from w3lib.url import safe_url_string
 
 LONGEST_URL = 2048  # sitemaps.org, "XML tag definitions": "less than 2,048 characters"
 
-# What `safe_url_string` returns as it is. Most URLs are such, and it takes ten times as long.
+# URLs that `safe_url_string` returns unchanged: most of them, and it takes ten times as long.
 _SAFE_ALREADY = re.compile(
     r"https?://[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*(?::[1-9][0-9]{0,3})?"
     r"/[A-Za-z0-9\-._~!$&()*+,;=:@/?]*(?:%[0-9A-Fa-f]{2}[A-Za-z0-9\-._~!$&()*+,;=:@/?]*)*(?<!\?)"
 )
-# What needs no more than to be put behind the directory of a base, or behind its host: no segment
-# begins with a dot.
+# Paths that need only be appended to the directory of a base, or to its host: no segment begins
+# with a dot.
 _SEGMENTS = r"[A-Za-z0-9\-_~][A-Za-z0-9\-._~]*(?:/[A-Za-z0-9\-_~][A-Za-z0-9\-._~]*)*/?"
 _PLAIN_PATH = re.compile(rf"/?{_SEGMENTS}")
 _PLAIN_BASE = re.compile(
     rf"(https?://[a-z0-9-]{{1,63}}(?:\.[a-z0-9-]{{1,63}})*(?::[1-9][0-9]{{0,3}})?)/(?:{_SEGMENTS})?"
 )
 _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-# The C0 controls and space, as the URL standard strips them, and two that editors leave behind.
-# What a host may have, and a port, and credentials: more is sorted and looked up as no URL's is.
+# Host, port and credentials; a longer authority is no valid one.
 _AUTHORITY = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?[\\/]{2}([^/?#\\]{0,1000})")
 _LONGEST_AUTHORITY = 999  # characters
 _LONGEST_NAME, _LONGEST_LABEL = 253, 59  # RFC 1035, section 2.3.4; RFC 3490: after "xn--"
+# The C0 controls and space, which the URL standard strips, and three that editors leave behind.
 _AROUND = "".join(map(chr, range(0x21))) + "\x7f\xa0\ufeff"
-_SCHEMES = frozenset({"http", "https"})  # a page from the web may not send us to file: or data:
+_SCHEMES = frozenset({"http", "https"})  # an untrusted page must not lead to file: or data:
 
 
 def is_relative(text: str) -> bool:
-    """Tell whether a URL as written has no scheme."""
+    """Return whether a URL as written has no scheme."""
     return _HAS_SCHEME.match(text.lstrip(_AROUND)) is None
 
 
 def absolute_url(text: str, base: str) -> str | None:
-    """Return the URL that `text` means in a document at `base`, as Scrapy would request it.
+    """Resolve `text` against `base`, escaped as Scrapy would request it.
 
-    None: there is no way to read it, or it is not of http or https.
+    Return None if it is no valid http or https URL.
     """
     url = text.strip(_AROUND)
     if _SAFE_ALREADY.fullmatch(url):
@@ -56,14 +56,14 @@ def absolute_url(text: str, base: str) -> str | None:
             url = urljoin(base, url)
         url = safe_url_string(url)
         parts = urlsplit(url)
-        parts.port  # noqa: B018 - raises where it is no number
+        parts.port  # noqa: B018 - raises if it is no number
     except ValueError:
         return None
     return url if parts.scheme in _SCHEMES and parts.hostname else None
 
 
 def _is_nowhere(url: str) -> bool:
-    """Tell whether the host is longer than any: to make ASCII of such ones takes long."""
+    """No host is so long, and converting it to ASCII would be slow."""
     found = _AUTHORITY.match(url)
     if found is None:
         return False
@@ -76,6 +76,6 @@ def _is_nowhere(url: str) -> bool:
 
 @lru_cache(maxsize=16)
 def _joints(base: str) -> tuple[str, str] | None:
-    """Return what a path and what a name is put behind, there; None: it is not so easy."""
+    """Return the prefixes for absolute and for relative paths, or None if `base` is not plain."""
     found = _PLAIN_BASE.fullmatch(base) if len(base) < LONGEST_URL else None
     return None if found is None else (found[1], base[: base.rindex("/") + 1])

@@ -1,6 +1,6 @@
-"""Robot tags, ``X-Robots-Tag`` and ``<meta name="robots">``: pure, any headers, any bytes.
+"""Robot tags, ``X-Robots-Tag`` and ``<meta name="robots">``: a parser for any headers and bytes.
 
-No Scrapy, no network, no clock: headers and bytes go in, what they say to a robot comes out.
+No Scrapy, no network, no clock.
 
 >>> page = b'<html><head><meta name="examplebot" content="noindex, max-snippet:50"></head>'
 >>> tags = robot_tags([("X-Robots-Tag", "nofollow")], page, "Examplebot")

@@ -1,4 +1,4 @@
-"""What the directives of robot tags are called, what each means, and how a list of them is read.
+"""The directives of robot tags, their effects, and the syntax of lists of them.
 
 Sources: Google, "Robots meta tag, data-nosnippet, and X-Robots-Tag specifications"; Bing, "Robots
 Metatags"; Yandex, "Robots meta tag and X-Robots-Tag HTTP header"; DeviantArt, "Tell AI datasets
@@ -19,7 +19,7 @@ import http_sf
 from scrapy_mandelbot.robots.dates import IN_TAGS, read_date
 
 NO_LIMIT = -1
-"""What ``max-snippet`` and ``max-video-preview`` say for: as long as you like."""
+"""The value of ``max-snippet`` and ``max-video-preview`` for no limit."""
 
 IMAGE_PREVIEWS = ("none", "standard", "large")
 """The values of ``max-image-preview``, the strictest first."""
@@ -39,7 +39,7 @@ _FLAGS: dict[str, tuple[str, ...]] = {
     "noml": ("noml",),
 }
 _PERMISSIONS = frozenset({"all", "index", "follow", "archive"})
-"""What holds anyway. Against a prohibition they lose, as Google has it; with Yandex they win."""
+"""The defaults. A prohibition overrides them, as for Google; Yandex does the reverse."""
 
 _NUMBER = re.compile(r"-1|[0-9]{1,18}")
 
@@ -62,9 +62,9 @@ _VALUES: dict[str, tuple[str, Callable[[str], object]]] = {
     ),
     "max-video-preview": ("max_video_preview", _number),
 }
-"""Directives with a value: the field that it goes to, and how it is read; None: ignore it."""
+"""Directives with a value: their field, and a parser, which returns None for a bad value."""
 
-_LONGEST = 200  # characters of a directive: what is longer is none, and not kept whole
+_LONGEST = 200  # characters of a directive; longer ones are unknown, and cut
 _LONGEST_DATE = 3  # parts between commas: "Tuesday, June 25, 2027"
 _AGENT = re.compile(r"[^\s,:;\"]+")
 _ANY_NUMBER = re.compile(r"-?[0-9.]+")
@@ -74,9 +74,9 @@ _OTHER_SEPARATORS = re.compile(r"[\s;|]+")
 
 @lru_cache(maxsize=1024)
 def effects_of(directive: str) -> dict[str, object] | None:
-    """Return what a directive sets: fields of ``RobotTags`` and values. Not to be changed.
+    """Return the fields of ``RobotTags`` that a directive sets. Do not modify the dict.
 
-    None: it is not known, or its value makes no sense, and then it is to be ignored (Google,
+    None means to ignore the directive: it is unknown or has an invalid value (Google,
     "max-snippet", "unavailable_after").
     """
     name, _, value = directive.partition(":")
@@ -95,7 +95,7 @@ def effects_of(directive: str) -> dict[str, object] | None:
 
 
 def directives_of(text: str) -> Iterator[str]:
-    """Yield the directives of a list, as ``content`` of a meta tag has it, as written."""
+    """Yield the directives in the ``content`` of a meta tag, as written."""
     for _, directive in _listed(text, has_agents=False):
         yield directive
 
@@ -103,8 +103,8 @@ def directives_of(text: str) -> Iterator[str]:
 def directives_by_agent(text: str) -> Iterator[tuple[str | None, str]]:
     """Yield the directives of an ``X-Robots-Tag`` header, each with the agent that it is for.
 
-    ``agent:`` before a directive holds for what follows, up to the next one (Google, "Using the
-    X-Robots-Tag HTTP header"); the name is in lower case, without a version. None: for everyone.
+    ``agent:`` applies to the directives after it, up to the next one (Google, "Using the
+    X-Robots-Tag HTTP header"). Agents are in lower case, without version; None means all.
     """
     yield from _listed(text, has_agents=True)
 
@@ -113,7 +113,7 @@ def directives_of_list(text: str) -> Iterator[tuple[str | None, str]]:
     """Yield the directives of a ``Robots-Tag`` header, each with the agent that it is for.
 
     A List of RFC 9651 whose members are product tokens or ``*``, with the rules as parameters
-    (draft-illyes-repext-03, "HTTP Response Header"). Of a value that is none nothing is read.
+    (draft-illyes-repext-03, "HTTP Response Header"). Other values are ignored.
     """
     try:
         members: Any = http_sf.parse(text.encode("utf-8", "surrogatepass"), tltype="list")
@@ -128,7 +128,7 @@ def directives_of_list(text: str) -> Iterator[tuple[str | None, str]]:
 
 
 def _listed(text: str, *, has_agents: bool) -> Iterator[tuple[str | None, str]]:
-    parts = text.split(",")[::-1]  # taken from the end, which costs the same however many
+    parts = text.split(",")[::-1]  # popped from the end, in constant time
     agent: str | None = None
     while parts:
         part = parts.pop().strip()
@@ -143,10 +143,10 @@ def _listed(text: str, *, has_agents: bool) -> Iterator[tuple[str | None, str]]:
 
 
 def _names_an_agent(part: str) -> bool:
-    """Return whether ``name:`` at the start of the part is a robot's, and no directive's.
+    """Return whether ``name:`` at the start of the part names a robot, not a directive.
 
-    What begins with ``max-`` or has a number for a value is a directive to come, rather than a
-    robot: taken for one, it would make the others in the list say nothing to us.
+    A name that begins with ``max-`` or has a number as its value is rather a future directive: read
+    as a robot, it would hide the rest of the list.
     """
     name, colon, value = part.partition(":")
     plain = _plain(name)
@@ -162,9 +162,9 @@ def _agent_name(name: str) -> str | None:
 
 
 def _with_whole_date(part: str, rest: list[str]) -> str:
-    """Return the part with as much as belongs to its date, taken from the end of the rest.
+    """Return the part with the rest of its date, which it removes from the end of `rest`.
 
-    Dates have commas of their own: ``Tue, 25 Jun 2027 15:00:00 PST``.
+    Dates may contain commas: ``Tue, 25 Jun 2027 15:00:00 PST``.
     """
     for more in range(min(_LONGEST_DATE - 1, len(rest)), 0, -1):
         added = rest[: -more - 1 : -1]
@@ -176,17 +176,17 @@ def _with_whole_date(part: str, rest: list[str]) -> str:
 
 
 def _split_further(part: str) -> list[str]:
-    """Return the directives of a part: one, or several with something else than commas between.
+    """Return the directives of a part: one, or several separated by other characters than commas.
 
-    ``noindex nofollow`` and ``noindex; nofollow`` are in no document, and on many pages.
+    No document allows ``noindex nofollow`` or ``noindex; nofollow``, but many pages have them.
     """
     part = part[:_LONGEST]
     if not part:
         return []
     if effects_of(part) is not None:
         return [part]
-    words = [word for word in _OTHER_SEPARATORS.split(part) if word]
-    return words if words and all(effects_of(word) is not None for word in words) else [part]
+    several = [one for one in _OTHER_SEPARATORS.split(part) if one]
+    return several if several and all(effects_of(one) is not None for one in several) else [part]
 
 
 def _plain(name: str) -> str:

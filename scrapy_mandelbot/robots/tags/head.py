@@ -1,7 +1,7 @@
-"""The meta tags of an HTML page's head: found in bytes, without building a tree.
+"""Finds the meta tags in the head of an HTML page without building a tree.
 
 Source: HTML (WHATWG), sections 13.2.5 "Tokenization" and 13.2.6.4 "The rules for parsing tokens in
-HTML content", as far as they bear on what stands in a head.
+HTML content", as far as they concern the head.
 """
 
 from __future__ import annotations
@@ -16,30 +16,29 @@ from typing import NamedTuple
 from scrapy_mandelbot.robots.robotstxt.agents import header_text
 
 HEAD_LIMIT = 262_144
-"""Bytes of a page that are looked at: 256 KiB, if its head does not end before."""
+"""Bytes of a page that are searched: 256 KiB, unless its head ends earlier."""
 CONTENT_LIMIT = 4_096
 """Characters of a tag's content that are read."""
 METAS_LIMIT = 100
-"""Meta tags of a page that are read, of those that speak to the robot."""
+"""Meta tags for the robot that are read of a page."""
 
 
 class Meta(NamedTuple):
     """A ``<meta name=… content=…>``."""
 
     name: str
-    """In lower case, without white space around."""
+    """In lower case, stripped."""
     content: str
     line: int
-    """The first is 1."""
+    """From 1."""
 
 
 def meta_tags(body: bytes, names: frozenset[str]) -> tuple[Meta, ...]:
-    """Return the meta tags of the page's head that have one of the names, in lower case, in order.
+    """Return the meta tags in the head of a page that have one of the lower-case names, in order.
 
-    Tags are read in the head and, as browsers do, after it, up to the first tag that cannot stand
-    in a head. Text out of place ends nothing. The content of comments, scripts, styles, titles,
-    ``<noscript>`` and ``<template>`` is no markup. At most :data:`METAS_LIMIT` tags are returned,
-    of the first :data:`HEAD_LIMIT` bytes.
+    As in browsers, the head extends to the first tag that is invalid in a head; misplaced text does
+    not end it. Comments, scripts, styles, titles, ``<noscript>`` and ``<template>`` contain no
+    markup. At most :data:`METAS_LIMIT` tags in the first :data:`HEAD_LIMIT` bytes are returned.
     """
     page = _as_ascii_shows_it(body)
     patterns = patterns_for(names)
@@ -71,7 +70,7 @@ def license_links(body: bytes) -> tuple[LicenseLink, ...]:
     """Return the licence links among the first :data:`HEAD_LIMIT` bytes of a page, in order.
 
     Source: HTML (WHATWG), section 4.6.7.7 'Link type "license"'; RSL 1.0, "Adding RSL to web
-    pages". They are told to people: one in a comment or script is told as well. At most
+    pages". People judge them, so links in comments and scripts are included. At most
     :data:`METAS_LIMIT` are returned.
     """
     if b"icense" not in body and b"ICENSE" not in body and b"\0" not in body:  # as in UTF-16
@@ -89,18 +88,18 @@ def license_links(body: bytes) -> tuple[LicenseLink, ...]:
     return tuple(found)
 
 
-# Nearly all encodings show markup as ASCII does. UTF-16 has a byte-order mark, or zeros for the
-# upper halves of its first markup; what the Content-Type header calls it tells nothing more.
+# Nearly all encodings write markup as ASCII does. UTF-16 shows by a byte-order mark, or by zeros in
+# the upper halves of its first markup; the Content-Type header adds nothing.
 _UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _FIRST_MARKUP = 64  # bytes
 _ESCAPE = b"\x1b"
 _TO_JIS = re.compile(rb"\x1b\$[@B]")
-"""ISO-2022-JP: between this and the next escape, characters are made of ASCII's, "<" and all."""
-_FIRST_TEXT = 16_384  # bytes within which a page in ISO-2022-JP has some Japanese
+"""ISO-2022-JP: up to the next escape, ASCII bytes such as "<" are parts of characters."""
+_FIRST_TEXT = 16_384  # bytes within which a page in ISO-2022-JP shows Japanese text
 
 
 def _as_ascii_shows_it(body: bytes) -> bytes:
-    """Return the page in an encoding in which markup looks as in ASCII."""
+    """Return the page in an encoding whose markup is ASCII."""
     if body[:2] in _UTF_16:
         return _recoded(body, _UTF_16[body[:2]])
     zeros = body.count(b"\0", 0, _FIRST_MARKUP)
@@ -120,29 +119,29 @@ _CONTENT_END = {
     name: re.compile(rb"</" + name + rb"[\t\n\f\r />]", re.IGNORECASE)
     for name in (b"script", b"style", b"title", b"noscript", b"noframes", b"template")
 } | {b"!--": _COMMENT_END}
-"""What a head may hold whose content is no markup for us, and where it ends."""
+"""Elements of a head whose content is no markup, and where each ends."""
 _IN_HEAD = frozenset(
     {b"html", b"head", b"base", b"basefont", b"bgsound", b"link", b"meta"} | _CONTENT_END.keys()
 )
-"""Tags that end no head."""
+"""Tags that do not end the head."""
 
 
-# The cheap test. A page without the names in its meta tags costs one search for what begins with
-# "<", which runs over scripts and styles, however long, at the speed of memchr.
+# The cheap test: a page without the names in its meta tags costs one search for "<", which skips
+# scripts and styles of any length at the speed of memchr.
 
 _FOREIGN_META = rb"""
-    (?:  # the beginning of a tag that has nothing for us, as nearly all are
+    (?:  # the beginning of an irrelevant tag, as nearly all are
         name=["']? [^"'&>%(initials)b\x00-\x20\x7f-\xff]
         | name="(?!(?i:%(names)b)) [a-z0-9] [^"&]* "
         | (?:property|charset|itemprop|http-equiv)="[^"]*" (?:\s+content="[^"]*")? \s*/?>
     )
 """
 _LANDMARK = rb"""
-    <(?=[mbsnt!/][echiot-])  # first of all: most of what "<" begins is nothing of this
+    <(?=[mbsnt!/][echiot-])  # first of all: most tags are none of these
     (?:
         meta (?![\t\n\ ]%(foreign)b) [\s/]+
         (?P<meta> [^>"']* (?: (?:"[^"]*"|'[^']*') [^>"']* )* )
-        | (?P<hiding>  # but what is over before another "<", as most are, hides nothing
+        | (?P<hiding>  # elements that end before another "<", as most do, hide nothing
             (?P<name>script|style|title|noscript|noframes|template)(?=[\s/>])
               (?![^<]{0,2000}</(?P=name)[\s/>])
             | !-- (?![^>]{0,200}>(?<=-->))
@@ -154,7 +153,7 @@ _LANDMARK = rb"""
     )
 """
 _ESCAPED_NAME = rb"name\s*=\s*[\"']?[^\"'\s>&]{0,%d}&"  # the beginning of a name, and an escape
-_MOST_SPACE = 100  # before "<body": more of it only costs time
+_MOST_SPACE = 100  # before "<body"; more would only cost time
 
 
 class _Patterns(NamedTuple):
@@ -166,7 +165,7 @@ class _Patterns(NamedTuple):
 
 @lru_cache(maxsize=256)
 def patterns_for(names: frozenset[str]) -> _Patterns:
-    """Return what is needed to look for meta tags of these names."""
+    """Return the expressions that find meta tags of these names."""
     octets = tuple(sorted(name.encode(errors="replace") for name in names))
     words = {
         b"names": b"|".join(map(re.escape, octets)),
@@ -183,10 +182,10 @@ def patterns_for(names: frozenset[str]) -> _Patterns:
 
 
 def _last_mention(page: bytes, patterns: _Patterns) -> int:
-    """Return where the last meta tag ends that may have one of the names, in the head; or -1.
+    """Return the end of the last meta tag in the head that may have one of the names, or -1.
 
-    The head is taken to end at ``<body>``, or where other markup follows ``</head>``, outside of
-    comments and scripts. (Who has that in the value of an attribute, tag after tag, is misread.)
+    The head ends at ``<body>``, or where other markup follows ``</head>``, outside of comments and
+    scripts. (A page with these in the value of an attribute, after a tag, is misread.)
     """
     last, shown_from = -1, 0
     for found in patterns.landmark.finditer(page, 0, HEAD_LIMIT):
@@ -205,7 +204,7 @@ def _last_mention(page: bytes, patterns: _Patterns) -> int:
 
 
 def _may_name(text: bytes, patterns: _Patterns) -> bool:
-    """Return False only where the text of meta tags has none of the names."""
+    """Return False only if the text of meta tags has none of the names."""
     text = text.lower()
     for name in patterns.names:  # any() would take three times as long
         if name in text:
@@ -222,9 +221,9 @@ _ATTRIBUTE = re.compile(
     rb"(?:" + _SPACE + rb"*=" + _SPACE + rb"*"
     rb"(?:\"([^\"]*)\"?|'([^']*)'?|([^\t\n\f\r >\"'][^\t\n\f\r >]*)|(?=>)))?"
 )
-# What is to be read attribute by attribute. Tags with nothing for us, as they are nearly always
-# written, are not: where one ends can be seen without. A double quote opens a value only after "=",
-# so that no value is open after another one, up to the next quote.
+# Tags to parse attribute by attribute. Irrelevant tags in their usual form are skipped: their end
+# is clear without that. A double quote opens a value only after "=", so after any other quote no
+# value is open.
 _WORTH_READING = rb"""
     <(?=[A-Za-z/!?])(?!
         (?: meta(?=[\t\n\ ]%(foreign)b)
@@ -247,9 +246,9 @@ _TEMPLATE = re.compile(rb"<(/?)template[\t\n\f\r />]", re.IGNORECASE)
 def metas_of(
     page: bytes, patterns: _Patterns, last: int = HEAD_LIMIT
 ) -> Iterator[tuple[int, dict[bytes, bytes]]]:
-    """Yield position and attributes of the meta tags that begin before the last mention's end.
+    """Yield position and attributes of the meta tags in the head that begin before `last`.
 
-    All that have one of the names are among them, up to the end of the head.
+    They include all tags with one of the names.
     """
     position = 0
     while found := patterns.worth_reading.search(page, position, last):
@@ -272,7 +271,7 @@ def metas_of(
 
 
 def _after_other(page: bytes, position: int) -> int:
-    """Return where a comment, a doctype, a processing instruction or a lone "<" ends."""
+    """Return the end of a comment, a doctype, a processing instruction or a lone "<"."""
     if page.startswith(b"<!--", position):
         # "<!-->" and "<!--->" are whole comments.
         end = _COMMENT_END.search(page, position + 2)
@@ -284,9 +283,9 @@ def _after_other(page: bytes, position: int) -> int:
 
 
 def _attributes(page: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
-    """Return a tag's attributes and where it ends; below 0: it does not.
+    """Return a tag's attributes and its end, which is negative if it is missing.
 
-    Of an attribute that is there twice the first counts (13.2.5.33).
+    The first of equal attributes counts (13.2.5.33).
     """
     attributes: dict[bytes, bytes] = {}
     while (end := _TAG_END.match(page, position)) is None:
@@ -300,13 +299,13 @@ def _attributes(page: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
 
 
 def _after_content(page: bytes, name: bytes, position: int) -> int:
-    """Return where the content of an element ends that is no markup; below 0: it does not."""
+    """Return the end of an element's content that is no markup; negative if it is missing."""
     if name != b"template":
         if name not in _CONTENT_END:
             return position
         end = _CONTENT_END[name].search(page, position)
         return end.start() if end else -1
-    depth = 1  # templates may hold templates
+    depth = 1  # templates may be nested
     while depth:
         tag = _TEMPLATE.search(page, position)
         if tag is None:
@@ -316,12 +315,12 @@ def _after_content(page: bytes, name: bytes, position: int) -> int:
     return position
 
 
-_MOST_ESCAPED = 12  # characters of one character's reference, such as "&#x0010FFFF;"
+_MOST_ESCAPED = 12  # characters of one reference, such as "&#x0010FFFF;"
 
 
 def _text(value: bytes) -> str:
     text = header_text(value[: _MOST_ESCAPED * CONTENT_LIMIT])
     try:
         return unescape(text)
-    except ValueError:  # a reference of more digits than Python makes a number of
+    except ValueError:  # a reference with too many digits for Python
         return text

@@ -1,4 +1,4 @@
-"""The robot tags of a page, as they apply to one robot: the strictest of what is said to it."""
+"""The robot tags of a page as they apply to one robot: the strictest wins."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from scrapy_mandelbot.robots.tags.directives import (
 from scrapy_mandelbot.robots.tags.head import CONTENT_LIMIT, Meta, meta_tags
 
 DIRECTIVES_LIMIT = 300
-"""Directives of a page that are read, the headers' first, whoever they are for."""
+"""Directives of a page that are read, headers first, for all robots together."""
 LIST_LIMIT = 8_192
-"""Characters of a ``Robots-Tag`` header that are read: as many as draft-illyes-repext-03 asks."""
+"""Characters of a ``Robots-Tag`` header that are read: the minimum of draft-illyes-repext-03."""
 HEADERS_LIMIT = 16_384
 """Characters of a page's headers that are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class RobotTag:
-    """One directive, and where it stood."""
+    """One directive and its place."""
 
     where: str
     """``"header"`` for X-Robots-Tag, ``"robots-tag"`` for the header of that name, ``"meta"``, or
@@ -39,9 +39,9 @@ class RobotTag:
     text: str
     """The directive as written."""
     agent: str | None = None
-    """The robot that it names, in lower case; None: it is for all."""
+    """The robot that it names, in lower case; None: all robots."""
     line: int | None = None
-    """The line of the page, the first is 1; None: it is not in the page's head."""
+    """The line of the page, from 1; None: it is not in the page's head."""
 
     def __str__(self) -> str:
         text = shown(self.text)
@@ -56,10 +56,10 @@ class RobotTag:
 
 @dataclass(frozen=True, slots=True)
 class RobotTags:
-    """What the tags of a page say to a robot.
+    """The robot tags of a page for one robot.
 
-    All but the last two fields hold the strictest of what is said, in the header and in the page,
-    to all robots and to this one (Google, "Handling combined indexing and serving rules").
+    All fields but the last two combine the tags for all robots and for this one, in the headers and
+    in the page: the strictest wins (Google, "Handling combined indexing and serving rules").
     """
 
     noindex: bool = False
@@ -69,40 +69,40 @@ class RobotTags:
     noimageindex: bool = False
     notranslate: bool = False
     indexifembedded: bool = False
-    """Said, whether or not ``noindex`` is: only with that it means anything."""
+    """Whether the tag is present; it has an effect only together with ``noindex``."""
     noai: bool = False
-    """Not to be used to train models, text and images."""
+    """Neither text nor images may be used to train models."""
     noimageai: bool = False
-    """The images of the page are not."""
+    """The images may not be used to train models."""
     noml: bool = False
-    """As ``noai``, by another name."""
+    """Another name of ``noai``."""
     unavailable_after: datetime | None = None
-    """In UTC; the earliest."""
+    """The earliest date, in UTC."""
     max_snippet: int | None = None
-    """Characters; -1: no limit, and says so. None: nothing is said."""
+    """Characters; -1: explicitly no limit; None: no tag."""
     max_image_preview: str | None = None
-    """``"none"``, ``"standard"`` or ``"large"``. None: nothing is said."""
+    """``"none"``, ``"standard"`` or ``"large"``; None: no tag."""
     max_video_preview: int | None = None
-    """Seconds; -1: no limit, and says so. None: nothing is said."""
+    """Seconds; -1: explicitly no limit; None: no tag."""
     unknown: tuple[str, ...] = ()
-    """Directives that are not known, or whose values make no sense, as written."""
+    """Unknown directives, and those with invalid values, as written."""
     sources: tuple[RobotTag, ...] = ()
-    """Every directive that applies to the robot, the headers' first.
+    """Every directive that applies to the robot, headers first.
 
-    Of a page that says very much: those among the first :data:`DIRECTIVES_LIMIT`.
+    Only the first :data:`DIRECTIVES_LIMIT` directives of a page count.
     """
 
     @property
     def none(self) -> bool:
-        """Whether both ``noindex`` and ``nofollow`` are said, which is what ``none`` says."""
+        """Whether both ``noindex`` and ``nofollow`` apply: ``none`` stands for both."""
         return self.noindex and self.nofollow
 
     def is_unavailable(self, now: datetime) -> bool:
-        """Return whether the page was to be forgotten before now."""
+        """Return whether ``unavailable_after`` is before `now`."""
         return self.unavailable_after is not None and self.unavailable_after < now
 
     def decided_by(self, field: str) -> RobotTag | None:
-        """Return the first tag that says what the field holds; None: none says just that."""
+        """Return the first tag that sets the field to its value, or None."""
         said = (field, getattr(self, field))
         return next((tag for tag in self.sources if said in _effects(tag).items()), None)
 
@@ -115,46 +115,46 @@ def robot_tags(
     body: bytes,
     agent: str | bytes | Sequence[str],
 ) -> RobotTags:
-    """Return what a page's robot tags say to a robot. Never raises on any headers and bytes.
+    """Return the robot tags of a page for one robot. Never raises, whatever the headers and bytes.
 
-    As much is read as any page has to say: :data:`HEADERS_LIMIT` characters of headers, the meta
-    tags that ``head.py`` has limits for, :data:`DIRECTIVES_LIMIT` directives in all.
+    Reads :data:`HEADERS_LIMIT` characters of headers, meta tags within the limits of ``head.py``,
+    and :data:`DIRECTIVES_LIMIT` directives in all.
 
     Args:
         headers: name and value of each of the response's headers, or of the ``X-Robots-Tag`` and
             ``Robots-Tag`` ones.
-        body: the HTML, decompressed; its first 256 KiB are enough. ``b""`` for what is no HTML.
-        agent: a product token, a whole User-Agent header, or a sequence of tokens. The robot
-            hears what is said to any of its names, and what is said to all.
+        body: the HTML, decompressed; its first 256 KiB suffice. ``b""`` for other types.
+        agent: a product token, a whole User-Agent header, or a sequence of tokens. Tags
+            for any of these names apply, and tags for all robots.
     """
-    # Every page of a crawl comes by here: what has no tags costs no further call.
+    # Runs for every page of a crawl: a page without tags costs no further call.
     if not isinstance(agent, str):
         agent = header_text(agent) if isinstance(agent, bytes) else tuple(agent)
     names = _names(agent)
     values = tuple(_header_values(headers)) if headers else ()
     metas = meta_tags(body, names)
-    return _said_by(values, metas, names) if values or metas else NO_TAGS
+    return _read_tags(values, metas, names) if values or metas else NO_TAGS
 
 
-def tags_said(
+def tags_for(
     headers: Iterable[tuple[str | bytes, str | bytes]],
     metas: tuple[Meta, ...],
     names: frozenset[str],
 ) -> RobotTags:
-    """Return what headers, and meta tags that have one of the names, say to a robot."""
+    """Return the robot tags in headers, and in meta tags that have one of the names."""
     values = tuple(_header_values(headers))
-    return _said_by(values, metas, names) if values or metas else NO_TAGS
+    return _read_tags(values, metas, names) if values or metas else NO_TAGS
 
 
-def _said_by(
+def _read_tags(
     values: tuple[_Header, ...], metas: tuple[Meta, ...], names: frozenset[str]
 ) -> RobotTags:
     length = sum(len(value) for _, value in values) + sum(len(meta.content) for meta in metas)
-    said = _said_often if length <= _SHORT else _said
+    said = _cached_tags if length <= _SHORT else _tags_in
     return said(values, metas, names)
 
 
-_Header = tuple[str, str]  # where, as a tag has it, and the value
+_Header = tuple[str, str]  # `RobotTag.where` and the value
 _HEADERS = {"x-robots-tag": "header", "robots-tag": "robots-tag"}
 
 
@@ -165,7 +165,7 @@ def _header_values(headers: Iterable[tuple[str | bytes, str | bytes]]) -> Iterat
         if where is not None:
             text = header_text(value)
             most = min(CONTENT_LIMIT if where == "header" else LIST_LIMIT, left)
-            if len(text) > most:  # of a list the whole members count
+            if len(text) > most:  # only whole members of a list count
                 text = text[:most] if where == "header" else text[:most].rpartition(",")[0]
             left -= max(len(text), 1)
             yield where, text
@@ -178,7 +178,7 @@ _OTHER_METADATA = frozenset(
     rating referrer revisit-after subject theme-color title twitter viewport
     """.split()  # noqa: SIM905 -- words to be read
 )
-"""Names of meta tags that are no robot's, though a User-Agent header may have such a word."""
+"""Names of other meta tags, which may be words of a User-Agent header."""
 
 
 @lru_cache(maxsize=1024)
@@ -186,17 +186,19 @@ def _names(agent: str | tuple[str, ...]) -> frozenset[str]:
     return frozenset(names_in_order(agent)) - _OTHER_METADATA | {_GENERAL}
 
 
-def names_heard(agent: str | bytes | Sequence[str]) -> frozenset[str]:
-    """Return the names by which meta tags speak to a robot, in lower case, ``robots`` among them.
+def names_of_robot(agent: str | bytes | Sequence[str]) -> frozenset[str]:
+    """Return the names of meta tags that apply to a robot, in lower case, including ``robots``.
 
-    It is a product token, a whole User-Agent header, or a sequence of tokens.
+    `agent` is a product token, a whole User-Agent header, or a sequence of tokens.
     """
     if not isinstance(agent, str):
         agent = header_text(agent) if isinstance(agent, bytes) else tuple(agent)
     return _names(agent)
 
 
-def _said(values: tuple[_Header, ...], metas: tuple[Meta, ...], names: frozenset[str]) -> RobotTags:
+def _tags_in(
+    values: tuple[_Header, ...], metas: tuple[Meta, ...], names: frozenset[str]
+) -> RobotTags:
     in_headers = chain.from_iterable(map(_in_header, values))
     in_metas = chain.from_iterable(map(_in_meta, metas))
     said = islice(chain(in_headers, in_metas), DIRECTIVES_LIMIT)
@@ -204,10 +206,9 @@ def _said(values: tuple[_Header, ...], metas: tuple[Meta, ...], names: frozenset
     return _strictest(tags) if tags else NO_TAGS
 
 
-_SHORT = 256  # characters of all that is said; most pages say less
-# The pages of a site say the same again and again. A page chooses what it says: 256 of these take
-# at most 8 MiB.
-_said_often = lru_cache(maxsize=256)(_said)
+_SHORT = 256  # characters of all tags; most pages have fewer
+# Pages of a site repeat their tags. The tags are untrusted: 256 of them take at most 8 MiB.
+_cached_tags = lru_cache(maxsize=256)(_tags_in)
 
 
 def _in_header(header: _Header) -> Iterator[RobotTag]:
@@ -239,7 +240,7 @@ _STRICTER: dict[str, Callable[[Any, Any], Any]] = {
     "max_image_preview": partial(min, key=IMAGE_PREVIEWS.index),
     "max_video_preview": _shorter,
 }
-"""The stricter of two values, for the fields with values; of the others True is."""
+"""The stricter of two values of a field; for flags that is True."""
 
 
 def _strictest(tags: tuple[RobotTag, ...]) -> RobotTags:

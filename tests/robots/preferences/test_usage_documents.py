@@ -22,7 +22,7 @@ def said(case, dialect="mandelbot"):
     page = page_usage(case.headers, case.octets, case.agent)
     if case.tdmrep is not None:
         page = with_tdm_file(page, TdmFile.parse(case.tdmrep.encode()).usage(case.url))
-    return file.and_also(page)
+    return file.combined_with(page)
 
 
 def named(case):
@@ -70,7 +70,7 @@ def test_every_dialect_reads_statements(dialect):
 
 
 def test_an_unknown_category_is_an_error():
-    """Of who asks, not of who wrote the file."""
+    """An unknown category is a mistake of the caller, not of the file."""
     usage = RobotsTxt.parse(b"").usage("/", "a")
     with pytest.raises(KeyError):
         usage["training"]

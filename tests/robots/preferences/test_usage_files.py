@@ -40,7 +40,7 @@ def test_what_it_answers(file):
 
 @pytest.mark.parametrize("file", PARAMETERS)
 def test_a_correction_keeps_what_is_in_force(file):
-    """Every robot named, and one that is not, hears the same of every page; licences are kept."""
+    """For every robot, named or not, preferences and licences of every page are unchanged."""
     correction = correct(file.octets)
     before, after = RobotsTxt.parse(file.octets), RobotsTxt.parse(correction.text.encode())
     assert correction.is_harmless

@@ -1,4 +1,4 @@
-"""docs/usage.rst says what is so."""
+"""docs/usage.rst agrees with the code."""
 
 from __future__ import annotations
 

@@ -130,9 +130,9 @@ def test_the_strictest_wins_in_any_order(cases, chance):
     chance.shuffle(shuffled)
     together, other = Usage(), Usage()
     for page in pages:
-        together = together.and_also(page)
+        together = together.combined_with(page)
     for page in shuffled:
-        other = other.and_also(page)
+        other = other.combined_with(page)
     assert together.answers == other.answers
     for category in CATEGORIES:
         said = {page[category] for page in pages} - {"unknown"}

@@ -1,4 +1,4 @@
-"""conformance/: the tables are those of the cases, the runner runs, its page says what is so."""
+"""conformance/: the tables are those of the cases, the runner runs, its page is true."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def test_files_are_corrected_in_every_dialect(files, dialect):
 
 
 def test_rules_that_never_decide_can_go(files):
-    """Without the rules that findings call unreachable, real files are decided alike."""
+    """Without the rules that findings call unreachable, decisions on real files are unchanged."""
     gone = 0
     for name, body in files.items():
         useless = {

@@ -1,4 +1,4 @@
-"""Who asks for many verdicts gets those that who asks for one gets."""
+"""Many verdicts for a file equal single ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/dialects.rst says what is so."""
+"""docs/dialects.rst agrees with the code."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def pairs():
 
 @pytest.mark.parametrize(("letter", "body", "url"), EXAMPLES, ids=[one[0] for one in EXAMPLES])
 def test_every_example_on_the_page_is_so(letter, body, url):
-    """Each dialect gives the answer that the page tells."""
+    """Each dialect gives the answer on the page."""
     decided = {
         name: "allowed"
         if RobotsTxt.parse(cleandoc(body).encode(), dialect=name).allowed(url, "Mandelbot")
@@ -52,10 +52,10 @@ def test_every_example_on_the_page_is_so(letter, body, url):
 
 def test_each_two_dialects_are_told_apart_by_the_example_named():
     """For all 15 pairs the example gives two answers; one pair differs in freshness alone."""
-    told = pairs()
+    named = pairs()
     assert len(EXAMPLES) == len(ANSWERS) >= 10
-    assert len(told) == 15
-    for (one, other), letter in told.items():
+    assert len(named) == 15
+    for (one, other), letter in named.items():
         if letter == "freshness":
             assert DIALECTS[one].fresh_for != DIALECTS[other].fresh_for
         else:

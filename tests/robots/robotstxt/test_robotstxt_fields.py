@@ -142,7 +142,7 @@ def test_the_other_fields_of_a_group_are_the_agents_own(robots):
 
 
 def test_host_and_clean_param_belong_to_no_group(robots):
-    """They are listed as written, in order, for whoever wants them."""
+    """They are listed as written, in order."""
     assert robots.hosts == ("example.com", "https://other.example")
     assert robots.clean_params == ("ref /some_dir/get_book.pl", "sid&sort")
 
@@ -257,7 +257,7 @@ def test_extended2_directives_of_2_0_count_only_in_groups_of_2_0():
 
 
 def test_every_line_is_a_record_with_its_number():
-    """A record tells what a line says and what is wrong with it, whatever the line is."""
+    """A record has the content and the problems of any line."""
     robots = RobotsTxt.parse(
         b"# top\r\n"
         b" User-Agent : * # all\n"

@@ -1,4 +1,4 @@
-"""What is told of a file in sentences can go to any log and terminal, whatever the file says."""
+"""Sentences about a file are safe for any log and terminal, whatever the file contains."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ values = st.builds(lambda text, times: "".join(text) * times, signs, st.sampled_
 
 
 def is_harmless(text):
-    """Tell whether a text is one line, of printable characters, and short."""
+    """Return whether a text is one short line of printable characters."""
     return text.isprintable() and len(text) <= LONG
 
 
@@ -50,7 +50,7 @@ def test_messages_and_verdicts_are_harmless(lines, sign):
 
 @pytest.mark.parametrize("sign", WILD)
 def test_fields_are_as_written_and_texts_are_not(sign):
-    """Who wants the path as the file has it asks for it; the text of a rule is for people."""
+    """`path` is the path as written; the text of a rule is for people."""
     rule = Rule(allow=False, path=f"/{sign}", line=2)
     assert rule.path == f"/{sign}"
     assert str(rule) == f"Disallow: /{sign.encode('unicode_escape').decode()}"

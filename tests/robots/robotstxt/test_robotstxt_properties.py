@@ -129,7 +129,7 @@ def test_order_does_not_matter_where_the_longest_decides(rules, dialect, target)
 @settings(max_examples=300)
 @given(body=bodies, end=st.sampled_from([b"\n", b"\r\n", b"\r"]), target=rooted)
 def test_the_kind_of_line_end_does_not_matter(body, end, target):
-    """A file decides alike, by the same line, whatever separates its lines."""
+    """Decisions and their lines do not depend on what separates lines."""
     body = re.sub(rb"\r\n|\r", b"\n", body)
     one, other = RobotsTxt.parse(body), RobotsTxt.parse(body.replace(b"\n", end))
     assert one.verdict(target, "bot") == other.verdict(target, "bot")

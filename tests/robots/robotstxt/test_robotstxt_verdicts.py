@@ -36,12 +36,12 @@ Disallow: /
     ],
 )
 def test_a_verdict_is_a_sentence(url, agent, sentence):
-    """What decided is told with its line, its text and the group it is from."""
+    """A verdict has the deciding rule, its line, its text and its group."""
     assert str(RobotsTxt.parse(BODY).verdict(url, agent)) == sentence
 
 
 def test_a_verdict_without_a_group_says_so():
-    """Nothing is about the agent: allowed, and the reason tells."""
+    """No group applies to the agent: allowed, with the reason."""
     verdict = RobotsTxt.parse(b"User-agent: x\nDisallow: /\n").verdict("/", "Mandelbot")
     assert verdict == Verdict(
         allowed=True, rule=None, agent=None, reason="no group is about this agent"
@@ -91,7 +91,7 @@ def test_a_dialect_that_does_not_exist_is_an_error_that_names_them_all():
 
 
 def test_the_state_is_visible():
-    """A parsed file tells in its repr how it is read and how much of it."""
+    """The repr of a parsed file has its dialect and its size."""
     assert repr(RobotsTxt.parse(BODY)) == f"<RobotsTxt mandelbot, {len(BODY)} bytes>"
     assert RobotsTxt.parse(BODY, dialect="google").dialect is DIALECTS["google"]
 
@@ -125,7 +125,7 @@ def test_the_names_of_a_robot_are_taken_from_its_header(agent, tokens):
 
 
 def test_agents_may_be_any_sequence_and_are_kept_within_bounds():
-    """Lists, tuples and generated names decide alike, and many of them fill no memory."""
+    """Lists, tuples and generated names decide equally, and many of them fill no memory."""
     robots = RobotsTxt.parse(BODY)
     for number in range(1000):
         assert not robots.allowed("/a", f"bot{number}")

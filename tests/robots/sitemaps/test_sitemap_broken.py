@@ -23,7 +23,7 @@ def read(body: bytes) -> tuple[tuple[str, ...], SitemapReader]:
 
 @EACH
 def test_what_is_broken_costs_what_is_broken(case):
-    """Every sound entry is found, and the rest is told by its code; nothing is raised."""
+    """Every sound entry is found, and the rest is reported by its code; nothing is raised."""
     locs, reader = read(case.body)
     assert locs == case.locs
     assert tuple(problem.code for problem in reader.problems) == case.codes

@@ -72,7 +72,7 @@ def test_who_stops_in_the_middle_loses_nothing():
 
 
 def test_a_closed_reader_takes_no_more():
-    """To feed it is a mistake of the programmer, and is told."""
+    """Feeding it is a mistake of the programmer, and raises."""
     reader = SitemapReader(URL)
     assert [*reader.close()] == [*reader.close()] == []
     with pytest.raises(ValueError, match="closed"):

@@ -288,7 +288,7 @@ print(read(16 << 20), most_memory() - before)
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux has it")
 def test_the_process_does_not_grow():
     """Reading 16 MiB, packed, the operating system sees less than 10 MB more of the process."""
     done = subprocess.run([sys.executable, "-c", PROCESS], check=True, capture_output=True)

@@ -58,7 +58,7 @@ def test_what_the_web_cannot_be_asked_for_is_none(text):
 
 
 def test_a_host_in_brackets_is_an_address():
-    """Python tells since 3.11.4; with one that does not, the URL is what Scrapy makes of it."""
+    """Python rejects these since 3.11.4; before, the URL is the one that Scrapy makes of it."""
     try:
         expected = Request("http://[x]/").url
     except ValueError:
