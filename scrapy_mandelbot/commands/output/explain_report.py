@@ -29,7 +29,11 @@ from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.robots.robotstxt.agents import names_in_order
 from scrapy_mandelbot.robots.robotstxt.known_robots import dialect_of
-from scrapy_mandelbot.robots.robotstxt.paths import escape_non_ascii, split_url
+from scrapy_mandelbot.robots.robotstxt.paths import (
+    as_servers_read_it,
+    escape_non_ascii,
+    split_url,
+)
 from scrapy_mandelbot.robots.robotstxt.records import read_outline
 
 if TYPE_CHECKING:
@@ -145,16 +149,24 @@ def explain(
     with_changes: bool = True,
     purposes: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return whether the robot may fetch the URL, and why; and of the uses asked about the same.
+    """Return whether the robot may fetch the URL and use the page, and why.
 
-    What would change it is tried by reading the file anew for each line: it costs a hundred times
-    as much as all else.
+    As in a crawl, the URL is forbidden if either it or the URL that servers resolve it to is.
+    `with_changes` parses the file again for each change: a hundred times the cost of the rest.
     """
     url, agent, rules, _ = question
     robots, _ = rules.read(dialect, max_bytes)
     decided = rules.decide(url, agent, dialect, max_bytes)
+    resolved = as_servers_read_it(url) if decided["allowed"] else None
+    if resolved:
+        of_resolved = rules.decide(resolved, agent, dialect, max_bytes)
+        if of_resolved["allowed"]:
+            resolved = None
+        else:
+            decided, url = of_resolved, resolved
     report: dict[str, Any] = {
         **question.data(),
+        "resolved_url": resolved,
         "dialect": dialect.name,
         **decided,
         "lines": [],
@@ -187,7 +199,7 @@ def exit_code(reports: list[dict[str, Any]]) -> int:
 def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     """Return the report for a terminal."""
     agent = report["agent"] if isinstance(report["agent"], str) else ", ".join(report["agent"])
-    answer, width = verdict_words(report), paint.width
+    answer, width, resolved = verdict_words(report), paint.width, report["resolved_url"]
     is_own = dialect_of(str(report["agent"])) == report["dialect"]
     own = ", as this robot reads it" if is_own else ""
     source = f"robots.txt: {report['robots']}, read as {report['dialect']}{own}"
@@ -196,6 +208,7 @@ def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
         wrapped(_why(report), 4, "  ", width=width).replace(
             answer, paint(VERDICT_COLOURS[answer], answer), 1
         ),
+        *([f"  servers resolve it to {printable(resolved)}"] if resolved else []),
         wrapped(f"agent: {agent}", 4, "  ", width=width),
         wrapped(source, 4, "  ", width=width),
     ]
