@@ -213,7 +213,7 @@ def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
         wrapped(source, 4, "  ", width=width),
     ]
     if report["beyond"]:
-        lines += ["", wrapped(beyond_told(report), 4, "  ", width=width)]
+        lines += ["", wrapped(beyond_sentence(report), 4, "  ", width=width)]
     if report["lines"]:
         lines += ["", *_excerpt(report, paint)]
     if report["changes"]:
@@ -232,7 +232,7 @@ def _why(report: dict[str, Any]) -> str:
     return f"{verdict_words(report)}{':' if rule is None else ''} {why}{of_group}"
 
 
-def beyond_told(decided: dict[str, Any]) -> str:
+def beyond_sentence(decided: dict[str, Any]) -> str:
     """Return in a sentence what a line would decide that robots do not read."""
     beyond = decided["beyond"]
     return (
@@ -261,7 +261,7 @@ def _changes(report: dict[str, Any], paint: Paint) -> list[str]:
     return lines
 
 
-def changes_told(report: dict[str, Any]) -> list[str]:
+def change_sentences(report: dict[str, Any]) -> list[str]:
     """Return what would change the verdict, in sentences."""
     return [
         " ".join(
@@ -306,8 +306,8 @@ def table(reports: list[dict[str, Any]], paint: Paint = PLAIN) -> str:
     colours = {at: VERDICT_COLOURS, **dict.fromkeys(answers, ANSWER_COLOURS)}
     lines = table_lines([head, *rows], paint, frozenset({at + 1}), colours)
     counts = {word: sum(row[at] == word for row in rows) for word in VERDICT_COLOURS}
-    told = (f"{count:,} {word}" for word, count in counts.items() if count)
-    lines += ["", f"{counted(len(rows), 'verdict')}: {', '.join(told)}"]
+    totals = (f"{count:,} {word}" for word, count in counts.items() if count)
+    lines += ["", f"{counted(len(rows), 'verdict')}: {', '.join(totals)}"]
     beyond = sum(1 for report in reports if report["beyond"])
     if beyond:
         lines.append(f"{beyond:,} would be otherwise by lines past what robots read.")

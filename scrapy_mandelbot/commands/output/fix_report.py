@@ -1,4 +1,4 @@
-"""``fix``: the corrected file, what changes, and the proof that it decides alike."""
+"""``fix``: the corrected file, its diff, and the check that no decision changes."""
 
 from __future__ import annotations
 
@@ -143,12 +143,12 @@ def text_shown(report: dict[str, Any]) -> str:
 
 
 def remarks(report: dict[str, Any]) -> list[str]:
-    """Return what there is to tell beside the file, as sentences."""
+    """Return the sentences to print beside the file."""
     differences = report["proof"]["differences"][1:10]
-    told = [
+    changed = [
         f"{one['question']}{'' if one['agent'] is None else ' for ' + one['agent']} was "
         f"{one['before']}, and is {one['after']}"
         for one in differences
     ]
     effects = [sentence for effect in report["effects"] for sentence in effect["summary"]]
-    return [*report["remarks"], report["proof"]["summary"], *told, *effects]
+    return [*report["remarks"], report["proof"]["summary"], *changed, *effects]
