@@ -118,7 +118,7 @@ VERBS = {
     ),
     "fix": Verb(
         "file_verbs.fix",
-        "print the corrected file, if it provably decides as before",
+        "print the corrected file, verified to make the same decisions",
         {
             "": (
                 _SOURCE,
@@ -137,7 +137,7 @@ VERBS = {
                 ),
             )
         },
-        "0: proved; 3: not proved",
+        "0: verified; 3: not verified",
         ("robots.txt --diff", "robots.txt --output robots.txt"),
         ("text", "json", "html"),
     ),

@@ -34,7 +34,7 @@ def test_moderatobot_the_corrected_file_is_printed_and_proved(robots):
     """The file on standard output, what is to be told on standard error."""
     run = robots("fix", "-", stdin=BODY)
     assert (run.returncode, run.stdout) == (0, FIXED)
-    proved = "scrapy robots: proved: 14 decisions in mandelbot are alike\n"
+    proved = "scrapy robots: verified: 14 allow/disallow decisions unchanged (mandelbot dialect)\n"
     assert run.stderr.decode().startswith(STAYS + proved)
 
 
@@ -89,7 +89,7 @@ def test_what_would_do_harm_is_done_only_where_that_is_asked_for(robots):
     """And then it is told what opens to whom; a file that stays says so, and how to go on."""
     run = robots("fix", "-", stdin=HARMFUL)
     assert (run.returncode, run.stdout) == (0, HARMFUL)
-    assert b"So the file stays as it is; --unsafe corrects it all the same" in run.stderr
+    assert b"So the file stays unchanged; --unsafe corrects it nevertheless" in run.stderr
     if BY_ORDER:  # this Python's own reads groups as it did then
         assert b"opens" in run.stderr
     run = robots("fix", "-", "--unsafe", stdin=HARMFUL)
@@ -205,7 +205,7 @@ def test_what_is_not_proved_is_not_written(monkeypatch, tmp_path, capsys):
         execute(["scrapy", "robots", *arguments], Settings())
     assert ended.value.code == 3
     said = capsys.readouterr().err
-    assert "not proved: " in said
+    assert "not verified: " in said
     assert "was allowed" in said
     assert "new is not written" in said
     assert not (tmp_path / "new").exists()

@@ -79,7 +79,7 @@ def fix(  # noqa: PLR0913 - as `correct` takes them
     alone: bool = False,
     unsafe: bool = False,
 ) -> dict[str, Any]:
-    """Return the corrected file, whether it is proved to decide as the original does, for whom not.
+    """Return the corrected file, whether it is verified, and its effects.
 
     Of the whole file: what comes after `max_bytes`, which robots do not read, too. With `alone` it
     is corrected for the robots of the dialect, whatever that opens to others; with `unsafe` put in
@@ -125,7 +125,7 @@ def fix(  # noqa: PLR0913 - as `correct` takes them
 
 
 def exit_code(report: dict[str, Any]) -> int:
-    """Return 0 where it is proved that nothing is decided otherwise, else 3."""
+    """Return 0 if no decision changes, else 3."""
     return 0 if report["proof"]["holds"] else 3
 
 
