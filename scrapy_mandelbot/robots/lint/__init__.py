@@ -3,7 +3,7 @@ r"""Findings: what is wrong with a robots.txt, or with how it comes, and to whic
 >>> for finding in lint(b"User-agent: *\nDisalow: /a\nAllow: /b\n"):
 ...     print(finding)
 line 1: note: The group for "*" has no Disallow. [group-without-disallow]
-line 2: error: "Disalow" is no field: Disallow is meant, most likely. [misspelt-field]
+line 2: error: "Disalow" is not a field: did you mean Disallow? [misspelt-field]
 
 The checks read the bytes and the numbered records that the matcher reads (after the model of
 Google's ``reporting_robots.cc``). Findings are the same in all dialects: they say which robots do
