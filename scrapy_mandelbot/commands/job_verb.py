@@ -145,7 +145,7 @@ def _by_line(database: sqlite3.Connection, numbers: list[int] | None) -> Counter
     return Counter(dict(database.execute(f"{query}{where} GROUP BY name", values)))
 
 
-class _SharedJob:
+class _RedisJob:
     """The job on Redis, ``redis://…#NAME``."""
 
     def __init__(self, place: str) -> None:
@@ -182,7 +182,7 @@ def look_at_job(invocation: Invocation) -> Result:
     """Report what waits, export all requests, or end the pauses of one site or of all."""
     place, *words = invocation.args
     try:
-        with closing((_SharedJob if is_server(place) else _FileJob)(place)) as job:
+        with closing((_RedisJob if is_server(place) else _FileJob)(place)) as job:
             if invocation.opts.export:
                 return _exported(job.requests())
             if words:

@@ -26,14 +26,9 @@ from scrapy_mandelbot.commands.output.terminal_text import (
     wrapped,
 )
 from scrapy_mandelbot.robots.formatting import counted, printable
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt, paths
 from scrapy_mandelbot.robots.robotstxt.agents import names_in_order
 from scrapy_mandelbot.robots.robotstxt.known_robots import dialect_of
-from scrapy_mandelbot.robots.robotstxt.paths import (
-    as_servers_read_it,
-    escape_non_ascii,
-    split_url,
-)
 from scrapy_mandelbot.robots.robotstxt.records import read_outline
 
 if TYPE_CHECKING:
@@ -100,7 +95,7 @@ class Changes:
 
     def _candidates(self) -> Iterator[tuple[int, list[str]]]:
         """Yield lines, and before which line of the file they would stand."""
-        parts = split_url(self._url)
+        parts = paths.split_url(self._url)
         if parts is None or not parts[1] or len(parts[1]) > _LONGEST:
             return
         field = "Disallow" if self._verdict.allowed else "Allow"
@@ -129,7 +124,11 @@ class Changes:
         yield plain
         rule = self._verdict.rule
         if rule is not None:  # where the longest wins, Allow wins ties
-            missing = len(escape_non_ascii(rule.path)) - len(escape_non_ascii(plain)) + rule.allow
+            missing = (
+                len(paths.escape_non_ascii(rule.path))
+                - len(paths.escape_non_ascii(plain))
+                + rule.allow
+            )
             if 0 < missing <= _LONGEST:
                 yield plain + "*" * missing
         yield f"{plain}$"
@@ -157,7 +156,7 @@ def explain(
     url, agent, rules, _ = question
     robots, _ = rules.read(dialect, max_bytes)
     decided = rules.decide(url, agent, dialect, max_bytes)
-    resolved = as_servers_read_it(url) if decided["allowed"] else None
+    resolved = paths.as_servers_read_it(url) if decided["allowed"] else None
     if resolved:
         of_resolved = rules.decide(resolved, agent, dialect, max_bytes)
         if of_resolved["allowed"]:
