@@ -19,14 +19,7 @@ from scrapy_mandelbot.commands.output import check_report as reports_on
 from scrapy_mandelbot.commands.output.check_report import ALL, Choices
 from scrapy_mandelbot.commands.output.rules_in_force import SUCCESS
 from scrapy_mandelbot.commands.output.terminal_text import is_url
-from scrapy_mandelbot.commands.sources import (
-    delivery_of,
-    page_of,
-    read_source,
-    rules_from,
-    rules_on_disk,
-    url_to_check,
-)
+from scrapy_mandelbot.commands.sources import read_source, rules_of
 from scrapy_mandelbot.commands.terminal import UnavailableError
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.lint import FINDINGS, Severity
@@ -57,9 +50,9 @@ def read_choices(opts: Namespace, folder: Path) -> Choices:
         chosen = _read(path, _SECTIONS.get(path.name, _OWN)) or {}
     where = dict.fromkeys(chosen, f"{path}: ")
     for key in _KEYS[:3]:
-        told = getattr(opts, key.replace("-", "_"))
-        if told is not None:
-            chosen[key] = told
+        given = getattr(opts, key.replace("-", "_"))
+        if given is not None:
+            chosen[key] = given
             where[key] = "--"
     codes = {key: _codes(chosen[key], where[key] + key) for key in _KEYS[:2] if key in chosen}
     fail_on = str(chosen.get("fail-on", ALL.fail_on)).strip()
@@ -72,14 +65,14 @@ def read_choices(opts: Namespace, folder: Path) -> Choices:
     )
 
 
-def _by_file(told: Any, where: str) -> Iterator[tuple[str, frozenset[str]]]:
+def _by_file(given: Any, where: str) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield patterns and codes: of a table, or of lines such as ``drafts/*: wildcard``."""
-    if isinstance(told, str):
-        lines = [line.rpartition(":") for line in told.splitlines() if line.strip()]
-        told = {pattern.strip(): codes for pattern, _, codes in lines}
-    if not isinstance(told, dict) or not all(told):
+    if isinstance(given, str):
+        lines = [line.rpartition(":") for line in given.splitlines() if line.strip()]
+        given = {pattern.strip(): codes for pattern, _, codes in lines}
+    if not isinstance(given, dict) or not all(given):
         raise UnavailableError(f"{where}: it is a pattern of paths, a colon, codes")
-    for pattern, codes in told.items():
+    for pattern, codes in given.items():
         yield pattern, _codes(codes, where)
 
 
@@ -127,10 +120,10 @@ def _ini(text: str, path: Path, section: str) -> dict[str, Any] | None:
     return dict(parser.items(section)) if parser.has_section(section) else None
 
 
-def _codes(told: Any, where: str) -> frozenset[str]:
+def _codes(given: Any, where: str) -> frozenset[str]:
     """Return the codes in a text or a list; a severity stands for all of its codes."""
     codes: set[str] = set()
-    text = told if isinstance(told, str) else " ".join(map(str, told))
+    text = given if isinstance(given, str) else " ".join(map(str, given))
     for word in text.replace(",", " ").split():
         if word in _SEVERITIES:
             codes.update(code for code in FINDINGS if str(FINDINGS[code].severity) == word)
@@ -167,16 +160,19 @@ def check(invocation: Invocation) -> Result:
     )
     if invocation.opts.format == "html" and not is_one:
         raise UnavailableError("a page is about one file")
-    had = dict(_had(invocation, list(_expanded(invocation.args))))
+    files = {
+        source: _rules_or_failure(invocation, source)
+        for source in dict.fromkeys([*_expanded(invocation.args)])
+    }
     reports = []
-    for source, rules in had.items():
+    for source, rules in files.items():
         if isinstance(rules, UnavailableError):
             if is_one:
                 raise rules
-            reports.append(reports_on.not_had(source, str(rules)))
+            reports.append(reports_on.not_available(source, str(rules)))
         else:
             reports.append(reports_on.check_rules(rules, invocation.max_bytes, choices.of(source)))
-    page = partial(_page, invocation, had, reports)
+    page = partial(_page, invocation, files, reports)
     data = reports[0] if is_one else reports_on.together(reports)
     failures = [one["failure"] for one in reports if one["failure"]]
     code = _UNAVAILABLE if failures else reports_on.exit_code(reports, choices)
@@ -195,14 +191,18 @@ def _text(
     texts = [reports_on.text(one, paint, in_full=invocation.opts.full) for one in reports]
     if is_one:
         return texts[0]
-    told = "".join(f"{text}\n" if "\n" in text[:-1] else text for text in texts)
-    return f"{told}{reports_on.total_text(reports, paint)}"
+    spaced = "".join(f"{text}\n" if "\n" in text[:-1] else text for text in texts)
+    return f"{spaced}{reports_on.total_text(reports, paint)}"
 
 
 def _page(
-    invocation: Invocation, had: dict[str, Rules | UnavailableError], reports: list[dict[str, Any]]
+    invocation: Invocation,
+    files: dict[str, Rules | UnavailableError],
+    reports: list[dict[str, Any]],
 ) -> str:
-    (rules,) = had.values()
+    from scrapy_mandelbot.commands.file_verbs import page_of  # noqa: PLC0415 - it is not cheap
+
+    (rules,) = files.values()
     if isinstance(rules, UnavailableError):
         raise rules
     return page_of(invocation, rules, checked=reports[0])
@@ -240,31 +240,22 @@ def _in_folder(folder: Path) -> Iterator[Path]:
         yield from (Path(here, name) for name in names if name.lower() == "robots.txt")
 
 
-def _had(
-    invocation: Invocation, sources: list[str]
-) -> Iterator[tuple[str, Rules | UnavailableError]]:
-    """Yield the rules of each source, or why they are not available."""
-    for source in dict.fromkeys(sources):
-        yield source, _of_site(invocation, source) if is_url(source) else _on_disk(source)
+def _rules_or_failure(invocation: Invocation, source: str) -> Rules | UnavailableError:
+    """Return the rules of a source, or why they are not available.
 
-
-def _on_disk(source: str) -> Rules | UnavailableError:
+    If a site's file is missing, one in capitals is looked for.
+    """
     try:
-        return rules_on_disk(source)
+        rules = rules_of(invocation, source)
     except UnavailableError as error:
         return error
-
-
-def _of_site(invocation: Invocation, source: str) -> Rules | UnavailableError:
-    """Fetch a file; if it is missing, look for one in capitals."""
-    try:
-        url = url_to_check(source)
-        fetched = invocation.fetch(url)
-        in_capitals = False
-        if fetched.status in _NOT_FOUND and url.endswith("/robots.txt"):
-            other = invocation.fetch(url.removesuffix("robots.txt") + "ROBOTS.TXT")
-            in_capitals = other.status in SUCCESS
-        delivery = replace(delivery_of(fetched), in_capitals=in_capitals)
-        return rules_from(invocation, fetched, delivery)
-    except UnavailableError as error:
-        return error
+    if rules.answer is None:
+        return rules
+    if rules.delivery is None:
+        return UnavailableError(rules.trouble)
+    url = rules.source
+    if rules.answer.status not in _NOT_FOUND or not url.endswith("/robots.txt"):
+        return rules
+    other = invocation.fetch(url.removesuffix("robots.txt") + "ROBOTS.TXT")
+    delivery = replace(rules.delivery, in_capitals=other.status in SUCCESS)
+    return replace(rules, delivery=delivery)

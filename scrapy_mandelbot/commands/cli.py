@@ -7,14 +7,10 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_mandelbot.commands.invocation import (
-    Invocation,
-    Result,
-    check_for_jinja,
-    print_result,
-)
+from scrapy_mandelbot.commands.invocation import Invocation, Result, print_result
 from scrapy_mandelbot.commands.terminal import Terminal, UnavailableError
 from scrapy_mandelbot.robots.preferences.statements import CATEGORIES
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
@@ -26,6 +22,9 @@ if TYPE_CHECKING:
 
 USAGE_ERROR = 2
 """The exit code of wrong use, and of what is not available."""
+
+
+_NEEDS_JINJA = "--format html needs Jinja2: pip install 'scrapy-mandelbot[html]'"
 
 
 class Argument(NamedTuple):
@@ -118,8 +117,8 @@ VERBS = {
         ("star-before-robots", "--format json"),
     ),
     "fix": Verb(
-        "fix_verb.fix",
-        "print the corrected file, if it provably decides as before",
+        "file_verbs.fix",
+        "print the corrected file, verified to make the same decisions",
         {
             "": (
                 _SOURCE,
@@ -138,7 +137,7 @@ VERBS = {
                 ),
             )
         },
-        "0: proved; 3: not proved",
+        "0: verified; 3: not verified",
         ("robots.txt --diff", "robots.txt --output robots.txt"),
         ("text", "json", "html"),
     ),
@@ -174,7 +173,7 @@ VERBS = {
         ("text", "table", "json", "html"),
     ),
     "sitemaps": Verb(
-        "sitemap_verb.list_sitemaps",
+        "file_verbs.list_sitemaps",
         "list the sitemaps that a file cites",
         {"": (_SOURCE, _flag("--read", "read the sitemaps, and count their entries"))},
         "0: no problems; 1: a sitemap has problems; 3: a sitemap is not available",
@@ -357,8 +356,8 @@ def run(opts: Namespace, args: list[str], settings: BaseSettings | None) -> int:
         errors = (UnavailableError, SettingsError)
     terminal = Terminal(sys.stdout, sys.stderr)
     try:
-        if opts.format == "html":
-            check_for_jinja()
+        if opts.format == "html" and find_spec("jinja2") is None:
+            raise UnavailableError(_NEEDS_JINJA)  # before anything is fetched
         invocation = Invocation(opts.verb, args, opts, settings, terminal)
         module, name = VERBS[opts.verb].runs.split(".")
         result: Result = getattr(import_module(f"{__package__}.{module}"), name)(invocation)

@@ -86,7 +86,7 @@ class Fetched:
 
     @property
     def trouble(self) -> str:
-        """Why there is no response, in words; empty: there is one."""
+        """Why there is no response; empty: there is one."""
         if self.failure is None:
             return ""
         detail = f" ({self.detail})" if self.failure is Failure.OTHER else ""

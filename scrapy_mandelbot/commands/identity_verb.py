@@ -153,8 +153,8 @@ def _check(invocation: Invocation) -> Result:
     lines = [f"{level}: {text}" for level, text in findings] or ["clean"]
     levels = {level for level, _ in findings}
     code = 3 if _ERROR in levels else int(_WARNING in levels)
-    told = [{"severity": level, "message": text} for level, text in findings]
-    data = {"url": url, "thumbprints": names, "findings": told}
+    found_data = [{"severity": level, "message": text} for level, text in findings]
+    data = {"url": url, "thumbprints": names, "findings": found_data}
     return Result(code, data, joined([*head, *lines]))
 
 
@@ -253,7 +253,7 @@ _RANGES = "addresses.json"
 
 
 def _page(invocation: Invocation) -> Result:
-    """Write the page that tells owners of sites about the robot, from the project's settings.
+    """Write the page about the robot for owners of sites, from the project's settings.
 
     Source: draft-illyes-webbotauth-cbcp, sections 2.2, 2.5 and 2.6.
     """
@@ -270,7 +270,7 @@ def _page(invocation: Invocation) -> Result:
         networks = [ip_network(one, strict=False) for one in invocation.opts.address or ()]
     except ValueError as error:
         raise UnavailableError(str(error)) from None
-    told = {
+    about = {
         "name": name,
         "user_agent": agent,
         "robots_txt_token": _named(token if isinstance(token, str) else token[0]),
@@ -282,14 +282,14 @@ def _page(invocation: Invocation) -> Result:
         },
     }
     template = Path(__file__).with_name("robot.html").read_text("utf-8")
-    page = template.format(**_parts(invocation, told, mail))
+    page = template.format(**_parts(invocation, about, mail))
     remarks = [] if mail else ["USER_AGENT has no e-mail address: add to the page how to reach you"]
     if networks and invocation.opts.output:
         ranges = Path(invocation.opts.output).with_name(_RANGES)
-        ranges.write_text(json.dumps(told["addresses"]), "utf-8")
+        ranges.write_text(json.dumps(about["addresses"]), "utf-8")
     if invocation.opts.output:
         Path(invocation.opts.output).write_text(page, "utf-8")
-    return Result(0, told, "" if invocation.opts.output else page, remarks)
+    return Result(0, about, "" if invocation.opts.output else page, remarks)
 
 
 def _named(agent: str) -> str:
@@ -299,20 +299,20 @@ def _named(agent: str) -> str:
     return found[0] if found else ""
 
 
-def _parts(invocation: Invocation, told: dict[str, Any], mail: str) -> dict[str, Any]:
+def _parts(invocation: Invocation, about: dict[str, Any], mail: str) -> dict[str, Any]:
     """Return what stands in the page, escaped."""
     delay = invocation.settings.getfloat("DOWNLOAD_DELAY")
     pace = f"It waits {delay:g} seconds between two requests to a host." if delay else ""
     if invocation.setting("pace") == "obey":
-        pace += " It keeps to the Crawl-delay, Request-rate and Visit-time of your robots.txt."
+        pace += " It obeys the Crawl-delay, Request-rate and Visit-time of your robots.txt."
     ttl = invocation.setting("cache_ttl")
-    uses = ", ".join(told["purposes"])
-    prefixes = [escape(prefix) for one in told["addresses"]["prefixes"] for prefix in one.values()]
-    keys = escape(told["key_directory"] or "")
+    uses = ", ".join(about["purposes"])
+    prefixes = [escape(prefix) for one in about["addresses"]["prefixes"] for prefix in one.values()]
+    keys = escape(about["key_directory"] or "")
     return {
-        "name": escape(told["name"]),
-        "agent": escape(told["user_agent"]),
-        "token": escape(told["robots_txt_token"]),
+        "name": escape(about["name"]),
+        "agent": escape(about["user_agent"]),
+        "token": escape(about["robots_txt_token"]),
         "hours": (invocation.dialect.fresh_for if ttl is None else ttl) / 3_600,
         "pace": pace.strip(),
         "purpose": f"<p>The pages are wanted for: {escape(uses)}.</p>\n" if uses else "",

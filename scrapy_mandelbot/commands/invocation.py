@@ -8,14 +8,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot._version import __version__
-from scrapy_mandelbot.commands.output.rules_in_force import EVERYBODY, SUCCESS
+from scrapy_mandelbot.commands.output.rules_in_force import EVERYBODY
 from scrapy_mandelbot.commands.terminal import UnavailableError
 from scrapy_mandelbot.politeness.inside import leads_inside
-from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES, OutcomePolicy
+from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
 
 if TYPE_CHECKING:
@@ -41,7 +40,6 @@ WITHOUT_PROJECT: Mapping[str, Any] = {
     "sitemap_max_entries": 50_000,
 }
 """The defaults of settings, for invocations without Scrapy."""
-_PAGE_TIMEOUT = 180.0  # Scrapy's DOWNLOAD_TIMEOUT
 
 
 class Invocation(NamedTuple):
@@ -68,11 +66,6 @@ class Invocation(NamedTuple):
         from scrapy_mandelbot.settings.config import read_setting  # noqa: PLC0415 - needs Scrapy
 
         return read_setting(self.project, name)
-
-    @property
-    def envelope(self) -> dict[str, Any]:
-        """The first fields of every JSON object."""
-        return {"version": VERSION, "command": self.verb}
 
     @property
     def dialect(self) -> Dialect:
@@ -103,16 +96,6 @@ class Invocation(NamedTuple):
     def max_bytes(self) -> int:
         """Robots read so much of a robots.txt."""
         return int(self.setting("robots_max_bytes"))
-
-    @property
-    def law(self) -> OutcomePolicy:
-        """What a crawl of the project makes of responses to robots.txt."""
-        return OutcomePolicy(frozenset(self.setting("pause_statuses")))
-
-    @property
-    def page_timeout(self) -> float:
-        """Seconds for a download that is no robots.txt."""
-        return _PAGE_TIMEOUT if self.project is None else self.project.getfloat("DOWNLOAD_TIMEOUT")
 
     def may_redirect(self, site: str, url: str) -> bool:
         """Return whether a site may lead to a URL, as in a crawl: see ``Config.may_send``."""
@@ -148,33 +131,19 @@ class Result:
     """Whether the text is a file, which goes into a pipe octet by octet."""
 
 
-def body_of(fetched: Fetched) -> bytes:
-    """Return the body of a success."""
-    if fetched.failure is not None:
-        raise UnavailableError(fetched.trouble)
-    if fetched.status not in SUCCESS:
-        raise UnavailableError(f"{fetched.final_url}: the status is {fetched.status}")
-    return fetched.body
-
-
-def check_for_jinja() -> None:
-    """Raise unless a page can be made, before anything is fetched."""
-    if find_spec("jinja2") is None:
-        raise UnavailableError("--format html needs Jinja2: pip install 'scrapy-mandelbot[html]'")
-
-
 def print_result(invocation: Invocation, result: Result) -> None:
-    """Print a result. A reader may close the pipe, as `head` does: the exit code stays."""
+    """Print a result. If the reader closes the pipe, as `head` does, the exit code stays."""
     terminal, wanted = invocation.terminal, invocation.opts.format
     for line in result.remarks:
         terminal.message(line)
-    is_page = wanted == "html" and result.page is not None
-    text = result.page() if is_page and result.page is not None else result.text
-    if wanted == "json":
-        data = {**invocation.envelope, "exit_code": result.exit_code, **result.data}
-        text = json.dumps(data, indent=2) + "\n"
+    text = result.text
+    if wanted == "html" and result.page:
+        text = result.page()
+    elif wanted == "json":
+        head = {"version": VERSION, "command": invocation.verb, "exit_code": result.exit_code}
+        text = json.dumps({**head, **result.data}, indent=2) + "\n"
     try:
-        terminal.write(text, is_file=result.is_file and not is_page)
+        terminal.write(text, is_file=result.is_file and wanted != "html")
     except BrokenPipeError:
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

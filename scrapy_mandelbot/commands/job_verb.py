@@ -1,4 +1,4 @@
-"""The verb ``job``: what waits in a job, and why; to have sites asked again that were given up."""
+"""The verb ``job``: what waits in a job and why; ends pauses, so that sites are requested again."""
 
 from __future__ import annotations
 
@@ -12,31 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.commands.invocation import Result
-from scrapy_mandelbot.commands.output.terminal_text import PLAIN, cut, joined
+from scrapy_mandelbot.commands.output.terminal_text import cut, joined
 from scrapy_mandelbot.commands.terminal import UnavailableError
 from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.fleet.server import JobServer
-from scrapy_mandelbot.job.deliveries import ASIDE, CLAIMED, bring_back, read_aside
+from scrapy_mandelbot.job import deliveries, job_file, salvage
 from scrapy_mandelbot.job.job import LOCK
-from scrapy_mandelbot.job.job_file import (
-    JobLock,
-    as_ours,
-    connect_to_read,
-    is_as_written,
-    read_state,
-    read_states,
-)
 from scrapy_mandelbot.job.job_store import CannotKeepError
-from scrapy_mandelbot.job.salvage import FILE, outline
 from scrapy_mandelbot.job.site_states import IN_JOB, read_left, site_of_line
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
-from scrapy_mandelbot.robots.formatting import (
-    columns,
-    counted,
-    moment,
-    without_credentials,
-    without_zone,
-)
+from scrapy_mandelbot.robots import formatting
+from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.scheduling.storage import parts_of_name
 from scrapy_mandelbot.settings.values import is_server
 from scrapy_mandelbot.store.contract import KeptPause
@@ -50,263 +36,104 @@ if TYPE_CHECKING:
 _HEAD = ("waiting", "in flight", "site", "why it waits")
 _MOST = 50  # lines for a terminal
 _SITE_WIDTH = 40
+_NO_PAUSE = KeptPause(0, "")
 
 
-class Waits(NamedTuple):
-    """Why sites wait."""
+class _Contents(NamedTuple):
+    """What is in a job, whether in a file or on Redis."""
 
-    now: float
-    """Seconds since the epoch."""
-    tries: int
-    """After so many failed probes a site is given up."""
-    aside: Mapping[str, Mapping[str, int]] = {}
-    """How many requests are set aside, by site and by the path of their section."""
+    requests: Mapping[str, int]
+    """How many, by site, without those set aside for good."""
+    in_flight: Mapping[str, int]
+    """How many of them were in flight at the last commit, by site."""
+    left: Iterable[tuple[str, LeftPause]]
+    """Pauses of sites and sections that had not ended."""
+    given_up: Mapping[str, int]
+    """How many requests are set aside for good, by the reason."""
+    is_running: bool
     pauses: Mapping[str, KeptPause] = {}
-    """As a run has left them, by site."""
+    """From the store, by site."""
     turns: Mapping[str, float] = {}
-    """When sites may next be asked at their pace."""
-    sections: Mapping[tuple[str, str], float] = {}
-    """Until when sections are set aside, by site and path."""
+    """When a site's crawl delay ends."""
+    by_section: Mapping[str, Mapping[str, int]] = {}
+    """How many requests wait for a section to recover, by site and path."""
+    workers: Mapping[int, tuple[float, int]] = {}
+    """The seconds left of a worker's lease, and how many sites it has."""
 
 
-def of_job(lines: Mapping[str, int], in_flight: Mapping[str, int], waits: Waits) -> dict[str, Any]:
-    """Return what waits, the site with most of it first.
+class _FileJob:
+    """The job in a folder."""
 
-    `lines` says how many requests there are, by site, and `in_flight` how many of those
-    were in flight at the last commit.
-    """
-    sites = []
-    for site in sorted({*lines, *waits.pauses}, key=lambda site: (-lines.get(site, 0), site)):
-        pause, turn = waits.pauses.get(site), waits.turns.get(site)
-        is_paused = pause is not None and pause.until > waits.now
-        has_failed = pause is not None and pause.failed_probes >= waits.tries
-        sites.append(
-            {
-                "site": site,
-                "waiting": lines.get(site, 0) - in_flight.get(site, 0),
-                "in_flight": in_flight.get(site, 0),
-                "paused_until": moment(pause.until).isoformat()
-                if pause is not None and is_paused
-                else None,
-                "failed_probes": 0 if pause is None else pause.failed_probes,
-                "given_up": has_failed and not is_paused,
-                "set_aside": [
-                    {
-                        "section": section,
-                        "waiting": count,
-                        "until": _later(waits.sections.get((site, section)), waits.now),
-                    }
-                    for section, count in sorted(waits.aside.get(site, {}).items())
-                ],
-                "reason": None if pause is None else pause.reason,
-                "next_turn": None if turn is None else moment(turn).isoformat(),
-            }
+    def __init__(self, place: str) -> None:
+        self.name, self._folder = str(Path(place)), Path(place)
+        self._path, self._store_path = self._folder / salvage.FILE, self._folder / STORE_FILE
+        if not self._path.exists():
+            raise CannotKeepError(f"there is no job here ({salvage.FILE})")
+        self._is_running = job_file.JobLock(self._folder / LOCK).is_held()
+
+    def close(self) -> None:
+        """Nothing is open between calls."""
+
+    def requests(self) -> Iterator[tuple[str, bytes]]:
+        query = (
+            "SELECT name, body, checksum, number FROM requests"
+            " JOIN lines ON lines.line = abs(requests.line)"
         )
-    return {
-        "waiting": sum(lines.values()) - sum(in_flight.values()),
-        "in_flight": sum(in_flight.values()),
-        "sites": sites,
-    }
+        with closing(job_file.connect_to_read(self._path)) as database, job_file.as_ours():
+            for name, body, *written in database.execute(query):
+                yield name, body if job_file.is_as_written(body, *written) else b""
 
+    def requeue(self, wanted: str) -> list[str]:
+        if self._is_running:
+            raise CannotKeepError("a run has this job; its console can resume a site")
+        found = []
+        if self._store_path.exists():
+            with closing(SqliteStore(self._store_path)) as store:
+                found = [site for site in store.get_pauses() if wanted in {"", site}]
+                for site in found:
+                    store.put_pause(site, None)
+        with closing(SqliteJob(self._path)) as job:
+            for name in job.get_states(IN_JOB + wanted):
+                site = name.removeprefix(IN_JOB)
+                if wanted in {"", site}:
+                    job.put_state(name, None)
+                    found.append(site)
+            back = deliveries.bring_back(job, lambda line: wanted in {"", site_of_line(line)})
+            found += [site_of_line(line) for line in back]
+            job.commit()
+        return sorted(set(found))
 
-def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
-    """Return it for a terminal."""
-    run = "a run has it" if report["running"] else "no run has it"
-    were = "are" if report["running"] else "were"
-    sites = counted(len(report["sites"]), "site")
-    requests = counted(report["waiting"], "request")
-    told = [f"{requests} of {sites} wait, {report['in_flight']:,} {were} in flight ({run})"]
-    told += [
-        f"{counted(count, 'request')} set aside: {cut(why, 200)}"
-        for why, count in report["set_aside"].items()
-    ]
-    shown = report["sites"][:_MOST]
-    if not shown:
-        return joined(told)
-    rows = [
-        (
-            one["waiting"],
-            one["in_flight"],
-            cut(one["site"], _SITE_WIDTH),
-            _why(one),
+    def contents(self) -> _Contents:
+        with closing(job_file.connect_to_read(self._path)) as database, job_file.as_ours():
+            claimed = json.loads(job_file.read_state(database, deliveries.CLAIMED) or b"[]")
+            why = deliveries.read_aside(job_file.read_state(database, deliveries.ASIDE))
+            in_flight = _by_line(database, claimed)
+            lines = _by_line(database, None) - _by_line(database, list(why))
+            states = job_file.read_states(database, IN_JOB)
+        by_section: dict[str, Counter[str]] = defaultdict(Counter)
+        for name, count in (lines - in_flight).items():
+            parts = parts_of_name(name)
+            if parts.section:
+                by_section[parts.site][parts.section] += count
+        contents = _Contents(
+            _by_site(lines),
+            _by_site(in_flight),
+            [(one.removeprefix(IN_JOB), left) for one in states for left in read_left(states[one])],
+            Counter(why.values()),
+            self._is_running,
+            by_section=by_section,
         )
-        for one in shown
-    ]
-    head, *lines = ("  ".join(cells) for cells in columns([_HEAD, *rows]))
-    told += ["", paint("strong", head), *lines]
-    left = len(report["sites"]) - len(shown)
-    return joined([*told, *([f"And {left:,} more."] if left else [])])
+        if not self._store_path.exists():
+            return contents
+        with closing(SqliteStore(self._store_path)) as store:
+            turns = store.get_turns(time.time())
+            return contents._replace(pauses=store.get_pauses(), turns=turns)
 
 
-def _why(site: dict[str, Any]) -> str:
-    if site["paused_until"] is not None:
-        tries = counted(site["failed_probes"], "failed try", "failed tries")
-        until = without_zone(site["paused_until"], "minutes")
-        return cut(f"paused until {until} UTC, {tries}: {site['reason']}", 100)
-    if site["given_up"]:
-        tries = counted(site["failed_probes"], "failed try", "failed tries")
-        return cut(f"given up after {tries}, the next run asks again: {site['reason']}", 100)
-    told = []
-    if site["next_turn"] is not None:
-        told.append(f"its turn is at {site['next_turn'][:19].replace('T', ' ')} UTC")
-    if site["set_aside"]:
-        requests = counted(sum(one["waiting"] for one in site["set_aside"]), "request")
-        sections = ", ".join(map(_aside, site["set_aside"]))
-        told.append(f"{requests} set aside: {sections}")
-    return cut("; ".join(told), 100)
-
-
-def _aside(one: dict[str, Any]) -> str:
-    until = f" until {without_zone(one['until'], 'minutes')} UTC" if one["until"] else ""
-    return f"{one['section']}{until}"
-
-
-def _later(seconds: float | None, now: float) -> str | None:
-    return None if seconds is None or seconds <= now else moment(seconds).isoformat()
-
-
-def look_at_job(invocation: Invocation) -> Result:
-    """Tell what waits, or have sites asked again whose pauses a run has left."""
-    if is_server(invocation.args[0]):
-        return _look_at_shared(invocation)
-    folder = Path(invocation.args[0])
-    path = folder / FILE
-    if not path.exists():
-        raise UnavailableError(f"{folder}: there is no job of JobScheduler's ({FILE})")
-    is_running = JobLock(folder / LOCK).is_held()
-    if invocation.args[1:] and is_running:
-        raise UnavailableError(f"{folder}: a run has this job; its console can resume a site")
-    if invocation.args[1:]:
-        return _requeued(
-            _forget_pauses(folder, invocation.args[2] if invocation.args[2:] else None), invocation
-        )
-    try:
-        if invocation.opts.export:
-            return _exported(_bodies(path))
-        found = _read(path)
-    except CannotKeepError as error:
-        raise UnavailableError(f"{path}: {error}") from None
-    waits = _waits_of(found.left, int(invocation.setting("pause_tries")), found.aside)
-    store = _store(folder)
-    if store is not None:
-        pauses = {**waits.pauses, **store.get_pauses()}
-        waits = waits._replace(pauses=pauses, turns=store.get_turns(waits.now))
-        store.close()
-    report = of_job(found.lines, found.in_flight, waits)
-    report |= {"folder": str(folder), "running": is_running, "workers": []}
-    report["set_aside"] = found.given_up
-    return Result(0, report, text(report, invocation.terminal.paint))
-
-
-def _look_at_shared(invocation: Invocation) -> Result:
-    """Do the same for a job on Redis, ``redis://…#NAME``."""
-    url, _, name = invocation.args[0].partition("#")
-    if not name:
-        raise UnavailableError("a job on Redis is named after its address: redis://…/0#shops")
-    try:
-        with closing(JobServer(url, name, 1)) as server:
-            if not server.exists():
-                raise CannotKeepError(f"there is no job {name!r} there")  # noqa: TRY301
-            if invocation.opts.export:
-                return _exported((one.line, one.body) for one in server.requests())
-            if invocation.args[1:]:
-                return _requeued(
-                    server.requeue(invocation.args[2] if invocation.args[2:] else ""), invocation
-                )
-            return _shared(server, f"{without_credentials(url)}#{name}", invocation)
-    except (CannotKeepError, ValueError) as error:
-        raise UnavailableError(f"{without_credentials(url)}: {error}") from None
-    except ImportError as error:
-        raise UnavailableError(f"{error}: pip install scrapy-mandelbot[redis]") from None
-
-
-def _shared(server: JobServer, folder: str, invocation: Invocation) -> Result:
-    lengths, workers, aside = server.lengths(), server.workers(), server.aside()
-    lines = Counter({site: sum(counts) for site, counts in lengths.items()})
-    in_flight = Counter({site: claimed for site, (_, claimed) in lengths.items() if claimed})
-    left = ((site, one) for site, state in server.left().items() for one in read_left(state))
-    waits = _waits_of(list(left), int(invocation.setting("pause_tries")), {})
-    report = of_job(lines, in_flight, waits)
-    reasons: Counter[str] = sum((Counter(why) for why in aside.values()), Counter())
-    report |= {"folder": folder, "running": bool(workers), "set_aside": dict(reasons)}
-    report["workers"] = [
-        {"worker": worker, "lease": round(lease, 1), "sites": sites}
-        for worker, (lease, sites) in sorted(workers.items())
-    ]
-    told = "".join(
-        f"worker {one['worker']}: {counted(one['sites'], 'site')}, its lease ends in"
-        f" {one['lease']} s\n"
-        for one in report["workers"]
-    )
-    return Result(0, report, text(report, invocation.terminal.paint) + told)
-
-
-def _waits_of(
-    left: list[tuple[str, LeftPause]], tries: int, aside: Mapping[str, Mapping[str, int]]
-) -> Waits:
-    """Return why sites wait, as their last owners have left them."""
-    pauses = {
-        site: KeptPause(one.until, one.reason, one.failed_probes)
-        for site, one in left
-        if not one.section
-    }
-    sections = {(site, one.section): one.until for site, one in left if one.section}
-    return Waits(time.time(), tries, aside, pauses, sections=sections)
-
-
-def _exported(requests: Iterable[tuple[str, bytes]]) -> Result:
-    """Print requests as other crawlers can take them; those that cannot be read are counted."""
-    lines, unread = [], 0
-    for line, body in requests:
-        its = outline(body)
-        if its is None:
-            unread += 1
-        else:
-            lines.append(json.dumps({"site": site_of_line(line), **its}))
-    remarks = [f"{counted(unread, 'request')} cannot be read, and left out"] if unread else []
-    told = "".join(f"{line}\n" for line in lines)
-    return Result(1 if unread else 0, {"requests": [*map(json.loads, lines)]}, told, remarks)
-
-
-class _JobContents(NamedTuple):
-    """What there is in a job."""
-
-    lines: Counter[str]
-    """How many requests, by site."""
-    in_flight: Counter[str]
-    """Of those, at the last commit."""
-    aside: dict[str, Counter[str]]
-    """Of those that wait, by section."""
-    left: list[tuple[str, LeftPause]]
-    """Sites, and their pauses that were not over."""
-    given_up: dict[str, int]
-    """Why requests are set aside for good, and how many; they are in none of the above."""
-
-
-def _read(path: Path) -> _JobContents:
-    """Return what there is in the file of a job; CannotKeepError: it cannot be read."""
-    with closing(connect_to_read(path)) as database, as_ours():
-        claimed = json.loads(read_state(database, CLAIMED) or b"[]")
-        why = read_aside(read_state(database, ASIDE))
-        in_flight, poisonous = _by_line(database, claimed), _by_line(database, list(why))
-        lines = _by_line(database, None) - poisonous
-        kept = read_states(database, IN_JOB)
-    aside: dict[str, Counter[str]] = defaultdict(Counter)
-    for name, count in (lines - in_flight).items():
-        parts = parts_of_name(name)
-        if parts.section:
-            aside[parts.site][parts.section] += count
-    left = [
-        (name.removeprefix(IN_JOB), one) for name, state in kept.items() for one in read_left(state)
-    ]
-    given_up = dict(Counter(why.values()))
-    return _JobContents(_by_site(lines), _by_site(in_flight), aside, left, given_up)
-
-
-def _by_site(lines: Counter[str]) -> Counter[str]:
+def _by_site(lines: Mapping[str, int]) -> Counter[str]:
     sites: Counter[str] = Counter()
     for name, count in lines.items():
-        sites[parts_of_name(name).site] += count
+        sites[site_of_line(name)] += count
     return sites
 
 
@@ -318,49 +145,167 @@ def _by_line(database: sqlite3.Connection, numbers: list[int] | None) -> Counter
     return Counter(dict(database.execute(f"{query}{where} GROUP BY name", values)))
 
 
-def _bodies(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the line and body of each request in the file of a job; CannotKeepError as above."""
-    query = (
-        "SELECT name, body, checksum, number FROM requests"
-        " JOIN lines ON lines.line = abs(requests.line)"
-    )
-    with closing(connect_to_read(path)) as database, as_ours():
-        for name, body, *written in database.execute(query):
-            yield name, body if is_as_written(body, *written) else b""
+class _RedisJob:
+    """The job on Redis, ``redis://…#NAME``."""
+
+    def __init__(self, place: str) -> None:
+        url, _, name = place.partition("#")
+        self.name = formatting.without_credentials(place)
+        if not name:
+            raise CannotKeepError("add the name of the job to the address: redis://…/0#shops")
+        try:
+            self._server = JobServer(url, name, 1)
+        except ImportError as error:
+            raise UnavailableError(f"{error}: pip install scrapy-mandelbot[redis]") from None
+        self.close, self.requeue = self._server.close, self._server.requeue
+        if not self._server.exists():
+            self.close()
+            raise CannotKeepError(f"there is no job {name!r} there")
+
+    def requests(self) -> Iterator[tuple[str, bytes]]:
+        return ((one.line, one.body) for one in self._server.requests())
+
+    def contents(self) -> _Contents:
+        lengths, workers = self._server.lengths(), self._server.workers()
+        states = self._server.left()
+        return _Contents(
+            {site: sum(counts) for site, counts in lengths.items()},
+            {site: claimed for site, (_, claimed) in lengths.items()},
+            [(site, one) for site in states for one in read_left(states[site])],
+            sum((Counter(why) for why in self._server.aside().values()), Counter()),
+            is_running=bool(workers),
+            workers=workers,
+        )
 
 
-def _requeued(keys: list[str], invocation: Invocation) -> Result:
-    sites = (cut(key, 200) for key in keys)
-    text = "".join(f"{site} is asked again by the next run\n" for site in sites)
-    site = invocation.args[2] if invocation.args[2:] else "no site"
-    remarks = [] if keys else [f"{site} is not paused, given up or set aside"]
-    return Result(0 if keys else 1, {"requeued": keys}, text, remarks)
-
-
-def _forget_pauses(folder: Path, site: str | None) -> list[str]:
-    """Forget the pauses of one site, or of all; return of which sites there were any."""
-    keys = []
-    store = _store(folder)
-    if store is not None:
-        keys = [key for key in store.get_pauses() if site in {None, key}]
-        for key in keys:
-            store.put_pause(key, None)
-        store.close()
+def look_at_job(invocation: Invocation) -> Result:
+    """Report what waits, export all requests, or end the pauses of one site or of all."""
+    place, *words = invocation.args
     try:
-        with closing(SqliteJob(folder / FILE)) as job:
-            for name in job.get_states(IN_JOB if site is None else IN_JOB + site):
-                kept = name.removeprefix(IN_JOB)
-                if site in {None, kept}:
-                    job.put_state(name, None)
-                    keys.append(kept)
-            lines = bring_back(job, lambda line: site in {None, site_of_line(line)})
-            keys += [parts_of_name(line)[0] for line in lines]
-            job.commit()
-    except CannotKeepError as error:
-        raise UnavailableError(f"{folder / FILE}: {error}") from None
-    return sorted(set(keys))
+        with closing((_RedisJob if is_server(place) else _FileJob)(place)) as job:
+            if invocation.opts.export:
+                return _exported(job.requests())
+            if words:
+                return _requeued(job.requeue(words[1] if words[1:] else ""), words)
+            report = _report(job.contents(), int(invocation.setting("pause_tries")))
+    except (CannotKeepError, ValueError) as error:
+        where = formatting.without_credentials(place)
+        raise UnavailableError(f"{where}: {error}") from None
+    report["folder"] = job.name
+    return Result(0, report, _text(report, invocation.terminal.paint))
 
 
-def _store(folder: Path) -> SqliteStore | None:
-    path = folder / STORE_FILE
-    return SqliteStore(path) if path.exists() else None
+def _exported(requests: Iterable[tuple[str, bytes]]) -> Result:
+    """Return requests as other crawlers can read them, and count those that cannot be read."""
+    read = [(site_of_line(line), salvage.outline(body)) for line, body in requests]
+    found = [{"site": site, **outline} for site, outline in read if outline is not None]
+    unread = len(read) - len(found)
+    remarks = [f"{counted(unread, 'request')} cannot be read, and left out"] if unread else []
+    lines = "".join(f"{json.dumps(one)}\n" for one in found)
+    return Result(1 if unread else 0, {"requests": found}, lines, remarks)
+
+
+def _requeued(sites: list[str], words: list[str]) -> Result:
+    text = "".join(f"the next run requests {cut(site, 200)} again\n" for site in sites)
+    site = words[1] if words[1:] else "no site"
+    remarks = [] if sites else [f"{site} is not paused, given up or set aside"]
+    return Result(0 if sites else 1, {"requeued": sites}, text, remarks)
+
+
+def _report(job: _Contents, tries: int) -> dict[str, Any]:
+    """Return what waits, the site with most of it first.
+
+    A site is given up after as many failed probes as `tries`.
+    """
+    now = time.time()
+    pauses, sections = {}, {}
+    for site, one in job.left:
+        if one.section:
+            sections[site, one.section] = one.until
+        else:
+            pauses[site] = KeptPause(one.until, one.reason, one.failed_probes)
+    pauses |= job.pauses
+
+    def later(seconds: float | None) -> str | None:
+        if seconds is None or seconds <= now:
+            return None
+        return formatting.moment(seconds).isoformat()
+
+    sites = []
+    counts = {**dict.fromkeys(pauses, 0), **job.requests}
+    for site, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
+        pause, in_flight = pauses.get(site, _NO_PAUSE), job.in_flight.get(site, 0)
+        until = later(pause.until)
+        sites.append(
+            {
+                "site": site,
+                "waiting": count - in_flight,
+                "in_flight": in_flight,
+                "paused_until": until,
+                "failed_probes": pause.failed_probes,
+                "given_up": pause.failed_probes >= tries and until is None,
+                "set_aside": [
+                    {"section": path, "waiting": some, "until": later(sections.get((site, path)))}
+                    for path, some in sorted(job.by_section.get(site, {}).items())
+                ],
+                "reason": pauses[site].reason if site in pauses else None,
+                "next_turn": later(job.turns.get(site)),
+            }
+        )
+    in_flight = sum(job.in_flight.values())
+    return {
+        "waiting": sum(job.requests.values()) - in_flight,
+        "in_flight": in_flight,
+        "sites": sites,
+        "running": job.is_running,
+        "set_aside": dict(job.given_up),
+        "workers": [
+            {"worker": worker, "lease": round(lease, 1), "sites": count}
+            for worker, (lease, count) in sorted(job.workers.items())
+        ],
+    }
+
+
+def _text(report: dict[str, Any], paint: Paint) -> str:
+    run, were = ("a run has it", "are") if report["running"] else ("no run has it", "were")
+    sites, requests = counted(len(report["sites"]), "site"), counted(report["waiting"], "request")
+    lines = [f"{requests} of {sites} wait, {report['in_flight']:,} {were} in flight ({run})"]
+    for why, count in report["set_aside"].items():
+        lines.append(f"{counted(count, 'request')} set aside: {cut(why, 200)}")
+    rows = [
+        (one["waiting"], one["in_flight"], cut(one["site"], _SITE_WIDTH), cut(_why(one), 100))
+        for one in report["sites"][:_MOST]
+    ]
+    if rows:
+        head, *table = ("  ".join(cells) for cells in formatting.columns([_HEAD, *rows]))
+        lines += ["", paint("strong", head), *table]
+    if report["sites"][_MOST:]:
+        lines.append(f"And {len(report['sites']) - _MOST:,} more.")
+    for one in report["workers"]:
+        has = f"worker {one['worker']}: {counted(one['sites'], 'site')}"
+        lines.append(f"{has}, its lease ends in {one['lease']} s")
+    return joined(lines)
+
+
+def _why(site: dict[str, Any]) -> str:
+    tries = counted(site["failed_probes"], "failed try", "failed tries")
+    if site["paused_until"]:
+        return f"paused until {_until(site['paused_until'])}, {tries}: {site['reason']}"
+    if site["given_up"]:
+        return f"given up after {tries}, the next run tries again: {site['reason']}"
+    reasons = []
+    if site["next_turn"]:
+        time_of_day = formatting.without_zone(site["next_turn"], "seconds")
+        reasons.append(f"its crawl delay ends at {time_of_day} UTC")
+    if site["set_aside"]:
+        requests = counted(sum(one["waiting"] for one in site["set_aside"]), "request")
+        sections = ", ".join(
+            one["section"] + (f" until {_until(one['until'])}" if one["until"] else "")
+            for one in site["set_aside"]
+        )
+        reasons.append(f"{requests} set aside: {sections}")
+    return "; ".join(reasons)
+
+
+def _until(moment: str) -> str:
+    return f"{formatting.without_zone(moment, 'minutes')} UTC"

@@ -13,7 +13,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.commands.output.terminal_text import PLAIN, joined, table_lines
-from scrapy_mandelbot.commands.sources import robots_url_of
+from scrapy_mandelbot.commands.sources import Url
 from scrapy_mandelbot.commands.terminal import UnavailableError
 from scrapy_mandelbot.crawl import store_path
 from scrapy_mandelbot.politeness.outcome import is_fresh
@@ -130,13 +130,13 @@ def _drop(invocation: Invocation, store: Store | None) -> Result:
 
 
 def _shown(place: str | Path) -> str:
-    """Return where copies are kept; of a server's address what tells no password."""
+    """Return where copies are kept; without the password of a server's address."""
     text = str(place)
     return without_credentials(text.partition("?")[0]) if is_server(text) else text
 
 
 def _site(url: str) -> str:
-    return robots_url_of(url).removesuffix("/robots.txt")
+    return Url(url).robots_url.removesuffix("/robots.txt")
 
 
 @contextmanager
@@ -188,18 +188,18 @@ _ADDON = "scrapy_mandelbot.Addon"
 
 
 def show_settings(invocation: Invocation) -> Result:
-    """Tell of each setting, as a crawl would have it; a spider's own are not looked at."""
+    """List each setting as in a crawl; those of a spider are not included."""
     settings = invocation.settings.copy()
     addon = load_object(_ADDON)
     if any(load_object(one) is addon for one in settings.getdict("ADDONS")):
         addon().update_settings(settings)
-    rows = [{**row._asdict(), "value": _told(row.value)} for row in settings_in_force(settings)]
+    rows = [{**row._asdict(), "value": _plain(row.value)} for row in settings_in_force(settings)]
     lines = [(str(row["name"]), repr(row["value"]), str(row["source"])) for row in rows]
     text = joined("  ".join(line).rstrip() for line in columns(lines))
     return Result(0, {"settings": rows}, text)
 
 
-def _told(value: object) -> object:
+def _plain(value: object) -> object:
     """Return a value as JSON has it, without passwords."""
     if isinstance(value, str):
         return without_credentials(value)

@@ -8,25 +8,18 @@ from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.commands.file_verbs import page_of
 from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.commands.output import compare_report as comparison
 from scrapy_mandelbot.commands.output import explain_report as explanation
 from scrapy_mandelbot.commands.output.rules_in_force import (
     MOST_NAMED,
     Question,
-    robots_asked,
+    Rules,
+    robots_listed,
     unknown_names,
 )
-from scrapy_mandelbot.commands.sources import (
-    AskedUrl,
-    check_url_of_file,
-    delivery_of,
-    page_of,
-    read_urls,
-    robots_url_asked,
-    rules_from,
-    rules_on_disk,
-)
+from scrapy_mandelbot.commands.sources import Url, read_urls, rules_of
 from scrapy_mandelbot.commands.terminal import UnavailableError
 from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
@@ -34,7 +27,6 @@ from scrapy_mandelbot.robots.robotstxt.known_robots import dialect_of
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.invocation import Invocation
-    from scrapy_mandelbot.commands.output.rules_in_force import Rules
     from scrapy_mandelbot.robots.robotstxt import Dialect
 
 _STEPS = 100  # of the progress
@@ -84,25 +76,25 @@ def _result(
         text = "\n".join(made_by.text(report, invocation.terminal.paint) for report in reports)
     elif wanted == "table":
         text = made_by.table(reports, invocation.terminal.paint)
-    told = {  # beside the verdict for one robot
-        report["url"]: [] if invocation.opts.robots else explanation.changes_told(report)
+    notes = {  # beside the verdict for one robot
+        report["url"]: [] if invocation.opts.robots else explanation.change_sentences(report)
         for report in reports
     }
     return Result(
         made_by.exit_code(reports),
         {"urls": reports},
         text,
-        page=partial(_page_of_urls, invocation, questions, told),
+        page=partial(_page_of_urls, invocation, questions, notes),
         remarks=list(_left_out(questions)) if invocation.opts.robots else [],
     )
 
 
 def _page_of_urls(
-    invocation: Invocation, questions: list[Question], told: dict[str, list[str]]
+    invocation: Invocation, questions: list[Question], notes: dict[str, list[str]]
 ) -> str:
     if not questions:
         raise UnavailableError("there is no URL, and so no robots.txt to make a page of")
-    return page_of(invocation, questions[0].rules, told=told)
+    return page_of(invocation, questions[0].rules, notes=notes)
 
 
 def _counted(invocation: Invocation, questions: list[Question]) -> Iterator[Question]:
@@ -122,9 +114,9 @@ def _questions(invocation: Invocation) -> list[Question]:
     for one, rules in asked:
         urls_of[id(rules)].append(one.url)
     return [
-        Question(url, name, rules, told)
+        Question(url, name, rules, robot)
         for rules in {id(rules): rules for _, rules in asked}.values()
-        for name, told in robots_asked(rules)
+        for name, robot in robots_listed(rules)
         for url in urls_of[id(rules)]
     ]
 
@@ -136,26 +128,26 @@ def _left_out(questions: list[Question]) -> Iterator[str]:
             yield f"{rules.source} names {left:,} more robots, which are left out"
 
 
-def _rules_of(invocation: Invocation) -> list[tuple[AskedUrl, Rules]]:
+def _rules_of(invocation: Invocation) -> list[tuple[Url, Rules]]:
     """Return the URLs, each with the rules of its site, or those of the file."""
-    urls = read_urls(invocation.args, invocation.opts.urls_file)
-    if invocation.opts.file:
-        if invocation.opts.robots and not invocation.args and not invocation.opts.urls_file:
-            urls = [AskedUrl("/")]
+    urls, opts = read_urls(invocation.args, invocation.opts.urls_file), invocation.opts
+    if opts.file:
+        if opts.robots and not invocation.args and not opts.urls_file:
+            urls = [Url("/")]
         for one in urls:
-            check_url_of_file(one)
-        rules = rules_on_disk(invocation.opts.file)
+            one.check_is_absolute()
+        rules = rules_of(invocation, opts.file)
         return [(one, rules) for one in urls]
-    robots_of = {one.url: robots_url_asked(one) for one in urls}
-    wanted = dict.fromkeys(robots_of.values())
-    if invocation.opts.format == "html" and len(wanted) > 1:
-        raise UnavailableError(f"a page is about one site, and these URLs are of {len(wanted)}")
-    rules_of: dict[str, Rules] = {}
-    for url in wanted:
-        fetched = invocation.fetch(url)
+    robots_of = {one.url: one.robots_url for one in urls}
+    rules_at = dict.fromkeys(robots_of.values(), Rules(""))
+    if opts.format == "html" and len(rules_at) > 1:
+        raise UnavailableError(f"a page is about one site, and these URLs are of {len(rules_at)}")
+    for url in rules_at:
+        rules = rules_of(invocation, url)
         # Of several sites one that is not there is a line of the report, as one that is down.
-        if fetched.failure in {Failure.NO_SUCH_HOST, Failure.OTHER} and len(wanted) == 1:
-            raise UnavailableError(fetched.trouble)
-        delivery = None if fetched.failure else delivery_of(fetched)
-        rules_of[url] = rules_from(invocation, fetched, delivery)
-    return [(one, rules_of[robots_of[one.url]]) for one in urls]
+        if rules.trouble and len(rules_at) == 1:
+            failure = rules.answer and rules.answer.failure
+            if failure in {Failure.NO_SUCH_HOST, Failure.OTHER}:
+                raise UnavailableError(rules.trouble)
+        rules_at[url] = rules
+    return [(one, rules_at[robots_of[one.url]]) for one in urls]

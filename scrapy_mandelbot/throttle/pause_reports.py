@@ -114,9 +114,9 @@ class Reports:
         ):
             return
         if site.is_news("slower"):  # once of a limit, and how long what is queued takes at that
-            rate, waiting = recovery.rate, self._waiting(site)
+            rate, waiting = rate_control.rate, self._waiting(site)
             limit, time = rate_text(rate), duration(waiting / rate)
-            self.tell(events.SLOWER, site, rate=rate, limit=limit, time=time)
+            self.emit(events.SLOWER, site, rate=rate, limit=limit, time=time)
 
     def sections_resumed(self, site: Site, before: set[Section]) -> None:
         """Report the sections that are no longer set aside, of those that were before."""

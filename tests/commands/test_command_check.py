@@ -45,8 +45,7 @@ def test_each_finding_is_told_with_its_line(robots, tmp_path):
         '    1  warning   The group for "googlebot" has no rules. [group-without-rules]\n'
         "    2  error     There is no colon after Disallow. [missing-colon]\n"
         "                 Disallow /\n"
-        "                 Only Google's robots read such a line; to all others it does\n"
-        "                 not exist.\n"
+        "                 Only Google's robots read such a line; all others ignore it.\n"
         "\n"
         "robots.txt: 1 error, 1 warning\n"
     )

@@ -191,3 +191,27 @@ async def test_the_projects_settings_hold_for_it_as_for_the_crawl(webs, robots_l
     run = await robots_later("explain", web.url + "/a")
     assert run.returncode == 1
     assert "  unknown: 403, asks for a pause\n" in run.stdout.decode()
+
+
+@pytest.mark.parametrize("url", ["/x/../no", "/./no", "//no", "/%2e/no", "/no"])
+def test_other_spellings_of_a_forbidden_path_are_forbidden(robots, tmp_path, url):
+    """As in a crawl: the URL and the path that servers resolve it to must both be allowed."""
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /no\nAllow: /x\n")
+    url = f"https://h.example{url}"
+    run = robots("explain", url, "--file", "robots.txt", "--format", "json")
+    (report,) = explained(run)
+    assert (report["allowed"], report["rule"]["line"], run.returncode) == (False, 2, 1)
+    resolved = None if url == "https://h.example/no" else "https://h.example/no"
+    assert report["resolved_url"] == resolved
+    text = robots("explain", url, "--file", "robots.txt").stdout.decode()
+    assert ("  servers resolve it to https://h.example/no\n" in text) == bool(resolved)
+    assert "  Without line 2 it is allowed.\n" in text
+
+
+@pytest.mark.parametrize("url", ["/x/../yes", "/no?u=//x", "/.no"])
+def test_other_spellings_of_an_allowed_path_are_allowed(robots, tmp_path, url):
+    """Only dot segments and repeated slashes of the path are resolved."""
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /no$\n")
+    run = robots("explain", f"https://h.example{url}", "--file", "robots.txt", "--format", "json")
+    (report,) = explained(run)
+    assert (report["allowed"], report["resolved_url"]) == (True, None)

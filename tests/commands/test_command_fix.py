@@ -34,7 +34,7 @@ def test_moderatobot_the_corrected_file_is_printed_and_proved(robots):
     """The file on standard output, what is to be told on standard error."""
     run = robots("fix", "-", stdin=BODY)
     assert (run.returncode, run.stdout) == (0, FIXED)
-    proved = "scrapy robots: proved: 14 decisions in mandelbot are alike\n"
+    proved = "scrapy robots: verified: 14 allow/disallow decisions unchanged (mandelbot dialect)\n"
     assert run.stderr.decode().startswith(STAYS + proved)
 
 
@@ -76,7 +76,7 @@ def test_a_file_is_corrected_for_one_dialect_where_that_is_asked_for(robots, onl
     run = robots("fix", "-", "--only", only, stdin=BODY)
     told = run.stderr.decode().splitlines()
     assert (run.returncode, run.stdout) == (0, fixed)
-    assert any(f"decisions in {only} are alike" in line for line in told)
+    assert any(f"decisions unchanged ({only} dialect)" in line for line in told)
     opened = {line.rpartition(" to ")[2].partition(";")[0] for line in told if "opens" in line}
     others = {"rep1994", "extended2", *BY_ORDER}
     assert opened == (others if fixed == ALLOW_FIRST else set())
@@ -89,13 +89,13 @@ def test_what_would_do_harm_is_done_only_where_that_is_asked_for(robots):
     """And then it is told what opens to whom; a file that stays says so, and how to go on."""
     run = robots("fix", "-", stdin=HARMFUL)
     assert (run.returncode, run.stdout) == (0, HARMFUL)
-    assert b"So the file stays as it is; --unsafe corrects it all the same" in run.stderr
+    assert b"So the file stays unchanged; --unsafe corrects it nevertheless" in run.stderr
     if BY_ORDER:  # this Python's own reads groups as it did then
         assert b"opens" in run.stderr
     run = robots("fix", "-", "--unsafe", stdin=HARMFUL)
     assert run.returncode == 0
     assert run.stdout != HARMFUL
-    assert b"decisions in mandelbot are alike" in run.stderr
+    assert b"decisions unchanged (mandelbot dialect)" in run.stderr
     assert (b"to urllib.robotparser; first /a/ for Googlebot" in run.stderr) == bool(BY_ORDER)
     run = robots("fix", "-", "--unsafe", "--only", "google", stdin=HARMFUL)
     assert run.returncode == 2
@@ -107,7 +107,7 @@ def test_a_file_is_corrected_as_a_dialect_reads_it(robots, dialect):
     """And still opens nothing to the robots of others."""
     run = robots("fix", "-", "--dialect", dialect, stdin=BODY)
     assert (run.returncode, run.stdout) == (0, FIXED)
-    assert f"decisions in {dialect} are alike" in run.stderr.decode()
+    assert f"decisions unchanged ({dialect} dialect)" in run.stderr.decode()
     assert b"opens" not in run.stderr
 
 
@@ -145,7 +145,7 @@ def test_a_file_of_more_than_64_kib_stays_as_it_is(robots, over, is_corrected, o
     assert run.returncode == 0
     assert (b"\nDisallow: " in run.stdout) is is_corrected
     assert (run.stdout == body) is not is_corrected
-    assert (b"The file is too large to be compared in whole" in run.stderr) is not is_corrected
+    assert (b"The file is too large to compare completely" in run.stderr) is not is_corrected
 
 
 def test_json_has_file_diff_and_proof(robots):
@@ -205,7 +205,7 @@ def test_what_is_not_proved_is_not_written(monkeypatch, tmp_path, capsys):
         execute(["scrapy", "robots", *arguments], Settings())
     assert ended.value.code == 3
     said = capsys.readouterr().err
-    assert "not proved: " in said
+    assert "not verified: " in said
     assert "was allowed" in said
     assert "new is not written" in said
     assert not (tmp_path / "new").exists()

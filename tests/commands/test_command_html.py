@@ -60,7 +60,7 @@ def test_the_page_is_about_the_urls_and_the_robot(robots):
     data = data_of(robots("explain", *asked, "--format", "html", stdin=BODY).stdout.decode())
     assert data["agents"] == ["Examplebot"]
     assert data["dialect"] == "google"
-    assert data["told"] == {
+    assert data["notes"] == {
         "/shop/a": [
             "Without line 6 it is allowed.",
             "It is allowed with this before line 6: Allow: /shop/a",
@@ -77,7 +77,7 @@ def test_what_changes_a_verdict_for_another_robot_is_not_told_of_the_pages(robot
     asked = ["/shop/a", "--file", "-", "--robots", "--changes", "--format", "html"]
     data = data_of(robots("explain", *asked, stdin=BODY).stdout.decode())
     assert data["agents"] == [Settings()["USER_AGENT"]]
-    assert data["told"] == {"/shop/a": []}
+    assert data["notes"] == {"/shop/a": []}
 
 
 def test_the_projects_dialect_and_robot_are_the_pages(robots, project):

@@ -42,7 +42,7 @@ def folder(tmp_path):
     return folder
 
 
-def test_what_waits_is_told_by_site(robots, folder):
+def test_waiting_requests_are_listed_by_site(robots, folder):
     """How much, what was in flight, and until when a site is paused; nothing raw."""
     run = robots("job", str(folder))
     assert run.returncode == 0, run.stderr
@@ -55,7 +55,7 @@ def test_what_waits_is_told_by_site(robots, folder):
     assert "\x1b" not in b
 
 
-def test_what_was_set_aside_and_given_up_has_its_words(robots, folder):
+def test_sections_set_aside_and_sites_given_up_are_listed(robots, folder):
     """A section whose requests wait in a line of their own; a site whose probes have all failed."""
     job = SqliteJob(folder / "job.sqlite")
     for section in ("/shop/", "/shop/", "/x\x1b"):
@@ -69,7 +69,7 @@ def test_what_was_set_aside_and_given_up_has_its_words(robots, folder):
     text = robots("job", str(folder)).stdout.decode()
     _, _, _, a, b, c = text.splitlines()
     assert "3 requests set aside: /shop/, /x" in a
-    assert "given up after 9 failed tries, the next run asks again: 503" in b
+    assert "given up after 9 failed tries, the next run tries again: 503" in b
     assert c.split() == ["0", "0", "https://c.example"]
     assert "\x1b" not in text
     sites = json.loads(robots("job", str(folder), "--format", "json").stdout)["sites"]
@@ -81,7 +81,7 @@ def test_what_was_set_aside_and_given_up_has_its_words(robots, folder):
     assert sites[0]["set_aside"] == aside
 
 
-def test_what_the_job_alone_keeps_of_its_sites_is_told_and_forgotten(robots, folder):
+def test_pauses_that_only_the_job_stores_are_listed_and_ended(robots, folder):
     """Pauses, where the store is another one, and until when sections are set aside."""
     job = SqliteJob(folder / "job.sqlite")
     job.push("https://a.example a.example /shop/", PLACE, b"")
@@ -95,26 +95,26 @@ def test_what_the_job_alone_keeps_of_its_sites_is_told_and_forgotten(robots, fol
     assert "1 request set aside: /shop/ until 20" in text
     assert "2 failed tries: 429" in text
     run = robots("job", str(folder), "requeue", "https://a.example")
-    assert run.stdout == b"https://a.example is asked again by the next run\n"
+    assert run.stdout == b"the next run requests https://a.example again\n"
     text = robots("job", str(folder)).stdout.decode()
     assert "until 20" in text.split("/shop/")[1]
     assert "/shop/ until" not in text
     run = robots("job", str(folder), "requeue")
-    assert run.stdout.count(b"is asked again") == 2
+    assert run.stdout.count(b"the next run requests") == 2
     assert b"paused" not in robots("job", str(folder)).stdout
 
 
-def test_requeue_has_a_site_asked_again(robots, folder):
-    """All, or the one that is named; where there is none, it says so."""
+def test_requeue_ends_pauses(robots, folder):
+    """Of all sites or of one; without any, the exit code is 1."""
     assert robots("job", str(folder), "requeue", "https://c.example").returncode == 1
     run = robots("job", str(folder), "requeue", "https://b.example")
-    assert run.stdout == b"https://b.example is asked again by the next run\n"
+    assert run.stdout == b"the next run requests https://b.example again\n"
     report = json.loads(robots("job", str(folder), "--format", "json").stdout)
     assert [one["paused_until"] for one in report["sites"]] == [None, None]
     assert robots("job", str(folder), "requeue").returncode == 1
 
 
-def test_what_cannot_be_had_is_said_in_a_line(robots, folder, tmp_path):
+def test_a_missing_broken_or_running_job_is_one_line(robots, folder, tmp_path):
     """No job, a broken one, or one that a run has."""
     run = robots("job", str(tmp_path / "nowhere"))
     assert (run.returncode, b"there is no job" in run.stderr) == (2, True)
@@ -151,8 +151,8 @@ def test_the_page_names_all_of_the_json(robots, folder, redis_server):
 
 
 @NEEDS_REDIS
-def test_a_job_on_redis_is_told_as_one_in_a_file(robots, redis_server):
-    """By its address and name; no name, another one or a server that is not there are told."""
+def test_a_job_on_redis_is_reported_like_one_in_a_file(robots, redis_server):
+    """By address and name; a missing name, an unknown job and an unreachable server are errors."""
     worker = Worker(redis_server.url, name="shops")
     for number in range(3):
         worker.push("https://a.example", PLACE, b"%d" % number)
@@ -175,7 +175,7 @@ def test_a_job_on_redis_is_told_as_one_in_a_file(robots, redis_server):
     assert told["set_aside"] == {"no such method": 1}
     assert [one["reason"] for one in told["sites"]] == ["503", None]
     run = robots("job", f"{redis_server.url}#shops", "requeue", "https://a.example")
-    assert run.stdout == b"https://a.example is asked again by the next run\n"
+    assert run.stdout == b"the next run requests https://a.example again\n"
     assert robots("job", f"{redis_server.url}#shops", "requeue").returncode == 1
     worker.close()
     run = robots("job", f"{redis_server.url}#other")
@@ -185,8 +185,8 @@ def test_a_job_on_redis_is_told_as_one_in_a_file(robots, redis_server):
 
 
 @NEEDS_REDIS
-def test_a_damaged_request_is_exported_nowhere(robots, tmp_path):
-    """A bit that has flipped would name another host."""
+def test_a_damaged_request_is_not_exported(robots, tmp_path):
+    """A flipped bit would name another host."""
     job = SqliteJob(tmp_path / "job.sqlite")
     job.push("https://a.example", PLACE, RequestForm(None).write(Request("https://a.example/1")))
     job.commit()
@@ -201,7 +201,7 @@ def test_a_damaged_request_is_exported_nowhere(robots, tmp_path):
 
 
 def test_requests_are_exported_as_json_lines(robots, tmp_path, redis_server):
-    """Of a file and of Redis alike; none of their code is run, and what is none is counted."""
+    """From a file and from Redis; no code in them runs, and unreadable ones are counted."""
     page = Request("https://a.example/1", priority=3, meta={"depth": 2, "seen": Counter()})
     bodies = [RequestForm(None).write(page), b"no pickle"]
     file, worker = SqliteJob(tmp_path / "job.sqlite"), Worker(redis_server.url, name="shops")

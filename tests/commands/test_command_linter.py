@@ -85,8 +85,8 @@ def test_what_cannot_be_had_keeps_no_other_from_being_checked(robots, files):
     run = robots("check", "no/where", files[2], "http://127.0.0.1:1/")
     assert run.returncode == 2
     assert b"misspelt-field" in run.stdout
-    assert b"no/where: cannot be had" in run.stdout
-    assert b"3 files: 1 error, 2 notes, 2 cannot be had" in run.stdout
+    assert b"no/where: not available" in run.stdout
+    assert b"3 files: 1 error, 2 notes, 2 not available" in run.stdout
     said = run.stderr.decode().splitlines()
     assert said[0] == "scrapy robots: no/where: no such file or directory"
     assert said[1] == "scrapy robots: http://127.0.0.1:1/robots.txt: connection refused"
@@ -114,7 +114,7 @@ def test_findings_are_chosen(robots, files, choices, found):
     assert run.returncode == (3 if "misspelt-field" in found else 0)
     if report["ignored"]:
         text = robots("check", files[2], *choices).stdout.decode()
-        assert f"({report['ignored']} not wanted)" in text
+        assert f"({report['ignored']} ignored)" in text
 
 
 def test_warnings_need_not_fail(robots, files):
@@ -213,7 +213,7 @@ def test_a_file_says_what_need_not_be_told_of_it(robots, tmp_path):
     ]
     every = "# robots: ignore wildcard, misspelt-field\n" + slips.format("")
     (tmp_path / "robots.txt").write_text(f"User-agent: *\nDisallow: /x\n{every}")
-    assert robots("check", "robots.txt").stdout == b"robots.txt: nothing is wrong (2 not wanted)\n"
+    assert robots("check", "robots.txt").stdout == b"robots.txt: nothing is wrong (2 ignored)\n"
 
 
 def test_a_folder_stands_for_all_in_it(robots, files, tmp_path):

@@ -37,7 +37,7 @@ _INDENT = 17
 
 
 class Choices(NamedTuple):
-    """What is told of what is found, and what fails."""
+    """Which findings are reported, and which fail the check."""
 
     select: frozenset[str] | None = None
     """Codes; None: all of them."""
@@ -111,10 +111,10 @@ def _excused(records: Iterable[Record]) -> dict[str, set[int | None]]:
     """
     found: dict[str, set[int | None]] = {}
     for record in records:
-        told = _EXCUSE.match(record.comment) if record.comment else None
-        for code in told[1].replace(",", " ").split() if told else ():
+        excuse = _EXCUSE.match(record.comment) if record.comment else None
+        for code in excuse[1].replace(",", " ").split() if excuse else ():
             found.setdefault(code, set()).add(record.number if record.name else None)
-            if record.name:  # the comment itself is none to be told of
+            if record.name:  # nor is the comment itself a finding
                 found.setdefault("comment-after-directive", set()).add(record.number)
     return found
 
@@ -125,8 +125,8 @@ def check_rules(rules: Rules, max_bytes: int, wanted: Choices = ALL) -> dict[str
     return check(rules.source, robots, rules.delivery, wanted)
 
 
-def not_had(source: str, failure: str) -> dict[str, Any]:
-    """Return the report on a file that cannot be had."""
+def not_available(source: str, failure: str) -> dict[str, Any]:
+    """Return the report on a file that is not available."""
     return {**check(source, None, None), "failure": failure}
 
 
@@ -174,13 +174,13 @@ def exit_code(reports: list[dict[str, Any]], wanted: Choices = ALL) -> int:
     return 3 if counts["error"] else 1 if fails else 0
 
 
-def message_told(finding: dict[str, Any]) -> str:
+def message_of(finding: dict[str, Any]) -> str:
     """Return what is wrong, and how many more there are."""
     more = f" And {finding['more']:,} more like this." if finding["more"] else ""
     return f"{finding['message']}{more}"
 
 
-_LINES_TOLD = 5  # of findings of one kind, besides the first
+_LINES_LISTED = 5  # of findings of one kind, besides the first
 
 
 def text(report: dict[str, Any], paint: Paint = PLAIN, *, in_full: bool = False) -> str:
@@ -190,7 +190,7 @@ def text(report: dict[str, Any], paint: Paint = PLAIN, *, in_full: bool = False)
     there are; `in_full`, all of it.
     """
     if report["failure"]:
-        return joined([f"{printable(report['source'])}: {paint('error', 'cannot be had')}"])
+        return joined([f"{printable(report['source'])}: {paint('error', 'not available')}"])
     lines: list[str] = []
     for _, these in groupby(report["findings"], itemgetter("code")):
         kind = list(these)
@@ -198,7 +198,7 @@ def text(report: dict[str, Any], paint: Paint = PLAIN, *, in_full: bool = False)
             lines += _kind_text(kind, paint, in_full=in_full)
     if len(lines) > 1:
         lines.append("")
-    hint = " (--full tells them)" if report["counts"]["note"] and not in_full else ""
+    hint = " (--full lists them)" if report["counts"]["note"] and not in_full else ""
     lines.append(f"{printable(report['source'])}: {_summary(report, paint)}{hint}")
     return joined(lines)
 
@@ -206,21 +206,21 @@ def text(report: dict[str, Any], paint: Paint = PLAIN, *, in_full: bool = False)
 def _kind_text(found: list[dict[str, Any]], paint: Paint, *, in_full: bool) -> Iterator[str]:
     one, severity = found[0], found[0]["severity"]
     head = f"{one['line'] or '':>5}  {severity:<8}  "
-    message = f"{one['message']}{_more_told(found)} [{one['code']}]"
+    message = f"{one['message']}{_more_like_it(found)} [{one['code']}]"
     is_whole = in_full or severity == str(Severity.ERROR)
-    told = wrapped(message, _INDENT, head, width=paint.width) if is_whole else head + message
-    yield told.replace(severity, paint(severity, severity), 1)
+    first = wrapped(message, _INDENT, head, width=paint.width) if is_whole else head + message
+    yield first.replace(severity, paint(severity, severity), 1)
     if is_whole:
         if one["text"]:
             yield " " * _INDENT + paint("dim", cut(one["text"], paint.width - _INDENT))
         yield wrapped(one["why"], _INDENT, width=paint.width)
 
 
-def _more_told(found: list[dict[str, Any]]) -> str:
+def _more_like_it(found: list[dict[str, Any]]) -> str:
     """Return how many more there are like the first, and where."""
     count = len(found) - 1 + sum(one["more"] for one in found)
     places = [str(one["line"]) for one in found[1:] if one["line"]]
-    where = ", ".join(places[:_LINES_TOLD]) + (", …" if count > _LINES_TOLD else "")
+    where = ", ".join(places[:_LINES_LISTED]) + (", …" if count > _LINES_LISTED else "")
     at = f", line{'s' if places[1:] else ''} {where}" if places else ""
     return f" And {count:,} more{at}." if count else ""
 
@@ -242,8 +242,8 @@ def rule_text(codes: Iterable[str], paint: Paint = PLAIN) -> str:
     parts = []
     for kind in map(FINDINGS.__getitem__, codes):
         head = f"{paint('strong', kind.code)} ({kind.severity}, {kind.consequence})"
-        told = (wrapped(said, 2, "  ", width=paint.width) for said in (kind.text, kind.why))
-        parts.append(joined([head, *told]))
+        texts = (wrapped(said, 2, "  ", width=paint.width) for said in (kind.text, kind.why))
+        parts.append(joined([head, *texts]))
     return "\n".join(parts)
 
 
@@ -251,17 +251,17 @@ def total_text(reports: list[dict[str, Any]], paint: Paint = PLAIN) -> str:
     """Return the line under the reports on several files."""
     total = _summary({**together(reports), "ignored": 0}, paint)
     failed = sum(1 for one in reports if one["failure"])
-    not_there = f", {paint('error', f'{failed:,} cannot be had')}" if failed else ""
+    not_there = f", {paint('error', f'{failed:,} not available')}" if failed else ""
     return f"{counted(len(reports), 'file')}: {total}{not_there}\n"
 
 
 def _summary(report: dict[str, Any], paint: Paint) -> str:
-    told = ", ".join(paint(kind, words) for kind, words in counts_told(report))
-    return f"{told} ({report['ignored']:,} not wanted)" if report["ignored"] else told
+    counts = ", ".join(paint(kind, words) for kind, words in counts_of(report))
+    return f"{counts} ({report['ignored']:,} ignored)" if report["ignored"] else counts
 
 
-def counts_told(report: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return each severity that there is with its count in words, or that nothing is wrong."""
+def counts_of(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return each severity that there is with its count, or that nothing is wrong."""
     counts = [(name, count) for name, count in report["counts"].items() if count]
     return [(name, counted(count, name)) for name, count in counts] or [
         ("good", "nothing is wrong")
@@ -323,7 +323,7 @@ def _result(source: str, finding: dict[str, Any], index: dict[str, int]) -> dict
         "ruleId": finding["code"],
         "ruleIndex": index[finding["code"]],
         "level": finding["severity"],
-        "message": {"text": message_told(finding)},
+        "message": {"text": message_of(finding)},
         "locations": [{"physicalLocation": place}],
     }
 
@@ -342,7 +342,7 @@ _LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def github_text(reports: Iterable[dict[str, Any]]) -> str:
-    """Return a command a line for each finding, and for each file that cannot be had."""
+    """Return one workflow command per finding, and per file that is not available."""
     return "".join(f"{line}\n" for report in reports for line in _commands(report))
 
 
@@ -356,7 +356,7 @@ def _commands(report: dict[str, Any]) -> Iterator[str]:
         if one["line"] and properties:
             properties.append(f"line={one['line']}")
         properties.append(f"title={_property(one['code'])}")
-        said = f"{message_told(one)} {one['why']}"
+        said = f"{message_of(one)} {one['why']}"
         if is_url(source):
             place = f", line {one['line']}" if one["line"] else ""
             said = f"{source}{place}: {said}"

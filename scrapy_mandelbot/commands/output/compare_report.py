@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.output.explain_report import beyond_told, robot_name
+from scrapy_mandelbot.commands.output.explain_report import beyond_sentence, robot_name
 from scrapy_mandelbot.commands.output.rules_in_force import (
     VERDICT_COLOURS,
     of_use,
@@ -56,8 +56,8 @@ def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     for row, cells in zip(rows, aligned[1:], strict=True):
         cells[2] = paint(VERDICT_COLOURS[row[2]], row[2]) + " " * (len(cells[2]) - len(row[2]))
         lines.append(f"  {'  '.join(cells)}")
-    told = dict.fromkeys(beyond_told(one) for one in report["verdicts"] if one["beyond"])
-    lines += [wrapped(sentence, 4, "  ", width=paint.width) for sentence in told]
+    notes = dict.fromkeys(beyond_sentence(one) for one in report["verdicts"] if one["beyond"])
+    lines += [wrapped(sentence, 4, "  ", width=paint.width) for sentence in notes]
     return joined([*lines, *usage_row(report, paint)])
 
 

@@ -26,10 +26,9 @@ from scrapy_mandelbot.commands.output.terminal_text import (
     wrapped,
 )
 from scrapy_mandelbot.robots.formatting import counted, printable
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt, paths
 from scrapy_mandelbot.robots.robotstxt.agents import names_in_order
 from scrapy_mandelbot.robots.robotstxt.known_robots import dialect_of
-from scrapy_mandelbot.robots.robotstxt.paths import escape_non_ascii, split_url
 from scrapy_mandelbot.robots.robotstxt.records import read_outline
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ class Changes:
 
     def _candidates(self) -> Iterator[tuple[int, list[str]]]:
         """Yield lines, and before which line of the file they would stand."""
-        parts = split_url(self._url)
+        parts = paths.split_url(self._url)
         if parts is None or not parts[1] or len(parts[1]) > _LONGEST:
             return
         field = "Disallow" if self._verdict.allowed else "Allow"
@@ -125,7 +124,11 @@ class Changes:
         yield plain
         rule = self._verdict.rule
         if rule is not None:  # where the longest wins, Allow wins ties
-            missing = len(escape_non_ascii(rule.path)) - len(escape_non_ascii(plain)) + rule.allow
+            missing = (
+                len(paths.escape_non_ascii(rule.path))
+                - len(paths.escape_non_ascii(plain))
+                + rule.allow
+            )
             if 0 < missing <= _LONGEST:
                 yield plain + "*" * missing
         yield f"{plain}$"
@@ -145,16 +148,24 @@ def explain(
     with_changes: bool = True,
     purposes: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return whether the robot may fetch the URL, and why; and of the uses asked about the same.
+    """Return whether the robot may fetch the URL and use the page, and why.
 
-    What would change it is tried by reading the file anew for each line: it costs a hundred times
-    as much as all else.
+    As in a crawl, the URL is forbidden if either it or the URL that servers resolve it to is.
+    `with_changes` parses the file again for each change: a hundred times the cost of the rest.
     """
     url, agent, rules, _ = question
     robots, _ = rules.read(dialect, max_bytes)
     decided = rules.decide(url, agent, dialect, max_bytes)
+    resolved = paths.as_servers_read_it(url) if decided["allowed"] else None
+    if resolved:
+        of_resolved = rules.decide(resolved, agent, dialect, max_bytes)
+        if of_resolved["allowed"]:
+            resolved = None
+        else:
+            decided, url = of_resolved, resolved
     report: dict[str, Any] = {
         **question.data(),
+        "resolved_url": resolved,
         "dialect": dialect.name,
         **decided,
         "lines": [],
@@ -187,7 +198,7 @@ def exit_code(reports: list[dict[str, Any]]) -> int:
 def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     """Return the report for a terminal."""
     agent = report["agent"] if isinstance(report["agent"], str) else ", ".join(report["agent"])
-    answer, width = verdict_words(report), paint.width
+    answer, width, resolved = verdict_words(report), paint.width, report["resolved_url"]
     is_own = dialect_of(str(report["agent"])) == report["dialect"]
     own = ", as this robot reads it" if is_own else ""
     source = f"robots.txt: {report['robots']}, read as {report['dialect']}{own}"
@@ -196,11 +207,12 @@ def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
         wrapped(_why(report), 4, "  ", width=width).replace(
             answer, paint(VERDICT_COLOURS[answer], answer), 1
         ),
+        *([f"  servers resolve it to {printable(resolved)}"] if resolved else []),
         wrapped(f"agent: {agent}", 4, "  ", width=width),
         wrapped(source, 4, "  ", width=width),
     ]
     if report["beyond"]:
-        lines += ["", wrapped(beyond_told(report), 4, "  ", width=width)]
+        lines += ["", wrapped(beyond_sentence(report), 4, "  ", width=width)]
     if report["lines"]:
         lines += ["", *_excerpt(report, paint)]
     if report["changes"]:
@@ -219,7 +231,7 @@ def _why(report: dict[str, Any]) -> str:
     return f"{verdict_words(report)}{':' if rule is None else ''} {why}{of_group}"
 
 
-def beyond_told(decided: dict[str, Any]) -> str:
+def beyond_sentence(decided: dict[str, Any]) -> str:
     """Return in a sentence what a line would decide that robots do not read."""
     beyond = decided["beyond"]
     return (
@@ -248,7 +260,7 @@ def _changes(report: dict[str, Any], paint: Paint) -> list[str]:
     return lines
 
 
-def changes_told(report: dict[str, Any]) -> list[str]:
+def change_sentences(report: dict[str, Any]) -> list[str]:
     """Return what would change the verdict, in sentences."""
     return [
         " ".join(
@@ -293,8 +305,8 @@ def table(reports: list[dict[str, Any]], paint: Paint = PLAIN) -> str:
     colours = {at: VERDICT_COLOURS, **dict.fromkeys(answers, ANSWER_COLOURS)}
     lines = table_lines([head, *rows], paint, frozenset({at + 1}), colours)
     counts = {word: sum(row[at] == word for row in rows) for word in VERDICT_COLOURS}
-    told = (f"{count:,} {word}" for word, count in counts.items() if count)
-    lines += ["", f"{counted(len(rows), 'verdict')}: {', '.join(told)}"]
+    totals = (f"{count:,} {word}" for word, count in counts.items() if count)
+    lines += ["", f"{counted(len(rows), 'verdict')}: {', '.join(totals)}"]
     beyond = sum(1 for report in reports if report["beyond"])
     if beyond:
         lines.append(f"{beyond:,} would be otherwise by lines past what robots read.")

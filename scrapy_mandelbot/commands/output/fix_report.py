@@ -1,4 +1,4 @@
-"""``fix``: the corrected file, what changes, and the proof that it decides alike."""
+"""``fix``: the corrected file, its diff, and the check that no decision changes."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def fix(  # noqa: PLR0913 - as `correct` takes them
     alone: bool = False,
     unsafe: bool = False,
 ) -> dict[str, Any]:
-    """Return the corrected file, whether it is proved to decide as the original does, for whom not.
+    """Return the corrected file, whether it is verified, and its effects.
 
     Of the whole file: what comes after `max_bytes`, which robots do not read, too. With `alone` it
     is corrected for the robots of the dialect, whatever that opens to others; with `unsafe` put in
@@ -125,7 +125,7 @@ def fix(  # noqa: PLR0913 - as `correct` takes them
 
 
 def exit_code(report: dict[str, Any]) -> int:
-    """Return 0 where it is proved that nothing is decided otherwise, else 3."""
+    """Return 0 if no decision changes, else 3."""
     return 0 if report["proof"]["holds"] else 3
 
 
@@ -143,12 +143,12 @@ def text_shown(report: dict[str, Any]) -> str:
 
 
 def remarks(report: dict[str, Any]) -> list[str]:
-    """Return what there is to tell beside the file, as sentences."""
+    """Return the sentences to print beside the file."""
     differences = report["proof"]["differences"][1:10]
-    told = [
+    changed = [
         f"{one['question']}{'' if one['agent'] is None else ' for ' + one['agent']} was "
         f"{one['before']}, and is {one['after']}"
         for one in differences
     ]
     effects = [sentence for effect in report["effects"] for sentence in effect["summary"]]
-    return [*report["remarks"], report["proof"]["summary"], *told, *effects]
+    return [*report["remarks"], report["proof"]["summary"], *changed, *effects]

@@ -54,12 +54,12 @@ class Question(NamedTuple):
         }
 
 
-def robots_asked(rules: Rules) -> list[tuple[str, dict[str, Any]]]:
+def robots_listed(rules: Rules) -> list[tuple[str, dict[str, Any]]]:
     """Return the known robots, then others that the file names, then who stands for all others.
 
     Each with what is known of it: None, where that is nothing.
     """
-    known = [(robot.name, _told(robot)) for robot in KNOWN_ROBOTS]
+    known = [(robot.name, _robot_data(robot)) for robot in KNOWN_ROBOTS]
     unknown = dict.fromkeys((*KnownRobot._fields[1:5], "is_token"))
     named = islice(unknown_names(rules), MOST_NAMED)
     return [*known, *((name, unknown) for name in (*named, EVERYBODY))]
@@ -75,10 +75,10 @@ def unknown_names(rules: Rules) -> Iterator[str]:
             yield name
 
 
-def _told(robot: KnownRobot) -> dict[str, Any]:
-    told = robot._asdict()
-    told.pop("name")
-    return told
+def _robot_data(robot: KnownRobot) -> dict[str, Any]:
+    data = robot._asdict()
+    data.pop("name")
+    return data
 
 
 SUCCESS = range(200, 300)
@@ -96,8 +96,10 @@ class Rules:
     """Of the site; None: the file was on disk."""
     delivery: Delivery | None = None
     """How it came, as far as that is known."""
-    law: OutcomePolicy = field(default_factory=OutcomePolicy)
+    policy: OutcomePolicy = field(default_factory=OutcomePolicy)
     """What the project makes of answers: the crawl's own."""
+    trouble: str = ""
+    """Why the site sent no response; empty: it did."""
     _read: dict[tuple[Dialect, int | None], RobotsTxt] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -126,7 +128,7 @@ class Rules:
         return RobotsTxt.parse(self.body, max_bytes=None).records
 
     def comments(self, agent: Agent, dialect: str | Dialect, max_bytes: int) -> tuple[str, ...]:
-        """Return what the owner wants to be told to a robot's people."""
+        """Return the owner's comments for those who run a robot."""
         robots, _ = self.read(dialect, max_bytes)
         if robots is None:
             return ()
@@ -163,11 +165,11 @@ class Rules:
         return {**decided, "beyond": None}
 
     def _meaning(self, dialect: Dialect) -> tuple[OutcomeKind, str]:
-        law = self.law._replace(
+        policy = self.policy._replace(
             forbidding_statuses=dialect.forbidding_statuses,
             only_status_200=dialect.only_status_200,
         )
-        outcome = outcome_of(self.answer or Answer(failure=Failure.OTHER), Known(), law)
+        outcome = outcome_of(self.answer or Answer(failure=Failure.OTHER), Known(), policy)
         return outcome.kind, outcome.reason.removeprefix("robots.txt: ")
 
 
@@ -232,17 +234,17 @@ def purpose_lines(report: dict[str, Any], paint: Paint) -> list[str]:
     lines = []
     for one in _asked(report):
         answer, text = one["answer"], CATEGORY_TEXTS[one["category"]]
-        told = wrapped(f"{one['category']}: {answer} ({text})", 4, "  ", width=paint.width)
-        lines += ["", told.replace(answer, paint(ANSWER_COLOURS[answer], answer), 1)]
+        verdict = wrapped(f"{one['category']}: {answer} ({text})", 4, "  ", width=paint.width)
+        lines += ["", verdict.replace(answer, paint(ANSWER_COLOURS[answer], answer), 1)]
         lines += [wrapped(said, 6, "    ", width=paint.width) for said in one["statements"]]
     if lines:
-        told = "The page itself and tdmrep.json may say more: see MANDELBOT_PURPOSE."
-        lines += ["", wrapped(told, 2, "  ", width=paint.width)]
+        hint = "The page itself and tdmrep.json may say more: see MANDELBOT_PURPOSE."
+        lines += ["", wrapped(hint, 2, "  ", width=paint.width)]
     return lines
 
 
 def usage_row(report: dict[str, Any], paint: Paint) -> list[str]:
-    """Return the row of a table that tells all uses; none where nothing is said of any."""
+    """Return the row of a table with all uses; none if the file says nothing of any."""
     answers = [f"{one['category']} {one['answer']}" for one in report["usage"]]
     if all(one["answer"] == "unknown" for one in report["usage"]):
         return []
@@ -264,6 +266,6 @@ def asked_totals(reports: Sequence[dict[str, Any]]) -> list[str]:
     cells = zip(*map(asked_cells, reports), strict=True)
     for purpose, answers in zip(reports[0]["purposes"], cells, strict=True):
         counts = Counter(answers)
-        told = (f"{counts[answer]:,} {answer}" for answer in ANSWER_COLOURS if counts[answer])
-        lines.append(f"{purpose}: {', '.join(told)}")
+        totals = (f"{counts[answer]:,} {answer}" for answer in ANSWER_COLOURS if counts[answer])
+        lines.append(f"{purpose}: {', '.join(totals)}")
     return lines

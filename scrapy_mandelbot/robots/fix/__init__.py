@@ -1,4 +1,4 @@
-r"""The corrected version of a robots.txt, and the proof that it decides as the original does.
+r"""The corrected version of a robots.txt, and the check that no decision changes.
 
 >>> from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 >>> body = b"User-agent: *\nDisallow: /a # drafts\nAllow: /b\n\nDisallow: /c\n"
@@ -10,7 +10,7 @@ Disallow: /a
 # Allow: /b
 Disallow: /c
 >>> print(correction.proof)
-proved: 16 decisions in mandelbot are alike
+verified: 16 allow/disallow decisions unchanged (mandelbot dialect)
 >>> print(next(correction.effects[0].sentences()))
 closes 3 of 16 URLs to rep1994, as they are to mandelbot; first /c for others
 """

@@ -1,13 +1,11 @@
-"""The correction that hurts nobody, and the proof: both files, asked the same, answer the same.
+"""The correction that opens nothing to any robot, and the proof that no decision changes.
 
-The file that the document describes (`rewrite.py`) is tried. Where it would open something, to
-whoever reads it, or close what the file leaves open, or where the file is too large for all of
-that to be compared, the file stays as it is.
+`rewrite.py` writes the file that the document describes. If that would open something to a robot,
+or close what the file leaves open, or if the file is too large to compare, it stays unchanged.
 
-What is asked is in `questions.py`. And what either file says besides rules is compared: delays,
-rates, times, comments, what is said of the use of pages, licences, sitemaps, Clean-params, and the
-first Host, which is the only one that counts (Moderatobot, "Host directive"). What others make of
-the two files is in `effects.py`.
+`questions.py` chooses the URLs and robots to compare. The other fields are compared, too: delays,
+rates, times, comments, usage preferences, licences, sitemaps, Clean-params, and the first Host, the
+only one that counts (Moderatobot, "Host directive"). `effects.py` compares other readers.
 """
 
 from __future__ import annotations
@@ -26,16 +24,16 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.fix.effects import Effect
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
 
-_LISTED = 50  # differences that are told one by one
+_LISTED = 50  # differences that are listed
 
 
 class Difference(NamedTuple):
-    """Something that the two files answer differently."""
+    """A question with different answers."""
 
     question: str
     """A URL, or a field such as ``Crawl-delay``."""
     agent: str | None
-    """Who asked; None: it is about all robots."""
+    """The robot; None: all robots."""
     before: str
     after: str
 
@@ -46,7 +44,7 @@ class Difference(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """What was compared, and what came of it."""
+    """How many answers were compared, and which differ."""
 
     dialect: str
     decisions: int
@@ -62,16 +60,19 @@ class Proof(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether the files answered alike."""
+        """Whether all answers are equal."""
         return not self.different
 
     def __str__(self) -> str:
-        part = "" if self.is_whole else " (a sample of all)"
+        part = "" if self.is_whole else ", a sample"
         if self.holds:
-            return f"proved: {self.decisions} decisions in {self.dialect} are alike{part}"
+            return (
+                f"verified: {self.decisions} allow/disallow decisions unchanged "
+                f"({self.dialect} dialect{part})"
+            )
         return (
-            f"not proved: {self.different} of {self.decisions + self.fields} answers in "
-            f"{self.dialect} differ{part}, first: {self.differences[0]}"
+            f"not verified: {self.different} of {self.decisions + self.fields} answers differ "
+            f"({self.dialect} dialect{part}), first: {self.differences[0]}"
         )
 
 
@@ -205,9 +206,9 @@ def correct(  # noqa: PLR0913 - two by position
         alone: It is corrected for this dialect, whatever that changes for others.
         unsafe: It is put in order though that opens or closes something to others; `effects` say
             what to whom.
-        max_bytes: What robots read of a file; of a longer one the rest is told of.
-        max_decisions: So many are compared for each who reads the file, about, or fewer where each
-            takes longer; besides those that are asked because of each rule.
+        max_bytes: How much robots read of a file; a remark names the rest of a longer one.
+        max_decisions: About how many are compared for each reader, fewer where each takes longer,
+            besides those for each rule.
     """
     as_asked = alone or unsafe
     why: tuple[str, ...] = (_TOO_LARGE,)
@@ -219,8 +220,10 @@ def correct(  # noqa: PLR0913 - two by position
             remarks = tuple(_unread(body, max_bytes))
             if correction.proof.holds and (as_asked or correction.is_harmless):
                 return correction._replace(remarks=(*remarks, *written.remarks))
-            how = f"--unsafe corrects it all the same, --only {robots.dialect.name} for these alone"
-            why = (*remarks, _refusal(correction), f"So the file stays as it is; {how}.")
+            how = (
+                f"--unsafe corrects it nevertheless, --only {robots.dialect.name} for that dialect"
+            )
+            why = (*remarks, _refusal(correction), f"So the file stays unchanged; {how}.")
     text = as_it_is(body)
     proof = prove(body, text, dialect, max_bytes=None, max_decisions=max_decisions)
     return Correction(text, why, proof, ())
@@ -249,7 +252,7 @@ def _compared(
 
 MOST_BYTES = 65_536
 """A file that is longer is not corrected: to compare the two would take too long."""
-_TOO_LARGE = "The file is too large to be compared in whole: it stays as it is."
+_TOO_LARGE = "The file is too large to compare completely: it stays unchanged."
 
 
 def as_it_is(body: bytes) -> str:

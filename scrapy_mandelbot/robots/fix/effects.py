@@ -1,7 +1,7 @@
-"""What a correction changes for anyone who reads the file: what opens, and what closes.
+"""What a correction opens and closes, for every reader of robots.txt.
 
-`correction.py` compares all that two files say in one dialect. Here everyone who reads robots.txt
-is asked, about the same URLs: nothing that a robot was kept out of may be open to it afterwards.
+`correction.py` compares two files in one dialect. This module compares them for every reader, with
+the same URLs: a correction must not open anything that was closed to a robot.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Effect:
         return not self.opened and not self.lost
 
     def sentences(self) -> Iterator[str]:
-        """Yield what to tell of it."""
+        """Yield the effects as sentences."""
         who = self.reader
         if self.bytes_read is not None:
             who += f" up to {self.bytes_read} bytes"
@@ -145,7 +145,7 @@ class Effect:
 def effects_by(
     questions: Questions, before: bytes, after: bytes, dialect: str | Dialect, max_bytes: int | None
 ) -> tuple[Effect, ...]:
-    """Return what changes for whom, as far as these questions tell."""
+    """Return the changes for each reader that these questions show."""
     if before == after:
         return ()
     asked = [(agent, list(urls)) for agent, urls in questions.asked()]
@@ -178,7 +178,7 @@ def effects_by(
 
 
 class _RobotRules:
-    """What decides for each robot: files in which that is the same decide alike."""
+    """The rules of each robot; files with the same rules make the same decisions."""
 
     def __init__(self, body: bytes, dialect: str, max_bytes: int | None) -> None:
         self._grammar = grammar_of(dialect)

@@ -1,7 +1,7 @@
-"""What files are asked, to see whether they answer alike: who asks, and for which URLs.
+"""The robots and URLs for which two files are compared.
 
-Who asks is every robot that a group of any of the files names, and one that none names. Each is
-asked about URLs near every rule of its groups, and about those near the rules of others.
+The robots are those that a group of any of the files names, and one that none names. Their URLs are
+near the rules of their groups, and near the rules of other groups.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def rewrite(
 
 
 def _written(robots: RobotsTxt, *, alone: bool, comments: bool = True) -> tuple[str, list[str]]:
-    """Return the file in order but for what a service keeps up to date, and what to tell of it."""
+    """Return the ordered file, without changes to managed parts, and the remarks."""
     dialect, grammar = robots.dialect, grammar_of(robots.dialect)
     texts: list[str] = []
     remarks: list[str] = []

@@ -3,7 +3,7 @@ r"""Findings: what is wrong with a robots.txt, or with how it comes, and to whic
 >>> for finding in lint(b"User-agent: *\nDisalow: /a\nAllow: /b\n"):
 ...     print(finding)
 line 1: note: The group for "*" has no Disallow. [group-without-disallow]
-line 2: error: "Disalow" is no field: Disallow is meant, most likely. [misspelt-field]
+line 2: error: "Disalow" is not a field: did you mean Disallow? [misspelt-field]
 
 The checks read the bytes and the numbered records that the matcher reads (after the model of
 Google's ``reporting_robots.cc``). Findings are the same in all dialects: they say which robots do
@@ -167,7 +167,7 @@ def _kind_of_binary(octets: bytes) -> str | None:
 
 
 def _check_end(source: LintInput) -> Check:
-    """Whether the file breaks off within the name of a field."""
+    """Whether the file ends within the name of a field."""
     last = source.outline.records[-1] if source.outline.records else None
     if (
         last is None
@@ -177,7 +177,7 @@ def _check_end(source: LintInput) -> Check:
         return
     word = last.raw.strip().lower()
     if word and last.number > 1 and any(field.startswith(word) for field in FIELDS):
-        message = f"The file breaks off after {quoted(last.raw.strip())}."
+        message = f"The file ends after {quoted(last.raw.strip())}."
         yield LintHit("broken-off", last.number, message)
 
 
@@ -186,7 +186,7 @@ def _check_octets(source: LintInput) -> Check:
     yield from _check_end(source)
     if source.is_html:
         begins = quoted(body.lstrip()[:40].decode("utf-8", "replace").splitlines()[0])
-        yield LintHit("html-page", 1, f"The file is a web page, it begins with {begins}.")
+        yield LintHit("html-page", 1, f"The file is a web page; it begins with {begins}.")
     elif not any(record.field for record in source.outline.records):
         yield LintHit("empty-file", None, "There is no directive in the file.")
     if octets.startswith(b"\xef\xbb\xbf"):
@@ -195,7 +195,9 @@ def _check_octets(source: LintInput) -> Check:
         yield LintHit("utf-16", 1, "The file begins with the byte-order mark of UTF-16.")
     if source.max_bytes is not None and len(octets) > source.max_bytes:
         read = len(source.outline.records)
-        message = f"Of {len(octets)} bytes {source.max_bytes} are read: nothing after line {read}."
+        message = (
+            f"Robots read {source.max_bytes} of {len(octets)} bytes: nothing after line {read}."
+        )
         yield LintHit("too-large", read or None, message)
     yield from _check_line_ends(body)
 
@@ -219,7 +221,7 @@ def _check_characters(record: Record, source: LintInput) -> Check:
             yield LintHit("long-line", number, f"The line has {size} bytes.")
     if RecordProblem.NOT_UTF8 in record.problems:
         yield LintHit(
-            "not-utf-8", number, f"The line holds octets that are not UTF-8: {quoted(raw)}."
+            "not-utf-8", number, f"The line contains bytes that are not UTF-8: {quoted(raw)}."
         )
     if raw.isprintable() or source.is_html:
         return
@@ -228,5 +230,5 @@ def _check_characters(record: Record, source: LintInput) -> Check:
         yield LintHit("control-character", number, f"There is a character {quoted(control[0])}.")
     separator = _SEPARATOR.search(raw.strip("\v\f"))
     if separator:
-        message = f"There is {quoted(separator[0])} in the line, which ends no line."
+        message = f"There is {quoted(separator[0])} in the line, which does not end it."
         yield LintHit("odd-line-end", number, message)

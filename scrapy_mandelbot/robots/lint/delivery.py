@@ -25,19 +25,19 @@ _CODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd", "identity"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """How a file came. What is not known is None, and not checked."""
+    """How a file was delivered. None: unknown, and not checked."""
 
     url: str | None = None
-    """The URL that was asked for, or the name of a file."""
+    """The URL requested, or the name of a file."""
     final_url: str | None = None
-    """The URL that answered, after redirects."""
+    """The URL after redirects."""
     redirects: int = 0
     status: int | None = None
-    """Of the last answer."""
+    """Of the last response."""
     seconds: float | None = None
     """From the first request to the last byte."""
     incomplete: bool = False
-    """Whether it broke off before its end."""
+    """Whether the body was truncated."""
     content_type: str | None = None
     """The header's value; empty: there was none."""
     content_encoding: str | None = None
@@ -45,7 +45,7 @@ class Delivery:
     encoded: bool = True
     """Whether the body is encoded as that header says."""
     in_capitals: bool = False
-    """Whether there is a /ROBOTS.TXT where this one is not there."""
+    """Whether there is a /ROBOTS.TXT instead."""
 
 
 def check_delivery(delivery: Delivery) -> Check:
@@ -65,7 +65,7 @@ def check_delivery(delivery: Delivery) -> Check:
         code = "slow" if seconds < _TOO_SLOW else "too-slow"
         yield LintHit(code, None, f"The file took {seconds:.1f} seconds.")
     if delivery.incomplete:
-        yield LintHit("incomplete", None, "The file broke off before its end.")
+        yield LintHit("incomplete", None, "The download was truncated.")
     if delivery.content_type is not None:
         yield from _check_type(delivery.content_type)
     if delivery.content_encoding:
@@ -74,7 +74,9 @@ def check_delivery(delivery: Delivery) -> Check:
 
 def _check_encoding(named: str, *, is_so: bool) -> Check:
     if not is_so:
-        message = f"The Content-Encoding is {quoted(named)}, and the body cannot be decoded by it."
+        message = (
+            f"The Content-Encoding is {quoted(named)}, but the body cannot be decoded with it."
+        )
         yield LintHit("not-encoded", None, message)
     for coding in map(str.strip, named.split(",")):
         if coding and coding.lower() not in _CODINGS:
@@ -97,7 +99,7 @@ def _check_place(delivery: Delivery) -> Check:
         message = f"The file is in {quoted(directory)}, not in the root directory."
         yield LintHit("wrong-location", None, message)
     elif site and urlsplit(delivery.url).query:
-        message = f"{quoted(delivery.url)} has a query, which no robot asks for."
+        message = f"{quoted(delivery.url)} has a query; robots fetch none."
         yield LintHit("wrong-location", None, message)
     elif name != "robots.txt":
         yield LintHit("name-in-capitals", None, f"The file's name is {quoted(name)}.")

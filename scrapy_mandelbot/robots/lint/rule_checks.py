@@ -35,7 +35,7 @@ class _RuleAt(NamedTuple):
 
 
 def check_clashes(source: LintInput) -> Check:
-    """Which rules of a group get in each other's way."""
+    """Which rules of a group conflict."""
     effort = _EFFORT_CLASHES
     for group in source.outline.groups:
         rules = list(_rules_of(group))
@@ -65,13 +65,15 @@ def _check_reach(strongest_first: list[_RuleAt], wildcards: _WildcardRules) -> C
         elif first.record.value != rule.record.value:
             yield _unreachable(rule, first)
         elif first.record.field == rule.record.field:
-            yield LintHit("duplicate-rule", rule.line, f"The rule is in line {first.line} already.")
+            yield LintHit("duplicate-rule", rule.line, f"The rule is already in line {first.line}.")
         else:
             yield LintHit("tie", rule.line, f"The Allow of line {first.line} has the same path.")
 
 
 def _unreachable(rule: _RuleAt, stronger: _RuleAt) -> LintHit:
-    message = f"The rule never decides: {stronger} matches all that it matches, and goes first."
+    message = (
+        f"The rule never decides: {stronger} matches all that it matches, and takes precedence."
+    )
     return LintHit("unreachable-rule", rule.line, message)
 
 
@@ -150,7 +152,7 @@ _SIGNS = frozenset("*?[\\")
 
 
 def check_priority(source: LintInput) -> Check:
-    """Which rules count otherwise for some robots than for others."""
+    """Which rules robots apply differently."""
     groups = source.outline.groups
     for group in groups:
         rules = [
@@ -185,7 +187,7 @@ def _check_covered(rules: list[tuple[Record, str, Pattern]]) -> Check:
                 break
     for line, (first, *others) in covered.items():
         more = f" and {len(others)} more" if others else ""
-        message = f"The Allow of line {line} covers this Disallow{more}, and is first."
+        message = f"The Allow of line {line} covers this Disallow{more}, and comes first."
         yield LintHit("allow-before-disallow", first, message)
 
 
@@ -245,7 +247,7 @@ def _check_dropped(groups: list[Group]) -> Check:
             if name_of(agent) not in {"", "*"}:
                 of_name.setdefault(name_of(agent).lower(), []).append(place)
     effort = _EFFORT
-    seen: set[tuple[int, ...]] = set()  # robots that share their groups are told of once
+    seen: set[tuple[int, ...]] = set()  # one finding for robots that share their groups
     for name, places in of_name.items():
         if tuple(places) in seen or effort < 0:
             continue
@@ -260,8 +262,8 @@ def _check_dropped(groups: list[Group]) -> Check:
             effort -= 1 + len(lengths)
             if not any(rule.value[:size] in paths for size in lengths):
                 message = (
-                    f"{quoted(rule.value)}, line {rule.number}, is closed to others, and open to "
-                    f"{quoted(name)}."
+                    f"{quoted(rule.value)}, line {rule.number}, is disallowed for others, "
+                    f"and allowed for {quoted(name)}."
                 )
                 line = groups[places[0]].agents[0].number
                 yield LintHit("own-group-drops-rules", line, message)

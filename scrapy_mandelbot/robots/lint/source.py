@@ -159,7 +159,7 @@ def check_managed(block: ManagedBlock | None) -> Check:
     message = f"Cloudflare's managed block ends in line {block.last}."
     if again:
         message = (
-            f"Cloudflare's managed block ends in line {block.last}; the owner goes on with a group"
-            f" that it has as well, in line {again[0]}."
+            f"Cloudflare's managed block ends in line {block.last}; the owner's group in line"
+            f" {again[0]} repeats one of it."
         )
     yield LintHit("managed-block", block.first, message)

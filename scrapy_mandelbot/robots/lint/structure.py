@@ -132,7 +132,7 @@ def _check_names(outline: Outline) -> Check:
                 continue
             group_of.setdefault(name, place)
             if name in first_line:
-                message = f"{quoted(name)} is named in line {first_line[name]} already."
+                message = f"{quoted(name)} is already named in line {first_line[name]}."
                 yield LintHit("repeated-agent", agent.number, message)
             elif star is not None and name != "*" and not is_reported:
                 is_reported = True
@@ -211,7 +211,7 @@ def _closing(groups: list[_Closed]) -> Record | None:
 
 
 def _check_closed(outline: Outline) -> Check:
-    """Who may fetch nothing: all of them, or a robot whose lines ask for another thing."""
+    """All robots that may fetch nothing, or a robot whose own lines say otherwise."""
     groups_of: dict[str, list[_Closed]] = {}
     written: dict[str, str] = {}
     for group in outline.groups:
@@ -294,7 +294,7 @@ def _check_about_all(outline: Outline) -> Check:
             yield from _check_yandexs(group)
     hosts = [record for record in outline.records if record.field == "host" and record.value]
     for host in hosts[:1]:
-        message = "Since 20 March 2018 Yandex reads no Host, and goes by redirects."
+        message = "Since 20 March 2018 Yandex ignores Host, and follows redirects."
         yield LintHit("dropped-field", host.number, message)
     for host in hosts[1:]:
         message = f"There is a Host in line {hosts[0].number} already."
@@ -337,7 +337,7 @@ def _check_sitemaps_place(outline: Outline) -> Check:
         elif record.field in _GROUP_FIELDS:
             for sitemap in held:
                 message = (
-                    f"The Sitemap stands within the group that goes on in line {record.number}."
+                    f"The Sitemap stands within the group that continues in line {record.number}."
                 )
                 yield LintHit("sitemap-in-group", sitemap.number, message)
             held = []
@@ -345,4 +345,4 @@ def _check_sitemaps_place(outline: Outline) -> Check:
 
 # Parts that a service keeps up to date.
 # Cloudflare's block names * first, and robots that the owner may name again; whoever runs the site
-# cannot write it otherwise. What that means is told once, and not line by line.
+# cannot write it otherwise. One finding covers all lines.

@@ -51,18 +51,18 @@ ROBOT_NAMES = sorted({robot.name.lower() for robot in KNOWN_ROBOTS} | set(_OTHER
 
 _NO_LETTERS = re.compile(r"[\W_]+")
 _REPEATED = re.compile(r"(.)\1+")
-_LONG = 9  # characters: words as long are seldom alike by chance
+_LONG = 9  # characters: words this long are seldom similar by chance
 _LONGEST = 40  # characters: no known word is as long
 
 
 class Spelling:
     """A list of known words."""
 
-    def __init__(self, words: Iterable[str], *, shortest: int) -> None:
+    def __init__(self, known: Iterable[str], *, shortest: int) -> None:
         self._shortest = shortest
-        """Characters of the shortest word that is corrected: short ones are alike by chance."""
+        """Characters of the shortest word that is corrected: short ones are similar by chance."""
         self._known: dict[str, str] = {}
-        for word in words:
+        for word in known:
             for form in _forms(_simplified(word)):
                 self._known.setdefault(form, word)
 
@@ -74,7 +74,7 @@ class Spelling:
         return next((self._known[form] for form in forms if form in self._known), None)
 
     def surely_corrected(self, word: str) -> str | None:
-        """Like `corrected`, for words that are known in part: names that are alike by chance.
+        """Like `corrected`, for words that are known in part: names that are similar by chance.
 
         The first letter is the same, and a short word has a letter too few, too many, or two
         swapped: ``Roverbot`` is not Rogerbot.
@@ -114,25 +114,25 @@ def check_agent(record: Record) -> Check:
     elif value == "*":
         return
     elif "(" in value or "://" in value or value.lower().startswith("mozilla/"):
-        message = f"{quoted(value)} is a whole header; what is read is {quoted(name)}."
+        message = f"{quoted(value)} is a whole header; robots read {quoted(name)}."
         yield LintHit("agent-is-header", number, message)
     elif _is_several(value):
-        message = f"{quoted(value)} are several robots; what is read is {quoted(name)}."
+        message = f"{quoted(value)} names several robots; robots read {quoted(name)}."
         yield LintHit("several-names", number, message)
     elif "*" in value:
-        message = f"{quoted(value)} mixes * with other signs: what is read is {quoted(name)}."
+        message = f"{quoted(value)} mixes * with other characters: robots read {quoted(name)}."
         yield LintHit("star-in-agent", number, message)
     elif "/" in value:
-        message = f"{quoted(value)} has a version; what is read is {quoted(name)}."
+        message = f"{quoted(value)} has a version; robots read {quoted(name)}."
         yield LintHit("agent-with-version", number, message)
     elif len(value.split()) > 1:
-        message = f"There is a space in {quoted(value)}; what is read is {quoted(name)}."
+        message = f"There is a space in {quoted(value)}; robots read {quoted(name)}."
         yield LintHit("space-in-agent", number, message)
     else:
         yield from _check_spelling(name, number)
     read = _GOOGLES_NAME.match(name)
     if read and read[0] != name and name != "*":
-        message = f"Of {quoted(name)} Google's parser reads {quoted(read[0])}."
+        message = f"Google's parser reads {quoted(read[0])} of {quoted(name)}."
         yield LintHit("agent-characters", number, message)
 
 
@@ -140,14 +140,14 @@ def _is_several(value: str) -> bool:
     parts = [part.strip() for part in _SEPARATORS.split(value) if part.strip()]
     if len(parts) > 1:
         return all(map(_NAME.fullmatch, parts))
-    words = value.lower().split()
-    return len(words) > 1 and all(word in _KNOWN or word == "*" for word in words)
+    names = value.lower().split()
+    return len(names) > 1 and all(name in _KNOWN or name == "*" for name in names)
 
 
 def _check_spelling(name: str, number: int) -> Check:
     meant = None if name.lower() in _KNOWN else _SPELLING.surely_corrected(name)
     if meant:
-        message = f"No robot is known as {quoted(name)}: {quoted(meant)} is meant, most likely."
+        message = f"No known robot is called {quoted(name)}: did you mean {quoted(meant)}?"
         yield LintHit("misspelt-agent", number, message)
 
 
@@ -224,10 +224,10 @@ def _unknown_field(record: Record) -> Check:
         message = f"{field_of(record)} has no effect in robots.txt."
         yield LintHit("noindex", record.number, message)
     elif meant:
-        message = f"{quoted(record.name)} is no field: {documented(meant)} is meant, most likely."
+        message = f"{quoted(record.name)} is not a field: did you mean {documented(meant)}?"
         yield LintHit("misspelt-field", record.number, message)
     else:
-        message = f"No robot known here reads {quoted(record.name)}."
+        message = f"No known robot reads {quoted(record.name)}."
         yield LintHit("unknown-field", record.number, message)
 
 

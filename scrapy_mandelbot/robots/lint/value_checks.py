@@ -38,15 +38,15 @@ def _check_content_usage(record: Record) -> Check:
     _, value = split_path(record.value)
     said = read_content_usage(value)
     if not said.is_readable or (not said.words and not said.unknown):
-        message = f"{quoted(record.value)} is no Dictionary of RFC 9651, as train-ai=n is."
+        message = f"{quoted(record.value)} is not a Dictionary of RFC 9651, such as train-ai=n."
         yield LintHit("bad-content-usage", record.number, message)
         return
     for key in said.unknown:
         if key in _KEYS["content-usage"]:
-            message = f"{quoted(key)} has another value than y or n."
+            message = f"{quoted(key)} has a value other than y and n."
             yield LintHit("bad-content-usage", record.number, message)
         else:
-            message = f"{quoted(key)} is no category of use: train-ai and search are."
+            message = f"{quoted(key)} is not a category of use, such as train-ai or search."
             yield LintHit("unknown-usage", record.number, message)
 
 
@@ -58,10 +58,10 @@ def _check_content_signal(record: Record) -> Check:
     for part in said.unknown:
         key = part.partition("=")[0].strip().lower()
         if key in _KEYS["content-signal"] or "=" not in part:
-            message = f"{quoted(part)} is no signal, as search=yes, ai-train=no are."
+            message = f"{quoted(part)} is not a signal, such as search=yes."
             yield LintHit("bad-content-signal", record.number, message)
         else:
-            message = f"{quoted(key)} is no signal: search, ai-input, ai-train and use are."
+            message = f"{quoted(key)} is not a signal: search, ai-input, ai-train or use."
             yield LintHit("unknown-usage", record.number, message)
 
 
@@ -103,10 +103,10 @@ def check_usage(source: LintInput) -> Check:
     """Which statements and groups contradict each other."""
     groups = source.outline.groups
     facts = [_facts_of(group) for group in groups]
-    told: set[LintHit] = set()
+    seen: set[LintHit] = set()
     for found in (*_contradicted(groups, facts), *_shut_out(groups, facts)):
-        if found not in told:
-            told.add(found)
+        if found not in seen:
+            seen.add(found)
             yield found
 
 
@@ -166,7 +166,7 @@ def _against(allowing: _Facts, refusing: _Facts) -> Check:
             refused = refused if refused and refused.is_signal else None
         if refused is not None:
             at = f"of line {refused.line}" if refused.line != allowed.line else "in the same line"
-            message = f"{category} is allowed here in vain: the refusal {at} wins."
+            message = f"{category} is allowed here without effect: the refusal {at} wins."
             yield LintHit("usage-contradiction", allowed.line, message)
 
 
@@ -198,8 +198,8 @@ def _shut_out(groups: list[Group], facts: list[_Facts]) -> Check:
                 if category in shut and path is None:
                     name, line = shut[category]
                     message = (
-                        f"{category} is allowed to all, and {name}, which stands for it, is shut"
-                        f" out in line {line}."
+                        f"{category} is allowed to all, but {name}, which stands for it, is"
+                        f" disallowed in line {line}."
                     )
                     yield LintHit("usage-contradiction", allowed.line, message)
 
@@ -213,7 +213,7 @@ _VERSION = re.compile(r"(?:1\.0|2\.[0-9]*[02468])(?:\.[0-9]+)*")
 def _check_delay(record: Record) -> Check:
     seconds = read_delay(record.value)
     if seconds is None:
-        message = f"{quoted(record.value)} is no number of seconds."
+        message = f"{quoted(record.value)} is not a number of seconds."
         yield LintHit("bad-crawl-delay", record.number, message)
     elif seconds > _LONGEST_DELAY:
         message = f"{quoted(record.value)} is longer than {_LONGEST_DELAY} seconds."
@@ -283,10 +283,10 @@ def _check_path(record: Record) -> Check:
     yield from _check_wildcards(path, field, number)
     yield from _check_path_characters(path, number)
     if record.field == "allow" and path.rpartition("/")[2].startswith("index.htm"):
-        message = f"{field}: {_path_shown(path)} is about an index page."
+        message = f"{field}: {_path_shown(path)} names an index page."
         yield LintHit("index-page", number, message)
     if path.rstrip("*$").lower() == "/robots.txt":
-        message = f"{field}: {_path_shown(path)} is about the file itself."
+        message = f"{field}: {_path_shown(path)} matches the file itself."
         yield LintHit("robots-txt-in-rule", number, message)
 
 
@@ -314,7 +314,7 @@ def _check_wildcards(path: str, field: str, number: int) -> Check:
         message = f"The *$ at the end of {quoted(path)} adds nothing."
         yield LintHit("redundant-star", number, message)
     if _DOLLAR_INSIDE.search(path):
-        message = f"The $ within {quoted(path)} is a dollar, not the end."
+        message = f"The $ within {quoted(path)} is a dollar sign, not the end."
         yield LintHit("dollar-inside", number, message)
 
 
@@ -326,7 +326,7 @@ def _check_path_characters(path: str, number: int) -> Check:
             _REGULAR_EXPRESSION.search(path),
             "{} looks like a regular expression.",
         ),
-        ("space-in-path", " " in path or "\t" in path, "There is a space in {}."),
+        ("space-in-path", " " in path or "\t" in path, _space_in(path)),
         ("unescaped-character", not path.isascii(), "There are characters outside ASCII in {}."),
         ("capitals-in-path", is_upper, "{} matches paths in capitals only."),
     ):
@@ -335,6 +335,13 @@ def _check_path_characters(path: str, number: int) -> Check:
     bad = _BAD_ESCAPE.search(path) if "%" in path else None
     if bad:
         yield LintHit("bad-escape", number, f"{quoted(bad[0])} is no escape.")
+
+
+def _space_in(path: str) -> str:
+    parts = path.replace(",", " ").split()
+    if all(part.startswith("/") for part in parts):
+        return f"{{}} has {len(parts)} paths in one line: write {len(parts)} lines."
+    return "There is a space in {}."
 
 
 def _path_shown(path: str) -> str:

@@ -17,7 +17,7 @@ from scrapy_mandelbot.robots.robotstxt import DIALECTS
 def page():
     """Make the page of a file."""
 
-    def make(body, agent="Examplebot", *, dialect="mandelbot", told=None, **came):
+    def make(body, agent="Examplebot", *, dialect="mandelbot", notes=None, **came):
         rules = Rules(came.pop("source", "robots.txt"), body, **came)
         reads, max_bytes = DIALECTS.get(dialect, dialect), 512_000
         corrected = None
@@ -30,7 +30,7 @@ def page():
             dialect=reads,
             agents=[agent] if isinstance(agent, str) else agent,
             max_bytes=max_bytes,
-            told=told or {},
+            notes=notes or {},
         )
         return render(subject, datetime(2026, 11, 20, 12, 30))  # noqa: DTZ001 - UTC, as it says
 

@@ -20,7 +20,7 @@ def test_it_says_what_the_text_says(shown):
         "1 error",
         "1 warning",
         "4 notes",
-        "Corrected version: proved: 108 decisions in mandelbot are alike",
+        "Corrected version: verified: 108 allow/disallow decisions unchanged (mandelbot dialect)",
     ]
     boxes = all_of(browser, ".kind")
     assert "Robots skip the line" not in boxes[0].text

@@ -278,7 +278,7 @@ def test_names_are_tried_in_their_order(shown):
 
 def test_what_would_change_a_verdict_is_told(shown):
     """Of the URLs that the page is about, for its robot and its dialect: it was tried for these."""
-    browser = shown(BODY, told={"/shop": ["Without line 9 it is allowed."], "/b": []})
+    browser = shown(BODY, notes={"/shop": ["Without line 9 it is allowed."], "/b": []})
     assert one(browser, "#urls").get_property("value") == "/shop\n/b"
     assert "Without line 9 it is allowed." in one(browser, ".result").text
     Select(one(browser, "#dialect")).select_by_visible_text("google")

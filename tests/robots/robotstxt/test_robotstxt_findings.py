@@ -392,7 +392,7 @@ def test_like_findings_of_one_line_or_rule_are_one():
     ]
     covered = "User-agent: *\nAllow: /\n" + "".join(f"Disallow: /{n}\n" for n in range(11))
     (found,) = [one for one in lint(covered.encode()) if one.severity > Severity.NOTE]
-    assert "The Allow of line 2 covers this Disallow and 10 more, and is first." in str(found)
+    assert "The Allow of line 2 covers this Disallow and 10 more, and comes first." in str(found)
 
 
 def test_findings_are_told_by_what_they_do():
@@ -413,3 +413,17 @@ def test_findings_are_told_by_what_they_do():
     ]
     ranks = [FINDINGS[one["code"]].rank for one in found]
     assert ranks == sorted(ranks)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/a, /b, /c", '"/a, /b, /c" has 3 paths in one line: write 3 lines.'),
+        ("/a /b", '"/a /b" has 2 paths in one line: write 2 lines.'),
+        ("/a b", 'There is a space in "/a b".'),
+    ],
+)
+def test_several_paths_in_one_line_are_counted(path, message):
+    """Otherwise the space itself is the mistake."""
+    found = lint(f"User-agent: *\nDisallow: {path}\n".encode())
+    assert [one.message for one in found if one.code == "space-in-path"] == [message]

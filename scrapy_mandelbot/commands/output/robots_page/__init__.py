@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy_mandelbot._version import __version__
-from scrapy_mandelbot.commands.output.check_report import STANDARD_INPUT, counts_told
+from scrapy_mandelbot.commands.output.check_report import STANDARD_INPUT, counts_of
 from scrapy_mandelbot.commands.output.fix_report import same_lines
 from scrapy_mandelbot.commands.output.rules_in_force import EVERYBODY
 from scrapy_mandelbot.commands.output.terminal_text import is_url
@@ -114,8 +114,8 @@ def tester_data(
         },
         "max_bytes": subject.max_bytes,
         "agents": list(subject.agents),
-        "urls": list(subject.told) or [site + path for path in _paths(subject.rules)],
-        "told": subject.told,
+        "urls": list(subject.notes) or [site + path for path in _paths(subject.rules)],
+        "notes": subject.notes,
         "before": before.octets,
         "after": None if after is None else after.octets,
         "reasons": {name: getattr(reasons, name) for name in _REASONS},
@@ -236,13 +236,13 @@ class RobotsPageData:
     agents: Sequence[str]
     """Names of the robot, tried in order."""
     max_bytes: int
-    told: dict[str, list[str]] = field(default_factory=dict)
+    notes: dict[str, list[str]] = field(default_factory=dict)
     """URLs to be tested at once, each with what there is to say of its verdict besides; none: some
     of which the file says something."""
 
 
 _SHUT_OUT = frozenset({"closed-to-all", "closed-to-robot"})
-"""What is told on top."""
+"""The summary at the top."""
 
 
 def render(subject: RobotsPageData, made: datetime) -> str:
@@ -258,7 +258,7 @@ def render(subject: RobotsPageData, made: datetime) -> str:
     absence = f"No rules are read: {reason}." if reason else ""
     absence = absence or ("" if before.lines else "The file is empty.")
     effects = corrected["effects"] if corrected else ()
-    told = [sentence for effect in effects for sentence in effect["summary"]]
+    sentences = [sentence for effect in effects for sentence in effect["summary"]]
     found = checked["findings"]
     data = tester_data(subject, before, after)
     marked, marked_after = changed(before, after) if after else ([], [])
@@ -267,8 +267,8 @@ def render(subject: RobotsPageData, made: datetime) -> str:
         "page.html.jinja",
         {
             "title": title_of(checked["source"]),
-            "summary": ", ".join(text for _, text in counts_told(checked)),
-            "counts": counts_told(checked),
+            "summary": ", ".join(text for _, text in counts_of(checked)),
+            "counts": counts_of(checked),
             "shut_out": [one for one in found if one["code"] in _SHUT_OUT],
             "delivery": list(_delivery(checked["delivery"], len(rules.body))),
             "comments": robots.comments(subject.agents) if robots else (),
@@ -277,7 +277,7 @@ def render(subject: RobotsPageData, made: datetime) -> str:
             "absent": absence,
             "corrected": None if after is None else html_of(after, ()),
             "proof": corrected and corrected["proof"],
-            "remarks": [*corrected["remarks"], *told] if corrected else (),
+            "remarks": [*corrected["remarks"], *sentences] if corrected else (),
             "offered": robots_offered(rules),
             "dialect": subject.dialect.name,
             "dialects": list(data["dialects"]),
@@ -296,7 +296,7 @@ def _delivery(delivery: dict[str, Any] | None, size: int) -> Iterator[tuple[str,
     """Yield what is known of how the file came, for people."""
     known = delivery or {}
     seconds, final_url = known.get("seconds"), known.get("final_url")
-    told = (
+    fields = (
         ("Came from", final_url if final_url != known.get("url") else None),
         ("Status", known.get("status")),
         ("Redirects", known.get("redirects")),
@@ -305,4 +305,4 @@ def _delivery(delivery: dict[str, Any] | None, size: int) -> Iterator[tuple[str,
         ("Encoding", known.get("content_encoding")),
         ("Size", counted(size, "byte")),
     )
-    yield from ((name, str(value)) for name, value in told if value)
+    yield from ((name, str(value)) for name, value in fields if value)

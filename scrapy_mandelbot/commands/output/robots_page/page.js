@@ -131,9 +131,9 @@
   }
 
   /** What is known of the verdict besides: of the URLs, robot and dialect that the page is about. */
-  function told(url) {
+  function notesOn(url) {
     const isAbout = agentsBox.value === data.agents.join("\n") && dialectBox.value === data.dialect;
-    return isAbout && !edited && Object.hasOwn(data.told, url) ? data.told[url] : [];
+    return isAbout && !edited && Object.hasOwn(data.notes, url) ? data.notes[url] : [];
   }
 
   function siteOf(origin) {
@@ -150,7 +150,7 @@
     if (column.view) byId("L" + decided.line)?.classList.add("decides");
     const box = element("article", { className: "result" },
       element("h3", {}, url), sentence(column, decided));
-    for (const text of [hint(url, decided), ...told(url)].filter(Boolean)) {
+    for (const text of [hint(url, decided), ...notesOn(url)].filter(Boolean)) {
       box.append(element("p", { className: "hint" }, text));
     }
     box.append(comparison(url, names, decided));
