@@ -52,7 +52,7 @@ LISTED_IN = "mandelbot_listed_in"
 robots.txt has to cite."""
 
 
-class KeptJob(Protocol):
+class StoredJob(Protocol):
     """The part of a job that stores values beside requests."""
 
     def kept(self, prefix: str) -> dict[str, bytes]:
@@ -108,7 +108,7 @@ class Crawl:
         self.idle_policy = IdlePolicy(
             crawler, self.config, self.throttle, self.manual_control, self.clock
         )
-        self.job: KeptJob | None = None
+        self.job: StoredJob | None = None
         """The job that stores the run in one file; None: there is none."""
         self.drops: Callable[[Request], bool] | None = None
         """Returns whether a request is dropped that the queue is about to hand out."""

@@ -18,14 +18,14 @@ from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.fleet.server import JobServer
 from scrapy_mandelbot.job import deliveries, job_file, salvage
 from scrapy_mandelbot.job.job import LOCK
-from scrapy_mandelbot.job.job_store import CannotKeepError
-from scrapy_mandelbot.job.site_states import IN_JOB, read_left, site_of_line
+from scrapy_mandelbot.job.job_store import StorageError
+from scrapy_mandelbot.job.site_states import IN_JOB, read_handover, site_of_line
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.robots import formatting
 from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.scheduling.storage import parts_of_name
 from scrapy_mandelbot.settings.values import is_server
-from scrapy_mandelbot.store.contract import KeptPause
+from scrapy_mandelbot.store.contract import StoredPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _HEAD = ("waiting", "in flight", "site", "why it waits")
 _MOST = 50  # lines for a terminal
 _SITE_WIDTH = 40
-_NO_PAUSE = KeptPause(0, "")
+_NO_PAUSE = StoredPause(0, "")
 
 
 class _Contents(NamedTuple):
@@ -51,7 +51,7 @@ class _Contents(NamedTuple):
     given_up: Mapping[str, int]
     """How many requests are set aside for good, by the reason."""
     is_running: bool
-    pauses: Mapping[str, KeptPause] = {}
+    pauses: Mapping[str, StoredPause] = {}
     """From the store, by site."""
     turns: Mapping[str, float] = {}
     """When a site's crawl delay ends."""
@@ -68,7 +68,7 @@ class _FileJob:
         self.name, self._folder = str(Path(place)), Path(place)
         self._path, self._store_path = self._folder / salvage.FILE, self._folder / STORE_FILE
         if not self._path.exists():
-            raise CannotKeepError(f"there is no job here ({salvage.FILE})")
+            raise StorageError(f"there is no job here ({salvage.FILE})")
         self._is_running = job_file.JobLock(self._folder / LOCK).is_held()
 
     def close(self) -> None:
@@ -85,7 +85,7 @@ class _FileJob:
 
     def requeue(self, wanted: str) -> list[str]:
         if self._is_running:
-            raise CannotKeepError("a run has this job; its console can resume a site")
+            raise StorageError("a run has this job; its console can resume a site")
         found = []
         if self._store_path.exists():
             with closing(SqliteStore(self._store_path)) as store:
@@ -118,7 +118,11 @@ class _FileJob:
         contents = _Contents(
             _by_site(lines),
             _by_site(in_flight),
-            [(one.removeprefix(IN_JOB), left) for one in states for left in read_left(states[one])],
+            [
+                (one.removeprefix(IN_JOB), left)
+                for one in states
+                for left in read_handover(states[one])
+            ],
             Counter(why.values()),
             self._is_running,
             by_section=by_section,
@@ -152,7 +156,7 @@ class _RedisJob:
         url, _, name = place.partition("#")
         self.name = formatting.without_credentials(place)
         if not name:
-            raise CannotKeepError("add the name of the job to the address: redis://…/0#shops")
+            raise StorageError("add the name of the job to the address: redis://…/0#shops")
         try:
             self._server = JobServer(url, name, 1)
         except ImportError as error:
@@ -160,7 +164,7 @@ class _RedisJob:
         self.close, self.requeue = self._server.close, self._server.requeue
         if not self._server.exists():
             self.close()
-            raise CannotKeepError(f"there is no job {name!r} there")
+            raise StorageError(f"there is no job {name!r} there")
 
     def requests(self) -> Iterator[tuple[str, bytes]]:
         return ((one.line, one.body) for one in self._server.requests())
@@ -171,7 +175,7 @@ class _RedisJob:
         return _Contents(
             {site: sum(counts) for site, counts in lengths.items()},
             {site: claimed for site, (_, claimed) in lengths.items()},
-            [(site, one) for site in states for one in read_left(states[site])],
+            [(site, one) for site in states for one in read_handover(states[site])],
             sum((Counter(why) for why in self._server.aside().values()), Counter()),
             is_running=bool(workers),
             workers=workers,
@@ -188,7 +192,7 @@ def look_at_job(invocation: Invocation) -> Result:
             if words:
                 return _requeued(job.requeue(words[1] if words[1:] else ""), words)
             report = _report(job.contents(), int(invocation.setting("pause_tries")))
-    except (CannotKeepError, ValueError) as error:
+    except (StorageError, ValueError) as error:
         where = formatting.without_credentials(place)
         raise UnavailableError(f"{where}: {error}") from None
     report["folder"] = job.name
@@ -223,7 +227,7 @@ def _report(job: _Contents, tries: int) -> dict[str, Any]:
         if one.section:
             sections[site, one.section] = one.until
         else:
-            pauses[site] = KeptPause(one.until, one.reason, one.failed_probes)
+            pauses[site] = StoredPause(one.until, one.reason, one.failed_probes)
     pauses |= job.pauses
 
     def later(seconds: float | None) -> str | None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fetching.requesting import FetchedFile
     from scrapy_mandelbot.fetching.shared_fetches import SharedFetches
     from scrapy_mandelbot.settings.config import Config
-    from scrapy_mandelbot.store.contract import Copy, Store
+    from scrapy_mandelbot.store.contract import CachedRobots, Store
 
 MOST_CITED = 5_000
 """Sitemap lines that are read of a file; each may cite an index of 50,000."""
@@ -192,12 +192,12 @@ class RobotsFetcher:
         if is_new and self._config.sitemaps != "off" and (urls := rules.sitemaps):
             self._events.emit(events.SITEMAPS_DISCOVERED, site=site, urls=urls, count=len(urls))
 
-    def cached(self, site: str) -> Copy | None:
+    def cached(self, site: str) -> CachedRobots | None:
         """Return the site's cached robots.txt, if it is in use now."""
         copy = self._store.get_copy(site)
         return copy if copy is not None and self._serves_until(site, copy) is not None else None
 
-    def _serves_until(self, site: str, copy: Copy) -> float | None:
+    def _serves_until(self, site: str, copy: CachedRobots) -> float | None:
         now = self._now()
         trouble = self._troubles.get(site)
         if trouble is not None and now < trouble.refetch_at:
@@ -260,7 +260,7 @@ class RobotsFetcher:
             await self._announce_new(site, request, known)
         return known
 
-    def _may_serve(self, copy: Copy) -> bool:
+    def _may_serve(self, copy: CachedRobots) -> bool:
         return is_fresh(self._now(), copy.fetched_at, self._config.cache_stale)
 
     async def _fetch(self, site: str, request: Request, *, has_answered: bool) -> SiteRules:
@@ -280,7 +280,7 @@ class RobotsFetcher:
         return rules
 
     def _rules(
-        self, site: str, fetched: FetchedFile, outcome: Outcome, copy: Copy | None
+        self, site: str, fetched: FetchedFile, outcome: Outcome, copy: CachedRobots | None
     ) -> SiteRules:
         """Store the rules that a response gives, and return them."""
         now = self._now()

@@ -44,7 +44,7 @@ from scrapy_mandelbot.politeness.retry_after import wait_asked_for
 from scrapy_mandelbot.robots.origins import robots_url, without_user
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.robots.robotstxt.agents import header_text
-from scrapy_mandelbot.store.contract import Copy
+from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
@@ -79,12 +79,14 @@ class FetchedFile(NamedTuple):
     has_answered: bool = True
     """Whether the host has sent anything, even half a response."""
 
-    def copy(self, now: float, body: bytes, status: int, old: Copy | None = None) -> Copy:
+    def copy(
+        self, now: float, body: bytes, status: int, old: CachedRobots | None = None
+    ) -> CachedRobots:
         """Return the copy to store. `old` is the copy that a 304 confirms, with its validators."""
         etag, modified = self._validator("ETag"), self._validator("Last-Modified")
         if old is not None:
             etag, modified = etag or old.etag, modified or old.last_modified
-        return Copy(body, status, now, self.url, etag, modified)
+        return CachedRobots(body, status, now, self.url, etag, modified)
 
     def _validator(self, name: str) -> str | None:
         # A truncated response has none: a 304 must never confirm it.
@@ -141,7 +143,9 @@ class SiteFiles:
             if not waiter.called:  # its request was cancelled
                 end(waiter, value)
 
-    async def get(self, site: str, url: str, request: Request, copy: Copy | None) -> FetchedFile:
+    async def get(
+        self, site: str, url: str, request: Request, copy: CachedRobots | None
+    ) -> FetchedFile:
         """Request a file of a site. Follows redirects across sites; never raises.
 
         A URL may redirect to itself: with the cookie that it sets, it may answer.
@@ -302,7 +306,7 @@ class RobotsRequester:
         self.troubles: Recent[Trouble] = Recent(_TROUBLES_LIMIT)
 
     async def request(
-        self, site: str, request: Request, copy: Copy | None, *, has_answered: bool
+        self, site: str, request: Request, copy: CachedRobots | None, *, has_answered: bool
     ) -> tuple[FetchedFile, Outcome]:
         """Return the response of a site, and what it means given the site's history."""
         policy = self._config.outcome_policy
@@ -360,7 +364,7 @@ class RobotsRequester:
                 HTTPStatus.OK, HTTPStatus.BAD_REQUEST
             )
             missing = await self.files.status(key, request) if is_well else None
-            found = Copy(b"", missing or 0, now, key)
+            found = CachedRobots(b"", missing or 0, now, key)
             self._store.put_copy(key, found)
         return found.status == status
 

@@ -17,7 +17,7 @@ from scrapy_mandelbot.store.contract import Lease
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.clock import Clock
-    from scrapy_mandelbot.store.contract import Copy, LiveStore
+    from scrapy_mandelbot.store.contract import CachedRobots, LiveStore
 
 _FIRST_LOOK = 0.05  # seconds until the first look whether the file is stored
 _LAST_LOOK = 0.5  # seconds
@@ -31,7 +31,7 @@ Within them, the other crawls receive the reason: the pause of the site.
 class SharedResult(NamedTuple):
     """The stored copy of a file, and which crawl fetches the file."""
 
-    copy: Copy | None
+    copy: CachedRobots | None
     """It may be stale while another crawl fetches the file."""
     is_ours: bool = False
     """Whether this crawl fetches the file, and then calls :meth:`SharedFetches.end`."""
@@ -55,7 +55,7 @@ class SharedFetches:
         self._lease_for = 10.0 + 2 * timeout
 
     async def begin(
-        self, key: str, fresh_for: float, may_serve: Callable[[Copy], bool]
+        self, key: str, fresh_for: float, may_serve: Callable[[CachedRobots], bool]
     ) -> SharedResult:
         """Return the copy of a file, or the lease to fetch it; wait while another crawl fetches.
 
@@ -81,11 +81,11 @@ class SharedFetches:
 
     async def _find(
         self, key: str, fresh_for: float, lease_for: float
-    ) -> tuple[Copy | None, float]:
-        found: Deferred[tuple[Copy | None, float]] = Deferred()
+    ) -> tuple[CachedRobots | None, float]:
+        found: Deferred[tuple[CachedRobots | None, float]] = Deferred()
         since = self._clock.now() - fresh_for
 
-        def then(copy: Copy | None, left: float) -> None:
+        def then(copy: CachedRobots | None, left: float) -> None:
             found.callback((copy, left))
 
         self._store.find_copy(key, since, lease_for, then)

@@ -67,14 +67,14 @@ class UnackedRoots(NamedTuple):
         return self._replace(word=(*self.word[:_NUMBER], number + by, *self.word[_NUMBER + 1 :]))
 
 
-LeftSite = tuple[str, bytes, str]  # site, state, milliseconds to leave it alone
+HandedOverSite = tuple[str, bytes, str]  # site, state, milliseconds to leave it alone
 
 
 class Lost(NamedTuple):
     """What becomes of a lease that is lost."""
 
     is_whole: bool  # else Redis has lost what cannot be said again
-    left: list[LeftSite]  # said of sites given back since: Redis may not have kept it
+    left: list[HandedOverSite]  # said of sites given back since: Redis may not have kept it
 
 
 class SaidAlone:

@@ -11,14 +11,14 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from scrapy_mandelbot.fleet.changes import key, name, read_answer, read_request
-from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.store.redis.scripts import read_script
 
 if TYPE_CHECKING:
     from redis import Redis
 
     from scrapy_mandelbot.fleet.changes import Claimed, Reply
-    from scrapy_mandelbot.fleet.holdings import Exchange, LeftSite
+    from scrapy_mandelbot.fleet.holdings import Exchange, HandedOverSite
 
     Answered = Callable[[Any], None]
 
@@ -54,7 +54,7 @@ class Link:
         self.thread.start()
 
     def call(self, call: Callable[[], Any], answered: Answered) -> None:
-        """Call something in the thread; its result or CannotKeepError is the answer."""
+        """Call something in the thread; its result or StorageError is the answer."""
         self._asked_at = self._now()
 
         def deliver(result: Any) -> None:
@@ -70,7 +70,7 @@ class Link:
         try:
             answer = answers.get(timeout=seconds)
         except Empty:
-            raise CannotKeepError("Redis does not answer") from None
+            raise StorageError("Redis does not answer") from None
         if isinstance(answer, Exception):
             raise answer
         result: T = answer
@@ -102,11 +102,11 @@ class Link:
         began = self._now()
         try:
             result = call()
-        except CannotKeepError as error:
+        except StorageError as error:
             return error
         except Exception as error:  # a thread that ends would have the crawl wait for ever
             logger.exception("Error while Redis was called")
-            return CannotKeepError(repr(error))
+            return StorageError(repr(error))
         if not getattr(result, "is_lost", False):
             self.renewed_at = began
         return result
@@ -132,7 +132,7 @@ class Joined(NamedTuple):
 
 
 class JobServer:
-    """A job on a Redis. What asks the server raises CannotKeepError where it cannot be reached.
+    """A job on a Redis. What asks the server raises StorageError where it cannot be reached.
 
     All keys begin with ``mandelbot:{JOB}:``. A worker that is silent for `lease` seconds has lost
     its sites. `reader`: the version of the worker's spider, and after how many deaths of workers it
@@ -171,11 +171,11 @@ class JobServer:
         asked = [VERSION, self._lease, token, self._reader[0], self._project]
         version, *told = self._call(self._join, asked)
         if int(version) != VERSION:
-            raise CannotKeepError(
+            raise StorageError(
                 f"the job {self.key} was written by another version (format {int(version)})"
             )
         if told[1:] == []:
-            raise CannotKeepError(
+            raise StorageError(
                 f"the job {self.key} is the project {name(told[0])!r}'s, and this is"
                 f" {self._project!r}: give each its name, as"
                 ' MANDELBOT_JOB_OPTIONS = {"name": "…"} does'
@@ -186,14 +186,14 @@ class JobServer:
     def exchange(self, exchange: Exchange) -> Reply:
         """Say and ask for all that an exchange has, at once or not at all.
 
-        After a CannotKeepError it is not known whether it was done: make the same one again.
+        After a StorageError it is not known whether it was done: make the same one again.
         """
         try:
             said = self._call(
                 self._exchange,
                 exchange.arguments(self._lease, self._reader, was_away=self._was_away),
             )
-        except CannotKeepError:
+        except StorageError:
             self._was_away = True
             raise
         self._was_away = False
@@ -204,7 +204,7 @@ class JobServer:
         with self._asking() as redis:
             redis.sadd(f"{self.key}:out:{worker}", *numbers)
 
-    def leave(self, worker: int, token: str, left: Iterable[LeftSite] = ()) -> None:
+    def leave(self, worker: int, token: str, left: Iterable[HandedOverSite] = ()) -> None:
         """Be a worker no longer: what it has is others'.
 
         `left`: what is to be known of sites that it held, if nobody else has them by now.
@@ -290,7 +290,7 @@ class JobServer:
         try:
             with self._asking():
                 told: list[Any] = script(keys=self._keys, args=arguments)
-        except CannotKeepError:
+        except StorageError:
             self._redis.connection_pool.disconnect()  # the name may be another machine's by now
             raise
         return told
@@ -303,7 +303,7 @@ class JobServer:
         try:
             yield self._redis
         except (RedisError, OSError) as error:
-            raise CannotKeepError(f"{type(error).__name__}: {error}") from error
+            raise StorageError(f"{type(error).__name__}: {error}") from error
 
 
 def _escaped(key: str) -> str:

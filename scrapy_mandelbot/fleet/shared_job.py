@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy_mandelbot.fleet.changes import UNKNOWN, key, push
 from scrapy_mandelbot.fleet.changes import name as name_of
 from scrapy_mandelbot.fleet.holdings import Exchange, Lost, SaidAlone, UnackedRoots
-from scrapy_mandelbot.job.job_store import START, KeptRequest
+from scrapy_mandelbot.job.job_store import START, StoredRequest
 from scrapy_mandelbot.job.site_states import site_of_line
 
 if TYPE_CHECKING:
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.server import Joined
     from scrapy_mandelbot.job.job_store import Place
 
-MOST_WORDS = 1_000  # of an exchange: other workers wait meanwhile, for a few milliseconds
+MOST_ENTRIES = 1_000  # of an exchange: other workers wait meanwhile, for a few milliseconds
 _NUMBERS = 1 << 40  # that a worker can give to requests
 _NEWEST = 1 << 60  # in the order of a line, before and behind all that the server has numbered
 MOST_RECENT = 100_000  # fingerprints that are remembered, or twice as many
 
 
-class Arrived(NamedTuple):
+class ClaimReply(NamedTuple):
     """What an answer has brought."""
 
     sites: dict[str, bytes]  # new ones, with what their last owner has left
@@ -109,7 +109,7 @@ class SharedJob:
         times = given[fingerprint] = given.get(fingerprint, 0) + 1
         return self._push(line, place, body, parent, (str(fingerprint), parent, times))
 
-    def claim(self, line: str) -> KeptRequest | None:
+    def claim(self, line: str) -> StoredRequest | None:
         taken = self._lines.take(line)
         if taken is None:
             return None
@@ -117,7 +117,7 @@ class SharedJob:
         site.waiting -= 1
         if site.is_low:
             self._low[site.name] = None
-        return KeptRequest(*taken)
+        return StoredRequest(*taken)
 
     def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
         site = site_of_line(line)
@@ -187,7 +187,7 @@ class SharedJob:
         `take`: how many sites more to ask for. `out`: numbers of the requests that are sent.
         """
         if self._sent is None:
-            words, self._words = self._words[:MOST_WORDS], self._words[MOST_WORDS:]
+            words, self._words = self._words[:MOST_ENTRIES], self._words[MOST_ENTRIES:]
             now, self._claiming = self._now(), list(self._low)
             self._low.clear()
             claims = [("claim", key(one), self.sites[one].ask(now)) for one in self._claiming]
@@ -213,7 +213,7 @@ class SharedJob:
         number = UNKNOWN if sent is None else sent.number
         return Exchange(self.worker, self.token, number, self.last, self.run, 0, 0, "", ())
 
-    def take_answer(self, answer: Reply) -> Arrived:
+    def take_answer(self, answer: Reply) -> ClaimReply:
         sent = self._sent
         assert sent is not None  # noqa: S101 -- an answer is to something
         if sent.words or answer.sites or answer.is_again:
@@ -253,7 +253,7 @@ class SharedJob:
                 self._low[name] = None
             elif site.is_dry:
                 dry.append(name)
-        return Arrived(new, lines, said, dry)
+        return ClaimReply(new, lines, said, dry)
 
     def poll_dry(self, names: Iterable[str]) -> None:
         for name in names:

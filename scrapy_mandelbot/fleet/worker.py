@@ -20,7 +20,7 @@ from scrapy_mandelbot.fleet.shared_storage import SharedStorage
 from scrapy_mandelbot.job.feeds import Feeds
 from scrapy_mandelbot.job.job import AT_ONCE, JobError, is_too_much
 from scrapy_mandelbot.job.job_storage import RunningJob
-from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.requests import project_of, version_of
 from scrapy_mandelbot.job.site_states import CHANGES
 
@@ -72,7 +72,7 @@ class JobWorker(RunningJob):
         self._timer = EarliestTimer(self.clock, self._ask)
         self._changes = 0
         self._is_asking = False
-        self._error: CannotKeepError | None = None
+        self._error: StorageError | None = None
         self._is_hungry = True
         self._is_idle = False
         self._idle_since: float | None = None
@@ -100,7 +100,7 @@ class JobWorker(RunningJob):
                 return None
             try:
                 worker = cls(crawler)
-            except (CannotKeepError, ValueError) as error:
+            except (StorageError, ValueError) as error:
                 raise JobError(f"The job on Redis cannot be had: {error}") from error
             except ImportError as error:
                 raise JobError(f'{error}: pip install "scrapy-mandelbot[redis]"') from error
@@ -136,7 +136,7 @@ class JobWorker(RunningJob):
         worker, numbers = self.job.worker, self.storage.in_flight()
         try:
             self.link.call_and_wait(lambda: self.server.sends(worker, numbers), _WAIT_BEFORE)
-        except CannotKeepError:
+        except StorageError:
             self._asks_not_before = self.clock.now() + _NOT_FOR
         else:
             self.job.out |= numbers
@@ -181,7 +181,7 @@ class JobWorker(RunningJob):
     def close(self) -> None:
         self._stop()
         self._own.say_all()
-        self.tell_what_is_left()
+        self.report_leftovers()
         error = self._say_the_rest()
         if error is not None:
             self._tell(events.JOB_LOST, error=error)
@@ -200,11 +200,11 @@ class JobWorker(RunningJob):
                 self._feeds.flush()
             exchange = self._next_exchange()
         except (OSError, ValueError) as error:  # the last: a feed that is closed
-            self._went_wrong(CannotKeepError(str(error)))
+            self._went_wrong(StorageError(str(error)))
             return
         except Exception as error:  # one that nobody hears of would leave the worker waiting
             logger.exception("Error while an exchange was made")
-            self.failed(CannotKeepError(repr(error)))
+            self.failed(StorageError(repr(error)))
             return
         self._is_asking = True
         self._changes = 0
@@ -225,11 +225,11 @@ class JobWorker(RunningJob):
             idle = "close" if self._crawl.config.closes_when_paused else "wait"
         return self.job.next_exchange(take, idle, self.storage.in_flight())
 
-    def _answered(self, answer: Reply | CannotKeepError) -> None:
+    def _answered(self, answer: Reply | StorageError) -> None:
         self._is_asking = False
         if self._is_closed:
             return
-        if isinstance(answer, CannotKeepError):
+        if isinstance(answer, StorageError):
             self._went_wrong(answer)
             return
         if answer.is_lost:
@@ -242,7 +242,7 @@ class JobWorker(RunningJob):
             brought = self._go_by(answer)
         except Exception as error:  # as above
             logger.exception("Error while an answer was taken")
-            self.failed(CannotKeepError(repr(error)))
+            self.failed(StorageError(repr(error)))
             return
         if brought:
             self._poll = _POLL
@@ -278,7 +278,7 @@ class JobWorker(RunningJob):
             return longest
         return min(longest, max(_POLL, min(self._poll, self._next_due or inf)))
 
-    def _went_wrong(self, error: CannotKeepError) -> None:
+    def _went_wrong(self, error: StorageError) -> None:
         if self._error is None:
             self._tell(events.JOB_NOT_SAVED, error=error)
         self._error = error
@@ -316,11 +316,11 @@ class JobWorker(RunningJob):
         self._tell(events.JOB_FORGOTTEN)
         engine.close_spider(self._crawler, "job_forgotten")
 
-    def _joined_again(self, joined: Joined | CannotKeepError) -> None:
+    def _joined_again(self, joined: Joined | StorageError) -> None:
         self._is_asking = False
         if self._is_closed:
             return
-        if isinstance(joined, CannotKeepError):
+        if isinstance(joined, StorageError):
             self._went_wrong(joined)
             return
         if joined.born != self.job.born:
@@ -350,7 +350,7 @@ class JobWorker(RunningJob):
         self._is_closed = True
         self._timer.cancel()
 
-    def _say_the_rest(self) -> CannotKeepError | None:
+    def _say_the_rest(self) -> StorageError | None:
         """Say all that is left, while the crawl waits; return why that failed, if it did."""
         ends_at = self.clock.now() + _WAIT_AT_END
         while self.job.uncommitted:
@@ -358,10 +358,10 @@ class JobWorker(RunningJob):
             left = max(0.1, ends_at - self.clock.now())
             try:
                 answer = self.link.call_and_wait(lambda: self.server.exchange(exchange), left)  # noqa: B023 -- it is waited for
-            except CannotKeepError as error:
+            except StorageError as error:
                 return error
             if answer.is_lost:
-                return CannotKeepError("the lease is lost")
+                return StorageError("the lease is lost")
             self._count(self.job.take_answer(answer).said, answer)
         return None
 
@@ -369,7 +369,7 @@ class JobWorker(RunningJob):
         job = self.job
         try:
             self.link.call_and_wait(lambda: self.server.leave(job.worker, job.token), _WAIT_AT_END)
-        except CannotKeepError as error:
+        except StorageError as error:
             logger.debug("What this worker had is others' when its lease has ended: %s", error)
         self.link.close(self.server.close)
 

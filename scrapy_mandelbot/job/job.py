@@ -19,10 +19,10 @@ from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.clock import EarliestTimer
 from scrapy_mandelbot.job import feeds, salvage
 from scrapy_mandelbot.job.deliveries import Deliveries
-from scrapy_mandelbot.job.job_file import CorruptError, HeldError, JobLock
+from scrapy_mandelbot.job.job_file import CorruptError, JobInUseError, JobLock
 from scrapy_mandelbot.job.job_storage import JobStorage, RunningJob
-from scrapy_mandelbot.job.job_store import START, CannotKeepError
-from scrapy_mandelbot.job.site_states import KeptSites
+from scrapy_mandelbot.job.job_store import START, StorageError
+from scrapy_mandelbot.job.site_states import StoredSites
 from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
 from scrapy_mandelbot.job.takeover import take_over
 from scrapy_mandelbot.robots.formatting import counted
@@ -76,7 +76,7 @@ class Job(RunningJob):
         self.deliveries = Deliveries(self.store, limit, has_died=not self._was_closed)
         self.commits = Commits(self.store, self.clock, self, is_synced=self._is_synced)
         self._before_commits: list[Callable[[], None]] = []
-        self.sites = KeptSites(self, self._crawl, self.save_soon)
+        self.sites = StoredSites(self, self._crawl, self.save_soon)
         self._crawl.job = self
 
     @classmethod
@@ -95,9 +95,9 @@ class Job(RunningJob):
         self.storage = JobStorage.of(self._crawler, spider, self.store, self)
         self._state = SpiderState(spider, self.store, self.clock.now, time.thread_time)
         try:
-            files = feeds.read_kept(self.store.get_states(feeds.IN_JOB))
+            files = feeds.read_stored(self.store.get_states(feeds.IN_JOB))
             feeds.cut(files, self.folder, has_died=not self._was_closed)
-        except (OSError, ValueError, CannotKeepError) as error:
+        except (OSError, ValueError, StorageError) as error:
             raise JobError(
                 f"What the last run wrote to its feeds cannot be cut: {error}"
             ) from error
@@ -118,7 +118,7 @@ class Job(RunningJob):
         for number, why in self.deliveries.aside.items():
             otherwise = f"<request {number} of {self.deliveries.lines[number]}>"
             body = b""
-            with suppress(CannotKeepError):
+            with suppress(StorageError):
                 body = self.store.read(number)
             self._tell(
                 events.JOB_SET_ASIDE, request=self.storage.form.shown(body, otherwise), reason=why
@@ -129,7 +129,7 @@ class Job(RunningJob):
         self.storage.is_taking_over = True
         try:
             take_over(self.folder, self.store, spider, push)
-        except (OSError, CannotKeepError) as error:
+        except (OSError, StorageError) as error:
             raise JobError(f"{self.folder} cannot be taken over: {error}") from error
         self.storage.is_taking_over = False
 
@@ -144,7 +144,7 @@ class Job(RunningJob):
             number = self.storage.number_of(request)
             if not parent.gave_before(number, self.store.children_left):
                 return True
-        except CannotKeepError as error:
+        except StorageError as error:
             self.failed(error)
             return True
         self._tell(events.JOB_PASSED_OVER)
@@ -171,7 +171,7 @@ class Job(RunningJob):
 
     def close(self, reason: str) -> None:
         self.commits.close()
-        self.tell_what_is_left()
+        self.report_leftovers()
         is_done = reason in {"finished", _SET_ASIDE} and not self.store.lengths()
         if is_done:  # start() is asked again by the next run
             self.store.forget_children(START)
@@ -221,7 +221,7 @@ class Job(RunningJob):
         """
         try:
             return self.store.get_states(prefix)
-        except CannotKeepError as error:
+        except StorageError as error:
             self.failed(error)
             return {}
 
@@ -245,7 +245,7 @@ class Job(RunningJob):
         if not self._was_closed:
             try:
                 self._state.restore()
-            except CannotKeepError as error:
+            except StorageError as error:
                 self.failed(error)
         self.begin_feeds(self._feeds)
         self.commits.now()
@@ -254,7 +254,7 @@ class Job(RunningJob):
 def _open(folder: Path, lock: JobLock, *, is_synced: bool) -> SqliteJob:
     try:
         lock.take()
-    except HeldError as error:
+    except JobInUseError as error:
         raise JobError(f"{error}: two runs cannot share a JOBDIR") from None
     except OSError as error:
         raise JobError(f"JOBDIR cannot be written: {error}") from error
@@ -263,7 +263,7 @@ def _open(folder: Path, lock: JobLock, *, is_synced: bool) -> SqliteJob:
     except CorruptError as error:
         lock.release()
         raise JobError(f"{error}. A run that is started now begins from nothing.") from error
-    except (CannotKeepError, OSError) as error:
+    except (StorageError, OSError) as error:
         lock.release()
         raise JobError(f"{folder / salvage.FILE} cannot be opened: {error}") from error
 
@@ -370,7 +370,7 @@ class Commits:
         try:
             self._job.prepare()
             self._store.commit()
-        except (CannotKeepError, OSError, ValueError) as error:  # the last: a feed that is closed
+        except (StorageError, OSError, ValueError) as error:  # the last: a feed that is closed
             return self._note(error)
         if self._error is not None:
             self._error = None

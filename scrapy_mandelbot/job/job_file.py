@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TypeGuard
 from zlib import crc32
 
-from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.robots.formatting import clock_time
 from scrapy_mandelbot.store.sqlite_file import may_pass, open_file
 
@@ -33,7 +33,7 @@ else:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-class HeldError(Exception):
+class JobInUseError(Exception):
     """Another run holds the job."""
 
 
@@ -45,7 +45,7 @@ class JobLock:
         self._file: IO[str] | None = None
 
     def take(self) -> None:
-        """Take the lock; a HeldError says which run has it."""
+        """Take the lock; a JobInUseError says which run has it."""
         file = self._path.open("a+", encoding="utf-8")
         try:
             _try_lock(file)
@@ -53,7 +53,7 @@ class JobLock:
             file.seek(0)
             message = f"{self._path.parent} is in use by {_holder(file.read())}"
             file.close()
-            raise HeldError(message) from None
+            raise JobInUseError(message) from None
         self._file = file
         about = {"process": os.getpid(), "host": socket.gethostname(), "since": time.time()}
         file.seek(0)
@@ -127,7 +127,7 @@ PAGE = 2048  # octets: a commit writes whole pages, and few octets of most
 _BUSY = 2.0  # seconds; none but `scrapy robots job` looks into the file of a run
 
 
-class CorruptError(CannotKeepError):
+class CorruptError(StorageError):
     """The file is broken, or none of a job: time will not mend it."""
 
 
@@ -156,12 +156,12 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     try:
         with as_ours():
             is_new = _is_new(database, path)
-    except CannotKeepError:
+    except StorageError:
         database.close()
         raise
     if is_new:
         database.close()
-        raise CannotKeepError(f"{path} holds no job yet")
+        raise StorageError(f"{path} holds no job yet")
     return database
 
 
@@ -194,7 +194,7 @@ def _is_new(database: sqlite3.Connection, path: Path) -> bool:
     if application != APPLICATION and (application or version or tables):
         raise CorruptError(f"{path} is no file of a job")
     if version not in {0, _FORMAT}:
-        raise CannotKeepError(f"{path} was written by another version (format {version})")
+        raise StorageError(f"{path} was written by another version (format {version})")
     return not version
 
 
@@ -206,5 +206,5 @@ def as_ours() -> Iterator[None]:
         raise our_error(error) from error
 
 
-def our_error(error: sqlite3.Error) -> CannotKeepError:
-    return (CannotKeepError if may_pass(error) else CorruptError)(str(error))
+def our_error(error: sqlite3.Error) -> StorageError:
+    return (StorageError if may_pass(error) else CorruptError)(str(error))

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.job.job_store import START, CannotKeepError, LineOrder
+from scrapy_mandelbot.job.job_store import START, LineOrder, StorageError
 from scrapy_mandelbot.job.requests import CannotWriteError, RequestForm, fingerprint_number
 from scrapy_mandelbot.scheduling.storage import RequestStorage
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.job.feeds import Feeds
-    from scrapy_mandelbot.job.job_store import JobStore, KeptRequest, Place
+    from scrapy_mandelbot.job.job_store import JobStore, Place, StoredRequest
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class Unacked:
         self.has_come_back = False  # sent back: the end that the engine tells next is none
         self.is_out = False  # whether it is in flight: the engine has it, and has not sent it back
         self.has_called = False  # whether its callback has run in this run
-        self._left: ChildrenLeft | None = None
+        self._left: PendingChildren | None = None
 
     @property
     def has_row(self) -> bool:
@@ -73,12 +73,12 @@ class Unacked:
     ) -> bool:
         """Return whether a former run was given the request, and count it off."""
         if self._left is None:
-            self._left = ChildrenLeft(() if self.number is None else find(self.number))
+            self._left = PendingChildren(() if self.number is None else find(self.number))
         return self._left.take(fingerprint)
 
     def forget_children(self) -> None:
         """Pass over none of what the callback gives from now on: it is called once more."""
-        self._left = ChildrenLeft()
+        self._left = PendingChildren()
 
 
 class JobStorage(RequestStorage):
@@ -229,7 +229,7 @@ class JobStorage(RequestStorage):
             for row in rows:
                 row.fingerprints.append(number)
 
-    def set_aside(self, name: str, kept: KeptRequest) -> None:  # noqa: ARG002 -- others need it
+    def set_aside(self, name: str, kept: StoredRequest) -> None:  # noqa: ARG002 -- others need it
         self.shrink(name)
 
     def _end_wait(self, row: Unacked) -> None:
@@ -288,7 +288,7 @@ class JobStorage(RequestStorage):
         while not self.is_tired:
             try:
                 kept = self._store.claim(name)
-            except CannotKeepError as error:
+            except StorageError as error:
                 self._complaints.failed(error)
                 return None
             if kept is None:
@@ -306,7 +306,7 @@ class JobStorage(RequestStorage):
         return None
 
 
-class ChildrenLeft:
+class PendingChildren:
     """Fingerprints, each with how many times it is still to be passed over: 10 bytes for one.
 
     `counted` has them in order, each once.
@@ -356,7 +356,7 @@ class RunningJob:
         self.start = Unacked(START)  # stands for start() as the one who gives requests
         self._given: WeakKeyDictionary[Request, Unacked] = WeakKeyDictionary()
         self.given_by = self._given.get  # returns what has given a new request; None: nobody knows
-        self._broken: CannotKeepError | None = None  # why the spider was closed
+        self._broken: StorageError | None = None  # why the spider was closed
         self._named = self._unread = 0
 
     # Called by the middleware.
@@ -378,7 +378,7 @@ class RunningJob:
                 self.save_soon()
         except Exception as error:
             logger.exception("Error while a request was settled: %s", request)
-            self.failed(CannotKeepError(repr(error)))
+            self.failed(StorageError(repr(error)))
 
     def save_soon(self) -> None:
         raise NotImplementedError
@@ -404,14 +404,14 @@ class RunningJob:
         for uri, why in own.not_kept():
             self._tell(events.JOB_FEED_NOT_KEPT, uri=uri, reason=why)
 
-    def tell_what_is_left(self) -> None:
+    def report_leftovers(self) -> None:
         left = sum(one.number is None for one in self.storage.unacked.values())
         if left:
             self._tell(events.JOB_LEFT_IN_MEMORY, waiting=left)
         if self._unread > 1:
             logger.warning("%d requests of the job could not be made again", self._unread)
 
-    def failed(self, error: CannotKeepError) -> None:
+    def failed(self, error: StorageError) -> None:
         """Close the spider, as the job cannot be read, or something went wrong that must not."""
         if self._broken is None:
             self._broken = error

@@ -18,7 +18,7 @@ from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause_policy import LeftPause
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.crawl import Crawl, KeptJob
+    from scrapy_mandelbot.crawl import Crawl, StoredJob
     from scrapy_mandelbot.politeness.site_state import Site
 
 ENDLESS = "inf"  # said of a site that is given up: no worker has it before the next run
@@ -32,7 +32,7 @@ class SiteHandover(NamedTuple):
     milliseconds: str  # for which it is left alone from now on, or ``ENDLESS``
 
 
-NOTHING_LEFT = SiteHandover(b"", "0")
+EMPTY_HANDOVER = SiteHandover(b"", "0")
 
 
 def is_calm(site: Site) -> bool:
@@ -40,13 +40,13 @@ def is_calm(site: Site) -> bool:
     return site.is_plain or (site.scout is None and next(site.left(), None) is None)
 
 
-def left_of(site: Site, now: float, server_time: float, least: float) -> SiteHandover:
+def handover_of(site: Site, now: float, server_time: float, least: float) -> SiteHandover:
     """Return what the next owner of a site has to know, which is left alone for `least` seconds.
 
     `server_time`: how far the server's clock is ahead of ours, in seconds.
     """
     if site.is_plain and not least:
-        return NOTHING_LEFT
+        return EMPTY_HANDOVER
     rest = max(least, site.pacer.due_after(now) - now, site.pause_due(now) - now, 0.0)
     if site.pause.is_given_up:
         rest = inf
@@ -67,7 +67,7 @@ def written(pauses: list[LeftPause], server_time: float = 0.0) -> bytes:
     return json.dumps(moved).encode() if moved else b""
 
 
-def read_left(state: bytes, server_time: float = 0.0) -> list[LeftPause]:
+def read_handover(state: bytes, server_time: float = 0.0) -> list[LeftPause]:
     """Return what was left of a site; nothing, where that cannot be read."""
     try:
         return [
@@ -101,10 +101,10 @@ CHANGES = {
 """What a next owner is to know of at once: this one may die."""
 
 
-class KeptSites:
+class StoredSites:
     """Keeps it of those sites that change; `save_soon` has the job committed as the turn ends."""
 
-    def __init__(self, job: KeptJob, crawl: Crawl, save_soon: Callable[[], None]) -> None:
+    def __init__(self, job: StoredJob, crawl: Crawl, save_soon: Callable[[], None]) -> None:
         self._job = job
         self._crawl = crawl
         self._save_soon = save_soon
@@ -127,7 +127,7 @@ class KeptSites:
         for name, state in self._job.kept(IN_JOB).items():
             site = name.removeprefix(IN_JOB)
             pauses = [
-                one for one in read_left(state, set_back) if site in waiting or one.until > now
+                one for one in read_handover(state, set_back) if site in waiting or one.until > now
             ]
             for pause in pauses:
                 self._crawl.peer_listener.take_over(site, pause)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
-    from scrapy_mandelbot.crawl import Crawl, KeptJob
+    from scrapy_mandelbot.crawl import Crawl, StoredJob
 
 logger = logging.getLogger(__name__)
 
@@ -136,7 +136,7 @@ class Progress:
     """
 
     def __init__(
-        self, folder: Path, job: KeptJob | None = None, now: Callable[[], float] = float
+        self, folder: Path, job: StoredJob | None = None, now: Callable[[], float] = float
     ) -> None:
         self._folder = folder
         self._job = job
@@ -273,7 +273,7 @@ class Progress:
                 yield _KNOWN + digest(site), json.dumps(list(progress.known)).encode()
         yield _BEGUN, json.dumps(list(self._begun)).encode()
 
-    def _put_lists(self, job: KeptJob, began: float) -> None:
+    def _put_lists(self, job: StoredJob, began: float) -> None:
         """Put changed lists into the job; long ones less often."""
         if not self._with_new_lists:
             return
@@ -352,7 +352,7 @@ def progress_folder(folder: str) -> Path:
     return Path(folder, _FOLDER)
 
 
-def _forget_in_job(job: KeptJob) -> None:
+def _forget_in_job(job: StoredJob) -> None:
     for name in job.kept(_IN_JOB):
         job.put(name, None)
 

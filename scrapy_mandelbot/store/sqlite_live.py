@@ -17,7 +17,7 @@ from scrapy_mandelbot.store.sqlite_file import transaction
 from scrapy_mandelbot.store.sqlite_schema import as_text
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.store.contract import Copy, KeptPause, Listener
+    from scrapy_mandelbot.store.contract import CachedRobots, Listener, StoredPause
 
 PAUSE = "pause"
 TURN = "turn"
@@ -76,7 +76,7 @@ class ChangeFeed:
         self,
         listener: Listener,
         reader: str,
-        read_all: Callable[[], tuple[Mapping[str, KeptPause], Mapping[str, float]]],
+        read_all: Callable[[], tuple[Mapping[str, StoredPause], Mapping[str, float]]],
     ) -> None:
         self._listener = listener
         self._reader = reader
@@ -94,7 +94,7 @@ class ChangeFeed:
         ).fetchone()
         if first > self._last + 1:  # at first, or some of it is forgotten
             self._last, self._version = last, version
-            self._listener.hear_all_stored(*self._read_all())
+            self._listener.all_stored(*self._read_all())
             return
         rows = database.execute(_NEWS, (self._last, last, READ_AT_ONCE)).fetchall()
         if rows:
@@ -112,11 +112,11 @@ class ChangeFeed:
         except NO_ROW_OF_OURS:
             return  # something else has written it
         if kind == PAUSE:
-            self._listener.hear_stored_pause(site, kept)
+            self._listener.pause_stored(site, kept)
         elif kind == TURN and due is not None:
-            self._listener.hear_stored_turn(site, moment)
+            self._listener.turn_stored(site, moment)
         elif kind == WAITS:
-            self._listener.hear_stored_waiting(site)
+            self._listener.waiting_stored(site)
 
 
 _NEWS = """
@@ -159,7 +159,7 @@ class LeaseRequest(NamedTuple):
             left = 0.0
         return (left or Leases(database, owner, now).take(self.name, self.lease_for),)
 
-    def unheard(self, _copy: Copy | None) -> tuple[float]:
+    def unheard(self, _copy: CachedRobots | None) -> tuple[float]:
         """Return what is answered where the file cannot be asked."""
         return (0.0,)
 
@@ -178,7 +178,7 @@ class FetchClaim(NamedTuple):
 
     def ask(
         self, database: sqlite3.Connection, owner: str, now: float
-    ) -> tuple[Copy | None, float]:
+    ) -> tuple[CachedRobots | None, float]:
         """Return the copy, and the seconds for which another has the lease; 0: the owner has it."""
         row = database.execute(COPY_OF, (self.site,)).fetchone()
         copy = None
@@ -192,7 +192,7 @@ class FetchClaim(NamedTuple):
                     return copy, 0.0
         return copy, Leases(database, owner, now).take(self.name, self.lease_for)
 
-    def unheard(self, copy: Copy | None) -> tuple[Copy | None, float]:
+    def unheard(self, copy: CachedRobots | None) -> tuple[CachedRobots | None, float]:
         """Return what is answered where the file cannot be asked."""
         return copy, 0.0
 
@@ -249,7 +249,7 @@ class Unsaved:
 
     def __init__(self) -> None:
         self.memory = MemoryStore()  # copies and turns
-        self.pauses: dict[str, KeptPause | None] = {}  # none: it is over
+        self.pauses: dict[str, StoredPause | None] = {}  # none: it is over
         self.runs: dict[str, float] = {}
         self.waits: set[str] = set()  # sites whose turns this crawl waits for
         self.releases: dict[str, float] = {}  # by name of the lease: seconds for which it is kept

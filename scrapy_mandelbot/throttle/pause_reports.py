@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.robots.formatting import duration, rate_text
-from scrapy_mandelbot.store.contract import KeptPause
+from scrapy_mandelbot.store.contract import StoredPause
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -147,7 +147,7 @@ class Reports:
         """Store a pause without an end, if the next run gets the requests of the site."""
         if self._keeps_given_up:
             pause = site.pause
-            kept = KeptPause(pause.until, pause.reason, pause.failed_probes)
+            kept = StoredPause(pause.until, pause.reason, pause.failed_probes)
             self._store.put_pause(site.name, kept)
 
     def forget(self, site: Site) -> None:
@@ -156,7 +156,7 @@ class Reports:
 
     def _keep(self, values: Mapping[str, Any]) -> None:
         """Store until when a site is paused."""
-        kept = KeptPause(values["until"], values["reason"], values["tries"])
+        kept = StoredPause(values["until"], values["reason"], values["tries"])
         self._store.put_pause(values["site"], kept)
 
     def _ended(self, values: Mapping[str, Any]) -> None:

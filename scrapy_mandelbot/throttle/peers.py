@@ -19,7 +19,7 @@ from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.clock import Clock
-    from scrapy_mandelbot.store.contract import KeptPause, Store
+    from scrapy_mandelbot.store.contract import Store, StoredPause
     from scrapy_mandelbot.throttle.throttle import Throttle
 
 _MOST_KNOWN = 50_000  # sites, as many as may be in trouble
@@ -41,9 +41,9 @@ class Peers:
     def __init__(self, store: Store, clock: Clock) -> None:
         self.store = store
         self._clock = clock
-        self._known: Recent[KeptPause] = Recent(_MOST_KNOWN)
+        self._known: Recent[StoredPause] = Recent(_MOST_KNOWN)
         """Pauses that are not over: the crawl's own, and those of peers."""
-        self._of_peers: Recent[KeptPause] = Recent(_MOST_KNOWN)
+        self._of_peers: Recent[StoredPause] = Recent(_MOST_KNOWN)
         """Of those, the ones that a peer published and has not ended."""
         self._turns: Recent[float] = Recent(_MOST_KNOWN)
         """When the next turns are, as far as that was read or written."""
@@ -69,11 +69,11 @@ class Peers:
         """Receive nothing more."""
         _IN_THIS_PROCESS.discard(self)
 
-    def know_pause(self, key: str, pause: KeptPause) -> None:
+    def know_pause(self, key: str, pause: StoredPause) -> None:
         """Note a pause that the previous run stored."""
         self._known.put(key, pause, 1)
 
-    def put_pause(self, key: str, pause: KeptPause | None) -> None:
+    def put_pause(self, key: str, pause: StoredPause | None) -> None:
         """Store and publish a pause of this crawl, or its end."""
         self._of_peers.discard(key)
         if pause is None:
@@ -105,7 +105,7 @@ class Peers:
         """Return seconds that spread crawls, so that each gets its turn."""
         return self._random.uniform(0.0, _share(seconds))
 
-    def hear_pause(self, key: str, pause: KeptPause | None) -> None:
+    def hear_pause(self, key: str, pause: StoredPause | None) -> None:
         """Receive a pause of a peer, or its end."""
         if pause is None:
             self._known.discard(key)
@@ -125,12 +125,12 @@ class Peers:
 
     # Called by a store, with what other processes write.
 
-    def hear_stored_pause(self, key: str, pause: KeptPause | None) -> None:
+    def pause_stored(self, key: str, pause: StoredPause | None) -> None:
         """Receive a pause of a crawl in another process, or its end."""
         if pause is None or pause != self._known.get(key):
             self.hear_pause(key, pause)
 
-    def hear_stored_turn(self, name: str, due: float) -> None:
+    def turn_stored(self, name: str, due: float) -> None:
         """Receive the next turn of a site, as a crawl in another process has taken one."""
         if not isfinite(due) or due <= (self._turns.get(name) or 0.0):
             return
@@ -141,13 +141,13 @@ class Peers:
         if (self._announced.get(name) or 0.0) <= now and isinstance(self.store, LiveStore):
             self._announced.put(name, now + _CONTENDED_FOR / 2, 1)
             self._contended.put(name, now + _CONTENDED_FOR, 1)
-            self.store.tell_waiting(name)
+            self.store.announce_waiting(name)
 
-    def hear_stored_waiting(self, name: str) -> None:
+    def waiting_stored(self, name: str) -> None:
         """Note that requests of another process wait for turns of a site, too."""
         self._contended.put(name, self._clock.now() + _CONTENDED_FOR, 1)
 
-    def hear_all_stored(self, pauses: Mapping[str, KeptPause], turns: Mapping[str, float]) -> None:
+    def all_stored(self, pauses: Mapping[str, StoredPause], turns: Mapping[str, float]) -> None:
         """Receive all that the store holds, and restore what it has lost.
 
         A pause that is not there is not over: the server may have begun anew. Nor is one that is
@@ -163,9 +163,9 @@ class Peers:
                     self.store.put_pause(key, pause)
         for key, pause in pauses.items():
             if key not in lost:
-                self.hear_stored_pause(key, pause)
+                self.pause_stored(key, pause)
         for name, due in turns.items():
-            self.hear_stored_turn(name, due)
+            self.turn_stored(name, due)
 
     def _others(self) -> Iterator[Peers]:
         for other in list(_IN_THIS_PROCESS):
@@ -218,7 +218,7 @@ class PeerListener:
             throttle.timers.set(site, site.pause.until)
             throttle.reports.emit(events.RESTORED, site)
 
-    def hear_pause(self, name: str, pause: KeptPause) -> None:
+    def hear_pause(self, name: str, pause: StoredPause) -> None:
         """Pause a site as a peer did; the peer sends the first request after the pause."""
         throttle, now = self._throttle, self._now()
         site = throttle.sites.of(name)
@@ -230,7 +230,7 @@ class PeerListener:
             throttle.reports.emit(events.PAUSED_BY_PEER, site)
             throttle.timers.set(site, site.pause.until)
 
-    def hear_end(self, name: str, pause: KeptPause) -> None:
+    def hear_end(self, name: str, pause: StoredPause) -> None:
         """Resume a site that was paused for a peer, which has found it well."""
         site = self._throttle.sites.get(name)
         if site is None or site.pause.until > pause.until + 2 * GIVES_WAY:

@@ -20,7 +20,7 @@ from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet import worker
 from scrapy_mandelbot.fleet.worker import JobWorker
-from scrapy_mandelbot.job.job_store import CannotKeepError, Place
+from scrapy_mandelbot.job.job_store import Place, StorageError
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 
 pytestmark = NEEDS_REDIS
@@ -154,7 +154,7 @@ def test_a_redis_that_is_slow_before_a_callback_is_not_asked_for_a_while(
 
     def fails(*_):
         told.append(clock.now())
-        raise CannotKeepError("slow")
+        raise StorageError("slow")
 
     monkeypatch.setattr(job.server, "sends", fails)
     requests = [scheduler.next_request() for _ in range(3)]
@@ -186,7 +186,7 @@ def test_too_much_that_cannot_be_said_ends_the_crawl(crawler, scheduler, clock, 
     server = job.server
 
     def fails(*_):
-        raise worker.CannotKeepError("gone")
+        raise worker.StorageError("gone")
 
     monkeypatch.setattr(server, "exchange", fails)
     for number in range(20):
@@ -444,7 +444,7 @@ def test_it_is_told_once_that_all_is_saved_again(crawler, scheduler, clock, monk
     job = JobWorker.of(crawler)
 
     def fails(*_):
-        raise CannotKeepError("gone")
+        raise StorageError("gone")
 
     with monkeypatch.context() as patch:
         patch.setattr(job.server, "exchange", fails)

@@ -12,7 +12,7 @@ from scrapy_mandelbot.job import job as job_module
 from scrapy_mandelbot.job.deliveries import read_aside
 from scrapy_mandelbot.job.job import AT_ONCE, Commits, SpiderState
 from scrapy_mandelbot.job.job_file import CorruptError
-from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.job.job_store import StorageError
 
 
 class Told:
@@ -94,7 +94,7 @@ def test_pages_share_a_commit_that_waits_for_the_disk(told, clock):
 
 def test_a_commit_that_fails_is_told_once_and_tried_again(commits, told, clock):
     """Each ten seconds, whatever is settled meanwhile."""
-    told.error = CannotKeepError("full")
+    told.error = StorageError("full")
     commits.settled()
     clock.turn(0)
     commits.settled()
@@ -115,7 +115,7 @@ def test_it_is_given_up_where_too_much_is_in_memory(commits, told, monkeypatch, 
     """Once; also where the file is broken, at once."""
     monkeypatch.setattr(job_module, "MOST_OPERATIONS", 10)
     monkeypatch.setattr(job_module, "MOST_BYTES", 10)
-    told.error = CannotKeepError("full")
+    told.error = StorageError("full")
     commits.now()
     setattr(told, much, 10)
     commits.changed()

@@ -62,7 +62,7 @@ class Simplifier:
         return "".join(parts)
 
     def _enter(self, text: str, at: int, parts: list[str], *, final: bool) -> int:
-        """Copy the text up to the next opening; return where to continue."""
+        """CachedRobots the text up to the next opening; return where to continue."""
         opening = _OPENING.search(text, at)
         if opening is None:
             end = len(text) if final else _before_a_beginning(text, at)

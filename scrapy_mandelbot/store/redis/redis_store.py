@@ -21,13 +21,13 @@ from scrapy_mandelbot.store.contract import Lease, LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.redis import scripts
 from scrapy_mandelbot.store.redis.address import checked, connect, shown_address
-from scrapy_mandelbot.store.redis.wire import Hearing, RedisOp, Wire
+from scrapy_mandelbot.store.redis.wire import ChannelListener, RedisOp, Wire
 from scrapy_mandelbot.store.rows import NO_ROW_OF_OURS
 
 if TYPE_CHECKING:
     from redis import Redis
 
-    from scrapy_mandelbot.store.contract import Copy, KeptPause, Listener
+    from scrapy_mandelbot.store.contract import CachedRobots, Listener, StoredPause
     from scrapy_mandelbot.store.redis.scripts import Script
 
 logger = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class RedisStore(LiveStore):
         self._ahead = 0.0  # seconds by which the server's clock is ahead of the worker's
         self._memory = MemoryStore()  # copies that this run has found or put
         self._listener: Listener | None = None
-        self._hearing: Hearing | None = None
+        self._hearing: ChannelListener | None = None
         self._complained_at = -inf
         self._is_closed = False
         self._wire = Wire(self._connect, scripts.SCRIPTS, self._joined, self._lost, self._found)
@@ -71,7 +71,7 @@ class RedisStore(LiveStore):
     def __repr__(self) -> str:
         return f"<RedisStore {shown_address(self._url)}>"
 
-    def get_copy(self, site: str) -> Copy | None:
+    def get_copy(self, site: str) -> CachedRobots | None:
         """Return the site's copy, however old: in a crawl as it was found last, and not asked for.
 
         A crawl finds it by :meth:`find_copy`.
@@ -84,7 +84,7 @@ class RedisStore(LiveStore):
                 return copy
         return self._memory.get_copy(site)
 
-    def put_copy(self, site: str, copy: Copy) -> None:
+    def put_copy(self, site: str, copy: CachedRobots) -> None:
         self._memory.put_copy(site, copy)
         name = scripts.name_of(site)
 
@@ -100,7 +100,7 @@ class RedisStore(LiveStore):
 
         self._tell("copy", name, scripts.PUT_COPY, arguments, copy, len(copy.body), heard)
 
-    def copies(self) -> Iterator[tuple[str, Copy]]:
+    def copies(self) -> Iterator[tuple[str, CachedRobots]]:
         names = self._wire.answer_to(b"ZRANGE", lambda: (scripts.COPIES, 0, -1))
         unsaved = {site.decode(): copy for site, copy in self._wire.kept("copy")}
         sites = sorted({*map(scripts.text_of, names or ()), *unsaved})
@@ -126,7 +126,7 @@ class RedisStore(LiveStore):
         site: str,
         fresh_since: float,
         lease_for: float,
-        then: Callable[[Copy | None, float], None],
+        then: Callable[[CachedRobots | None, float], None],
     ) -> None:
         name = scripts.name_of(site)
         keys = (scripts.copy_key(name), scripts.lease_key(Lease.FETCH, name), scripts.COPIES)
@@ -140,7 +140,7 @@ class RedisStore(LiveStore):
             copy = self._read_copy(site, value)
             self._have_called(lambda: found(copy, left / 1000))
 
-        def found(copy: Copy | None, left: float) -> None:
+        def found(copy: CachedRobots | None, left: float) -> None:
             if copy is not None:
                 self._memory.put_copy(site, copy)
             then(copy, left)
@@ -150,15 +150,15 @@ class RedisStore(LiveStore):
 
         self._ask(name, RedisOp(scripts.FIND_COPY, arguments, heard, unheard))
 
-    def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
+    def get_pauses(self, after: float = -inf) -> dict[str, StoredPause]:
         values = self._wire.answer_to(
             scripts.GET_PAUSES, lambda: (scripts.PAUSES, scripts.PAUSE, after + self._ahead)
         )
-        pauses: dict[str, KeptPause | None] = dict(scripts.read_pauses(values or (), self._ahead))
+        pauses: dict[str, StoredPause | None] = dict(scripts.read_pauses(values or (), self._ahead))
         pauses.update((key.decode(), pause) for key, pause in self._wire.kept("pause"))
         return {key: one for key, one in pauses.items() if one is not None and one.until > after}
 
-    def put_pause(self, site: str, pause: KeptPause | None) -> None:
+    def put_pause(self, site: str, pause: StoredPause | None) -> None:
         name = scripts.name_of(site)
 
         def arguments() -> tuple[Any, ...]:
@@ -192,7 +192,7 @@ class RedisStore(LiveStore):
 
         self._tell("turn", name, scripts.PUT_TURN, arguments, due)
 
-    def tell_waiting(self, site: str) -> None:
+    def announce_waiting(self, site: str) -> None:
         message = scripts.news(self._token, "waits", scripts.name_of(site))
         self._wire.ask(RedisOp(b"PUBLISH", lambda: (scripts.NEWS, message)))
 
@@ -252,7 +252,7 @@ class RedisStore(LiveStore):
     def listen(self, listener: Listener) -> None:
         self._join_loop()
         self._listener = listener
-        self._hearing = Hearing(self._connect, scripts.NEWS, self._read_all, self._hear)
+        self._hearing = ChannelListener(self._connect, scripts.NEWS, self._read_all, self._hear)
         self._hearing.start()
 
     def close(self) -> None:
@@ -284,11 +284,11 @@ class RedisStore(LiveStore):
         if kind == "drop":
             self._have_called(lambda: self._memory.drop_copy(name))
         elif kind == "waits":
-            self._have_heard(lambda listener: listener.hear_stored_waiting(name))
+            self._have_heard(lambda listener: listener.waiting_stored(name))
         elif kind == "turn":
-            self._have_heard(lambda listener: listener.hear_stored_turn(name, detail))
+            self._have_heard(lambda listener: listener.turn_stored(name, detail))
         elif kind == "pause":
-            self._have_heard(lambda listener: listener.hear_stored_pause(name, detail))
+            self._have_heard(lambda listener: listener.pause_stored(name, detail))
 
     def _read_all(self) -> None:
         now = self._now
@@ -298,7 +298,7 @@ class RedisStore(LiveStore):
 
             def turns_heard(values: Any) -> None:
                 turns = scripts.read_turns(values, self._ahead)
-                self._have_heard(lambda listener: listener.hear_all_stored(pauses, turns))
+                self._have_heard(lambda listener: listener.all_stored(pauses, turns))
 
             self._wire.ask(
                 RedisOp(
@@ -384,7 +384,7 @@ class RedisStore(LiveStore):
                 error,
             )
 
-    def _read_copy(self, site: str, value: Any) -> Copy | None:
+    def _read_copy(self, site: str, value: Any) -> CachedRobots | None:
         if value is None:
             return None
         try:

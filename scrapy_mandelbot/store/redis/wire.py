@@ -34,7 +34,7 @@ _GONE_AFTER = 10.0  # seconds without any answer
 _LISTEN_AGAIN_AFTER = 1.0  # seconds
 
 
-class Hearing:
+class ChannelListener:
     """Hears a channel, from the start of its thread on.
 
     `began` is called in the thread when it hears from now on, and may have missed what was before;
