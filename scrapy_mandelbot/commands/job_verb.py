@@ -17,9 +17,7 @@ from scrapy_mandelbot.commands.terminal import UnavailableError
 from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.fleet.server import JobServer
 from scrapy_mandelbot.job.deliveries import ASIDE, CLAIMED, bring_back, read_aside
-from scrapy_mandelbot.job.job import LOCK
 from scrapy_mandelbot.job.job_file import (
-    JobLock,
     as_ours,
     connect_to_read,
     is_as_written,
@@ -27,7 +25,7 @@ from scrapy_mandelbot.job.job_file import (
     read_states,
 )
 from scrapy_mandelbot.job.job_store import CannotKeepError
-from scrapy_mandelbot.job.salvage import FILE, outline
+from scrapy_mandelbot.job.salvage import FILE, LOCK, JobLock, outline
 from scrapy_mandelbot.job.site_states import IN_JOB, read_left, site_of_line
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.robots.formatting import (

@@ -32,11 +32,12 @@ class Exchange(NamedTuple):
     """Empty: the worker has something to do. ``close``: it would not wait for paused sites."""
     words: tuple[Word, ...]
 
-    def arguments(self, lease: int, reader: tuple[str, int], *, was_away: bool) -> list[Any]:
+    def arguments(self, lease: int, reader: tuple[str, str], *, was_away: bool) -> list[Any]:
         """Return them as the script takes them; the lease in milliseconds.
 
-        `reader`: the version of the worker's spider, and after how many deaths it has a request set
-        aside. `was_away`: the exchange before did not reach the server.
+        `reader`: the version of the worker's spider, and by the number of deaths how many requests
+        that were in flight in them it sends at a time. `was_away`: the exchange before did not
+        reach the server.
         """
         who = (self.worker, self.token, self.number, self.last)
         head = (lease, self.run, self.take, self.first, self.idle, int(was_away), *reader)

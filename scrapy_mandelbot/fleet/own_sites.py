@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.job.site_states import NOTHING_LEFT, is_calm, left_of, read_left
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.job.site_states import CHANGES, NOTHING_LEFT, is_calm, left_of, read_left
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.crawl import Crawl
     from scrapy_mandelbot.fleet.holdings import LeftSite
     from scrapy_mandelbot.fleet.shared_job import SharedJob
     from scrapy_mandelbot.fleet.shared_storage import SharedStorage
@@ -31,16 +31,18 @@ class OwnSites:
     def __init__(
         self,
         crawler: Crawler,
-        crawl: Crawl,
         job: SharedJob,
         storage: SharedStorage,
         queue: SiteQueue,
+        save_soon: Callable[[], None],
     ) -> None:
         self._crawler = crawler
-        self._crawl = crawl
+        self._crawl = Crawl.of(crawler)
         self._job = job
         self._storage = storage
         self._queue = queue
+        self._save_soon = save_soon
+        self._crawl.events.hear(self._site_changed, *CHANGES)
         self.server_time = 0.0  # how far the server's clock is ahead, in seconds
 
     def take(self, sites: Mapping[str, bytes], lines: Iterable[str]) -> bool:
@@ -111,6 +113,10 @@ class OwnSites:
         for name in self._job.sites:
             site = self._crawl.sites.of(name)
             self._say_what_is_left(site, now, engine.slot_delay(self._crawler, site.slots))
+
+    def _site_changed(self, values: Mapping[str, Any]) -> None:
+        self._storage.touched[values["site"]] = None
+        self._save_soon()
 
     def _is_done(self, site: Site) -> bool:
         return self._job.sites[site.name].is_dry and site.name not in self._storage.under_way

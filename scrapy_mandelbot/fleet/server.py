@@ -2,115 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.fleet.changes import key, name, read_answer, read_request
+from scrapy_mandelbot.job.deliveries import most_at_once
 from scrapy_mandelbot.job.job_store import CannotKeepError
-from scrapy_mandelbot.store.redis.scripts import read_script
+from scrapy_mandelbot.job.requests import identity_of
 
 if TYPE_CHECKING:
     from redis import Redis
 
     from scrapy_mandelbot.fleet.changes import Claimed, Reply
     from scrapy_mandelbot.fleet.holdings import Exchange, LeftSite
-
-    Answered = Callable[[Any], None]
-
-logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
-
-LONGEST_SILENCE = 600.0  # seconds without a word after which a crawl's lease ends
-
-
-class Link:
-    """One call after the other, each answered in the crawl's own thread.
-
-    After `every` seconds of silence the lease is renewed, by a call in the thread. `in_loop` has
-    something called in the crawl's own thread.
-    """
-
-    def __init__(
-        self,
-        renew: Callable[[], object],
-        every: float,
-        in_loop: Callable[..., object],
-        now: Callable[[], float],
-    ) -> None:
-        self._renew = renew
-        self._every = every
-        self._in_loop = in_loop
-        self._now = now
-        self._calls: SimpleQueue[tuple[Callable[[], Any], Answered] | None] = SimpleQueue()
-        self.renewed_at = now()  # when the last call began that succeeded
-        self._asked_at = now()
-        self.thread = threading.Thread(target=self._run, name="mandelbot-job", daemon=True)
-        self.thread.start()
-
-    def call(self, call: Callable[[], Any], answered: Answered) -> None:
-        """Call something in the thread; its result or CannotKeepError is the answer."""
-        self._asked_at = self._now()
-
-        def deliver(result: Any) -> None:
-            self._in_loop(answered, result)
-
-        self._calls.put((call, deliver))
-
-    def call_and_wait(self, call: Callable[[], T], seconds: float) -> T:
-        """Call something in the thread and wait for it: before the crawl begins, and at its end."""
-        answers: SimpleQueue[Any] = SimpleQueue()
-        self._asked_at = self._now()
-        self._calls.put((call, answers.put))
-        try:
-            answer = answers.get(timeout=seconds)
-        except Empty:
-            raise CannotKeepError("Redis does not answer") from None
-        if isinstance(answer, Exception):
-            raise answer
-        result: T = answer
-        return result
-
-    def close(self, last: Callable[[], Any] = lambda: None) -> None:
-        """Call something for the last time, and end the thread; do not wait for that."""
-        self._calls.put((last, lambda _: None))
-        self._calls.put(None)
-
-    def _run(self) -> None:
-        while True:
-            try:
-                asked = self._calls.get(timeout=self._every)
-            except Empty:
-                if self._now() < self._asked_at + LONGEST_SILENCE:
-                    self._do(self._renew)
-                continue
-            if asked is None:
-                return
-            call, deliver = asked
-            result = self._do(call)
-            try:
-                deliver(result)
-            except RuntimeError:  # the loop is closed
-                return
-
-    def _do(self, call: Callable[[], Any]) -> Any:
-        began = self._now()
-        try:
-            result = call()
-        except CannotKeepError as error:
-            return error
-        except Exception as error:  # a thread that ends would have the crawl wait for ever
-            logger.exception("Error while Redis was called")
-            return CannotKeepError(repr(error))
-        if not getattr(result, "is_lost", False):
-            self.renewed_at = began
-        return result
-
+    from scrapy_mandelbot.settings.config import Config
 
 VERSION = 1  # of the form in which a job is kept
 _KEYS = (
@@ -157,10 +64,20 @@ class JobServer:
         self.key = f"mandelbot:{{{job}}}"
         self._keys = [self.key, *(f"{self.key}:{one}" for one in _KEYS)]
         self._lease = int(lease * 1000)
-        self._reader = reader
+        self._version, limit = reader
+        at_once = " ".join(str(most_at_once(deaths, limit)) for deaths in range(limit))
+        self._reader = self._version, at_once
         self._project = project
         self._join, self._leave, self._exchange = map(self._script, ("join", "leave", "exchange"))
         self._was_away = False
+
+    @classmethod
+    def of(cls, config: Config, spider: Any) -> JobServer:
+        """Return the job that the settings name, as a spider of this version takes part in it."""
+        name = config.job_name or str(spider.name)
+        project, version = identity_of(spider)
+        reader = version, config.job_deliveries
+        return cls(config.job, name, config.job_lease, reader, "" if config.job_name else project)
 
     def __repr__(self) -> str:
         return f"<JobServer {self.url} {self.key}>"
@@ -168,7 +85,7 @@ class JobServer:
     def join(self) -> Joined:
         """Become a worker of the job, if it has this form and is this project's."""
         token = os.urandom(4).hex()
-        asked = [VERSION, self._lease, token, self._reader[0], self._project]
+        asked = [VERSION, self._lease, token, self._version, self._project]
         version, *told = self._call(self._join, asked)
         if int(version) != VERSION:
             raise CannotKeepError(
@@ -282,6 +199,8 @@ class JobServer:
         return f"{self.key}:{what}:".encode() + site
 
     def _script(self, which: str) -> Any:
+        from scrapy_mandelbot.store.redis.wire import read_script  # noqa: PLC0415
+
         return self._redis.register_script(
             read_script("scrapy_mandelbot.fleet", "common", which).text
         )

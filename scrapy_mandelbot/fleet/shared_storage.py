@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from scrapy_mandelbot.job.job_storage import LOST, JobStorage
-from scrapy_mandelbot.job.requests import CannotWriteError
 from scrapy_mandelbot.job.site_states import site_of_line
 
 if TYPE_CHECKING:
@@ -42,40 +41,13 @@ class SharedStorage(JobStorage):
 
     def push_new(self, name: str, request: Request) -> bool:
         """Add a request that the job may or may not have; return whether it can be written down."""
-        try:
-            body = self.form.write(request)
-        except CannotWriteError as error:
-            self._complaints.unwritable(request, error)
-            self.push_in_memory(name, request)
-            self._find_home(name, 1)
-            return False
-        self._push_new(name, request, body)
-        return True
+        return self._push(name, request)
 
     def push(self, name: str, request: Request) -> None:
         """Take back a request that was handed out; add another, as :meth:`push_new` does."""
-        one = self.unacked.get(request)
-        if one is None:
-            if request not in self._lost:
-                self.push_new(name, request)
-            return
-        self._is_back(request)
-        try:
-            body = self.form.write(request)
-        except CannotWriteError:
-            self.push_in_memory(name, request)
-            self._find_home(name, 1)
-            return
-        if one.number is None:  # of those in memory, but it can be written down now
-            self._push_new(name, request, body)
-            self.let_go(request, one)
-        elif one.waits > 1:
-            self._put_back(one, name, request, body)
-            self._find_home(name, 1)
-        else:
-            self._put_back(one, name, request, body)
-            if site_of_line(name) in self._job.sites:
-                self.grow(name)
+        if request in self.unacked or request not in self._lost:
+            self._is_back(request)
+            self._push(name, request)
 
     def put_at_hand(self, name: str, request: Request) -> None:
         if site_of_line(name) not in self._job.sites:  # it was lost while the request was delayed
@@ -174,11 +146,13 @@ class SharedStorage(JobStorage):
         super().let_go(request, one)
         self._here_alone.discard(request)
 
-    def _find_home(self, name: str, count: int) -> None:
+    def _waits(self, name: str, *, is_new: bool = False, is_in_memory: bool = False) -> None:
+        if is_new:  # Redis gives it to the worker that has its site
+            return
         site = site_of_line(name)
         if site in self._job.sites:
-            self.grow(name, count)
-        else:
+            self.grow(name)
+        elif is_in_memory:
             self.homeless.setdefault(site, set()).add(name)
 
     def _is_back(self, request: Request) -> None:

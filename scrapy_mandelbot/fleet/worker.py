@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable
+from contextlib import suppress
 from math import inf
-from typing import TYPE_CHECKING, Any
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import scrapy.signals
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 
 from scrapy_mandelbot import engine, events
-from scrapy_mandelbot.clock import Soonest
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fleet.own_sites import OwnSites
-from scrapy_mandelbot.fleet.server import JobServer, Link
+from scrapy_mandelbot.fleet.server import JobServer
 from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.fleet.shared_storage import SharedStorage
-from scrapy_mandelbot.job.feeds import Feeds
-from scrapy_mandelbot.job.job import AT_ONCE, JobError, is_too_much
+from scrapy_mandelbot.job.job import JobError, Saves
 from scrapy_mandelbot.job.job_storage import RunningJob
 from scrapy_mandelbot.job.job_store import CannotKeepError
-from scrapy_mandelbot.job.requests import project_of, version_of
-from scrapy_mandelbot.job.site_states import CHANGES
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.fleet.changes import Reply
-    from scrapy_mandelbot.fleet.holdings import Exchange
+    from scrapy_mandelbot.fleet.own_sites import OwnSites
     from scrapy_mandelbot.fleet.server import Joined
     from scrapy_mandelbot.job.job_storage import Unacked
-    from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.scheduling.site_queue import SiteQueue
 
+    Answered = Callable[[Any], None]
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 _ATTRIBUTE = "_scrapy_mandelbot_worker"
-_LATER = 1.0  # seconds, where nothing was settled
 _TRY_AGAIN = 1.0  # seconds, where the server did not answer
 _POLL, _POLL_SLOWLY = 0.05, 1.0  # seconds between two questions for work
 _RENEWALS = 4  # in the time of a lease
@@ -62,17 +59,9 @@ class JobWorker(RunningJob):
         super().__init__(crawler)
         config = self._crawl.config
         self._lease = config.job_lease
-        spider: Any = crawler.spider
-        name = config.job_name or str(spider.name)
-        project = "" if config.job_name else project_of(spider)
-        reader = version_of(spider), config.job_deliveries
-        self.server = JobServer(config.job, name, self._lease, reader, project)
-        self._feeds: Feeds | None = None
+        self.server = JobServer.of(config, crawler.spider)
         self._most_active = max(1, crawler.settings.getint("CONCURRENT_REQUESTS"))
-        self._timer = Soonest(self.clock, self._ask)
-        self._changes = 0
         self._is_asking = False
-        self._error: CannotKeepError | None = None
         self._is_hungry = True
         self._is_idle = False
         self._idle_since: float | None = None
@@ -81,14 +70,14 @@ class JobWorker(RunningJob):
         self._poll = _POLL
         self._asks_not_before = 0.0
         self._next_due: float | None = None
-        self._is_serving = False
         self.link = Link(self._renew, self._lease / _RENEWALS, self.clock.loop(), self.clock.now)
         try:
             joined = self.link.call_and_wait(self.server.join, _WAIT_AT_END)
         except BaseException:
-            self.link.close()
+            self.link.thread.end(self.server.close)
             raise
         self.job = SharedJob(joined, self.clock.now)
+        self.saves = Saves(self, self.job, self._ask, again=_TRY_AGAIN)
         self._tell_joined(joined)
 
     @classmethod
@@ -111,13 +100,11 @@ class JobWorker(RunningJob):
         self.storage = SharedStorage.of(self._crawler, spider, self.job, self)
         self._crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         self._crawler.signals.connect(self._spider_idle, signal=scrapy.signals.spider_idle)
-        self._crawl.events.hear(self._site_changed, *CHANGES)
         return self.storage
 
-    def serve(self, queue: SiteQueue) -> None:
-        self._own = OwnSites(self._crawler, self._crawl, self.job, self.storage, queue)
-        self._is_serving = True
-        self._set_timer(0.0)
+    def serve(self, own: OwnSites) -> None:
+        self._own = own
+        self.saves.settled()
 
     # Called by the middleware.
 
@@ -154,20 +141,16 @@ class JobWorker(RunningJob):
 
     def pushed(self) -> None:
         self._is_idle = self._has_ended = False
-        self._changes += 1
-        if self._error is not None:
-            self._look_how_much_waits()
-        elif self._changes >= AT_ONCE or self._is_hungry:
-            self._set_timer(0.0)
-        else:
-            self._set_timer(_LATER)
+        if self._is_hungry:
+            self.saves.settled()
+        self.saves.changed()
 
-    def handed_out(self, site: Site) -> None:
-        """Note that a request is sent; who has the site next is to know its pace."""
+    def handed_out(self, *, is_plain: bool) -> None:
+        """Note that a request is sent; who has the site next is to know its pace, if any."""
         self._is_idle = self._has_ended = self._is_hungry = False
         self._idle_since = None
-        if not site.is_plain:
-            self._set_timer(0.0)
+        if not is_plain:
+            self.saves.within(0.0)
 
     def hungry(self) -> None:
         """Note that there is room for more than the sites that it has may be sent now."""
@@ -176,7 +159,7 @@ class JobWorker(RunningJob):
         self._own.look()
         self._is_hungry = True
         if not self._is_asking:
-            self._set_timer(0.0 if self.job.has_more_to_say else self._poll)
+            self.saves.within(0.0 if self.job.has_more_to_say else self._poll)
 
     def close(self) -> None:
         self._stop()
@@ -191,30 +174,26 @@ class JobWorker(RunningJob):
         self._stop()
         self._leave()
 
-    def _ask(self) -> None:
+    def _ask(self) -> Exception | None:
         """Say what was done, and ask for more; the answer comes to :meth:`_answered`."""
         if self._is_asking or self._is_closed:
-            return
+            return None
         try:
-            if self._feeds is not None:  # items of those pages that are to be settled
-                self._feeds.flush()
-            exchange = self._next_exchange()
+            if self.feeds is not None:  # items of those pages that are to be settled
+                self.feeds.flush()
+            self._exchange()
         except (OSError, ValueError) as error:  # the last: a feed that is closed
-            self._went_wrong(CannotKeepError(str(error)))
-            return
+            return self._went_wrong(CannotKeepError(str(error)))
         except Exception as error:  # one that nobody hears of would leave the worker waiting
             logger.exception("Error while an exchange was made")
             self.failed(CannotKeepError(repr(error)))
-            return
-        self._is_asking = True
-        self._changes = 0
-        self.link.call(lambda: self.server.exchange(exchange), self._answered)
+        return None
 
-    def _next_exchange(self) -> Exchange:
+    def _exchange(self) -> None:
         self._own.look()
         for site in list(self.storage.homeless)[:_TAKEN_AT_ONCE]:
             self.job.ask_for(site)
-        is_well = self._error is None and not engine.is_closing(self._crawler)
+        is_well = self.saves.error is None and not engine.is_closing(self._crawler)
         room = self._most_active - sum(self.storage.under_way.values())
         take = max(1, min(room, _TAKEN_AT_ONCE)) if self._is_hungry and is_well else 0
         if is_well:
@@ -223,7 +202,9 @@ class JobWorker(RunningJob):
         idle = ""
         if self._is_idle and has_nothing:
             idle = "close" if self._crawl.config.closes_when_paused else "wait"
-        return self.job.next_exchange(take, idle, self.storage.in_flight())
+        exchange = self.job.next_exchange(take, idle, self.storage.in_flight())
+        self._is_asking = True
+        self.link.call(lambda: self.server.exchange(exchange), self._answered)
 
     def _answered(self, answer: Reply | CannotKeepError) -> None:
         self._is_asking = False
@@ -235,9 +216,7 @@ class JobWorker(RunningJob):
         if answer.is_lost:
             self._join_again(answer.last)
             return
-        if self._error is not None:
-            self._error = None
-            self._tell(events.JOB_SAVED_AGAIN)
+        self.saves.succeeded()
         try:
             brought = self._go_by(answer)
         except Exception as error:  # as above
@@ -248,7 +227,7 @@ class JobWorker(RunningJob):
             self._poll = _POLL
         else:
             self._poll = min(2 * self._poll, _POLL_SLOWLY)
-        self._set_timer(self._next_in(brought=brought))
+        self.saves.within(self._next_in(brought=brought))
         if brought or self._has_ended or not self.has_something_to_say:
             engine.wake(self._crawler)
 
@@ -278,20 +257,10 @@ class JobWorker(RunningJob):
             return longest
         return min(longest, max(_POLL, min(self._poll, self._next_due or inf)))
 
-    def _went_wrong(self, error: CannotKeepError) -> None:
-        if self._error is None:
-            self._tell(events.JOB_NOT_SAVED, error=error)
-        self._error = error
-        self._look_how_much_waits()
+    def _went_wrong(self, error: CannotKeepError) -> Exception:
         # A server that is full takes no more than this.
         self.link.call(self._renew, lambda _: None)
-        self._set_timer(_TRY_AGAIN)
-
-    def _look_how_much_waits(self) -> None:
-        if self._broken is None and is_too_much(self.job.uncommitted, self.job.uncommitted_bytes):
-            self._broken = self._error
-            self._tell(events.JOB_GIVEN_UP, error=self._error)
-            engine.close_spider(self._crawler, "job_not_saved")
+        return self.saves.failed(error)
 
     def _join_again(self, last: int) -> None:
         """Begin anew: others have what was held, or Redis knows less than this worker."""
@@ -327,7 +296,7 @@ class JobWorker(RunningJob):
             self._forgotten()
         self.job.join(joined)
         self._tell_joined(joined)
-        self._set_timer(0.0)
+        self.saves.within(0.0)
 
     def _spider_idle(self) -> None:
         """Wait for work while others have some; end when none has."""
@@ -343,12 +312,12 @@ class JobWorker(RunningJob):
         if not self._is_idle:
             self._is_idle = True
             if not self._is_asking:
-                self._set_timer(0.0)
+                self.saves.within(0.0)
         raise DontCloseSpider
 
     def _stop(self) -> None:
         self._is_closed = True
-        self._timer.cancel()
+        self.saves.close()
 
     def _say_the_rest(self) -> CannotKeepError | None:
         """Say all that is left, while the crawl waits; return why that failed, if it did."""
@@ -371,7 +340,7 @@ class JobWorker(RunningJob):
             self.link.call_and_wait(lambda: self.server.leave(job.worker, job.token), _WAIT_AT_END)
         except CannotKeepError as error:
             logger.debug("What this worker had is others' when its lease has ended: %s", error)
-        self.link.close(self.server.close)
+        self.link.thread.end(self.server.close)
 
     def unreadable(self, line: str, number: int, error: Exception) -> None:
         """Leave a request that cannot be made again to a worker that can."""
@@ -379,19 +348,14 @@ class JobWorker(RunningJob):
         self.job.refuse(number, f"it cannot be read: {error!r:.200}")
 
     def save_soon(self) -> None:
-        self._set_timer(0.0)
-
-    def _site_changed(self, values: Mapping[str, Any]) -> None:
-        self.storage.touched[values["site"]] = None
-        self.save_soon()
+        self.saves.settled()
 
     def _renew(self) -> object:
         return self.server.exchange(self.job.only_renewing())
 
     def _spider_opened(self) -> None:
         # They are not cut where a run died: other workers may have written to them.
-        self._feeds = Feeds(self._crawler)
-        self.begin_feeds(self._feeds)
+        self.begin_feeds()
 
     def _count(self, said: int, answer: Reply) -> None:
         count = self._crawler.stats.inc_value
@@ -413,9 +377,71 @@ class JobWorker(RunningJob):
             where=f"{self.server.key} on {self.server.url}",
         )
 
-    def _set_timer(self, seconds: float) -> None:
-        if self._is_closed or not self._is_serving:
-            return
-        if self._error is not None:
-            seconds = max(seconds, _TRY_AGAIN)
-        self._timer.within(seconds)
+
+LONGEST_SILENCE = 600.0  # seconds without a word after which a crawl's lease ends
+
+
+class Link:
+    """One call of the server after the other, each answered in the crawl's own thread.
+
+    After `every` seconds of silence the lease is renewed, by a call in the thread. `in_loop` has
+    something called in the crawl's own thread.
+    """
+
+    def __init__(
+        self,
+        renew: Callable[[], object],
+        every: float,
+        in_loop: Callable[..., object],
+        now: Callable[[], float],
+    ) -> None:
+        from scrapy_mandelbot.store.redis.wire import RedisThread  # noqa: PLC0415 -- not all have it
+
+        self._renew = renew
+        self._in_loop = in_loop
+        self._now = now
+        self.renewed_at = self._asked_at = now()  # when the last call began that succeeded
+        self.thread = RedisThread("mandelbot-job", lambda: every, self._renew_unless_dead)
+
+    def call(self, call: Callable[[], Any], answered: Answered) -> None:
+        """Call something in the thread; its result or CannotKeepError is the answer."""
+
+        def deliver(result: Any) -> None:
+            with suppress(RuntimeError):  # the loop is closed
+                self._in_loop(answered, result)
+
+        self._put(call, deliver)
+
+    def call_and_wait(self, call: Callable[[], T], seconds: float) -> T:
+        """Call something in the thread and wait for it: before the crawl begins, and at its end."""
+        answers: SimpleQueue[Any] = SimpleQueue()
+        self._put(call, answers.put)
+        try:
+            answer = answers.get(timeout=seconds)
+        except Empty:
+            raise CannotKeepError("Redis does not answer") from None
+        if isinstance(answer, Exception):
+            raise answer
+        result: T = answer
+        return result
+
+    def _put(self, call: Callable[[], Any], deliver: Answered) -> None:
+        self._asked_at = self._now()
+        self.thread.put(lambda: deliver(self._result_of(call)))
+
+    def _renew_unless_dead(self) -> None:
+        if self._now() < self._asked_at + LONGEST_SILENCE:
+            self._result_of(self._renew)
+
+    def _result_of(self, call: Callable[[], Any]) -> Any:
+        began = self._now()
+        try:
+            result = call()
+        except CannotKeepError as error:
+            return error
+        except Exception as error:  # a thread that ends would have the crawl wait for ever
+            logger.exception("Error while Redis was called")
+            return CannotKeepError(repr(error))
+        if not getattr(result, "is_lost", False):
+            self.renewed_at = began
+        return result

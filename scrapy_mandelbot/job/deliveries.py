@@ -17,6 +17,16 @@ _MORE = 1.1  # times as many are set aside, when that is written again
 FEW = 8  # as many go out at a time that were in flight at a death
 
 
+def most_at_once(deaths: int, limit: int) -> int:
+    """Return how many requests that were in flight in so many deaths may be sent at a time.
+
+    0: they are set aside; 1: another death would have them set aside, and tells which one it was.
+    """
+    if deaths >= limit:
+        return 0
+    return FEW if deaths + 1 < limit else 1
+
+
 class Deliveries:
     """Counts by request in how many deaths it was in flight, and withholds those that have any.
 
@@ -39,7 +49,7 @@ class Deliveries:
             if line is not None:
                 self._deaths[number], self.lines[number] = times, line
         self.waiting = sorted(
-            (number for number, times in self._deaths.items() if times < limit),
+            (number for number, times in self._deaths.items() if most_at_once(times, limit)),
             key=lambda number: (self._deaths[number], number),
             reverse=True,
         )
@@ -47,7 +57,7 @@ class Deliveries:
         self.aside = {
             number: f"{times} runs have died with it"
             for number, times in self._deaths.items()
-            if times >= limit
+            if not most_at_once(times, limit)
         }
         """Those that are not, and why."""
         self.in_flight: set[int] = set()  # those that the last commit has as in flight
@@ -59,7 +69,7 @@ class Deliveries:
 
     def take(self) -> list[tuple[int, str]]:
         deaths = self._deaths[self.waiting[-1]]
-        most = FEW if deaths + 1 < self._limit else 1
+        most = most_at_once(deaths, self._limit)
         taken = [one for one in reversed(self.waiting[-most:]) if self._deaths[one] == deaths]
         del self.waiting[-len(taken) :]
         return [(number, self.lines.pop(number)) for number in taken]

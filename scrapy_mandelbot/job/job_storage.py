@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from array import array
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.job.feeds import Feeds
 from scrapy_mandelbot.job.job_store import START, CannotKeepError, LineOrder
 from scrapy_mandelbot.job.requests import CannotWriteError, RequestForm, fingerprint_number
 from scrapy_mandelbot.scheduling.storage import RequestStorage
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.job.feeds import Feeds
+    from scrapy_mandelbot.events.emitter import Event
     from scrapy_mandelbot.job.job_store import JobStore, KeptRequest, Place
 
 logger = logging.getLogger(__name__)
@@ -129,6 +131,10 @@ class JobStorage(RequestStorage):
         return self._asked_of[1]
 
     def push(self, name: str, request: Request) -> None:
+        self._push(name, request)
+
+    def _push(self, name: str, request: Request) -> bool:
+        """Add a request, or take back one that was handed out; return whether it is in the job."""
         one = self.unacked.get(request)
         try:
             body = self.form.write(request)
@@ -136,13 +142,20 @@ class JobStorage(RequestStorage):
             if one is None:
                 self._complaints.unwritable(request, error)
             self.push_in_memory(name, request)
+            self._waits(name, is_in_memory=True)
+            return False
+        if one is not None and one.number is not None:
+            is_in_memory = one.waits > 1  # others came of it, and its row waits for them
+            self._put_back(one, name, request, body)
+            self._waits(name, is_in_memory=is_in_memory)
         else:
-            if one is not None and one.number is not None:
-                self._put_back(one, name, request, body)
-            else:
-                self._push_new(name, request, body)
-                if one is not None:  # of those in memory, but it can be written down now
-                    self.let_go(request, one)
+            self._push_new(name, request, body)
+            self._waits(name, is_new=True)
+            if one is not None:  # of those in memory, but it can be written down now
+                self.let_go(request, one)
+        return True
+
+    def _waits(self, name: str, *, is_new: bool = False, is_in_memory: bool = False) -> None:  # noqa: ARG002 -- for others
         self.grow(name)
 
     def put_at_hand(self, name: str, request: Request) -> None:
@@ -229,6 +242,9 @@ class JobStorage(RequestStorage):
             for row in rows:
                 row.fingerprints.append(number)
 
+    def forget_start(self) -> None:
+        self._store.forget_children(START)
+
     def set_aside(self, name: str, kept: KeptRequest) -> None:  # noqa: ARG002 -- others need it
         self.shrink(name)
 
@@ -261,7 +277,7 @@ class JobStorage(RequestStorage):
         if one.has_called:  # what its callback gave is given once more by the next call
             one.forget_children()
             self._store.forget_children(one.number)
-        if one.waits > 1:  # others came of it, and its row waits for them
+        if one.waits > 1:
             self.push_in_memory(name, request)
         else:
             del self.unacked[request]
@@ -331,9 +347,8 @@ class ChildrenLeft:
         if not self._left:
             return False
         at = bisect_left(self._fingerprints, fingerprint)
-        if at == len(self._fingerprints) or self._fingerprints[at] != fingerprint:
-            return False
-        if not self._times[at]:
+        is_there = at < len(self._fingerprints) and self._fingerprints[at] == fingerprint
+        if not is_there or not self._times[at]:
             return False
         self._times[at] -= 1
         self._left -= 1
@@ -356,18 +371,15 @@ class RunningJob:
         self.start = Unacked(START)  # stands for start() as the one who gives requests
         self._given: WeakKeyDictionary[Request, Unacked] = WeakKeyDictionary()
         self.given_by = self._given.get  # returns what has given a new request; None: nobody knows
-        self._broken: CannotKeepError | None = None  # why the spider was closed
-        self._named = self._unread = 0
-
-    # Called by the middleware.
+        self._broken: Exception | None = None  # why the spider was closed
+        self._counts: Counter[Event] = Counter()
+        self.feeds: Feeds | None = None
 
     def called(self, request: Request | None) -> Unacked | None:
         one = None if request is None else self.storage.unacked.get(request)
         if one is not None:
             one.has_called = True
         return one
-
-    # Called by the scheduler.
 
     def begins(self, request: Request | None) -> None:
         """Have kept for good that the callback of a request is about to run."""
@@ -380,40 +392,55 @@ class RunningJob:
             logger.exception("Error while a request was settled: %s", request)
             self.failed(CannotKeepError(repr(error)))
 
+    def begin(self, spider: Spider) -> JobStorage:
+        raise NotImplementedError
+
+    def let_go(self) -> None:
+        raise NotImplementedError
+
     def save_soon(self) -> None:
         raise NotImplementedError
 
-    # Called by the storage: what cannot be kept as it should.
-
     def unwritable(self, request: Request, error: Exception) -> None:
-        self._named += 1
-        if self._named <= _NAMED:
-            self._tell(events.JOB_IN_MEMORY, request=request, error=error)
-        else:
-            self._crawl.events.count(events.JOB_IN_MEMORY)
+        self._tell_first(_NAMED, events.JOB_IN_MEMORY, request=request, error=error)
 
     def unreadable(self, line: str, number: int, error: Exception) -> None:  # noqa: ARG002 -- the contract's
-        self._unread += 1
-        if self._unread == 1:
-            self._tell(events.JOB_REQUEST_UNREADABLE, line=line, error=repr(error))
-        else:
-            self._crawl.events.count(events.JOB_REQUEST_UNREADABLE)
+        self._tell_first(1, events.JOB_REQUEST_UNREADABLE, line=line, error=repr(error))
 
-    def begin_feeds(self, own: Feeds) -> None:
-        own.begin()
-        for uri, why in own.not_kept():
+    def _tell_first(self, most: int, event: Event, **values: Any) -> None:
+        self._counts[event] += 1
+        if self._counts[event] <= most:
+            self._tell(event, **values)
+        else:
+            self._crawl.events.count(event)
+
+    def begin_feeds(self, feeds: Feeds | None = None) -> None:
+        self.feeds = feeds or Feeds(self._crawler)
+        self.feeds.begin()
+        for uri, why in self.feeds.not_kept():
             self._tell(events.JOB_FEED_NOT_KEPT, uri=uri, reason=why)
 
     def tell_what_is_left(self) -> None:
         left = sum(one.number is None for one in self.storage.unacked.values())
         if left:
             self._tell(events.JOB_LEFT_IN_MEMORY, waiting=left)
-        if self._unread > 1:
-            logger.warning("%d requests of the job could not be made again", self._unread)
+        unread = self._counts[events.JOB_REQUEST_UNREADABLE]
+        if unread > 1:
+            logger.warning("%d requests of the job could not be made again", unread)
 
     def failed(self, error: CannotKeepError) -> None:
         """Close the spider, as the job cannot be read, or something went wrong that must not."""
+        self._break(error, events.JOB_UNREADABLE, "job_unreadable")
+
+    def not_saved(self, error: Exception | None) -> None:
+        self._tell(events.JOB_NOT_SAVED if error else events.JOB_SAVED_AGAIN, error=error)
+
+    def give_up(self, error: Exception) -> None:
+        """Close the spider, as too much waits to be saved."""
+        self._break(error, events.JOB_GIVEN_UP, "job_not_saved")
+
+    def _break(self, error: Exception, event: Event, reason: str) -> None:
         if self._broken is None:
             self._broken = error
-            self._tell(events.JOB_UNREADABLE, error=error)
-            engine.close_spider(self._crawler, "job_unreadable")
+            self._tell(event, error=error)
+            engine.close_spider(self._crawler, reason)

@@ -46,6 +46,14 @@ class JobStore(Protocol):
     are whole numbers of 64 bits, with a sign.
     """
 
+    @property
+    def uncommitted(self) -> int:
+        """How many operations are in memory only."""
+
+    @property
+    def uncommitted_bytes(self) -> int:
+        """About how much memory they take."""
+
     def lengths(self) -> dict[str, int]:
         """Return how many requests wait in each line, of those that have any."""
 

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
+import os
 import pickle
 import shutil
+import socket
 import sqlite3
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urlsplit
 from zlib import crc32
 
 from scrapy_mandelbot.job.job_file import PAGE, CorruptError, as_ours, connect, is_as_written
+from scrapy_mandelbot.job.job_store import CannotKeepError
 from scrapy_mandelbot.job.site_states import site_of_line
 from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
+from scrapy_mandelbot.robots.formatting import clock_time
 from scrapy_mandelbot.robots.origins import site_of
-from scrapy_mandelbot.store.sqlite_file import transaction
+from scrapy_mandelbot.store.sqlite_file import network_disk, transaction
 
 logger = logging.getLogger(__name__)
 
-FILE = "job.sqlite"
+FILE, LOCK = "job.sqlite", "job.lock"
 _BROKEN, _READ = f"{FILE}.corrupt-", f"{FILE}.salvaged-"
 _PARTS = "", "-wal", "-shm"
 _QUICKLY = 128 * 1024 * 1024  # bytes of a file that is checked at each start: 0.3 s
@@ -39,6 +45,37 @@ _NUMBERS = {  # tables of numbers: how they are read, and written
     "SELECT * FROM fresh WHERE number >= ? ORDER BY number": "fresh VALUES (?, ?)",
     "SELECT * FROM children WHERE parent >= ? ORDER BY parent": "children VALUES (?, ?, ?)",
 }
+
+
+class HeldError(CannotKeepError):
+    """Another run holds the job."""
+
+
+def open_locked(folder: Path, *, is_synced: bool) -> tuple[JobLock, SqliteJob]:
+    """Open the job of a folder for a run; a CannotKeepError says for the log why that failed."""
+    lock = JobLock(folder / LOCK)
+    try:
+        lock.take()
+    except HeldError as error:
+        raise CannotKeepError(f"{error}: two runs cannot share a JOBDIR") from None
+    except OSError as error:
+        raise CannotKeepError(f"JOBDIR cannot be written: {error}") from error
+    try:
+        job = open_job(folder, is_synced=is_synced)
+    except (CannotKeepError, OSError) as error:
+        lock.release()
+        if isinstance(error, CorruptError):
+            why = f"{error}. A run that is started now begins from nothing."
+        else:
+            why = f"{folder / FILE} cannot be opened: {error}"
+        raise CannotKeepError(why) from error
+    if (disk := network_disk(folder)) is not None:
+        logger.warning(
+            "JOBDIR is on a disk of the network (%s): SQLite's locks may not hold there, and a"
+            " job may be lost. Use a disk of this machine, or MANDELBOT_JOB = 'redis://…'",
+            disk,
+        )
+    return lock, job
 
 
 def open_job(folder: Path, *, is_synced: bool = False) -> SqliteJob:
@@ -273,3 +310,67 @@ def outline(body: bytes) -> dict[str, Any] | None:
         "callback": data.get("callback"),
         "depth": depth if isinstance(depth, int) else 0,
     }
+
+
+if sys.platform == "win32":  # pragma: no cover
+    import msvcrt
+
+    _BEYOND = 1 << 30  # the byte that is locked: what is written before it can be read
+
+    def _try_lock(file: IO[str]) -> None:
+        file.seek(_BEYOND)
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _try_lock(file: IO[str]) -> None:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class JobLock:
+    """Held from :meth:`take` until :meth:`release`, or until the process is no more."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: IO[str] | None = None
+
+    def take(self) -> None:
+        """Take the lock; a HeldError says which run has it."""
+        file = self._path.open("a+", encoding="utf-8")
+        try:
+            _try_lock(file)
+        except OSError:
+            file.seek(0)
+            message = f"{self._path.parent} is in use by {_holder(file.read())}"
+            file.close()
+            raise HeldError(message) from None
+        self._file = file
+        about = {"process": os.getpid(), "host": socket.gethostname(), "since": time.time()}
+        file.seek(0)
+        file.truncate()
+        file.write(json.dumps(about) + "\n")
+        file.flush()
+
+    def release(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def is_held(self) -> bool:
+        try:
+            with self._path.open("r+", encoding="utf-8") as file:
+                _try_lock(file)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        return False
+
+
+def _holder(text: str) -> str:
+    try:
+        about = json.loads(text)
+        since = clock_time(float(about["since"]))
+        return f"process {int(about['process'])} on {str(about['host'])[:100]!r} since {since}"
+    except (ValueError, LookupError, TypeError, OverflowError, OSError):
+        return "another run"

@@ -69,6 +69,15 @@ class SqliteJob:
         return {line.name: line.waiting for line in self.lines.values() if line.waiting}
 
     @property
+    def is_clean(self) -> bool:
+        """Whether the last run was closed, and did not die."""
+        return bool(self.get_state(CLEAN))
+
+    @is_clean.setter
+    def is_clean(self, value: bool) -> None:
+        self.put_state(CLEAN, b"1" if value else None)
+
+    @property
     def has_run(self) -> bool:
         return bool(self._last_of_former_run)
 
@@ -119,10 +128,7 @@ class SqliteJob:
                 return None
         number = kept[1]
         body = self.read(number)
-        its.take_in_file(number)
-        self._claimed[number] = self._out[number] = its
-        if len(its.hidden) > MOST_HIDDEN:
-            self._pending.aside.add(number)
+        self._claim_in_file(its, number)
         return KeptRequest(number, body)
 
     def read(self, number: int) -> bytes:
@@ -147,11 +153,14 @@ class SqliteJob:
         its = self.lines.get(line or "")
         if its is None:
             return None
-        its.take_in_file(number)
-        self._claimed[number] = self._out[number] = its
-        if len(its.hidden) > MOST_HIDDEN:
-            self._pending.aside.add(number)
+        self._claim_in_file(its, number)
         return line
+
+    def _claim_in_file(self, line: LineIndex, number: int) -> None:
+        line.take_in_file(number)
+        self._claimed[number] = self._out[number] = line
+        if len(line.hidden) > MOST_HIDDEN:
+            self._pending.aside.add(number)
 
     def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
         was_in = self._leave(number)

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from scrapy_mandelbot.store.contract import ANOTHER_PACE, Lease
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.rows import COPY_OF, NO_ROW_OF_OURS, as_copy, as_pause, as_turn
-from scrapy_mandelbot.store.sqlite_file import transaction
-from scrapy_mandelbot.store.sqlite_schema import as_text
+from scrapy_mandelbot.store.sqlite_file import as_text, transaction
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.store.contract import Copy, KeptPause, Listener

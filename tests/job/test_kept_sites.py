@@ -136,7 +136,7 @@ def test_a_pause_is_no_longer_where_the_clock_was_set_back(run, clock):
     first = run()
     first.push(*pages(3))
     first.refuse(first.next(), retry_after=60)
-    first.job.commits.now()
+    first.job.saves.now()
     for name, value in first.job.store.get_states("site").items():
         later = json.loads(value)  # as a clock wrote it that was a day ahead
         if name.startswith("site/"):
@@ -240,7 +240,7 @@ def test_a_pause_that_another_crawl_has_found_is_kept_too(run, clock):
     """Until when it holds, by this one's clock."""
     first = run()
     first.push(*pages(2))
-    first.job.commits.now()
+    first.job.saves.now()
     first.crawl.others.hear_pause(SITE, KeptPause(clock.now() + 60, "503"))
     first.die()
     assert not run().all()
@@ -279,7 +279,7 @@ def test_what_cannot_be_read_is_nothing(run, value):
     first = run()
     first.push(*pages(2))
     first.job.put(f"site/{SITE}", value)
-    first.job.commits.now()
+    first.job.saves.now()
     first.die()
     second = run()
     assert len(second.all()) == 2
@@ -290,7 +290,7 @@ def test_an_endless_pause_is_no_longer_than_any(run, clock):
     first = run()
     first.push(*pages(2))
     first.job.put(f"site/{SITE}", json.dumps([[1e300, "for ever", 0]]).encode())
-    first.job.commits.now()
+    first.job.saves.now()
     first.die()
     second = run()
     clock.turn(7 * 86_400)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -16,19 +17,21 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from redis.exceptions import RedisError
+
 from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.store.contract import Lease, LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.redis import scripts
 from scrapy_mandelbot.store.redis.address import checked, connect, shown_address
-from scrapy_mandelbot.store.redis.wire import Hearing, RedisOp, Wire
+from scrapy_mandelbot.store.redis.wire import RedisOp, Wire
 from scrapy_mandelbot.store.rows import NO_ROW_OF_OURS
 
 if TYPE_CHECKING:
     from redis import Redis
 
     from scrapy_mandelbot.store.contract import Copy, KeptPause, Listener
-    from scrapy_mandelbot.store.redis.scripts import Script
+    from scrapy_mandelbot.store.redis.wire import Script
 
 logger = logging.getLogger(__name__)
 
@@ -151,9 +154,7 @@ class RedisStore(LiveStore):
         self._ask(name, RedisOp(scripts.FIND_COPY, arguments, heard, unheard))
 
     def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
-        values = self._wire.answer_to(
-            scripts.GET_PAUSES, lambda: (scripts.PAUSES, scripts.PAUSE, after + self._ahead)
-        )
+        values = self._wire.answer_to(scripts.GET_PAUSES, lambda: self._pauses_after(after))
         pauses: dict[str, KeptPause | None] = dict(scripts.read_pauses(values or (), self._ahead))
         pauses.update((key.decode(), pause) for key, pause in self._wire.kept("pause"))
         return {key: one for key, one in pauses.items() if one is not None and one.until > after}
@@ -162,9 +163,7 @@ class RedisStore(LiveStore):
         name = scripts.name_of(site)
 
         def arguments() -> tuple[Any, ...]:
-            until, value = (
-                ("", b"") if pause is None else scripts.pause_value(site, pause, self._ahead)
-            )
+            until, value = scripts.pause_value(site, pause, self._ahead)
             message = scripts.news(self._token, "pause", name, value.decode() or None)
             keys = (scripts.PAUSES, scripts.PAUSE, scripts.NEWS)
             return (*keys, name, until, value, message, scripts.MOST_PAUSES)
@@ -172,13 +171,8 @@ class RedisStore(LiveStore):
         self._tell("pause", name, scripts.PUT_PAUSE, arguments, pause)
 
     def get_turns(self, after: float) -> dict[str, float]:
-
-        def arguments() -> tuple[Any, ...]:
-            return (scripts.TURNS, f"({after + self._ahead}", "+inf", b"WITHSCORES")
-
-        turns = scripts.read_turns(
-            self._wire.answer_to(b"ZRANGEBYSCORE", arguments) or (), self._ahead
-        )
+        values = self._wire.answer_to(b"ZRANGEBYSCORE", lambda: self._turns_after(after))
+        turns = scripts.read_turns(values or (), self._ahead)
         turns.update((name.decode(), due) for name, due in self._wire.kept("turn"))
         return {name: due for name, due in turns.items() if due > after}
 
@@ -208,24 +202,13 @@ class RedisStore(LiveStore):
         due = scripts.PAUSES if lease is Lease.PROBE else scripts.TURNS
         keys = (scripts.lease_key(lease, name), due)
 
+        longest = min(longest_wait, scripts.FAR)
+        arguments = (*keys, name, self._token, _milliseconds(lease_for), longest)
+
         def heard(answer: Any) -> None:
             self._have_called(lambda: then(answer / 1000))
 
-        self._ask(
-            name,
-            RedisOp(
-                scripts.CLAIM,
-                lambda: (
-                    *keys,
-                    name,
-                    self._token,
-                    _milliseconds(lease_for),
-                    min(longest_wait, scripts.FAR),
-                ),
-                heard,
-                lambda: self._have_called(lambda: then(0.0)),
-            ),
-        )
+        self._ask(name, RedisOp(scripts.CLAIM, lambda: arguments, heard, lambda: heard(0)))
 
     def release(self, lease: Lease, key: str, keep_for: float = 0.0) -> None:
         name = scripts.lease_key(lease, scripts.name_of(key))
@@ -291,8 +274,6 @@ class RedisStore(LiveStore):
             self._have_heard(lambda listener: listener.hear_stored_pause(name, detail))
 
     def _read_all(self) -> None:
-        now = self._now
-
         def pauses_heard(values: Any) -> None:
             pauses = scripts.read_pauses(values, self._ahead)
 
@@ -300,21 +281,17 @@ class RedisStore(LiveStore):
                 turns = scripts.read_turns(values, self._ahead)
                 self._have_heard(lambda listener: listener.hear_all_stored(pauses, turns))
 
-            self._wire.ask(
-                RedisOp(
-                    b"ZRANGEBYSCORE",
-                    lambda: (scripts.TURNS, now() + self._ahead, "+inf", b"WITHSCORES"),
-                    turns_heard,
-                )
-            )
+            turns_after = lambda: self._turns_after(self._now())  # noqa: E731
+            self._wire.ask(RedisOp(b"ZRANGEBYSCORE", turns_after, turns_heard))
 
-        self._wire.ask(
-            RedisOp(
-                scripts.GET_PAUSES,
-                lambda: (scripts.PAUSES, scripts.PAUSE, now() + self._ahead),
-                pauses_heard,
-            )
-        )
+        pauses_after = lambda: self._pauses_after(self._now())  # noqa: E731
+        self._wire.ask(RedisOp(scripts.GET_PAUSES, pauses_after, pauses_heard))
+
+    def _pauses_after(self, moment: float) -> tuple[Any, ...]:
+        return scripts.PAUSES, scripts.PAUSE, moment + self._ahead
+
+    def _turns_after(self, moment: float) -> tuple[Any, ...]:
+        return scripts.TURNS, f"({moment + self._ahead}", "+inf", b"WITHSCORES"
 
     def _ask(self, name: bytes, command: RedisOp) -> None:
         self._join_loop()
@@ -390,10 +367,84 @@ class RedisStore(LiveStore):
         try:
             return scripts.read_copy(value, self._ahead)
         except NO_ROW_OF_OURS as error:
-            address = shown_address(self._url)
-            logger.debug("The copy of %s in %s cannot be read: %s", site, address, error)
+            logger.debug("The copy of %s in %r cannot be read: %s", site, self, error)
             return None
 
 
 def _milliseconds(seconds: float) -> int:
     return round(seconds * 1000)
+
+
+_LOOKS_UP_AFTER = 0.5  # seconds without a message, to see whether it is all over
+_ASKS_AFTER = 5.0  # seconds without a message, to see whether the server is there
+_GONE_AFTER = 10.0  # seconds without any answer
+_LISTEN_AGAIN_AFTER = 1.0  # seconds
+
+
+class Hearing:
+    """Hears a channel, from the start of its thread on.
+
+    `began` is called in the thread when it hears from now on, and may have missed what was before;
+    `heard` with each message.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Redis],
+        channel: bytes,
+        began: Callable[[], None],
+        heard: Callable[[bytes], None],
+    ) -> None:
+        self._connect = connect
+        self._channel = channel
+        self._began = began
+        self._heard = heard
+        self._is_over = threading.Event()
+        self._is_to_move = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="mandelbot-news", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def begin_anew(self) -> None:
+        """Connect anew: the server's name may be another machine's by now, and this one be left."""
+        self._is_to_move.set()
+
+    def end(self) -> None:
+        """Hear of no more than one message."""
+        self._is_over.set()
+
+    def close(self) -> None:
+        """Wait for the end of the thread, which is half a second away at most."""
+        self._thread.join(2 * _LOOKS_UP_AFTER)
+
+    def _run(self) -> None:
+        while not self._is_over.is_set():
+            try:
+                self._hear()
+            except (RedisError, OSError):  # noqa: PERF203 -- the other thread says what is wrong
+                self._is_over.wait(_LISTEN_AGAIN_AFTER)
+
+    def _hear(self) -> None:
+        self._is_to_move.clear()
+        client = self._connect()
+        try:
+            with client.pubsub() as pubsub:
+                pubsub.subscribe(self._channel)
+                asked_at = heard_at = time.monotonic()
+                while not (self._is_over.is_set() or self._is_to_move.is_set()):
+                    message: dict[str, Any] | None = pubsub.get_message(timeout=_LOOKS_UP_AFTER)
+                    now = time.monotonic()
+                    if message is not None:
+                        asked_at = heard_at = now
+                        if message["type"] == "subscribe":
+                            self._began()
+                        elif message["type"] == "message":
+                            self._heard(message["data"])
+                    elif now - heard_at > _GONE_AFTER:
+                        raise OSError("the server says nothing any more")
+                    elif now - asked_at > _ASKS_AFTER:
+                        asked_at = now
+                        pubsub.ping()
+        finally:
+            client.close()

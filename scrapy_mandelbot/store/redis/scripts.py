@@ -23,13 +23,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
-from hashlib import sha1
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.store.contract import Copy, KeptPause
+from scrapy_mandelbot.store.redis.wire import read_script
 from scrapy_mandelbot.store.rows import NO_ROW_OF_OURS, as_copy, as_pause, pack
 
 if TYPE_CHECKING:
@@ -58,8 +55,10 @@ def read_copy(value: bytes, ahead: float) -> Copy:
     return as_copy((packed, status, fetched_at - ahead, url, etag, last_modified))
 
 
-def pause_value(key: str, pause: KeptPause, ahead: float) -> tuple[float, bytes]:
+def pause_value(key: str, pause: KeptPause | None, ahead: float) -> tuple[float | str, bytes]:
     """Return when a pause ends, by the server's clock, and all of it as it is written."""
+    if pause is None:
+        return "", b""
     until = min(pause.until + ahead, FAR)
     value = [
         FORM,
@@ -156,27 +155,6 @@ def lease_key(lease: Lease, site: bytes) -> bytes:
 
 def run_key(spider: bytes) -> bytes:
     return PREFIX + b"run:" + spider
-
-
-@dataclass(frozen=True)
-class Script:
-    """Something that the server does in one step: all of it or, where it is full, a part."""
-
-    text: str
-
-    @cached_property
-    def keys(self) -> int:
-        """How many of its arguments are keys, as its first line names them."""
-        return self.text.partition("\n")[0].count(",") + 1
-
-    @cached_property
-    def digest(self) -> str:
-        return sha1(self.text.encode()).hexdigest()  # noqa: S324 -- the server's choice
-
-
-def read_script(package: str, *names: str) -> Script:
-    folder = files(package) / "lua"
-    return Script("\n".join((folder / f"{one}.lua").read_text() for one in names))
 
 
 SCRIPTS = tuple(
