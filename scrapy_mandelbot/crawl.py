@@ -52,7 +52,7 @@ LISTED_IN = "mandelbot_listed_in"
 robots.txt has to cite."""
 
 
-class KeptJob(Protocol):
+class StoredJob(Protocol):
     """As much of a job as those see who keep something in it beside requests."""
 
     def kept(self, prefix: str) -> dict[str, bytes]:
@@ -106,7 +106,7 @@ class Crawl:
         self.others = OtherCrawls(self.throttle, self.neighbours, self.clock)
         self.throttle.before_queues.append(self.others.begin)
         self.patience = Patience(crawler, self.config, self.throttle, self.operator, self.clock)
-        self.job: KeptJob | None = None
+        self.job: StoredJob | None = None
         """What is kept in one file, with all that a run does; None: there is no such job."""
         self.drops: Callable[[Request], bool] | None = None
         """Returns whether a request is dropped that the queue is about to hand out."""

@@ -24,9 +24,9 @@ from scrapy_mandelbot.job.job_file import (
     read_state,
     read_states,
 )
-from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.salvage import FILE, LOCK, JobLock, outline
-from scrapy_mandelbot.job.site_states import IN_JOB, read_left, site_of_line
+from scrapy_mandelbot.job.site_states import IN_JOB, read_handover, site_of_line
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.robots.formatting import (
     columns,
@@ -37,7 +37,7 @@ from scrapy_mandelbot.robots.formatting import (
 )
 from scrapy_mandelbot.scheduling.storage import parts_of_name
 from scrapy_mandelbot.settings.values import is_server
-from scrapy_mandelbot.store.contract import KeptPause
+from scrapy_mandelbot.store.contract import StoredPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Waits(NamedTuple):
     """After so many failed probes a site is given up."""
     aside: Mapping[str, Mapping[str, int]] = {}
     """How many requests are set aside, by site and by the path of their section."""
-    pauses: Mapping[str, KeptPause] = {}
+    pauses: Mapping[str, StoredPause] = {}
     """As a run has left them, by site."""
     turns: Mapping[str, float] = {}
     """When sites may next be asked at their pace."""
@@ -182,7 +182,7 @@ def look_at_job(invocation: Invocation) -> Result:
         if invocation.opts.export:
             return _exported(_bodies(path))
         found = _read(path)
-    except CannotKeepError as error:
+    except StorageError as error:
         raise UnavailableError(f"{path}: {error}") from None
     waits = _waits_of(found.left, int(invocation.setting("pause_tries")), found.aside)
     store = _store(folder)
@@ -204,7 +204,7 @@ def _look_at_shared(invocation: Invocation) -> Result:
     try:
         with closing(JobServer(url, name, 1)) as server:
             if not server.exists():
-                raise CannotKeepError(f"there is no job {name!r} there")  # noqa: TRY301
+                raise StorageError(f"there is no job {name!r} there")  # noqa: TRY301
             if invocation.opts.export:
                 return _exported((one.line, one.body) for one in server.requests())
             if invocation.args[1:]:
@@ -212,7 +212,7 @@ def _look_at_shared(invocation: Invocation) -> Result:
                     server.requeue(invocation.args[2] if invocation.args[2:] else ""), invocation
                 )
             return _shared(server, f"{without_credentials(url)}#{name}", invocation)
-    except (CannotKeepError, ValueError) as error:
+    except (StorageError, ValueError) as error:
         raise UnavailableError(f"{without_credentials(url)}: {error}") from None
     except ImportError as error:
         raise UnavailableError(f"{error}: pip install scrapy-mandelbot[redis]") from None
@@ -222,7 +222,7 @@ def _shared(server: JobServer, folder: str, invocation: Invocation) -> Result:
     lengths, workers, aside = server.lengths(), server.workers(), server.aside()
     lines = Counter({site: sum(counts) for site, counts in lengths.items()})
     in_flight = Counter({site: claimed for site, (_, claimed) in lengths.items() if claimed})
-    left = ((site, one) for site, state in server.left().items() for one in read_left(state))
+    left = ((site, one) for site, state in server.left().items() for one in read_handover(state))
     waits = _waits_of(list(left), int(invocation.setting("pause_tries")), {})
     report = of_job(lines, in_flight, waits)
     reasons: Counter[str] = sum((Counter(why) for why in aside.values()), Counter())
@@ -244,7 +244,7 @@ def _waits_of(
 ) -> Waits:
     """Return why sites wait, as their last owners have left them."""
     pauses = {
-        site: KeptPause(one.until, one.reason, one.failed_probes)
+        site: StoredPause(one.until, one.reason, one.failed_probes)
         for site, one in left
         if not one.section
     }
@@ -282,7 +282,7 @@ class _JobContents(NamedTuple):
 
 
 def _read(path: Path) -> _JobContents:
-    """Return what there is in the file of a job; CannotKeepError: it cannot be read."""
+    """Return what there is in the file of a job; StorageError: it cannot be read."""
     with closing(connect_to_read(path)) as database, as_ours():
         claimed = json.loads(read_state(database, CLAIMED) or b"[]")
         why = read_aside(read_state(database, ASIDE))
@@ -295,7 +295,9 @@ def _read(path: Path) -> _JobContents:
         if parts.section:
             aside[parts.site][parts.section] += count
     left = [
-        (name.removeprefix(IN_JOB), one) for name, state in kept.items() for one in read_left(state)
+        (name.removeprefix(IN_JOB), one)
+        for name, state in kept.items()
+        for one in read_handover(state)
     ]
     given_up = dict(Counter(why.values()))
     return _JobContents(_by_site(lines), _by_site(in_flight), aside, left, given_up)
@@ -317,7 +319,7 @@ def _by_line(database: sqlite3.Connection, numbers: list[int] | None) -> Counter
 
 
 def _bodies(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the line and body of each request in the file of a job; CannotKeepError as above."""
+    """Yield the line and body of each request in the file of a job; StorageError as above."""
     query = (
         "SELECT name, body, checksum, number FROM requests"
         " JOIN lines ON lines.line = abs(requests.line)"
@@ -354,7 +356,7 @@ def _forget_pauses(folder: Path, site: str | None) -> list[str]:
             lines = bring_back(job, lambda line: site in {None, site_of_line(line)})
             keys += [parts_of_name(line)[0] for line in lines]
             job.commit()
-    except CannotKeepError as error:
+    except StorageError as error:
         raise UnavailableError(f"{folder / FILE}: {error}") from None
     return sorted(set(keys))
 

@@ -32,12 +32,12 @@ from scrapy_mandelbot.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.invocation import Invocation
     from scrapy_mandelbot.commands.output.terminal_text import Paint
-    from scrapy_mandelbot.store.contract import Copy, Store
+    from scrapy_mandelbot.store.contract import CachedRobots, Store
 
 _HEAD = ("status", "bytes", "fetched (UTC)", "", "site")
 
 
-def described(site: str, copy: Copy, fresh_for: float) -> dict[str, Any]:
+def described(site: str, copy: CachedRobots, fresh_for: float) -> dict[str, Any]:
     """Return all of a copy but the file itself."""
     return {
         "site": site,

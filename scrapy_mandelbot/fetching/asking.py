@@ -44,7 +44,7 @@ from scrapy_mandelbot.politeness.outcome import (
 from scrapy_mandelbot.politeness.retry_after import wait_asked_for
 from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-from scrapy_mandelbot.store.contract import Copy
+from scrapy_mandelbot.store.contract import CachedRobots
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -109,7 +109,9 @@ class RobotsAsker:
         self._events = events
         self.limits = DownloadLimits(crawler, now)
 
-    async def ask(self, site: str, request: Request, priority: int, copy: Copy | None) -> Asked:
+    async def ask(
+        self, site: str, request: Request, priority: int, copy: CachedRobots | None
+    ) -> Asked:
         """Ask the site, following redirects across sites. Nothing that goes wrong is raised."""
 
         async def send(url: str) -> tuple[Response, Download]:
@@ -152,7 +154,7 @@ class RobotsAsker:
                 HTTPStatus.OK, HTTPStatus.BAD_REQUEST
             )
             missing = await self._status(key, request, priority) if is_well else None
-            found = Copy(b"", missing or 0, now, key)
+            found = CachedRobots(b"", missing or 0, now, key)
             self._store.put_copy(key, found)
         return found.status == status
 

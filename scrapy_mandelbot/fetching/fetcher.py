@@ -46,7 +46,7 @@ from scrapy_mandelbot.politeness.pause_law import Refusal
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-from scrapy_mandelbot.store.contract import Copy
+from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
@@ -277,12 +277,12 @@ class RobotsFetcher:
             if not waiter.called:  # its request was cancelled
                 end(waiter, value)
 
-    def copy(self, site: str) -> Copy | None:
+    def copy(self, site: str) -> CachedRobots | None:
         """Return the site's copy, if it serves now."""
         copy = self._store.get_copy(site)
         return copy if copy is not None and self._serves_until(site, copy) is not None else None
 
-    def _serves_until(self, site: str, copy: Copy) -> float | None:
+    def _serves_until(self, site: str, copy: CachedRobots) -> float | None:
         now = self._now()
         trouble = self.troubles.get(site)
         if trouble is not None and now < trouble.ask_again_at:
@@ -349,7 +349,7 @@ class RobotsFetcher:
             await self._once_per_site.tell(site, request, rules)
         return rules
 
-    def _may_serve(self, copy: Copy) -> bool:
+    def _may_serve(self, copy: CachedRobots) -> bool:
         return is_fresh(self._now(), copy.fetched_at, self._config.cache_stale)
 
     async def _find_out(
@@ -401,7 +401,9 @@ class RobotsFetcher:
         trouble.has_answered |= asked.has_answered
         return trouble
 
-    def _rules(self, site: str, asked: Asked, outcome: Outcome, copy: Copy | None) -> SiteRules:
+    def _rules(
+        self, site: str, asked: Asked, outcome: Outcome, copy: CachedRobots | None
+    ) -> SiteRules:
         """Keep what the answer means, and return it."""
         now = self._now()
         if outcome.kind is OutcomeKind.UNAVAILABLE:
@@ -446,5 +448,5 @@ class RobotsFetcher:
             body, status = copy.body, copy.status
             etag = asked.validator("ETag") or copy.etag
             last_modified = asked.validator("Last-Modified") or copy.last_modified
-        self._store.put_copy(site, Copy(body, status, now, asked.url, etag, last_modified))
+        self._store.put_copy(site, CachedRobots(body, status, now, asked.url, etag, last_modified))
         return self._remember(site, outcome, body, now + self._config.fresh_for)

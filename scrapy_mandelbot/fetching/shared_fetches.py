@@ -18,7 +18,7 @@ from scrapy_mandelbot.store.contract import Lease
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.clock import Clock
-    from scrapy_mandelbot.store.contract import Copy, LiveStore
+    from scrapy_mandelbot.store.contract import CachedRobots, LiveStore
 
 _FIRST_LOOK = 0.05  # seconds after which it is looked whether the file has come
 _LAST_LOOK = 0.5  # seconds
@@ -44,7 +44,7 @@ class SharedResult(NamedTuple):
     """What was found of a file, and who fetches it."""
 
     whose: Whose
-    copy: Copy | None
+    copy: CachedRobots | None
     """However old, where another crawl fetches it."""
     left: float = 0.0
     """Seconds for which another crawl may fetch it yet."""
@@ -65,7 +65,7 @@ class SharedFetches:
         self._lease_for = 10.0 + 2 * timeout
 
     async def begin(
-        self, key: str, fresh_for: float, may_serve: Callable[[Copy], bool]
+        self, key: str, fresh_for: float, may_serve: Callable[[CachedRobots], bool]
     ) -> SharedResult:
         """Return who fetches a file, having waited for it where another crawl does.
 
@@ -91,11 +91,11 @@ class SharedFetches:
 
     async def _find(
         self, key: str, fresh_for: float, lease_for: float
-    ) -> tuple[Copy | None, float]:
-        found: Deferred[tuple[Copy | None, float]] = Deferred()
+    ) -> tuple[CachedRobots | None, float]:
+        found: Deferred[tuple[CachedRobots | None, float]] = Deferred()
         since = self._clock.now() - fresh_for
 
-        def then(copy: Copy | None, left: float) -> None:
+        def then(copy: CachedRobots | None, left: float) -> None:
             found.callback((copy, left))
 
         self._store.find_copy(key, since, lease_for, then)

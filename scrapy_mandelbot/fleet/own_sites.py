@@ -9,12 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.job.site_states import CHANGES, NOTHING_LEFT, is_calm, left_of, read_left
+from scrapy_mandelbot.job.site_states import (
+    CHANGES,
+    EMPTY_HANDOVER,
+    handover_of,
+    is_calm,
+    read_handover,
+)
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.fleet.holdings import LeftSite
+    from scrapy_mandelbot.fleet.holdings import HandedOverSite
     from scrapy_mandelbot.fleet.shared_job import SharedJob
     from scrapy_mandelbot.fleet.shared_storage import SharedStorage
     from scrapy_mandelbot.politeness.site_state import Site
@@ -48,7 +54,7 @@ class OwnSites:
     def take(self, sites: Mapping[str, bytes], lines: Iterable[str]) -> bool:
         roused = dict.fromkeys(lines)
         for name, state in sites.items():
-            for pause in read_left(state, self.server_time):
+            for pause in read_handover(state, self.server_time):
                 self._crawl.others.take_over(name, pause, is_newest=True)
             roused.update(dict.fromkeys(self._storage.taken(name)))
         for line in roused:
@@ -86,7 +92,7 @@ class OwnSites:
                 if not left:
                     return
 
-    def lose(self) -> list[LeftSite]:
+    def lose(self) -> list[HandedOverSite]:
         """Forget all: others have them. Return what these should know of those to be left alone."""
         self.call_back()
         now, known = self._crawl.now(), []
@@ -94,8 +100,8 @@ class OwnSites:
             site = self._crawl.sites.get(name)
             if site is not None:
                 least = engine.slot_delay(self._crawler, site.slots)
-                left = left_of(site, now, self.server_time, least)
-                if left != NOTHING_LEFT:
+                left = handover_of(site, now, self.server_time, least)
+                if left != EMPTY_HANDOVER:
                     known.append((name, *left))
                 self._storage.given_back(*self._queue.leave(site))
                 self._forget(site)
@@ -142,4 +148,4 @@ class OwnSites:
             self._crawl.sites.forget(site)
 
     def _say_what_is_left(self, site: Site, now: float, least: float = 0.0) -> None:
-        self._job.rest(site.name, *left_of(site, now, self.server_time, least))
+        self._job.rest(site.name, *handover_of(site, now, self.server_time, least))

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.fleet.changes import key, name, read_answer, read_request
 from scrapy_mandelbot.job.deliveries import most_at_once
-from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.requests import identity_of
 
 if TYPE_CHECKING:
     from redis import Redis
 
     from scrapy_mandelbot.fleet.changes import Claimed, Reply
-    from scrapy_mandelbot.fleet.holdings import Exchange, LeftSite
+    from scrapy_mandelbot.fleet.holdings import Exchange, HandedOverSite
     from scrapy_mandelbot.settings.config import Config
 
 VERSION = 1  # of the form in which a job is kept
@@ -27,7 +27,7 @@ _KEYS = (
 """Those that scripts come by whatever is said; those of a site or worker are found out in them."""
 
 
-class Joined(NamedTuple):
+class JoinReply(NamedTuple):
     """What a worker is told that joins a job."""
 
     worker: int  # its number, which no other one of the job has or had, as far as the server knows
@@ -39,7 +39,7 @@ class Joined(NamedTuple):
 
 
 class JobServer:
-    """A job on a Redis. What asks the server raises CannotKeepError where it cannot be reached.
+    """A job on a Redis. What asks the server raises StorageError where it cannot be reached.
 
     All keys begin with ``mandelbot:{JOB}:``. A worker that is silent for `lease` seconds has lost
     its sites. `reader`: the version of the worker's spider, and after how many deaths of workers it
@@ -82,35 +82,35 @@ class JobServer:
     def __repr__(self) -> str:
         return f"<JobServer {self.url} {self.key}>"
 
-    def join(self) -> Joined:
+    def join(self) -> JoinReply:
         """Become a worker of the job, if it has this form and is this project's."""
         token = os.urandom(4).hex()
         asked = [VERSION, self._lease, token, self._version, self._project]
-        version, *told = self._call(self._join, asked)
+        version, *reply = self._call(self._join, asked)
         if int(version) != VERSION:
-            raise CannotKeepError(
+            raise StorageError(
                 f"the job {self.key} was written by another version (format {int(version)})"
             )
-        if told[1:] == []:
-            raise CannotKeepError(
-                f"the job {self.key} is the project {name(told[0])!r}'s, and this is"
+        if reply[1:] == []:
+            raise StorageError(
+                f"the job {self.key} is the project {name(reply[0])!r}'s, and this is"
                 f" {self._project!r}: give each its name, as"
                 ' MANDELBOT_JOB_OPTIONS = {"name": "…"} does'
             )
-        worker, run, waiting, others, born = map(int, told)
-        return Joined(worker, run, waiting, others, born, token)
+        worker, run, waiting, others, born = map(int, reply)
+        return JoinReply(worker, run, waiting, others, born, token)
 
     def exchange(self, exchange: Exchange) -> Reply:
         """Say and ask for all that an exchange has, at once or not at all.
 
-        After a CannotKeepError it is not known whether it was done: make the same one again.
+        After a StorageError it is not known whether it was done: make the same one again.
         """
         try:
             said = self._call(
                 self._exchange,
                 exchange.arguments(self._lease, self._reader, was_away=self._was_away),
             )
-        except CannotKeepError:
+        except StorageError:
             self._was_away = True
             raise
         self._was_away = False
@@ -121,7 +121,7 @@ class JobServer:
         with self._asking() as redis:
             redis.sadd(f"{self.key}:out:{worker}", *numbers)
 
-    def leave(self, worker: int, token: str, left: Iterable[LeftSite] = ()) -> None:
+    def leave(self, worker: int, token: str, left: Iterable[HandedOverSite] = ()) -> None:
         """Be a worker no longer: what it has is others'.
 
         `left`: what is to be known of sites that it held, if nobody else has them by now.
@@ -208,11 +208,11 @@ class JobServer:
     def _call(self, script: Any, arguments: list[Any]) -> list[Any]:
         try:
             with self._asking():
-                told: list[Any] = script(keys=self._keys, args=arguments)
-        except CannotKeepError:
+                reply: list[Any] = script(keys=self._keys, args=arguments)
+        except StorageError:
             self._redis.connection_pool.disconnect()  # the name may be another machine's by now
             raise
-        return told
+        return reply
 
     @contextmanager
     def _asking(self) -> Iterator[Any]:
@@ -222,7 +222,7 @@ class JobServer:
         try:
             yield self._redis
         except (RedisError, OSError) as error:
-            raise CannotKeepError(f"{type(error).__name__}: {error}") from error
+            raise StorageError(f"{type(error).__name__}: {error}") from error
 
 
 def _escaped(key: str) -> str:

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.fleet.changes import UNKNOWN, key, push
 from scrapy_mandelbot.fleet.changes import name as name_of
-from scrapy_mandelbot.fleet.holdings import Exchange, Lost, SaidAlone, UnackedRoots
-from scrapy_mandelbot.job.job_store import START, KeptRequest
+from scrapy_mandelbot.fleet.holdings import Exchange, LostLease, UnackedEntry, UnackedExchanges
+from scrapy_mandelbot.job.job_store import START, StoredRequest
 from scrapy_mandelbot.job.site_states import site_of_line
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.changes import Reply
-    from scrapy_mandelbot.fleet.holdings import Word
-    from scrapy_mandelbot.fleet.server import Joined
+    from scrapy_mandelbot.fleet.holdings import Entry
+    from scrapy_mandelbot.fleet.server import JoinReply
     from scrapy_mandelbot.job.job_store import Place
 
-MOST_WORDS = 1_000  # of an exchange: other workers wait meanwhile, for a few milliseconds
+MOST_ENTRIES = 1_000  # of an exchange: other workers wait meanwhile, for a few milliseconds
 _NUMBERS = 1 << 40  # that a worker can give to requests
 _NEWEST = 1 << 60  # in the order of a line, before and behind all that the server has numbered
 MOST_RECENT = 100_000  # fingerprints that are remembered, or twice as many
 
 
-class Arrived(NamedTuple):
+class ClaimReply(NamedTuple):
     """What an answer has brought."""
 
     sites: dict[str, bytes]  # new ones, with what their last owner has left
@@ -42,7 +42,7 @@ class SharedJob:
     one again, whatever was done meanwhile.
     """
 
-    def __init__(self, joined: Joined, now: Callable[[], float]) -> None:
+    def __init__(self, joined: JoinReply, now: Callable[[], float]) -> None:
         self._now = now
         self.sites: dict[str, HeldSite] = {}  # those that are this worker's
         self._lines = HeldLines()
@@ -51,38 +51,38 @@ class SharedJob:
         self._low: dict[str, None] = {}  # sites of which more is to be claimed
         self._given: dict[int, dict[int, int]] = {}  # by parent: times it gave a fingerprint
         self._recent: tuple[set[int], set[int]] = set(), set()  # fingerprints said lately
-        self._words: list[UnackedRoots] = []
+        self._entries: list[UnackedEntry] = []
         self._size = 0
         self._sent: Exchange | None = None
-        self._sent_words: list[UnackedRoots] = []
+        self._sent_entries: list[UnackedEntry] = []
         self._sending: list[int] = []
         self._claiming: list[str] = []  # sites of which requests are claimed by what was sent
         self._count = 0
         self._moves = 0
         self.out: set[int] = set()  # numbers of requests that Redis knows to be sent
         self._exchanges = 0
-        self._said_alone = SaidAlone(forgotten=UNKNOWN)
+        self._unacked_exchanges = UnackedExchanges(forgotten=UNKNOWN)
         self._first_number = 0
         self.join(joined)
 
     def __repr__(self) -> str:
         return f"<SharedJob: worker {self.worker}, {len(self.sites)} sites>"
 
-    def join(self, joined: Joined) -> None:
+    def join(self, joined: JoinReply) -> None:
         """Be a worker by another number: at first, and when a lease was lost."""
         self.worker, self.run, self.born = joined.worker, joined.run, joined.born
         self.token = joined.token
         self.last = 0  # the number of the last exchange that Redis has kept
         before, self._first_number = self._first_number, joined.worker * _NUMBERS
         moved = self._first_number - before  # others may have the old numbers
-        self._words = [one.moved(moved) for one in self._words]
+        self._entries = [one.moved(moved) for one in self._entries]
 
     def lengths(self) -> dict[str, int]:
         return self._lines.lengths()
 
     @property
     def uncommitted(self) -> int:
-        return len(self._words) + len(self._sent_words)
+        return len(self._entries) + len(self._sent_entries)
 
     @property
     def uncommitted_bytes(self) -> int:
@@ -109,7 +109,7 @@ class SharedJob:
         times = given[fingerprint] = given.get(fingerprint, 0) + 1
         return self._push(line, place, body, parent, (str(fingerprint), parent, times))
 
-    def claim(self, line: str) -> KeptRequest | None:
+    def claim(self, line: str) -> StoredRequest | None:
         taken = self._lines.take(line)
         if taken is None:
             return None
@@ -117,7 +117,7 @@ class SharedJob:
         site.waiting -= 1
         if site.is_low:
             self._low[site.name] = None
-        return KeptRequest(*taken)
+        return StoredRequest(*taken)
 
     def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
         site = site_of_line(line)
@@ -178,7 +178,7 @@ class SharedJob:
             del self._claimed[number]
         self._add(("give_back", key(name)))
 
-    def ask_for(self, name: str) -> None:
+    def request_site(self, name: str) -> None:
         self._add(("ask", key(name)))
 
     def next_exchange(self, take: int, idle: str, out: Iterable[int] = ()) -> Exchange:
@@ -187,22 +187,22 @@ class SharedJob:
         `take`: how many sites more to ask for. `out`: numbers of the requests that are sent.
         """
         if self._sent is None:
-            words, self._words = self._words[:MOST_WORDS], self._words[MOST_WORDS:]
+            entries, self._entries = self._entries[:MOST_ENTRIES], self._entries[MOST_ENTRIES:]
             now, self._claiming = self._now(), list(self._low)
             self._low.clear()
             claims = [("claim", key(one), self.sites[one].ask(now)) for one in self._claiming]
             self._exchanges += 1
-            self._sent_words = words
+            self._sent_entries = entries
             self._sending = [number for number in out if number not in self.out]
             outs = [("out", " ".join(map(str, self._sending)))] if self._sending else []
-            all_words = (*(one.word for one in words), *outs, *claims)
+            all_entries = (*(one.entry for one in entries), *outs, *claims)
             who = self.worker, self.token, self._exchanges, self.last
-            self._sent = Exchange(*who, self.run, take, FIRST, idle, all_words)
+            self._sent = Exchange(*who, self.run, take, FIRST, idle, all_entries)
         return self._sent
 
     @property
     def has_more_to_say(self) -> bool:
-        return bool(self._words or self._low)
+        return bool(self._entries or self._low)
 
     def only_renewing(self) -> Exchange:
         """Return an exchange that says and asks for nothing, so that the lease goes on.
@@ -213,28 +213,28 @@ class SharedJob:
         number = UNKNOWN if sent is None else sent.number
         return Exchange(self.worker, self.token, number, self.last, self.run, 0, 0, "", ())
 
-    def take_answer(self, answer: Reply) -> Arrived:
+    def take_answer(self, answer: Reply) -> ClaimReply:
         sent = self._sent
         assert sent is not None  # noqa: S101 -- an answer is to something
-        if sent.words or answer.sites or answer.is_again:
+        if sent.entries or answer.sites or answer.is_again:
             self.last = sent.number
         self.out = {*self._sending, *self.out & self._claimed.keys()}
         now = self._now()
-        self._said_alone.add(sent.number, now, self._sent_words)
-        self._said_alone.add_rests(sent.number, now, self._sent_words)
-        said = sum(one.is_push for one in self._sent_words)
-        self._size -= sum(one.size for one in self._sent_words)
-        self._sent, self._sent_words = None, []
+        self._unacked_exchanges.add(sent.number, now, self._sent_entries)
+        self._unacked_exchanges.add_rests(sent.number, now, self._sent_entries)
+        said = sum(one.is_push for one in self._sent_entries)
+        self._size -= sum(one.size for one in self._sent_entries)
+        self._sent, self._sent_entries = None, []
         new = {name: state for name, state in answer.sites.items() if name not in self.sites}
         if answer.is_again:  # what was given back since is on its way there
-            given_back = {one.word[1] for one in self._words if one.word[0] == "give_back"}
+            given_back = {one.entry[1] for one in self._entries if one.entry[0] == "give_back"}
             new = {name: state for name, state in new.items() if key(name) not in given_back}
         for name in new:
             self.sites[name] = HeldSite(name, now)
             self.sites[name].asked = FIRST
         claiming = (one for one in self._claiming if one in self.sites)
         counts = dict.fromkeys(chain(new, claiming), 0)
-        done = {one.word[2] for one in self._words if one.word[0] == "done"}
+        done = {one.entry[2] for one in self._entries if one.entry[0] == "done"}
         lines = []
         for one in answer.claimed:
             if (
@@ -253,7 +253,7 @@ class SharedJob:
                 self._low[name] = None
             elif site.is_dry:
                 dry.append(name)
-        return Arrived(new, lines, said, dry)
+        return ClaimReply(new, lines, said, dry)
 
     def poll_dry(self, names: Iterable[str]) -> None:
         for name in names:
@@ -261,7 +261,7 @@ class SharedJob:
             if site is not None and not site.waiting and not site.asked:
                 self._low[name] = None
 
-    def lose(self, last: int) -> Lost:
+    def lose(self, last: int) -> LostLease:
         """Drop all that was held and said under a lease that is lost.
 
         What gave it comes back, to whoever has it now. What no request gave is kept, as what
@@ -269,19 +269,21 @@ class SharedJob:
         number of the last exchange that it has kept.
         """
         is_kept = self._sent is not None and self._sent.number <= last
-        words = [*(() if is_kept else self._sent_words), *self._words]
-        self._sent, self._sent_words = None, []
-        self._said_alone.add_rests(self._exchanges + 1, self._now(), words)
+        entries = [*(() if is_kept else self._sent_entries), *self._entries]
+        self._sent, self._sent_entries = None, []
+        self._unacked_exchanges.add_rests(self._exchanges + 1, self._now(), entries)
         left = [
             (site, state, milliseconds)
-            for one, state, milliseconds in self._said_alone.rests_after(last, self._now())
+            for one, state, milliseconds in self._unacked_exchanges.rests_after(last, self._now())
             if (site := name_of(one)) not in self.sites  # of these more is known
         ]
-        is_whole, again = self._said_alone.after(last)
-        self._said_alone = SaidAlone(forgotten=0)  # by this number, or under another one
+        is_whole, again = self._unacked_exchanges.after(last)
+        self._unacked_exchanges = UnackedExchanges(
+            forgotten=0
+        )  # by this number, or under another one
         self.last = min(self.last, last)
-        self._words = [*again, *(one for one in words if one.is_alone)]
-        self._size = sum(one.size for one in self._words)
+        self._entries = [*again, *(one for one in entries if one.is_alone)]
+        self._size = sum(one.size for one in self._entries)
         self.sites.clear()
         self._lines = HeldLines()
         self._line_of_site.clear()
@@ -290,7 +292,7 @@ class SharedJob:
         self._low.clear()
         self._given = {START: self._given.pop(START, {})}
         self._recent = set(), set()
-        return Lost(is_whole, left)
+        return LostLease(is_whole, left)
 
     def _push(
         self,
@@ -302,12 +304,12 @@ class SharedJob:
     ) -> int:
         self._count += 1
         number = self._first_number + self._count
-        word = ("push", *push(site_of_line(line), line, place, number, body), *once)
-        self._add(word, len(body), parent)
+        entry = ("push", *push(site_of_line(line), line, place, number, body), *once)
+        self._add(entry, len(body), parent)
         return number
 
-    def _add(self, word: Word, size: int = 0, parent: int | None = None) -> None:
-        self._words.append(UnackedRoots(word, size, parent))
+    def _add(self, entry: Entry, size: int = 0, parent: int | None = None) -> None:
+        self._entries.append(UnackedEntry(entry, size, parent))
         self._size += size
 
     def _wait(

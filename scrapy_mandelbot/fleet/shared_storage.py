@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.fleet.shared_job import SharedJob
     from scrapy_mandelbot.job.job_storage import RunningJob, Unacked
-    from scrapy_mandelbot.job.job_store import KeptRequest, LineOrder
+    from scrapy_mandelbot.job.job_store import LineOrder, StoredRequest
     from scrapy_mandelbot.job.requests import RequestForm
 
 
@@ -70,11 +70,11 @@ class SharedStorage(JobStorage):
             self.touched[self._away.add(name, request)] = None
         return request
 
-    def settled(self, request: Request) -> bool:
-        is_settled = super().settled(request)
-        if is_settled:
+    def acknowledged(self, request: Request) -> bool:
+        is_acknowledged = super().acknowledged(request)
+        if is_acknowledged:
             self._is_back(request)
-        return is_settled
+        return is_acknowledged
 
     def arrived(self, lines: list[str]) -> None:
         for line in lines:
@@ -134,7 +134,7 @@ class SharedStorage(JobStorage):
         for line in self._in_memory:
             self.homeless.setdefault(site_of_line(line), set()).add(line)
 
-    def set_aside(self, name: str, kept: KeptRequest) -> None:
+    def set_aside(self, name: str, kept: StoredRequest) -> None:
         self.touched[site_of_line(name)] = None
         super().set_aside(name, kept)
 

@@ -19,7 +19,7 @@ from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.fleet.shared_storage import SharedStorage
 from scrapy_mandelbot.job.job import JobError, Saves
 from scrapy_mandelbot.job.job_storage import RunningJob
-from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.job.job_store import StorageError
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.fleet.changes import Reply
     from scrapy_mandelbot.fleet.own_sites import OwnSites
-    from scrapy_mandelbot.fleet.server import Joined
+    from scrapy_mandelbot.fleet.server import JoinReply
     from scrapy_mandelbot.job.job_storage import Unacked
 
     Answered = Callable[[Any], None]
@@ -78,7 +78,7 @@ class JobWorker(RunningJob):
             raise
         self.job = SharedJob(joined, self.clock.now)
         self.saves = Saves(self, self.job, self._ask, again=_TRY_AGAIN)
-        self._tell_joined(joined)
+        self._report_joined(joined)
 
     @classmethod
     def of(cls, crawler: Crawler) -> JobWorker | None:
@@ -89,7 +89,7 @@ class JobWorker(RunningJob):
                 return None
             try:
                 worker = cls(crawler)
-            except (CannotKeepError, ValueError) as error:
+            except (StorageError, ValueError) as error:
                 raise JobError(f"The job on Redis cannot be had: {error}") from error
             except ImportError as error:
                 raise JobError(f'{error}: pip install "scrapy-mandelbot[redis]"') from error
@@ -104,7 +104,7 @@ class JobWorker(RunningJob):
 
     def serve(self, own: OwnSites) -> None:
         self._own = own
-        self.saves.settled()
+        self.saves.acknowledged()
 
     # Called by the middleware.
 
@@ -123,7 +123,7 @@ class JobWorker(RunningJob):
         worker, numbers = self.job.worker, self.storage.in_flight()
         try:
             self.link.call_and_wait(lambda: self.server.sends(worker, numbers), _WAIT_BEFORE)
-        except CannotKeepError:
+        except StorageError:
             self._asks_not_before = self.clock.now() + _NOT_FOR
         else:
             self.job.out |= numbers
@@ -142,7 +142,7 @@ class JobWorker(RunningJob):
     def pushed(self) -> None:
         self._is_idle = self._has_ended = False
         if self._is_hungry:
-            self.saves.settled()
+            self.saves.acknowledged()
         self.saves.changed()
 
     def handed_out(self, *, is_plain: bool) -> None:
@@ -164,10 +164,10 @@ class JobWorker(RunningJob):
     def close(self) -> None:
         self._stop()
         self._own.say_all()
-        self.tell_what_is_left()
+        self.report_leftovers()
         error = self._say_the_rest()
         if error is not None:
-            self._tell(events.JOB_LOST, error=error)
+            self._emit(events.JOB_LOST, error=error)
         self._leave()
 
     def let_go(self) -> None:
@@ -183,16 +183,16 @@ class JobWorker(RunningJob):
                 self.feeds.flush()
             self._exchange()
         except (OSError, ValueError) as error:  # the last: a feed that is closed
-            return self._went_wrong(CannotKeepError(str(error)))
+            return self._went_wrong(StorageError(str(error)))
         except Exception as error:  # one that nobody hears of would leave the worker waiting
             logger.exception("Error while an exchange was made")
-            self.failed(CannotKeepError(repr(error)))
+            self.failed(StorageError(repr(error)))
         return None
 
     def _exchange(self) -> None:
         self._own.look()
         for site in list(self.storage.homeless)[:_TAKEN_AT_ONCE]:
-            self.job.ask_for(site)
+            self.job.request_site(site)
         is_well = self.saves.error is None and not engine.is_closing(self._crawler)
         room = self._most_active - sum(self.storage.under_way.values())
         take = max(1, min(room, _TAKEN_AT_ONCE)) if self._is_hungry and is_well else 0
@@ -206,11 +206,11 @@ class JobWorker(RunningJob):
         self._is_asking = True
         self.link.call(lambda: self.server.exchange(exchange), self._answered)
 
-    def _answered(self, answer: Reply | CannotKeepError) -> None:
+    def _answered(self, answer: Reply | StorageError) -> None:
         self._is_asking = False
         if self._is_closed:
             return
-        if isinstance(answer, CannotKeepError):
+        if isinstance(answer, StorageError):
             self._went_wrong(answer)
             return
         if answer.is_lost:
@@ -221,7 +221,7 @@ class JobWorker(RunningJob):
             brought = self._go_by(answer)
         except Exception as error:  # as above
             logger.exception("Error while an answer was taken")
-            self.failed(CannotKeepError(repr(error)))
+            self.failed(StorageError(repr(error)))
             return
         if brought:
             self._poll = _POLL
@@ -239,7 +239,7 @@ class JobWorker(RunningJob):
         self._count(arrived.said, answer)
         for line, why, body in answer.aside:
             shown = self.storage.form.shown(body, f"A request of {line}")
-            self._tell(events.JOB_SET_ASIDE, request=shown, reason=why)
+            self._emit(events.JOB_SET_ASIDE, request=shown, reason=why)
         self.storage.arrived(arrived.lines)
         has_brought = own.take(arrived.sites, arrived.lines)
         self.storage.touched.update(dict.fromkeys(arrived.dry))
@@ -257,7 +257,7 @@ class JobWorker(RunningJob):
             return longest
         return min(longest, max(_POLL, min(self._poll, self._next_due or inf)))
 
-    def _went_wrong(self, error: CannotKeepError) -> Exception:
+    def _went_wrong(self, error: StorageError) -> Exception:
         # A server that is full takes no more than this.
         self.link.call(self._renew, lambda _: None)
         return self.saves.failed(error)
@@ -266,7 +266,7 @@ class JobWorker(RunningJob):
         """Begin anew: others have what was held, or Redis knows less than this worker."""
         job = self.job
         is_older = last < job.last
-        self._tell(events.JOB_SET_BACK if is_older else events.JOB_LEASE_LOST, sites=len(job.sites))
+        self._emit(events.JOB_SET_BACK if is_older else events.JOB_LEASE_LOST, sites=len(job.sites))
         held = self._own.lose()
         lost = job.lose(last)
         if not lost.is_whole:
@@ -275,27 +275,27 @@ class JobWorker(RunningJob):
         self._is_asking = True
         worker, token = job.worker, job.token
 
-        def leave_and_join() -> Joined:
+        def leave_and_join() -> JoinReply:
             self.server.leave(worker, token, [*lost.left, *held])
             return self.server.join()
 
         self.link.call(leave_and_join, self._joined_again)
 
     def _forgotten(self) -> None:
-        self._tell(events.JOB_FORGOTTEN)
+        self._emit(events.JOB_FORGOTTEN)
         engine.close_spider(self._crawler, "job_forgotten")
 
-    def _joined_again(self, joined: Joined | CannotKeepError) -> None:
+    def _joined_again(self, joined: JoinReply | StorageError) -> None:
         self._is_asking = False
         if self._is_closed:
             return
-        if isinstance(joined, CannotKeepError):
+        if isinstance(joined, StorageError):
             self._went_wrong(joined)
             return
         if joined.born != self.job.born:
             self._forgotten()
         self.job.join(joined)
-        self._tell_joined(joined)
+        self._report_joined(joined)
         self.saves.within(0.0)
 
     def _spider_idle(self) -> None:
@@ -319,7 +319,7 @@ class JobWorker(RunningJob):
         self._is_closed = True
         self.saves.close()
 
-    def _say_the_rest(self) -> CannotKeepError | None:
+    def _say_the_rest(self) -> StorageError | None:
         """Say all that is left, while the crawl waits; return why that failed, if it did."""
         ends_at = self.clock.now() + _WAIT_AT_END
         while self.job.uncommitted:
@@ -327,10 +327,10 @@ class JobWorker(RunningJob):
             left = max(0.1, ends_at - self.clock.now())
             try:
                 answer = self.link.call_and_wait(lambda: self.server.exchange(exchange), left)  # noqa: B023 -- it is waited for
-            except CannotKeepError as error:
+            except StorageError as error:
                 return error
             if answer.is_lost:
-                return CannotKeepError("the lease is lost")
+                return StorageError("the lease is lost")
             self._count(self.job.take_answer(answer).said, answer)
         return None
 
@@ -338,7 +338,7 @@ class JobWorker(RunningJob):
         job = self.job
         try:
             self.link.call_and_wait(lambda: self.server.leave(job.worker, job.token), _WAIT_AT_END)
-        except CannotKeepError as error:
+        except StorageError as error:
             logger.debug("What this worker had is others' when its lease has ended: %s", error)
         self.link.thread.end(self.server.close)
 
@@ -348,7 +348,7 @@ class JobWorker(RunningJob):
         self.job.refuse(number, f"it cannot be read: {error!r:.200}")
 
     def save_soon(self) -> None:
-        self.saves.settled()
+        self.saves.acknowledged()
 
     def _renew(self) -> object:
         return self.server.exchange(self.job.only_renewing())
@@ -368,8 +368,8 @@ class JobWorker(RunningJob):
         self._crawl.events.count(events.JOB_GIVEN_BEFORE, count=answer.passed_over)
         self._crawl.events.count(events.JOB_SITES_TAKEN, count=len(answer.sites))
 
-    def _tell_joined(self, joined: Joined) -> None:
-        self._tell(
+    def _report_joined(self, joined: JoinReply) -> None:
+        self._emit(
             events.JOB_JOINED,
             worker=joined.worker,
             unassigned=joined.waiting,
@@ -404,7 +404,7 @@ class Link:
         self.thread = RedisThread("mandelbot-job", lambda: every, self._renew_unless_dead)
 
     def call(self, call: Callable[[], Any], answered: Answered) -> None:
-        """Call something in the thread; its result or CannotKeepError is the answer."""
+        """Call something in the thread; its result or StorageError is the answer."""
 
         def deliver(result: Any) -> None:
             with suppress(RuntimeError):  # the loop is closed
@@ -419,7 +419,7 @@ class Link:
         try:
             answer = answers.get(timeout=seconds)
         except Empty:
-            raise CannotKeepError("Redis does not answer") from None
+            raise StorageError("Redis does not answer") from None
         if isinstance(answer, Exception):
             raise answer
         result: T = answer
@@ -437,11 +437,11 @@ class Link:
         began = self._now()
         try:
             result = call()
-        except CannotKeepError as error:
+        except StorageError as error:
             return error
         except Exception as error:  # a thread that ends would have the crawl wait for ever
             logger.exception("Error while Redis was called")
-            return CannotKeepError(repr(error))
+            return StorageError(repr(error))
         if not getattr(result, "is_lost", False):
             self.renewed_at = began
         return result

@@ -66,7 +66,7 @@ class FeedFile(NamedTuple):
     items: int
 
 
-def read_kept(states: Mapping[str, bytes]) -> dict[str, FeedFile]:
+def read_stored(states: Mapping[str, bytes]) -> dict[str, FeedFile]:
     """Return by path how files were at a commit; a ValueError: the states cannot be read."""
     return {
         json.loads(name.partition("/")[2]): FeedFile(*json.loads(state))

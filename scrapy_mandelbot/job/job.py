@@ -21,8 +21,8 @@ from scrapy_mandelbot.job import feeds, salvage
 from scrapy_mandelbot.job.deliveries import Deliveries
 from scrapy_mandelbot.job.job_file import CorruptError
 from scrapy_mandelbot.job.job_storage import JobStorage, RunningJob
-from scrapy_mandelbot.job.job_store import CannotKeepError
-from scrapy_mandelbot.job.site_states import KeptSites
+from scrapy_mandelbot.job.job_store import StorageError
+from scrapy_mandelbot.job.site_states import StoredSites
 from scrapy_mandelbot.job.takeover import take_over
 from scrapy_mandelbot.robots.formatting import counted
 
@@ -62,7 +62,7 @@ class Job(RunningJob):
         self._is_synced = self._crawl.config.job_sync == "full"
         try:
             self._lock, self.store = salvage.open_locked(folder, is_synced=self._is_synced)
-        except CannotKeepError as error:
+        except StorageError as error:
             raise JobError(str(error)) from error
         self._was_closed = self.store.is_clean
         limit = self._crawl.config.job_deliveries
@@ -70,7 +70,7 @@ class Job(RunningJob):
         soon = _GROUP if self._is_synced else 0.0
         self.saves = Saves(self, self.store, self._save, soon)
         self._before_commits: list[Callable[[], None]] = []
-        self.sites = KeptSites(self, self._crawl, self.save_soon)
+        self.sites = StoredSites(self, self._crawl, self.save_soon)
         self._crawl.job = self
 
     @classmethod
@@ -89,9 +89,9 @@ class Job(RunningJob):
         self.storage = JobStorage.of(self._crawler, spider, self.store, self)
         self._state = SpiderState(spider, self, self.clock.now, time.thread_time)
         try:
-            files = feeds.read_kept(self.store.get_states(feeds.IN_JOB))
+            files = feeds.read_stored(self.store.get_states(feeds.IN_JOB))
             feeds.cut(files, self.folder, has_died=not self._was_closed)
-        except (OSError, ValueError, CannotKeepError) as error:
+        except (OSError, ValueError, StorageError) as error:
             raise JobError(
                 f"What the last run wrote to its feeds cannot be cut: {error}"
             ) from error
@@ -108,13 +108,13 @@ class Job(RunningJob):
             how = "was closed" if self._was_closed else "died"
             named = len({*self.storage, *self.deliveries.lines.values()})
             lines = counted(named, "site or section", "sites or sections")
-            self._tell(events.JOB_RESUMED, waiting=waiting, lines=lines, how=how)
+            self._emit(events.JOB_RESUMED, waiting=waiting, lines=lines, how=how)
         for number, why in self.deliveries.aside.items():
             otherwise = f"<request {number} of {self.deliveries.lines[number]}>"
             body = b""
-            with suppress(CannotKeepError):
+            with suppress(StorageError):
                 body = self.store.read(number)
-            self._tell(
+            self._emit(
                 events.JOB_SET_ASIDE, request=self.storage.form.shown(body, otherwise), reason=why
             )
         return self.storage
@@ -123,7 +123,7 @@ class Job(RunningJob):
         self.storage.is_taking_over = True
         try:
             take_over(self.folder, self.store, spider, push)
-        except (OSError, CannotKeepError) as error:
+        except (OSError, StorageError) as error:
             raise JobError(f"{self.folder} cannot be taken over: {error}") from error
         self.storage.is_taking_over = False
 
@@ -138,10 +138,10 @@ class Job(RunningJob):
             number = self.storage.number_of(request)
             if not parent.gave_before(number, self.store.children_left):
                 return True
-        except CannotKeepError as error:
+        except StorageError as error:
             self.failed(error)
             return True
-        self._tell(events.JOB_PASSED_OVER)
+        self._emit(events.JOB_PASSED_OVER)
         return False
 
     def begins(self, request: Request | None) -> None:
@@ -165,7 +165,7 @@ class Job(RunningJob):
 
     def close(self, reason: str) -> None:
         self.saves.close()
-        self.tell_what_is_left()
+        self.report_leftovers()
         is_done = reason in {"finished", _SET_ASIDE} and not self.store.lengths()
         if is_done:  # start() is asked again by the next run
             self.storage.forget_start()
@@ -176,7 +176,7 @@ class Job(RunningJob):
         self._state.save(is_last=True)
         error = self.saves.now()
         if error is not None and not isinstance(error, CorruptError):
-            self._tell(events.JOB_LOST, error=error)
+            self._emit(events.JOB_LOST, error=error)
         self.store.close()
         if isinstance(error or self._broken, CorruptError):
             salvage.set_aside(self.folder)
@@ -197,7 +197,7 @@ class Job(RunningJob):
                 call()
             self.deliveries.keep(self.storage.in_flight())
             self.store.commit()
-        except (CannotKeepError, OSError, ValueError) as error:  # the last: a feed that is closed
+        except (StorageError, OSError, ValueError) as error:  # the last: a feed that is closed
             return self.saves.failed(error)
         self.saves.succeeded()
         return None
@@ -209,7 +209,7 @@ class Job(RunningJob):
         """
         try:
             return self.store.get_states(prefix)
-        except CannotKeepError as error:
+        except StorageError as error:
             self.failed(error)
             return {}
 
@@ -220,7 +220,7 @@ class Job(RunningJob):
         self._before_commits.append(call)
 
     def save_soon(self) -> None:
-        self.saves.settled()
+        self.saves.acknowledged()
         if self.deliveries.waiting and not self.storage.unacked:
             engine.wake(self._crawler)
 
@@ -233,7 +233,7 @@ class Job(RunningJob):
         if not self._was_closed:
             try:
                 self._state.restore()
-            except CannotKeepError as error:
+            except StorageError as error:
                 self.failed(error)
         self.begin_feeds(self._feeds)
         self.saves.now()
@@ -323,7 +323,7 @@ class Saves:
         self.error: Exception | None = None  # why it cannot be saved
         self._is_closed = False
 
-    def settled(self) -> None:
+    def acknowledged(self) -> None:
         self.within(self._soon)
 
     def changed(self) -> None:

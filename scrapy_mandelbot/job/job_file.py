@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeGuard
 from zlib import crc32
 
-from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.store.sqlite_file import may_pass, open_file
 
 _LAST_CHARACTER = "\U0010ffff"
@@ -53,7 +53,7 @@ PAGE = 2048  # octets: a commit writes whole pages, and few octets of most
 _BUSY = 2.0  # seconds; none but `scrapy robots job` looks into the file of a run
 
 
-class CorruptError(CannotKeepError):
+class CorruptError(StorageError):
     """The file is broken, or none of a job: time will not mend it."""
 
 
@@ -82,12 +82,12 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     try:
         with as_ours():
             is_new = _is_new(database, path)
-    except CannotKeepError:
+    except StorageError:
         database.close()
         raise
     if is_new:
         database.close()
-        raise CannotKeepError(f"{path} holds no job yet")
+        raise StorageError(f"{path} holds no job yet")
     return database
 
 
@@ -120,7 +120,7 @@ def _is_new(database: sqlite3.Connection, path: Path) -> bool:
     if application != APPLICATION and (application or version or tables):
         raise CorruptError(f"{path} is no file of a job")
     if version not in {0, _FORMAT}:
-        raise CannotKeepError(f"{path} was written by another version (format {version})")
+        raise StorageError(f"{path} was written by another version (format {version})")
     return not version
 
 
@@ -132,5 +132,5 @@ def as_ours() -> Iterator[None]:
         raise our_error(error) from error
 
 
-def our_error(error: sqlite3.Error) -> CannotKeepError:
-    return (CannotKeepError if may_pass(error) else CorruptError)(str(error))
+def our_error(error: sqlite3.Error) -> StorageError:
+    return (StorageError if may_pass(error) else CorruptError)(str(error))

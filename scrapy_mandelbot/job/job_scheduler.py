@@ -10,7 +10,7 @@ from scrapy.dupefilters import RFPDupeFilter
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.job.job import Job, JobError
-from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.scheduling.site_queue import SiteQueue
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class JobDupeFilter(RFPDupeFilter):
     def request_seen(self, request: Request) -> bool:
         try:
             return self._job.storage.has_seen(request)
-        except CannotKeepError as error:
+        except StorageError as error:
             self._job.failed(error)
             return False
 
@@ -113,7 +113,7 @@ class JobScheduler(BaseScheduler):
             self.keep(request)
         except Exception as error:  # see above
             logger.exception("Error while a request was kept: %s", request)
-            self._running.failed(CannotKeepError(repr(error)))
+            self._running.failed(StorageError(repr(error)))
             return False
         return True
 
@@ -130,12 +130,12 @@ class JobScheduler(BaseScheduler):
                 engine.wake(self._crawler)
         except Exception as error:  # see above
             logger.exception("Error while the next request was looked for")
-            self._running.failed(CannotKeepError(repr(error)))
+            self._running.failed(StorageError(repr(error)))
             return None
         return request
 
     def finish_request(self, request: Request) -> None:
-        self._running.settled(request)
+        self._running.acknowledged(request)
 
     def take(self) -> Request | None:
         request = self._queue.pop()

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.feeds import Feeds
-from scrapy_mandelbot.job.job_store import START, CannotKeepError, LineOrder
+from scrapy_mandelbot.job.job_store import START, LineOrder, StorageError
 from scrapy_mandelbot.job.requests import CannotWriteError, RequestForm, fingerprint_number
 from scrapy_mandelbot.scheduling.storage import RequestStorage
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.events.emitter import Event
-    from scrapy_mandelbot.job.job_store import JobStore, KeptRequest, Place
+    from scrapy_mandelbot.job.job_store import JobStore, Place, StoredRequest
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Unacked:
         self.has_come_back = False  # sent back: the end that the engine tells next is none
         self.is_out = False  # whether it is in flight: the engine has it, and has not sent it back
         self.has_called = False  # whether its callback has run in this run
-        self._left: ChildrenLeft | None = None
+        self._left: PendingChildren | None = None
 
     @property
     def has_row(self) -> bool:
@@ -75,12 +75,12 @@ class Unacked:
     ) -> bool:
         """Return whether a former run was given the request, and count it off."""
         if self._left is None:
-            self._left = ChildrenLeft(() if self.number is None else find(self.number))
+            self._left = PendingChildren(() if self.number is None else find(self.number))
         return self._left.take(fingerprint)
 
     def forget_children(self) -> None:
         """Pass over none of what the callback gives from now on: it is called once more."""
-        self._left = ChildrenLeft()
+        self._left = PendingChildren()
 
 
 class JobStorage(RequestStorage):
@@ -198,14 +198,14 @@ class JobStorage(RequestStorage):
         return True
 
     def drop(self, request: Request) -> None:
-        self.settled(request)
+        self.acknowledged(request)
 
     def in_flight(self) -> set[int]:
         return {
             one.number for one in self.unacked.values() if one.is_out and one.number is not None
         }
 
-    def settled(self, request: Request) -> bool:
+    def acknowledged(self, request: Request) -> bool:
         """Note that nothing is left to do for a request; return whether it was one of the job's."""
         one = self.unacked.get(request)
         if one is None:
@@ -245,7 +245,7 @@ class JobStorage(RequestStorage):
     def forget_start(self) -> None:
         self._store.forget_children(START)
 
-    def set_aside(self, name: str, kept: KeptRequest) -> None:  # noqa: ARG002 -- others need it
+    def set_aside(self, name: str, kept: StoredRequest) -> None:  # noqa: ARG002 -- others need it
         self.shrink(name)
 
     def _end_wait(self, row: Unacked) -> None:
@@ -304,7 +304,7 @@ class JobStorage(RequestStorage):
         while not self.is_tired:
             try:
                 kept = self._store.claim(name)
-            except CannotKeepError as error:
+            except StorageError as error:
                 self._complaints.failed(error)
                 return None
             if kept is None:
@@ -322,7 +322,7 @@ class JobStorage(RequestStorage):
         return None
 
 
-class ChildrenLeft:
+class PendingChildren:
     """Fingerprints, each with how many times it is still to be passed over: 10 bytes for one.
 
     `counted` has them in order, each once.
@@ -367,7 +367,7 @@ class RunningJob:
         self._crawler = crawler
         self._crawl = Crawl.of(crawler)
         self.clock = self._crawl.clock
-        self._tell = self._crawl.events.tell
+        self._emit = self._crawl.events.tell
         self.start = Unacked(START)  # stands for start() as the one who gives requests
         self._given: WeakKeyDictionary[Request, Unacked] = WeakKeyDictionary()
         self.given_by = self._given.get  # returns what has given a new request; None: nobody knows
@@ -384,13 +384,13 @@ class RunningJob:
     def begins(self, request: Request | None) -> None:
         """Have kept for good that the callback of a request is about to run."""
 
-    def settled(self, request: Request) -> None:
+    def acknowledged(self, request: Request) -> None:
         try:
-            if self.storage.settled(request):
+            if self.storage.acknowledged(request):
                 self.save_soon()
         except Exception as error:
             logger.exception("Error while a request was settled: %s", request)
-            self.failed(CannotKeepError(repr(error)))
+            self.failed(StorageError(repr(error)))
 
     def begin(self, spider: Spider) -> JobStorage:
         raise NotImplementedError
@@ -402,15 +402,15 @@ class RunningJob:
         raise NotImplementedError
 
     def unwritable(self, request: Request, error: Exception) -> None:
-        self._tell_first(_NAMED, events.JOB_IN_MEMORY, request=request, error=error)
+        self._emit_first(_NAMED, events.JOB_IN_MEMORY, request=request, error=error)
 
     def unreadable(self, line: str, number: int, error: Exception) -> None:  # noqa: ARG002 -- the contract's
-        self._tell_first(1, events.JOB_REQUEST_UNREADABLE, line=line, error=repr(error))
+        self._emit_first(1, events.JOB_REQUEST_UNREADABLE, line=line, error=repr(error))
 
-    def _tell_first(self, most: int, event: Event, **values: Any) -> None:
+    def _emit_first(self, most: int, event: Event, **values: Any) -> None:
         self._counts[event] += 1
         if self._counts[event] <= most:
-            self._tell(event, **values)
+            self._emit(event, **values)
         else:
             self._crawl.events.count(event)
 
@@ -418,22 +418,22 @@ class RunningJob:
         self.feeds = feeds or Feeds(self._crawler)
         self.feeds.begin()
         for uri, why in self.feeds.not_kept():
-            self._tell(events.JOB_FEED_NOT_KEPT, uri=uri, reason=why)
+            self._emit(events.JOB_FEED_NOT_KEPT, uri=uri, reason=why)
 
-    def tell_what_is_left(self) -> None:
+    def report_leftovers(self) -> None:
         left = sum(one.number is None for one in self.storage.unacked.values())
         if left:
-            self._tell(events.JOB_LEFT_IN_MEMORY, waiting=left)
+            self._emit(events.JOB_LEFT_IN_MEMORY, waiting=left)
         unread = self._counts[events.JOB_REQUEST_UNREADABLE]
         if unread > 1:
             logger.warning("%d requests of the job could not be made again", unread)
 
-    def failed(self, error: CannotKeepError) -> None:
+    def failed(self, error: StorageError) -> None:
         """Close the spider, as the job cannot be read, or something went wrong that must not."""
         self._break(error, events.JOB_UNREADABLE, "job_unreadable")
 
     def not_saved(self, error: Exception | None) -> None:
-        self._tell(events.JOB_NOT_SAVED if error else events.JOB_SAVED_AGAIN, error=error)
+        self._emit(events.JOB_NOT_SAVED if error else events.JOB_SAVED_AGAIN, error=error)
 
     def give_up(self, error: Exception) -> None:
         """Close the spider, as too much waits to be saved."""
@@ -442,5 +442,5 @@ class RunningJob:
     def _break(self, error: Exception, event: Event, reason: str) -> None:
         if self._broken is None:
             self._broken = error
-            self._tell(event, error=error)
+            self._emit(event, error=error)
             engine.close_spider(self._crawler, reason)

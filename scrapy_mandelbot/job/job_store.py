@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 START = 0  # stands for ``start()`` where the number of a parent is asked for; no request has it
 
 
-class CannotKeepError(Exception):
+class StorageError(Exception):
     """Nothing can be kept for now, or what is kept cannot be read."""
 
 
@@ -32,7 +32,7 @@ class Place(NamedTuple):
     is_last_first: bool  # whether those that are pushed later are claimed sooner
 
 
-class KeptRequest(NamedTuple):
+class StoredRequest(NamedTuple):
     """A request that was claimed."""
 
     number: int
@@ -42,7 +42,7 @@ class KeptRequest(NamedTuple):
 class JobStore(Protocol):
     """Requests in lines, fingerprints seen, and what start() and cut callbacks gave.
 
-    To claim, and to ask whether a fingerprint was seen, may raise CannotKeepError. Fingerprints
+    To claim, and to ask whether a fingerprint was seen, may raise StorageError. Fingerprints
     are whole numbers of 64 bits, with a sign.
     """
 
@@ -70,7 +70,7 @@ class JobStore(Protocol):
     ) -> int:
         """Add a request that no fingerprint stops when its parent gives it again, and count it."""
 
-    def claim(self, line: str) -> KeptRequest | None:
+    def claim(self, line: str) -> StoredRequest | None:
         """Take the next request of a line; it stays in the job until it is acknowledged."""
 
     def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:

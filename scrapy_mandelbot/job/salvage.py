@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from zlib import crc32
 
 from scrapy_mandelbot.job.job_file import PAGE, CorruptError, as_ours, connect, is_as_written
-from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.site_states import site_of_line
 from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
 from scrapy_mandelbot.robots.formatting import clock_time
@@ -47,28 +47,28 @@ _NUMBERS = {  # tables of numbers: how they are read, and written
 }
 
 
-class HeldError(CannotKeepError):
+class JobInUseError(StorageError):
     """Another run holds the job."""
 
 
 def open_locked(folder: Path, *, is_synced: bool) -> tuple[JobLock, SqliteJob]:
-    """Open the job of a folder for a run; a CannotKeepError says for the log why that failed."""
+    """Open the job of a folder for a run; a StorageError says for the log why that failed."""
     lock = JobLock(folder / LOCK)
     try:
         lock.take()
-    except HeldError as error:
-        raise CannotKeepError(f"{error}: two runs cannot share a JOBDIR") from None
+    except JobInUseError as error:
+        raise StorageError(f"{error}: two runs cannot share a JOBDIR") from None
     except OSError as error:
-        raise CannotKeepError(f"JOBDIR cannot be written: {error}") from error
+        raise StorageError(f"JOBDIR cannot be written: {error}") from error
     try:
         job = open_job(folder, is_synced=is_synced)
-    except (CannotKeepError, OSError) as error:
+    except (StorageError, OSError) as error:
         lock.release()
         if isinstance(error, CorruptError):
             why = f"{error}. A run that is started now begins from nothing."
         else:
             why = f"{folder / FILE} cannot be opened: {error}"
-        raise CannotKeepError(why) from error
+        raise StorageError(why) from error
     if (disk := network_disk(folder)) is not None:
         logger.warning(
             "JOBDIR is on a disk of the network (%s): SQLite's locks may not hold there, and a"
@@ -335,7 +335,7 @@ class JobLock:
         self._file: IO[str] | None = None
 
     def take(self) -> None:
-        """Take the lock; a HeldError says which run has it."""
+        """Take the lock; a JobInUseError says which run has it."""
         file = self._path.open("a+", encoding="utf-8")
         try:
             _try_lock(file)
@@ -343,7 +343,7 @@ class JobLock:
             file.seek(0)
             message = f"{self._path.parent} is in use by {_holder(file.read())}"
             file.close()
-            raise HeldError(message) from None
+            raise JobInUseError(message) from None
         self._file = file
         about = {"process": os.getpid(), "host": socket.gethostname(), "since": time.time()}
         file.seek(0)

@@ -18,7 +18,7 @@ from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause_law import LeftPause
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.crawl import Crawl, KeptJob
+    from scrapy_mandelbot.crawl import Crawl, StoredJob
     from scrapy_mandelbot.politeness.site_state import Site
 
 ENDLESS = "inf"  # said of a site that is given up: no worker has it before the next run
@@ -32,7 +32,7 @@ class SiteHandover(NamedTuple):
     milliseconds: str  # for which it is left alone from now on, or ``ENDLESS``
 
 
-NOTHING_LEFT = SiteHandover(b"", "0")
+EMPTY_HANDOVER = SiteHandover(b"", "0")
 
 
 def is_calm(site: Site) -> bool:
@@ -40,13 +40,13 @@ def is_calm(site: Site) -> bool:
     return site.is_plain or (site.scout is None and next(site.left(), None) is None)
 
 
-def left_of(site: Site, now: float, server_time: float, least: float) -> SiteHandover:
+def handover_of(site: Site, now: float, server_time: float, least: float) -> SiteHandover:
     """Return what the next owner of a site has to know, which is left alone for `least` seconds.
 
     `server_time`: how far the server's clock is ahead of ours, in seconds.
     """
     if site.is_plain and not least:
-        return NOTHING_LEFT
+        return EMPTY_HANDOVER
     rest = max(least, site.turns.due_after(now) - now, site.pause_due(now) - now, 0.0)
     if site.pause.is_given_up:
         rest = inf
@@ -67,7 +67,7 @@ def written(pauses: list[LeftPause], server_time: float = 0.0) -> bytes:
     return json.dumps(moved).encode() if moved else b""
 
 
-def read_left(state: bytes, server_time: float = 0.0) -> list[LeftPause]:
+def read_handover(state: bytes, server_time: float = 0.0) -> list[LeftPause]:
     """Return what was left of a site; nothing, where that cannot be read."""
     try:
         return [
@@ -82,7 +82,7 @@ def site_of_line(name: str) -> str:
     return name.partition(" ")[0]
 
 
-_TOLD_AT = "sites told at"  # state: when it was written last, in seconds since the epoch
+_WRITTEN_AT = "sites told at"  # state: when it was written last, in seconds since the epoch
 IN_JOB = "site/"  # what the names begin with under which a job has them
 CHANGES = {
     events.PAUSED,
@@ -101,15 +101,15 @@ CHANGES = {
 """What a next owner is to know of at once: this one may die."""
 
 
-class KeptSites:
+class StoredSites:
     """Keeps it of those sites that change; `save_soon` has the job committed as the turn ends."""
 
-    def __init__(self, job: KeptJob, crawl: Crawl, save_soon: Callable[[], None]) -> None:
+    def __init__(self, job: StoredJob, crawl: Crawl, save_soon: Callable[[], None]) -> None:
         self._job = job
         self._crawl = crawl
         self._save_soon = save_soon
         self._changed: set[str] = set()
-        crawl.events.hear(self._hear, *CHANGES)
+        crawl.events.hear(self._site_changed, *CHANGES)
         job.before_commits(self._keep)
 
     def restore(self, lines: Iterable[str]) -> None:
@@ -120,27 +120,27 @@ class KeptSites:
         """
         now, waiting = self._crawl.now(), set(map(site_of_line, lines))
         try:
-            told_at = float(self._job.kept(_TOLD_AT).get(_TOLD_AT, 0.0))
+            written_at = float(self._job.kept(_WRITTEN_AT).get(_WRITTEN_AT, 0.0))
         except ValueError:
-            told_at = 0.0
-        set_back = max(0.0, told_at - now)  # by so much the machine's clock: no pause is longer
+            written_at = 0.0
+        set_back = max(0.0, written_at - now)  # by so much the machine's clock: no pause is longer
         for name, state in self._job.kept(IN_JOB).items():
             site = name.removeprefix(IN_JOB)
             pauses = [
-                one for one in read_left(state, set_back) if site in waiting or one.until > now
+                one for one in read_handover(state, set_back) if site in waiting or one.until > now
             ]
             for pause in pauses:
                 self._crawl.others.take_over(site, pause)
             if not pauses:
                 self._job.put(name, None)
 
-    def _hear(self, values: Mapping[str, Any]) -> None:
+    def _site_changed(self, values: Mapping[str, Any]) -> None:
         self._changed.add(values["site"])
         self._save_soon()
 
     def _keep(self) -> None:
         if self._changed:
-            self._job.put(_TOLD_AT, str(self._crawl.now()).encode())
+            self._job.put(_WRITTEN_AT, str(self._crawl.now()).encode())
         for name in self._changed:
             site = self._crawl.sites.get(name)
             self._job.put(IN_JOB + name, None if site is None else written(pauses_of(site)) or None)

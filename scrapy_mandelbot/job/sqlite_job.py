@@ -22,7 +22,7 @@ from scrapy_mandelbot.job.job_file import (
     read_state,
     read_states,
 )
-from scrapy_mandelbot.job.job_store import KeptRequest
+from scrapy_mandelbot.job.job_store import StoredRequest
 from scrapy_mandelbot.job.pending import MOST_HIDDEN, LineIndex, Pending, RequestRow
 from scrapy_mandelbot.store.sqlite_file import transaction
 
@@ -40,7 +40,7 @@ _LARGEST = 1 << 62  # what a project may give as a priority has no limit; SQLite
 class SqliteJob:
     """A :class:`~scrapy_mandelbot.job.job_store.JobStore` in a file.
 
-    What it reads raises CannotKeepError where the file cannot be read. `is_synced`: what is
+    What it reads raises StorageError where the file cannot be read. `is_synced`: what is
     committed outlasts a power cut, and not only the process.
     """
 
@@ -111,7 +111,7 @@ class SqliteJob:
         self._pending.count_child(parent, fingerprint)
         return self.push(line, place, body)
 
-    def claim(self, line: str) -> KeptRequest | None:
+    def claim(self, line: str) -> StoredRequest | None:
         its = self.lines.get(line)
         if its is None or not its.waiting:
             return None
@@ -122,14 +122,14 @@ class SqliteJob:
                 row = self._pending.rows[fresh[1]]
                 its.take_fresh()
                 self._claimed[row.number] = its
-                return KeptRequest(row.number, row.body)
+                return StoredRequest(row.number, row.body)
             if kept is None:
                 self._end_if_empty(its)
                 return None
         number = kept[1]
         body = self.read(number)
         self._claim_in_file(its, number)
-        return KeptRequest(number, body)
+        return StoredRequest(number, body)
 
     def read(self, number: int) -> bytes:
         """Return the body of a row in the file; none, where it is not as it was written."""

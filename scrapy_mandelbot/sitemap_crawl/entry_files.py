@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
-    from scrapy_mandelbot.crawl import Crawl, KeptJob
+    from scrapy_mandelbot.crawl import Crawl, StoredJob
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class UnfollowedRequests:
     """
 
     def __init__(
-        self, crawl: Crawl, spider: Spider, forget: Callable[[KeptJob | None], None]
+        self, crawl: Crawl, spider: Spider, forget: Callable[[StoredJob | None], None]
     ) -> None:
         self._crawl = crawl
         self._events = crawl.events

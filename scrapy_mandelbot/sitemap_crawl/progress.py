@@ -23,7 +23,7 @@ from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.sitemap_crawl.entry_files import Cited, EntryFile
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.crawl import KeptJob
+    from scrapy_mandelbot.crawl import StoredJob
 
 logger = logging.getLogger(__name__)
 
@@ -127,7 +127,7 @@ class Progress:
     """
 
     def __init__(
-        self, folder: Path, job: KeptJob | None = None, now: Callable[[], float] = float
+        self, folder: Path, job: StoredJob | None = None, now: Callable[[], float] = float
     ) -> None:
         self._folder = folder
         self._job = job
@@ -263,7 +263,7 @@ class Progress:
                 yield _KNOWN + digest(site), json.dumps(list(progress.known)).encode()
         yield _BEGUN, json.dumps(list(self._begun)).encode()
 
-    def _put_lists(self, job: KeptJob, began: float) -> None:
+    def _put_lists(self, job: StoredJob, began: float) -> None:
         """Put the lists that may have changed into the job; of long ones seldom."""
         if not self._with_new_lists:
             return
@@ -340,12 +340,12 @@ def progress_folder(folder: str) -> Path:
     return Path(folder, _FOLDER)
 
 
-def forget_progress(folder: str, job: KeptJob | None) -> None:
+def forget_progress(folder: str, job: StoredJob | None) -> None:
     (progress_folder(folder) / _STATE).unlink(missing_ok=True)
     if job is not None:
         _forget_in_job(job)
 
 
-def _forget_in_job(job: KeptJob) -> None:
+def _forget_in_job(job: StoredJob) -> None:
     for name in job.kept(_IN_JOB):
         job.put(name, None)

@@ -14,7 +14,7 @@ from scrapy_mandelbot.fetching.shared_fetches import Whose
 from scrapy_mandelbot.politeness.outcome import conditions, is_fresh
 from scrapy_mandelbot.robots.preferences import TDMREP_PATH, TdmFile
 from scrapy_mandelbot.robots.preferences.tdmrep import BYTES_LIMIT
-from scrapy_mandelbot.store.contract import Copy
+from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class TdmFiles:
         else:
             body = answer.body[:BYTES_LIMIT] if answer.status in _SUCCESS else b""
             status = answer.status
-        self._crawl.store.put_copy(key, Copy(body, status, now, trail.url, etag, modified))
+        self._crawl.store.put_copy(key, CachedRobots(body, status, now, trail.url, etag, modified))
         return self._remember(site, body, now + ttl)
 
     def _says_not_now(self, status: int) -> bool:
@@ -131,7 +131,7 @@ class TdmFiles:
         self._read.put(site, known, _OVERHEAD + len(site) + _FACTOR * len(body))
         return known
 
-    async def _ask(self, site: str, request: Request, copy: Copy | None) -> Trail:
+    async def _ask(self, site: str, request: Request, copy: CachedRobots | None) -> Trail:
         config = self._crawl.config
         timeout = config.robots_timeout
 

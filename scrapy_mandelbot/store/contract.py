@@ -9,7 +9,7 @@ from math import inf
 from typing import NamedTuple, Protocol
 
 
-class Copy(NamedTuple):
+class CachedRobots(NamedTuple):
     """A site's robots.txt as fetched: the bytes, not the parse.
 
     A copy belongs to a site, whoever fetched it: rules are read per agent.
@@ -26,7 +26,7 @@ class Copy(NamedTuple):
     last_modified: str | None = None
 
 
-class KeptPause(NamedTuple):
+class StoredPause(NamedTuple):
     """Until when a site is left alone, and why: for the next run."""
 
     until: float
@@ -42,22 +42,22 @@ class Store(Protocol):
     so once, in the log, and goes on with the memory of this run.
     """
 
-    def get_copy(self, site: str) -> Copy | None:
+    def get_copy(self, site: str) -> CachedRobots | None:
         """Return the site's copy, however old."""
 
-    def put_copy(self, site: str, copy: Copy) -> None:
+    def put_copy(self, site: str, copy: CachedRobots) -> None:
         """Keep the site's copy in place of an older one."""
 
-    def copies(self) -> Iterator[tuple[str, Copy]]:
+    def copies(self) -> Iterator[tuple[str, CachedRobots]]:
         """Iterate over all sites and their copies, however old, in the order of the sites."""
 
     def drop_copy(self, site: str) -> None:
         """Forget the site's copy, if there is one."""
 
-    def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
+    def get_pauses(self, after: float = -inf) -> dict[str, StoredPause]:
         """Return the pauses of all sites that end after a moment, in seconds since the epoch."""
 
-    def put_pause(self, site: str, pause: KeptPause | None) -> None:
+    def put_pause(self, site: str, pause: StoredPause | None) -> None:
         """Keep the site's pause in place of an older one; None: it is over."""
 
     def get_turns(self, after: float) -> dict[str, float]:
@@ -97,16 +97,16 @@ class Lease(Enum):
 class Listener(Protocol):
     """Who hears what other crawls write. Times are in seconds since the epoch, by its own clock."""
 
-    def hear_stored_pause(self, key: str, pause: KeptPause | None) -> None:
+    def pause_stored(self, key: str, pause: StoredPause | None) -> None:
         """Hear of a pause; None: it is over."""
 
-    def hear_stored_turn(self, name: str, due: float) -> None:
+    def turn_stored(self, name: str, due: float) -> None:
         """Hear when a site with a pace may next be asked."""
 
-    def hear_stored_waiting(self, name: str) -> None:
+    def waiting_stored(self, name: str) -> None:
         """Hear that another crawl waits for turns of a site with a pace."""
 
-    def hear_all_stored(self, pauses: Mapping[str, KeptPause], turns: Mapping[str, float]) -> None:
+    def all_stored(self, pauses: Mapping[str, StoredPause], turns: Mapping[str, float]) -> None:
         """Hear of all there is: at first, and when some of it may have been missed."""
 
 
@@ -123,7 +123,7 @@ class LiveStore(Store):
         site: str,
         fresh_since: float,
         lease_for: float,
-        then: Callable[[Copy | None, float], None],
+        then: Callable[[CachedRobots | None, float], None],
     ) -> None:
         """Look for a site's copy; where there is no fresh one, ask to be the one that fetches it.
 
@@ -157,7 +157,7 @@ class LiveStore(Store):
         """
 
     @abstractmethod
-    def tell_waiting(self, site: str) -> None:
+    def announce_waiting(self, site: str) -> None:
         """Have other crawls know that this one waits for turns of a site with a pace."""
 
     @abstractmethod

@@ -8,11 +8,11 @@ from math import inf
 from operator import itemgetter
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from scrapy_mandelbot.store.contract import Copy
+from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.rows import pack, unpack
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.store.contract import KeptPause
+    from scrapy_mandelbot.store.contract import StoredPause
 
 Value = TypeVar("Value")
 
@@ -74,35 +74,35 @@ class MemoryStore:
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
-        self._copies: Recent[Copy] = Recent(limit)
-        self._pauses: dict[str, KeptPause] = {}
+        self._copies: Recent[CachedRobots] = Recent(limit)
+        self._pauses: dict[str, StoredPause] = {}
         self._turns: Recent[float] = Recent(_TURNS)
         self._runs: dict[str, float] = {}
 
     def __len__(self) -> int:
         return len(self._copies)
 
-    def get_copy(self, site: str) -> Copy | None:
+    def get_copy(self, site: str) -> CachedRobots | None:
         packed = self._copies.get(site)
         return None if packed is None else packed._replace(body=unpack(packed.body))
 
-    def put_copy(self, site: str, copy: Copy) -> None:
+    def put_copy(self, site: str, copy: CachedRobots) -> None:
         body = pack(copy.body)
         validators = copy.etag, copy.last_modified
-        packed = Copy(body, copy.status, copy.fetched_at, copy.url, *validators)
+        packed = CachedRobots(body, copy.status, copy.fetched_at, copy.url, *validators)
         self._copies.put(site, packed, len(body) + _OVERHEAD)
 
-    def copies(self) -> Iterator[tuple[str, Copy]]:
+    def copies(self) -> Iterator[tuple[str, CachedRobots]]:
         for site, packed in sorted(self._copies.items(), key=itemgetter(0)):
             yield site, packed._replace(body=unpack(packed.body))
 
     def drop_copy(self, site: str) -> None:
         self._copies.discard(site)
 
-    def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
+    def get_pauses(self, after: float = -inf) -> dict[str, StoredPause]:
         return {site: pause for site, pause in self._pauses.items() if pause.until > after}
 
-    def put_pause(self, site: str, pause: KeptPause | None) -> None:
+    def put_pause(self, site: str, pause: StoredPause | None) -> None:
         if pause is None:
             self._pauses.pop(site, None)
         else:
@@ -120,7 +120,7 @@ class MemoryStore:
     def put_run(self, spider: str, began_at: float) -> None:
         self._runs[spider] = began_at
 
-    def packed_copies(self) -> Iterator[tuple[str, Copy]]:
+    def packed_copies(self) -> Iterator[tuple[str, CachedRobots]]:
         return self._copies.items()
 
     def close(self) -> None:

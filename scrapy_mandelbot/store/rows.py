@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from scrapy_mandelbot.robots.formatting import counted
-from scrapy_mandelbot.store.contract import Copy, KeptPause
+from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
 
 _PLAIN = b"\x00"
 _DEFLATED = b"\x01"
@@ -70,18 +70,20 @@ def read_rows(rows: Iterable[Row], read: Callable[[Row], Entry], path: Path) -> 
         logger.warning("Passed over %s of %s that cannot be read", counted(odd, "row"), path)
 
 
-def as_copy(row: Row) -> Copy:
+def as_copy(row: Row) -> CachedRobots:
     """Return the copy that a row holds: body, status, time, URL, ETag, Last-Modified."""
     body, status, fetched_at, url, etag, last_modified = row
     if int(status) not in _STATUSES:
         raise ValueError(f"no status: {status}")
     etag, last_modified = etag and _text(etag), last_modified and _text(last_modified)
-    return Copy(unpack(body), int(status), float(fetched_at), _text(url), etag, last_modified)
+    return CachedRobots(
+        unpack(body), int(status), float(fetched_at), _text(url), etag, last_modified
+    )
 
 
-def as_pause(row: Row) -> tuple[str, KeptPause]:
+def as_pause(row: Row) -> tuple[str, StoredPause]:
     site, until, reason, failed_probes = row
-    return _text(site), KeptPause(_moment(until), _text(reason), int(failed_probes))
+    return _text(site), StoredPause(_moment(until), _text(reason), int(failed_probes))
 
 
 def as_turn(row: Row) -> tuple[str, float]:

@@ -25,7 +25,7 @@ from scrapy_mandelbot.store.contract import Lease, LiveStore
 from scrapy_mandelbot.store.sqlite_file import as_text, is_locked, may_pass, open_file, transaction
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.store.contract import Copy, KeptPause, Listener
+    from scrapy_mandelbot.store.contract import CachedRobots, Listener, StoredPause
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class SqliteStore(LiveStore):
     def __repr__(self) -> str:
         return f"<SqliteStore {self._path}, {len(self._unsaved.memory)} unsaved>"
 
-    def get_copy(self, site: str) -> Copy | None:
+    def get_copy(self, site: str) -> CachedRobots | None:
         """Return the site's copy, however old: another process may have saved it."""
         copy = self._unsaved.memory.get_copy(site)
         if copy is not None or not self._is_readable:
@@ -96,11 +96,11 @@ class SqliteStore(LiveStore):
             logger.debug("The copy of %s in %s cannot be read: %s", site, self._path, error)
         return None
 
-    def put_copy(self, site: str, copy: Copy) -> None:
+    def put_copy(self, site: str, copy: CachedRobots) -> None:
         self._unsaved.memory.put_copy(site, copy)
         self._save_within(_SAVE_AFTER)
 
-    def copies(self) -> Iterator[tuple[str, Copy]]:
+    def copies(self) -> Iterator[tuple[str, CachedRobots]]:
         unsaved = {as_text(site): copy for site, copy in self._unsaved.memory.copies()}
         saved = {site for (site,) in self._rows("SELECT site FROM copies") if isinstance(site, str)}
         for site in sorted({*saved, *unsaved}):
@@ -117,7 +117,7 @@ class SqliteStore(LiveStore):
         site: str,
         fresh_since: float,
         lease_for: float,
-        then: Callable[[Copy | None, float], None],
+        then: Callable[[CachedRobots | None, float], None],
     ) -> None:
         question = live.FetchClaim(as_text(site), fresh_since, lease_for, then)
         # The lease first: whoever gives it back has written the copy by then.
@@ -130,14 +130,14 @@ class SqliteStore(LiveStore):
         else:
             self._ask(question)
 
-    def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
+    def get_pauses(self, after: float = -inf) -> dict[str, StoredPause]:
         try:
             if (database := self._open()) is not None:
                 live.mend_clock(database, self._now())
         except sqlite3.Error as error:
             self._complain(error)
         query = "SELECT site, until, reason, failed_probes FROM pauses WHERE until > ?"
-        pauses: dict[str, KeptPause | None] = dict(
+        pauses: dict[str, StoredPause | None] = dict(
             stored.read_rows(self._rows(query, after), stored.as_pause, self._path)
         )
         pauses.update(self._unsaved.pauses)
@@ -147,7 +147,7 @@ class SqliteStore(LiveStore):
             if pause is not None and pause.until > after
         }
 
-    def put_pause(self, site: str, pause: KeptPause | None) -> None:
+    def put_pause(self, site: str, pause: StoredPause | None) -> None:
         self._unsaved.pauses[as_text(site)] = pause
         self._save_within(_SAVE_SOON)
 
@@ -160,7 +160,7 @@ class SqliteStore(LiveStore):
         self._unsaved.memory.put_turn(as_text(site), due)
         self._save_within(_SAVE_SOON)
 
-    def tell_waiting(self, site: str) -> None:
+    def announce_waiting(self, site: str) -> None:
         self._unsaved.waits.add(as_text(site))
         self._save_within(_SAVE_SOON)
 
@@ -270,7 +270,7 @@ class SqliteStore(LiveStore):
         questions, self._questions = self._questions, []
         for question in questions:
             copy = self.get_copy(question.site) if isinstance(question, live.FetchClaim) else None
-            question.answer(*question.unheard(copy))
+            question.answer(*question.answer_alone(copy))
 
     def _ask(self, question: live.LeaseRequest | live.FetchClaim) -> None:
         if self._is_closed:
@@ -321,7 +321,7 @@ class SqliteStore(LiveStore):
         except sqlite3.Error as error:
             self._complain(error)
 
-    def _read_all(self) -> tuple[dict[str, KeptPause], dict[str, float]]:
+    def _read_all(self) -> tuple[dict[str, StoredPause], dict[str, float]]:
         now = self._now()
         return self.get_pauses(now), self.get_turns(now)
 

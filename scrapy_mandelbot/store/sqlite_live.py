@@ -16,7 +16,7 @@ from scrapy_mandelbot.store.rows import COPY_OF, NO_ROW_OF_OURS, as_copy, as_pau
 from scrapy_mandelbot.store.sqlite_file import as_text, transaction
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.store.contract import Copy, KeptPause, Listener
+    from scrapy_mandelbot.store.contract import CachedRobots, Listener, StoredPause
 
 PAUSE = "pause"
 TURN = "turn"
@@ -26,12 +26,12 @@ KEPT_FOR = 60.0  # seconds for which news is kept; who has not looked for longer
 READ_AT_ONCE = 500  # as many as are heard of in one turn of the loop
 
 
-def tell(
-    database: sqlite3.Connection, teller: str, now: float, kind: str, sites: Iterable[str]
+def add_news(
+    database: sqlite3.Connection, writer: str, now: float, kind: str, sites: Iterable[str]
 ) -> None:
     database.executemany(
         "INSERT INTO news (told_at, teller, kind, site) VALUES (?, ?, ?, ?)",
-        [(now, teller, kind, site) for site in sites],
+        [(now, writer, kind, site) for site in sites],
     )
 
 
@@ -75,7 +75,7 @@ class ChangeFeed:
         self,
         listener: Listener,
         reader: str,
-        read_all: Callable[[], tuple[Mapping[str, KeptPause], Mapping[str, float]]],
+        read_all: Callable[[], tuple[Mapping[str, StoredPause], Mapping[str, float]]],
     ) -> None:
         self._listener = listener
         self._reader = reader
@@ -93,17 +93,17 @@ class ChangeFeed:
         ).fetchone()
         if first > self._last + 1:  # at first, or some of it is forgotten
             self._last, self._version = last, version
-            self._listener.hear_all_stored(*self._read_all())
+            self._listener.all_stored(*self._read_all())
             return
         rows = database.execute(_NEWS, (self._last, last, READ_AT_ONCE)).fetchall()
         if rows:
             self._last = rows[-1][0]
         self._version = version if len(rows) < READ_AT_ONCE else None
-        for _, teller, kind, site, *values in rows:
-            if teller != self._reader and isinstance(site, str):
-                self._hear(kind, site, values)
+        for _, writer, kind, site, *values in rows:
+            if writer != self._reader and isinstance(site, str):
+                self._pass_on(kind, site, values)
 
-    def _hear(self, kind: str, site: str, values: list[Any]) -> None:
+    def _pass_on(self, kind: str, site: str, values: list[Any]) -> None:
         *pause, due = values
         try:
             kept = as_pause((site, *pause))[1] if pause[0] is not None else None
@@ -111,11 +111,11 @@ class ChangeFeed:
         except NO_ROW_OF_OURS:
             return  # something else has written it
         if kind == PAUSE:
-            self._listener.hear_stored_pause(site, kept)
+            self._listener.pause_stored(site, kept)
         elif kind == TURN and due is not None:
-            self._listener.hear_stored_turn(site, moment)
+            self._listener.turn_stored(site, moment)
         elif kind == WAITS:
-            self._listener.hear_stored_waiting(site)
+            self._listener.waiting_stored(site)
 
 
 _NEWS = """
@@ -158,7 +158,7 @@ class LeaseRequest(NamedTuple):
             left = 0.0
         return (left or Leases(database, owner, now).take(self.name, self.lease_for),)
 
-    def unheard(self, _copy: Copy | None) -> tuple[float]:
+    def answer_alone(self, _copy: CachedRobots | None) -> tuple[float]:
         """Return what is answered where the file cannot be asked."""
         return (0.0,)
 
@@ -177,7 +177,7 @@ class FetchClaim(NamedTuple):
 
     def ask(
         self, database: sqlite3.Connection, owner: str, now: float
-    ) -> tuple[Copy | None, float]:
+    ) -> tuple[CachedRobots | None, float]:
         """Return the copy, and the seconds for which another has the lease; 0: the owner has it."""
         row = database.execute(COPY_OF, (self.site,)).fetchone()
         copy = None
@@ -191,7 +191,7 @@ class FetchClaim(NamedTuple):
                     return copy, 0.0
         return copy, Leases(database, owner, now).take(self.name, self.lease_for)
 
-    def unheard(self, copy: Copy | None) -> tuple[Copy | None, float]:
+    def answer_alone(self, copy: CachedRobots | None) -> tuple[CachedRobots | None, float]:
         """Return what is answered where the file cannot be asked."""
         return copy, 0.0
 
@@ -248,7 +248,7 @@ class Unsaved:
 
     def __init__(self) -> None:
         self.memory = MemoryStore()  # copies and turns
-        self.pauses: dict[str, KeptPause | None] = {}  # none: it is over
+        self.pauses: dict[str, StoredPause | None] = {}  # none: it is over
         self.runs: dict[str, float] = {}
         self.waits: set[str] = set()  # sites whose turns this crawl waits for
         self.releases: dict[str, float] = {}  # by name of the lease: seconds for which it is kept
@@ -278,7 +278,7 @@ class Unsaved:
         database.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?)", self.runs.items())
         for kind, sites in (PAUSE, self.pauses), (TURN, turns), (WAITS, self.waits):
             if sites:
-                tell(database, owner, now, kind, sites)
+                add_news(database, owner, now, kind, sites)
         # Last, though at once: whoever has a lease next goes by what was written.
         leases = Leases(database, owner, now)
         for name, keep_for in self.releases.items():

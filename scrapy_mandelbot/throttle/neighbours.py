@@ -19,7 +19,7 @@ from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.clock import Clock
-    from scrapy_mandelbot.store.contract import KeptPause, Store
+    from scrapy_mandelbot.store.contract import Store, StoredPause
     from scrapy_mandelbot.throttle.throttle import Throttle
 
 _MOST_KNOWN = 50_000  # sites, as many as may be in trouble
@@ -41,9 +41,9 @@ class Neighbours:
     def __init__(self, store: Store, clock: Clock) -> None:
         self.store = store
         self._clock = clock
-        self._known: Recent[KeptPause] = Recent(_MOST_KNOWN)
+        self._known: Recent[StoredPause] = Recent(_MOST_KNOWN)
         """Pauses that are not over: the crawl's own, and those that it has heard of."""
-        self._heard: Recent[KeptPause] = Recent(_MOST_KNOWN)
+        self._heard: Recent[StoredPause] = Recent(_MOST_KNOWN)
         """Of those, the ones that another crawl has told of and not ended."""
         self._turns: Recent[float] = Recent(_MOST_KNOWN)
         """When the next turns are, as far as that was read or written."""
@@ -69,11 +69,11 @@ class Neighbours:
         """Hear of no one any more."""
         _IN_THIS_PROCESS.discard(self)
 
-    def know_pause(self, key: str, pause: KeptPause) -> None:
+    def know_pause(self, key: str, pause: StoredPause) -> None:
         """Note a pause that the store has from a former run."""
         self._known.put(key, pause, 1)
 
-    def put_pause(self, key: str, pause: KeptPause | None) -> None:
+    def put_pause(self, key: str, pause: StoredPause | None) -> None:
         """Write down a pause of the crawl's own, or that it is over, and tell the others."""
         self._heard.discard(key)
         if pause is None:
@@ -105,7 +105,7 @@ class Neighbours:
         """Return seconds by which crawls ask one after the other, so that each gets its turn."""
         return self._random.uniform(0.0, _share(seconds))
 
-    def hear_pause(self, key: str, pause: KeptPause | None) -> None:
+    def hear_pause(self, key: str, pause: StoredPause | None) -> None:
         """Hear of a pause of another crawl, or that it is over."""
         if pause is None:
             self._known.discard(key)
@@ -125,12 +125,12 @@ class Neighbours:
 
     # Told by a store that tells what other processes write.
 
-    def hear_stored_pause(self, key: str, pause: KeptPause | None) -> None:
+    def pause_stored(self, key: str, pause: StoredPause | None) -> None:
         """Hear of a pause of a crawl of another process, or that it is over."""
         if pause is None or pause != self._known.get(key):
             self.hear_pause(key, pause)
 
-    def hear_stored_turn(self, name: str, due: float) -> None:
+    def turn_stored(self, name: str, due: float) -> None:
         """Hear when a site may next be asked, as a crawl of another process has asked it."""
         if not isfinite(due) or due <= (self._turns.get(name) or 0.0):
             return
@@ -141,13 +141,13 @@ class Neighbours:
         if (self._told_waiting.get(name) or 0.0) <= now and isinstance(self.store, LiveStore):
             self._told_waiting.put(name, now + _CONTENDED_FOR / 2, 1)
             self._contended.put(name, now + _CONTENDED_FOR, 1)
-            self.store.tell_waiting(name)
+            self.store.announce_waiting(name)
 
-    def hear_stored_waiting(self, name: str) -> None:
+    def waiting_stored(self, name: str) -> None:
         """Hear that requests of another process wait for turns of a site too."""
         self._contended.put(name, self._clock.now() + _CONTENDED_FOR, 1)
 
-    def hear_all_stored(self, pauses: Mapping[str, KeptPause], turns: Mapping[str, float]) -> None:
+    def all_stored(self, pauses: Mapping[str, StoredPause], turns: Mapping[str, float]) -> None:
         """Hear of all that there is in the store, and have it know what it has lost.
 
         A pause that is not there is not over: the server may have begun anew. Nor is one that is
@@ -163,9 +163,9 @@ class Neighbours:
                     self.store.put_pause(key, pause)
         for key, pause in pauses.items():
             if key not in lost:
-                self.hear_stored_pause(key, pause)
+                self.pause_stored(key, pause)
         for name, due in turns.items():
-            self.hear_stored_turn(name, due)
+            self.turn_stored(name, due)
 
     def _others(self) -> Iterator[Neighbours]:
         for other in list(_IN_THIS_PROCESS):
@@ -218,7 +218,7 @@ class OtherCrawls:
             throttle.alarm.set(site, site.pause.until)
             throttle.reports.tell(events.RESTORED, site)
 
-    def hear_pause(self, name: str, pause: KeptPause) -> None:
+    def hear_pause(self, name: str, pause: StoredPause) -> None:
         """Leave a site alone, as another crawl does; that one is the first to ask it again."""
         throttle, now = self._throttle, self._now()
         site = throttle.sites.of(name)
@@ -230,7 +230,7 @@ class OtherCrawls:
             throttle.reports.tell(events.OVERHEARD, site)
             throttle.alarm.set(site, site.pause.until)
 
-    def hear_end(self, name: str, pause: KeptPause) -> None:
+    def hear_end(self, name: str, pause: StoredPause) -> None:
         """Ask a site again that was left alone for another crawl, which has found it well."""
         site = self._throttle.sites.get(name)
         if site is None or site.pause.until > pause.until + 2 * GIVES_WAY:

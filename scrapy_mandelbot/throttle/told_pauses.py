@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause import News
 from scrapy_mandelbot.robots.formatting import duration, rate_in_words
-from scrapy_mandelbot.store.contract import KeptPause
+from scrapy_mandelbot.store.contract import StoredPause
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -140,7 +140,7 @@ class Reports:
         """Have the next run, if its requests are left to that, know of a pause that has no end."""
         if self._keeps_given_up:
             pause = site.pause
-            kept = KeptPause(pause.until, pause.reason, pause.failed_probes)
+            kept = StoredPause(pause.until, pause.reason, pause.failed_probes)
             self._store.put_pause(site.name, kept)
 
     def forget(self, site: Site) -> None:
@@ -149,7 +149,7 @@ class Reports:
 
     def _keep(self, values: Mapping[str, Any]) -> None:
         """Have the next run, and others, know until when a site is left alone."""
-        kept = KeptPause(values["until"], values["reason"], values["tries"])
+        kept = StoredPause(values["until"], values["reason"], values["tries"])
         self._store.put_pause(values["site"], kept)
 
     def _ended(self, values: Mapping[str, Any]) -> None:

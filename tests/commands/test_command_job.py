@@ -18,7 +18,7 @@ from scrapy_mandelbot.job.job_store import Place
 from scrapy_mandelbot.job.requests import RequestForm
 from scrapy_mandelbot.job.salvage import JobLock
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
-from scrapy_mandelbot.store.contract import KeptPause
+from scrapy_mandelbot.store.contract import StoredPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 PLACE = Place(0, 0, is_last_first=True)
@@ -37,7 +37,7 @@ def folder(tmp_path):
     job.commit()
     job.close()
     store = SqliteStore(folder / "mandelbot.db")
-    store.put_pause("https://b.example", KeptPause(time.time() + 1000, "503 \x1b[2J", 9))
+    store.put_pause("https://b.example", StoredPause(time.time() + 1000, "503 \x1b[2J", 9))
     store.close()
     return folder
 
@@ -63,8 +63,8 @@ def test_what_was_set_aside_and_given_up_has_its_words(robots, folder):
     job.commit()
     job.close()
     store = SqliteStore(folder / "mandelbot.db")
-    store.put_pause("https://b.example", KeptPause(time.time() - 1000, "503", 9))
-    store.put_pause("https://c.example", KeptPause(time.time() - 1000, "503", 8))
+    store.put_pause("https://b.example", StoredPause(time.time() - 1000, "503", 9))
+    store.put_pause("https://c.example", StoredPause(time.time() - 1000, "503", 8))
     store.close()
     text = robots("job", str(folder)).stdout.decode()
     _, _, _, a, b, c = text.splitlines()

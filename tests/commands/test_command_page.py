@@ -19,7 +19,7 @@ from scrapy.settings import Settings
 
 from scrapy_mandelbot.commands.cli import VERBS
 from scrapy_mandelbot.commands.output import sitemaps_report as sitemaps
-from scrapy_mandelbot.store.contract import Copy
+from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 PAGE = page("command")
@@ -159,7 +159,7 @@ def test_the_page_names_all_of_the_json_of_sitemaps():
 def test_the_page_names_all_of_the_json_of_cache(run, tmp_path):
     """As above; a copy of a list has all fields but the text."""
     store = SqliteStore(tmp_path / "copies.db")
-    store.put_copy("https://example.com", Copy(b"x", 200, time.time()))
+    store.put_copy("https://example.com", CachedRobots(b"x", 200, time.time()))
     store.close()
     where = ["--format", "json", "-s", "MANDELBOT_STORE=./copies.db"]
     reports = [

@@ -11,7 +11,7 @@ from crawling import ensureDeferred
 from redis_server import NEEDS_REDIS, RedisServer
 from webs import Answer
 
-from scrapy_mandelbot.store.contract import Copy
+from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 HEAD = '<?xml version="1.0"?><{} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
@@ -94,8 +94,10 @@ def copies(project, tmp_path):
     store = SqliteStore(tmp_path / ".scrapy" / "mandelbot.db")
     now = time.time()
     body = b"User-agent: *\nDisallow: /\x1b\xff\n"
-    store.put_copy("https://a.example", Copy(body, 200, now, "https://a.example/r.txt", '"tag"'))
-    store.put_copy("https://b.example", Copy(b"", 404, now - 200_000))
+    store.put_copy(
+        "https://a.example", CachedRobots(body, 200, now, "https://a.example/r.txt", '"tag"')
+    )
+    store.put_copy("https://b.example", CachedRobots(b"", 404, now - 200_000))
     store.close()
     return body
 
@@ -154,7 +156,7 @@ def test_copies_on_a_server_are_looked_at_and_dropped_alike(robots, project, tmp
     with RedisServer(tmp_path) as server:
         store = RedisStore(server.url)
         for name in "ab":
-            copy = Copy(b"Disallow: /", 200, time.time())
+            copy = CachedRobots(b"Disallow: /", 200, time.time())
             store.put_copy(f"https://{name}.example", copy)
         store.close()
         secret = server.url.replace("//", "//default:secret@")

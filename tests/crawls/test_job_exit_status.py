@@ -9,7 +9,7 @@ import sys
 import scrapy
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.job.job import Job
-from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.job.job_store import StorageError
 
 class FailingSpider(scrapy.Spider):
     name = "failing"
@@ -18,7 +18,7 @@ class FailingSpider(scrapy.Spider):
 
     def parse(self, response):
         if FAILS:
-            Job.of(self.crawler).failed(CannotKeepError("as a test wants it"))
+            Job.of(self.crawler).failed(StorageError("as a test wants it"))
 """
 PROCESS = """
 from scrapy.crawler import CrawlerProcess

@@ -153,13 +153,15 @@ async def test_an_old_copy_serves_while_another_worker_fetches(webs, workers, se
     """Nobody waits where there is something to go by."""
     from redis import Redis
 
-    from scrapy_mandelbot.store.contract import Copy, Lease
+    from scrapy_mandelbot.store.contract import CachedRobots, Lease
     from scrapy_mandelbot.store.redis.redis_store import RedisStore
     from scrapy_mandelbot.store.redis.scripts import lease_key
 
     web = site(webs, 1)
     old = RedisStore(server.url)
-    old.put_copy(web.url, Copy(b"User-agent: *\nDisallow: /b/\n", 200, TIME.now() - 200_000))
+    old.put_copy(
+        web.url, CachedRobots(b"User-agent: *\nDisallow: /b/\n", 200, TIME.now() - 200_000)
+    )
     old.close()
     with Redis.from_url(server.url) as client:
         client.set(lease_key(Lease.FETCH, web.url.encode()), "another", px=60_000)

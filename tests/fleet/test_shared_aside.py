@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from redis_server import NEEDS_REDIS
 
-from scrapy_mandelbot.job.job_store import CannotKeepError, Place
+from scrapy_mandelbot.job.job_store import Place, StorageError
 
 if TYPE_CHECKING:
     from shared_jobs import Worker
@@ -63,11 +63,11 @@ def test_a_page_that_kills_takes_three_workers_and_no_more(worker):
         dies(one)
     last = worker()
     crawled = takes(last)
-    told = list(last.answer.aside)
+    reply = list(last.answer.aside)
     for _ in range(4):
         settles(last)
         crawled += takes(last)
-        told += last.answer.aside
+        reply += last.answer.aside
     assert sorted(crawled) == [b"1", b"2"]
     assert last.server.aside() == {SITE: {"3 workers have died with it": 1}}
     settles(last)
@@ -216,7 +216,7 @@ def test_what_is_requeued_is_as_new(worker):
 def test_a_name_is_one_projects(worker):
     """Another one's workers are refused, and told how to give each its own; the first goes on."""
     first = worker(project="shops")
-    with pytest.raises(CannotKeepError, match=r"'shops'.*'books'.*MANDELBOT_JOB_OPTIONS"):
+    with pytest.raises(StorageError, match=r"'shops'.*'books'.*MANDELBOT_JOB_OPTIONS"):
         worker(project="books")
     worker(project="shops")
     worker(project="")

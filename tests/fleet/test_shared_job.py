@@ -11,7 +11,7 @@ from redis_server import NEEDS_REDIS, RedisServer
 from shared_jobs import LEASE, Worker
 
 from scrapy_mandelbot.fleet.server import JobServer
-from scrapy_mandelbot.job.job_store import START, CannotKeepError, Place
+from scrapy_mandelbot.job.job_store import START, Place, StorageError
 
 pytestmark = NEEDS_REDIS
 
@@ -308,19 +308,19 @@ def test_sites_are_shared_out_where_some_have_room_for_more(worker):
 def test_a_site_can_be_asked_for(worker):
     """Though nothing of it waits; its owner hears of it, unless who asks is gone."""
     first, second = worker(), worker()
-    first.ask_for(SITE)
+    first.request_site(SITE)
     first.exchange()
     assert list(first.sites) == [SITE]
-    second.ask_for(SITE)
+    second.request_site(SITE)
     second.exchange()
     assert not second.sites
     assert first.exchange().give_back == [SITE]
     first.give_back(SITE)
     first.exchange()
-    second.ask_for(SITE)
+    second.request_site(SITE)
     second.exchange()
     assert list(second.sites) == [SITE]
-    first.ask_for(SITE)
+    first.request_site(SITE)
     first.exchange()
     dies(first)
     assert second.exchange().give_back == []
@@ -372,7 +372,7 @@ def test_the_server_takes_no_more_where_it_is_full(tmp_path):
         one.push_new(SITE, LIFO, b"child", 1, kept.number)
         one.acknowledge(kept.number)
         before = redis.zscore(f"{one.server.key}:workers", one.worker)
-        with pytest.raises(CannotKeepError, match="maxmemory"):
+        with pytest.raises(StorageError, match="maxmemory"):
             one.exchange()
         assert redis.hlen(f"{one.server.key}:c:{SITE}") == 1
         assert not one.server.exchange(one.only_renewing()).is_lost
@@ -394,7 +394,7 @@ def test_what_is_committed_outlasts_a_kill_of_the_server(tmp_path):
         first.exchange(take=1)
         server.kill()
         first.acknowledge(first.claim(SITE).number)
-        with pytest.raises(CannotKeepError):
+        with pytest.raises(StorageError):
             first.exchange()
         server.start()
         redis = Redis(port=server.port)
@@ -413,7 +413,7 @@ def test_a_job_of_another_form_is_left_alone(redis_server):
     server = JobServer(redis_server.url, "job", LEASE)
     with Redis.from_url(redis_server.url) as redis:
         redis.hset(f"{server.key}:meta", "version", "99")
-    with pytest.raises(CannotKeepError, match=r"another version \(format 99\)"):
+    with pytest.raises(StorageError, match=r"another version \(format 99\)"):
         server.join()
     server.close()
 
@@ -422,7 +422,7 @@ def test_no_password_is_told(redis_server):
     """Neither in the name of the server nor in what goes wrong."""
     server = JobServer("redis://:secret@127.0.0.1:1/0", "job", LEASE)
     assert "secret" not in repr(server)
-    with pytest.raises(CannotKeepError) as raised:
+    with pytest.raises(StorageError) as raised:
         server.join()
     assert "secret" not in str(raised.value)
     server.close()
@@ -445,8 +445,8 @@ def test_what_scripts_come_by_in_any_case_is_declared(worker):
     with one.redis.monitor() as monitor:
         one.exchange()
         said = [each["command"].split() for each in (monitor.next_command() for _ in range(3))]
-    told = next(each for each in said if each[0] == "EVALSHA")
-    declared = {key.rpartition(":")[2] for key in told[4 : 3 + int(told[2])]}
+    reply = next(each for each in said if each[0] == "EVALSHA")
+    declared = {key.rpartition(":")[2] for key in reply[4 : 3 + int(reply[2])]}
     folder = resources.files("scrapy_mandelbot.fleet") / "lua"
     text = "".join(path.read_text("utf-8") for path in folder.iterdir())
     named = {*re.findall(r"key\('(\w+)'\)", text)}

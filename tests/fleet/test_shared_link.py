@@ -8,7 +8,7 @@ from queue import SimpleQueue
 import pytest
 
 from scrapy_mandelbot.fleet.worker import LONGEST_SILENCE, Link
-from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.job.job_store import StorageError
 
 PATIENCE = 10  # seconds; no test takes them
 
@@ -31,12 +31,12 @@ def link():
 
 
 def test_a_call_is_answered_in_the_crawls_thread(link):
-    """Its result or CannotKeepError, whatever it raised; the thread goes on."""
+    """Its result or StorageError, whatever it raised; the thread goes on."""
     one, calls = link()
     answers = []
 
     def fails():
-        raise CannotKeepError("no")
+        raise StorageError("no")
 
     def breaks():
         raise KeyError("bug")
@@ -49,7 +49,7 @@ def test_a_call_is_answered_in_the_crawls_thread(link):
     first, failed, broken, thread = answers
     assert first == 1
     assert str(failed) == "no"
-    assert isinstance(broken, CannotKeepError)
+    assert isinstance(broken, StorageError)
     assert "bug" in str(broken)
     assert thread != threading.get_ident()
 
@@ -59,7 +59,7 @@ def test_who_waits_gets_the_answer_or_the_error(link):
     one, _ = link()
     assert one.call_and_wait(lambda: 7, PATIENCE) == 7
     go_on = threading.Event()
-    with pytest.raises(CannotKeepError, match="does not answer"):
+    with pytest.raises(StorageError, match="does not answer"):
         one.call_and_wait(go_on.wait, 0.01)
     go_on.set()
 

@@ -22,7 +22,7 @@ from twisted.internet.defer import Deferred
 from scrapy_mandelbot import SharedJobScheduler
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet.worker import JobWorker
-from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.store.redis import wire
 from scrapy_mandelbot.store.redis.wire import Script
 from scrapy_mandelbot.throttle import neighbours
@@ -70,7 +70,7 @@ class Fleet:
     def _unless_cut(self, number, call):
         def called(*arguments):
             if number in self.cut:
-                raise CannotKeepError("cut off")
+                raise StorageError("cut off")
             return call(*arguments)
 
         return called

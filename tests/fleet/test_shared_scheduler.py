@@ -21,7 +21,7 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet import worker
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job import job as job_module
-from scrapy_mandelbot.job.job_store import CannotKeepError, Place
+from scrapy_mandelbot.job.job_store import Place, StorageError
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 
 pytestmark = NEEDS_REDIS
@@ -128,16 +128,16 @@ def test_redis_knows_what_is_sent_before_its_callback_runs(crawler, scheduler, c
     scheduler.enqueue_request(Request(PAGE))
     until(crawler, clock, lambda: len(scheduler))
     request, job = scheduler.next_request(), JobWorker.of(crawler)
-    told = []
+    reply = []
     sends = job.server.sends
-    job.server.sends = lambda worker, numbers: (told.append({*numbers}), sends(worker, numbers))
+    job.server.sends = lambda worker, numbers: (reply.append({*numbers}), sends(worker, numbers))
     job.begins(Request(PAGE))
     job.begins(None)
-    assert told == []
+    assert reply == []
     job.begins(request)
     job.begins(request)
-    (number,) = told.pop()
-    assert told == []
+    (number,) = reply.pop()
+    assert reply == []
     other = Worker(f"{job.server.url}", "queue")
     out = other.redis.smembers(f"{job.server.key}:out:{job.job.worker}")
     other.leave()
@@ -151,20 +151,20 @@ def test_a_redis_that_is_slow_before_a_callback_is_not_asked_for_a_while(
     for number in range(3):
         scheduler.enqueue_request(Request(f"{PAGE}/{number}"))
     until(crawler, clock, lambda: len(scheduler))
-    job, told = JobWorker.of(crawler), []
+    job, reply = JobWorker.of(crawler), []
 
     def fails(*_):
-        told.append(clock.now())
-        raise CannotKeepError("slow")
+        reply.append(clock.now())
+        raise StorageError("slow")
 
     monkeypatch.setattr(job.server, "sends", fails)
     requests = [scheduler.next_request() for _ in range(3)]
     job.begins(requests[0])
     job.begins(requests[1])
-    assert len(told) == 1
+    assert len(reply) == 1
     clock.shift(10)
     job.begins(requests[1])
-    assert len(told) == 2
+    assert len(reply) == 2
 
 
 def test_a_clock_goes_on_while_the_machine_is_suspended(monkeypatch):
@@ -187,7 +187,7 @@ def test_too_much_that_cannot_be_said_ends_the_crawl(crawler, scheduler, clock, 
     server = job.server
 
     def fails(*_):
-        raise worker.CannotKeepError("gone")
+        raise worker.StorageError("gone")
 
     monkeypatch.setattr(server, "exchange", fails)
     for number in range(20):
@@ -445,7 +445,7 @@ def test_it_is_told_once_that_all_is_saved_again(crawler, scheduler, clock, monk
     job = JobWorker.of(crawler)
 
     def fails(*_):
-        raise CannotKeepError("gone")
+        raise StorageError("gone")
 
     with monkeypatch.context() as patch:
         patch.setattr(job.server, "exchange", fails)

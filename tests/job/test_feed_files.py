@@ -18,7 +18,7 @@ from scrapy.extensions.feedexport import FeedExporter, FileFeedStorage
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet import reactor, task
 
-from scrapy_mandelbot.job.feeds import Feeds, cut, read_kept
+from scrapy_mandelbot.job.feeds import Feeds, cut, read_stored
 
 GZIP = {"postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"]}
 
@@ -69,7 +69,7 @@ class Run:
             FEEDS={str(folder / kind.name): kind.options}, JOBDIR=str(folder / "job"), **settings
         )
         (folder / "job").mkdir(exist_ok=True)
-        files = read_kept(kept or {})
+        files = read_stored(kept or {})
         cut(files, folder / "job", has_died=has_died)
         self.exporter = FeedExporter.from_crawler(self.crawler)
         self.crawler.signals.disconnect(self.exporter.close_spider, signals.spider_closed)

@@ -14,9 +14,9 @@ from memory_job import MemoryJob
 
 from scrapy_mandelbot.job import sqlite_job
 from scrapy_mandelbot.job.job_file import CorruptError, connect_to_read
-from scrapy_mandelbot.job.job_storage import ChildrenLeft
-from scrapy_mandelbot.job.job_store import CannotKeepError, Place
-from scrapy_mandelbot.job.salvage import HeldError, JobLock
+from scrapy_mandelbot.job.job_storage import PendingChildren
+from scrapy_mandelbot.job.job_store import Place, StorageError
+from scrapy_mandelbot.job.salvage import JobInUseError, JobLock
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
 LIFO = Place(0, 0, is_last_first=True)
@@ -96,7 +96,7 @@ def test_children_are_left_until_they_are_forgotten(path):
     job.close()
 
     job = SqliteJob(path)
-    left = ChildrenLeft(job.children_left(parent))
+    left = PendingChildren(job.children_left(parent))
     assert [left.take(7), left.take(7), left.take(7), left.take(-3), left.take(1)] == [
         True,
         True,
@@ -104,15 +104,15 @@ def test_children_are_left_until_they_are_forgotten(path):
         True,
         False,
     ]
-    assert len(ChildrenLeft(job.children_left(0))) == 4
+    assert len(PendingChildren(job.children_left(0))) == 4
     assert job.claim(LINE).number == parent
     job.acknowledge(parent)
     job.forget_children(0)
     job.commit()
     job.close()
     job = SqliteJob(path)
-    assert not len(ChildrenLeft(job.children_left(parent)))
-    assert not len(ChildrenLeft(job.children_left(0)))
+    assert not len(PendingChildren(job.children_left(parent)))
+    assert not len(PendingChildren(job.children_left(0)))
     job.close()
 
 
@@ -131,7 +131,7 @@ def test_a_full_disk_loses_nothing(path):
         job.push(LINE, LIFO, b"%d" % n + b"x" * 1000)
     job.see(2)
     for _ in range(3):
-        with pytest.raises(CannotKeepError, match="full"):
+        with pytest.raises(StorageError, match="full"):
             job.commit()
     assert job.has_seen(1)
     assert job.has_seen(2)
@@ -249,7 +249,7 @@ def test_a_corrupt_file_is_an_error(path):
     job = SqliteJob(path)
     job.database.execute("PRAGMA user_version = 99")
     job.close()
-    with pytest.raises(CannotKeepError, match=r"another version \(format 99\)") as error:
+    with pytest.raises(StorageError, match=r"another version \(format 99\)") as error:
         SqliteJob(path)
     assert not isinstance(error.value, CorruptError)
 
@@ -303,23 +303,23 @@ def test_one_run_at_a_time(tmp_path):
         assert child.stdout.readline() == b"held\n"
         lock = JobLock(path)
         assert lock.is_held()
-        with pytest.raises(HeldError, match=f"in use by process {child.pid} on "):
+        with pytest.raises(JobInUseError, match=f"in use by process {child.pid} on "):
             lock.take()
         child.kill()
         child.wait()
     assert not lock.is_held()
     lock.take()
-    with pytest.raises(HeldError):
+    with pytest.raises(JobInUseError):
         JobLock(path).take()
     lock.release()
     lock.take()  # and what was said of the run before is gone
-    with pytest.raises(HeldError, match=f"in use by process {os.getpid()} on "):
+    with pytest.raises(JobInUseError, match=f"in use by process {os.getpid()} on "):
         JobLock(path).take()
     lock.release()
     path.write_text("{}")
     lock.take()
     path.write_text("no json")
-    with pytest.raises(HeldError, match="another run"):
+    with pytest.raises(JobInUseError, match="another run"):
         JobLock(path).take()
     lock.release()
 

@@ -13,13 +13,13 @@ from test_job_scheduler import EngineSlot
 from scrapy_mandelbot import JobScheduler
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.job import Job
-from scrapy_mandelbot.job.site_states import ENDLESS, is_calm, left_of, read_left, written
+from scrapy_mandelbot.job.site_states import ENDLESS, handover_of, is_calm, read_handover, written
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pace import Pace
 from scrapy_mandelbot.politeness.pause import PauseState
 from scrapy_mandelbot.politeness.pause_law import LeftPause, PauseLaw, Refusal
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.store.contract import KeptPause
+from scrapy_mandelbot.store.contract import StoredPause
 
 SITE, OTHER = "https://example.com", "https://other.example"
 
@@ -241,7 +241,7 @@ def test_a_pause_that_another_crawl_has_found_is_kept_too(run, clock):
     first = run()
     first.push(*pages(2))
     first.job.saves.now()
-    first.crawl.others.hear_pause(SITE, KeptPause(clock.now() + 60, "503"))
+    first.crawl.others.hear_pause(SITE, StoredPause(clock.now() + 60, "503"))
     first.die()
     assert not run().all()
 
@@ -301,9 +301,9 @@ def test_an_endless_pause_is_no_longer_than_any(run, clock):
 def test_what_is_left_of_a_site_is_by_a_servers_clock(section):
     """Which is ahead of that of who writes it, and by another time of that of who reads it."""
     left = [LeftPause(100.0, "503", 2, section), LeftPause(50.0, "429", 0, "")]
-    assert read_left(written(left, 1_000.0), 1_000.0) == left
-    assert [one.until for one in read_left(written(left, 1_000.0), 400.0)] == [700.0, 650.0]
-    assert [one.until for one in read_left(written(left))] == [100.0, 50.0]
+    assert read_handover(written(left, 1_000.0), 1_000.0) == left
+    assert [one.until for one in read_handover(written(left, 1_000.0), 400.0)] == [700.0, 650.0]
+    assert [one.until for one in read_handover(written(left))] == [100.0, 50.0]
     assert written([]) == b""
 
 
@@ -320,12 +320,12 @@ def refuse(site: Site, now: float, retry_after: float | None = None) -> None:
 def test_a_pause_is_left_to_the_next_owner():
     """Until when, by the server's clock, why, and how many probes have failed."""
     site = Site("https://example.com", PauseLaw())
-    assert left_of(site, 100.0, 50.0, 0.0) == (b"", "0")
+    assert handover_of(site, 100.0, 50.0, 0.0) == (b"", "0")
     refuse(site, 100.0, 30.0)
-    left = left_of(site, 110.0, 50.0, 0.0)
+    left = handover_of(site, 110.0, 50.0, 0.0)
     assert left.milliseconds == "20000"
     assert not is_calm(site)
-    (pause,) = read_left(left.state, 70.0)
+    (pause,) = read_handover(left.state, 70.0)
     assert (pause.until, pause.reason, pause.failed_probes) == (110.0, "503", 0)
 
 
@@ -333,14 +333,14 @@ def test_a_pace_and_a_delay_hold_for_the_next_owner():
     """The longer one; a site that is given up waits for the next run."""
     site = Site("https://example.com", PauseLaw())
     site.keep_to(Pace(5.0), inf, 100.0)
-    assert left_of(site, 100.0, 0.0, 0.0) == (b"", "5000")
-    assert left_of(site, 100.0, 0.0, 8.0) == (b"", "8000")
+    assert handover_of(site, 100.0, 0.0, 0.0) == (b"", "5000")
+    assert handover_of(site, 100.0, 0.0, 8.0) == (b"", "8000")
     assert is_calm(site)
     site.give_up("enough")
-    assert left_of(site, 100.0, 0.0, 0.0).milliseconds == ENDLESS
+    assert handover_of(site, 100.0, 0.0, 0.0).milliseconds == ENDLESS
 
 
 @pytest.mark.parametrize("state", [b"", b"{", b"7", b'[["a"]]', b'[[null, "", 0]]', b"\xff"])
 def test_of_what_cannot_be_read_nothing_is_left(state):
     """The server holds the site back as long as its owner has said."""
-    assert read_left(state, 0.0) == []
+    assert read_handover(state, 0.0) == []

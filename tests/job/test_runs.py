@@ -18,7 +18,7 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job import job as job_module
 from scrapy_mandelbot.job.deliveries import FEW, bring_back
 from scrapy_mandelbot.job.job import Job, JobError
-from scrapy_mandelbot.job.job_store import CannotKeepError
+from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
 PAGE = "https://example.com/"
@@ -334,7 +334,7 @@ def test_a_job_that_cannot_be_read_closes_the_crawl_once(run, monkeypatch):
     monkeypatch.setattr(job_module.engine, "close_spider", lambda _, reason: closed.append(reason))
 
     def fails(*_):
-        raise CannotKeepError("broken")
+        raise StorageError("broken")
 
     first = run()
     monkeypatch.setattr(first.job.store, "get_states", fails)

@@ -7,14 +7,14 @@ import time
 import pytest
 from redis_server import NEEDS_REDIS, RedisServer
 
-from scrapy_mandelbot.store.contract import Copy, KeptPause
+from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 SOON = float(int(time.time())) + 10_000
 """What was over long ago a server forgets by itself."""
 SITE = "https://example.com"
-COPY = Copy(
+COPY = CachedRobots(
     b"User-agent: *\nDisallow: /x\n" * 20,
     200,
     1_763_625_600.5,
@@ -30,7 +30,7 @@ def redis_server(tmp_path_factory):
         yield server
 
 
-class Told:
+class Recorder:
     """A store on a server that one worker writes, and another one reads."""
 
     def __init__(self, open_store) -> None:
@@ -40,11 +40,11 @@ class Told:
         if not name.startswith(("put", "drop")):
             return getattr(self.reader, name)
 
-        def tell(*arguments):
+        def add_news(*arguments):
             getattr(self.writer, name)(*arguments)
             self.writer.get_run("")  # answered when all before it was told
 
-        return tell
+        return add_news
 
     def close(self) -> None:
         self.writer.close()
@@ -73,7 +73,7 @@ def redis(request):
     def open_store():
         return RedisStore(url, keep_for=time.time())
 
-    return open_store() if request.param == "redis" else Told(open_store)
+    return open_store() if request.param == "redis" else Recorder(open_store)
 
 
 REDIS = ["redis", "redis, of two workers", "redis, by its socket, of two workers"]
@@ -113,7 +113,7 @@ def test_a_copy_comes_back_as_it_was_put(store):
 )
 def test_any_bytes_are_a_body(store, body):
     """Empty, binary, and as long as a robots.txt may be."""
-    copy = Copy(body, 200, 1.0)
+    copy = CachedRobots(body, 200, 1.0)
     store.put_copy(SITE, copy)
     assert store.get_copy(SITE) == copy
 
@@ -171,12 +171,12 @@ def test_closing_twice_is_closing(store):
 def test_a_pause_is_kept_until_it_is_over(store):
     """The newer in place of the older; None ends it."""
     assert store.get_pauses() == {}
-    store.put_pause(SITE, KeptPause(SOON + 100.0, "503", 1))
-    store.put_pause("http://other.example", KeptPause(SOON + 50.0, "429"))
-    store.put_pause(SITE, KeptPause(SOON + 200.5, "503 again", 2))
+    store.put_pause(SITE, StoredPause(SOON + 100.0, "503", 1))
+    store.put_pause("http://other.example", StoredPause(SOON + 50.0, "429"))
+    store.put_pause(SITE, StoredPause(SOON + 200.5, "503 again", 2))
     assert store.get_pauses() == {
-        SITE: KeptPause(SOON + 200.5, "503 again", 2),
-        "http://other.example": KeptPause(SOON + 50.0, "429", 0),
+        SITE: StoredPause(SOON + 200.5, "503 again", 2),
+        "http://other.example": StoredPause(SOON + 50.0, "429", 0),
     }
     store.put_pause(SITE, None)
     assert set(store.get_pauses()) == {"http://other.example"}
@@ -205,6 +205,6 @@ def test_the_last_run_of_each_spider_is_kept(store):
 
 def test_pauses_that_are_over_may_be_left_out(store):
     """Who asks while it crawls wants those that hold."""
-    store.put_pause(SITE, KeptPause(SOON + 100.0, "503"))
-    store.put_pause("http://other.example", KeptPause(SOON + 50.0, "429"))
-    assert store.get_pauses(SOON + 50.0) == {SITE: KeptPause(SOON + 100.0, "503")}
+    store.put_pause(SITE, StoredPause(SOON + 100.0, "503"))
+    store.put_pause("http://other.example", StoredPause(SOON + 50.0, "429"))
+    assert store.get_pauses(SOON + 50.0) == {SITE: StoredPause(SOON + 100.0, "503")}

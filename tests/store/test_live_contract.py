@@ -9,12 +9,12 @@ from clocks import TurnedClock
 from live_stores import SITE, Events, Listener, claim, find
 from redis_server import NEEDS_REDIS, RedisServer
 
-from scrapy_mandelbot.store.contract import Copy, KeptPause, Lease
+from scrapy_mandelbot.store.contract import CachedRobots, Lease, StoredPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 OTHER = "https://other.example"
 NOW = float(int(time.time()))
-COPY = Copy(b"User-agent: *\nDisallow: /x\n", 200, NOW)
+COPY = CachedRobots(b"User-agent: *\nDisallow: /x\n", 200, NOW)
 
 
 class File:
@@ -120,9 +120,9 @@ def test_one_of_all_crawls_has_a_lease(place, stores, about):
 def test_no_lease_while_a_pause_or_turn_is_not_over(place, stores, about):
     """Whoever has not heard of it yet learns so from the store, but of no turn at another pace."""
     one, other = stores
-    one.put_pause(SITE, KeptPause(place.now() + 100, "503"))
+    one.put_pause(SITE, StoredPause(place.now() + 100, "503"))
     one.put_turn(SITE, place.now() + 50)
-    one.put_pause(OTHER, KeptPause(place.now() + 1e9, "held for years"))
+    one.put_pause(OTHER, StoredPause(place.now() + 1e9, "held for years"))
     place.told(one)
     assert claim(other) == about(100)
     assert claim(other, key=OTHER) == about(1e9)
@@ -134,9 +134,9 @@ def test_no_lease_while_a_pause_or_turn_is_not_over(place, stores, about):
 def test_a_pause_or_turn_that_is_over_keeps_nobody_waiting(place, stores):
     """Nor does one that was ended."""
     one, other = stores
-    one.put_pause(SITE, KeptPause(place.now() - 1, "503"))
+    one.put_pause(SITE, StoredPause(place.now() - 1, "503"))
     one.put_turn(SITE, place.now() - 1)
-    one.put_pause(OTHER, KeptPause(place.now() + 100, "503"))
+    one.put_pause(OTHER, StoredPause(place.now() + 100, "503"))
     one.put_pause(OTHER, None)
     place.told(one)
     assert claim(other) == claim(other, key=OTHER) == claim(other, lease=Lease.TURN) == 0
@@ -197,11 +197,11 @@ def test_what_one_tells_the_others_hear_of(place, stores):
     for store, hearer in (one, own), (other, listener):
         store.listen(hearer)
         assert place.next(hearer.heard) == ("all", {}, {OTHER: NOW + 5_000})
-    pause = KeptPause(NOW + 9_000, "503", 2)
+    pause = StoredPause(NOW + 9_000, "503", 2)
     one.put_pause(SITE, pause)
     assert place.next(listener.heard) == ("pause", SITE, pause)
     one.put_turn(OTHER, NOW + 6_000)
-    one.tell_waiting(OTHER)
+    one.announce_waiting(OTHER)
     assert place.next(listener.heard) == ("turn", OTHER, NOW + 6_000)
     assert place.next(listener.heard) == ("waits", OTHER)
     one.put_pause(SITE, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_mandelbot.store.contract import Copy
+from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.memory import MemoryStore, Recent
 
 
@@ -37,7 +37,7 @@ def test_a_memory_store_forgets_what_does_not_fit():
     """The sites not asked for longest; they are fetched again."""
     store = MemoryStore(limit=10_000)
     for number in range(100):
-        store.put_copy(f"http://{number}.example", Copy(b"x" * 50, 200, 1.0))
+        store.put_copy(f"http://{number}.example", CachedRobots(b"x" * 50, 200, 1.0))
     assert 10 < len(store) < 20
     assert store.get_copy("http://0.example") is None
     assert store.get_copy("http://99.example") is not None

@@ -16,14 +16,14 @@ from live_stores import SITE, Events, Listener, claim, find
 from redis_server import NEEDS_REDIS, USER, RedisServer, add_user
 from store_logs import Log
 
-from scrapy_mandelbot.store.contract import Copy, KeptPause, Lease
+from scrapy_mandelbot.store.contract import CachedRobots, Lease, StoredPause
 from scrapy_mandelbot.store.rows import LONGEST_BODY
 
 pytestmark = NEEDS_REDIS
 
 NOW = float(int(time.time()))
-COPY = Copy(b"User-agent: *\nDisallow: /x\n", 200, NOW)
-PAUSE = KeptPause(NOW + 9_000, "503", 2)
+COPY = CachedRobots(b"User-agent: *\nDisallow: /x\n", 200, NOW)
+PAUSE = StoredPause(NOW + 9_000, "503", 2)
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_who_begins_later_hears_of_all_there_is(open_store):
     """What is over is not told."""
     one = open_store()
     one.put_pause(SITE, PAUSE)
-    one.put_pause("http://over", KeptPause(NOW - 5, "503"))
+    one.put_pause("http://over", StoredPause(NOW - 5, "503"))
     one.put_turn("http://other", NOW + 5_000)
     told(one)
     listener = Listener()
@@ -176,8 +176,8 @@ def test_a_copy_that_is_dropped_is_dropped_by_all_workers(open_store):
 def test_a_pause_of_years_is_waited_for(open_store):
     """An operator may have set it: no worker probes the site meanwhile, whatever it has heard."""
     one, other = open_store(), open_store()
-    one.put_pause(SITE, KeptPause(time.time() + 1e9, "held"))
-    one.put_pause("http://for.ever", KeptPause(1e300, "held"))
+    one.put_pause(SITE, StoredPause(time.time() + 1e9, "held"))
+    one.put_pause("http://for.ever", StoredPause(1e300, "held"))
     told(one)
     assert claim(other) == pytest.approx(1e9, abs=60)
     assert claim(other, key="http://for.ever") > 1e9
@@ -380,7 +380,7 @@ def test_all_that_is_kept_expires(open_store, client):
     """A project that is given up leaves nothing behind in the end."""
     store = open_store(keep_for=10_000)
     store.put_copy(SITE, COPY)
-    store.put_copy("http://old", Copy(b"", 200, NOW - 20_000))
+    store.put_copy("http://old", CachedRobots(b"", 200, NOW - 20_000))
     store.put_pause(SITE, PAUSE)
     store.put_turn(SITE, NOW + 5_000)
     store.put_run("links", NOW)
@@ -411,8 +411,8 @@ def test_there_are_never_more_than_so_many(open_store, client, monkeypatch):
     store = open_store()
     for number in range(20):
         site = f"http://{number:02}"
-        store.put_copy(site, Copy(b"", 200, NOW - 100 + number))
-        store.put_pause(site, KeptPause(NOW + 10_000 + number, "503"))
+        store.put_copy(site, CachedRobots(b"", 200, NOW - 100 + number))
+        store.put_pause(site, StoredPause(NOW + 10_000 + number, "503"))
         store.put_turn(site, NOW + 10_000 + number)
     last = [f"http://{number}" for number in range(15, 20)]
     told(store)

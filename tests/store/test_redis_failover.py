@@ -11,13 +11,13 @@ from redis_server import NEEDS_REDIS
 from shared_jobs import Worker
 from store_logs import Log
 
-from scrapy_mandelbot.job.job_store import CannotKeepError, Place
-from scrapy_mandelbot.store.contract import Copy, KeptPause
+from scrapy_mandelbot.job.job_store import Place, StorageError
+from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
 
 pytestmark = NEEDS_REDIS
 
 NOW = float(int(time.time()))
-PAUSE, LATER = KeptPause(NOW + 9_000, "503", 2), KeptPause(NOW + 8_000, "429", 0)
+PAUSE, LATER = StoredPause(NOW + 9_000, "503", 2), StoredPause(NOW + 8_000, "429", 0)
 OTHER = "https://other.example"
 LIFO = Place(0, 0, is_last_first=True)
 
@@ -78,7 +78,7 @@ def test_a_store_bears_that_a_replica_takes_over(servers, open_store, log):
     one.put_pause(SITE, PAUSE)
     told(one)
     servers.lose_primary()
-    one.put_copy(SITE, Copy(b"", 200, NOW))
+    one.put_copy(SITE, CachedRobots(b"", 200, NOW))
     assert "read only" in log.wait_for("is kept in the memory of this run only")
     servers.promote()
     log.wait_for("is shared again")
@@ -120,9 +120,9 @@ def test_a_job_bears_that_a_replica_takes_over(servers):
     assert one.claim(OTHER).body == b"link"
     servers.lose_primary()
     for worker in (one, other):
-        with pytest.raises(CannotKeepError):
+        with pytest.raises(StorageError):
             worker.exchange()
-        with pytest.raises(CannotKeepError, match="read only"):
+        with pytest.raises(StorageError, match="read only"):
             worker.exchange()
     servers.promote()
     assert not other.exchange().is_lost
@@ -148,7 +148,7 @@ def test_a_job_is_looked_for_where_its_address_leads(servers):
     servers.promote()
     servers.demote_primary()
     one.acknowledge(one.claim(SITE).number)
-    with pytest.raises(CannotKeepError, match="read only"):
+    with pytest.raises(StorageError, match="read only"):
         one.exchange()
     assert not one.exchange().is_lost
     assert one.server.lengths() == {SITE: (0, 0)}

@@ -13,12 +13,12 @@ from redis import Redis
 from redis_server import NEEDS_REDIS, USER, RedisServer, add_user, free_port
 
 from scrapy_mandelbot.fleet.server import JobServer
-from scrapy_mandelbot.job.job_store import CannotKeepError
-from scrapy_mandelbot.store.contract import KeptPause
+from scrapy_mandelbot.job.job_store import StorageError
+from scrapy_mandelbot.store.contract import StoredPause
 
 pytestmark = NEEDS_REDIS
 
-PAUSE = KeptPause(4e9, "503", 2)
+PAUSE = StoredPause(4e9, "503", 2)
 
 
 class Tls:
@@ -154,7 +154,7 @@ def test_tls_is_never_left_for_the_clear(tls):
 
 def _refused(url: str) -> str:
     server = JobServer(url, "job", 60)
-    with pytest.raises(CannotKeepError) as raised:
+    with pytest.raises(StorageError) as raised:
         server.join()
     server.close()
     return str(raised.value)
@@ -164,8 +164,8 @@ class _Listener:
     def __init__(self) -> None:
         self.heard = Events()
 
-    def hear_stored_pause(self, key, pause) -> None:
+    def pause_stored(self, key, pause) -> None:
         self.heard("pause", key, pause)
 
-    def hear_all_stored(self, pauses, turns) -> None:
+    def all_stored(self, pauses, turns) -> None:
         self.heard("all", dict(pauses))

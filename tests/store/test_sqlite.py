@@ -13,12 +13,12 @@ from contextlib import closing, suppress
 
 import pytest
 
-from scrapy_mandelbot.store.contract import Copy, KeptPause
+from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
 from scrapy_mandelbot.store.rows import LONGEST_BODY, unpack
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 SITE = "https://example.com"
-COPY = Copy(b"User-agent: *\nDisallow: /x\n", 200, 1000.0)
+COPY = CachedRobots(b"User-agent: *\nDisallow: /x\n", 200, 1000.0)
 
 
 class Clock:
@@ -104,13 +104,13 @@ def test_a_kill_9_loses_at_most_the_last_second(path):
     """What was saved before is there, and the file is whole."""
     code = (
         "import os, sys\n"
-        "from scrapy_mandelbot.store.contract import Copy, KeptPause\n"
+        "from scrapy_mandelbot.store.contract import CachedRobots, StoredPause\n"
         "from scrapy_mandelbot.store.sqlite import SqliteStore\n"
         "store = SqliteStore(sys.argv[1])\n"
         "for number in range(500):\n"
-        "    store.put_copy(f'http://{number}', Copy(b'x' * 5000, 200, 1000.0))\n"
+        "    store.put_copy(f'http://{number}', CachedRobots(b'x' * 5000, 200, 1000.0))\n"
         "    if number % 100 == 99: store.save()\n"
-        "store.put_copy('http://late', Copy(b'', 200, 1000.0))\n"
+        "store.put_copy('http://late', CachedRobots(b'', 200, 1000.0))\n"
         "os.kill(os.getpid(), 9)\n"
     )
     run = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
@@ -129,7 +129,7 @@ def test_two_processes_share_one_file(path, stores):
     other.save()
     assert one.get_copy("http://other") == COPY
     assert other.get_copy(SITE) == COPY
-    newer, older = Copy(b"new", 200, 2001.0), Copy(b"old", 200, 2000.0)
+    newer, older = CachedRobots(b"new", 200, 2001.0), CachedRobots(b"old", 200, 2000.0)
     other.put_copy(SITE, newer)
     one.put_copy(SITE, older)
     other.save()
@@ -140,7 +140,7 @@ def test_two_processes_share_one_file(path, stores):
 def test_a_copy_from_the_future_is_replaced(path, stores):
     """The clock that dated it was wrong."""
     store = stores(path)
-    store.put_copy(SITE, Copy(b"dated wrongly", 200, 9e9))
+    store.put_copy(SITE, CachedRobots(b"dated wrongly", 200, 9e9))
     store.save()
     store.put_copy(SITE, COPY)
     store.save()
@@ -150,8 +150,8 @@ def test_a_copy_from_the_future_is_replaced(path, stores):
 def test_copies_that_serve_no_more_are_deleted(path, stores):
     """Once a run, with the first copy that is saved."""
     store = stores(path)
-    store.put_copy("http://old", Copy(b"", 200, 100.0))
-    store.put_copy("http://new", Copy(b"", 200, 900.0))
+    store.put_copy("http://old", CachedRobots(b"", 200, 100.0))
+    store.put_copy("http://new", CachedRobots(b"", 200, 900.0))
     store.close()
     store = stores(path, forget_before=500.0)
     store.put_copy(SITE, COPY)
@@ -208,7 +208,7 @@ def test_a_file_beyond_use_costs_a_warning_and_the_memory_of_this_run(path, stor
     """Corrupt, of another version, no file at all: one warning, and the run goes on."""
     store = stores(path)
     for number in range(200):
-        store.put_copy(f"http://{number}", Copy(os.urandom(100), 200, 1000.0))
+        store.put_copy(f"http://{number}", CachedRobots(os.urandom(100), 200, 1000.0))
     store.close()
     spoil(path)
 
@@ -288,7 +288,7 @@ def test_a_full_or_read_only_file_is_still_read(path, stores, caplog, pragma, wo
     store.save()
     store.database.execute(pragma)
     for number in range(100):
-        store.put_copy(f"http://{number}", Copy(os.urandom(1000), 200, 1000.0))
+        store.put_copy(f"http://{number}", CachedRobots(os.urandom(1000), 200, 1000.0))
     store.save()
     store.save()
     assert store.get_copy(SITE) == COPY
@@ -329,7 +329,7 @@ def test_a_row_that_something_else_wrote_costs_that_row(path, stores, table, col
     first = stores(path)
     for name in ("http://a", "http://b"):
         first.put_copy(name, COPY)
-        first.put_pause(name, KeptPause(2000.0, "503", 2))
+        first.put_pause(name, StoredPause(2000.0, "503", 2))
         first.put_turn(name, 3000.0)
         first.put_run(name, 1.0)
     first.close()
@@ -339,9 +339,11 @@ def test_a_row_that_something_else_wrote_costs_that_row(path, stores, table, col
         database.execute(f"UPDATE {table} SET {column} = {odd} WHERE {key} = 'http://a'")
     store = stores(path)
     assert dict(store.copies())["http://b"] == store.get_copy("http://b") == COPY
-    assert store.get_copy("http://a") is None or isinstance(store.get_copy("http://a"), Copy)
+    assert store.get_copy("http://a") is None or isinstance(
+        store.get_copy("http://a"), CachedRobots
+    )
     pauses, turns = store.get_pauses(), store.get_turns(0.0)
-    assert pauses["http://b"] == KeptPause(2000.0, "503", 2)
+    assert pauses["http://b"] == StoredPause(2000.0, "503", 2)
     assert turns["http://b"] == 3000.0
     assert all(isinstance(due, float) and due < 1e9 for due in turns.values())
     assert all(isinstance(one.until, float) and one.until < 1e9 for one in pauses.values())
@@ -367,9 +369,9 @@ def test_a_pause_is_saved_sooner_than_a_copy(tmp_path, clock):
     """Others hear of it within a second, whatever was to be saved before."""
     store = SqliteStore(tmp_path / "store.db", clock.call_later)
     other = SqliteStore(tmp_path / "store.db")
-    store.put_copy("http://example.com", Copy(b"", 200, 1.0))
+    store.put_copy("http://example.com", CachedRobots(b"", 200, 1.0))
     clock.turn(0.1)
-    store.put_pause("http://example.com", KeptPause(100.0, "503"))
+    store.put_pause("http://example.com", StoredPause(100.0, "503"))
     clock.turn(0.25)
     assert other.get_pauses()
     store.close()
@@ -380,10 +382,10 @@ def test_a_pause_is_saved_sooner_than_a_copy(tmp_path, clock):
 def test_a_pause_is_no_longer_where_the_clock_was_set_back(path, stores):
     """By a day between two runs; in the run after the next it is still no longer."""
     first = stores(path, now=lambda: 100_000.0)
-    first.put_pause("http://a", KeptPause(100_060.0, "503"))
+    first.put_pause("http://a", StoredPause(100_060.0, "503"))
     first.close()
     second = stores(path, now=lambda: 13_600.0)
-    assert second.get_pauses() == {"http://a": KeptPause(13_660.0, "503")}
+    assert second.get_pauses() == {"http://a": StoredPause(13_660.0, "503")}
     second.close()
     third = stores(path, now=lambda: 13_610.0)
-    assert third.get_pauses() == {"http://a": KeptPause(13_660.0, "503")}
+    assert third.get_pauses() == {"http://a": StoredPause(13_660.0, "503")}

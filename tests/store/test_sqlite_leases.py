@@ -12,12 +12,12 @@ from math import inf
 
 import pytest
 
-from scrapy_mandelbot.store.contract import Copy, KeptPause, Lease
+from scrapy_mandelbot.store.contract import CachedRobots, Lease, StoredPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
 from scrapy_mandelbot.store.sqlite_live import KEPT_FOR, READ_AT_ONCE
 
 SITE, OTHER = "https://example.com", "https://other.example"
-COPY = Copy(b"User-agent: *\nDisallow: /x\n", 200, 1000.0)
+COPY = CachedRobots(b"User-agent: *\nDisallow: /x\n", 200, 1000.0)
 
 
 class Listener:
@@ -26,16 +26,16 @@ class Listener:
     def __init__(self) -> None:
         self.heard = []
 
-    def hear_stored_pause(self, key, pause) -> None:
+    def pause_stored(self, key, pause) -> None:
         self.heard.append(("pause", key, pause))
 
-    def hear_stored_turn(self, name, due) -> None:
+    def turn_stored(self, name, due) -> None:
         self.heard.append(("turn", name, due))
 
-    def hear_stored_waiting(self, name) -> None:
+    def waiting_stored(self, name) -> None:
         self.heard.append(("waits", name))
 
-    def hear_all_stored(self, pauses, turns) -> None:
+    def all_stored(self, pauses, turns) -> None:
         self.heard.append(("all", dict(pauses), dict(turns)))
 
     def new(self) -> list:
@@ -123,11 +123,11 @@ def test_what_one_writes_the_others_hear_of(open_store, clock):
     one.listen(own)
     other.listen(listener)
     assert own.new() == listener.new() == [("all", {}, {OTHER: clock.now() + 50})]
-    pause = KeptPause(clock.now() + 100, "503", 2)
+    pause = StoredPause(clock.now() + 100, "503", 2)
     one.put_pause(SITE, pause)
     clock.turn(0.31)
     one.put_turn(OTHER, clock.now() + 60)
-    one.tell_waiting(OTHER)
+    one.announce_waiting(OTHER)
     clock.turn(0.31)
     told = [("pause", SITE, pause), ("turn", OTHER, clock.now() - 0.31 + 60), ("waits", OTHER)]
     assert listener.new() == told

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from scrapy_mandelbot.store.contract import Copy
+from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 SITE, OTHER = "https://example.com", "https://other.example"
@@ -56,7 +56,7 @@ def test_what_nobody_asked_for_long_is_forgotten(path):
     first.put_turn(OTHER, 300.0)
     first.close()
     second = SqliteStore(path, forget_before=200.0)
-    second.put_copy(SITE, Copy(b"", 200, 300.0))
+    second.put_copy(SITE, CachedRobots(b"", 200, 300.0))
     second.close()
     assert rows(path) == [(OTHER, 300.0)]
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from forked import Forked
     from twisted.internet.defer import Deferred
 
-    from scrapy_mandelbot.store.contract import KeptPause
+    from scrapy_mandelbot.store.contract import StoredPause
 
 LONGEST = 60  # seconds that a run may take
 SPIDER = """
@@ -71,7 +71,7 @@ class Job:
         lines = (self._folder / "items.jsonl").read_text().splitlines()
         return Counter(json.loads(line)["url"] for line in lines)
 
-    def pauses(self) -> dict[str, KeptPause]:
+    def pauses(self) -> dict[str, StoredPause]:
         """Return the pauses that the last run has left."""
         store = SqliteStore(self._folder / "job" / "mandelbot.db")
         try:

@@ -34,16 +34,16 @@ class Listener:
     def __init__(self) -> None:
         self.heard = Events()
 
-    def hear_stored_pause(self, key, pause) -> None:
+    def pause_stored(self, key, pause) -> None:
         self.heard("pause", key, pause)
 
-    def hear_stored_turn(self, name, due) -> None:
+    def turn_stored(self, name, due) -> None:
         self.heard("turn", name, due)
 
-    def hear_stored_waiting(self, name) -> None:
+    def waiting_stored(self, name) -> None:
         self.heard("waits", name)
 
-    def hear_all_stored(self, pauses, turns) -> None:
+    def all_stored(self, pauses, turns) -> None:
         self.heard("all", dict(pauses), dict(turns))
 
 

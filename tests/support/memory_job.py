@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.job.job_store import KeptRequest
+from scrapy_mandelbot.job.job_store import StoredRequest
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.job.job_store import Place
@@ -35,7 +35,7 @@ class MemoryJob:
         self._add(self._numbers, line, place, body)
         return self._numbers
 
-    def claim(self, line: str) -> KeptRequest | None:
+    def claim(self, line: str) -> StoredRequest | None:
         """Take the next request of a line."""
         rows = self._lines.get(line)
         if not rows:
@@ -45,7 +45,7 @@ class MemoryJob:
         if not rows:
             del self._lines[line]
         self._claimed.add(number)
-        return KeptRequest(number, body)
+        return StoredRequest(number, body)
 
     def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
         """Have a request that was claimed wait again."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy_mandelbot.fleet.changes import Reply
-    from scrapy_mandelbot.job.job_store import KeptRequest
+    from scrapy_mandelbot.job.job_store import StoredRequest
 
 LEASE = 60.0  # seconds; no test waits for it
 
@@ -88,7 +88,7 @@ class OneWorker(Worker):
                 lengths[line] = lengths.get(line, 0) + 1
         return lengths
 
-    def claim(self, line: str) -> KeptRequest | None:
+    def claim(self, line: str) -> StoredRequest | None:
         """Take the next request of a line, of those that came here in order."""
         kept = super().claim(line)
         if kept is None:
@@ -96,7 +96,7 @@ class OneWorker(Worker):
             if site_of_line(line) in self.sites:
                 self.poll_dry([site_of_line(line)])
             else:
-                self.ask_for(site_of_line(line))
+                self.request_site(site_of_line(line))
             self.exchange()
             kept = super().claim(line)
         return kept

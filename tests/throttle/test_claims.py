@@ -54,17 +54,17 @@ class FakeStore(MemoryStore, LiveStore):
 
     def put_pause(self, site, pause) -> None:
         self.server.pauses[site] = pause
-        self._tell(lambda other: other.hear_stored_pause(site, pause))
+        self._tell(lambda other: other.pause_stored(site, pause))
 
     def get_pauses(self, after=-inf):
         return {site: one for site, one in self.server.pauses.items() if one}
 
     def put_turn(self, site, due) -> None:
         self.server.turns[site] = max(due, self.server.turns.get(site, 0.0))
-        self._tell(lambda other: other.hear_stored_turn(site, due))
+        self._tell(lambda other: other.turn_stored(site, due))
 
-    def tell_waiting(self, site) -> None:
-        self._tell(lambda other: other.hear_stored_waiting(site))
+    def announce_waiting(self, site) -> None:
+        self._tell(lambda other: other.waiting_stored(site))
 
     def _tell(self, tell) -> None:
         for other in self.server.stores if self.server.is_there else ():
@@ -318,7 +318,7 @@ def test_what_a_server_has_lost_it_is_told_again(workers, server, clock):
     clock.turn(1)
     server.pauses.clear()
     for store in server.stores:
-        store.listener.hear_all_stored({}, {})
+        store.listener.all_stored({}, {})
     assert set(server.pauses) == {SITE}
     clock.turn(1)
     assert not one.may_go()
@@ -336,7 +336,7 @@ def test_an_older_pause_of_a_server_is_not_taken_for_a_newer_one(workers, server
     clock.turn(1)
     server.pauses.update(older)
     for store in server.stores:
-        store.listener.hear_all_stored(older, {})
+        store.listener.all_stored(older, {})
     assert server.pauses == newer
     clock.turn(40)
     assert not one.may_go()

@@ -11,7 +11,7 @@ from scrapy import Request
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import Flight
-from scrapy_mandelbot.store.contract import KeptPause
+from scrapy_mandelbot.store.contract import StoredPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
 from scrapy_mandelbot.throttle.neighbours import Neighbours
 
@@ -223,7 +223,7 @@ def test_what_a_store_does_not_have_yet_or_ever_is_not_over(make_crawler, clock,
         open_scheduler(crawler)
     other, one = (World(crawler, 0) for crawler in crawlers)
     third = SqliteStore(tmp_path / "one.db")
-    third.put_pause("https://third.example", KeptPause(clock.now() + 100, "503"))
+    third.put_pause("https://third.example", StoredPause(clock.now() + 100, "503"))
     clock.turn(0.4)
     one.refused(30)
     assert not other.may_go()

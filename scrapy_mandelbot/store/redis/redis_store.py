@@ -30,7 +30,7 @@ from scrapy_mandelbot.store.rows import NO_ROW_OF_OURS
 if TYPE_CHECKING:
     from redis import Redis
 
-    from scrapy_mandelbot.store.contract import Copy, KeptPause, Listener
+    from scrapy_mandelbot.store.contract import CachedRobots, Listener, StoredPause
     from scrapy_mandelbot.store.redis.wire import Script
 
 logger = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class RedisStore(LiveStore):
         self._ahead = 0.0  # seconds by which the server's clock is ahead of the worker's
         self._memory = MemoryStore()  # copies that this run has found or put
         self._listener: Listener | None = None
-        self._hearing: Hearing | None = None
+        self._listener_thread: ChannelListener | None = None
         self._complained_at = -inf
         self._is_closed = False
         self._wire = Wire(self._connect, scripts.SCRIPTS, self._joined, self._lost, self._found)
@@ -74,7 +74,7 @@ class RedisStore(LiveStore):
     def __repr__(self) -> str:
         return f"<RedisStore {shown_address(self._url)}>"
 
-    def get_copy(self, site: str) -> Copy | None:
+    def get_copy(self, site: str) -> CachedRobots | None:
         """Return the site's copy, however old: in a crawl as it was found last, and not asked for.
 
         A crawl finds it by :meth:`find_copy`.
@@ -87,7 +87,7 @@ class RedisStore(LiveStore):
                 return copy
         return self._memory.get_copy(site)
 
-    def put_copy(self, site: str, copy: Copy) -> None:
+    def put_copy(self, site: str, copy: CachedRobots) -> None:
         self._memory.put_copy(site, copy)
         name = scripts.name_of(site)
 
@@ -96,14 +96,14 @@ class RedisStore(LiveStore):
             most = scripts.MOST_COPIES
             return (scripts.copy_key(name), scripts.COPIES, name, value, at, self._keep_for, most)
 
-        def heard(over: Any) -> None:
+        def on_answer(over: Any) -> None:
             if over:
                 keys = tuple(map(scripts.copy_key, over[::2]))
                 self._wire.ask(RedisOp(b"DEL", lambda: keys))
 
-        self._tell("copy", name, scripts.PUT_COPY, arguments, copy, len(copy.body), heard)
+        self._write("copy", name, scripts.PUT_COPY, arguments, copy, len(copy.body), on_answer)
 
-    def copies(self) -> Iterator[tuple[str, Copy]]:
+    def copies(self) -> Iterator[tuple[str, CachedRobots]]:
         names = self._wire.answer_to(b"ZRANGE", lambda: (scripts.COPIES, 0, -1))
         unsaved = {site.decode(): copy for site, copy in self._wire.kept("copy")}
         sites = sorted({*map(scripts.text_of, names or ()), *unsaved})
@@ -122,14 +122,14 @@ class RedisStore(LiveStore):
         name = scripts.name_of(site)
         keys = (scripts.copy_key(name), scripts.COPIES, scripts.NEWS)
         message = scripts.news(self._token, "drop", name)
-        self._tell("copy", name, scripts.DROP_COPY, lambda: (*keys, name, message), None)
+        self._write("copy", name, scripts.DROP_COPY, lambda: (*keys, name, message), None)
 
     def find_copy(
         self,
         site: str,
         fresh_since: float,
         lease_for: float,
-        then: Callable[[Copy | None, float], None],
+        then: Callable[[CachedRobots | None, float], None],
     ) -> None:
         name = scripts.name_of(site)
         keys = (scripts.copy_key(name), scripts.lease_key(Lease.FETCH, name), scripts.COPIES)
@@ -138,28 +138,28 @@ class RedisStore(LiveStore):
             since = fresh_since + self._ahead
             return (*keys, name, since, self._token, _milliseconds(lease_for))
 
-        def heard(answer: Any) -> None:
+        def on_answer(answer: Any) -> None:
             value, left = answer
             copy = self._read_copy(site, value)
-            self._have_called(lambda: found(copy, left / 1000))
+            self._call_in_loop(lambda: found(copy, left / 1000))
 
-        def found(copy: Copy | None, left: float) -> None:
+        def found(copy: CachedRobots | None, left: float) -> None:
             if copy is not None:
                 self._memory.put_copy(site, copy)
             then(copy, left)
 
-        def unheard() -> None:
-            self._have_called(lambda: then(self._memory.get_copy(site), 0.0))
+        def on_failure() -> None:
+            self._call_in_loop(lambda: then(self._memory.get_copy(site), 0.0))
 
-        self._ask(name, RedisOp(scripts.FIND_COPY, arguments, heard, unheard))
+        self._ask(name, RedisOp(scripts.FIND_COPY, arguments, on_answer, on_failure))
 
-    def get_pauses(self, after: float = -inf) -> dict[str, KeptPause]:
+    def get_pauses(self, after: float = -inf) -> dict[str, StoredPause]:
         values = self._wire.answer_to(scripts.GET_PAUSES, lambda: self._pauses_after(after))
-        pauses: dict[str, KeptPause | None] = dict(scripts.read_pauses(values or (), self._ahead))
+        pauses: dict[str, StoredPause | None] = dict(scripts.read_pauses(values or (), self._ahead))
         pauses.update((key.decode(), pause) for key, pause in self._wire.kept("pause"))
         return {key: one for key, one in pauses.items() if one is not None and one.until > after}
 
-    def put_pause(self, site: str, pause: KeptPause | None) -> None:
+    def put_pause(self, site: str, pause: StoredPause | None) -> None:
         name = scripts.name_of(site)
 
         def arguments() -> tuple[Any, ...]:
@@ -168,7 +168,7 @@ class RedisStore(LiveStore):
             keys = (scripts.PAUSES, scripts.PAUSE, scripts.NEWS)
             return (*keys, name, until, value, message, scripts.MOST_PAUSES)
 
-        self._tell("pause", name, scripts.PUT_PAUSE, arguments, pause)
+        self._write("pause", name, scripts.PUT_PAUSE, arguments, pause)
 
     def get_turns(self, after: float) -> dict[str, float]:
         values = self._wire.answer_to(b"ZRANGEBYSCORE", lambda: self._turns_after(after))
@@ -184,9 +184,9 @@ class RedisStore(LiveStore):
             message = scripts.news(self._token, "turn", name, at)
             return (scripts.TURNS, scripts.NEWS, name, at, message, scripts.MOST_TURNS)
 
-        self._tell("turn", name, scripts.PUT_TURN, arguments, due)
+        self._write("turn", name, scripts.PUT_TURN, arguments, due)
 
-    def tell_waiting(self, site: str) -> None:
+    def announce_waiting(self, site: str) -> None:
         message = scripts.news(self._token, "waits", scripts.name_of(site))
         self._wire.ask(RedisOp(b"PUBLISH", lambda: (scripts.NEWS, message)))
 
@@ -205,10 +205,10 @@ class RedisStore(LiveStore):
         longest = min(longest_wait, scripts.FAR)
         arguments = (*keys, name, self._token, _milliseconds(lease_for), longest)
 
-        def heard(answer: Any) -> None:
-            self._have_called(lambda: then(answer / 1000))
+        def on_answer(answer: Any) -> None:
+            self._call_in_loop(lambda: then(answer / 1000))
 
-        self._ask(name, RedisOp(scripts.CLAIM, lambda: arguments, heard, lambda: heard(0)))
+        self._ask(name, RedisOp(scripts.CLAIM, lambda: arguments, on_answer, lambda: on_answer(0)))
 
     def release(self, lease: Lease, key: str, keep_for: float = 0.0) -> None:
         name = scripts.lease_key(lease, scripts.name_of(key))
@@ -230,33 +230,35 @@ class RedisStore(LiveStore):
         def arguments() -> tuple[Any, ...]:
             return (scripts.run_key(name), began_at + self._ahead, b"EX", scripts.RUN_FOR)
 
-        self._tell("run", name, b"SET", arguments, began_at)
+        self._write("run", name, b"SET", arguments, began_at)
 
     def listen(self, listener: Listener) -> None:
         self._join_loop()
         self._listener = listener
-        self._hearing = Hearing(self._connect, scripts.NEWS, self._read_all, self._hear)
-        self._hearing.start()
+        self._listener_thread = ChannelListener(
+            self._connect, scripts.NEWS, self._read_all, self._receive
+        )
+        self._listener_thread.start()
 
     def close(self) -> None:
         """Tell what is not told, for two seconds at most, and let go of the server."""
         if self._is_closed:
             return
         self._is_closed = True
-        if self._hearing is not None:
-            self._hearing.end()
+        if self._listener_thread is not None:
+            self._listener_thread.end()
             bye = scripts.news(self._token, "bye", b"")  # which its thread waits for
             self._wire.ask(RedisOp(b"PUBLISH", lambda: (scripts.NEWS, bye)))
         left = self._wire.close()
-        if self._hearing is not None:
-            self._hearing.close()
+        if self._listener_thread is not None:
+            self._listener_thread.close()
         self._memory.close()
         if left:
             logger.warning(
                 "Could not keep %s in %s", counted(left, "value"), shown_address(self._url)
             )
 
-    def _hear(self, message: bytes) -> None:
+    def _receive(self, message: bytes) -> None:
         try:
             sender, kind, name, detail = scripts.read_news(message, self._ahead)
         except NO_ROW_OF_OURS as error:
@@ -265,27 +267,27 @@ class RedisStore(LiveStore):
         if sender == self._token:
             return
         if kind == "drop":
-            self._have_called(lambda: self._memory.drop_copy(name))
+            self._call_in_loop(lambda: self._memory.drop_copy(name))
         elif kind == "waits":
-            self._have_heard(lambda listener: listener.hear_stored_waiting(name))
+            self._notify(lambda listener: listener.waiting_stored(name))
         elif kind == "turn":
-            self._have_heard(lambda listener: listener.hear_stored_turn(name, detail))
+            self._notify(lambda listener: listener.turn_stored(name, detail))
         elif kind == "pause":
-            self._have_heard(lambda listener: listener.hear_stored_pause(name, detail))
+            self._notify(lambda listener: listener.pause_stored(name, detail))
 
     def _read_all(self) -> None:
-        def pauses_heard(values: Any) -> None:
+        def pauses_read(values: Any) -> None:
             pauses = scripts.read_pauses(values, self._ahead)
 
-            def turns_heard(values: Any) -> None:
+            def turns_read(values: Any) -> None:
                 turns = scripts.read_turns(values, self._ahead)
-                self._have_heard(lambda listener: listener.hear_all_stored(pauses, turns))
+                self._notify(lambda listener: listener.all_stored(pauses, turns))
 
             turns_after = lambda: self._turns_after(self._now())  # noqa: E731
-            self._wire.ask(RedisOp(b"ZRANGEBYSCORE", turns_after, turns_heard))
+            self._wire.ask(RedisOp(b"ZRANGEBYSCORE", turns_after, turns_read))
 
         pauses_after = lambda: self._pauses_after(self._now())  # noqa: E731
-        self._wire.ask(RedisOp(scripts.GET_PAUSES, pauses_after, pauses_heard))
+        self._wire.ask(RedisOp(scripts.GET_PAUSES, pauses_after, pauses_read))
 
     def _pauses_after(self, moment: float) -> tuple[Any, ...]:
         return scripts.PAUSES, scripts.PAUSE, moment + self._ahead
@@ -297,10 +299,10 @@ class RedisStore(LiveStore):
         self._join_loop()
         if len(name) <= LONGEST_NAME:
             self._wire.ask(command)
-        elif command.unheard is not None:
-            command.unheard()
+        elif command.on_failure is not None:
+            command.on_failure()
 
-    def _tell(  # noqa: PLR0913, PLR0917 -- what a command is made of
+    def _write(  # noqa: PLR0913, PLR0917 -- what a command is made of
         self,
         kind: str,
         name: bytes,
@@ -308,17 +310,17 @@ class RedisStore(LiveStore):
         arguments: Callable[[], tuple[Any, ...]],
         value: Any,
         size: int = 0,
-        heard: Callable[[Any], None] | None = None,
+        on_answer: Callable[[Any], None] | None = None,
     ) -> None:
         if len(name) <= LONGEST_NAME:
-            self._wire.tell(RedisOp(what, arguments, heard, None, (kind, name), value, size))
+            self._wire.write(RedisOp(what, arguments, on_answer, None, (kind, name), value, size))
 
     def _join_loop(self) -> None:
         """Note which loop runs the crawl; whoever listens and asks does so in it."""
         if self._in_loop is None and self._loop is not None:
             self._in_loop = self._loop()
 
-    def _have_called(self, call: Callable[[], None]) -> None:
+    def _call_in_loop(self, call: Callable[[], None]) -> None:
         """Have something called in the loop, unless the crawl is over."""
         if self._in_loop is None or self._is_closed:
             return
@@ -330,10 +332,10 @@ class RedisStore(LiveStore):
         with suppress(RuntimeError):  # the loop has ended
             self._in_loop(unless_closed)
 
-    def _have_heard(self, call: Callable[[Listener], None]) -> None:
+    def _notify(self, call: Callable[[Listener], None]) -> None:
         listener = self._listener
         if listener is not None:
-            self._have_called(lambda: call(listener))
+            self._call_in_loop(lambda: call(listener))
 
     def _connect(self) -> Redis:
         return connect(self._url)
@@ -346,8 +348,8 @@ class RedisStore(LiveStore):
 
     def _found(self) -> None:
         logger.info("What is known of sites is shared again: %s", shown_address(self._url))
-        if self._hearing is not None:
-            self._hearing.begin_anew()
+        if self._listener_thread is not None:
+            self._listener_thread.reconnect()
             self._read_all()
 
     def _lost(self, error: Exception) -> None:
@@ -361,7 +363,7 @@ class RedisStore(LiveStore):
                 error,
             )
 
-    def _read_copy(self, site: str, value: Any) -> Copy | None:
+    def _read_copy(self, site: str, value: Any) -> CachedRobots | None:
         if value is None:
             return None
         try:
@@ -381,11 +383,11 @@ _GONE_AFTER = 10.0  # seconds without any answer
 _LISTEN_AGAIN_AFTER = 1.0  # seconds
 
 
-class Hearing:
+class ChannelListener:
     """Hears a channel, from the start of its thread on.
 
     `began` is called in the thread when it hears from now on, and may have missed what was before;
-    `heard` with each message.
+    `on_answer` with each message.
     """
 
     def __init__(
@@ -393,12 +395,12 @@ class Hearing:
         connect: Callable[[], Redis],
         channel: bytes,
         began: Callable[[], None],
-        heard: Callable[[bytes], None],
+        on_answer: Callable[[bytes], None],
     ) -> None:
         self._connect = connect
         self._channel = channel
         self._began = began
-        self._heard = heard
+        self._answered = on_answer
         self._is_over = threading.Event()
         self._is_to_move = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mandelbot-news", daemon=True)
@@ -406,7 +408,7 @@ class Hearing:
     def start(self) -> None:
         self._thread.start()
 
-    def begin_anew(self) -> None:
+    def reconnect(self) -> None:
         """Connect anew: the server's name may be another machine's by now, and this one be left."""
         self._is_to_move.set()
 
@@ -421,11 +423,11 @@ class Hearing:
     def _run(self) -> None:
         while not self._is_over.is_set():
             try:
-                self._hear()
+                self._receive()
             except (RedisError, OSError):  # noqa: PERF203 -- the other thread says what is wrong
                 self._is_over.wait(_LISTEN_AGAIN_AFTER)
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         self._is_to_move.clear()
         client = self._connect()
         try:
@@ -440,7 +442,7 @@ class Hearing:
                         if message["type"] == "subscribe":
                             self._began()
                         elif message["type"] == "message":
-                            self._heard(message["data"])
+                            self._answered(message["data"])
                     elif now - heard_at > _GONE_AFTER:
                         raise OSError("the server says nothing any more")
                     elif now - asked_at > _ASKS_AFTER:

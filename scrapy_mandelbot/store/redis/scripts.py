@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.store.contract import Copy, KeptPause
+from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
 from scrapy_mandelbot.store.redis.wire import read_script
 from scrapy_mandelbot.store.rows import NO_ROW_OF_OURS, as_copy, as_pause, pack
 
@@ -42,12 +42,12 @@ def name_of(site: str) -> bytes:
     return site.encode("utf-8", "backslashreplace")
 
 
-def copy_value(copy: Copy, ahead: float) -> bytes:
+def copy_value(copy: CachedRobots, ahead: float) -> bytes:
     head = [FORM, copy.status, copy.fetched_at + ahead, copy.url, copy.etag, copy.last_modified]
     return json.dumps(head).encode() + b"\n" + pack(copy.body)
 
 
-def read_copy(value: bytes, ahead: float) -> Copy:
+def read_copy(value: bytes, ahead: float) -> CachedRobots:
     """Return the copy by the worker's clock; raise one of NO_ROW_OF_OURS where it is none."""
     head, _, packed = value.partition(b"\n")
     form, status, fetched_at, url, etag, last_modified = _loaded(head)
@@ -55,7 +55,7 @@ def read_copy(value: bytes, ahead: float) -> Copy:
     return as_copy((packed, status, fetched_at - ahead, url, etag, last_modified))
 
 
-def pause_value(key: str, pause: KeptPause | None, ahead: float) -> tuple[float | str, bytes]:
+def pause_value(key: str, pause: StoredPause | None, ahead: float) -> tuple[float | str, bytes]:
     """Return when a pause ends, by the server's clock, and all of it as it is written."""
     if pause is None:
         return "", b""
@@ -70,15 +70,15 @@ def pause_value(key: str, pause: KeptPause | None, ahead: float) -> tuple[float 
     return until, json.dumps(value).encode()
 
 
-def read_pause(value: bytes, ahead: float) -> tuple[str, KeptPause]:
+def read_pause(value: bytes, ahead: float) -> tuple[str, StoredPause]:
     """Return key and pause by the worker's clock; raise one of NO_ROW_OF_OURS for others."""
     form, *row = _loaded(value)
     _check(form)
     key, pause = as_pause(tuple(row))
-    return key, KeptPause(pause.until - ahead, pause.reason, pause.failed_probes)
+    return key, StoredPause(pause.until - ahead, pause.reason, pause.failed_probes)
 
 
-def read_pauses(values: Iterable[bytes], ahead: float) -> dict[str, KeptPause]:
+def read_pauses(values: Iterable[bytes], ahead: float) -> dict[str, StoredPause]:
     pauses = {}
     for value in values:
         with suppress(*NO_ROW_OF_OURS):

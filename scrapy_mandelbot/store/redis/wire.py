@@ -110,8 +110,8 @@ class RedisOp(NamedTuple):
 
     what: Script | bytes
     arguments: Callable[[], tuple[Any, ...]]  # returned late: the server's clock is known only then
-    heard: Callable[[Any], None] | None = None  # called with the answer, in the thread
-    unheard: Callable[[], None] | None = None  # where there is no answer, in any thread
+    on_answer: Callable[[Any], None] | None = None  # called with the answer, in the thread
+    on_failure: Callable[[], None] | None = None  # where there is no answer, in any thread
     key: Hashable = None
     """Of what is told: it is kept until the server has it, or another of this key is told."""
     value: Any = None  # what is told, for who asks meanwhile
@@ -162,10 +162,10 @@ class Wire:
                 self._queue.append(command)
         if not is_vain:
             self._thread.put(self._flush)
-        elif command.unheard is not None:
-            command.unheard()
+        elif command.on_failure is not None:
+            command.on_failure()
 
-    def tell(self, command: RedisOp) -> None:
+    def write(self, command: RedisOp) -> None:
         """Have the server know something, as soon as it can be reached."""
         with self._lock:
             if self._is_closing:
@@ -253,16 +253,16 @@ class Wire:
             if isinstance(answer, Exception):
                 self._refused(batch[0], answer)
             else:
-                self._heard(batch[0], answer)
+                self._answered(batch[0], answer)
             batch.popleft()  # nobody else answers it
 
-    def _heard(self, command: RedisOp, answer: Any) -> None:
+    def _answered(self, command: RedisOp, answer: Any) -> None:
         self._done(command)
         if command.key is not None and self._is_full:
             self._is_full = False
             self._found()
-        if command.heard is not None:
-            command.heard(answer)
+        if command.on_answer is not None:
+            command.on_answer(answer)
 
     def _refused(self, command: RedisOp, error: Exception) -> None:
         self._lost(error)
@@ -271,8 +271,8 @@ class Wire:
         elif command.key is not None:
             self._is_full = True
             self._try_again_at = time.monotonic() + _FULL_FOR
-        if command.unheard is not None:
-            command.unheard()
+        if command.on_failure is not None:
+            command.on_failure()
 
     def _answers(self, client: Redis, batch: Sequence[RedisOp]) -> list[Any]:
         if not batch:
@@ -327,8 +327,8 @@ class Wire:
         if not was_down:
             self._lost(error)
         for command in unanswered:
-            if command.unheard is not None:
-                command.unheard()
+            if command.on_failure is not None:
+                command.on_failure()
 
 
 def _line(command: RedisOp) -> tuple[Any, ...]:
