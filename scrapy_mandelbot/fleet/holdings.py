@@ -1,4 +1,4 @@
-"""What a worker says to a job on Redis, and what of that it says again after a loss."""
+"""Exchanges of a worker with a job on Redis, and the entries to repeat after a loss."""
 
 from __future__ import annotations
 

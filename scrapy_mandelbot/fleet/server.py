@@ -1,4 +1,4 @@
-"""A job on Redis, as its scripts are called. The calls block for some seconds at most."""
+"""A job on Redis: calls of its scripts, which block for a few seconds at most."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.holdings import Exchange, HandedOverSite
     from scrapy_mandelbot.settings.config import Config
 
-VERSION = 1  # of the form in which a job is kept
+VERSION = 1  # of the format of a job
 _KEYS = (
     *("asked", "deaths", "due", "ended", "exchanges", "hungry", "idle", "last", "meta", "none"),
     *("owner", "refused", "rest", "states", "was", "why", "workers"),
@@ -28,22 +28,22 @@ _KEYS = (
 
 
 class JoinReply(NamedTuple):
-    """What a worker is told that joins a job."""
+    """The server's reply to a worker that joins a job."""
 
-    worker: int  # its number, which no other one of the job has or had, as far as the server knows
+    worker: int  # its number, unique in the job as far as the server knows
     run: int
-    waiting: int  # how many sites wait for a worker
-    others: int  # how many workers there are beside it
-    born: int  # when the job began: another time is another job, of which this one knows nothing
-    token: str  # what tells it from one of its number, which a server gives again that was set back
+    waiting: int  # sites that wait for a worker
+    others: int  # other workers
+    born: int  # when the job began; another time is another job
+    token: str  # unique, where a server that was set back reuses the number
 
 
 class JobServer:
-    """A job on a Redis. What asks the server raises StorageError where it cannot be reached.
+    """A job on a Redis server. Calls raise StorageError where the server cannot be reached.
 
-    All keys begin with ``mandelbot:{JOB}:``. A worker that is silent for `lease` seconds has lost
-    its sites. `reader`: the version of the worker's spider, and after how many deaths of workers it
-    sets a request aside. `project`: that the job is of; empty: any.
+    All keys begin with ``mandelbot:{JOB}:``. A worker that is silent for `lease` seconds loses its
+    sites. `reader`: the version of the worker's spider, and after how many deaths of workers it
+    sets a request aside. `project`: the owner of the job; empty: any.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class JobServer:
 
     @classmethod
     def of(cls, config: Config, spider: Any) -> JobServer:
-        """Return the job that the settings name, as a spider of this version takes part in it."""
+        """Return the job that the settings name, for this version of the spider."""
         name = config.job_name or str(spider.name)
         project, version = identity_of(spider)
         reader = version, config.job_deliveries
@@ -83,7 +83,7 @@ class JobServer:
         return f"<JobServer {self.url} {self.key}>"
 
     def join(self) -> JoinReply:
-        """Become a worker of the job, if it has this form and is this project's."""
+        """Join the job, if it has this format and belongs to this project."""
         token = os.urandom(4).hex()
         asked = [VERSION, self._lease, token, self._version, self._project]
         version, *reply = self._call(self._join, asked)
@@ -101,9 +101,9 @@ class JobServer:
         return JoinReply(worker, run, waiting, others, born, token)
 
     def exchange(self, exchange: Exchange) -> Reply:
-        """Say and ask for all that an exchange has, at once or not at all.
+        """Apply an exchange, as a whole or not at all.
 
-        After a StorageError it is not known whether it was done: make the same one again.
+        After a StorageError it is unknown whether it was applied: repeat the same one.
         """
         try:
             said = self._call(
@@ -117,14 +117,14 @@ class JobServer:
         return read_answer(said)
 
     def sends(self, worker: int, numbers: Iterable[int]) -> None:
-        """Tell which requests a worker has sent: should it die, it may be of one of them."""
+        """Record which requests a worker has sent: one of them may have killed it if it dies."""
         with self._asking() as redis:
             redis.sadd(f"{self.key}:out:{worker}", *numbers)
 
     def leave(self, worker: int, token: str, left: Iterable[HandedOverSite] = ()) -> None:
-        """Be a worker no longer: what it has is others'.
+        """Leave the job: other workers get its sites.
 
-        `left`: what is to be known of sites that it held, if nobody else has them by now.
+        `left`: states of sites that it held, for those without another owner by now.
         """
         sites = [one for name, *rest in left for one in (key(name), *rest)]
         self._call(self._leave, [worker, token, *sites])
@@ -174,7 +174,7 @@ class JobServer:
         return found
 
     def requests(self) -> Iterator[Claimed]:
-        """Yield all requests: what waits, what is claimed and what is set aside, as they come."""
+        """Yield all requests, in any order: waiting, claimed and set aside."""
         with self._asking() as redis:
             prefix = f"{self.key}:"
             for found in redis.scan_iter(_escaped(prefix) + "[qcr]:*", count=1000):
@@ -189,7 +189,7 @@ class JobServer:
                     yield read_request(site, b"%r" % priority, member)
 
     def requeue(self, site: str) -> list[str]:
-        """Have requests wait that are set aside, of a site or, where that is empty, of all."""
+        """Requeue requests that are set aside, of a site or, if it is empty, of all."""
         return sorted({name(one) for one in self._call(self._script("requeue"), [key(site)])})
 
     def close(self) -> None:
@@ -210,13 +210,13 @@ class JobServer:
             with self._asking():
                 reply: list[Any] = script(keys=self._keys, args=arguments)
         except StorageError:
-            self._redis.connection_pool.disconnect()  # the name may be another machine's by now
+            self._redis.connection_pool.disconnect()  # the name may point to another machine by now
             raise
         return reply
 
     @contextmanager
     def _asking(self) -> Iterator[Any]:
-        """Have errors of the server be ours."""
+        """Turn errors of the server into StorageError."""
         from redis import RedisError  # noqa: PLC0415
 
         try:

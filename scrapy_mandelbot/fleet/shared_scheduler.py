@@ -26,10 +26,10 @@ logger = logging.getLogger(__name__)
 
 
 class SharedJobScheduler(JobScheduler):
-    """Hands out the requests of those sites of a job on Redis that are this worker's.
+    """Hands out requests of the sites that this worker owns in a job on Redis.
 
-    What is new goes to Redis, where every worker's fingerprints are, and comes from there to the
-    worker that has its site.
+    A new request goes to Redis, which has the fingerprints of all workers, and from there to the
+    worker that owns its site.
     """
 
     keeps_job = False
@@ -74,7 +74,7 @@ class SharedJobScheduler(JobScheduler):
         return request
 
     def keep(self, request: Request) -> None:
-        """Have Redis keep a request that is new; take back another one."""
+        """Store a new request on Redis; take back one that was handed out."""
         if request in self._unacked or self._throttle.in_flight.is_coming_back(request):
             self._queue.push(request)
         elif not self._worker.storage.push_new(self._line_of(request), request):
@@ -86,7 +86,7 @@ class SharedJobScheduler(JobScheduler):
         engine.download_by(self._crawler, self._send)  # before what counts requests as sent
 
     async def _send(self, download: engine.Download, request: Request) -> Response:
-        """Send a request that leaves its download slot, unless its site may be another's by now."""
+        """Send a request from its download slot, unless another worker may own its site by now."""
         if request in self._unacked and not self._worker.may_send:
             raise SitePausedError  # it goes back: this process was stopped, or Redis is away
         return await download(request)

@@ -1,4 +1,4 @@
-"""What a worker holds of a job on Redis, as the site queue sees it: requests of its own sites."""
+"""Storage of the site queue over a job on Redis: requests of the sites that this worker owns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SharedStorage(JobStorage):
-    """Requests by line, of the sites that are this worker's. What is new goes to Redis first."""
+    """Requests by line, of the sites that this worker owns. New ones go to Redis first."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class SharedStorage(JobStorage):
         self.homeless: dict[str, set[str]] = {}  # by site of others: lines of requests in memory
 
     def push_new(self, name: str, request: Request) -> bool:
-        """Add a request that the job may or may not have; return whether it can be written down."""
+        """Add a request that the job may have already; return whether it can be serialized."""
         return self._push(name, request)
 
     def push(self, name: str, request: Request) -> None:
@@ -92,9 +92,9 @@ class SharedStorage(JobStorage):
         return site in self._here_alone.counts
 
     def given_back(self, lines: list[str], delayed: list[Request]) -> None:
-        """Note that what waits in these lines is others' now, and requests that were delayed.
+        """Hand over the requests that wait in these lines, and those that were delayed.
 
-        Those that were handed out and came back are others' too, but for those in memory.
+        Requests in memory that were handed out and came back stay.
         """
         for line in lines:
             self.total -= self.lengths.pop(line, 0)
@@ -108,9 +108,9 @@ class SharedStorage(JobStorage):
                 self.push_in_memory(own_line, request)
 
     def lose(self) -> None:
-        """Drop what was held under a lease that is lost; what is in flight is another's as well.
+        """Drop everything held under a lost lease, requests in flight included.
 
-        Of what waits, requests in memory are kept until their sites are this worker's once more.
+        Waiting requests in memory stay until this worker owns their sites again.
         """
         for request, one in list(self.unacked.items()):
             if one.number is not None:

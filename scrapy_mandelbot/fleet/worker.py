@@ -1,4 +1,4 @@
-"""The crawl as a worker of a job on Redis: when it says what it has done, and takes more."""
+"""The crawl as a worker of a job on Redis: when it reports its work and claims more."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def shares_job(crawler: Crawler) -> bool:
 
 
 class JobWorker(RunningJob):
-    """What the scheduler and JobMiddleware of one crawler share, where the job is on Redis."""
+    """The state that the scheduler and JobMiddleware share, where the job is on Redis."""
 
     storage: SharedStorage
 
@@ -82,7 +82,7 @@ class JobWorker(RunningJob):
 
     @classmethod
     def of(cls, crawler: Crawler) -> JobWorker | None:
-        """Return the crawler's one, made when first needed; None: it shares no job."""
+        """Return the crawler's worker, created on first use; None: it shares no job."""
         worker: JobWorker | None = vars(crawler).get(_ATTRIBUTE)
         if worker is None:
             if not shares_job(crawler):
@@ -90,7 +90,7 @@ class JobWorker(RunningJob):
             try:
                 worker = cls(crawler)
             except (StorageError, ValueError) as error:
-                raise JobError(f"The job on Redis cannot be had: {error}") from error
+                raise JobError(f"The job on Redis is not available: {error}") from error
             except ImportError as error:
                 raise JobError(f'{error}: pip install "scrapy-mandelbot[redis]"') from error
             setattr(crawler, _ATTRIBUTE, worker)
@@ -109,12 +109,12 @@ class JobWorker(RunningJob):
     # Called by the middleware.
 
     def gives(self, parent: Unacked, request: Request) -> bool:
-        """Note who gives a request; return True: whether it is new, Redis finds out."""
+        """Record the parent of a request; return True: Redis decides whether it is new."""
         self._given[request] = parent
         return True
 
     def begins(self, request: Request | None) -> None:
-        """Have Redis know that a request is sent before its callback runs, where it answers."""
+        """Record on Redis that a request is sent before its callback runs, if Redis answers."""
         one = None if request is None else self.storage.unacked.get(request)
         if one is None or not one.has_row or one.number in self.job.out:
             return
@@ -132,7 +132,7 @@ class JobWorker(RunningJob):
 
     @property
     def may_send(self) -> bool:
-        """Whether the sites that it has are certain to be its own still."""
+        """Whether this worker certainly still owns its sites."""
         return self.clock.now() < self.link.renewed_at + _SAFE * self._lease
 
     @property
@@ -146,14 +146,14 @@ class JobWorker(RunningJob):
         self.saves.changed()
 
     def handed_out(self, *, is_plain: bool) -> None:
-        """Note that a request is sent; who has the site next is to know its pace, if any."""
+        """Record that a request is sent; a pace is reported for the site's next owner."""
         self._is_idle = self._has_ended = self._is_hungry = False
         self._idle_since = None
         if not is_plain:
             self.saves.within(0.0)
 
     def hungry(self) -> None:
-        """Note that there is room for more than the sites that it has may be sent now."""
+        """Record that there is room for more requests than its sites may be sent now."""
         if not self.may_send:
             self._own.call_back()
         self._own.look()
@@ -175,7 +175,7 @@ class JobWorker(RunningJob):
         self._leave()
 
     def _ask(self) -> Exception | None:
-        """Say what was done, and ask for more; the answer comes to :meth:`_answered`."""
+        """Report work and claim more; the reply goes to :meth:`_answered`."""
         if self._is_asking or self._is_closed:
             return None
         try:
@@ -184,7 +184,7 @@ class JobWorker(RunningJob):
             self._exchange()
         except (OSError, ValueError) as error:  # the last: a feed that is closed
             return self._went_wrong(StorageError(str(error)))
-        except Exception as error:  # one that nobody hears of would leave the worker waiting
+        except Exception as error:  # unreported, it would leave the worker waiting
             logger.exception("Error while an exchange was made")
             self.failed(StorageError(repr(error)))
         return None
@@ -263,7 +263,7 @@ class JobWorker(RunningJob):
         return self.saves.failed(error)
 
     def _join_again(self, last: int) -> None:
-        """Begin anew: others have what was held, or Redis knows less than this worker."""
+        """Join anew: other workers own its sites, or Redis was set back."""
         job = self.job
         is_older = last < job.last
         self._emit(events.JOB_SET_BACK if is_older else events.JOB_LEASE_LOST, sites=len(job.sites))
@@ -299,7 +299,7 @@ class JobWorker(RunningJob):
         self.saves.within(0.0)
 
     def _spider_idle(self) -> None:
-        """Wait for work while others have some; end when none has."""
+        """Wait for work while other workers have some; end when none has."""
         if self._has_ended:
             if self._outcome == "finished":
                 return
@@ -320,7 +320,7 @@ class JobWorker(RunningJob):
         self.saves.close()
 
     def _say_the_rest(self) -> StorageError | None:
-        """Say all that is left, while the crawl waits; return why that failed, if it did."""
+        """Report all that is left, while the crawl waits; return why that failed, if it did."""
         ends_at = self.clock.now() + _WAIT_AT_END
         while self.job.uncommitted:
             exchange = self.job.next_exchange(0, "")
@@ -339,11 +339,11 @@ class JobWorker(RunningJob):
         try:
             self.link.call_and_wait(lambda: self.server.leave(job.worker, job.token), _WAIT_AT_END)
         except StorageError as error:
-            logger.debug("What this worker had is others' when its lease has ended: %s", error)
+            logger.debug("Other workers get this worker's sites when its lease ends: %s", error)
         self.link.thread.end(self.server.close)
 
     def unreadable(self, line: str, number: int, error: Exception) -> None:
-        """Leave a request that cannot be made again to a worker that can."""
+        """Leave a request that cannot be restored to a worker that can."""
         super().unreadable(line, number, error)
         self.job.refuse(number, f"it cannot be read: {error!r:.200}")
 
@@ -378,14 +378,14 @@ class JobWorker(RunningJob):
         )
 
 
-LONGEST_SILENCE = 600.0  # seconds without a word after which a crawl's lease ends
+LONGEST_SILENCE = 600.0  # seconds without a call after which the lease is no longer renewed
 
 
 class Link:
-    """One call of the server after the other, each answered in the crawl's own thread.
+    """Calls the server in a thread, and delivers each result in the crawl's thread.
 
-    After `every` seconds of silence the lease is renewed, by a call in the thread. `in_loop` has
-    something called in the crawl's own thread.
+    After `every` seconds of silence it calls `renew`, which renews the lease. `in_loop` schedules a
+    call in the crawl's thread.
     """
 
     def __init__(
@@ -404,7 +404,7 @@ class Link:
         self.thread = RedisThread("mandelbot-job", lambda: every, self._renew_unless_dead)
 
     def call(self, call: Callable[[], Any], answered: Answered) -> None:
-        """Call something in the thread; its result or StorageError is the answer."""
+        """Make a call in the thread; `answered` gets its result or a StorageError."""
 
         def deliver(result: Any) -> None:
             with suppress(RuntimeError):  # the loop is closed
@@ -413,7 +413,7 @@ class Link:
         self._put(call, deliver)
 
     def call_and_wait(self, call: Callable[[], T], seconds: float) -> T:
-        """Call something in the thread and wait for it: before the crawl begins, and at its end."""
+        """Make a call in the thread and wait: before the crawl starts, and at its end."""
         answers: SimpleQueue[Any] = SimpleQueue()
         self._put(call, answers.put)
         try:
@@ -439,7 +439,7 @@ class Link:
             result = call()
         except StorageError as error:
             return error
-        except Exception as error:  # a thread that ends would have the crawl wait for ever
+        except Exception as error:  # a dead thread would leave the crawl waiting
             logger.exception("Error while Redis was called")
             return StorageError(repr(error))
         if not getattr(result, "is_lost", False):

@@ -1,4 +1,4 @@
-"""The job of a crawl in a file: when it is committed, and what is done where that fails."""
+"""A job in a file: when it is committed, and what happens while commits fail."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _ATTRIBUTE = "_scrapy_mandelbot_job"
 
 
 class JobError(Exception):
-    """The crawl cannot begin, as its job cannot be kept."""
+    """The crawl cannot start: its job cannot be stored."""
 
 
 def keeps_job(settings: BaseSettings) -> bool:
@@ -54,7 +54,7 @@ def keeps_job(settings: BaseSettings) -> bool:
 
 
 class Job(RunningJob):
-    """What JobScheduler and JobMiddleware of one crawler share."""
+    """The state that JobScheduler and JobMiddleware of one crawler share."""
 
     def __init__(self, crawler: Crawler, folder: Path) -> None:
         super().__init__(crawler)
@@ -75,7 +75,7 @@ class Job(RunningJob):
 
     @classmethod
     def of(cls, crawler: Crawler) -> Job | None:
-        """Return the crawler's job, opened when first needed; None: it has none of ours."""
+        """Return the crawler's job, opened on first use; None where it has none of this package."""
         job: Job | None = vars(crawler).get(_ATTRIBUTE)
         if job is None:
             folder = job_dir(crawler.settings)
@@ -93,7 +93,7 @@ class Job(RunningJob):
             feeds.cut(files, self.folder, has_died=not self._was_closed)
         except (OSError, ValueError, StorageError) as error:
             raise JobError(
-                f"What the last run wrote to its feeds cannot be cut: {error}"
+                f"Feeds cannot be cut back to the last commit of the previous run: {error}"
             ) from error
         has_run = self.store.has_run or bool(files)
         goes_on = has_run and not self.store.get_state(_FINISHED)
@@ -130,7 +130,7 @@ class Job(RunningJob):
     # Called by the middleware.
 
     def gives(self, parent: Unacked, request: Request) -> bool:
-        """Note who gives a request; return whether it is new, and was not given before a crash."""
+        """Record the parent of a request; return whether it is new, not yielded before a crash."""
         self._given[request] = parent
         if not request.dont_filter:
             return True  # its fingerprint says
@@ -183,7 +183,7 @@ class Job(RunningJob):
         self._lock.release()
 
     def let_go(self) -> None:
-        """Leave the file as it is after the last commit, for another run."""
+        """Close the file as of the last commit, for another run."""
         self.saves.close()
         self.store.close()
         self._lock.release()
@@ -203,9 +203,9 @@ class Job(RunningJob):
         return None
 
     def kept(self, prefix: str) -> dict[str, bytes]:
-        """Return what former runs have put under names that begin so, by name.
+        """Return the values of previous runs whose names begin so.
 
-        Nothing, where it cannot be read: then the crawl closes.
+        Empty where they cannot be read: then the spider is closed.
         """
         try:
             return self.store.get_states(prefix)
@@ -225,7 +225,7 @@ class Job(RunningJob):
             engine.wake(self._crawler)
 
     def _spider_idle(self) -> None:
-        """Have the run not end as finished where requests are set aside."""
+        """End the run as ``job_set_aside``, not ``finished``, if requests are set aside."""
         if self.deliveries.aside and not self.store.lengths():
             raise CloseSpider(_SET_ASIDE)
 
@@ -241,13 +241,13 @@ class Job(RunningJob):
 
 _STATE = "spider.state"
 _SHARE = 20
-"""How many times as long as a pickling took must pass before the next: 8 ms for 200,000 entries."""
+"""Pause between picklings, in multiples of the last one: 8 ms for 200,000 entries."""
 
 
 class SpiderState:
-    """What Scrapy's extension of that name keeps at a clean end, kept at commits.
+    """Stores ``spider.state`` at commits; Scrapy's extension does so at a clean end only.
 
-    `busy` returns seconds of processor time: a machine that stands still makes no state large.
+    `busy` returns seconds of processor time, which a suspended machine does not add to.
     """
 
     def __init__(self, spider: Spider, job: Job, now: Seconds, busy: Seconds) -> None:
@@ -260,17 +260,17 @@ class SpiderState:
         self._is_complained_of = False
 
     def restore(self) -> None:
-        """Give the spider the state of a run that died; Scrapy has given it that of one before."""
+        """Restore the state of a run that died; Scrapy has restored that of an earlier one."""
         kept = self._job.store.get_state(_STATE)
         if kept is None:
             return
         try:
             self._spider.state = pickle.loads(kept)  # noqa: S301 -- of our own file, as Scrapy does
         except Exception as error:  # noqa: BLE001 -- whatever a changed spider leads to
-            logger.warning("spider.state of the last run cannot be read: %r", error)
+            logger.warning("spider.state of the previous run cannot be restored: %r", error)
 
     def save(self, *, is_last: bool = False) -> None:
-        """Have the state in the next commit, where it has changed and is not too costly."""
+        """Add the state to the next commit if it has changed and pickling is cheap enough."""
         state = getattr(self._spider, "state", None)
         if (not state and self._kept is None) or (self._now() < self._not_before and not is_last):
             return
@@ -280,7 +280,9 @@ class SpiderState:
         except Exception as error:  # noqa: BLE001 -- whatever a project's objects raise
             if not self._is_complained_of:
                 self._is_complained_of = True
-                logger.warning("spider.state is not kept over a crash: %r", error)
+                logger.warning(
+                    "spider.state does not survive a crash: it cannot be pickled: %r", error
+                )
             return
         self._not_before = self._now() + _SHARE * (self._busy() - began)
         if pickled != self._kept:
@@ -288,21 +290,21 @@ class SpiderState:
             self._job.put(_STATE, pickled)
 
 
-AT_ONCE = 1_000  # requests until a save waits for no turn: start() may give none
+AT_ONCE = 1_000  # requests after which a save no longer waits: start() may yield to no one
 MOST_OPERATIONS = 100_000
 MOST_BYTES = 67_108_864
-"""What is held in memory while nothing can be written; beyond that it is given up."""
-_LATER = 1.0  # seconds, where nothing was settled
+"""Held in memory while nothing can be written; beyond that the spider is closed."""
+_LATER = 1.0  # seconds, where nothing was acknowledged
 _GROUP = 0.1  # seconds, where each commit waits for the disk
 _TRY_AGAIN = 10.0  # seconds
 
 
 class Saves:
-    """When a job is saved, in a file or on Redis, and what is done while that fails.
+    """Decides when a job is saved, in a file or on Redis, and what happens while that fails.
 
-    It is saved `soon` seconds after something was settled: 0 is the end of this turn of the loop.
-    So pages that are settled together are saved together, and a kill finds nothing unsaved but what
-    is under way. After a failure it is tried again every `again` seconds.
+    A save follows `soon` seconds after an acknowledgement; 0 is the end of this turn of the event
+    loop, so pages acknowledged together are saved together, and a kill finds nothing unsaved but
+    what is in progress. After a failure it is retried every `again` seconds.
     """
 
     def __init__(
@@ -320,14 +322,14 @@ class Saves:
         self._again = again
         self._timer = Soonest(job.clock, self.now)
         self._changes = 0
-        self.error: Exception | None = None  # why it cannot be saved
+        self.error: Exception | None = None  # why the last save failed
         self._is_closed = False
 
     def acknowledged(self) -> None:
         self.within(self._soon)
 
     def changed(self) -> None:
-        """Save before long: something is to be kept, though nothing was settled."""
+        """Save soon: something changed, though nothing was acknowledged."""
         self._changes += 1
         if self.error is not None:
             self._give_up_if_too_much(self.error)
@@ -346,7 +348,7 @@ class Saves:
         return self._save()
 
     def at_once(self) -> None:
-        """Save, unless that has failed: then it is tried again from time to time."""
+        """Save now, unless saves fail: then the timer retries."""
         if self.error is None:
             self.now()
 
@@ -366,7 +368,7 @@ class Saves:
             self._job.not_saved(None)
 
     def close(self) -> None:
-        """Save no more but by :meth:`now`."""
+        """Stop saving, except by :meth:`now`."""
         self._is_closed = True
         self._timer.cancel()
 

@@ -1,4 +1,4 @@
-"""The file of a job: its tables, how it is opened and what SQLite says of it."""
+"""The SQLite file of a job: its tables, how it is opened, and its errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.store.sqlite_file import may_pass, open_file
 
 _LAST_CHARACTER = "\U0010ffff"
-APPLICATION = 0x4D414A42  # what tells the file from others of SQLite: "MAJB"
+APPLICATION = 0x4D414A42  # "MAJB", marks the file as a job
 
 _FORMAT = 1
 _SCHEMA = f"""
@@ -50,17 +50,17 @@ _SCHEMA = f"""
 """
 
 PAGE = 2048  # octets: a commit writes whole pages, and few octets of most
-_BUSY = 2.0  # seconds; none but `scrapy robots job` looks into the file of a run
+_BUSY = 2.0  # seconds; only `scrapy robots job` reads the file during a run
 
 
 class CorruptError(StorageError):
-    """The file is broken, or none of a job: time will not mend it."""
+    """The file is damaged or not a job: retrying does not help."""
 
 
 def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
-    """Open the file, and create its tables where it is new.
+    """Open the file, and create its tables if it is new.
 
-    `is_synced`: a commit is on the disk when it returns, and outlasts a power cut.
+    `is_synced`: a commit is on the disk when it returns, and survives a power cut.
     """
     with as_ours():
         return open_file(
@@ -74,7 +74,7 @@ def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """Open the file to read it, while a run may have it."""
+    """Open the file read-only, even while a run uses it."""
     with as_ours():
         database = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro", timeout=_BUSY, isolation_level=None, uri=True
@@ -104,12 +104,12 @@ def read_state(database: sqlite3.Connection, name: str) -> bytes | None:
 
 
 def name_seed(name: str) -> int:
-    """Return what the checksum of a value begins with; that of a body begins with its number."""
+    """Return the seed of a value's checksum; the seed of a body is its number."""
     return crc32(name.encode("utf-8", "backslashreplace"))
 
 
 def is_as_written(body: object, checksum: object, seed: int) -> TypeGuard[bytes]:
-    """Return whether a body or value is as it was written."""
+    """Return whether a body or value matches its checksum."""
     return isinstance(body, bytes) and checksum == crc32(body, seed)
 
 

@@ -1,6 +1,6 @@
-"""Where a job's requests are kept, as the site queue sees it: lines by name, each in its order.
+"""Storage of a job's requests for the site queue: named lines, each in its order.
 
-What it holds of a request that waits is its number in a line.
+Of a waiting request, memory holds only its line's length.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ LOST = -1  # number of a request whose lease was lost: its new owner has it
 
 
 class Unacked:
-    """A request that was claimed, or that cannot be written down and is in memory only.
+    """A request that was claimed, or that cannot be serialized and is in memory only.
 
-    A row is acknowledged when its request is settled and so are all in memory that came of it: were
-    the process to die before, only the callback of the row could give them again. One in memory has
-    no number, and names the rows that wait for it.
+    A row is acknowledged when its request and all requests in memory that came from it are done:
+    after a crash, only the callback of the row can yield them again. A request in memory has no
+    number, and names the rows that wait for it.
     """
 
     __slots__ = (
@@ -58,11 +58,11 @@ class Unacked:
     def __init__(self, number: int | None, rows: tuple[Unacked, ...] = ()) -> None:
         self.number = number
         self.rows = rows
-        self.waits = 1  # for how many it waits: itself, and those in memory that came of it
+        self.waits = 1  # itself, and the requests in memory that came from it
         self.fingerprints: list[int] = []
-        """Of those in memory that came of it: seen for good when the row is acknowledged."""
-        self.has_come_back = False  # sent back: the end that the engine tells next is none
-        self.is_out = False  # whether it is in flight: the engine has it, and has not sent it back
+        """Of requests in memory that came from it: stored as seen when the row is acknowledged."""
+        self.has_come_back = False  # sent back: the next end that the engine reports does not count
+        self.is_out = False  # in flight: the engine has it
         self.has_called = False  # whether its callback has run in this run
         self._left: PendingChildren | None = None
 
@@ -73,13 +73,13 @@ class Unacked:
     def gave_before(
         self, fingerprint: int, find: Callable[[int], Iterable[tuple[int, int]]]
     ) -> bool:
-        """Return whether a former run was given the request, and count it off."""
+        """Return whether a previous run yielded the request, and count it off."""
         if self._left is None:
             self._left = PendingChildren(() if self.number is None else find(self.number))
         return self._left.take(fingerprint)
 
     def forget_children(self) -> None:
-        """Pass over none of what the callback gives from now on: it is called once more."""
+        """Skip none of the callback's requests from now on: it is called again."""
         self._left = PendingChildren()
 
 
@@ -103,14 +103,14 @@ class JobStorage(RequestStorage):
         for name, length in store.lengths().items():
             self.grow(name, length)
         self._in_memory: dict[str, list[tuple[Place, int, Request]]] = {}
-        """By line, heaps of those that cannot be written down."""
+        """By line, heaps of requests that cannot be serialized."""
         self._order_in_memory = 0
         self._sent_from_memory: set[Request] = set()
         self._seen_in_memory: set[int] = set()
         self._asked_of: tuple[Request | None, int] = None, 0
-        self.unacked: dict[Request, Unacked] = {}  # those that are not settled, or in memory only
+        self.unacked: dict[Request, Unacked] = {}  # claimed, or in memory only
         self._in_vain = 0
-        self.is_taking_over = False  # whether the fingerprints of what is pushed are known already
+        self.is_taking_over = False  # whether pushed requests have known fingerprints
 
     @classmethod
     def of(  # noqa: PYI019 -- Python 3.10 has no Self
@@ -159,9 +159,9 @@ class JobStorage(RequestStorage):
         self.grow(name)
 
     def put_at_hand(self, name: str, request: Request) -> None:
-        """Add a request that was handed out, and is to be the next of its line.
+        """Put a request that was handed out at the front of its line.
 
-        One that was not, as it was delayed when it came, is kept as a new one is.
+        One that was not, because it was delayed on arrival, is stored as new.
         """
         if request not in self.unacked:
             self.push(name, request)
@@ -206,7 +206,7 @@ class JobStorage(RequestStorage):
         }
 
     def acknowledged(self, request: Request) -> bool:
-        """Note that nothing is left to do for a request; return whether it was one of the job's."""
+        """Record that a request is done; return whether it belonged to the job."""
         one = self.unacked.get(request)
         if one is None:
             return False
@@ -217,14 +217,13 @@ class JobStorage(RequestStorage):
         return True
 
     def let_go(self, request: Request, one: Unacked) -> None:
-        """Have nothing wait for a request any more."""
         del self.unacked[request]
         self._sent_from_memory.discard(request)
         for row in one.rows or (one,):
             self._end_wait(row)
 
     def push_in_memory(self, name: str, request: Request) -> None:
-        """Have a request wait that cannot be written down; it is not counted."""
+        """Hold a request that cannot be serialized; it is not counted."""
         self._order_in_memory += 1
         place = self._place(request)
         order = -self._order_in_memory if place.is_last_first else self._order_in_memory
@@ -284,7 +283,7 @@ class JobStorage(RequestStorage):
             self._store.put_back(one.number, name, self._place(request), body)
 
     def _rows_behind(self, request: Request) -> tuple[Unacked, ...]:
-        """Return the rows that are to wait for a request which is in memory only."""
+        # The rows that wait for a request in memory.
         parent = self._complaints.given_by(request)
         if parent is not None:
             if parent.number == START or not parent.waits:  # start() is never settled
@@ -323,9 +322,9 @@ class JobStorage(RequestStorage):
 
 
 class PendingChildren:
-    """Fingerprints, each with how many times it is still to be passed over: 10 bytes for one.
+    """Fingerprints still to be skipped, and how often each: 10 bytes per fingerprint.
 
-    `counted` has them in order, each once.
+    `counted`: unique fingerprints in ascending order.
     """
 
     __slots__ = ("_fingerprints", "_left", "_times")
@@ -343,7 +342,7 @@ class PendingChildren:
         return self._left
 
     def take(self, fingerprint: int) -> bool:
-        """Return whether a request was given before, and count it off."""
+        """Return whether a request was yielded before, and count it off."""
         if not self._left:
             return False
         at = bisect_left(self._fingerprints, fingerprint)
@@ -359,7 +358,7 @@ _NAMED = 10  # requests that cannot be written down
 
 
 class RunningJob:
-    """Knows who gave which request, and tells of what cannot be kept."""
+    """Tracks which callback yielded which request, and reports what cannot be stored."""
 
     storage: JobStorage  # where its requests are kept, once the spider is there
 
@@ -368,9 +367,9 @@ class RunningJob:
         self._crawl = Crawl.of(crawler)
         self.clock = self._crawl.clock
         self._emit = self._crawl.events.tell
-        self.start = Unacked(START)  # stands for start() as the one who gives requests
+        self.start = Unacked(START)  # stands for start() as a parent
         self._given: WeakKeyDictionary[Request, Unacked] = WeakKeyDictionary()
-        self.given_by = self._given.get  # returns what has given a new request; None: nobody knows
+        self.given_by = self._given.get  # returns the parent of a new request; None: unknown
         self._broken: Exception | None = None  # why the spider was closed
         self._counts: Counter[Event] = Counter()
         self.feeds: Feeds | None = None
@@ -382,7 +381,7 @@ class RunningJob:
         return one
 
     def begins(self, request: Request | None) -> None:
-        """Have kept for good that the callback of a request is about to run."""
+        """Save that the callback of a request is about to run."""
 
     def acknowledged(self, request: Request) -> None:
         try:
@@ -426,17 +425,17 @@ class RunningJob:
             self._emit(events.JOB_LEFT_IN_MEMORY, waiting=left)
         unread = self._counts[events.JOB_REQUEST_UNREADABLE]
         if unread > 1:
-            logger.warning("%d requests of the job could not be made again", unread)
+            logger.warning("%d requests of the job could not be restored", unread)
 
     def failed(self, error: StorageError) -> None:
-        """Close the spider, as the job cannot be read, or something went wrong that must not."""
+        """Close the spider: the job cannot be read, or an internal error occurred."""
         self._break(error, events.JOB_UNREADABLE, "job_unreadable")
 
     def not_saved(self, error: Exception | None) -> None:
         self._emit(events.JOB_NOT_SAVED if error else events.JOB_SAVED_AGAIN, error=error)
 
     def give_up(self, error: Exception) -> None:
-        """Close the spider, as too much waits to be saved."""
+        """Close the spider: too much is unsaved."""
         self._break(error, events.JOB_GIVEN_UP, "job_not_saved")
 
     def _break(self, error: Exception, event: Event, reason: str) -> None:

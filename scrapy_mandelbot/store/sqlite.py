@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SAVE_AFTER = 1.0  # seconds
-_SAVE_SOON = 0.05  # seconds; what other crawls of the file wait for or hear of
+_SAVE_SOON = 0.05  # seconds; changes that other crawls wait for
 _TRY_AGAIN_AFTER = 10.0  # seconds, where the file could not be written
 _ASK_AGAIN_AFTER = 0.1  # seconds, where it was locked
-_LOCKED_FOR = 2.0  # seconds; from then on this crawl goes by what it knows itself
+_LOCKED_FOR = 2.0  # seconds; after that this crawl follows only what it knows itself
 _LOOK_AFTER = 0.25  # seconds, for what others have written
 _FORGET_AFTER = 30.0  # seconds, for leases and news that are over
 
@@ -228,7 +228,7 @@ class SqliteStore(LiveStore):
         self._let_go()
 
     def _exchange(self, database: sqlite3.Connection) -> None:
-        """Write what is put, ask what is asked, and have the answers heard of."""
+        """Write all changes, answer all questions, and deliver the answers."""
         now = self._now()
         with transaction(database):
             if self._forget_before:

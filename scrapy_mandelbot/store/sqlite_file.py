@@ -12,7 +12,7 @@ _LASTING_FAULTS = ("malformed", "not a database", "no such table", "no such colu
 
 @contextmanager
 def transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """Have what is written within be written at once, or not at all."""
+    """Write everything within at once, or nothing."""
     database.execute("BEGIN IMMEDIATE")
     try:
         yield

@@ -1,4 +1,4 @@
-"""What crawls that share a store's file write for each other: leases, news, and what news is of.
+"""What crawls that share a store's file write for each other: leases, and news of changes.
 
 All of this is written within one transaction of the store, which no other process's comes between.
 """
@@ -23,7 +23,7 @@ TURN = "turn"
 WAITS = "waits"
 _ONE_CLOCK = 1.0  # seconds; clocks of two processes that differ by less are taken for one
 KEPT_FOR = 60.0  # seconds for which news is kept; who has not looked for longer reads all there is
-READ_AT_ONCE = 500  # as many as are heard of in one turn of the loop
+READ_AT_ONCE = 500  # news per turn of the event loop
 
 
 def add_news(
@@ -36,7 +36,7 @@ def add_news(
 
 
 def forget_old(database: sqlite3.Connection, now: float) -> None:
-    """Delete what everybody has heard of; the last of it stays, so that a gap can be seen."""
+    """Delete old news; the last one stays, so that a gap can be seen."""
     database.execute(
         "DELETE FROM news WHERE (told_at < ? OR told_at > ?)"
         " AND number < (SELECT MAX(number) FROM news)",
@@ -45,9 +45,9 @@ def forget_old(database: sqlite3.Connection, now: float) -> None:
 
 
 def mend_clock(database: sqlite3.Connection, now: float) -> None:
-    """Have pauses and turns last no longer than they were to, where the clock was set back.
+    """Shorten pauses and turns by as much as the clock was set back.
 
-    It is known by what was told last: at a later time than it is now.
+    The latest news then has a later time than now.
     """
     row = database.execute("SELECT told_at FROM news ORDER BY number DESC LIMIT 1").fetchone()
     set_back = 0.0 if row is None else _seconds_until(row[0], now)
@@ -66,9 +66,9 @@ class Timer(Protocol):
 
 
 class ChangeFeed:
-    """Reads what other crawls have told since it was read last, and has a listener hear of it.
+    """Reads the news that other crawls have written since the last time, and notifies a listener.
 
-    `reader`: the name by which this crawl tells. `read_all` returns all pauses and turns there are.
+    `reader`: the name under which this crawl writes. `read_all` returns all pauses and turns.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class LeaseRequest(NamedTuple):
         return (left or Leases(database, owner, now).take(self.name, self.lease_for),)
 
     def answer_alone(self, _copy: CachedRobots | None) -> tuple[float]:
-        """Return what is answered where the file cannot be asked."""
+        """Return the answer where the file is unavailable."""
         return (0.0,)
 
 
@@ -192,7 +192,7 @@ class FetchClaim(NamedTuple):
         return copy, Leases(database, owner, now).take(self.name, self.lease_for)
 
     def answer_alone(self, copy: CachedRobots | None) -> tuple[CachedRobots | None, float]:
-        """Return what is answered where the file cannot be asked."""
+        """Return the answer where the file is unavailable."""
         return copy, 0.0
 
 
@@ -235,7 +235,7 @@ class Leases:
 
 
 def _seconds_until(moment: Any, now: float) -> float:
-    """Return how many seconds are left, 0 where it is over, or no time at all."""
+    # 0 where it is over or no time at all.
     try:
         left = float(moment) - now
     except NO_ROW_OF_OURS:
@@ -279,7 +279,7 @@ class Unsaved:
         for kind, sites in (PAUSE, self.pauses), (TURN, turns), (WAITS, self.waits):
             if sites:
                 add_news(database, owner, now, kind, sites)
-        # Last, though at once: whoever has a lease next goes by what was written.
+        # Last, though at once: the next holder of a lease follows what was written.
         leases = Leases(database, owner, now)
         for name, keep_for in self.releases.items():
             leases.release(name, keep_for)

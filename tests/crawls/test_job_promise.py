@@ -390,14 +390,14 @@ async def test_a_broken_file_is_an_error_and_is_set_aside(webs, folder):
     folder.mkdir()
     (folder / "job.sqlite").write_bytes(b"\xff" * 9000)
     web = tree(webs)
-    with pytest.raises(JobError, match=r"is broken .* set aside as"):
+    with pytest.raises(JobError, match=r"is damaged .* set aside as"):
         await run(Noting, folder, [web.url + "/"])
     assert not web.hits
     (aside,) = folder.glob("job.sqlite.corrupt-*")
     assert not web.hits
     assert aside.read_bytes() == b"\xff" * 9000
     result = await run(Noting, folder, [web.url + "/"])
-    assert result.logged("The job begins from nothing, as its file was broken")
+    assert result.logged("The job starts empty: its file was damaged")
     assert len(requests_of(result)) == 14
 
 
@@ -443,7 +443,7 @@ async def test_what_no_callback_is_there_for_is_set_aside_and_the_job_not_finish
     count = result.stats["mandelbot/job/unreadable"]
     assert count > 100
     assert len([one for one in result.messages if "and is set aside in the job" in one]) == 1
-    assert result.logged(f"{count} requests of the job could not be made again")
+    assert result.logged(f"{count} requests of the job could not be restored")
     items = feed.read_text().splitlines()
     result = await run(Renamed, job, [web.url + "/"], **settings)
     assert result.stats["finish_reason"] == "finished"
@@ -608,7 +608,7 @@ async def test_feeds_that_a_crash_may_harm_are_named_at_start(webs, folder):
     exporters = {"pretty": PrettyExporter}
     result = await run(Noting, folder, [web.url + "/"], FEEDS=feeds, FEED_EXPORTERS=exporters)
     line, *batches = result.logged("After a crash the feed")
-    assert "pretty is of a class of its own" in line
+    assert "pretty uses a custom exporter" in line
     stores_when_full = hasattr(FeedExporter, "_schedule_slot_close")
     assert [one.endswith("it is written in batches") for one in batches] == (
         [] if stores_when_full else [True]

@@ -189,7 +189,7 @@ def pushed(number: int = 1, parent: int | None = None, size: int = 0) -> Unacked
 
 
 @pytest.mark.parametrize(
-    ("word", "is_alone", "is_push"),
+    ("entry", "is_alone", "is_push"),
     [
         (pushed(parent=None), True, True),
         (pushed(parent=START), True, True),

@@ -198,12 +198,12 @@ def test_a_state_that_cannot_be_read_or_written_is_told(job, caplog):
     state = SpiderState(spider, job, lambda: 0.0, lambda: 0.0)
     state.save()
     state.save()
-    assert caplog.text.count("is not kept over a crash") == 1
+    assert caplog.text.count("is lost in a crash") == 1
     job.state["spider.state"] = b"no pickle"
     spider.state = {"pages": 7}
     state.restore()
     assert spider.state == {"pages": 7}
-    assert "of the last run cannot be read" in caplog.text
+    assert "of the previous run cannot be restored" in caplog.text
 
 
 def test_what_is_set_aside_is_read_by_number():

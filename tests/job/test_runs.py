@@ -406,7 +406,7 @@ def test_a_feed_that_a_crash_may_harm_is_named_at_the_start(run, tmp_path, caplo
     exporter.open_spider(first.crawler.spider)
     first.crawler.extensions = SimpleNamespace(middlewares=[exporter])
     first.send(signals.spider_opened)
-    assert "own is of a class of its own" in caplog.text
+    assert "own uses a custom exporter" in caplog.text
 
 
 def test_a_page_that_is_sent_back_while_another_waits_for_it_is_asked_for_again(run):

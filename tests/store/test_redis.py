@@ -221,7 +221,7 @@ def test_a_server_that_never_was_there_costs_one_warning(open_store, server, log
     assert store.get_pauses() == {SITE: PAUSE}
     store.close()
     assert log.warnings[0].startswith("What is known of sites is kept in the memory of this run")
-    assert log.warnings[1:] == [f"Could not keep 1 value in {server.url}"]
+    assert log.warnings[1:] == [f"Could not write 1 value to {server.url}"]
 
 
 def test_a_server_that_hangs_is_waited_for_by_nobody(open_store, server, log, quick):

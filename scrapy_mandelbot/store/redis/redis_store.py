@@ -1,8 +1,8 @@
 """A store on a Redis or Valkey server, for crawls on many machines.
 
-It never keeps a crawl waiting: what is told goes out from a thread, what others tell comes in by
-another one, and both are heard of in the loop. A server that is gone, slow, full or a replica costs
-a warning, and the memory of this run until it can be used again.
+It never keeps a crawl waiting: one thread sends commands, another receives the changes of other
+crawls, and both report to the event loop. A server that is gone, slow, full or a replica costs a
+warning, and the memory of this run until it can be used again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 LONGEST_NAME = 1_000  # bytes of a site's name; a longer one is no host's, and stays in this run
 _ONE_CLOCK = 0.1  # seconds; clocks that differ by less are taken for one
-_COMPLAINS_AFTER = 60.0  # seconds; what comes and goes is told of no more often
+_COMPLAINS_AFTER = 60.0  # seconds between warnings of a flapping server
 _LISTED_AT_A_TIME = 100  # copies
 _YEAR = 31_536_000.0  # seconds
 
@@ -66,7 +66,7 @@ class RedisStore(LiveStore):
         self._ahead = 0.0  # seconds by which the server's clock is ahead of the worker's
         self._memory = MemoryStore()  # copies that this run has found or put
         self._listener: Listener | None = None
-        self._listener_thread: ChannelListener | None = None
+        self._channel: ChannelListener | None = None
         self._complained_at = -inf
         self._is_closed = False
         self._wire = Wire(self._connect, scripts.SCRIPTS, self._joined, self._lost, self._found)
@@ -75,9 +75,9 @@ class RedisStore(LiveStore):
         return f"<RedisStore {shown_address(self._url)}>"
 
     def get_copy(self, site: str) -> CachedRobots | None:
-        """Return the site's copy, however old: in a crawl as it was found last, and not asked for.
+        """Return the site's copy, however old; within a crawl, the last one found.
 
-        A crawl finds it by :meth:`find_copy`.
+        A crawl looks it up by :meth:`find_copy`.
         """
         name = scripts.name_of(site)
         if self._loop is None and len(name) <= LONGEST_NAME:
@@ -117,7 +117,7 @@ class RedisStore(LiveStore):
                     yield site, copy
 
     def drop_copy(self, site: str) -> None:
-        """Forget the site's copy, in the memory of other workers too."""
+        """Delete the site's copy, in the memory of other workers too."""
         self._memory.drop_copy(site)
         name = scripts.name_of(site)
         keys = (scripts.copy_key(name), scripts.COPIES, scripts.NEWS)
@@ -235,27 +235,25 @@ class RedisStore(LiveStore):
     def listen(self, listener: Listener) -> None:
         self._join_loop()
         self._listener = listener
-        self._listener_thread = ChannelListener(
-            self._connect, scripts.NEWS, self._read_all, self._receive
-        )
-        self._listener_thread.start()
+        self._channel = ChannelListener(self._connect, scripts.NEWS, self._read_all, self._receive)
+        self._channel.start()
 
     def close(self) -> None:
-        """Tell what is not told, for two seconds at most, and let go of the server."""
+        """Write what is unsaved, within two seconds, and disconnect."""
         if self._is_closed:
             return
         self._is_closed = True
-        if self._listener_thread is not None:
-            self._listener_thread.end()
+        if self._channel is not None:
+            self._channel.end()
             bye = scripts.news(self._token, "bye", b"")  # which its thread waits for
             self._wire.ask(RedisOp(b"PUBLISH", lambda: (scripts.NEWS, bye)))
         left = self._wire.close()
-        if self._listener_thread is not None:
-            self._listener_thread.close()
+        if self._channel is not None:
+            self._channel.close()
         self._memory.close()
         if left:
             logger.warning(
-                "Could not keep %s in %s", counted(left, "value"), shown_address(self._url)
+                "Could not write %s to %s", counted(left, "value"), shown_address(self._url)
             )
 
     def _receive(self, message: bytes) -> None:
@@ -321,7 +319,7 @@ class RedisStore(LiveStore):
             self._in_loop = self._loop()
 
     def _call_in_loop(self, call: Callable[[], None]) -> None:
-        """Have something called in the loop, unless the crawl is over."""
+        """Schedule a call in the event loop, unless the crawl is over."""
         if self._in_loop is None or self._is_closed:
             return
 
@@ -348,8 +346,8 @@ class RedisStore(LiveStore):
 
     def _found(self) -> None:
         logger.info("What is known of sites is shared again: %s", shown_address(self._url))
-        if self._listener_thread is not None:
-            self._listener_thread.reconnect()
+        if self._channel is not None:
+            self._channel.reconnect()
             self._read_all()
 
     def _lost(self, error: Exception) -> None:
@@ -384,10 +382,10 @@ _LISTEN_AGAIN_AFTER = 1.0  # seconds
 
 
 class ChannelListener:
-    """Hears a channel, from the start of its thread on.
+    """Receives a channel's messages in a thread of its own.
 
-    `began` is called in the thread when it hears from now on, and may have missed what was before;
-    `on_answer` with each message.
+    `began` is called in the thread on each subscription, before which messages may have been
+    missed; `on_answer` with each message.
     """
 
     def __init__(
@@ -409,11 +407,11 @@ class ChannelListener:
         self._thread.start()
 
     def reconnect(self) -> None:
-        """Connect anew: the server's name may be another machine's by now, and this one be left."""
+        """Connect anew: the server's name may point to another machine by now."""
         self._is_to_move.set()
 
     def end(self) -> None:
-        """Hear of no more than one message."""
+        """Stop after one more message."""
         self._is_over.set()
 
     def close(self) -> None:

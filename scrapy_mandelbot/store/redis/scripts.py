@@ -1,6 +1,6 @@
 """The keys of a store in Redis, and what the server does in one step.
 
-All keys begin alike, and all expire. A site's name, which whoever links to it has chosen, is part
+All keys have one prefix, and all expire. A site's name, which any page can choose, is part
 of a key only where the value expires by itself; elsewhere it is a member of a set that is cut to a
 number.
 
@@ -11,10 +11,10 @@ number.
 ``…:pause``            hash: the pause of each of those
 ``…:turns``            sorted set: sites with a pace, by when they may be asked next
 ``…:run:SPIDER``       when its last run that finished began
-``…:fetch:SITE``       lease: who fetches its robots.txt
-``…:probe:SITE``       lease: who asks whether a paused site is well
-``…:turn:SITE``        lease: who asks a site with a pace next
-``…:news``             the channel on which workers tell each other
+``…:fetch:SITE``       lease: which worker fetches its robots.txt
+``…:probe:SITE``       lease: which worker probes a paused site
+``…:turn:SITE``        lease: which worker sends to a site with a delay
+``…:news``             the channel on which workers announce changes
 =====================  ==========================================================================
 """
 
@@ -88,7 +88,7 @@ def read_pauses(values: Iterable[bytes], ahead: float) -> dict[str, StoredPause]
 
 
 def read_turns(values: Sequence[bytes], ahead: float) -> dict[str, float]:
-    """Return when sites may be asked next, by name, given names and the server's times in turn."""
+    """Return the next turns by site, given alternating names and times of the server."""
     return {
         text_of(name): float(score) - ahead
         for name, score in zip(values[::2], values[1::2], strict=True)

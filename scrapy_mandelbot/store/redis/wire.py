@@ -106,24 +106,23 @@ _TAKES_NO_MORE = ("OOM", "OUTOFMEMORY", "MISCONF", "NOREPLICAS")
 
 
 class RedisOp(NamedTuple):
-    """Something that the server is asked or told."""
+    """A command for the server."""
 
     what: Script | bytes
-    arguments: Callable[[], tuple[Any, ...]]  # returned late: the server's clock is known only then
+    arguments: Callable[[], tuple[Any, ...]]  # called late: the server's clock is known only then
     on_answer: Callable[[Any], None] | None = None  # called with the answer, in the thread
     on_failure: Callable[[], None] | None = None  # where there is no answer, in any thread
     key: Hashable = None
-    """Of what is told: it is kept until the server has it, or another of this key is told."""
-    value: Any = None  # what is told, for who asks meanwhile
-    size: int = 0  # bytes, of what is told
+    """Of a write: it is kept until the server has it, or another write of this key replaces it."""
+    value: Any = None  # of a write, for reads meanwhile
+    size: int = 0  # bytes, of a write
 
 
 class Wire:
     """Takes commands to a server, in a thread of its own, so that nobody else ever waits for it.
 
-    They go out in the order in which they came, as many at a time as have come meanwhile. While the
-    server cannot be reached, questions are answered at once by nobody, and what is told is kept,
-    the last of each key, until it can.
+    They are sent in order, as many at a time as have come meanwhile. While the server cannot be
+    reached, queries fail at once, and writes are kept until it can, the last of each key.
 
     `connect` returns a client that waits for a bounded time and does not retry. In the thread are
     called: `joined` with each new client, when the server was reached; `lost` with what is wrong,
@@ -155,7 +154,7 @@ class Wire:
         self._try_again_at = 0.0
 
     def ask(self, command: RedisOp) -> None:
-        """Ask the server. Where it cannot be reached, that is heard of at once."""
+        """Send a query. While the server is unreachable it fails at once."""
         with self._lock:
             is_vain = self._is_down or self._is_closing
             if not is_vain:
@@ -166,7 +165,7 @@ class Wire:
             command.on_failure()
 
     def write(self, command: RedisOp) -> None:
-        """Have the server know something, as soon as it can be reached."""
+        """Write a value, as soon as the server can be reached."""
         with self._lock:
             if self._is_closing:
                 return
@@ -181,7 +180,7 @@ class Wire:
         self._thread.put(self._flush)
 
     def answer_to(self, what: Script | bytes, arguments: Callable[[], tuple[Any, ...]]) -> Any:
-        """Ask the server and wait for its answer, for a bounded time; None: there is none."""
+        """Send a query and wait for its answer, for a bounded time; None: there is none."""
         answers: SimpleQueue[Any] = SimpleQueue()
         self.ask(RedisOp(what, arguments, answers.put, lambda: answers.put(None)))
         try:
@@ -190,7 +189,7 @@ class Wire:
             return None
 
     def kept(self, kind: str) -> list[tuple[Any, Any]]:
-        """Return what the server has not been told yet of a kind: keys, and values."""
+        """Return the unsent writes of a kind: keys and values."""
         with self._lock:
             commands = list(self._kept.items())
         return [(key[1], one.value) for key, one in commands if key[0] == kind]  # type: ignore[index]
@@ -225,7 +224,7 @@ class Wire:
                 self._go_down(error, batch)
 
     def _next_batch(self) -> deque[RedisOp] | None:
-        """Return what to send, which may be no more than to connect; None: there is nothing."""
+        """Take the next commands; an empty batch connects, None waits."""
         with self._lock:
             if self._try_again_at and not self._until_next_try() and not self._is_closing:
                 self._try_again_at = 0.0
@@ -298,7 +297,7 @@ class Wire:
             raise ConnectionError(str(error)) from error
         with self._lock:
             was_down, self._is_down = self._is_down, False
-            if was_down:  # what was told meanwhile goes first, in the order in which it was told
+            if was_down:  # writes made meanwhile go first, in their order
                 self._queue.extendleft(reversed(self._kept.values()))
         if was_down:
             self._found()
@@ -346,7 +345,7 @@ def _answer(client: Redis, command: RedisOp) -> Any:
 
 
 def _is_of(answer: Any, kinds: tuple[str, ...]) -> bool:
-    """Return whether an answer is an error of one of these kinds, inside of a script too."""
+    # Of these kinds, also within the text of a script's error.
     if not isinstance(answer, RedisError):
         return False
     text = f"{type(answer).__name__} {answer}".upper()
