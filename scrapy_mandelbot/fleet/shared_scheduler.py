@@ -51,7 +51,7 @@ class SharedJobScheduler(JobScheduler):
     def __len__(self) -> int:
         return len(self._queue)
 
-    def _resume(self, spider: Spider) -> None:  # noqa: ARG002 -- a file's
+    def resume(self, spider: Spider) -> None:  # noqa: ARG002 -- a file's
         self._crawler.signals.connect(self._spider_opened, scrapy.signals.spider_opened)
         worker, soon = self._worker, self._worker.save_soon
         worker.serve(OwnSites(self._crawler, worker.job, worker.storage, self._queue, soon))

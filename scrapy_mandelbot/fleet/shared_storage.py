@@ -146,7 +146,7 @@ class SharedStorage(JobStorage):
         super().let_go(request, one)
         self._here_alone.discard(request)
 
-    def _waits(self, name: str, *, is_new: bool = False, is_in_memory: bool = False) -> None:
+    def waits(self, name: str, *, is_new: bool = False, is_in_memory: bool = False) -> None:
         if is_new:  # Redis gives it to the worker that has its site
             return
         site = site_of_line(name)

@@ -82,13 +82,13 @@ class JobScheduler(BaseScheduler):
             self._storage: JobStorage = self._running.begin(spider)
             self._unacked = self._storage.unacked
             self._queue = SiteQueue.over(self._crawler, self._storage)
-            self._resume(spider)
+            self.resume(spider)
         except BaseException:
             self._running.let_go()
             raise
         self._is_open = True
 
-    def _resume(self, spider: Spider) -> None:
+    def resume(self, spider: Spider) -> None:
         self._job.take_over(spider, self._queue.push)
         self._job.sites.restore(self._storage)
 

@@ -142,20 +142,20 @@ class JobStorage(RequestStorage):
             if one is None:
                 self._complaints.unwritable(request, error)
             self.push_in_memory(name, request)
-            self._waits(name, is_in_memory=True)
+            self.waits(name, is_in_memory=True)
             return False
         if one is not None and one.number is not None:
             is_in_memory = one.waits > 1  # others came of it, and its row waits for them
             self._put_back(one, name, request, body)
-            self._waits(name, is_in_memory=is_in_memory)
+            self.waits(name, is_in_memory=is_in_memory)
         else:
             self._push_new(name, request, body)
-            self._waits(name, is_new=True)
+            self.waits(name, is_new=True)
             if one is not None:  # of those in memory, but it can be written down now
                 self.let_go(request, one)
         return True
 
-    def _waits(self, name: str, *, is_new: bool = False, is_in_memory: bool = False) -> None:  # noqa: ARG002 -- for others
+    def waits(self, name: str, *, is_new: bool = False, is_in_memory: bool = False) -> None:  # noqa: ARG002 -- for others
         self.grow(name)
 
     def put_at_hand(self, name: str, request: Request) -> None:

@@ -198,7 +198,7 @@ def test_a_state_that_cannot_be_read_or_written_is_told(job, caplog):
     state = SpiderState(spider, job, lambda: 0.0, lambda: 0.0)
     state.save()
     state.save()
-    assert caplog.text.count("is lost in a crash") == 1
+    assert caplog.text.count("does not survive a crash") == 1
     job.state["spider.state"] = b"no pickle"
     spider.state = {"pages": 7}
     state.restore()

@@ -115,8 +115,8 @@ def test_a_first_page_that_is_gone_loses_nothing(damaged, caplog):
         bodies, lines = read_all(folder)
     assert len(bodies) == PAGES + 2
     assert len(lines) == SITES
-    assert "602 requests that wait" in caplog.text
-    assert "at least 0 requests" in caplog.text
+    assert "602 waiting requests" in caplog.text
+    assert "At least 0 requests" in caplog.text
     assert not list(folder.glob("*.corrupt-*"))
     assert len(list(folder.glob("*.salvaged-*"))) == 1
     assert {one.name for one in folder.glob("job.*")} == {
@@ -175,7 +175,7 @@ def test_what_a_run_has_set_aside_the_next_one_reads(damaged):
 def test_a_file_of_which_nothing_is_left_is_an_error_once(tmp_path, caplog):
     """The next run begins from nothing, and says so."""
     (tmp_path / FILE).write_bytes(b"\xff" * 9000)
-    with pytest.raises(CorruptError, match="is set aside as"):
+    with pytest.raises(CorruptError, match="now set aside as"):
         open_job(tmp_path)
     assert not (tmp_path / FILE).exists()
     assert read_all(tmp_path) == ({}, set())
