@@ -41,13 +41,14 @@ class SharedStorage(JobStorage):
 
     def push_new(self, name: str, request: Request) -> bool:
         """Add a request that the job may have already; return whether it can be serialized."""
-        return self._push(name, request)
+        super().push(name, request)
+        return request not in self.unacked  # as one in memory is
 
     def push(self, name: str, request: Request) -> None:
         """Take back a request that was handed out; add another, as :meth:`push_new` does."""
         if request in self.unacked or request not in self._lost:
             self._is_back(request)
-            self._push(name, request)
+            super().push(name, request)
 
     def put_at_hand(self, name: str, request: Request) -> None:
         if site_of_line(name) not in self._job.sites:  # it was lost while the request was delayed
@@ -146,9 +147,10 @@ class SharedStorage(JobStorage):
         super().let_go(request, one)
         self._here_alone.discard(request)
 
-    def waits(self, name: str, *, is_new: bool = False, is_in_memory: bool = False) -> None:
-        if is_new:  # Redis gives it to the worker that has its site
-            return
+    def waits_anew(self, name: str, count: int = 1) -> None:
+        """Leave a new request to Redis, which gives it to the worker that owns its site."""
+
+    def waits(self, name: str, *, is_in_memory: bool) -> None:
         site = site_of_line(name)
         if site in self._job.sites:
             self.grow(name)

@@ -216,7 +216,8 @@ class JobWorker(RunningJob):
         if answer.is_lost:
             self._join_again(answer.last)
             return
-        self.saves.succeeded()
+        if self.saves.error is not None:
+            self.saves.succeeded()
         try:
             brought = self._go_by(answer)
         except Exception as error:  # as above

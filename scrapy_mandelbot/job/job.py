@@ -199,7 +199,8 @@ class Job(RunningJob):
             self.store.commit()
         except (StorageError, OSError, ValueError) as error:  # the last: a feed that is closed
             return self.saves.failed(error)
-        self.saves.succeeded()
+        if self.saves.error is not None:
+            self.saves.succeeded()
         return None
 
     def kept(self, prefix: str) -> dict[str, bytes]:
@@ -363,9 +364,8 @@ class Saves:
         return error
 
     def succeeded(self) -> None:
-        if self.error is not None:
-            self.error = None
-            self._job.not_saved(None)
+        self.error = None
+        self._job.not_saved(None)
 
     def close(self) -> None:
         """Stop saving, except by :meth:`now`."""

@@ -131,10 +131,6 @@ class JobStorage(RequestStorage):
         return self._asked_of[1]
 
     def push(self, name: str, request: Request) -> None:
-        self._push(name, request)
-
-    def _push(self, name: str, request: Request) -> bool:
-        """Add a request, or take back one that was handed out; return whether it is in the job."""
         one = self.unacked.get(request)
         try:
             body = self.form.write(request)
@@ -143,20 +139,21 @@ class JobStorage(RequestStorage):
                 self._complaints.unwritable(request, error)
             self.push_in_memory(name, request)
             self.waits(name, is_in_memory=True)
-            return False
+            return
         if one is not None and one.number is not None:
             is_in_memory = one.waits > 1  # others came of it, and its row waits for them
             self._put_back(one, name, request, body)
             self.waits(name, is_in_memory=is_in_memory)
         else:
             self._push_new(name, request, body)
-            self.waits(name, is_new=True)
+            self.waits_anew(name)
             if one is not None:  # of those in memory, but it can be written down now
                 self.let_go(request, one)
-        return True
 
-    def waits(self, name: str, *, is_new: bool = False, is_in_memory: bool = False) -> None:  # noqa: ARG002 -- for others
+    def waits(self, name: str, *, is_in_memory: bool) -> None:  # noqa: ARG002 -- for others
         self.grow(name)
+
+    waits_anew = RequestStorage.grow
 
     def put_at_hand(self, name: str, request: Request) -> None:
         """Put a request that was handed out at the front of its line.

@@ -128,7 +128,10 @@ class SqliteJob:
                 return None
         number = kept[1]
         body = self.read(number)
-        self._claim_in_file(its, number)
+        its.take_in_file(number)
+        self._claimed[number] = self._out[number] = its
+        if len(its.hidden) > MOST_HIDDEN:
+            self._pending.aside.add(number)
         return StoredRequest(number, body)
 
     def read(self, number: int) -> bytes:
@@ -153,14 +156,11 @@ class SqliteJob:
         its = self.lines.get(line or "")
         if its is None:
             return None
-        self._claim_in_file(its, number)
-        return line
-
-    def _claim_in_file(self, line: LineIndex, number: int) -> None:
-        line.take_in_file(number)
-        self._claimed[number] = self._out[number] = line
-        if len(line.hidden) > MOST_HIDDEN:
+        its.take_in_file(number)
+        self._claimed[number] = self._out[number] = its
+        if len(its.hidden) > MOST_HIDDEN:
             self._pending.aside.add(number)
+        return line
 
     def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
         was_in = self._leave(number)

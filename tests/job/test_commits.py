@@ -31,7 +31,8 @@ class FakeJob:
             self.said.append("fails")
             return self.saves.failed(self.error)
         self.said.append("commit")
-        self.saves.succeeded()
+        if self.saves.error is not None:
+            self.saves.succeeded()
         return None
 
     def not_saved(self, error: Exception | None) -> None:
