@@ -17,7 +17,6 @@ from scrapy_mandelbot.commands.terminal import UnavailableError
 from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.fleet.server import JobServer
 from scrapy_mandelbot.job import deliveries, job_file, salvage
-from scrapy_mandelbot.job.job import LOCK
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.site_states import IN_JOB, read_handover, site_of_line
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
@@ -69,7 +68,7 @@ class _FileJob:
         self._path, self._store_path = self._folder / salvage.FILE, self._folder / STORE_FILE
         if not self._path.exists():
             raise StorageError(f"there is no job here ({salvage.FILE})")
-        self._is_running = job_file.JobLock(self._folder / LOCK).is_held()
+        self._is_running = salvage.JobLock(self._folder / salvage.LOCK).is_held()
 
     def close(self) -> None:
         """Nothing is open between calls."""

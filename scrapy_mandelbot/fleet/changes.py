@@ -1,4 +1,4 @@
-"""What a worker says to a job on Redis, and its replies: the arguments of ``lua/exchange.lua``."""
+"""The wire format of a job on Redis: arguments and replies of ``lua/exchange.lua``."""
 
 from __future__ import annotations
 

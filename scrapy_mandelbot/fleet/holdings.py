@@ -1,4 +1,4 @@
-"""What a worker says to a job on Redis, and what of that it says again after a loss."""
+"""Exchanges of a worker with a job on Redis, and the entries to repeat after a loss."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_BYTES = 16 * 1024 * 1024  # bytes of requests in them
 _NUMBER = 4  # where the number of a request stands that is pushed
 
 
-Word = tuple[object, ...]  # one of the words of ``exchange.lua``, and its arguments
+Entry = tuple[object, ...]  # one of the words of ``exchange.lua``, and its arguments
 
 
 class Exchange(NamedTuple):
@@ -30,54 +30,55 @@ class Exchange(NamedTuple):
     first: int  # requests claimed of each; 0: the lease is renewed, and no more
     idle: str
     """Empty: the worker has something to do. ``close``: it would not wait for paused sites."""
-    words: tuple[Word, ...]
+    entries: tuple[Entry, ...]
 
-    def arguments(self, lease: int, reader: tuple[str, int], *, was_away: bool) -> list[Any]:
+    def arguments(self, lease: int, reader: tuple[str, str], *, was_away: bool) -> list[Any]:
         """Return them as the script takes them; the lease in milliseconds.
 
-        `reader`: the version of the worker's spider, and after how many deaths it has a request set
-        aside. `was_away`: the exchange before did not reach the server.
+        `reader`: the version of the worker's spider, and by the number of deaths how many requests
+        that were in flight in them it sends at a time. `was_away`: the exchange before did not
+        reach the server.
         """
         who = (self.worker, self.token, self.number, self.last)
         head = (lease, self.run, self.take, self.first, self.idle, int(was_away), *reader)
-        return [*who, *head, *(one for word in self.words for one in word)]
+        return [*who, *head, *(one for entry in self.entries for one in entry)]
 
 
-class UnackedRoots(NamedTuple):
+class UnackedEntry(NamedTuple):
     """A word that a worker has to say, or has said."""
 
-    word: Word
+    entry: Entry
     size: int
     parent: int | None  # gave the one that is pushed
 
     @property
     def is_push(self) -> bool:
-        return self.word[0] == "push"
+        return self.entry[0] == "push"
 
     @property
     def is_alone(self) -> bool:
         """Whether no request of the job would have it said again."""
-        return self.word[0] == "see" or (self.is_push and self.parent in {None, START})
+        return self.entry[0] == "see" or (self.is_push and self.parent in {None, START})
 
-    def moved(self, by: int) -> UnackedRoots:
+    def moved(self, by: int) -> UnackedEntry:
         """Return it with another number of its request."""
         if not self.is_push:
             return self
-        number: int = self.word[_NUMBER]  # type: ignore[assignment]
-        return self._replace(word=(*self.word[:_NUMBER], number + by, *self.word[_NUMBER + 1 :]))
+        number: int = self.entry[_NUMBER]  # type: ignore[assignment]
+        return self._replace(entry=(*self.entry[:_NUMBER], number + by, *self.entry[_NUMBER + 1 :]))
 
 
 HandedOverSite = tuple[str, bytes, str]  # site, state, milliseconds to leave it alone
 
 
-class Lost(NamedTuple):
+class LostLease(NamedTuple):
     """What becomes of a lease that is lost."""
 
     is_whole: bool  # else Redis has lost what cannot be said again
     left: list[HandedOverSite]  # said of sites given back since: Redis may not have kept it
 
 
-class SaidAlone:
+class UnackedExchanges:
     """The last exchanges, as far as no request gave what was said in them.
 
     `forgotten`: the number of an exchange of which something was, and is known no more.
@@ -85,13 +86,13 @@ class SaidAlone:
 
     def __init__(self, forgotten: int) -> None:
         self._forgotten = forgotten
-        self._exchanges: deque[tuple[int, float, list[UnackedRoots]]] = deque()
+        self._exchanges: deque[tuple[int, float, list[UnackedEntry]]] = deque()
         self._count = self._size = 0
         self._rests: dict[bytes, tuple[int, float, bytes, str]] = {}
         """Sites, and by which exchange, when and what was said of them; the last of each."""
 
-    def add(self, number: int, now: float, words: Iterable[UnackedRoots]) -> None:
-        alone = [one for one in words if one.is_alone]
+    def add(self, number: int, now: float, entries: Iterable[UnackedEntry]) -> None:
+        alone = [one for one in entries if one.is_alone]
         if alone:
             self._exchanges.append((number, now, alone))
             self._count += len(alone)
@@ -107,11 +108,11 @@ class SaidAlone:
             if any(one.is_push for one in gone):
                 self._forgotten = number
 
-    def add_rests(self, number: int, now: float, words: Iterable[UnackedRoots]) -> None:
+    def add_rests(self, number: int, now: float, entries: Iterable[UnackedEntry]) -> None:
         rests = self._rests
-        for one in words:
-            if one.word[0] == "rest":
-                site, state, milliseconds = cast("tuple[bytes, bytes, str]", one.word[1:])
+        for one in entries:
+            if one.entry[0] == "rest":
+                site, state, milliseconds = cast("tuple[bytes, bytes, str]", one.entry[1:])
                 rests.pop(site, None)
                 rests[site] = number, now, state, milliseconds
         while rests and (next(iter(rests.values()))[1] < now - KEPT_FOR or len(rests) > MOST_KEPT):
@@ -124,7 +125,7 @@ class SaidAlone:
                 left = max(0.0, float(milliseconds) - 1000 * (now - at))
                 yield site, state, milliseconds if left == inf else f"{left:.0f}"
 
-    def after(self, last: int) -> tuple[bool, list[UnackedRoots]]:
+    def after(self, last: int) -> tuple[bool, list[UnackedEntry]]:
         """Return whether all is known that was said after an exchange, and what is."""
-        words = [one for number, _, some in self._exchanges if number > last for one in some]
-        return self._forgotten <= last, words
+        entries = [one for number, _, some in self._exchanges if number > last for one in some]
+        return self._forgotten <= last, entries

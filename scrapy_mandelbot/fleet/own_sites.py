@@ -1,19 +1,25 @@
-"""The sites that are a worker's own: taken with what their last owner has left, and given back."""
+"""The sites that a worker owns: taken with the state of their previous owner, and given back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.job.site_states import EMPTY_HANDOVER, handover_of, is_calm, read_handover
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.job.site_states import (
+    CHANGES,
+    EMPTY_HANDOVER,
+    handover_of,
+    is_calm,
+    read_handover,
+)
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.crawl import Crawl
     from scrapy_mandelbot.fleet.holdings import HandedOverSite
     from scrapy_mandelbot.fleet.shared_job import SharedJob
     from scrapy_mandelbot.fleet.shared_storage import SharedStorage
@@ -31,17 +37,19 @@ class OwnSites:
     def __init__(
         self,
         crawler: Crawler,
-        crawl: Crawl,
         job: SharedJob,
         storage: SharedStorage,
         queue: SiteQueue,
+        save_soon: Callable[[], None],
     ) -> None:
         self._crawler = crawler
-        self._crawl = crawl
+        self._crawl = Crawl.of(crawler)
         self._job = job
         self._storage = storage
         self._queue = queue
-        self.server_time = 0.0  # how far the server's clock is ahead, in seconds
+        self._save_soon = save_soon
+        self._crawl.events.subscribe(self._site_changed, *CHANGES)
+        self.server_time = 0.0  # seconds by which the server's clock is ahead
 
     def take(self, sites: Mapping[str, bytes], lines: Iterable[str]) -> bool:
         roused = dict.fromkeys(lines)
@@ -54,9 +62,9 @@ class OwnSites:
         return bool(roused)
 
     def look(self) -> None:
-        """Give back those sites of which nothing is left to do here, or not for long.
+        """Give back sites that are done here or paused for long.
 
-        Of the others their next owner is to know how they stand, should this one die.
+        Report the state of the others for their next owner, in case this worker dies.
         """
         now = self._crawl.now()
         for name in list(self._storage.touched):
@@ -85,7 +93,7 @@ class OwnSites:
                     return
 
     def lose(self) -> list[HandedOverSite]:
-        """Forget all: others have them. Return what these should know of those to be left alone."""
+        """Forget all sites: others own them. Return the states of those that must wait."""
         self.call_back()
         now, known = self._crawl.now(), []
         for name in list(self._job.sites):
@@ -100,7 +108,7 @@ class OwnSites:
         return known
 
     def call_back(self) -> None:
-        """Have nothing sent that waits in download slots: the sites may be others' by now."""
+        """Evict requests from download slots: other workers may own their sites by now."""
         in_flight = self._crawl.throttle.in_flight
         for site in {flight.site for flight in in_flight.flights()}:
             if site.name in self._job.sites:
@@ -112,11 +120,14 @@ class OwnSites:
             site = self._crawl.sites.of(name)
             self._say_what_is_left(site, now, engine.slot_delay(self._crawler, site.slots))
 
+    def _site_changed(self, values: Mapping[str, Any]) -> None:
+        self._storage.touched[values["site"]] = None
+        self._save_soon()
+
     def _is_done(self, site: Site) -> bool:
         return self._job.sites[site.name].is_dry and site.name not in self._storage.under_way
 
     def _is_movable(self, site: Site) -> bool:
-        """Return whether no request of a site is in flight, or is known to this worker alone."""
         delayed = self._queue.delayed_of(site)
         is_in_flight = self._storage.under_way.get(site.name, 0) > delayed
         if is_in_flight or site.awaited:
@@ -130,7 +141,7 @@ class OwnSites:
         self._forget(site)
 
     def _forget(self, site: Site) -> None:
-        """Know no more of a site, as others find out, unless what it answers is on its way."""
+        """Forget a site, unless a response is on its way."""
         flights = self._crawl.throttle.in_flight.flights()
         if all(flight.site is not site for flight in flights):
             self._crawl.sites.forget(site)

@@ -1,118 +1,25 @@
-"""A job on Redis, as its scripts are called. The calls block for some seconds at most."""
+"""A job on Redis: calls of its scripts, which block for a few seconds at most."""
 
 from __future__ import annotations
 
-import logging
 import os
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.fleet.changes import key, name, read_answer, read_request
+from scrapy_mandelbot.job.deliveries import most_at_once
 from scrapy_mandelbot.job.job_store import StorageError
-from scrapy_mandelbot.store.redis.scripts import read_script
+from scrapy_mandelbot.job.requests import identity_of
 
 if TYPE_CHECKING:
     from redis import Redis
 
     from scrapy_mandelbot.fleet.changes import Claimed, Reply
     from scrapy_mandelbot.fleet.holdings import Exchange, HandedOverSite
+    from scrapy_mandelbot.settings.config import Config
 
-    Answered = Callable[[Any], None]
-
-logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
-
-LONGEST_SILENCE = 600.0  # seconds without a word after which a crawl's lease ends
-
-
-class Link:
-    """One call after the other, each answered in the crawl's own thread.
-
-    After `every` seconds of silence the lease is renewed, by a call in the thread. `in_loop` has
-    something called in the crawl's own thread.
-    """
-
-    def __init__(
-        self,
-        renew: Callable[[], object],
-        every: float,
-        in_loop: Callable[..., object],
-        now: Callable[[], float],
-    ) -> None:
-        self._renew = renew
-        self._every = every
-        self._in_loop = in_loop
-        self._now = now
-        self._calls: SimpleQueue[tuple[Callable[[], Any], Answered] | None] = SimpleQueue()
-        self.renewed_at = now()  # when the last call began that succeeded
-        self._asked_at = now()
-        self.thread = threading.Thread(target=self._run, name="mandelbot-job", daemon=True)
-        self.thread.start()
-
-    def call(self, call: Callable[[], Any], answered: Answered) -> None:
-        """Call something in the thread; its result or StorageError is the answer."""
-        self._asked_at = self._now()
-
-        def deliver(result: Any) -> None:
-            self._in_loop(answered, result)
-
-        self._calls.put((call, deliver))
-
-    def call_and_wait(self, call: Callable[[], T], seconds: float) -> T:
-        """Call something in the thread and wait for it: before the crawl begins, and at its end."""
-        answers: SimpleQueue[Any] = SimpleQueue()
-        self._asked_at = self._now()
-        self._calls.put((call, answers.put))
-        try:
-            answer = answers.get(timeout=seconds)
-        except Empty:
-            raise StorageError("Redis does not answer") from None
-        if isinstance(answer, Exception):
-            raise answer
-        result: T = answer
-        return result
-
-    def close(self, last: Callable[[], Any] = lambda: None) -> None:
-        """Call something for the last time, and end the thread; do not wait for that."""
-        self._calls.put((last, lambda _: None))
-        self._calls.put(None)
-
-    def _run(self) -> None:
-        while True:
-            try:
-                asked = self._calls.get(timeout=self._every)
-            except Empty:
-                if self._now() < self._asked_at + LONGEST_SILENCE:
-                    self._do(self._renew)
-                continue
-            if asked is None:
-                return
-            call, deliver = asked
-            result = self._do(call)
-            try:
-                deliver(result)
-            except RuntimeError:  # the loop is closed
-                return
-
-    def _do(self, call: Callable[[], Any]) -> Any:
-        began = self._now()
-        try:
-            result = call()
-        except StorageError as error:
-            return error
-        except Exception as error:  # a thread that ends would have the crawl wait for ever
-            logger.exception("Error while Redis was called")
-            return StorageError(repr(error))
-        if not getattr(result, "is_lost", False):
-            self.renewed_at = began
-        return result
-
-
-VERSION = 1  # of the form in which a job is kept
+VERSION = 1  # of the format of a job
 _KEYS = (
     *("asked", "deaths", "due", "ended", "exchanges", "hungry", "idle", "last", "meta", "none"),
     *("owner", "refused", "rest", "states", "was", "why", "workers"),
@@ -120,23 +27,23 @@ _KEYS = (
 """Those that scripts come by whatever is said; those of a site or worker are found out in them."""
 
 
-class Joined(NamedTuple):
-    """What a worker is told that joins a job."""
+class JoinReply(NamedTuple):
+    """The server's reply to a worker that joins a job."""
 
-    worker: int  # its number, which no other one of the job has or had, as far as the server knows
+    worker: int  # its number, unique in the job as far as the server knows
     run: int
-    waiting: int  # how many sites wait for a worker
-    others: int  # how many workers there are beside it
-    born: int  # when the job began: another time is another job, of which this one knows nothing
-    token: str  # what tells it from one of its number, which a server gives again that was set back
+    waiting: int  # sites that wait for a worker
+    others: int  # other workers
+    born: int  # when the job began; another time is another job
+    token: str  # unique, where a server that was set back reuses the number
 
 
 class JobServer:
-    """A job on a Redis. What asks the server raises StorageError where it cannot be reached.
+    """A job on a Redis server. Calls raise StorageError where the server cannot be reached.
 
-    All keys begin with ``mandelbot:{JOB}:``. A worker that is silent for `lease` seconds has lost
-    its sites. `reader`: the version of the worker's spider, and after how many deaths of workers it
-    sets a request aside. `project`: that the job is of; empty: any.
+    All keys begin with ``mandelbot:{JOB}:``. A worker that is silent for `lease` seconds loses its
+    sites. `reader`: the version of the worker's spider, and after how many deaths of workers it
+    sets a request aside. `project`: the owner of the job; empty: any.
     """
 
     def __init__(
@@ -157,36 +64,46 @@ class JobServer:
         self.key = f"mandelbot:{{{job}}}"
         self._keys = [self.key, *(f"{self.key}:{one}" for one in _KEYS)]
         self._lease = int(lease * 1000)
-        self._reader = reader
+        self._version, limit = reader
+        at_once = " ".join(str(most_at_once(deaths, limit)) for deaths in range(limit))
+        self._reader = self._version, at_once
         self._project = project
         self._join, self._leave, self._exchange = map(self._script, ("join", "leave", "exchange"))
         self._was_away = False
 
+    @classmethod
+    def of(cls, config: Config, spider: Any) -> JobServer:
+        """Return the job that the settings name, for this version of the spider."""
+        name = config.job_name or str(spider.name)
+        project, version = identity_of(spider)
+        reader = version, config.job_deliveries
+        return cls(config.job, name, config.job_lease, reader, "" if config.job_name else project)
+
     def __repr__(self) -> str:
         return f"<JobServer {self.url} {self.key}>"
 
-    def join(self) -> Joined:
-        """Become a worker of the job, if it has this form and is this project's."""
+    def join(self) -> JoinReply:
+        """Join the job, if it has this format and belongs to this project."""
         token = os.urandom(4).hex()
-        asked = [VERSION, self._lease, token, self._reader[0], self._project]
-        version, *told = self._call(self._join, asked)
+        asked = [VERSION, self._lease, token, self._version, self._project]
+        version, *reply = self._call(self._join, asked)
         if int(version) != VERSION:
             raise StorageError(
                 f"the job {self.key} was written by another version (format {int(version)})"
             )
-        if told[1:] == []:
+        if reply[1:] == []:
             raise StorageError(
-                f"the job {self.key} is the project {name(told[0])!r}'s, and this is"
+                f"the job {self.key} is the project {name(reply[0])!r}'s, and this is"
                 f" {self._project!r}: give each its name, as"
                 ' MANDELBOT_JOB_OPTIONS = {"name": "…"} does'
             )
-        worker, run, waiting, others, born = map(int, told)
-        return Joined(worker, run, waiting, others, born, token)
+        worker, run, waiting, others, born = map(int, reply)
+        return JoinReply(worker, run, waiting, others, born, token)
 
     def exchange(self, exchange: Exchange) -> Reply:
-        """Say and ask for all that an exchange has, at once or not at all.
+        """Apply an exchange, as a whole or not at all.
 
-        After a StorageError it is not known whether it was done: make the same one again.
+        After a StorageError it is unknown whether it was applied: repeat the same one.
         """
         try:
             said = self._call(
@@ -200,14 +117,14 @@ class JobServer:
         return read_answer(said)
 
     def sends(self, worker: int, numbers: Iterable[int]) -> None:
-        """Tell which requests a worker has sent: should it die, it may be of one of them."""
+        """Record which requests a worker has sent: one of them may have killed it if it dies."""
         with self._asking() as redis:
             redis.sadd(f"{self.key}:out:{worker}", *numbers)
 
     def leave(self, worker: int, token: str, left: Iterable[HandedOverSite] = ()) -> None:
-        """Be a worker no longer: what it has is others'.
+        """Leave the job: other workers get its sites.
 
-        `left`: what is to be known of sites that it held, if nobody else has them by now.
+        `left`: states of sites that it held, for those without another owner by now.
         """
         sites = [one for name, *rest in left for one in (key(name), *rest)]
         self._call(self._leave, [worker, token, *sites])
@@ -257,7 +174,7 @@ class JobServer:
         return found
 
     def requests(self) -> Iterator[Claimed]:
-        """Yield all requests: what waits, what is claimed and what is set aside, as they come."""
+        """Yield all requests, in any order: waiting, claimed and set aside."""
         with self._asking() as redis:
             prefix = f"{self.key}:"
             for found in redis.scan_iter(_escaped(prefix) + "[qcr]:*", count=1000):
@@ -272,7 +189,7 @@ class JobServer:
                     yield read_request(site, b"%r" % priority, member)
 
     def requeue(self, site: str) -> list[str]:
-        """Have requests wait that are set aside, of a site or, where that is empty, of all."""
+        """Requeue requests that are set aside, of a site or, if it is empty, of all."""
         return sorted({name(one) for one in self._call(self._script("requeue"), [key(site)])})
 
     def close(self) -> None:
@@ -282,6 +199,8 @@ class JobServer:
         return f"{self.key}:{what}:".encode() + site
 
     def _script(self, which: str) -> Any:
+        from scrapy_mandelbot.store.redis.wire import read_script  # noqa: PLC0415
+
         return self._redis.register_script(
             read_script("scrapy_mandelbot.fleet", "common", which).text
         )
@@ -289,15 +208,15 @@ class JobServer:
     def _call(self, script: Any, arguments: list[Any]) -> list[Any]:
         try:
             with self._asking():
-                told: list[Any] = script(keys=self._keys, args=arguments)
+                reply: list[Any] = script(keys=self._keys, args=arguments)
         except StorageError:
-            self._redis.connection_pool.disconnect()  # the name may be another machine's by now
+            self._redis.connection_pool.disconnect()  # the name may point to another machine by now
             raise
-        return told
+        return reply
 
     @contextmanager
     def _asking(self) -> Iterator[Any]:
-        """Have errors of the server be ours."""
+        """Turn errors of the server into StorageError."""
         from redis import RedisError  # noqa: PLC0415
 
         try:

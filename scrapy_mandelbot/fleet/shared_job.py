@@ -1,4 +1,4 @@
-"""What one worker of a job on Redis holds, and what it has to say; without I/O."""
+"""The part of a job on Redis that one worker holds, and its next exchange; without I/O."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.fleet.changes import UNKNOWN, key, push
 from scrapy_mandelbot.fleet.changes import name as name_of
-from scrapy_mandelbot.fleet.holdings import Exchange, Lost, SaidAlone, UnackedRoots
+from scrapy_mandelbot.fleet.holdings import Exchange, LostLease, UnackedEntry, UnackedExchanges
 from scrapy_mandelbot.job.job_store import START, StoredRequest
 from scrapy_mandelbot.job.site_states import site_of_line
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.changes import Reply
-    from scrapy_mandelbot.fleet.holdings import Word
-    from scrapy_mandelbot.fleet.server import Joined
+    from scrapy_mandelbot.fleet.holdings import Entry
+    from scrapy_mandelbot.fleet.server import JoinReply
     from scrapy_mandelbot.job.job_store import Place
 
-MOST_ENTRIES = 1_000  # of an exchange: other workers wait meanwhile, for a few milliseconds
+MOST_ENTRIES = 1_000  # of an exchange: other workers wait for it, a few milliseconds
 _NUMBERS = 1 << 40  # that a worker can give to requests
 _NEWEST = 1 << 60  # in the order of a line, before and behind all that the server has numbered
 MOST_RECENT = 100_000  # fingerprints that are remembered, or twice as many
 
 
 class ClaimReply(NamedTuple):
-    """What an answer has brought."""
+    """What a reply brought."""
 
-    sites: dict[str, bytes]  # new ones, with what their last owner has left
+    sites: dict[str, bytes]  # new ones, with the state of their previous owner
     lines: list[str]  # the line of each request that was claimed
-    said: int  # how many requests were pushed, dropped ones included
-    dry: list[str]  # sites of which nothing waits any more
+    said: int  # pushed requests, dropped ones included
+    dry: list[str]  # sites without waiting requests
 
 
 class SharedJob:
-    """A :class:`~scrapy_mandelbot.job.job_store.JobStore` of which others have a part.
+    """A :class:`~scrapy_mandelbot.job.job_store.JobStore` that workers share.
 
-    What is done is said in the next exchange, in the order in which it was done: so what a callback
-    gave is kept before its own request is done with. An exchange that was not answered is the next
-    one again, whatever was done meanwhile.
+    Changes go into the next exchange in the order in which they were made, so the requests that a
+    callback yielded are stored before its own request is acknowledged. An exchange without a reply
+    is sent again unchanged, whatever was done meanwhile.
     """
 
-    def __init__(self, joined: Joined, now: Callable[[], float]) -> None:
+    def __init__(self, joined: JoinReply, now: Callable[[], float]) -> None:
         self._now = now
         self.sites: dict[str, HeldSite] = {}  # those that are this worker's
         self._lines = HeldLines()
@@ -51,38 +51,38 @@ class SharedJob:
         self._low: dict[str, None] = {}  # sites of which more is to be claimed
         self._given: dict[int, dict[int, int]] = {}  # by parent: times it gave a fingerprint
         self._recent: tuple[set[int], set[int]] = set(), set()  # fingerprints said lately
-        self._words: list[UnackedRoots] = []
+        self._entries: list[UnackedEntry] = []
         self._size = 0
         self._sent: Exchange | None = None
-        self._sent_words: list[UnackedRoots] = []
+        self._sent_entries: list[UnackedEntry] = []
         self._sending: list[int] = []
         self._claiming: list[str] = []  # sites of which requests are claimed by what was sent
         self._count = 0
         self._moves = 0
         self.out: set[int] = set()  # numbers of requests that Redis knows to be sent
         self._exchanges = 0
-        self._said_alone = SaidAlone(forgotten=UNKNOWN)
+        self._unacked_exchanges = UnackedExchanges(forgotten=UNKNOWN)
         self._first_number = 0
         self.join(joined)
 
     def __repr__(self) -> str:
         return f"<SharedJob: worker {self.worker}, {len(self.sites)} sites>"
 
-    def join(self, joined: Joined) -> None:
-        """Be a worker by another number: at first, and when a lease was lost."""
+    def join(self, joined: JoinReply) -> None:
+        """Take the number of a reply: at first, and after a lost lease."""
         self.worker, self.run, self.born = joined.worker, joined.run, joined.born
         self.token = joined.token
         self.last = 0  # the number of the last exchange that Redis has kept
         before, self._first_number = self._first_number, joined.worker * _NUMBERS
         moved = self._first_number - before  # others may have the old numbers
-        self._words = [one.moved(moved) for one in self._words]
+        self._entries = [one.moved(moved) for one in self._entries]
 
     def lengths(self) -> dict[str, int]:
         return self._lines.lengths()
 
     @property
     def uncommitted(self) -> int:
-        return len(self._words) + len(self._sent_words)
+        return len(self._entries) + len(self._sent_entries)
 
     @property
     def uncommitted_bytes(self) -> int:
@@ -94,16 +94,16 @@ class SharedJob:
     def push_new(
         self, line: str, place: Place, body: bytes, fingerprint: int, parent: int | None
     ) -> int:
-        """Add a request unless one with its fingerprint was seen in the job; return its number."""
+        """Add a request unless the job has seen its fingerprint; return its number."""
         self._note_recent(fingerprint)
         return self._push(line, place, body, parent, (str(fingerprint), "", 0))
 
     def push_child(
         self, line: str, place: Place, body: bytes, fingerprint: int, parent: int
     ) -> int:
-        """Add a request unless its parent has given it before, in a run that was cut, or elsewhere.
+        """Add a request unless its parent has yielded it before, in an earlier run or elsewhere.
 
-        Of ``start()`` all workers together give each request as often as one of them does.
+        All workers together yield each request of ``start()`` as often as one of them does.
         """
         given = self._given.setdefault(parent, {})
         times = given[fingerprint] = given.get(fingerprint, 0) + 1
@@ -142,13 +142,13 @@ class SharedJob:
             self._add(("done", key(site), number))
 
     def refuse(self, number: int, why: str) -> None:
-        """Have a request that was claimed be another version's: this one cannot read it."""
+        """Leave a claimed request to another version of the spider: this one cannot read it."""
         site = self._forget_claim(number)
         if site is not None:
             self._add(("refuse", key(site), number, why))
 
     def has_seen(self, fingerprint: int) -> bool:
-        """Return whether this worker knows that the fingerprint was seen; the server knows more."""
+        """Return whether this worker knows the fingerprint; the server knows more."""
         return fingerprint in self._recent[0] or fingerprint in self._recent[1]
 
     def see(self, fingerprint: int) -> None:
@@ -160,9 +160,9 @@ class SharedJob:
         self._add(("forget", parent))
 
     def rest(self, name: str, state: bytes, milliseconds: str) -> None:
-        """Say what the next owner of a site has to know, and for how long it is left alone.
+        """Report the state of a site for its next owner, and for how long it must wait.
 
-        No state: nothing is to be known. ``inf`` milliseconds: until a next run.
+        Empty state: nothing to report. ``inf`` milliseconds: until the next run.
         """
         site = self.sites[name]
         if site.said != (state, milliseconds) or milliseconds not in {"0", "inf"}:  # from now on
@@ -178,36 +178,36 @@ class SharedJob:
             del self._claimed[number]
         self._add(("give_back", key(name)))
 
-    def ask_for(self, name: str) -> None:
+    def request_site(self, name: str) -> None:
         self._add(("ask", key(name)))
 
     def next_exchange(self, take: int, idle: str, out: Iterable[int] = ()) -> Exchange:
-        """Return what is to be said next; the same again, until it is answered.
+        """Return the next exchange; the same again, until it is answered.
 
-        `take`: how many sites more to ask for. `out`: numbers of the requests that are sent.
+        `take`: how many more sites to request. `out`: numbers of the requests that are sent.
         """
         if self._sent is None:
-            words, self._words = self._words[:MOST_ENTRIES], self._words[MOST_ENTRIES:]
+            entries, self._entries = self._entries[:MOST_ENTRIES], self._entries[MOST_ENTRIES:]
             now, self._claiming = self._now(), list(self._low)
             self._low.clear()
             claims = [("claim", key(one), self.sites[one].ask(now)) for one in self._claiming]
             self._exchanges += 1
-            self._sent_words = words
+            self._sent_entries = entries
             self._sending = [number for number in out if number not in self.out]
             outs = [("out", " ".join(map(str, self._sending)))] if self._sending else []
-            all_words = (*(one.word for one in words), *outs, *claims)
+            all_entries = (*(one.entry for one in entries), *outs, *claims)
             who = self.worker, self.token, self._exchanges, self.last
-            self._sent = Exchange(*who, self.run, take, FIRST, idle, all_words)
+            self._sent = Exchange(*who, self.run, take, FIRST, idle, all_entries)
         return self._sent
 
     @property
     def has_more_to_say(self) -> bool:
-        return bool(self._words or self._low)
+        return bool(self._entries or self._low)
 
     def only_renewing(self) -> Exchange:
-        """Return an exchange that says and asks for nothing, so that the lease goes on.
+        """Return an empty exchange, which renews the lease.
 
-        It may be called in any thread, and be made before or after the one that was sent.
+        Callable from any thread; it may arrive before or after the pending one.
         """
         sent = self._sent
         number = UNKNOWN if sent is None else sent.number
@@ -216,25 +216,25 @@ class SharedJob:
     def take_answer(self, answer: Reply) -> ClaimReply:
         sent = self._sent
         assert sent is not None  # noqa: S101 -- an answer is to something
-        if sent.words or answer.sites or answer.is_again:
+        if sent.entries or answer.sites or answer.is_again:
             self.last = sent.number
         self.out = {*self._sending, *self.out & self._claimed.keys()}
         now = self._now()
-        self._said_alone.add(sent.number, now, self._sent_words)
-        self._said_alone.add_rests(sent.number, now, self._sent_words)
-        said = sum(one.is_push for one in self._sent_words)
-        self._size -= sum(one.size for one in self._sent_words)
-        self._sent, self._sent_words = None, []
+        self._unacked_exchanges.add(sent.number, now, self._sent_entries)
+        self._unacked_exchanges.add_rests(sent.number, now, self._sent_entries)
+        said = sum(one.is_push for one in self._sent_entries)
+        self._size -= sum(one.size for one in self._sent_entries)
+        self._sent, self._sent_entries = None, []
         new = {name: state for name, state in answer.sites.items() if name not in self.sites}
         if answer.is_again:  # what was given back since is on its way there
-            given_back = {one.word[1] for one in self._words if one.word[0] == "give_back"}
+            given_back = {one.entry[1] for one in self._entries if one.entry[0] == "give_back"}
             new = {name: state for name, state in new.items() if key(name) not in given_back}
         for name in new:
             self.sites[name] = HeldSite(name, now)
             self.sites[name].asked = FIRST
         claiming = (one for one in self._claiming if one in self.sites)
         counts = dict.fromkeys(chain(new, claiming), 0)
-        done = {one.word[2] for one in self._words if one.word[0] == "done"}
+        done = {one.entry[2] for one in self._entries if one.entry[0] == "done"}
         lines = []
         for one in answer.claimed:
             if (
@@ -261,27 +261,29 @@ class SharedJob:
             if site is not None and not site.waiting and not site.asked:
                 self._low[name] = None
 
-    def lose(self, last: int) -> Lost:
-        """Drop all that was held and said under a lease that is lost.
+    def lose(self, last: int) -> LostLease:
+        """Drop everything held and reported under a lost lease.
 
-        What gave it comes back, to whoever has it now. What no request gave is kept, as what
-        ``start()`` gives, and is said by the next lease, where Redis has not kept it. `last` is the
-        number of the last exchange that it has kept.
+        The parents come back, to their new owners. Requests without a parent, such as those of
+        ``start()``, are reported again under the next lease where Redis has lost them. `last`: the
+        number of the last exchange that Redis has.
         """
         is_kept = self._sent is not None and self._sent.number <= last
-        words = [*(() if is_kept else self._sent_words), *self._words]
-        self._sent, self._sent_words = None, []
-        self._said_alone.add_rests(self._exchanges + 1, self._now(), words)
+        entries = [*(() if is_kept else self._sent_entries), *self._entries]
+        self._sent, self._sent_entries = None, []
+        self._unacked_exchanges.add_rests(self._exchanges + 1, self._now(), entries)
         left = [
             (site, state, milliseconds)
-            for one, state, milliseconds in self._said_alone.rests_after(last, self._now())
+            for one, state, milliseconds in self._unacked_exchanges.rests_after(last, self._now())
             if (site := name_of(one)) not in self.sites  # of these more is known
         ]
-        is_whole, again = self._said_alone.after(last)
-        self._said_alone = SaidAlone(forgotten=0)  # by this number, or under another one
+        is_whole, again = self._unacked_exchanges.after(last)
+        self._unacked_exchanges = UnackedExchanges(
+            forgotten=0
+        )  # by this number, or under another one
         self.last = min(self.last, last)
-        self._words = [*again, *(one for one in words if one.is_alone)]
-        self._size = sum(one.size for one in self._words)
+        self._entries = [*again, *(one for one in entries if one.is_alone)]
+        self._size = sum(one.size for one in self._entries)
         self.sites.clear()
         self._lines = HeldLines()
         self._line_of_site.clear()
@@ -290,7 +292,7 @@ class SharedJob:
         self._low.clear()
         self._given = {START: self._given.pop(START, {})}
         self._recent = set(), set()
-        return Lost(is_whole, left)
+        return LostLease(is_whole, left)
 
     def _push(
         self,
@@ -302,12 +304,12 @@ class SharedJob:
     ) -> int:
         self._count += 1
         number = self._first_number + self._count
-        word = ("push", *push(site_of_line(line), line, place, number, body), *once)
-        self._add(word, len(body), parent)
+        entry = ("push", *push(site_of_line(line), line, place, number, body), *once)
+        self._add(entry, len(body), parent)
         return number
 
-    def _add(self, word: Word, size: int = 0, parent: int | None = None) -> None:
-        self._words.append(UnackedRoots(word, size, parent))
+    def _add(self, entry: Entry, size: int = 0, parent: int | None = None) -> None:
+        self._entries.append(UnackedEntry(entry, size, parent))
         self._size += size
 
     def _wait(
@@ -339,10 +341,10 @@ _SOON, _LATE = 1.0, 10.0  # seconds in which that many were handed out
 
 
 class HeldSite:
-    """A site that is this worker's.
+    """A site that this worker owns.
 
-    It claims as many requests at a time as it hands out in some seconds, so that others wait where
-    each worker can have them; and the next ones before the last ones are gone.
+    It claims as many requests at a time as it sends in a few seconds, so that the rest stays
+    available to other workers, and the next batch before the last one is used up.
     """
 
     __slots__ = ("asked", "batch", "has_more", "name", "numbers", "said", "waiting", "when")
@@ -354,8 +356,8 @@ class HeldSite:
         self.batch = FIRST
         self.when = now  # when requests were claimed last
         self.asked = 0  # how many are being claimed
-        self.has_more = True  # whether more wait than were claimed, as far as that is known
-        self.said: tuple[bytes, str] = b"", "0"  # what its next owner is to know
+        self.has_more = True  # whether more wait than were claimed, as far as known
+        self.said: tuple[bytes, str] = b"", "0"  # reported for its next owner
 
     @property
     def is_low(self) -> bool:
@@ -363,11 +365,11 @@ class HeldSite:
 
     @property
     def is_dry(self) -> bool:
-        """Whether nothing of it waits, here or there, as far as that is known."""
+        """Whether nothing of it waits, here or on the server, as far as known."""
         return not self.waiting and not self.has_more and not self.asked
 
     def ask(self, now: float) -> int:
-        """Return how many requests to claim; they are on their way from now on."""
+        """Return how many requests to claim, and note that they are on their way."""
         passed, self.when = now - self.when, now
         if self.has_more and passed < _SOON:
             self.batch = min(2 * self.batch, MOST_HELD)
@@ -382,7 +384,7 @@ class HeldSite:
 
 
 class HeldLines:
-    """Claimed requests by line, each in its order."""
+    """Claimed requests by line, in order."""
 
     def __init__(self) -> None:
         self._lines: dict[str, list[tuple[tuple[int, int, int], int, bytes]]] = {}

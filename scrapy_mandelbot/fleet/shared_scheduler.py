@@ -9,10 +9,10 @@ import scrapy.signals
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.fleet.own_sites import OwnSites
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job import JobError
 from scrapy_mandelbot.job.job_scheduler import JobScheduler
-from scrapy_mandelbot.scheduling.site_queue import SiteQueue
 from scrapy_mandelbot.scheduling.storage import queue_name
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.site_map import site_of_request
@@ -22,16 +22,14 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_mandelbot.fleet.shared_storage import SharedStorage
-
 logger = logging.getLogger(__name__)
 
 
 class SharedJobScheduler(JobScheduler):
-    """Hands out the requests of those sites of a job on Redis that are this worker's.
+    """Hands out requests of the sites that this worker owns in a job on Redis.
 
-    What is new goes to Redis, where every worker's fingerprints are, and comes from there to the
-    worker that has its site.
+    A new request goes to Redis, which has the fingerprints of all workers, and from there to the
+    worker that owns its site.
     """
 
     keeps_job = False
@@ -53,20 +51,10 @@ class SharedJobScheduler(JobScheduler):
     def __len__(self) -> int:
         return len(self._queue)
 
-    def open(self, spider: Spider) -> None:
-        """Take the first sites."""
-        self._spider = spider
-        try:
-            engine.on_settled(self._crawler, self.finish_request)
-            self._crawler.signals.connect(self._spider_opened, scrapy.signals.spider_opened)
-            self._storage: SharedStorage = self._worker.begin(spider)
-            self._unacked = self._storage.unacked
-            self._queue = SiteQueue.over(self._crawler, self._storage)
-            self._worker.serve(self._queue)
-        except BaseException:
-            self._worker.let_go()
-            raise
-        self._is_open = True
+    def resume(self, spider: Spider) -> None:  # noqa: ARG002 -- a file's
+        self._crawler.signals.connect(self._spider_opened, scrapy.signals.spider_opened)
+        worker, soon = self._worker, self._worker.save_soon
+        worker.serve(OwnSites(self._crawler, worker.job, worker.storage, self._queue, soon))
 
     def close(self, reason: str) -> None:  # noqa: ARG002 -- Scrapy's interface
         if self._is_open:
@@ -82,14 +70,14 @@ class SharedJobScheduler(JobScheduler):
         if request is None:
             self._worker.hungry()
         else:
-            self._worker.handed_out(self._throttle.flight_of(request).site)
+            self._worker.handed_out(is_plain=self._throttle.flight_of(request).site.is_plain)
         return request
 
     def keep(self, request: Request) -> None:
-        """Have Redis keep a request that is new; take back another one."""
+        """Store a new request on Redis; take back one that was handed out."""
         if request in self._unacked or self._throttle.in_flight.is_coming_back(request):
             self._queue.push(request)
-        elif not self._storage.push_new(self._line_of(request), request):
+        elif not self._worker.storage.push_new(self._line_of(request), request):
             self._queue.load(self._line_of(request))
             self._count("enqueued", "memory")
         self._worker.pushed()
@@ -98,7 +86,7 @@ class SharedJobScheduler(JobScheduler):
         engine.download_by(self._crawler, self._send)  # before what counts requests as sent
 
     async def _send(self, download: engine.Download, request: Request) -> Response:
-        """Send a request that leaves its download slot, unless its site may be another's by now."""
+        """Send a request from its download slot, unless another worker may own its site by now."""
         if request in self._unacked and not self._worker.may_send:
             raise SitePausedError  # it goes back: this process was stopped, or Redis is away
         return await download(request)

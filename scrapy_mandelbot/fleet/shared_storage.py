@@ -1,4 +1,4 @@
-"""What a worker holds of a job on Redis, as the site queue sees it: requests of its own sites."""
+"""Storage of the site queue over a job on Redis: requests of the sites that this worker owns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from scrapy_mandelbot.job.job_storage import LOST, JobStorage
-from scrapy_mandelbot.job.requests import CannotWriteError
 from scrapy_mandelbot.job.site_states import site_of_line
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SharedStorage(JobStorage):
-    """Requests by line, of the sites that are this worker's. What is new goes to Redis first."""
+    """Requests by line, of the sites that this worker owns. New ones go to Redis first."""
 
     def __init__(
         self,
@@ -41,41 +40,15 @@ class SharedStorage(JobStorage):
         self.homeless: dict[str, set[str]] = {}  # by site of others: lines of requests in memory
 
     def push_new(self, name: str, request: Request) -> bool:
-        """Add a request that the job may or may not have; return whether it can be written down."""
-        try:
-            body = self.form.write(request)
-        except CannotWriteError as error:
-            self._complaints.unwritable(request, error)
-            self.push_in_memory(name, request)
-            self._find_home(name, 1)
-            return False
-        self._push_new(name, request, body)
-        return True
+        """Add a request that the job may have already; return whether it can be serialized."""
+        super().push(name, request)
+        return request not in self.unacked  # as one in memory is
 
     def push(self, name: str, request: Request) -> None:
         """Take back a request that was handed out; add another, as :meth:`push_new` does."""
-        one = self.unacked.get(request)
-        if one is None:
-            if request not in self._lost:
-                self.push_new(name, request)
-            return
-        self._is_back(request)
-        try:
-            body = self.form.write(request)
-        except CannotWriteError:
-            self.push_in_memory(name, request)
-            self._find_home(name, 1)
-            return
-        if one.number is None:  # of those in memory, but it can be written down now
-            self._push_new(name, request, body)
-            self.let_go(request, one)
-        elif one.waits > 1:
-            self._put_back(one, name, request, body)
-            self._find_home(name, 1)
-        else:
-            self._put_back(one, name, request, body)
-            if site_of_line(name) in self._job.sites:
-                self.grow(name)
+        if request in self.unacked or request not in self._lost:
+            self._is_back(request)
+            super().push(name, request)
 
     def put_at_hand(self, name: str, request: Request) -> None:
         if site_of_line(name) not in self._job.sites:  # it was lost while the request was delayed
@@ -98,8 +71,8 @@ class SharedStorage(JobStorage):
             self.touched[self._away.add(name, request)] = None
         return request
 
-    def settled(self, request: Request) -> bool:
-        is_acknowledged = super().settled(request)
+    def acknowledged(self, request: Request) -> bool:
+        is_acknowledged = super().acknowledged(request)
         if is_acknowledged:
             self._is_back(request)
         return is_acknowledged
@@ -120,9 +93,9 @@ class SharedStorage(JobStorage):
         return site in self._here_alone.counts
 
     def given_back(self, lines: list[str], delayed: list[Request]) -> None:
-        """Note that what waits in these lines is others' now, and requests that were delayed.
+        """Hand over the requests that wait in these lines, and those that were delayed.
 
-        Those that were handed out and came back are others' too, but for those in memory.
+        Requests in memory that were handed out and came back stay.
         """
         for line in lines:
             self.total -= self.lengths.pop(line, 0)
@@ -136,9 +109,9 @@ class SharedStorage(JobStorage):
                 self.push_in_memory(own_line, request)
 
     def lose(self) -> None:
-        """Drop what was held under a lease that is lost; what is in flight is another's as well.
+        """Drop everything held under a lost lease, requests in flight included.
 
-        Of what waits, requests in memory are kept until their sites are this worker's once more.
+        Waiting requests in memory stay until this worker owns their sites again.
         """
         for request, one in list(self.unacked.items()):
             if one.number is not None:
@@ -174,11 +147,14 @@ class SharedStorage(JobStorage):
         super().let_go(request, one)
         self._here_alone.discard(request)
 
-    def _find_home(self, name: str, count: int) -> None:
+    def waits_anew(self, name: str, count: int = 1) -> None:
+        """Leave a new request to Redis, which gives it to the worker that owns its site."""
+
+    def waits(self, name: str, *, is_in_memory: bool) -> None:
         site = site_of_line(name)
         if site in self._job.sites:
-            self.grow(name, count)
-        else:
+            self.grow(name)
+        elif is_in_memory:
             self.homeless.setdefault(site, set()).add(name)
 
     def _is_back(self, request: Request) -> None:

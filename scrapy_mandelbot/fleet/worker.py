@@ -1,44 +1,41 @@
-"""The crawl as a worker of a job on Redis: when it says what it has done, and takes more."""
+"""The crawl as a worker of a job on Redis: when it reports its work and claims more."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable
+from contextlib import suppress
 from math import inf
-from typing import TYPE_CHECKING, Any
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import scrapy.signals
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 
 from scrapy_mandelbot import engine, events
-from scrapy_mandelbot.clock import EarliestTimer
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fleet.own_sites import OwnSites
-from scrapy_mandelbot.fleet.server import JobServer, Link
+from scrapy_mandelbot.fleet.server import JobServer
 from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.fleet.shared_storage import SharedStorage
-from scrapy_mandelbot.job.feeds import Feeds
-from scrapy_mandelbot.job.job import AT_ONCE, JobError, is_too_much
+from scrapy_mandelbot.job.job import JobError, Saves
 from scrapy_mandelbot.job.job_storage import RunningJob
 from scrapy_mandelbot.job.job_store import StorageError
-from scrapy_mandelbot.job.requests import project_of, version_of
-from scrapy_mandelbot.job.site_states import CHANGES
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.fleet.changes import Reply
-    from scrapy_mandelbot.fleet.holdings import Exchange
-    from scrapy_mandelbot.fleet.server import Joined
+    from scrapy_mandelbot.fleet.own_sites import OwnSites
+    from scrapy_mandelbot.fleet.server import JoinReply
     from scrapy_mandelbot.job.job_storage import Unacked
-    from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.scheduling.site_queue import SiteQueue
 
+    Answered = Callable[[Any], None]
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 _ATTRIBUTE = "_scrapy_mandelbot_worker"
-_LATER = 1.0  # seconds, where nothing was settled
 _TRY_AGAIN = 1.0  # seconds, where the server did not answer
 _POLL, _POLL_SLOWLY = 0.05, 1.0  # seconds between two questions for work
 _RENEWALS = 4  # in the time of a lease
@@ -54,7 +51,7 @@ def shares_job(crawler: Crawler) -> bool:
 
 
 class JobWorker(RunningJob):
-    """What the scheduler and JobMiddleware of one crawler share, where the job is on Redis."""
+    """The state that the scheduler and JobMiddleware share, where the job is on Redis."""
 
     storage: SharedStorage
 
@@ -62,17 +59,9 @@ class JobWorker(RunningJob):
         super().__init__(crawler)
         config = self._crawl.config
         self._lease = config.job_lease
-        spider: Any = crawler.spider
-        name = config.job_name or str(spider.name)
-        project = "" if config.job_name else project_of(spider)
-        reader = version_of(spider), config.job_deliveries
-        self.server = JobServer(config.job, name, self._lease, reader, project)
-        self._feeds: Feeds | None = None
+        self.server = JobServer.of(config, crawler.spider)
         self._most_active = max(1, crawler.settings.getint("CONCURRENT_REQUESTS"))
-        self._timer = EarliestTimer(self.clock, self._ask)
-        self._changes = 0
         self._is_asking = False
-        self._error: StorageError | None = None
         self._is_hungry = True
         self._is_idle = False
         self._idle_since: float | None = None
@@ -81,19 +70,19 @@ class JobWorker(RunningJob):
         self._poll = _POLL
         self._asks_not_before = 0.0
         self._next_due: float | None = None
-        self._is_serving = False
         self.link = Link(self._renew, self._lease / _RENEWALS, self.clock.loop(), self.clock.now)
         try:
             joined = self.link.call_and_wait(self.server.join, _WAIT_AT_END)
         except BaseException:
-            self.link.close()
+            self.link.thread.end(self.server.close)
             raise
         self.job = SharedJob(joined, self.clock.now)
-        self._tell_joined(joined)
+        self.saves = Saves(self, self.job, self._ask, again=_TRY_AGAIN)
+        self._report_joined(joined)
 
     @classmethod
     def of(cls, crawler: Crawler) -> JobWorker | None:
-        """Return the crawler's one, made when first needed; None: it shares no job."""
+        """Return the crawler's worker, created on first use; None: it shares no job."""
         worker: JobWorker | None = vars(crawler).get(_ATTRIBUTE)
         if worker is None:
             if not shares_job(crawler):
@@ -101,7 +90,7 @@ class JobWorker(RunningJob):
             try:
                 worker = cls(crawler)
             except (StorageError, ValueError) as error:
-                raise JobError(f"The job on Redis cannot be had: {error}") from error
+                raise JobError(f"The job on Redis is not available: {error}") from error
             except ImportError as error:
                 raise JobError(f'{error}: pip install "scrapy-mandelbot[redis]"') from error
             setattr(crawler, _ATTRIBUTE, worker)
@@ -111,23 +100,21 @@ class JobWorker(RunningJob):
         self.storage = SharedStorage.of(self._crawler, spider, self.job, self)
         self._crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         self._crawler.signals.connect(self._spider_idle, signal=scrapy.signals.spider_idle)
-        self._crawl.events.subscribe(self._site_changed, *CHANGES)
         return self.storage
 
-    def serve(self, queue: SiteQueue) -> None:
-        self._own = OwnSites(self._crawler, self._crawl, self.job, self.storage, queue)
-        self._is_serving = True
-        self._set_timer(0.0)
+    def serve(self, own: OwnSites) -> None:
+        self._own = own
+        self.saves.acknowledged()
 
     # Called by the middleware.
 
     def gives(self, parent: Unacked, request: Request) -> bool:
-        """Note who gives a request; return True: whether it is new, Redis finds out."""
+        """Record the parent of a request; return True: Redis decides whether it is new."""
         self._given[request] = parent
         return True
 
     def begins(self, request: Request | None) -> None:
-        """Have Redis know that a request is sent before its callback runs, where it answers."""
+        """Record on Redis that a request is sent before its callback runs, if Redis answers."""
         one = None if request is None else self.storage.unacked.get(request)
         if one is None or not one.has_row or one.number in self.job.out:
             return
@@ -145,7 +132,7 @@ class JobWorker(RunningJob):
 
     @property
     def may_send(self) -> bool:
-        """Whether the sites that it has are certain to be its own still."""
+        """Whether this worker certainly still owns its sites."""
         return self.clock.now() < self.link.renewed_at + _SAFE * self._lease
 
     @property
@@ -154,29 +141,25 @@ class JobWorker(RunningJob):
 
     def pushed(self) -> None:
         self._is_idle = self._has_ended = False
-        self._changes += 1
-        if self._error is not None:
-            self._look_how_much_waits()
-        elif self._changes >= AT_ONCE or self._is_hungry:
-            self._set_timer(0.0)
-        else:
-            self._set_timer(_LATER)
+        if self._is_hungry:
+            self.saves.acknowledged()
+        self.saves.changed()
 
-    def handed_out(self, site: Site) -> None:
-        """Note that a request is sent; who has the site next is to know its pace."""
+    def handed_out(self, *, is_plain: bool) -> None:
+        """Record that a request is sent; a pace is reported for the site's next owner."""
         self._is_idle = self._has_ended = self._is_hungry = False
         self._idle_since = None
-        if not site.is_plain:
-            self._set_timer(0.0)
+        if not is_plain:
+            self.saves.within(0.0)
 
     def hungry(self) -> None:
-        """Note that there is room for more than the sites that it has may be sent now."""
+        """Record that there is room for more requests than its sites may be sent now."""
         if not self.may_send:
             self._own.call_back()
         self._own.look()
         self._is_hungry = True
         if not self._is_asking:
-            self._set_timer(0.0 if self.job.has_more_to_say else self._poll)
+            self.saves.within(0.0 if self.job.has_more_to_say else self._poll)
 
     def close(self) -> None:
         self._stop()
@@ -184,37 +167,33 @@ class JobWorker(RunningJob):
         self.report_leftovers()
         error = self._say_the_rest()
         if error is not None:
-            self._tell(events.JOB_LOST, error=error)
+            self._emit(events.JOB_LOST, error=error)
         self._leave()
 
     def let_go(self) -> None:
         self._stop()
         self._leave()
 
-    def _ask(self) -> None:
-        """Say what was done, and ask for more; the answer comes to :meth:`_answered`."""
+    def _ask(self) -> Exception | None:
+        """Report work and claim more; the reply goes to :meth:`_answered`."""
         if self._is_asking or self._is_closed:
-            return
+            return None
         try:
-            if self._feeds is not None:  # items of those pages that are to be settled
-                self._feeds.flush()
-            exchange = self._next_exchange()
+            if self.feeds is not None:  # items of those pages that are to be settled
+                self.feeds.flush()
+            self._exchange()
         except (OSError, ValueError) as error:  # the last: a feed that is closed
-            self._went_wrong(StorageError(str(error)))
-            return
-        except Exception as error:  # one that nobody hears of would leave the worker waiting
+            return self._went_wrong(StorageError(str(error)))
+        except Exception as error:  # unreported, it would leave the worker waiting
             logger.exception("Error while an exchange was made")
             self.failed(StorageError(repr(error)))
-            return
-        self._is_asking = True
-        self._changes = 0
-        self.link.call(lambda: self.server.exchange(exchange), self._answered)
+        return None
 
-    def _next_exchange(self) -> Exchange:
+    def _exchange(self) -> None:
         self._own.look()
         for site in list(self.storage.homeless)[:_TAKEN_AT_ONCE]:
-            self.job.ask_for(site)
-        is_well = self._error is None and not engine.is_closing(self._crawler)
+            self.job.request_site(site)
+        is_well = self.saves.error is None and not engine.is_closing(self._crawler)
         room = self._most_active - sum(self.storage.under_way.values())
         take = max(1, min(room, _TAKEN_AT_ONCE)) if self._is_hungry and is_well else 0
         if is_well:
@@ -223,7 +202,9 @@ class JobWorker(RunningJob):
         idle = ""
         if self._is_idle and has_nothing:
             idle = "close" if self._crawl.config.closes_when_paused else "wait"
-        return self.job.next_exchange(take, idle, self.storage.in_flight())
+        exchange = self.job.next_exchange(take, idle, self.storage.in_flight())
+        self._is_asking = True
+        self.link.call(lambda: self.server.exchange(exchange), self._answered)
 
     def _answered(self, answer: Reply | StorageError) -> None:
         self._is_asking = False
@@ -235,9 +216,8 @@ class JobWorker(RunningJob):
         if answer.is_lost:
             self._join_again(answer.last)
             return
-        if self._error is not None:
-            self._error = None
-            self._tell(events.JOB_SAVED_AGAIN)
+        if self.saves.error is not None:
+            self.saves.succeeded()
         try:
             brought = self._go_by(answer)
         except Exception as error:  # as above
@@ -248,7 +228,7 @@ class JobWorker(RunningJob):
             self._poll = _POLL
         else:
             self._poll = min(2 * self._poll, _POLL_SLOWLY)
-        self._set_timer(self._next_in(brought=brought))
+        self.saves.within(self._next_in(brought=brought))
         if brought or self._has_ended or not self.has_something_to_say:
             engine.wake(self._crawler)
 
@@ -260,7 +240,7 @@ class JobWorker(RunningJob):
         self._count(arrived.said, answer)
         for line, why, body in answer.aside:
             shown = self.storage.form.shown(body, f"A request of {line}")
-            self._tell(events.JOB_SET_ASIDE, request=shown, reason=why)
+            self._emit(events.JOB_SET_ASIDE, request=shown, reason=why)
         self.storage.arrived(arrived.lines)
         has_brought = own.take(arrived.sites, arrived.lines)
         self.storage.touched.update(dict.fromkeys(arrived.dry))
@@ -278,26 +258,16 @@ class JobWorker(RunningJob):
             return longest
         return min(longest, max(_POLL, min(self._poll, self._next_due or inf)))
 
-    def _went_wrong(self, error: StorageError) -> None:
-        if self._error is None:
-            self._tell(events.JOB_NOT_SAVED, error=error)
-        self._error = error
-        self._look_how_much_waits()
+    def _went_wrong(self, error: StorageError) -> Exception:
         # A server that is full takes no more than this.
         self.link.call(self._renew, lambda _: None)
-        self._set_timer(_TRY_AGAIN)
-
-    def _look_how_much_waits(self) -> None:
-        if self._broken is None and is_too_much(self.job.uncommitted, self.job.uncommitted_bytes):
-            self._broken = self._error
-            self._tell(events.JOB_GIVEN_UP, error=self._error)
-            engine.close_spider(self._crawler, "job_not_saved")
+        return self.saves.failed(error)
 
     def _join_again(self, last: int) -> None:
-        """Begin anew: others have what was held, or Redis knows less than this worker."""
+        """Join anew: other workers own its sites, or Redis was set back."""
         job = self.job
         is_older = last < job.last
-        self._tell(events.JOB_SET_BACK if is_older else events.JOB_LEASE_LOST, sites=len(job.sites))
+        self._emit(events.JOB_SET_BACK if is_older else events.JOB_LEASE_LOST, sites=len(job.sites))
         held = self._own.lose()
         lost = job.lose(last)
         if not lost.is_whole:
@@ -306,17 +276,17 @@ class JobWorker(RunningJob):
         self._is_asking = True
         worker, token = job.worker, job.token
 
-        def leave_and_join() -> Joined:
+        def leave_and_join() -> JoinReply:
             self.server.leave(worker, token, [*lost.left, *held])
             return self.server.join()
 
         self.link.call(leave_and_join, self._joined_again)
 
     def _forgotten(self) -> None:
-        self._tell(events.JOB_FORGOTTEN)
+        self._emit(events.JOB_FORGOTTEN)
         engine.close_spider(self._crawler, "job_forgotten")
 
-    def _joined_again(self, joined: Joined | StorageError) -> None:
+    def _joined_again(self, joined: JoinReply | StorageError) -> None:
         self._is_asking = False
         if self._is_closed:
             return
@@ -326,11 +296,11 @@ class JobWorker(RunningJob):
         if joined.born != self.job.born:
             self._forgotten()
         self.job.join(joined)
-        self._tell_joined(joined)
-        self._set_timer(0.0)
+        self._report_joined(joined)
+        self.saves.within(0.0)
 
     def _spider_idle(self) -> None:
-        """Wait for work while others have some; end when none has."""
+        """Wait for work while other workers have some; end when none has."""
         if self._has_ended:
             if self._outcome == "finished":
                 return
@@ -343,15 +313,15 @@ class JobWorker(RunningJob):
         if not self._is_idle:
             self._is_idle = True
             if not self._is_asking:
-                self._set_timer(0.0)
+                self.saves.within(0.0)
         raise DontCloseSpider
 
     def _stop(self) -> None:
         self._is_closed = True
-        self._timer.cancel()
+        self.saves.close()
 
     def _say_the_rest(self) -> StorageError | None:
-        """Say all that is left, while the crawl waits; return why that failed, if it did."""
+        """Report all that is left, while the crawl waits; return why that failed, if it did."""
         ends_at = self.clock.now() + _WAIT_AT_END
         while self.job.uncommitted:
             exchange = self.job.next_exchange(0, "")
@@ -370,28 +340,23 @@ class JobWorker(RunningJob):
         try:
             self.link.call_and_wait(lambda: self.server.leave(job.worker, job.token), _WAIT_AT_END)
         except StorageError as error:
-            logger.debug("What this worker had is others' when its lease has ended: %s", error)
-        self.link.close(self.server.close)
+            logger.debug("Other workers get this worker's sites when its lease ends: %s", error)
+        self.link.thread.end(self.server.close)
 
     def unreadable(self, line: str, number: int, error: Exception) -> None:
-        """Leave a request that cannot be made again to a worker that can."""
+        """Leave a request that cannot be restored to a worker that can."""
         super().unreadable(line, number, error)
         self.job.refuse(number, f"it cannot be read: {error!r:.200}")
 
     def save_soon(self) -> None:
-        self._set_timer(0.0)
-
-    def _site_changed(self, values: Mapping[str, Any]) -> None:
-        self.storage.touched[values["site"]] = None
-        self.save_soon()
+        self.saves.acknowledged()
 
     def _renew(self) -> object:
         return self.server.exchange(self.job.only_renewing())
 
     def _spider_opened(self) -> None:
         # They are not cut where a run died: other workers may have written to them.
-        self._feeds = Feeds(self._crawler)
-        self.begin_feeds(self._feeds)
+        self.begin_feeds()
 
     def _count(self, said: int, answer: Reply) -> None:
         count = self._crawler.stats.inc_value
@@ -404,8 +369,8 @@ class JobWorker(RunningJob):
         self._crawl.events.count(events.JOB_GIVEN_BEFORE, count=answer.passed_over)
         self._crawl.events.count(events.JOB_SITES_TAKEN, count=len(answer.sites))
 
-    def _tell_joined(self, joined: Joined) -> None:
-        self._tell(
+    def _report_joined(self, joined: JoinReply) -> None:
+        self._emit(
             events.JOB_JOINED,
             worker=joined.worker,
             unassigned=joined.waiting,
@@ -413,9 +378,71 @@ class JobWorker(RunningJob):
             where=f"{self.server.key} on {self.server.url}",
         )
 
-    def _set_timer(self, seconds: float) -> None:
-        if self._is_closed or not self._is_serving:
-            return
-        if self._error is not None:
-            seconds = max(seconds, _TRY_AGAIN)
-        self._timer.within(seconds)
+
+LONGEST_SILENCE = 600.0  # seconds without a call after which the lease is no longer renewed
+
+
+class Link:
+    """Calls the server in a thread, and delivers each result in the crawl's thread.
+
+    After `every` seconds of silence it calls `renew`, which renews the lease. `in_loop` schedules a
+    call in the crawl's thread.
+    """
+
+    def __init__(
+        self,
+        renew: Callable[[], object],
+        every: float,
+        in_loop: Callable[..., object],
+        now: Callable[[], float],
+    ) -> None:
+        from scrapy_mandelbot.store.redis.wire import RedisThread  # noqa: PLC0415 -- not all have it
+
+        self._renew = renew
+        self._in_loop = in_loop
+        self._now = now
+        self.renewed_at = self._asked_at = now()  # when the last call began that succeeded
+        self.thread = RedisThread("mandelbot-job", lambda: every, self._renew_unless_dead)
+
+    def call(self, call: Callable[[], Any], answered: Answered) -> None:
+        """Make a call in the thread; `answered` gets its result or a StorageError."""
+
+        def deliver(result: Any) -> None:
+            with suppress(RuntimeError):  # the loop is closed
+                self._in_loop(answered, result)
+
+        self._put(call, deliver)
+
+    def call_and_wait(self, call: Callable[[], T], seconds: float) -> T:
+        """Make a call in the thread and wait: before the crawl starts, and at its end."""
+        answers: SimpleQueue[Any] = SimpleQueue()
+        self._put(call, answers.put)
+        try:
+            answer = answers.get(timeout=seconds)
+        except Empty:
+            raise StorageError("Redis does not answer") from None
+        if isinstance(answer, Exception):
+            raise answer
+        result: T = answer
+        return result
+
+    def _put(self, call: Callable[[], Any], deliver: Answered) -> None:
+        self._asked_at = self._now()
+        self.thread.put(lambda: deliver(self._result_of(call)))
+
+    def _renew_unless_dead(self) -> None:
+        if self._now() < self._asked_at + LONGEST_SILENCE:
+            self._result_of(self._renew)
+
+    def _result_of(self, call: Callable[[], Any]) -> Any:
+        began = self._now()
+        try:
+            result = call()
+        except StorageError as error:
+            return error
+        except Exception as error:  # a dead thread would leave the crawl waiting
+            logger.exception("Error while Redis was called")
+            return StorageError(repr(error))
+        if not getattr(result, "is_lost", False):
+            self.renewed_at = began
+        return result

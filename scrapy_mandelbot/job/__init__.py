@@ -1,6 +1,5 @@
-"""A crawl whose process may die: its requests, fingerprints and state are kept in one file.
+"""A crash-safe job: requests, fingerprints and state of a crawl in one file.
 
-The promise: a page's request leaves the file when its callback has run to its end and what it
-yielded is in the file or has passed the item pipelines, in one commit. ``docs/jobs.rst`` tells it
-to users.
+A page's request leaves the file when its callback has run to its end and everything it yielded is
+in the file or has passed the item pipelines, in one commit. Users read ``docs/jobs.rst``.
 """

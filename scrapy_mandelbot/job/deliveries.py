@@ -1,4 +1,4 @@
-"""Which requests were in flight when a run died, and what becomes of them."""
+"""Requests that were in flight when a run died: sent last, a few at a time, or set aside."""
 
 from __future__ import annotations
 
@@ -13,16 +13,26 @@ if TYPE_CHECKING:
 CLAIMED = "claimed"  # state: numbers of requests in flight at the last commit
 DEATHS = "deaths"  # in the job's state: by number, in how many deaths a request was in flight
 ASIDE = "aside"  # in the job's state: why requests are set aside, and their numbers
-_MORE = 1.1  # times as many are set aside, when that is written again
-FEW = 8  # as many go out at a time that were in flight at a death
+_MORE = 1.1  # write the set anew when it has grown by this factor
+FEW = 8  # requests that were in flight at a death, sent at a time
+
+
+def most_at_once(deaths: int, limit: int) -> int:
+    """Return how many requests that were in flight in so many deaths may be sent at a time.
+
+    0 sets them aside. The last attempt sends one alone, so that a death identifies it.
+    """
+    if deaths >= limit:
+        return 0
+    return FEW if deaths + 1 < limit else 1
 
 
 class Deliveries:
-    """Counts by request in how many deaths it was in flight, and withholds those that have any.
+    """Counts in how many deaths each request was in flight, and withholds those with any.
 
-    A page may kill the process whose callback reads it, in each run anew. Which one it was cannot
-    be told from the others in flight, so all of them wait until nothing else is left to do. Then
-    few are handed out at a time, and alone those that another death would set aside: at `limit`.
+    A page may kill the process whose callback reads it, in every run. Which of the requests in
+    flight it was is unknown, so all of them wait until nothing else is left to do. Then
+    :func:`most_at_once` are sent at a time.
     """
 
     def __init__(self, store: SqliteJob, limit: int, *, has_died: bool) -> None:
@@ -33,24 +43,24 @@ class Deliveries:
             for number in json.loads(store.get_state(CLAIMED) or b"[]"):
                 deaths[number] = deaths.get(number, 0) + 1
         self._deaths: dict[int, int] = {}
-        self.lines: dict[int, str] = {}  # of those that are withheld: the lines
+        self.lines: dict[int, str] = {}  # lines of the withheld requests
         for number, times in deaths.items():
             line = store.withhold(number)
             if line is not None:
                 self._deaths[number], self.lines[number] = times, line
         self.waiting = sorted(
-            (number for number, times in self._deaths.items() if times < limit),
+            (number for number, times in self._deaths.items() if most_at_once(times, limit)),
             key=lambda number: (self._deaths[number], number),
             reverse=True,
         )
-        """Those that are to be handed out, the last one first."""
+        """Requests to send, the last one first."""
         self.aside = {
             number: f"{times} runs have died with it"
             for number, times in self._deaths.items()
-            if times >= limit
+            if not most_at_once(times, limit)
         }
-        """Those that are not, and why."""
-        self.in_flight: set[int] = set()  # those that the last commit has as in flight
+        """Requests set aside, and why."""
+        self.in_flight: set[int] = set()  # in flight at the last commit
         store.put_state(DEATHS, _written(self._deaths))
         self.write_aside()
 
@@ -59,7 +69,7 @@ class Deliveries:
 
     def take(self) -> list[tuple[int, str]]:
         deaths = self._deaths[self.waiting[-1]]
-        most = FEW if deaths + 1 < self._limit else 1
+        most = most_at_once(deaths, self._limit)
         taken = [one for one in reversed(self.waiting[-most:]) if self._deaths[one] == deaths]
         del self.waiting[-len(taken) :]
         return [(number, self.lines.pop(number)) for number in taken]

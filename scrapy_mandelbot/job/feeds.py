@@ -1,10 +1,10 @@
-"""The files that items are written to: flushed before each commit, and cut where it was.
+"""Feed files: flushed before each commit, and cut back to the last commit after a crash.
 
-A run that died may have written items of callbacks whose requests come back, and the half of a
-line. The next run cuts what it wrote after its last commit, keeps what is cut in JOBDIR, and goes
-on in the same file: a CSV has one head, and JSON and XML one pair of brackets. A feed with which
-that cannot be done (compressed, remote, in batches, named after the time) goes to a file in JOBDIR
-at first, its spool, and as a whole from there into the feed when the run or the batch ends.
+A run that died may have written items whose pages are crawled again, and half a line. The next run
+cuts what was written after the last commit, stores the cut part in JOBDIR, and appends to the same
+file: a CSV has one header, JSON and XML one pair of brackets. A feed that cannot be appended to
+(compressed, remote, in batches, named after the time) is first written to a file in JOBDIR, its
+spool, and copied into the feed as a whole when the run or the batch ends.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ def read_stored(states: Mapping[str, bytes]) -> dict[str, FeedFile]:
 class Feeds:
     """The feeds of a crawl.
 
-    In `folder`, JOBDIR, a next run finds what this one has left. `kept`: how files were at the last
-    commit of a previous run. `is_synced`: at a commit they are on the disk, and not only handed to
-    the system. `goes_on`: the last run of the job did not finish it.
+    `folder`: JOBDIR, where the next run finds what this one leaves. `kept`: the files at the last
+    commit of the previous run. `is_synced`: a commit waits until they are on the disk. `goes_on`:
+    the previous run did not finish the job.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Feeds:
         self._ready: list[FeedSlot] = []  # those that were looked at
 
     def begin(self) -> None:
-        """Have each file be gone on with, and note how long it is before anything is written."""
+        """Resume each file, and record its length before anything is written."""
         extensions = self._crawler.extensions.middlewares
         self._exporter = next((one for one in extensions if isinstance(one, FeedExporter)), None)
         if self._folder is not None and self._exporter is not None:
@@ -123,7 +123,7 @@ class Feeds:
                 self._put(path, was._replace(length=None))
 
     def flush(self) -> dict[str, bytes | None]:
-        """Write all items; return the states of files that have changed, by name; None: no more."""
+        """Write all items; return the changed states of files by name, None where one has gone."""
         for slot in self._slots():
             self._flush(slot)
         changed, self._changed = self._changed, {}
@@ -133,7 +133,7 @@ class Feeds:
         self._put(str(path.absolute()), None)
 
     def not_kept(self) -> Iterator[tuple[str, str]]:
-        """Yield the feeds that may have items twice or none after a crash: URI, and why."""
+        """Yield each feed that may repeat or lose items after a crash: its URI, and why."""
         for slot in self._slots():
             why = _why_not(slot)
             if why is not None:
@@ -152,7 +152,7 @@ class Feeds:
         return [] if self._exporter is None else self._exporter.slots
 
     def _look(self) -> None:
-        """Make those feeds ready that are new: a batch that is full has another one behind it."""
+        """Prepare new feeds: a full batch is followed by another."""
         for slot in self._slots():
             if self._folder is not None and slot not in self._ready:
                 self._make_ready(slot, self._folder)
@@ -204,7 +204,6 @@ class Feeds:
             slot.start_exporting()  # so that its end is written, though no item may come
 
     def _batch_gone_on_with(self, slot: FeedSlot) -> FeedSlot:
-        """Return the batch that the last run was at, in place of the first one."""
         assert self._folder is not None  # noqa: S101 -- see its caller
         if not (_in_batches(slot) and self._starts_batches):
             return slot
@@ -246,7 +245,7 @@ def _in_batches(slot: FeedSlot) -> bool:
 
 
 class Spool:
-    """Stands for the storage of a feed: its items are in JOBDIR until all of them are stored."""
+    """Replaces a feed's storage: its items stay in JOBDIR until all of them are stored."""
 
     def __init__(self, slot: FeedSlot, path: Path, feeds: Feeds) -> None:
         self.path = path
@@ -259,7 +258,7 @@ class Spool:
         return self.path.open("ab")
 
     def store(self, file: IO[bytes]) -> Deferred[None]:
-        """Have all of them in the feed, as if one run had given them; the loop has turns within."""
+        """Copy the spool into the feed in slices, yielding to the event loop between them."""
         file.close()
         storage = self._storage
         if isinstance(storage, FileFeedStorage):
@@ -281,7 +280,7 @@ class Spool:
                 if len(piece) < _PIECE:
                     spool.close()
                     break
-        except Exception:  # noqa: BLE001 -- who has the feed stored hears of it
+        except Exception:  # noqa: BLE001 -- the feed exporter logs it
             spool.close()
             copied.errback()
             return
@@ -309,17 +308,14 @@ def _spool(folder: Path, slot: FeedSlot, batch: int | str) -> Path:
 
 
 def _mark(spool: Path) -> Path:
-    """Return the file that has the number of the last batch of a feed that was stored."""
     return spool.with_name(f"{spool.stem.rpartition('-')[0]}.stored")
 
 
 def _stored(mark: Path) -> int:
-    """Return that number; 0: none was."""
     return int(mark.read_text("ascii")) if mark.exists() else 0
 
 
 def _is_spooled(slot: FeedSlot) -> bool:
-    """Return whether a feed cannot be gone on with where it is."""
     options = slot.feed_options
     is_local = isinstance(slot.storage, FileFeedStorage)
     is_whole = issubclass(slot.exporters[slot.format], _WHOLE)
@@ -329,7 +325,7 @@ def _is_spooled(slot: FeedSlot) -> bool:
 
 
 def _path(slot: FeedSlot) -> Path | None:
-    """Return the file of a feed; None: it cannot be cut where it was."""
+    """A feed's local file; None where it cannot be cut back."""
     if isinstance(slot.storage, Spool):
         return slot.storage.path.absolute()
     if not isinstance(slot.storage, FileFeedStorage) or _why_not(slot) is not None:
@@ -338,11 +334,10 @@ def _path(slot: FeedSlot) -> Path | None:
 
 
 def _why_not(slot: FeedSlot) -> str | None:
-    """Return why a feed cannot be cut where it was at a commit; None: it can."""
     if isinstance(slot.storage, Spool):
         return None
     if not issubclass(slot.exporters[slot.format], _KNOWN):
-        return f"{slot.format} is of a class of its own"
+        return f"{slot.format} uses a custom exporter"
     if not isinstance(slot.storage, FileFeedStorage):
         return "it is no local file"
     if "postprocessing" in slot.feed_options:
@@ -351,14 +346,13 @@ def _why_not(slot: FeedSlot) -> str | None:
 
 
 def _going_on(form: Any, flush: Callable[[], None], *, is_known: bool) -> Any:
-    """Return a class of exporters that write no head where the file has one.
+    """Return an exporter class that appends to a file without writing a second header.
 
-    `flush` is called before its end is written. `is_known`: the file was written by the job, and
-    its end is cut.
+    `flush` is called before the closing bracket. `is_known`: the job wrote the file.
     """
 
     class GoingOn(form):  # type: ignore[misc]
-        """Goes on in a file."""
+        """Appends to a file."""
 
         def __init__(self, file: Any, *arguments: Any, **options: Any) -> None:
             super().__init__(file, *arguments, **options)
@@ -383,10 +377,9 @@ def _going_on(form: Any, flush: Callable[[], None], *, is_known: bool) -> Any:
 
 
 def cut(files: Mapping[str, FeedFile], folder: Path, *, has_died: bool = True) -> None:
-    """Cut each file to where it was at the last commit; what is cut goes to the folder.
+    """Cut each file back to the last commit, and store the cut part in the folder.
 
-    Where the last run was closed, only its end is cut: who has written to a file of lines since has
-    done so for good.
+    After a run that was closed only the closing bracket is cut: lines written since are someone's.
     """
     for path, (length, _) in files.items():
         file = Path(path)
@@ -407,8 +400,8 @@ def _cut(file: Path, offset: int, kept: Path, *, has_died: bool) -> None:
             rest_of_it.write(rest)
         feed.truncate(offset)
     logger.info(
-        "Cut %s from %s, which the last run wrote after its last commit: its pages are"
-        " asked for again. They are in %s.",
+        "Cut %s from %s, written after the last commit of the previous run: its pages are"
+        " crawled again. The cut part is in %s.",
         counted(len(rest), "byte"),
         file,
         kept,

@@ -1,4 +1,4 @@
-"""The job of a crawl in a file: when it is committed, and what is done where that fails."""
+"""A job in a file: when it is committed, and what happens while commits fail."""
 
 from __future__ import annotations
 
@@ -19,22 +19,20 @@ from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.clock import EarliestTimer
 from scrapy_mandelbot.job import feeds, salvage
 from scrapy_mandelbot.job.deliveries import Deliveries
-from scrapy_mandelbot.job.job_file import CorruptError, JobInUseError, JobLock
+from scrapy_mandelbot.job.job_file import CorruptError
 from scrapy_mandelbot.job.job_storage import JobStorage, RunningJob
-from scrapy_mandelbot.job.job_store import START, StorageError
+from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.site_states import StoredSites
-from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
 from scrapy_mandelbot.job.takeover import take_over
 from scrapy_mandelbot.robots.formatting import counted
-from scrapy_mandelbot.store.sqlite_file import network_disk
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.job.job_storage import Unacked
+    from scrapy_mandelbot.job.job_store import JobStore
 
     Seconds = Callable[[], float]
 
@@ -43,13 +41,12 @@ logger = logging.getLogger(__name__)
 _SET_ASIDE = "job_set_aside"  # finish reason: all is done but what is set aside
 
 
-LOCK = "job.lock"
 _FINISHED = "finished"  # that the last run has finished
 _ATTRIBUTE = "_scrapy_mandelbot_job"
 
 
 class JobError(Exception):
-    """The crawl cannot begin, as its job cannot be kept."""
+    """The crawl cannot start: its job cannot be stored."""
 
 
 def keeps_job(settings: BaseSettings) -> bool:
@@ -57,31 +54,28 @@ def keeps_job(settings: BaseSettings) -> bool:
 
 
 class Job(RunningJob):
-    """What JobScheduler and JobMiddleware of one crawler share."""
+    """The state that JobScheduler and JobMiddleware of one crawler share."""
 
     def __init__(self, crawler: Crawler, folder: Path) -> None:
         super().__init__(crawler)
         self.folder = folder
         self._is_synced = self._crawl.config.job_sync == "full"
-        self._lock = JobLock(folder / LOCK)
-        self.store = _open(folder, self._lock, is_synced=self._is_synced)
-        if (disk := network_disk(folder)) is not None:
-            logger.warning(
-                "JOBDIR is on a disk of the network (%s): SQLite's locks may not hold there, and a"
-                " job may be lost. Use a disk of this machine, or MANDELBOT_JOB = 'redis://…'",
-                disk,
-            )
-        self._was_closed = bool(self.store.get_state(CLEAN))
+        try:
+            self._lock, self.store = salvage.open_locked(folder, is_synced=self._is_synced)
+        except StorageError as error:
+            raise JobError(str(error)) from error
+        self._was_closed = self.store.is_clean
         limit = self._crawl.config.job_deliveries
         self.deliveries = Deliveries(self.store, limit, has_died=not self._was_closed)
-        self.commits = Commits(self.store, self.clock, self, is_synced=self._is_synced)
+        soon = _GROUP if self._is_synced else 0.0
+        self.saves = Saves(self, self.store, self._save, soon)
         self._before_commits: list[Callable[[], None]] = []
         self.sites = StoredSites(self, self._crawl, self.save_soon)
         self._crawl.job = self
 
     @classmethod
     def of(cls, crawler: Crawler) -> Job | None:
-        """Return the crawler's job, opened when first needed; None: it has none of ours."""
+        """Return the crawler's job, opened on first use; None where it has none of this package."""
         job: Job | None = vars(crawler).get(_ATTRIBUTE)
         if job is None:
             folder = job_dir(crawler.settings)
@@ -93,20 +87,20 @@ class Job(RunningJob):
 
     def begin(self, spider: Spider) -> JobStorage:
         self.storage = JobStorage.of(self._crawler, spider, self.store, self)
-        self._state = SpiderState(spider, self.store, self.clock.now, time.thread_time)
+        self._state = SpiderState(spider, self, self.clock.now, time.thread_time)
         try:
             files = feeds.read_stored(self.store.get_states(feeds.IN_JOB))
             feeds.cut(files, self.folder, has_died=not self._was_closed)
         except (OSError, ValueError, StorageError) as error:
             raise JobError(
-                f"What the last run wrote to its feeds cannot be cut: {error}"
+                f"Feeds cannot be cut back to the last commit of the previous run: {error}"
             ) from error
         has_run = self.store.has_run or bool(files)
         goes_on = has_run and not self.store.get_state(_FINISHED)
         self._feeds = feeds.Feeds(
             self._crawler, self.folder, files, is_synced=self._is_synced, goes_on=goes_on
         )
-        self.store.put_state(CLEAN, None)
+        self.store.is_clean = False
         self._crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         self._crawler.signals.connect(self._spider_idle, signal=scrapy.signals.spider_idle)
         waiting = len(self.storage) + len(self.deliveries)
@@ -114,13 +108,13 @@ class Job(RunningJob):
             how = "was closed" if self._was_closed else "died"
             named = len({*self.storage, *self.deliveries.lines.values()})
             lines = counted(named, "site or section", "sites or sections")
-            self._tell(events.JOB_RESUMED, waiting=waiting, lines=lines, how=how)
+            self._emit(events.JOB_RESUMED, waiting=waiting, lines=lines, how=how)
         for number, why in self.deliveries.aside.items():
             otherwise = f"<request {number} of {self.deliveries.lines[number]}>"
             body = b""
             with suppress(StorageError):
                 body = self.store.read(number)
-            self._tell(
+            self._emit(
                 events.JOB_SET_ASIDE, request=self.storage.form.shown(body, otherwise), reason=why
             )
         return self.storage
@@ -136,7 +130,7 @@ class Job(RunningJob):
     # Called by the middleware.
 
     def gives(self, parent: Unacked, request: Request) -> bool:
-        """Note who gives a request; return whether it is new, and was not given before a crash."""
+        """Record the parent of a request; return whether it is new, not yielded before a crash."""
         self._given[request] = parent
         if not request.dont_filter:
             return True  # its fingerprint says
@@ -147,14 +141,14 @@ class Job(RunningJob):
         except StorageError as error:
             self.failed(error)
             return True
-        self._tell(events.JOB_PASSED_OVER)
+        self._emit(events.JOB_PASSED_OVER)
         return False
 
     def begins(self, request: Request | None) -> None:
         one = None if request is None else self.storage.unacked.get(request)
         if one is None or one.number is None or one.number in self.deliveries.in_flight:
             return
-        self.commits.at_once()
+        self.saves.at_once()
 
     # Called by the scheduler.
 
@@ -170,54 +164,49 @@ class Job(RunningJob):
         self.deliveries.set_aside(number, f"it cannot be read: {error!r:.200}")
 
     def close(self, reason: str) -> None:
-        self.commits.close()
+        self.saves.close()
         self.report_leftovers()
         is_done = reason in {"finished", _SET_ASIDE} and not self.store.lengths()
         if is_done:  # start() is asked again by the next run
-            self.store.forget_children(START)
+            self.storage.forget_start()
         self._feeds.has_finished = is_done and reason != _SET_ASIDE
         self.store.put_state(_FINISHED, b"1" if self._feeds.has_finished else None)
-        self.store.put_state(CLEAN, b"1")
+        self.store.is_clean = True
         self.deliveries.write_aside()
         self._state.save(is_last=True)
-        error = self.commits.now()
+        error = self.saves.now()
         if error is not None and not isinstance(error, CorruptError):
-            self._tell(events.JOB_LOST, error=error)
+            self._emit(events.JOB_LOST, error=error)
         self.store.close()
         if isinstance(error or self._broken, CorruptError):
             salvage.set_aside(self.folder)
         self._lock.release()
 
     def let_go(self) -> None:
-        """Leave the file as it is after the last commit, for another run."""
-        self.commits.close()
+        """Close the file as of the last commit, for another run."""
+        self.saves.close()
         self.store.close()
         self._lock.release()
 
-    # Called by the commits.
-
-    def prepare(self) -> None:
-        for name, value in self._feeds.flush().items():
-            self.store.put_state(name, value)
-        self._state.save()
-        for call in self._before_commits:
-            call()
-        self.deliveries.keep(self.storage.in_flight())
-
-    def not_saved(self, error: Exception | None) -> None:
-        self._tell(events.JOB_NOT_SAVED if error else events.JOB_SAVED_AGAIN, error=error)
-
-    def gave_up(self, error: Exception) -> None:
-        if isinstance(error, CorruptError):
-            self.failed(error)
-        else:
-            self._tell(events.JOB_GIVEN_UP, error=error)
-            engine.close_spider(self._crawler, "job_not_saved")
+    def _save(self) -> Exception | None:
+        try:
+            for name, value in self._feeds.flush().items():
+                self.store.put_state(name, value)
+            self._state.save()
+            for call in self._before_commits:
+                call()
+            self.deliveries.keep(self.storage.in_flight())
+            self.store.commit()
+        except (StorageError, OSError, ValueError) as error:  # the last: a feed that is closed
+            return self.saves.failed(error)
+        if self.saves.error is not None:
+            self.saves.succeeded()
+        return None
 
     def kept(self, prefix: str) -> dict[str, bytes]:
-        """Return what former runs have put under names that begin so, by name.
+        """Return the values of previous runs whose names begin so.
 
-        Nothing, where it cannot be read: then the crawl closes.
+        Empty where they cannot be read: then the spider is closed.
         """
         try:
             return self.store.get_states(prefix)
@@ -232,12 +221,12 @@ class Job(RunningJob):
         self._before_commits.append(call)
 
     def save_soon(self) -> None:
-        self.commits.settled()
+        self.saves.acknowledged()
         if self.deliveries.waiting and not self.storage.unacked:
             engine.wake(self._crawler)
 
     def _spider_idle(self) -> None:
-        """Have the run not end as finished where requests are set aside."""
+        """End the run as ``job_set_aside``, not ``finished``, if requests are set aside."""
         if self.deliveries.aside and not self.store.lengths():
             raise CloseSpider(_SET_ASIDE)
 
@@ -248,40 +237,23 @@ class Job(RunningJob):
             except StorageError as error:
                 self.failed(error)
         self.begin_feeds(self._feeds)
-        self.commits.now()
-
-
-def _open(folder: Path, lock: JobLock, *, is_synced: bool) -> SqliteJob:
-    try:
-        lock.take()
-    except JobInUseError as error:
-        raise JobError(f"{error}: two runs cannot share a JOBDIR") from None
-    except OSError as error:
-        raise JobError(f"JOBDIR cannot be written: {error}") from error
-    try:
-        return salvage.open_job(folder, is_synced=is_synced)
-    except CorruptError as error:
-        lock.release()
-        raise JobError(f"{error}. A run that is started now begins from nothing.") from error
-    except (StorageError, OSError) as error:
-        lock.release()
-        raise JobError(f"{folder / salvage.FILE} cannot be opened: {error}") from error
+        self.saves.now()
 
 
 _STATE = "spider.state"
 _SHARE = 20
-"""How many times as long as a pickling took must pass before the next: 8 ms for 200,000 entries."""
+"""Pause between picklings, in multiples of the last one: 8 ms for 200,000 entries."""
 
 
 class SpiderState:
-    """What Scrapy's extension of that name keeps at a clean end, kept at commits.
+    """Stores ``spider.state`` at commits; Scrapy's extension does so at a clean end only.
 
-    `busy` returns seconds of processor time: a machine that stands still makes no state large.
+    `busy` returns seconds of processor time, which a suspended machine does not add to.
     """
 
-    def __init__(self, spider: Spider, store: SqliteJob, now: Seconds, busy: Seconds) -> None:
+    def __init__(self, spider: Spider, job: Job, now: Seconds, busy: Seconds) -> None:
         self._spider: Any = spider
-        self._store = store
+        self._job = job
         self._now = now
         self._busy = busy
         self._kept: bytes | None = None
@@ -289,17 +261,17 @@ class SpiderState:
         self._is_complained_of = False
 
     def restore(self) -> None:
-        """Give the spider the state of a run that died; Scrapy has given it that of one before."""
-        kept = self._store.get_state(_STATE)
+        """Restore the state of a run that died; Scrapy has restored that of an earlier one."""
+        kept = self._job.store.get_state(_STATE)
         if kept is None:
             return
         try:
             self._spider.state = pickle.loads(kept)  # noqa: S301 -- of our own file, as Scrapy does
         except Exception as error:  # noqa: BLE001 -- whatever a changed spider leads to
-            logger.warning("spider.state of the last run cannot be read: %r", error)
+            logger.warning("spider.state of the previous run cannot be restored: %r", error)
 
     def save(self, *, is_last: bool = False) -> None:
-        """Have the state in the next commit, where it has changed and is not too costly."""
+        """Add the state to the next commit if it has changed and pickling is cheap enough."""
         state = getattr(self._spider, "state", None)
         if (not state and self._kept is None) or (self._now() < self._not_before and not is_last):
             return
@@ -309,99 +281,98 @@ class SpiderState:
         except Exception as error:  # noqa: BLE001 -- whatever a project's objects raise
             if not self._is_complained_of:
                 self._is_complained_of = True
-                logger.warning("spider.state is not kept over a crash: %r", error)
+                logger.warning(
+                    "spider.state does not survive a crash: it cannot be pickled: %r", error
+                )
             return
         self._not_before = self._now() + _SHARE * (self._busy() - began)
         if pickled != self._kept:
             self._kept = pickled
-            self._store.put_state(_STATE, pickled)
+            self._job.put(_STATE, pickled)
 
 
-AT_ONCE = 1_000  # requests until a commit waits for no turn: start() may give none
+AT_ONCE = 1_000  # requests after which a save no longer waits: start() may yield to no one
 MOST_OPERATIONS = 100_000
 MOST_BYTES = 67_108_864
-"""What is held in memory while nothing can be written; beyond that it is given up."""
-_LATER = 1.0  # seconds, where nothing was settled
+"""Held in memory while nothing can be written; beyond that the spider is closed."""
+_LATER = 1.0  # seconds, where nothing was acknowledged
 _GROUP = 0.1  # seconds, where each commit waits for the disk
 _TRY_AGAIN = 10.0  # seconds
 
 
-def is_too_much(operations: int, size: int) -> bool:
-    """Return whether more waits for a commit than is held while nothing can be written."""
-    return operations > MOST_OPERATIONS or size > MOST_BYTES
+class Saves:
+    """Decides when a job is saved, in a file or on Redis, and what happens while that fails.
 
-
-class Commits:
-    """Commits a job: at the end of the turn of the loop in which something was settled.
-
-    So pages that are settled together are committed together, and a kill finds nothing uncommitted
-    but what is under way. Where a commit waits for the disk (`is_synced`), many pages share one.
+    A save follows `soon` seconds after an acknowledgement; 0 is the end of this turn of the event
+    loop, so pages acknowledged together are saved together, and a kill finds nothing unsaved but
+    what is in progress. After a failure it is retried every `again` seconds.
     """
 
-    def __init__(self, store: SqliteJob, clock: Clock, job: Job, *, is_synced: bool) -> None:
-        self._store = store
-        self._clock = clock
+    def __init__(
+        self,
+        job: RunningJob,
+        store: JobStore,
+        save: Callable[[], Exception | None],
+        soon: float = 0.0,
+        again: float = _TRY_AGAIN,
+    ) -> None:
         self._job = job
-        self._soon = _GROUP if is_synced else 0.0
-        self._timer = EarliestTimer(clock, self.now)
+        self._store = store
+        self._save = save
+        self._soon = soon
+        self._again = again
+        self._timer = EarliestTimer(job.clock, self.now)
         self._changes = 0
-        self._error: Exception | None = None
-        self._has_given_up = False
+        self.error: Exception | None = None  # why the last save failed
         self._is_closed = False
 
-    def settled(self) -> None:
-        """Have a commit made at the end of this turn of the loop, or a little later."""
-        self._set_timer(self._soon)
+    def acknowledged(self) -> None:
+        self.within(self._soon)
 
     def changed(self) -> None:
-        """Have a commit made before long: something is to be kept, though nothing was settled."""
+        """Save soon: something changed, though nothing was acknowledged."""
         self._changes += 1
-        if self._error is not None:
-            if is_too_much(self._store.uncommitted, self._store.uncommitted_bytes):
-                self._give_up(self._error)
+        if self.error is not None:
+            self._give_up_if_too_much(self.error)
         elif self._changes >= AT_ONCE:
             self.now()
-        elif not self._timer.is_set:
-            self._set_timer(_LATER)
+        elif self._changes == 1:
+            self.within(_LATER)
+
+    def within(self, seconds: float) -> None:
+        if not self._is_closed:
+            self._timer.within(seconds if self.error is None else max(seconds, self._again))
 
     def now(self) -> Exception | None:
         self._timer.cancel()
         self._changes = 0
-        try:
-            self._job.prepare()
-            self._store.commit()
-        except (StorageError, OSError, ValueError) as error:  # the last: a feed that is closed
-            return self._note(error)
-        if self._error is not None:
-            self._error = None
-            self._job.not_saved(None)
-        return None
+        return self._save()
 
     def at_once(self) -> None:
-        """Commit, unless that has failed: then it is tried again from time to time."""
-        if self._error is None:
+        """Save now, unless saves fail: then the timer retries."""
+        if self.error is None:
             self.now()
 
+    def failed(self, error: Exception) -> Exception:
+        was_well, self.error = self.error is None, error
+        if isinstance(error, CorruptError):
+            self._job.failed(error)
+        elif was_well:
+            self._job.not_saved(error)
+        self._give_up_if_too_much(error)
+        self.within(self._again)
+        return error
+
+    def succeeded(self) -> None:
+        self.error = None
+        self._job.not_saved(None)
+
     def close(self) -> None:
-        """Make no commit any more but by :meth:`now`."""
+        """Stop saving, except by :meth:`now`."""
         self._is_closed = True
         self._timer.cancel()
 
-    def _note(self, error: Exception) -> Exception:
-        was_well, self._error = self._error is None, error
-        if isinstance(error, CorruptError):
-            self._give_up(error)
-        elif was_well:
-            self._job.not_saved(error)
-        self._set_timer(_TRY_AGAIN)
-        return error
-
-    def _give_up(self, error: Exception) -> None:
-        if not self._has_given_up:
-            self._has_given_up = True
-            self._job.gave_up(error)
-
-    def _set_timer(self, seconds: float) -> None:
-        if self._is_closed or (self._error is not None and seconds != _TRY_AGAIN):
-            return
-        self._timer.within(seconds)
+    def _give_up_if_too_much(self, error: Exception) -> None:
+        store = self._store
+        if store.uncommitted > MOST_OPERATIONS or store.uncommitted_bytes > MOST_BYTES:
+            self._job.give_up(error)

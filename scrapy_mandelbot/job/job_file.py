@@ -1,93 +1,19 @@
-"""The file of a job: its tables, how it is opened and what SQLite says of it."""
+"""The SQLite file of a job: its tables, how it is opened, and its errors."""
 
 from __future__ import annotations
 
-import json
-import os
-import socket
 import sqlite3
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TypeGuard
+from typing import TypeGuard
 from zlib import crc32
 
 from scrapy_mandelbot.job.job_store import StorageError
-from scrapy_mandelbot.robots.formatting import clock_time
 from scrapy_mandelbot.store.sqlite_file import may_pass, open_file
 
-if sys.platform == "win32":  # pragma: no cover
-    import msvcrt
-
-    _BEYOND = 1 << 30  # the byte that is locked: what is written before it can be read
-
-    def _try_lock(file: IO[str]) -> None:
-        file.seek(_BEYOND)
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-else:
-    import fcntl
-
-    def _try_lock(file: IO[str]) -> None:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-class JobInUseError(Exception):
-    """Another run holds the job."""
-
-
-class JobLock:
-    """Held from :meth:`take` until :meth:`release`, or until the process is no more."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file: IO[str] | None = None
-
-    def take(self) -> None:
-        """Take the lock; a JobInUseError says which run has it."""
-        file = self._path.open("a+", encoding="utf-8")
-        try:
-            _try_lock(file)
-        except OSError:
-            file.seek(0)
-            message = f"{self._path.parent} is in use by {_holder(file.read())}"
-            file.close()
-            raise JobInUseError(message) from None
-        self._file = file
-        about = {"process": os.getpid(), "host": socket.gethostname(), "since": time.time()}
-        file.seek(0)
-        file.truncate()
-        file.write(json.dumps(about) + "\n")
-        file.flush()
-
-    def release(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    def is_held(self) -> bool:
-        try:
-            with self._path.open("r+", encoding="utf-8") as file:
-                _try_lock(file)
-        except FileNotFoundError:
-            return False
-        except OSError:
-            return True
-        return False
-
-
-def _holder(text: str) -> str:
-    try:
-        about = json.loads(text)
-        since = clock_time(float(about["since"]))
-        return f"process {int(about['process'])} on {str(about['host'])[:100]!r} since {since}"
-    except (ValueError, LookupError, TypeError, OverflowError, OSError):
-        return "another run"
-
-
 _LAST_CHARACTER = "\U0010ffff"
-APPLICATION = 0x4D414A42  # what tells the file from others of SQLite: "MAJB"
+APPLICATION = 0x4D414A42  # "MAJB", marks the file as a job
 
 _FORMAT = 1
 _SCHEMA = f"""
@@ -124,17 +50,17 @@ _SCHEMA = f"""
 """
 
 PAGE = 2048  # octets: a commit writes whole pages, and few octets of most
-_BUSY = 2.0  # seconds; none but `scrapy robots job` looks into the file of a run
+_BUSY = 2.0  # seconds; only `scrapy robots job` reads the file during a run
 
 
 class CorruptError(StorageError):
-    """The file is broken, or none of a job: time will not mend it."""
+    """The file is damaged or not a job: retrying does not help."""
 
 
 def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
-    """Open the file, and create its tables where it is new.
+    """Open the file, and create its tables if it is new.
 
-    `is_synced`: a commit is on the disk when it returns, and outlasts a power cut.
+    `is_synced`: a commit is on the disk when it returns, and survives a power cut.
     """
     with as_ours():
         return open_file(
@@ -148,7 +74,7 @@ def connect(path: Path, *, is_synced: bool) -> sqlite3.Connection:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """Open the file to read it, while a run may have it."""
+    """Open the file read-only, even while a run uses it."""
     with as_ours():
         database = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro", timeout=_BUSY, isolation_level=None, uri=True
@@ -178,12 +104,12 @@ def read_state(database: sqlite3.Connection, name: str) -> bytes | None:
 
 
 def name_seed(name: str) -> int:
-    """Return what the checksum of a value begins with; that of a body begins with its number."""
+    """Return the seed of a value's checksum; the seed of a body is its number."""
     return crc32(name.encode("utf-8", "backslashreplace"))
 
 
 def is_as_written(body: object, checksum: object, seed: int) -> TypeGuard[bytes]:
-    """Return whether a body or value is as it was written."""
+    """Return whether a body or value matches its checksum."""
     return isinstance(body, bytes) and checksum == crc32(body, seed)
 
 

@@ -79,15 +79,18 @@ class JobScheduler(BaseScheduler):
         self._spider = spider
         try:
             engine.on_settled(self._crawler, self.finish_request)
-            self._storage: JobStorage = self._job.begin(spider)
+            self._storage: JobStorage = self._running.begin(spider)
             self._unacked = self._storage.unacked
             self._queue = SiteQueue.over(self._crawler, self._storage)
-            self._job.take_over(spider, self._queue.push)
-            self._job.sites.restore(self._storage)
+            self.resume(spider)
         except BaseException:
-            self._job.let_go()
+            self._running.let_go()
             raise
         self._is_open = True
+
+    def resume(self, spider: Spider) -> None:
+        self._job.take_over(spider, self._queue.push)
+        self._job.sites.restore(self._storage)
 
     def close(self, reason: str) -> None:
         if self._is_open:
@@ -132,7 +135,7 @@ class JobScheduler(BaseScheduler):
         return request
 
     def finish_request(self, request: Request) -> None:
-        self._running.settled(request)
+        self._running.acknowledged(request)
 
     def take(self) -> Request | None:
         request = self._queue.pop()
@@ -142,12 +145,12 @@ class JobScheduler(BaseScheduler):
                 self._queue.load(line)
             request = self._queue.pop()
         if request is not None:
-            self._job.commits.changed()
+            self._job.saves.changed()
         return request
 
     def keep(self, request: Request) -> None:
         self._queue.push(request)
-        self._job.commits.changed()
+        self._job.saves.changed()
         one = self._unacked.get(request)
         is_in_memory = one is not None and one.number is None
         self._count("enqueued", "memory" if is_in_memory else self._kept_on)

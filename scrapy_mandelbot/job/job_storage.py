@@ -1,6 +1,6 @@
-"""Where a job's requests are kept, as the site queue sees it: lines by name, each in its order.
+"""Storage of a job's requests for the site queue: named lines, each in its order.
 
-What it holds of a request that waits is its number in a line.
+Of a waiting request, memory holds only its line's length.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from array import array
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.job.feeds import Feeds
 from scrapy_mandelbot.job.job_store import START, LineOrder, StorageError
 from scrapy_mandelbot.job.requests import CannotWriteError, RequestForm, fingerprint_number
 from scrapy_mandelbot.scheduling.storage import RequestStorage
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.job.feeds import Feeds
+    from scrapy_mandelbot.events import Event
     from scrapy_mandelbot.job.job_store import JobStore, Place, StoredRequest
 
 logger = logging.getLogger(__name__)
@@ -35,11 +37,11 @@ LOST = -1  # number of a request whose lease was lost: its new owner has it
 
 
 class Unacked:
-    """A request that was claimed, or that cannot be written down and is in memory only.
+    """A request that was claimed, or that cannot be serialized and is in memory only.
 
-    A row is acknowledged when its request is settled and so are all in memory that came of it: were
-    the process to die before, only the callback of the row could give them again. One in memory has
-    no number, and names the rows that wait for it.
+    A row is acknowledged when its request and all requests in memory that came from it are done:
+    after a crash, only the callback of the row can yield them again. A request in memory has no
+    number, and names the rows that wait for it.
     """
 
     __slots__ = (
@@ -56,11 +58,11 @@ class Unacked:
     def __init__(self, number: int | None, rows: tuple[Unacked, ...] = ()) -> None:
         self.number = number
         self.rows = rows
-        self.waits = 1  # for how many it waits: itself, and those in memory that came of it
+        self.waits = 1  # itself, and the requests in memory that came from it
         self.fingerprints: list[int] = []
-        """Of those in memory that came of it: seen for good when the row is acknowledged."""
-        self.has_come_back = False  # sent back: the end that the engine tells next is none
-        self.is_out = False  # whether it is in flight: the engine has it, and has not sent it back
+        """Of requests in memory that came from it: stored as seen when the row is acknowledged."""
+        self.has_come_back = False  # sent back: the next end that the engine reports does not count
+        self.is_out = False  # in flight: the engine has it
         self.has_called = False  # whether its callback has run in this run
         self._left: PendingChildren | None = None
 
@@ -71,13 +73,13 @@ class Unacked:
     def gave_before(
         self, fingerprint: int, find: Callable[[int], Iterable[tuple[int, int]]]
     ) -> bool:
-        """Return whether a former run was given the request, and count it off."""
+        """Return whether a previous run yielded the request, and count it off."""
         if self._left is None:
             self._left = PendingChildren(() if self.number is None else find(self.number))
         return self._left.take(fingerprint)
 
     def forget_children(self) -> None:
-        """Pass over none of what the callback gives from now on: it is called once more."""
+        """Skip none of the callback's requests from now on: it is called again."""
         self._left = PendingChildren()
 
 
@@ -101,14 +103,14 @@ class JobStorage(RequestStorage):
         for name, length in store.lengths().items():
             self.grow(name, length)
         self._in_memory: dict[str, list[tuple[Place, int, Request]]] = {}
-        """By line, heaps of those that cannot be written down."""
+        """By line, heaps of requests that cannot be serialized."""
         self._order_in_memory = 0
         self._sent_from_memory: set[Request] = set()
         self._seen_in_memory: set[int] = set()
         self._asked_of: tuple[Request | None, int] = None, 0
-        self.unacked: dict[Request, Unacked] = {}  # those that are not settled, or in memory only
+        self.unacked: dict[Request, Unacked] = {}  # claimed, or in memory only
         self._in_vain = 0
-        self.is_taking_over = False  # whether the fingerprints of what is pushed are known already
+        self.is_taking_over = False  # whether pushed requests have known fingerprints
 
     @classmethod
     def of(  # noqa: PYI019 -- Python 3.10 has no Self
@@ -136,19 +138,27 @@ class JobStorage(RequestStorage):
             if one is None:
                 self._complaints.unwritable(request, error)
             self.push_in_memory(name, request)
+            self.waits(name, is_in_memory=True)
+            return
+        if one is not None and one.number is not None:
+            is_in_memory = one.waits > 1  # others came of it, and its row waits for them
+            self._put_back(one, name, request, body)
+            self.waits(name, is_in_memory=is_in_memory)
         else:
-            if one is not None and one.number is not None:
-                self._put_back(one, name, request, body)
-            else:
-                self._push_new(name, request, body)
-                if one is not None:  # of those in memory, but it can be written down now
-                    self.let_go(request, one)
+            self._push_new(name, request, body)
+            self.waits_anew(name)
+            if one is not None:  # of those in memory, but it can be written down now
+                self.let_go(request, one)
+
+    def waits(self, name: str, *, is_in_memory: bool) -> None:  # noqa: ARG002 -- for others
         self.grow(name)
 
-    def put_at_hand(self, name: str, request: Request) -> None:
-        """Add a request that was handed out, and is to be the next of its line.
+    waits_anew = RequestStorage.grow
 
-        One that was not, as it was delayed when it came, is kept as a new one is.
+    def put_at_hand(self, name: str, request: Request) -> None:
+        """Put a request that was handed out at the front of its line.
+
+        One that was not, because it was delayed on arrival, is stored as new.
         """
         if request not in self.unacked:
             self.push(name, request)
@@ -185,15 +195,15 @@ class JobStorage(RequestStorage):
         return True
 
     def drop(self, request: Request) -> None:
-        self.settled(request)
+        self.acknowledged(request)
 
     def in_flight(self) -> set[int]:
         return {
             one.number for one in self.unacked.values() if one.is_out and one.number is not None
         }
 
-    def settled(self, request: Request) -> bool:
-        """Note that nothing is left to do for a request; return whether it was one of the job's."""
+    def acknowledged(self, request: Request) -> bool:
+        """Record that a request is done; return whether it belonged to the job."""
         one = self.unacked.get(request)
         if one is None:
             return False
@@ -204,14 +214,13 @@ class JobStorage(RequestStorage):
         return True
 
     def let_go(self, request: Request, one: Unacked) -> None:
-        """Have nothing wait for a request any more."""
         del self.unacked[request]
         self._sent_from_memory.discard(request)
         for row in one.rows or (one,):
             self._end_wait(row)
 
     def push_in_memory(self, name: str, request: Request) -> None:
-        """Have a request wait that cannot be written down; it is not counted."""
+        """Hold a request that cannot be serialized; it is not counted."""
         self._order_in_memory += 1
         place = self._place(request)
         order = -self._order_in_memory if place.is_last_first else self._order_in_memory
@@ -228,6 +237,9 @@ class JobStorage(RequestStorage):
             self._seen_in_memory.add(number)
             for row in rows:
                 row.fingerprints.append(number)
+
+    def forget_start(self) -> None:
+        self._store.forget_children(START)
 
     def set_aside(self, name: str, kept: StoredRequest) -> None:  # noqa: ARG002 -- others need it
         self.shrink(name)
@@ -261,14 +273,14 @@ class JobStorage(RequestStorage):
         if one.has_called:  # what its callback gave is given once more by the next call
             one.forget_children()
             self._store.forget_children(one.number)
-        if one.waits > 1:  # others came of it, and its row waits for them
+        if one.waits > 1:
             self.push_in_memory(name, request)
         else:
             del self.unacked[request]
             self._store.put_back(one.number, name, self._place(request), body)
 
     def _rows_behind(self, request: Request) -> tuple[Unacked, ...]:
-        """Return the rows that are to wait for a request which is in memory only."""
+        # The rows that wait for a request in memory.
         parent = self._complaints.given_by(request)
         if parent is not None:
             if parent.number == START or not parent.waits:  # start() is never settled
@@ -307,9 +319,9 @@ class JobStorage(RequestStorage):
 
 
 class PendingChildren:
-    """Fingerprints, each with how many times it is still to be passed over: 10 bytes for one.
+    """Fingerprints still to be skipped, and how often each: 10 bytes per fingerprint.
 
-    `counted` has them in order, each once.
+    `counted`: unique fingerprints in ascending order.
     """
 
     __slots__ = ("_fingerprints", "_left", "_times")
@@ -327,13 +339,12 @@ class PendingChildren:
         return self._left
 
     def take(self, fingerprint: int) -> bool:
-        """Return whether a request was given before, and count it off."""
+        """Return whether a request was yielded before, and count it off."""
         if not self._left:
             return False
         at = bisect_left(self._fingerprints, fingerprint)
-        if at == len(self._fingerprints) or self._fingerprints[at] != fingerprint:
-            return False
-        if not self._times[at]:
+        is_there = at < len(self._fingerprints) and self._fingerprints[at] == fingerprint
+        if not is_there or not self._times[at]:
             return False
         self._times[at] -= 1
         self._left -= 1
@@ -344,7 +355,7 @@ _NAMED = 10  # requests that cannot be written down
 
 
 class RunningJob:
-    """Knows who gave which request, and tells of what cannot be kept."""
+    """Tracks which callback yielded which request, and reports what cannot be stored."""
 
     storage: JobStorage  # where its requests are kept, once the spider is there
 
@@ -352,14 +363,13 @@ class RunningJob:
         self._crawler = crawler
         self._crawl = Crawl.of(crawler)
         self.clock = self._crawl.clock
-        self._tell = self._crawl.events.emit
-        self.start = Unacked(START)  # stands for start() as the one who gives requests
+        self._emit = self._crawl.events.emit
+        self.start = Unacked(START)  # stands for start() as a parent
         self._given: WeakKeyDictionary[Request, Unacked] = WeakKeyDictionary()
-        self.given_by = self._given.get  # returns what has given a new request; None: nobody knows
-        self._broken: StorageError | None = None  # why the spider was closed
-        self._named = self._unread = 0
-
-    # Called by the middleware.
+        self.given_by = self._given.get  # returns the parent of a new request; None: unknown
+        self._broken: Exception | None = None  # why the spider was closed
+        self._counts: Counter[Event] = Counter()
+        self.feeds: Feeds | None = None
 
     def called(self, request: Request | None) -> Unacked | None:
         one = None if request is None else self.storage.unacked.get(request)
@@ -367,53 +377,66 @@ class RunningJob:
             one.has_called = True
         return one
 
-    # Called by the scheduler.
-
     def begins(self, request: Request | None) -> None:
-        """Have kept for good that the callback of a request is about to run."""
+        """Save that the callback of a request is about to run."""
 
-    def settled(self, request: Request) -> None:
+    def acknowledged(self, request: Request) -> None:
         try:
-            if self.storage.settled(request):
+            if self.storage.acknowledged(request):
                 self.save_soon()
         except Exception as error:
             logger.exception("Error while a request was settled: %s", request)
             self.failed(StorageError(repr(error)))
 
+    def begin(self, spider: Spider) -> JobStorage:
+        raise NotImplementedError
+
+    def let_go(self) -> None:
+        raise NotImplementedError
+
     def save_soon(self) -> None:
         raise NotImplementedError
 
-    # Called by the storage: what cannot be kept as it should.
-
     def unwritable(self, request: Request, error: Exception) -> None:
-        self._named += 1
-        if self._named <= _NAMED:
-            self._tell(events.JOB_IN_MEMORY, request=request, error=error)
-        else:
-            self._crawl.events.count(events.JOB_IN_MEMORY)
+        self._emit_first(_NAMED, events.JOB_IN_MEMORY, request=request, error=error)
 
     def unreadable(self, line: str, number: int, error: Exception) -> None:  # noqa: ARG002 -- the contract's
-        self._unread += 1
-        if self._unread == 1:
-            self._tell(events.JOB_REQUEST_UNREADABLE, line=line, error=repr(error))
-        else:
-            self._crawl.events.count(events.JOB_REQUEST_UNREADABLE)
+        self._emit_first(1, events.JOB_REQUEST_UNREADABLE, line=line, error=repr(error))
 
-    def begin_feeds(self, own: Feeds) -> None:
-        own.begin()
-        for uri, why in own.not_kept():
-            self._tell(events.JOB_FEED_NOT_KEPT, uri=uri, reason=why)
+    def _emit_first(self, most: int, event: Event, **values: Any) -> None:
+        self._counts[event] += 1
+        if self._counts[event] <= most:
+            self._emit(event, **values)
+        else:
+            self._crawl.events.count(event)
+
+    def begin_feeds(self, feeds: Feeds | None = None) -> None:
+        self.feeds = feeds or Feeds(self._crawler)
+        self.feeds.begin()
+        for uri, why in self.feeds.not_kept():
+            self._emit(events.JOB_FEED_NOT_KEPT, uri=uri, reason=why)
 
     def report_leftovers(self) -> None:
         left = sum(one.number is None for one in self.storage.unacked.values())
         if left:
-            self._tell(events.JOB_LEFT_IN_MEMORY, waiting=left)
-        if self._unread > 1:
-            logger.warning("%d requests of the job could not be made again", self._unread)
+            self._emit(events.JOB_LEFT_IN_MEMORY, waiting=left)
+        unread = self._counts[events.JOB_REQUEST_UNREADABLE]
+        if unread > 1:
+            logger.warning("%d requests of the job could not be restored", unread)
 
     def failed(self, error: StorageError) -> None:
-        """Close the spider, as the job cannot be read, or something went wrong that must not."""
+        """Close the spider: the job cannot be read, or an internal error occurred."""
+        self._break(error, events.JOB_UNREADABLE, "job_unreadable")
+
+    def not_saved(self, error: Exception | None) -> None:
+        self._emit(events.JOB_NOT_SAVED if error else events.JOB_SAVED_AGAIN, error=error)
+
+    def give_up(self, error: Exception) -> None:
+        """Close the spider: too much is unsaved."""
+        self._break(error, events.JOB_GIVEN_UP, "job_not_saved")
+
+    def _break(self, error: Exception, event: Event, reason: str) -> None:
         if self._broken is None:
             self._broken = error
-            self._tell(events.JOB_UNREADABLE, error=error)
-            engine.close_spider(self._crawler, "job_unreadable")
+            self._emit(event, error=error)
+            engine.close_spider(self._crawler, reason)

@@ -1,8 +1,8 @@
-"""What is asked of a place where a job is kept.
+"""The contract of a job's store.
 
-A request is pushed, claimed when its turn comes, and acknowledged when it is settled. What a run
-had claimed and not acknowledged waits again when the job is opened the next time. All that was done
-since the last commit is kept together or not at all.
+A request is pushed, claimed when its turn comes, and acknowledged when it is done. Requests that a
+run claimed and did not acknowledge wait again when the job is next opened. Everything since the
+last commit is stored together or not at all.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.settings import BaseSettings
 
-START = 0  # stands for ``start()`` where the number of a parent is asked for; no request has it
+START = 0  # the parent number of ``start()``; no request has it
 
 
 class StorageError(Exception):
-    """Nothing can be kept for now, or what is kept cannot be read."""
+    """The job cannot be written for now, or cannot be read."""
 
 
 class Place(NamedTuple):
-    """Where in its line a request stands: the least is claimed first."""
+    """The position of a request in its line: the least is claimed first."""
 
     priority: int  # the lower, the sooner, as in Scrapy's queues: its priority, negated
     band: int  # within a priority the lower one first: start requests stand behind the others
@@ -40,45 +40,53 @@ class StoredRequest(NamedTuple):
 
 
 class JobStore(Protocol):
-    """Requests in lines, fingerprints seen, and what start() and cut callbacks gave.
+    """Requests in lines, fingerprints seen, and what start() and interrupted callbacks yielded.
 
-    To claim, and to ask whether a fingerprint was seen, may raise StorageError. Fingerprints
-    are whole numbers of 64 bits, with a sign.
+    :meth:`claim` and :meth:`has_seen` may raise StorageError. Fingerprints are signed 64-bit
+    integers.
     """
 
+    @property
+    def uncommitted(self) -> int:
+        """How many operations are in memory only."""
+
+    @property
+    def uncommitted_bytes(self) -> int:
+        """About how much memory they take."""
+
     def lengths(self) -> dict[str, int]:
-        """Return how many requests wait in each line, of those that have any."""
+        """Return the number of waiting requests of each line that has any."""
 
     def push(self, line: str, place: Place, body: bytes) -> int:
-        """Add a request; return its number, which no other one of the job has."""
+        """Add a request; return its number, unique in the job."""
 
     def push_new(
         self, line: str, place: Place, body: bytes, fingerprint: int, parent: int | None
     ) -> int:
-        """Add a request and note its fingerprint as seen, which it was not; return its number."""
+        """Add a request with an unseen fingerprint, and mark it as seen; return its number."""
 
     def push_child(
         self, line: str, place: Place, body: bytes, fingerprint: int, parent: int
     ) -> int:
-        """Add a request that no fingerprint stops when its parent gives it again, and count it."""
+        """Add a request with ``dont_filter``, and count it for its parent."""
 
     def claim(self, line: str) -> StoredRequest | None:
         """Take the next request of a line; it stays in the job until it is acknowledged."""
 
     def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
-        """Have a request that was claimed wait again, as the newest of its line."""
+        """Return a claimed request to its line, as the newest."""
 
     def acknowledge(self, number: int) -> None:
-        """Forget a request that was claimed, and what was counted of its children."""
+        """Delete a claimed request and the counts of its children."""
 
     def has_seen(self, fingerprint: int) -> bool:
         """Return whether the fingerprint was seen."""
 
     def see(self, fingerprint: int) -> None:
-        """Note a fingerprint as seen; it was not."""
+        """Mark an unseen fingerprint as seen."""
 
     def forget_children(self, parent: int) -> None:
-        """Forget what was counted of a parent's children."""
+        """Delete the counts of a parent's children."""
 
 
 QUEUES: dict[type, bool] = {
@@ -86,13 +94,13 @@ QUEUES: dict[type, bool] = {
     for name, queue in vars(scrapy.squeues).items()
     if name.startswith(("Pickle", "Marshal"))
 }
-"""Scrapy's disk queues, and whether what comes last is asked for first."""
+"""Scrapy's disk queues, and whether they are LIFO."""
 
 
 def are_scrapys_queues(settings: BaseSettings) -> bool:
     """Return whether the settings choose Scrapy's own dupe filter and disk queues.
 
-    They may be loaded: what they are is asked when the reactor is there.
+    It loads them, so it is called once the reactor is installed.
     """
     names = ("SCHEDULER_DISK_QUEUE", "SCHEDULER_START_DISK_QUEUE")
     queues = [load_object(settings[name]) for name in names if settings[name]]
@@ -102,10 +110,10 @@ def are_scrapys_queues(settings: BaseSettings) -> bool:
 
 
 class LineOrder:
-    """In which order a line is asked for, as the settings choose Scrapy's queues.
+    """The order within a line, as Scrapy's queue settings choose it.
 
-    From its end, as SCHEDULER_DISK_QUEUE has it, and start requests as SCHEDULER_START_DISK_QUEUE
-    does; None: they have no line of their own.
+    LIFO or FIFO from SCHEDULER_DISK_QUEUE, and for start requests from SCHEDULER_START_DISK_QUEUE;
+    None: they are queued with the others.
     """
 
     def __init__(self, *, is_last_first: bool, start_is_last_first: bool | None) -> None:

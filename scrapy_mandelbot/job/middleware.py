@@ -1,8 +1,7 @@
-"""The spider middleware that knows which callback gave a request, and what it gave before.
+"""The spider middleware that records which callback yielded a request, and what it yielded before.
 
-What start() and callbacks yield with ``dont_filter`` is stopped by no fingerprint. Where a run
-ended in the middle of one, the next run would be given all of it again; so it is counted in the
-job, and passed over as often.
+No fingerprint stops requests with ``dont_filter``. After a run that ended within a callback, the
+next run yields all of them again; so the job counts them, and skips as many.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.job.job_storage import Unacked
 
-_WITHOUT_A_TURN = 1_000  # requests of start() that are passed over before others have a turn
+_WITHOUT_A_TURN = 1_000  # requests of start() skipped before the event loop gets a turn
 
 
 class JobMiddleware:
-    """Stands nearest the engine, so that it sees what the other spider middlewares let pass."""
+    """Runs nearest the engine, after all other spider middlewares."""
 
     def __init__(self, crawler: Crawler) -> None:
         job: Job | JobWorker | None = JobWorker.of(crawler) or Job.of(crawler)
@@ -39,11 +38,11 @@ class JobMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> JobMiddleware:
-        """Build the middleware; none where the crawl is no job of ours."""
+        """Build the middleware; NotConfigured where the crawl has no job of this package."""
         return cls(crawler)
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Pass over what start() gave in a run that did not finish."""
+        """Skip what start() yielded in a run that did not finish."""
         passed_over = 0
         async for output in start:
             if self._is_new(self._job.start, output):
@@ -54,13 +53,13 @@ class JobMiddleware:
                 await _next_turn(self._job.clock)
 
     def process_spider_input(self, response: Response) -> None:
-        """Have it kept that the callback is about to run: it may end the process."""
+        """Save that the callback is about to run: it may kill the process."""
         self._job.begins(response.request)
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        """Note whose output it is."""
+        """Record the parent of each request."""
         parent = self._job.called(response.request)
         async for output in result:
             if parent is None or self._is_new(parent, output):

@@ -34,22 +34,19 @@ _DEFAULTS: dict[str, object] = {
 }
 
 
-def version_of(spider: Spider) -> str:
-    """Return what tells a spider from another version of it: its names, and its project's modules.
+def identity_of(spider: Spider) -> tuple[str, str]:
+    """Return the project of a spider, and its version: from its names and its project's modules.
 
     What one cannot read of a job, another one of the same version cannot either.
     """
+    project = type(spider).__module__.partition(".")[0]
     digest = blake2b(repr(sorted(dir(type(spider)))).encode(), digest_size=4)
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
-        if file and _is_of(module.__name__, project_of(spider)):
+        if file and _is_of(module.__name__, project):
             with suppress(OSError):
                 digest.update(Path(file).read_bytes())
-    return digest.hexdigest()
-
-
-def project_of(spider: Spider) -> str:
-    return type(spider).__module__.partition(".")[0]
+    return project, digest.hexdigest()
 
 
 def _is_of(module: str, project: str) -> bool:

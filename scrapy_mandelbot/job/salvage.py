@@ -1,29 +1,35 @@
-"""Opens the file of a job and, where that is damaged, makes a new one of what can be read of it."""
+"""Opens and locks the file of a job; a damaged one is replaced by what can be read of it."""
 
 from __future__ import annotations
 
 import io
+import json
 import logging
+import os
 import pickle
 import shutil
+import socket
 import sqlite3
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urlsplit
 from zlib import crc32
 
 from scrapy_mandelbot.job.job_file import PAGE, CorruptError, as_ours, connect, is_as_written
+from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.site_states import site_of_line
 from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
+from scrapy_mandelbot.robots.formatting import clock_time
 from scrapy_mandelbot.robots.origins import site_of
-from scrapy_mandelbot.store.sqlite_file import transaction
+from scrapy_mandelbot.store.sqlite_file import network_disk, transaction
 
 logger = logging.getLogger(__name__)
 
-FILE = "job.sqlite"
+FILE, LOCK = "job.sqlite", "job.lock"
 _BROKEN, _READ = f"{FILE}.corrupt-", f"{FILE}.salvaged-"
 _PARTS = "", "-wal", "-shm"
 _QUICKLY = 128 * 1024 * 1024  # bytes of a file that is checked at each start: 0.3 s
@@ -41,17 +47,48 @@ _NUMBERS = {  # tables of numbers: how they are read, and written
 }
 
 
-def open_job(folder: Path, *, is_synced: bool = False) -> SqliteJob:
-    """Open the job of a folder; in place of a damaged file, one that has what can be read of it.
+class JobInUseError(StorageError):
+    """Another run uses the job."""
 
-    A CorruptError: nothing can be read of it. It is set aside, and the next run begins anew.
+
+def open_locked(folder: Path, *, is_synced: bool) -> tuple[JobLock, SqliteJob]:
+    """Lock and open the job of a folder for a run; the text of a StorageError is for the log."""
+    lock = JobLock(folder / LOCK)
+    try:
+        lock.take()
+    except JobInUseError as error:
+        raise StorageError(f"{error}: two runs cannot share a JOBDIR") from None
+    except OSError as error:
+        raise StorageError(f"JOBDIR cannot be written: {error}") from error
+    try:
+        job = open_job(folder, is_synced=is_synced)
+    except (StorageError, OSError) as error:
+        lock.release()
+        if isinstance(error, CorruptError):
+            why = f"{error}. The next run starts empty."
+        else:
+            why = f"{folder / FILE} cannot be opened: {error}"
+        raise StorageError(why) from error
+    if (disk := network_disk(folder)) is not None:
+        logger.warning(
+            "JOBDIR is on a disk of the network (%s): SQLite's locks are unreliable there, and the"
+            " job may be lost. Use a local disk, or MANDELBOT_JOB = 'redis://…'",
+            disk,
+        )
+    return lock, job
+
+
+def open_job(folder: Path, *, is_synced: bool = False) -> SqliteJob:
+    """Open the job of a folder; a damaged file is replaced by what can be read of it.
+
+    CorruptError: nothing can be read. The file is set aside, and the next run starts empty.
     """
     path = folder / FILE
     try:
         left = sorted(folder.glob(f"{_BROKEN}*[0-9]"))
         if left and not path.exists() and not _salvage(left[-1], path):
             names = ", ".join(map(str, left))
-            logger.warning("The job begins from nothing, as its file was broken: %s", names)
+            logger.warning("The job starts empty: its file was damaged: %s", names)
         is_known = path.exists() and path.stat().st_size <= _QUICKLY
         job = SqliteJob(path, is_synced=is_synced)
         if is_known:
@@ -59,7 +96,7 @@ def open_job(folder: Path, *, is_synced: bool = False) -> SqliteJob:
     except CorruptError as error:
         aside = set_aside(folder)
         if not _salvage(aside, path):
-            raise CorruptError(f"{path} is broken ({error}) and is set aside as {aside}") from error
+            raise CorruptError(f"{path} is damaged ({error}), now set aside as {aside}") from error
         job = SqliteJob(path, is_synced=is_synced)
     return job
 
@@ -67,7 +104,7 @@ def open_job(folder: Path, *, is_synced: bool = False) -> SqliteJob:
 def set_aside(folder: Path) -> Path:
     aside = folder / f"{_BROKEN}{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
     _move(folder / FILE, aside)
-    logger.error("%s is broken, and is set aside as %s", folder / FILE, aside)
+    logger.error("%s is damaged and was set aside as %s", folder / FILE, aside)
     return aside
 
 
@@ -94,9 +131,9 @@ def _look_through(job: SqliteJob) -> None:
 
 
 def _salvage(damaged: Path, path: Path) -> bool:
-    """Make a new file of what can be read of a damaged one; return whether that is anything.
+    """Write what can be read of a damaged file to a new one; return whether that is anything.
 
-    A run that is killed within begins with it again.
+    A run killed meanwhile starts over.
     """
     new, copy = path.with_name("job.salvage"), path.with_name("job.damaged")
     _remove(new)
@@ -119,8 +156,8 @@ def _salvage(damaged: Path, path: Path) -> bool:
     new.rename(path)
     _move(damaged, damaged.with_name(damaged.name.replace(_BROKEN, _READ)))
     logger.error(
-        "What can be read of the broken file is kept: %d requests that wait, and %d fingerprints."
-        " Lost are at least %d requests",
+        "Salvaged from the damaged file: %d waiting requests and %d fingerprints. At least %d"
+        " requests are lost",
         len(salvage.kept),
         salvage.seen,
         len(salvage.known - salvage.kept),
@@ -129,7 +166,7 @@ def _salvage(damaged: Path, path: Path) -> bool:
 
 
 def _renew_first_page(path: Path, new: Path) -> None:
-    """Give a file the first page of a new one: the tables begin at the same pages in each."""
+    """Replace the first page by that of a new file: its tables start at the same pages."""
     with path.open("r+b") as file, new.open("rb") as other:
         page = bytearray(other.read(PAGE))
         page[28:32] = (path.stat().st_size // PAGE).to_bytes(4, "big")
@@ -143,7 +180,7 @@ class _Salvage:
         self._into = into
         self._lines: dict[str, int] = {}
         self.kept: set[int] = set()  # numbers of the requests that are copied
-        self.known: set[int] = set()  # of those that there were, as far as that can be told
+        self.known: set[int] = set()  # of those that existed, as far as known
         self.seen = 0
 
     def copy(self, source: sqlite3.Connection) -> None:
@@ -188,9 +225,9 @@ _LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
 
 
 def readable_rows(database: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a broken file, and step over those that cannot be read.
+    """Yield the rows of a damaged file, and skip those that cannot be read.
 
-    The query is for rows from a key on, a whole number, in the order of these keys.
+    The query selects rows from an integer key on, ordered by it.
     """
     at: int | None = _LEAST
     while at is not None:
@@ -206,7 +243,7 @@ def readable_rows(database: sqlite3.Connection, query: str) -> Iterator[tuple[An
 
 
 def _next_readable(database: sqlite3.Connection, query: str, broken: int) -> int | None:
-    """Return the least key above one from which a query cannot be read, from which it can."""
+    # The least readable key above a broken one.
 
     def can(key: int) -> bool:
         with suppress(sqlite3.DatabaseError):
@@ -227,7 +264,7 @@ def _next_readable(database: sqlite3.Connection, query: str, broken: int) -> int
 
 
 def rows_from_both_ends(database: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a broken file from the begin and, where that breaks off, from the end.
+    """Yield the rows of a damaged file from the start and, where that fails, from the end.
 
     The query has ``{0}`` for the direction.
     """
@@ -238,29 +275,29 @@ def rows_from_both_ends(database: sqlite3.Connection, query: str) -> Iterator[tu
 
 
 class _StandIn:
-    """Stands for an object of a class that is not wanted."""
+    """Replaces an object of any class."""
 
     def __init__(self, *_: object, **__: object) -> None:
-        """Take what the class takes."""
+        """Accept any arguments."""
 
     def __setstate__(self, state: object) -> None:
-        """Have no state."""
+        """Ignore the state."""
 
     def __setitem__(self, name: object, value: object) -> None:
-        """Hold nothing."""
+        """Ignore the item."""
 
     append = extend = add = update = __init__
 
 
 class _HarmlessUnpickler(pickle.Unpickler):
-    """Reads all, and calls nothing of what it names."""
+    """Unpickles without importing or calling anything."""
 
     def find_class(self, module: str, name: str) -> Any:  # noqa: ARG002 -- pickle's
         return _StandIn
 
 
 def outline(body: bytes) -> dict[str, Any] | None:
-    """Return what others may know of a request, and run none of its code; None: it is none."""
+    """Return a request's main fields without running its code; None: not a request."""
     try:
         data = _HarmlessUnpickler(io.BytesIO(body)).load()
         depth, url = data.get("meta", {}).get("depth", 0), data["url"]
@@ -273,3 +310,67 @@ def outline(body: bytes) -> dict[str, Any] | None:
         "callback": data.get("callback"),
         "depth": depth if isinstance(depth, int) else 0,
     }
+
+
+if sys.platform == "win32":  # pragma: no cover
+    import msvcrt
+
+    _BEYOND = 1 << 30  # the byte that is locked: what is written before it can be read
+
+    def _try_lock(file: IO[str]) -> None:
+        file.seek(_BEYOND)
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _try_lock(file: IO[str]) -> None:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class JobLock:
+    """Held from :meth:`take` until :meth:`release`, or until the process ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: IO[str] | None = None
+
+    def take(self) -> None:
+        """Take the lock; JobInUseError names the run that has it."""
+        file = self._path.open("a+", encoding="utf-8")
+        try:
+            _try_lock(file)
+        except OSError:
+            file.seek(0)
+            message = f"{self._path.parent} is in use by {_holder(file.read())}"
+            file.close()
+            raise JobInUseError(message) from None
+        self._file = file
+        about = {"process": os.getpid(), "host": socket.gethostname(), "since": time.time()}
+        file.seek(0)
+        file.truncate()
+        file.write(json.dumps(about) + "\n")
+        file.flush()
+
+    def release(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def is_held(self) -> bool:
+        try:
+            with self._path.open("r+", encoding="utf-8") as file:
+                _try_lock(file)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        return False
+
+
+def _holder(text: str) -> str:
+    try:
+        about = json.loads(text)
+        since = clock_time(float(about["since"]))
+        return f"process {int(about['process'])} on {str(about['host'])[:100]!r} since {since}"
+    except (ValueError, LookupError, TypeError, OverflowError, OSError):
+        return "another run"

@@ -1,9 +1,8 @@
-"""How a site is to be asked, in the form in which its next owner is told: a worker, or a run.
+"""The state of a site, in the form in which its next owner gets it: another worker, or a later run.
 
-What is not over when a site changes hands goes on: a pause, its failed probes, the sections that
-are set aside, the turn of a pace. Of a recovery only that it has not ended: the next owner begins
-with a probe. What cannot be read holds a site back no longer than its owner has said to Redis
-itself.
+What outlasts a change of owner continues: a pause, its failed probes, suspended sections, the turn
+of a crawl delay. A recovery starts over with a probe. A state that cannot be read delays a site no
+longer than its owner has said to Redis.
 """
 
 from __future__ import annotations
@@ -21,29 +20,29 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.crawl import Crawl, StoredJob
     from scrapy_mandelbot.politeness.site_state import Site
 
-ENDLESS = "inf"  # said of a site that is given up: no worker has it before the next run
+ENDLESS = "inf"  # of a site that is given up: no worker gets it before the next run
 _MOST = 50  # pauses of a site, which chooses the paths of its sections
 
 
 class SiteHandover(NamedTuple):
-    """What an owner leaves of a site."""
+    """The state of a site for its next owner."""
 
     state: bytes
-    milliseconds: str  # for which it is left alone from now on, or ``ENDLESS``
+    milliseconds: str  # from now on, until it may be requested; or ``ENDLESS``
 
 
 EMPTY_HANDOVER = SiteHandover(b"", "0")
 
 
 def is_calm(site: Site) -> bool:
-    """Return whether nothing is under way at a site that its next owner could not go on with."""
+    """Return whether nothing is in progress at a site that its next owner could not continue."""
     return site.is_plain or (site.scout is None and next(site.left(), None) is None)
 
 
 def handover_of(site: Site, now: float, server_time: float, least: float) -> SiteHandover:
-    """Return what the next owner of a site has to know, which is left alone for `least` seconds.
+    """Return the state for the next owner of a site, which waits for `least` seconds or more.
 
-    `server_time`: how far the server's clock is ahead of ours, in seconds.
+    `server_time`: seconds by which the server's clock is ahead.
     """
     if site.is_plain and not least:
         return EMPTY_HANDOVER
@@ -68,7 +67,7 @@ def written(pauses: list[LeftPause], server_time: float = 0.0) -> bytes:
 
 
 def read_handover(state: bytes, server_time: float = 0.0) -> list[LeftPause]:
-    """Return what was left of a site; nothing, where that cannot be read."""
+    """Return the pauses of a site; none where they cannot be read."""
     try:
         return [
             LeftPause(float(until) - server_time, str(reason), int(failed), "".join(section))
@@ -82,7 +81,7 @@ def site_of_line(name: str) -> str:
     return name.partition(" ")[0]
 
 
-_TOLD_AT = "sites told at"  # state: when it was written last, in seconds since the epoch
+_WRITTEN_AT = "sites written at"  # state: when it was last written, in seconds since the epoch
 IN_JOB = "site/"  # what the names begin with under which a job has them
 CHANGES = {
     events.PAUSED,
@@ -98,32 +97,32 @@ CHANGES = {
     events.SECTION_GIVEN_UP,
     events.REFUSES_ROBOTS_STILL,
 }
-"""What a next owner is to know of at once: this one may die."""
+"""Changes that are saved at once for the next owner: this one may die."""
 
 
 class StoredSites:
-    """Keeps it of those sites that change; `save_soon` has the job committed as the turn ends."""
+    """Stores the state of sites that change; `save_soon` commits at the end of the turn."""
 
     def __init__(self, job: StoredJob, crawl: Crawl, save_soon: Callable[[], None]) -> None:
         self._job = job
         self._crawl = crawl
         self._save_soon = save_soon
         self._changed: set[str] = set()
-        crawl.events.subscribe(self._hear, *CHANGES)
-        job.before_commits(self._keep)
+        crawl.events.subscribe(self._site_changed, *CHANGES)
+        job.before_commits(self._store)
 
     def restore(self, lines: Iterable[str]) -> None:
-        """Go on with what the last run has left.
+        """Restore the states that the previous run stored.
 
-        `lines`: names of those in which requests wait. Of other sites only pauses go on that are
-        not over: nothing would end them.
+        `lines`: names of the lines in which requests wait. Of other sites only pauses that are not
+        over are restored: nothing would end the rest.
         """
         now, waiting = self._crawl.now(), set(map(site_of_line, lines))
         try:
-            told_at = float(self._job.kept(_TOLD_AT).get(_TOLD_AT, 0.0))
+            written_at = float(self._job.kept(_WRITTEN_AT).get(_WRITTEN_AT, 0.0))
         except ValueError:
-            told_at = 0.0
-        set_back = max(0.0, told_at - now)  # by so much the machine's clock: no pause is longer
+            written_at = 0.0
+        set_back = max(0.0, written_at - now)  # by so much the machine's clock: no pause is longer
         for name, state in self._job.kept(IN_JOB).items():
             site = name.removeprefix(IN_JOB)
             pauses = [
@@ -134,13 +133,13 @@ class StoredSites:
             if not pauses:
                 self._job.put(name, None)
 
-    def _hear(self, values: Mapping[str, Any]) -> None:
+    def _site_changed(self, values: Mapping[str, Any]) -> None:
         self._changed.add(values["site"])
         self._save_soon()
 
-    def _keep(self) -> None:
+    def _store(self) -> None:
         if self._changed:
-            self._job.put(_TOLD_AT, str(self._crawl.now()).encode())
+            self._job.put(_WRITTEN_AT, str(self._crawl.now()).encode())
         for name in self._changed:
             site = self._crawl.sites.get(name)
             self._job.put(IN_JOB + name, None if site is None else written(pauses_of(site)) or None)

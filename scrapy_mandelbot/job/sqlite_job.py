@@ -1,8 +1,8 @@
 """A job in one SQLite file.
 
-What is done is kept in memory until :meth:`SqliteJob.commit` writes it in one transaction. So a
-commit that fails loses nothing, and the crawl goes on over a disk that is full for a while: what is
-asked for is looked up in the file and in memory.
+Changes stay in memory until :meth:`SqliteJob.commit` writes them in one transaction. A commit that
+fails loses nothing, and the crawl survives a disk that is full for a while: reads look in the file
+and in memory.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _LARGEST = 1 << 62  # what a project may give as a priority has no limit; SQLite
 class SqliteJob:
     """A :class:`~scrapy_mandelbot.job.job_store.JobStore` in a file.
 
-    What it reads raises StorageError where the file cannot be read. `is_synced`: what is
-    committed outlasts a power cut, and not only the process.
+    Reads raise StorageError where the file cannot be read. `is_synced`: a commit survives a power
+    cut, and not only the process.
     """
 
     def __init__(self, path: Path, *, is_synced: bool = False) -> None:
@@ -67,6 +67,15 @@ class SqliteJob:
 
     def lengths(self) -> dict[str, int]:
         return {line.name: line.waiting for line in self.lines.values() if line.waiting}
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether the last run was closed, and did not die."""
+        return bool(self.get_state(CLEAN))
+
+    @is_clean.setter
+    def is_clean(self, value: bool) -> None:
+        self.put_state(CLEAN, b"1" if value else None)
 
     @property
     def has_run(self) -> bool:
@@ -214,7 +223,7 @@ class SqliteJob:
         self._pending.put_state(name, value)
 
     def commit(self) -> None:
-        """Write all that was done; what cannot be written, the next commit tries again."""
+        """Write all changes; the next commit retries what cannot be written."""
         if not self.uncommitted:
             return
         if self._pending.rows:
@@ -270,7 +279,7 @@ class SqliteJob:
         return line
 
     def _leave(self, number: int) -> LineIndex:
-        """Have a row that was claimed be no more, neither here nor in the file."""
+        # A claimed row goes, in memory and in the file.
         line = self._claimed.pop(number)
         if self._unwritten.pop(number, None) is not None:
             del self._pending.rows[number]
@@ -281,7 +290,7 @@ class SqliteJob:
         return line
 
     def _end_if_empty(self, line: LineIndex) -> None:
-        """Forget a line that has no rows: a crawl may come by a million sites."""
+        """Forget an empty line: a crawl may meet a million sites."""
         if line.rows:
             return
         del self.lines[line.name]

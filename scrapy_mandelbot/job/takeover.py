@@ -1,4 +1,4 @@
-"""Takes over, once, what Scrapy's own scheduler has left in a JOBDIR."""
+"""Imports, once, what Scrapy's own scheduler stored in a JOBDIR."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def read_request(octets: bytes) -> dict[str, Any]:
 
 
 def read_seen(path: Path) -> Iterator[bytes]:
-    """Yield the fingerprints of a dupe filter, up to where the file breaks off."""
+    """Yield the fingerprints of a dupe filter, up to where the file is truncated."""
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -113,7 +113,7 @@ def _read_last_first(path: Path, left: ScrapyJobDir) -> Iterator[bytes]:
 
 
 def _records_from_end(octets: mmap.mmap, end: int) -> list[tuple[int, int]] | None:
-    """Return where records begin and how long they are, the last first; None: none end there."""
+    # Offsets and sizes, the last first; None: no record ends there.
     records = []
     while end > _SIZE:
         size = int.from_bytes(octets[end - _SIZE : end], "big")
@@ -164,7 +164,7 @@ def take_over(
 ) -> None:
     """Push what Scrapy's files in JOBDIR hold into the job, and put those aside.
 
-    A run that is killed within goes on with it the next time, and takes nothing twice.
+    After a kill the next run resumes, and takes nothing twice.
     """
     if not (folder / QUEUE).exists() and not (folder / SEEN).exists():
         return

@@ -1,4 +1,4 @@
-"""What a store keeps, and what it can do."""
+"""The contract of stores: what they hold of sites, and what crawls share through them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CachedRobots(NamedTuple):
 
 
 class StoredPause(NamedTuple):
-    """Until when a site is left alone, and why: for the next run."""
+    """Until when a site is paused, and why: for the next run."""
 
     until: float
     """Seconds since the epoch."""
@@ -39,7 +39,7 @@ class Store(Protocol):
     """A place for what is known of sites.
 
     No method raises for what became of the place: a store that can no longer read or write says
-    so once, in the log, and goes on with the memory of this run.
+    so once, in the log, and continues with the memory of this run.
     """
 
     def get_copy(self, site: str) -> CachedRobots | None:
@@ -61,13 +61,13 @@ class Store(Protocol):
         """Keep the site's pause in place of an older one; None: it is over."""
 
     def get_turns(self, after: float) -> dict[str, float]:
-        """Return when sites with a pace may next be asked, of those that may not before then.
+        """Return the turns after a moment of sites with a crawl delay: when each is next due.
 
         All in seconds since the epoch.
         """
 
     def put_turn(self, site: str, due: float) -> None:
-        """Keep when a site with a pace may next be asked, in seconds since the epoch."""
+        """Store when a site with a crawl delay has its next turn, in seconds since the epoch."""
 
     def get_run(self, spider: str) -> float | None:
         """Return when the spider's last run that finished began, in seconds since the epoch."""
@@ -76,46 +76,46 @@ class Store(Protocol):
         """Keep when a run of the spider began that has finished."""
 
     def close(self) -> None:
-        """Save what is not saved, and let go of what the store holds open."""
+        """Save everything, and release all resources."""
 
 
 ANOTHER_PACE = 3_600.0
-"""Seconds; a turn that is kept and later by more is of another pace, or a wrong clock: it goes."""
+"""Seconds; a stored turn later by more is of another pace or a wrong clock, and is dropped."""
 
 
 class Lease(Enum):
-    """What one crawl may do at a time, of all that share a store."""
+    """What only one crawl at a time may do, of all that share a store."""
 
     PROBE = "probe"
-    """Ask a paused site whether it is well."""
+    """Probe a paused site."""
     TURN = "turn"
-    """Ask a site with a pace next."""
+    """Send the next request to a site with a crawl delay."""
     FETCH = "fetch"
     """Fetch a site's robots.txt, or another of its files; :meth:`LiveStore.find_copy` gives it."""
 
 
 class Listener(Protocol):
-    """Who hears what other crawls write. Times are in seconds since the epoch, by its own clock."""
+    """Subscriber to the changes of other crawls. Times are seconds since the epoch, its clock."""
 
     def pause_stored(self, key: str, pause: StoredPause | None) -> None:
-        """Hear of a pause; None: it is over."""
+        """A pause changed; None: it is over."""
 
     def turn_stored(self, name: str, due: float) -> None:
-        """Hear when a site with a pace may next be asked."""
+        """The next turn of a site with a crawl delay changed."""
 
     def waiting_stored(self, name: str) -> None:
-        """Hear that another crawl waits for turns of a site with a pace."""
+        """Another crawl waits for turns of a site with a crawl delay."""
 
     def all_stored(self, pauses: Mapping[str, StoredPause], turns: Mapping[str, float]) -> None:
-        """Hear of all there is: at first, and when some of it may have been missed."""
+        """All pauses and turns: at first, and after changes may have been missed."""
 
 
 class LiveStore(Store):
-    """What such a store can do beside what every ``Store`` can."""
+    """A store that crawls share while they run."""
 
     @abstractmethod
     def listen(self, listener: Listener) -> None:
-        """Have what other crawls write from now on be heard of."""
+        """Notify a listener of changes by other crawls from now on."""
 
     @abstractmethod
     def find_copy(
@@ -125,15 +125,15 @@ class LiveStore(Store):
         lease_for: float,
         then: Callable[[CachedRobots | None, float], None],
     ) -> None:
-        """Look for a site's copy; where there is no fresh one, ask to be the one that fetches it.
+        """Look up a site's copy; without a fresh one, claim the lease to fetch it.
 
         Args:
             site: the site.
             fresh_since: a copy that was fetched after this moment need not be fetched again.
             lease_for: seconds for which no other crawl fetches it; 0: no lease is asked for.
             then: called with the copy, however old, and for how many seconds another crawl has
-                the lease; 0: this one has it now, or the copy is fresh. So it is too where the
-                store cannot be asked: then each crawl fetches for itself.
+                the lease; 0: this one has it now, or the copy is fresh, or the store is
+                unavailable: then each crawl fetches for itself.
         """
 
     @abstractmethod
@@ -145,21 +145,21 @@ class LiveStore(Store):
         then: Callable[[float], None],
         longest_wait: float = inf,
     ) -> None:
-        """Ask for a lease, or to have it for longer.
+        """Claim a lease, or extend it.
 
         Args:
             lease: which one.
             key: of the site.
             lease_for: seconds.
             then: called with the seconds after which to ask again; 0: this crawl has it. So it is
-                too where the store cannot be asked: then each crawl goes by what it knows.
+                too where the store is unavailable: then each crawl follows what it knows.
             longest_wait: seconds; a turn or pause that the store says is longer is not waited for.
         """
 
     @abstractmethod
     def announce_waiting(self, site: str) -> None:
-        """Have other crawls know that this one waits for turns of a site with a pace."""
+        """Announce to other crawls that this one waits for turns of a site with a crawl delay."""
 
     @abstractmethod
     def release(self, lease: Lease, key: str, keep_for: float = 0.0) -> None:
-        """Give a lease back, if this crawl has it, or keep it for some seconds more."""
+        """Release a lease, if this crawl has it, or let it expire in some seconds."""

@@ -39,7 +39,7 @@ def unpack(packed: bytes) -> bytes:
             raise ValueError(f"a damaged body: {error}") from None
         if inflating.eof:
             return body
-        raise ValueError("a damaged body: it breaks off, or is longer than any that is kept")
+        raise ValueError("a damaged body: truncated, or longer than any that is stored")
     if packed[:1] == _PLAIN and len(packed) <= LONGEST_BODY:
         return packed[1:]
     raise ValueError(f"a body in an unknown form: {packed[:1]!r}")
@@ -59,7 +59,7 @@ _STATUSES = range(100, 600)
 
 
 def read_rows(rows: Iterable[Row], read: Callable[[Row], Entry], path: Path) -> Iterator[Entry]:
-    """Yield what the rows of a file say; the log tells how many of them say nothing."""
+    """Yield the readable rows of a file, and log how many are not."""
     odd = 0
     for row in rows:
         try:
@@ -67,7 +67,7 @@ def read_rows(rows: Iterable[Row], read: Callable[[Row], Entry], path: Path) -> 
         except NO_ROW_OF_OURS:  # noqa: PERF203 - each row by itself
             odd += 1
     if odd:
-        logger.warning("Passed over %s of %s that cannot be read", counted(odd, "row"), path)
+        logger.warning("Skipped %s of %s that cannot be read", counted(odd, "row"), path)
 
 
 def as_copy(row: Row) -> CachedRobots:

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING
 from scrapy_mandelbot.store import rows as stored
 from scrapy_mandelbot.store import sqlite_live as live
 from scrapy_mandelbot.store.contract import Lease, LiveStore
-from scrapy_mandelbot.store.sqlite_file import may_pass, transaction
-from scrapy_mandelbot.store.sqlite_schema import as_text, connect, is_locked
+from scrapy_mandelbot.store.sqlite_file import as_text, is_locked, may_pass, open_file, transaction
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.store.contract import CachedRobots, Listener, StoredPause
@@ -31,10 +30,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SAVE_AFTER = 1.0  # seconds
-_SAVE_SOON = 0.05  # seconds; what other crawls of the file wait for or hear of
+_SAVE_SOON = 0.05  # seconds; changes that other crawls wait for
 _TRY_AGAIN_AFTER = 10.0  # seconds, where the file could not be written
 _ASK_AGAIN_AFTER = 0.1  # seconds, where it was locked
-_LOCKED_FOR = 2.0  # seconds; from then on this crawl goes by what it knows itself
+_LOCKED_FOR = 2.0  # seconds; after that this crawl follows only what it knows itself
 _LOOK_AFTER = 0.25  # seconds, for what others have written
 _FORGET_AFTER = 30.0  # seconds, for leases and news that are over
 
@@ -229,7 +228,7 @@ class SqliteStore(LiveStore):
         self._let_go()
 
     def _exchange(self, database: sqlite3.Connection) -> None:
-        """Write what is put, ask what is asked, and have the answers heard of."""
+        """Write all changes, answer all questions, and deliver the answers."""
         now = self._now()
         with transaction(database):
             if self._forget_before:
@@ -271,7 +270,7 @@ class SqliteStore(LiveStore):
         questions, self._questions = self._questions, []
         for question in questions:
             copy = self.get_copy(question.site) if isinstance(question, live.FetchClaim) else None
-            question.answer(*question.unheard(copy))
+            question.answer(*question.answer_alone(copy))
 
     def _ask(self, question: live.LeaseRequest | live.FetchClaim) -> None:
         if self._is_closed:
@@ -370,3 +369,67 @@ class SqliteStore(LiveStore):
                 self._path,
                 error,
             )
+
+
+_FORMAT = 1
+_SCHEMA = f"""
+    CREATE TABLE copies (
+        site TEXT PRIMARY KEY,
+        body BLOB NOT NULL,
+        status INTEGER NOT NULL,
+        fetched_at REAL NOT NULL,
+        url TEXT NOT NULL,
+        etag TEXT,
+        last_modified TEXT
+    );
+    CREATE TABLE pauses (
+        site TEXT PRIMARY KEY,
+        until REAL NOT NULL,
+        reason TEXT NOT NULL,
+        failed_probes INTEGER NOT NULL
+    );
+    CREATE TABLE runs (
+        spider TEXT PRIMARY KEY,
+        began_at REAL NOT NULL
+    );
+    CREATE TABLE turns (
+        site TEXT PRIMARY KEY,
+        due REAL NOT NULL
+    );
+    CREATE TABLE leases (
+        name TEXT PRIMARY KEY,
+        owner TEXT NOT NULL,
+        taken_at REAL NOT NULL,
+        until REAL NOT NULL
+    );
+    CREATE TABLE news (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        told_at REAL NOT NULL,
+        teller TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        site TEXT NOT NULL
+    );
+    PRAGMA user_version = {_FORMAT}
+"""
+
+_BUSY = 0.05  # seconds that the crawl may stand still while another process writes
+
+
+class _UnknownFormatError(sqlite3.DatabaseError):
+    """The file is in another version of the format."""
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open the file, and create its tables where it is new."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise sqlite3.OperationalError(str(error)) from error
+    return open_file(path, _SCHEMA, _is_new, busy=_BUSY)
+
+
+def _is_new(database: sqlite3.Connection) -> bool:
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version not in {0, _FORMAT}:
+        raise _UnknownFormatError(f"written by another version (format {version})")
+    return not version

@@ -12,7 +12,7 @@ _LASTING_FAULTS = ("malformed", "not a database", "no such table", "no such colu
 
 @contextmanager
 def transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """Have what is written within be written at once, or not at all."""
+    """Write everything within at once, or nothing."""
     database.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -93,3 +93,13 @@ def may_pass(error: sqlite3.Error) -> bool:
     """Return whether time may mend what is wrong: the file is locked, full, read-only."""
     is_lasting = any(fault in str(error) for fault in _LASTING_FAULTS)
     return isinstance(error, sqlite3.OperationalError) and not is_lasting
+
+
+def is_locked(error: sqlite3.Error) -> bool:
+    """Return whether another process was writing for as long as this one waited."""
+    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+
+
+def as_text(name: str) -> str:
+    """Return a name as the file can hold it: of a URL, it may be no UTF-8."""
+    return name.encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""What crawls that share a store's file write for each other: leases, news, and what news is of.
+"""What crawls that share a store's file write for each other: leases, and news of changes.
 
 All of this is written within one transaction of the store, which no other process's comes between.
 """
@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from scrapy_mandelbot.store.contract import ANOTHER_PACE, Lease
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.rows import COPY_OF, NO_ROW_OF_OURS, as_copy, as_pause, as_turn
-from scrapy_mandelbot.store.sqlite_file import transaction
-from scrapy_mandelbot.store.sqlite_schema import as_text
+from scrapy_mandelbot.store.sqlite_file import as_text, transaction
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.store.contract import CachedRobots, Listener, StoredPause
@@ -24,20 +23,20 @@ TURN = "turn"
 WAITS = "waits"
 _ONE_CLOCK = 1.0  # seconds; clocks of two processes that differ by less are taken for one
 KEPT_FOR = 60.0  # seconds for which news is kept; who has not looked for longer reads all there is
-READ_AT_ONCE = 500  # as many as are heard of in one turn of the loop
+READ_AT_ONCE = 500  # news per turn of the event loop
 
 
-def tell(
-    database: sqlite3.Connection, teller: str, now: float, kind: str, sites: Iterable[str]
+def add_news(
+    database: sqlite3.Connection, writer: str, now: float, kind: str, sites: Iterable[str]
 ) -> None:
     database.executemany(
         "INSERT INTO news (told_at, teller, kind, site) VALUES (?, ?, ?, ?)",
-        [(now, teller, kind, site) for site in sites],
+        [(now, writer, kind, site) for site in sites],
     )
 
 
 def forget_old(database: sqlite3.Connection, now: float) -> None:
-    """Delete what everybody has heard of; the last of it stays, so that a gap can be seen."""
+    """Delete old news; the last one stays, so that a gap can be seen."""
     database.execute(
         "DELETE FROM news WHERE (told_at < ? OR told_at > ?)"
         " AND number < (SELECT MAX(number) FROM news)",
@@ -46,9 +45,9 @@ def forget_old(database: sqlite3.Connection, now: float) -> None:
 
 
 def mend_clock(database: sqlite3.Connection, now: float) -> None:
-    """Have pauses and turns last no longer than they were to, where the clock was set back.
+    """Shorten pauses and turns by as much as the clock was set back.
 
-    It is known by what was told last: at a later time than it is now.
+    The latest news then has a later time than now.
     """
     row = database.execute("SELECT told_at FROM news ORDER BY number DESC LIMIT 1").fetchone()
     set_back = 0.0 if row is None else _seconds_until(row[0], now)
@@ -67,9 +66,9 @@ class Timer(Protocol):
 
 
 class ChangeFeed:
-    """Reads what other crawls have told since it was read last, and has a listener hear of it.
+    """Reads the news that other crawls have written since the last time, and notifies a listener.
 
-    `reader`: the name by which this crawl tells. `read_all` returns all pauses and turns there are.
+    `reader`: the name under which this crawl writes. `read_all` returns all pauses and turns.
     """
 
     def __init__(
@@ -100,11 +99,11 @@ class ChangeFeed:
         if rows:
             self._last = rows[-1][0]
         self._version = version if len(rows) < READ_AT_ONCE else None
-        for _, teller, kind, site, *values in rows:
-            if teller != self._reader and isinstance(site, str):
-                self._hear(kind, site, values)
+        for _, writer, kind, site, *values in rows:
+            if writer != self._reader and isinstance(site, str):
+                self._pass_on(kind, site, values)
 
-    def _hear(self, kind: str, site: str, values: list[Any]) -> None:
+    def _pass_on(self, kind: str, site: str, values: list[Any]) -> None:
         *pause, due = values
         try:
             kept = as_pause((site, *pause))[1] if pause[0] is not None else None
@@ -159,8 +158,8 @@ class LeaseRequest(NamedTuple):
             left = 0.0
         return (left or Leases(database, owner, now).take(self.name, self.lease_for),)
 
-    def unheard(self, _copy: CachedRobots | None) -> tuple[float]:
-        """Return what is answered where the file cannot be asked."""
+    def answer_alone(self, _copy: CachedRobots | None) -> tuple[float]:
+        """Return the answer where the file is unavailable."""
         return (0.0,)
 
 
@@ -192,8 +191,8 @@ class FetchClaim(NamedTuple):
                     return copy, 0.0
         return copy, Leases(database, owner, now).take(self.name, self.lease_for)
 
-    def unheard(self, copy: CachedRobots | None) -> tuple[CachedRobots | None, float]:
-        """Return what is answered where the file cannot be asked."""
+    def answer_alone(self, copy: CachedRobots | None) -> tuple[CachedRobots | None, float]:
+        """Return the answer where the file is unavailable."""
         return copy, 0.0
 
 
@@ -236,7 +235,7 @@ class Leases:
 
 
 def _seconds_until(moment: Any, now: float) -> float:
-    """Return how many seconds are left, 0 where it is over, or no time at all."""
+    # 0 where it is over or no time at all.
     try:
         left = float(moment) - now
     except NO_ROW_OF_OURS:
@@ -279,8 +278,8 @@ class Unsaved:
         database.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?)", self.runs.items())
         for kind, sites in (PAUSE, self.pauses), (TURN, turns), (WAITS, self.waits):
             if sites:
-                tell(database, owner, now, kind, sites)
-        # Last, though at once: whoever has a lease next goes by what was written.
+                add_news(database, owner, now, kind, sites)
+        # Last, though at once: the next holder of a lease follows what was written.
         leases = Leases(database, owner, now)
         for name, keep_for in self.releases.items():
             leases.release(name, keep_for)

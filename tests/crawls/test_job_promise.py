@@ -23,6 +23,7 @@ from scrapy.http.request import NO_CALLBACK
 from webs import Answer, html, site
 
 from scrapy_mandelbot.job import job as job_module
+from scrapy_mandelbot.job import salvage
 from scrapy_mandelbot.job.job import Job, JobError
 from scrapy_mandelbot.job.job_file import name_seed
 
@@ -48,7 +49,7 @@ class DiesInPage(Noting):
             yield one
         if half < len(output):
             await asyncio.sleep(NEXT_TURNS)
-            Job.of(self.crawler).commits.now()
+            Job.of(self.crawler).saves.now()
             dies(self)
         for one in output[half:]:
             yield one
@@ -124,7 +125,7 @@ class DiesInStart(Noting):
             yield scrapy.Request(f"{self.start_urls[0]}{number}", dont_filter=True)
             if number == self.dies_after:
                 await asyncio.sleep(NEXT_TURNS)
-                Job.of(self.crawler).commits.now()
+                Job.of(self.crawler).saves.now()
                 dies(self)
 
 
@@ -152,7 +153,7 @@ class Retried(Noting):
 
     def parse(self, response):
         if response.url.endswith("/dies"):
-            Job.of(self.crawler).commits.now()
+            Job.of(self.crawler).saves.now()
             dies(self)
         yield from super().parse(response)
 
@@ -179,7 +180,7 @@ class Lambdas(Noting):
         if response.url.endswith("/"):
             yield response.follow("/slow", functools.partial(self.parse))
         else:
-            Job.of(self.crawler).commits.now()
+            Job.of(self.crawler).saves.now()
             dies(self)
         self.called.append(response.url)
 
@@ -205,7 +206,7 @@ class Redirected(Noting):
         if response.url.endswith("/"):
             yield response.follow("/moved", functools.partial(self.parse))
         else:
-            Job.of(self.crawler).commits.now()
+            Job.of(self.crawler).saves.now()
             dies(self)
         self.called.append(response.url)
 
@@ -233,7 +234,7 @@ class Inline(Noting):
             await self.crawler.engine.download_async(again)
             await self.crawler.engine.download_async(response.request)
             await asyncio.sleep(NEXT_TURNS)
-            Job.of(self.crawler).commits.now()
+            Job.of(self.crawler).saves.now()
             dies(self)
         for one in super().parse(response):
             yield one
@@ -315,9 +316,9 @@ class CannotWrite(Noting):
         if len(self.called) == 5:
             database.execute("PRAGMA query_only = 1")
         elif len(self.called) == 5 + self.better_after:
-            Job.of(self.crawler).commits.now()  # in vain, if there was no commit meanwhile
+            Job.of(self.crawler).saves.now()  # in vain, if there was no commit meanwhile
             database.execute("PRAGMA query_only = 0")
-            Job.of(self.crawler).commits.now()
+            Job.of(self.crawler).saves.now()
             dies(self)
 
 
@@ -389,14 +390,14 @@ async def test_a_broken_file_is_an_error_and_is_set_aside(webs, folder):
     folder.mkdir()
     (folder / "job.sqlite").write_bytes(b"\xff" * 9000)
     web = tree(webs)
-    with pytest.raises(JobError, match=r"is broken .* set aside as"):
+    with pytest.raises(JobError, match=r"is damaged .* set aside as"):
         await run(Noting, folder, [web.url + "/"])
     assert not web.hits
     (aside,) = folder.glob("job.sqlite.corrupt-*")
     assert not web.hits
     assert aside.read_bytes() == b"\xff" * 9000
     result = await run(Noting, folder, [web.url + "/"])
-    assert result.logged("The job begins from nothing, as its file was broken")
+    assert result.logged("The job starts empty: its file was damaged")
     assert len(requests_of(result)) == 14
 
 
@@ -405,7 +406,7 @@ async def test_a_disk_of_the_network_is_told_at_the_start(webs, folder, monkeypa
     """SQLite's locks may not hold there."""
     web = tree(webs)
     assert not (await run(Noting, folder, [web.url + "/2"])).logged("a disk of the network")
-    monkeypatch.setattr(job_module, "network_disk", lambda _: "nfs4")
+    monkeypatch.setattr(salvage, "network_disk", lambda _: "nfs4")
     result = await run(Noting, folder, [web.url + "/2"])
     assert result.logged("JOBDIR is on a disk of the network (nfs4)")
 
@@ -420,7 +421,7 @@ class Renamed(Noting):
             for number in range(200):
                 yield response.follow(f"/item/{number}", self.parse_item)
             await asyncio.sleep(NEXT_TURNS)
-            Job.of(self.crawler).commits.now()
+            Job.of(self.crawler).saves.now()
             dies(self)
 
     def parse_item(self, response):
@@ -442,7 +443,7 @@ async def test_what_no_callback_is_there_for_is_set_aside_and_the_job_not_finish
     count = result.stats["mandelbot/job/unreadable"]
     assert count > 100
     assert len([one for one in result.messages if "and is set aside in the job" in one]) == 1
-    assert result.logged(f"{count} requests of the job could not be made again")
+    assert result.logged(f"{count} requests of the job could not be restored")
     items = feed.read_text().splitlines()
     result = await run(Renamed, job, [web.url + "/"], **settings)
     assert result.stats["finish_reason"] == "finished"
@@ -457,7 +458,7 @@ class Breaks(Noting):
         yield from super().parse(response)
         if response.url.endswith("/"):
             job = Job.of(self.crawler)
-            job.commits.now()
+            job.saves.now()
             job.store.database.execute("DROP TABLE requests")
 
 
@@ -478,7 +479,7 @@ class DiesWithItems(Noting):
         yield from super().parse(response)
         self.state["pages"] = self.state.get("pages", 0) + 1
         if len(self.called) == 6:
-            Job.of(self.crawler).commits.now()
+            Job.of(self.crawler).saves.now()
         if len(self.called) == 9:
             dies(self)
             feed = Path(next(iter(self.settings["FEEDS"])))
@@ -607,7 +608,7 @@ async def test_feeds_that_a_crash_may_harm_are_named_at_start(webs, folder):
     exporters = {"pretty": PrettyExporter}
     result = await run(Noting, folder, [web.url + "/"], FEEDS=feeds, FEED_EXPORTERS=exporters)
     line, *batches = result.logged("After a crash the feed")
-    assert "pretty is of a class of its own" in line
+    assert "pretty uses a custom exporter" in line
     stores_when_full = hasattr(FeedExporter, "_schedule_slot_close")
     assert [one.endswith("it is written in batches") for one in batches] == (
         [] if stores_when_full else [True]
@@ -657,7 +658,7 @@ async def test_a_job_opens_four_files_however_many_sites(webs, folder):
         def parse(self, response):
             for number in range(500):
                 yield scrapy.Request(f"http://site{number}.invalid/")
-            Job.of(self.crawler).commits.now()
+            Job.of(self.crawler).saves.now()
             for link in Path("/proc/self/fd").iterdir():
                 if link.exists() and str(link.resolve()).startswith(str(folder / "job.")):
                     job_files.add(link.resolve().name)

@@ -296,7 +296,7 @@ async def test_an_idle_worker_may_end_before_the_job(webs, settings):
 @ensureDeferred
 async def test_a_server_that_is_not_there_is_told_at_start(settings):
     """The crawl does not begin, and the error says why; so it is with an address that is none."""
-    with pytest.raises(JobError, match="cannot be had: ConnectionError"):
+    with pytest.raises(JobError, match="is not available: ConnectionError"):
         await crawl(LinksSpider, {**settings, "MANDELBOT_JOB": "redis://127.0.0.1:1/0"})
     with pytest.raises(SettingsError, match="MANDELBOT_JOB = 'rediss'"):
         await crawl(LinksSpider, {**settings, "MANDELBOT_JOB": "rediss"})
@@ -352,7 +352,7 @@ async def test_requests_that_nobody_can_read_are_set_aside(webs, settings, redis
     assert set(result.urls()) == {web.url + path for path in web.pages}
     assert result.stats["mandelbot/job/unreadable"] == 30
     assert len(result.logged("A request of ")) == 1
-    assert len(result.logged("30 requests of the job could not be made again")) == 1
+    assert len(result.logged("30 requests of the job could not be restored")) == 1
     worker = Worker(redis_server.url, name="links")
     ((why, count),) = worker.server.aside()[web.url].items()
     assert (why[:17], count) == ("it cannot be read", 30)

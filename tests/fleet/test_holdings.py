@@ -16,7 +16,7 @@ from scrapy_mandelbot.fleet.changes import (
     read_answer,
     read_request,
 )
-from scrapy_mandelbot.fleet.holdings import KEPT_FOR, Exchange, SaidAlone, UnackedRoots
+from scrapy_mandelbot.fleet.holdings import KEPT_FOR, Exchange, UnackedEntry, UnackedExchanges
 from scrapy_mandelbot.fleet.shared_job import FIRST, MOST_HELD, HeldLines, HeldSite
 from scrapy_mandelbot.job.job_store import START, Place
 
@@ -183,46 +183,46 @@ def test_lines_are_handed_out_by_place():
 # What was said.
 
 
-def pushed(number: int = 1, parent: int | None = None, size: int = 0) -> UnackedRoots:
-    word = ("push", *push(SITE, SITE, Place(0, 0, is_last_first=True), number, b""), "", "", 0)
-    return UnackedRoots(word, size, parent)
+def pushed(number: int = 1, parent: int | None = None, size: int = 0) -> UnackedEntry:
+    entry = ("push", *push(SITE, SITE, Place(0, 0, is_last_first=True), number, b""), "", "", 0)
+    return UnackedEntry(entry, size, parent)
 
 
 @pytest.mark.parametrize(
-    ("word", "is_alone", "is_push"),
+    ("entry", "is_alone", "is_push"),
     [
         (pushed(parent=None), True, True),
         (pushed(parent=START), True, True),
         (pushed(parent=5), False, True),
-        (UnackedRoots(("see", 1), 0, None), True, False),
-        (UnackedRoots(("done", b"", 1), 0, None), False, False),
+        (UnackedEntry(("see", 1), 0, None), True, False),
+        (UnackedEntry(("done", b"", 1), 0, None), False, False),
     ],
 )
-def test_what_no_request_gives_again_is_alone(word, is_alone, is_push):
+def test_what_no_request_gives_again_is_alone(entry, is_alone, is_push):
     """What ``start()`` gave, and fingerprints."""
-    assert (word.is_alone, word.is_push) == (is_alone, is_push)
-    said = SaidAlone(forgotten=UNKNOWN)
-    said.add(1, 0.0, [word])
-    assert said.after(0) == (True, [word] if is_alone else [])
+    assert (entry.is_alone, entry.is_push) == (is_alone, is_push)
+    said = UnackedExchanges(forgotten=UNKNOWN)
+    said.add(1, 0.0, [entry])
+    assert said.after(0) == (True, [entry] if is_alone else [])
 
 
 def test_a_request_has_another_number_under_another_lease():
     """Others may have the old one; no other word has any."""
-    assert pushed(5).moved(100).word[4] == 105
-    assert pushed(5).moved(100).word[:4] == pushed(5).word[:4]
-    assert pushed(5).moved(100).word[5:] == pushed(5).word[5:]
-    seen = UnackedRoots(("see", 1), 0, None)
+    assert pushed(5).moved(100).entry[4] == 105
+    assert pushed(5).moved(100).entry[:4] == pushed(5).entry[:4]
+    assert pushed(5).moved(100).entry[5:] == pushed(5).entry[5:]
+    seen = UnackedEntry(("see", 1), 0, None)
     assert seen.moved(100) is seen
 
 
 def test_what_was_said_since_an_exchange_is_known():
     """In its order."""
-    said = SaidAlone(forgotten=UNKNOWN)
-    words = [pushed(number) for number in range(4)]
-    for number, word in enumerate(words):
-        said.add(number, 0.0, [word])
-    assert said.after(1) == (True, words[2:])
-    assert said.after(UNKNOWN) == (True, words)
+    said = UnackedExchanges(forgotten=UNKNOWN)
+    entries = [pushed(number) for number in range(4)]
+    for number, entry in enumerate(entries):
+        said.add(number, 0.0, [entry])
+    assert said.after(1) == (True, entries[2:])
+    assert said.after(UNKNOWN) == (True, entries)
     assert said.after(3) == (True, [])
 
 
@@ -232,25 +232,25 @@ def test_what_is_too_much_is_forgotten(monkeypatch, why, is_push):
     """What was said longest ago first; where it was a request, that is known."""
     monkeypatch.setattr(holdings, "MOST_KEPT", 2 if why == "many" else 100)
     monkeypatch.setattr(holdings, "MOST_BYTES", 20 if why == "large" else 10**6)
-    first = pushed(size=10) if is_push else UnackedRoots(("see", 1), 10, None)
-    said = SaidAlone(forgotten=0)
+    first = pushed(size=10) if is_push else UnackedEntry(("see", 1), 10, None)
+    said = UnackedExchanges(forgotten=0)
     said.add(1, 0.0, [first])
     said.add(2, 1.0, [pushed(2, size=10)])
     assert said.after(0) == (True, [first, pushed(2, size=10)])
     later = KEPT_FOR + 0.5 if why == "old" else 2.0
     said.add(3, later, [pushed(3, size=10)])
-    is_whole, words = said.after(0)
-    assert words == [pushed(2, size=10), pushed(3, size=10)]
+    is_whole, entries = said.after(0)
+    assert entries == [pushed(2, size=10), pushed(3, size=10)]
     assert is_whole is not is_push
     assert said.after(1)[0]
 
 
 def test_what_was_said_of_sites_is_known_with_the_time_that_is_left():
     """The last of each; what was given up stays so."""
-    said = SaidAlone(forgotten=0)
+    said = UnackedExchanges(forgotten=0)
 
-    def rest(site: bytes, milliseconds: str) -> UnackedRoots:
-        return UnackedRoots(("rest", site, b"state", milliseconds), 0, None)
+    def rest(site: bytes, milliseconds: str) -> UnackedEntry:
+        return UnackedEntry(("rest", site, b"state", milliseconds), 0, None)
 
     said.add_rests(1, 100.0, [rest(b"a", "9000"), rest(b"b", "inf"), pushed()])
     said.add_rests(2, 101.0, [rest(b"c", "1000")])
@@ -269,8 +269,8 @@ def test_what_was_said_of_sites_is_known_with_the_time_that_is_left():
 def test_of_so_many_sites_it_is_known(monkeypatch):
     """Those of longest ago go."""
     monkeypatch.setattr(holdings, "MOST_KEPT", 3)
-    said = SaidAlone(forgotten=0)
+    said = UnackedExchanges(forgotten=0)
     for number in range(5):
-        word = UnackedRoots(("rest", b"%d" % number, b"", "inf"), 0, None)
-        said.add_rests(number, 0.0, [word])
+        entry = UnackedEntry(("rest", b"%d" % number, b"", "inf"), 0, None)
+        said.add_rests(number, 0.0, [entry])
     assert [site for site, *_ in said.rests_after(-1, 0.0)] == [b"2", b"3", b"4"]

@@ -69,12 +69,12 @@ def test_workers_are_told_with_what_is_left_of_their_leases(looker, worker):
     second.push(A, FIRST_IN, b"")
     second.push(B, FIRST_IN, b"")
     second.exchange(take=2)
-    told = looker.workers()
-    assert {number: sites for number, (_, sites) in told.items()} == {
+    reply = looker.workers()
+    assert {number: sites for number, (_, sites) in reply.items()} == {
         first.worker: 0,
         second.worker: 2,
     }
-    assert 0 < told[first.worker][0] <= 20 < told[second.worker][0] <= 40
+    assert 0 < reply[first.worker][0] <= 20 < reply[second.worker][0] <= 40
     first.redis.zadd(f"{first.server.key}:workers", {first.worker: 1})
     assert [*looker.workers()] == [second.worker]
 

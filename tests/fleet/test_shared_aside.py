@@ -63,11 +63,11 @@ def test_a_page_that_kills_takes_three_workers_and_no_more(worker):
         dies(one)
     last = worker()
     crawled = takes(last)
-    told = list(last.answer.aside)
+    reply = list(last.answer.aside)
     for _ in range(4):
         settles(last)
         crawled += takes(last)
-        told += last.answer.aside
+        reply += last.answer.aside
     assert sorted(crawled) == [b"1", b"2"]
     assert last.server.aside() == {SITE: {"3 workers have died with it": 1}}
     settles(last)

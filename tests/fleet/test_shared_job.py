@@ -308,19 +308,19 @@ def test_sites_are_shared_out_where_some_have_room_for_more(worker):
 def test_a_site_can_be_asked_for(worker):
     """Though nothing of it waits; its owner hears of it, unless who asks is gone."""
     first, second = worker(), worker()
-    first.ask_for(SITE)
+    first.request_site(SITE)
     first.exchange()
     assert list(first.sites) == [SITE]
-    second.ask_for(SITE)
+    second.request_site(SITE)
     second.exchange()
     assert not second.sites
     assert first.exchange().give_back == [SITE]
     first.give_back(SITE)
     first.exchange()
-    second.ask_for(SITE)
+    second.request_site(SITE)
     second.exchange()
     assert list(second.sites) == [SITE]
-    first.ask_for(SITE)
+    first.request_site(SITE)
     first.exchange()
     dies(first)
     assert second.exchange().give_back == []
@@ -445,8 +445,8 @@ def test_what_scripts_come_by_in_any_case_is_declared(worker):
     with one.redis.monitor() as monitor:
         one.exchange()
         said = [each["command"].split() for each in (monitor.next_command() for _ in range(3))]
-    told = next(each for each in said if each[0] == "EVALSHA")
-    declared = {key.rpartition(":")[2] for key in told[4 : 3 + int(told[2])]}
+    reply = next(each for each in said if each[0] == "EVALSHA")
+    declared = {key.rpartition(":")[2] for key in reply[4 : 3 + int(reply[2])]}
     folder = resources.files("scrapy_mandelbot.fleet") / "lua"
     text = "".join(path.read_text("utf-8") for path in folder.iterdir())
     named = {*re.findall(r"key\('(\w+)'\)", text)}

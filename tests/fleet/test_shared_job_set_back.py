@@ -195,7 +195,7 @@ def test_who_leaves_tells_how_sites_are_to_be_asked(worker, now):
     past = now()
     first.exchange(take=3)
     past.come_back()
-    second.ask_for(OTHER)
+    second.request_site(OTHER)
     second.exchange()
     assert list(second.sites) == [OTHER]
     assert first.exchange(take=1).is_lost is True

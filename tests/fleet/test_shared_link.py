@@ -7,7 +7,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from scrapy_mandelbot.fleet.server import LONGEST_SILENCE, Link
+from scrapy_mandelbot.fleet.worker import LONGEST_SILENCE, Link
 from scrapy_mandelbot.job.job_store import StorageError
 
 PATIENCE = 10  # seconds; no test takes them
@@ -26,9 +26,8 @@ def link():
 
     yield make
     for one in made:
-        one.close()
-        one.thread.join(PATIENCE)
-        assert not one.thread.is_alive()
+        one.thread.end(lambda: None, PATIENCE)
+        assert not one.thread.thread.is_alive()
 
 
 def test_a_call_is_answered_in_the_crawls_thread(link):
@@ -70,13 +69,14 @@ def test_a_lease_is_renewed_while_the_crawl_is_silent(link):
     renewed = threading.Semaphore(0)
     time = [0.0]
     one, _ = link(renewed.release, 0.001, lambda: time[0])
+    one.call_and_wait(lambda: None, PATIENCE)
     assert renewed.acquire(timeout=PATIENCE)
     time[0] = LONGEST_SILENCE + 1
     one.call_and_wait(lambda: None, PATIENCE)  # it has said something
     assert renewed.acquire(timeout=PATIENCE)
     time[0] *= 3
     one._asked_at = 0.0
-    one._calls.put((lambda: None, lambda _: None))
+    one.thread.put(lambda: None)
     while renewed.acquire(blocking=False):
         pass
     assert not renewed.acquire(timeout=0.05)

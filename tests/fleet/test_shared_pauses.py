@@ -21,10 +21,10 @@ from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot import SharedJobScheduler
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fleet import server
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job_store import StorageError
-from scrapy_mandelbot.store.redis.scripts import Script
+from scrapy_mandelbot.store.redis import wire
+from scrapy_mandelbot.store.redis.wire import Script
 from scrapy_mandelbot.throttle import peers
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 
@@ -149,8 +149,8 @@ def fleet(make_crawler, clock, redis_server, monkeypatch):
         text = read(*names).text
         return Script(text.replace("redis.call('TIME')", "redis.call('LRANGE', 'clock', 0, 1)"))
 
-    read = server.read_script
-    monkeypatch.setattr(server, "read_script", read_script)
+    read = wire.read_script
+    monkeypatch.setattr(wire, "read_script", read_script)
     monkeypatch.setattr(peers, "_IN_THIS_PROCESS", NoOne())
     with Redis.from_url(redis_server.url) as redis:
         crowd = Fleet(make_crawler, clock, redis)

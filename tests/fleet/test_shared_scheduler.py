@@ -20,6 +20,7 @@ from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet import worker
 from scrapy_mandelbot.fleet.worker import JobWorker
+from scrapy_mandelbot.job import job as job_module
 from scrapy_mandelbot.job.job_store import Place, StorageError
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 
@@ -69,7 +70,7 @@ def test_nothing_is_sent_when_a_lease_may_be_over(crawler, scheduler, clock):
     assert scheduler.next_request() is not None
     job = JobWorker.of(crawler)
     clock.turn(0.01)
-    job._set_timer(1000)
+    job.saves.within(1000)
     clock.shift(28)  # as in a process that was stopped: no timer has rung
     assert scheduler.next_request() is None
     assert scheduler.has_pending_requests()
@@ -127,16 +128,16 @@ def test_redis_knows_what_is_sent_before_its_callback_runs(crawler, scheduler, c
     scheduler.enqueue_request(Request(PAGE))
     until(crawler, clock, lambda: len(scheduler))
     request, job = scheduler.next_request(), JobWorker.of(crawler)
-    told = []
+    reply = []
     sends = job.server.sends
-    job.server.sends = lambda worker, numbers: (told.append({*numbers}), sends(worker, numbers))
+    job.server.sends = lambda worker, numbers: (reply.append({*numbers}), sends(worker, numbers))
     job.begins(Request(PAGE))
     job.begins(None)
-    assert told == []
+    assert reply == []
     job.begins(request)
     job.begins(request)
-    (number,) = told.pop()
-    assert told == []
+    (number,) = reply.pop()
+    assert reply == []
     other = Worker(f"{job.server.url}", "queue")
     out = other.redis.smembers(f"{job.server.key}:out:{job.job.worker}")
     other.leave()
@@ -150,20 +151,20 @@ def test_a_redis_that_is_slow_before_a_callback_is_not_asked_for_a_while(
     for number in range(3):
         scheduler.enqueue_request(Request(f"{PAGE}/{number}"))
     until(crawler, clock, lambda: len(scheduler))
-    job, told = JobWorker.of(crawler), []
+    job, reply = JobWorker.of(crawler), []
 
     def fails(*_):
-        told.append(clock.now())
+        reply.append(clock.now())
         raise StorageError("slow")
 
     monkeypatch.setattr(job.server, "sends", fails)
     requests = [scheduler.next_request() for _ in range(3)]
     job.begins(requests[0])
     job.begins(requests[1])
-    assert len(told) == 1
+    assert len(reply) == 1
     clock.shift(10)
     job.begins(requests[1])
-    assert len(told) == 2
+    assert len(reply) == 2
 
 
 def test_a_clock_goes_on_while_the_machine_is_suspended(monkeypatch):
@@ -460,7 +461,7 @@ def test_it_is_told_once_that_all_is_saved_again(crawler, scheduler, clock, monk
 
 def test_many_new_requests_are_said_at_once(crawler, scheduler, clock, monkeypatch):
     """Few of them within a second, where the worker has enough to do."""
-    monkeypatch.setattr(worker, "AT_ONCE", 20)
+    monkeypatch.setattr(job_module, "AT_ONCE", 20)
     for number in range(2):
         scheduler.enqueue_request(Request(f"{PAGE}/{number}"))
     next_of(crawler, scheduler, clock)

@@ -10,35 +10,40 @@ import pytest
 
 from scrapy_mandelbot.job import job as job_module
 from scrapy_mandelbot.job.deliveries import read_aside
-from scrapy_mandelbot.job.job import AT_ONCE, Commits, SpiderState
+from scrapy_mandelbot.job.job import AT_ONCE, Saves, SpiderState
 from scrapy_mandelbot.job.job_file import CorruptError
 from scrapy_mandelbot.job.job_store import StorageError
 
 
-class Told:
+class FakeJob:
     """A job, and the store of it: what is asked of them, and told."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock) -> None:
+        self.clock = clock
+        self.store = self
         self.said: list[str] = []
         self.error: Exception | None = None
         self.uncommitted = self.uncommitted_bytes = 0
         self.state: dict[str, bytes] = {}
 
-    def prepare(self) -> None:
-        self.said.append("prepare")
-
-    def commit(self) -> None:
+    def save(self) -> Exception | None:
         if self.error is not None:
-            raise self.error
+            self.said.append("fails")
+            return self.saves.failed(self.error)
         self.said.append("commit")
+        if self.saves.error is not None:
+            self.saves.succeeded()
+        return None
 
     def not_saved(self, error: Exception | None) -> None:
         self.said.append(f"not saved: {error}" if error else "saved again")
 
-    def gave_up(self, error: Exception) -> None:
+    def give_up(self, error: Exception) -> None:
         self.said.append(f"gave up: {error}")
 
-    def put_state(self, name: str, value: bytes) -> None:
+    failed = give_up
+
+    def put(self, name: str, value: bytes) -> None:
         self.state[name] = value
 
     def get_state(self, name: str) -> bytes | None:
@@ -49,106 +54,104 @@ class Told:
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def job(clock) -> FakeJob:
+    return FakeJob(clock)
 
 
 @pytest.fixture
-def commits(told, clock):
-    one = Commits(told, clock, told, is_synced=False)
-    yield one
-    one.close()
+def commits(job):
+    job.saves = Saves(job, job, job.save)
+    yield job.saves
+    job.saves.close()
 
 
-def test_what_is_settled_is_committed_at_the_end_of_the_turn(commits, told, clock):
+def test_what_is_settled_is_committed_at_the_end_of_the_turn(commits, job, clock):
     """Once, however much is; what was only changed waits for a second, or for a thousand others."""
-    commits.settled()
-    commits.settled()
-    assert told.said == []
+    commits.acknowledged()
+    commits.acknowledged()
+    assert job.said == []
     clock.turn(0)
-    assert told.said == ["prepare", "commit"]
+    assert job.said == ["commit"]
     commits.changed()
     clock.turn(0.9)
-    assert told.count("commit") == 1
+    assert job.count("commit") == 1
     clock.turn(0.1)
-    assert told.count("commit") == 2
+    assert job.count("commit") == 2
     for _ in range(AT_ONCE - 1):
         commits.changed()
-    assert told.count("commit") == 2
+    assert job.count("commit") == 2
     commits.changed()
-    assert told.count("commit") == 3
+    assert job.count("commit") == 3
     for _ in range(AT_ONCE - 1):  # it begins to count anew
         commits.changed()
-    assert told.count("commit") == 3
+    assert job.count("commit") == 3
 
 
-def test_pages_share_a_commit_that_waits_for_the_disk(told, clock):
+def test_pages_share_a_commit_that_waits_for_the_disk(job, clock):
     """For a tenth of a second."""
-    commits = Commits(told, clock, told, is_synced=True)
-    commits.settled()
+    job.saves = Saves(job, job, job.save, soon=0.1)
+    job.saves.acknowledged()
     clock.turn(0.09)
-    assert told.said == []
+    assert job.said == []
     clock.turn(0.01)
-    assert told.count("commit") == 1
+    assert job.count("commit") == 1
 
 
-def test_a_commit_that_fails_is_told_once_and_tried_again(commits, told, clock):
+def test_a_commit_that_fails_is_told_once_and_tried_again(commits, job, clock):
     """Each ten seconds, whatever is settled meanwhile."""
-    told.error = StorageError("full")
-    commits.settled()
+    job.error = StorageError("full")
+    commits.acknowledged()
     clock.turn(0)
-    commits.settled()
+    commits.acknowledged()
     commits.at_once()
     clock.turn(9)
-    assert told.said == ["prepare", "not saved: full"]
+    assert job.said == ["fails", "not saved: full"]
     clock.turn(1)
-    assert told.said == ["prepare", "not saved: full", "prepare"]
-    told.error = None
+    assert job.said == ["fails", "not saved: full", "fails"]
+    job.error = None
     clock.turn(10)
-    assert told.said[-2:] == ["commit", "saved again"]
+    assert job.said[-2:] == ["commit", "saved again"]
     commits.at_once()
-    assert told.count("commit") == 2
+    assert job.count("commit") == 2
 
 
 @pytest.mark.parametrize("much", ["uncommitted", "uncommitted_bytes"])
-def test_it_is_given_up_where_too_much_is_in_memory(commits, told, monkeypatch, much):
-    """Once; also where the file is broken, at once."""
+def test_it_is_given_up_where_too_much_is_in_memory(commits, job, monkeypatch, much):
+    """And not before."""
     monkeypatch.setattr(job_module, "MOST_OPERATIONS", 10)
     monkeypatch.setattr(job_module, "MOST_BYTES", 10)
-    told.error = StorageError("full")
+    job.error = StorageError("full")
     commits.now()
-    setattr(told, much, 10)
+    setattr(job, much, 10)
     commits.changed()
-    assert "gave up: full" not in told.said
-    setattr(told, much, 11)
+    assert "gave up: full" not in job.said
+    setattr(job, much, 11)
     commits.changed()
-    commits.changed()
-    assert told.count("gave up: full") == 1
+    assert job.count("gave up: full") == 1
 
 
-def test_a_broken_file_is_given_up_at_once(commits, told):
+def test_a_broken_file_is_given_up_at_once(commits, job):
     """Time does not mend it."""
-    told.error = CorruptError("malformed")
-    assert commits.now() is told.error
-    commits.now()
-    assert told.count("gave up: malformed") == 1
-    assert "not saved: malformed" not in told.said
+    job.error = CorruptError("malformed")
+    assert commits.now() is job.error
+    assert job.count("gave up: malformed") == 1
+    assert "not saved: malformed" not in job.said
 
 
-def test_after_its_close_nothing_is_committed_but_when_asked(commits, told, clock):
+def test_after_its_close_nothing_is_committed_but_when_asked(commits, job, clock):
     """As at the end of a crawl."""
-    commits.settled()
+    commits.acknowledged()
     commits.close()
     clock.turn(5)
-    commits.settled()
+    commits.acknowledged()
     commits.changed()
     clock.turn(5)
-    assert told.said == []
+    assert job.said == []
     assert commits.now() is None
-    assert told.said == ["prepare", "commit"]
+    assert job.said == ["commit"]
 
 
-def test_the_state_of_a_spider_is_kept_where_it_changed(told):
+def test_the_state_of_a_spider_is_kept_where_it_changed(job):
     """What took long to write is not written again before twenty times as long has passed."""
     seconds, worked = [0.0], [0.0]
     spider = SimpleNamespace(state={})
@@ -160,48 +163,48 @@ def test_the_state_of_a_spider_is_kept_where_it_changed(told):
         worked[0] += 0.5  # each look at it: so a pickling takes half a second
         return worked[0]
 
-    state = SpiderState(spider, told, now, busy)
+    state = SpiderState(spider, job, now, busy)
     state.save()
-    assert told.state == {}
+    assert job.state == {}
     spider.state["pages"] = 1
     state.save()
-    first = told.state["spider.state"]
+    first = job.state["spider.state"]
     spider.state["pages"] = 2
     state.save()
-    assert told.state["spider.state"] == first
+    assert job.state["spider.state"] == first
     seconds[0] += 10
     state.save()
-    assert told.state["spider.state"] != first
+    assert job.state["spider.state"] != first
     spider.state["pages"] = 3
     state.save(is_last=True)
     again = SimpleNamespace(state={"pages": 0})
-    SpiderState(again, told, now, busy).restore()
+    SpiderState(again, job, now, busy).restore()
     assert again.state == {"pages": 3}
 
 
-def test_the_state_of_a_spider_is_kept_though_the_machine_stood_still(told):
+def test_the_state_of_a_spider_is_kept_though_the_machine_stood_still(job):
     """What was counted of settled pages is in the commit that has them as settled."""
     seconds = itertools.count(step=60)  # each look at the clock is a minute after the last one
     spider = SimpleNamespace(state={})
-    state = SpiderState(spider, told, lambda: next(seconds), lambda: 0.0)
+    state = SpiderState(spider, job, lambda: next(seconds), lambda: 0.0)
     for pages in range(1, 4):
         spider.state["pages"] = pages
         state.save()
-        assert pickle.loads(told.state["spider.state"]) == {"pages": pages}
+        assert pickle.loads(job.state["spider.state"]) == {"pages": pages}
 
 
-def test_a_state_that_cannot_be_read_or_written_is_told(told, caplog):
+def test_a_state_that_cannot_be_read_or_written_is_told(job, caplog):
     """Once, where it is asked for at each commit; the crawl goes on with what it has."""
     spider = SimpleNamespace(state={"callback": lambda: None})
-    state = SpiderState(spider, told, lambda: 0.0, lambda: 0.0)
+    state = SpiderState(spider, job, lambda: 0.0, lambda: 0.0)
     state.save()
     state.save()
-    assert caplog.text.count("is not kept over a crash") == 1
-    told.state["spider.state"] = b"no pickle"
+    assert caplog.text.count("does not survive a crash") == 1
+    job.state["spider.state"] = b"no pickle"
     spider.state = {"pages": 7}
     state.restore()
     assert spider.state == {"pages": 7}
-    assert "of the last run cannot be read" in caplog.text
+    assert "of the previous run cannot be restored" in caplog.text
 
 
 def test_what_is_set_aside_is_read_by_number():

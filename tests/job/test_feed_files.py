@@ -369,4 +369,4 @@ async def test_a_feed_of_a_class_of_the_projects_own_is_named(begin, tmp_path):
     )
     ((uri, why),) = run.feeds.not_kept()
     assert uri.endswith("items.own")
-    assert why == "own is of a class of its own"
+    assert why == "own uses a custom exporter"

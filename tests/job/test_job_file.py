@@ -13,14 +13,10 @@ import pytest
 from memory_job import MemoryJob
 
 from scrapy_mandelbot.job import sqlite_job
-from scrapy_mandelbot.job.job_file import (
-    CorruptError,
-    JobInUseError,
-    JobLock,
-    connect_to_read,
-)
+from scrapy_mandelbot.job.job_file import CorruptError, connect_to_read
 from scrapy_mandelbot.job.job_storage import PendingChildren
 from scrapy_mandelbot.job.job_store import Place, StorageError
+from scrapy_mandelbot.job.salvage import JobInUseError, JobLock
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
 LIFO = Place(0, 0, is_last_first=True)
@@ -296,7 +292,7 @@ def test_it_can_be_looked_into_while_a_run_has_it(path):
 def test_one_run_at_a_time(tmp_path):
     """The second says who has the job; it is free when that process is gone, however it ended."""
     hold = (
-        "import sys, pathlib; from scrapy_mandelbot.job.job_file import JobLock;"
+        "import sys, pathlib; from scrapy_mandelbot.job.salvage import JobLock;"
         "lock = JobLock(pathlib.Path(sys.argv[1])); lock.take(); print('held', flush=True);"
         "sys.stdin.read()"
     )

@@ -125,7 +125,7 @@ def test_what_cannot_be_made_again_counts_no_longer(crawler, scheduler, caplog):
     job = Job.of(crawler)
     for number in range(30):
         scheduler.enqueue_request(Request(f"{PAGE}/{number}", callback=crawler.spider.parse))
-    job.commits.now()
+    job.saves.now()
     with closing(sqlite3.connect(job.store.path, isolation_level=None)) as database:
         database.execute("UPDATE requests SET body = CAST('x' AS BLOB)")
     assert len(scheduler) == 30
@@ -133,7 +133,7 @@ def test_what_cannot_be_made_again_counts_no_longer(crawler, scheduler, caplog):
     assert len(scheduler) == 0
     assert not scheduler.has_pending_requests()
     assert crawler.stats.get_value("mandelbot/job/unreadable") == 30
-    assert caplog.text.count("cannot be restored, and is set aside") == 1
+    assert caplog.text.count("cannot be made again, and is set aside") == 1
     assert len(job.deliveries.aside) == 30
 
 
@@ -144,7 +144,7 @@ def test_a_loop_has_turns_while_very_many_cannot_be_made_again(crawler, schedule
     for number in range(spoilt + 1):
         url = f"https://{number % 3}.example/{number}"
         scheduler.enqueue_request(Request(url, priority=-number))
-    job.commits.now()
+    job.saves.now()
     with closing(sqlite3.connect(job.store.path, isolation_level=None)) as database:
         database.execute(
             "UPDATE requests SET body = CAST('x' AS BLOB) WHERE number <= ?", (spoilt,)
@@ -168,11 +168,11 @@ def test_more_than_are_stepped_over_can_be_claimed_between_two_commits(crawler, 
     job = Job.of(crawler)
     for number in range(300):
         scheduler.enqueue_request(Request(f"{PAGE}/{number}", priority=-number))
-    job.commits.now()
+    job.saves.now()
     store, line = job.store, next(iter(job.store.lengths()))
     first = [store.claim(line).number for _ in range(150)]
     scheduler.enqueue_request(Request(f"{PAGE}/urgent", priority=5))
-    job.commits.now()
+    job.saves.now()
     urgent = store.claim(line).number
     rest = [store.claim(line).number for _ in range(150)]
     assert store.claim(line) is None

@@ -136,7 +136,7 @@ def test_a_pause_is_no_longer_where_the_clock_was_set_back(run, clock):
     first = run()
     first.push(*pages(3))
     first.refuse(first.next(), retry_after=60)
-    first.job.commits.now()
+    first.job.saves.now()
     for name, value in first.job.store.get_states("site").items():
         later = json.loads(value)  # as a clock wrote it that was a day ahead
         if name.startswith("site/"):
@@ -215,8 +215,8 @@ def test_a_section_stays_set_aside(run, clock):
         clock.turn(0.2)
         for request in first.all():
             first.answer(request, refuses="/shop/" in request.url)
-        aside = list(first.site().faults.set_aside()) if first.site() else []
-        if aside and aside[0].is_reported:
+        aside = list(first.site().sections.set_aside()) if first.site() else []
+        if aside and aside[0].is_told:
             break
     (section,) = aside
     due = section.due(clock.now())
@@ -240,7 +240,7 @@ def test_a_pause_that_another_crawl_has_found_is_kept_too(run, clock):
     """Until when it holds, by this one's clock."""
     first = run()
     first.push(*pages(2))
-    first.job.commits.now()
+    first.job.saves.now()
     first.crawl.peer_listener.hear_pause(SITE, StoredPause(clock.now() + 60, "503"))
     first.die()
     assert not run().all()
@@ -251,7 +251,7 @@ def test_of_sites_without_requests_only_what_is_not_over_goes_on(run, clock):
     first = run()
     first.push(*pages(1), *pages(1, site=OTHER))
     for request in first.all():
-        first.crawl.manual_control.hold(
+        first.crawl.operator.hold(
             SITE if SITE in request.url else OTHER, clock.now() + 50, "by hand"
         )
         first.scheduler.finish_request(request)
@@ -279,7 +279,7 @@ def test_what_cannot_be_read_is_nothing(run, value):
     first = run()
     first.push(*pages(2))
     first.job.put(f"site/{SITE}", value)
-    first.job.commits.now()
+    first.job.saves.now()
     first.die()
     second = run()
     assert len(second.all()) == 2
@@ -290,7 +290,7 @@ def test_an_endless_pause_is_no_longer_than_any(run, clock):
     first = run()
     first.push(*pages(2))
     first.job.put(f"site/{SITE}", json.dumps([[1e300, "for ever", 0]]).encode())
-    first.job.commits.now()
+    first.job.saves.now()
     first.die()
     second = run()
     clock.turn(7 * 86_400)
@@ -332,7 +332,7 @@ def test_a_pause_is_left_to_the_next_owner():
 def test_a_pace_and_a_delay_hold_for_the_next_owner():
     """The longer one; a site that is given up waits for the next run."""
     site = Site("https://example.com", PausePolicy())
-    site.follow(Pace(5.0), inf, 100.0)
+    site.keep_to(Pace(5.0), inf, 100.0)
     assert handover_of(site, 100.0, 0.0, 0.0) == (b"", "5000")
     assert handover_of(site, 100.0, 0.0, 8.0) == (b"", "8000")
     assert is_calm(site)

@@ -154,7 +154,7 @@ def test_children_that_a_cut_callback_gave_are_passed_over(run):
     first.start("parent")
     parent = first.job.called(first.next())
     assert [first.give(parent, "a", dont_filter=True) for _ in range(2)] == [True, True]
-    first.job.commits.now()
+    first.job.saves.now()
     first.die()
     second = run()
     assert sorted(second.all()) == ["a", "a"]
@@ -178,9 +178,9 @@ def test_a_page_that_is_sent_back_after_its_callback_gives_all_anew(run):
     first.start("parent")
     request = first.next()
     assert first.give(first.job.called(request), "a", dont_filter=True)
-    first.job.commits.now()
+    first.job.saves.now()
     first.send_back(request)
-    first.job.commits.now()
+    first.job.saves.now()
     first.die()
     second = run()
     parent = next(one for one in iter(second.next, None) if one.url.endswith("parent"))
@@ -216,7 +216,7 @@ def test_what_is_in_flight_is_known_before_its_callback_runs(run):
     first = run()
     first.start("1", "2")
     request, in_flight = first.next(), first.job.deliveries
-    first.job.commits.now()
+    first.job.saves.now()
     assert len(in_flight.in_flight) == 1
     commits = []
     first.job.before_commits(lambda: commits.append(None))
@@ -233,7 +233,7 @@ def test_what_is_in_flight_is_known_before_its_callback_runs(run):
     first.end(request)
     assert len(in_flight.in_flight) == 1
     first.send_back(other)
-    first.job.commits.now()
+    first.job.saves.now()
     assert in_flight.in_flight == set()
 
 
@@ -279,7 +279,7 @@ def test_those_that_were_in_flight_at_a_death_go_few_at_a_time(run):
     for _ in range(12):
         first.next()
         first.clock.turn(100)
-    first.job.commits.now()
+    first.job.saves.now()
     count = len(first.job.deliveries.in_flight)
     first.die()
     second = run()
@@ -299,7 +299,7 @@ def test_the_state_of_a_spider_that_died_is_given_back(run, ends):
     first = run()
     first.crawler.spider.state = {"pages": 7}
     first.start("1")
-    first.job.commits.now()
+    first.job.saves.now()
     first.die() if ends == "died" else first.close()
     second = run()
     second.crawler.extensions = SimpleNamespace(middlewares=[])
@@ -317,7 +317,7 @@ def test_what_others_keep_in_a_job_is_there_in_the_next_run(run):
             first.job.put(name, value)
 
     first.job.before_commits(keep)
-    first.job.commits.now()
+    first.job.saves.now()
     first.job.put("a/2", None)
     first.die()
     second = run()
@@ -406,7 +406,7 @@ def test_a_feed_that_a_crash_may_harm_is_named_at_the_start(run, tmp_path, caplo
     exporter.open_spider(first.crawler.spider)
     first.crawler.extensions = SimpleNamespace(middlewares=[exporter])
     first.send(signals.spider_opened)
-    assert "own is of a class of its own" in caplog.text
+    assert "own uses a custom exporter" in caplog.text
 
 
 def test_a_page_that_is_sent_back_while_another_waits_for_it_is_asked_for_again(run):

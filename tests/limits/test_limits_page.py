@@ -30,7 +30,7 @@ NO_LIMITS = {
     "robots.origins._LONGEST_NAME": "what a name can be",
     "politeness.inside._LONGEST_HOSTS": "what a name can be",
     "politeness.pace._LONGEST_WAY": "when a request has arrived",
-    "fleet.server.LONGEST_SILENCE": "when a worker is taken for dead",
+    "fleet.worker.LONGEST_SILENCE": "when a worker is taken for dead",
     "fleet.own_sites._MOST_GIVEN": "of sites that are given to other workers at a time",
     "robots.robotstxt.agents.product_tokens": "agents are the project's",
     "robots.robotstxt.grammar.grammar_of": "dialects are the project's",

@@ -190,7 +190,7 @@ def test_a_request_that_it_never_had_can_be_put_at_hand(storage):
     assert len(storage) == 0
     if isinstance(storage, JobStorage):
         assert storage.unacked[request].number is not None
-        assert storage.settled(request)
+        assert storage.acknowledged(request)
 
 
 def test_what_is_put_back_stands_in_front_in_its_order(storage):
@@ -241,8 +241,8 @@ def test_a_job_goes_on_where_it_was_committed(crawler, tmp_path):
     for number in range(6):
         storage.push(NAME, Request(f"{NAME}/{number}"))
     taken = [storage.pop(NAME) for _ in range(3)]
-    assert storage.settled(taken[0])
-    assert not storage.settled(taken[0])
+    assert storage.acknowledged(taken[0])
+    assert not storage.acknowledged(taken[0])
     storage.put_at_hand(NAME, taken[1])
     store.commit()
     store.close()

@@ -30,7 +30,7 @@ def redis_server(tmp_path_factory):
         yield server
 
 
-class Told:
+class Recorder:
     """A store on a server that one worker writes, and another one reads."""
 
     def __init__(self, open_store) -> None:
@@ -40,11 +40,11 @@ class Told:
         if not name.startswith(("put", "drop")):
             return getattr(self.reader, name)
 
-        def tell(*arguments):
+        def add_news(*arguments):
             getattr(self.writer, name)(*arguments)
             self.writer.get_run("")  # answered when all before it was told
 
-        return tell
+        return add_news
 
     def close(self) -> None:
         self.writer.close()
@@ -73,7 +73,7 @@ def redis(request):
     def open_store():
         return RedisStore(url, keep_for=time.time())
 
-    return open_store() if request.param == "redis" else Told(open_store)
+    return open_store() if request.param == "redis" else Recorder(open_store)
 
 
 REDIS = ["redis", "redis, of two workers", "redis, by its socket, of two workers"]

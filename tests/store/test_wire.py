@@ -14,8 +14,7 @@ from redis.exceptions import ResponseError
 
 from scrapy_mandelbot.store.redis import wire as wire_module
 from scrapy_mandelbot.store.redis.address import checked, shown_address
-from scrapy_mandelbot.store.redis.scripts import Script
-from scrapy_mandelbot.store.redis.wire import RedisOp, Wire
+from scrapy_mandelbot.store.redis.wire import RedisOp, Script, Wire
 
 PATIENCE = 10  # seconds until a test fails that waits for something
 SCRIPT = Script("-- KEYS: one, two\nreturn 1")
@@ -85,21 +84,21 @@ def server():
 
 
 @pytest.fixture
-def told():
+def reports():
     """What the wire has told of the server, as it comes."""
     return Queue()
 
 
 @pytest.fixture
-def wire(server, told, monkeypatch):
+def wire(server, reports, monkeypatch):
     monkeypatch.setattr(wire_module, "_TRY_AGAIN_AFTER", 0.02)
     monkeypatch.setattr(wire_module, "_FULL_FOR", 0.02)
     one = Wire(
         server.connect,
         [SCRIPT],
-        lambda _: told.put("joined"),
-        lambda error: told.put(f"lost: {error}"),
-        lambda: told.put("found"),
+        lambda _: reports.put("joined"),
+        lambda error: reports.put(f"lost: {error}"),
+        lambda: reports.put("found"),
     )
     yield one
     server.goes_on.set()
@@ -109,26 +108,26 @@ def wire(server, told, monkeypatch):
 def asked(wire, what="x", **command):
     """Ask, and return what was heard; None: that nobody answered."""
     answers = Queue()
-    unheard = lambda: answers.put(None)  # noqa: E731 -- as a test has it
-    wire.ask(RedisOp(b"GET", lambda: (what,), answers.put, unheard, **command))
+    on_failure = lambda: answers.put(None)  # noqa: E731 -- as a test has it
+    wire.ask(RedisOp(b"GET", lambda: (what,), answers.put, on_failure, **command))
     return answers.get(timeout=PATIENCE)
 
 
-def tell(wire, key, what, size=0) -> None:
-    wire.tell(RedisOp(b"SET", lambda: (what,), key=("kind", key), value=what, size=size))
+def write(wire, key, what, size=0) -> None:
+    wire.write(RedisOp(b"SET", lambda: (what,), key=("kind", key), value=what, size=size))
 
 
-def next_of(told):
-    return told.get(timeout=PATIENCE)
+def next_of(reports):
+    return reports.get(timeout=PATIENCE)
 
 
-def test_what_is_asked_and_told_goes_out_in_its_order(wire, server, told):
+def test_what_is_asked_and_told_goes_out_in_its_order(wire, server, reports):
     """As much at a time as has come meanwhile; a script by its digest, with its number of keys."""
     assert asked(wire, "first") == "well"
     server.goes_on.clear()
     wire.ask(RedisOp(b"GET", lambda: ("second",)))
     for number in range(3):
-        tell(wire, number, f"told {number}")
+        write(wire, number, f"told {number}")
     wire.ask(RedisOp(SCRIPT, lambda: ("k1", "k2", "script")))
     assert wire.kept("kind") == [(0, "told 0"), (1, "told 1"), (2, "told 2")]
     assert wire.kept("other") == []
@@ -139,81 +138,81 @@ def test_what_is_asked_and_told_goes_out_in_its_order(wire, server, told):
     ]
     assert server.asked[-2] == ("EVALSHA", SCRIPT.digest, 2, "k1", "k2", "script")
     assert wire.kept("kind") == []
-    assert (server.connected, server.loaded, told.qsize()) == (1, 1, 1)
+    assert (server.connected, server.loaded, reports.qsize()) == (1, 1, 1)
     assert wire.answer_to(b"GET", lambda: ("answer",)) == "well"
 
 
-def test_while_a_server_is_gone_nobody_waits(wire, server, told):
+def test_while_a_server_is_gone_nobody_waits(wire, server, reports):
     """What is told is kept, the last of each key, and goes out when it is found again."""
     assert asked(wire, "first") == "well"
-    assert next_of(told) == "joined"
+    assert next_of(reports) == "joined"
     server.is_gone = True
     assert asked(wire, "vain") is None
-    assert next_of(told) == "lost: gone"
+    assert next_of(reports) == "lost: gone"
     assert server.closed == 1
     assert asked(wire, "vain") is None
     assert wire.answer_to(b"GET", lambda: ("vain",)) is None
     for what in ("old", "new"):
-        tell(wire, "a", what)
-    tell(wire, "b", "other")
+        write(wire, "a", what)
+    write(wire, "b", "other")
     assert wire.kept("kind") == [("a", "new"), ("b", "other")]
     server.asked.clear()
     server.is_gone = False
-    assert (next_of(told), next_of(told)) == ("joined", "found")
+    assert (next_of(reports), next_of(reports)) == ("joined", "found")
     while wire.kept("kind"):
         assert asked(wire, "after") == "well"
     said = [command[-1] for command in server.asked if command[0] == b"SET"]
     assert said == ["new", "other"]
-    assert told.empty()
+    assert reports.empty()
 
 
 @pytest.mark.parametrize("much", ["_MOST_KEPT", "_MOST_BYTES_KEPT"])
-def test_what_is_kept_for_a_server_is_bounded(wire, server, told, monkeypatch, much):
+def test_what_is_kept_for_a_server_is_bounded(wire, server, reports, monkeypatch, much):
     """What was told longest ago goes; one that takes the place of another is counted once."""
     monkeypatch.setattr(wire_module, much, 3 if much == "_MOST_KEPT" else 30)
     server.is_gone = True
-    tell(wire, 0, "0", size=10)
-    assert next_of(told) == "lost: gone"
+    write(wire, 0, "0", size=10)
+    assert next_of(reports) == "lost: gone"
     for number in (1, 1, 2):
-        tell(wire, number, str(number), size=10)
+        write(wire, number, str(number), size=10)
     assert wire.kept("kind") == [(0, "0"), (1, "1"), (2, "2")]
-    tell(wire, 3, "3", size=10)
+    write(wire, 3, "3", size=10)
     assert wire.kept("kind") == [(1, "1"), (2, "2"), (3, "3")]
 
 
-def test_what_fails_for_ever_is_not_tried_again(wire, server, told):
+def test_what_fails_for_ever_is_not_tried_again(wire, server, reports):
     """A key of another kind; who asked hears of it."""
     server.answers["wrong"] = ResponseError("WRONGTYPE of key")
     assert asked(wire, "wrong") is None
-    assert (next_of(told), next_of(told)) == ("joined", "lost: WRONGTYPE of key")
-    tell(wire, "a", "wrong")
-    assert next_of(told) == "lost: WRONGTYPE of key"
+    assert (next_of(reports), next_of(reports)) == ("joined", "lost: WRONGTYPE of key")
+    write(wire, "a", "wrong")
+    assert next_of(reports) == "lost: WRONGTYPE of key"
     assert asked(wire, "after") == "well"
     assert wire.kept("kind") == []
 
 
 @pytest.mark.parametrize("refusal", ["OOM command not allowed", "MISCONF errors", "NOREPLICAS"])
-def test_what_a_full_server_refuses_is_tried_again(wire, server, told, refusal):
+def test_what_a_full_server_refuses_is_tried_again(wire, server, reports, refusal):
     """And what it takes again is told; questions are not: who asks hears of it."""
     server.answers["big"] = [ResponseError(refusal), ResponseError(refusal), "well"]
-    tell(wire, "a", "big")
-    said = [next_of(told) for _ in range(4)]
+    write(wire, "a", "big")
+    said = [next_of(reports) for _ in range(4)]
     assert said == ["joined", f"lost: {refusal}", f"lost: {refusal}", "found"]
     assert wire.kept("kind") == []
     server.answers["question"] = ResponseError(refusal)
     assert asked(wire, "question") is None
-    assert next_of(told) == f"lost: {refusal}"
-    tell(wire, "b", "small")
+    assert next_of(reports) == f"lost: {refusal}"
+    write(wire, "b", "small")
     assert asked(wire, "after") == "well"
-    assert told.empty(), "it was found once"
+    assert reports.empty(), "it was found once"
 
 
 @pytest.mark.parametrize("refusal", ["READONLY replica", "LOADING", "MASTERDOWN", "NOAUTH"])
-def test_a_server_that_is_none_to_write_to_is_left(wire, server, told, refusal):
+def test_a_server_that_is_none_to_write_to_is_left(wire, server, reports, refusal):
     """And connected to anew: its name may be another machine's by then."""
     server.answers["told"] = [ResponseError(refusal), "well"]
-    tell(wire, "a", "told")
-    said = [next_of(told) for _ in range(4)]
+    write(wire, "a", "told")
+    said = [next_of(reports) for _ in range(4)]
     assert said[0] == "joined"
     assert refusal in said[1]
     assert said[2:] == ["joined", "found"]
@@ -223,7 +222,7 @@ def test_a_server_that_is_none_to_write_to_is_left(wire, server, told, refusal):
     assert server.closed == 1
 
 
-def test_a_server_that_forgot_the_scripts_has_them_again(wire, server, told):
+def test_a_server_that_forgot_the_scripts_has_them_again(wire, server, reports):
     """As after a restart that was not noticed."""
     server.answers["script"] = [ResponseError("NOSCRIPT no matching script"), "well"]
     answers = Queue()
@@ -235,37 +234,37 @@ def test_a_server_that_forgot_the_scripts_has_them_again(wire, server, told):
     assert answers.get(timeout=PATIENCE) is None
 
 
-def test_a_bug_does_not_end_the_thread(wire, server, told):
+def test_a_bug_does_not_end_the_thread(wire, server, reports):
     """Whatever an answer leads to."""
 
     def fails(_answer):
         raise KeyError("bug")
 
     wire.ask(RedisOp(b"GET", lambda: ("x",), fails))
-    assert next_of(told) == "joined"
-    assert "bug" in next_of(told)
-    assert (next_of(told), next_of(told)) == ("joined", "found")
+    assert next_of(reports) == "joined"
+    assert "bug" in next_of(reports)
+    assert (next_of(reports), next_of(reports)) == ("joined", "found")
     assert asked(wire, "after") == "well"
 
 
-def test_a_wire_that_is_closed_says_what_is_left(wire, server, told):
+def test_a_wire_that_is_closed_says_what_is_left(wire, server, reports):
     """Of what was told; it takes nothing more, and lets go of the server."""
-    tell(wire, "a", "1")
+    write(wire, "a", "1")
     assert wire.close() == 0
     assert server.asked[-1] == (b"SET", "1")
     assert server.closed == 1
-    tell(wire, "b", "2")
+    write(wire, "b", "2")
     assert asked(wire, "vain") is None
     assert wire.close() == 0
     assert server.connected == 1
 
 
-def test_a_wire_is_closed_while_its_server_is_gone(wire, server, told):
+def test_a_wire_is_closed_while_its_server_is_gone(wire, server, reports):
     """With what it could not tell."""
     server.is_gone = True
     for number in range(3):
-        tell(wire, number, "x")
-    assert next_of(told) == "lost: gone"
+        write(wire, number, "x")
+    assert next_of(reports) == "lost: gone"
     assert wire.close() == 3
 
 

@@ -96,7 +96,7 @@ class OneWorker(Worker):
             if site_of_line(line) in self.sites:
                 self.poll_dry([site_of_line(line)])
             else:
-                self.ask_for(site_of_line(line))
+                self.request_site(site_of_line(line))
             self.exchange()
             kept = super().claim(line)
         return kept

@@ -4,7 +4,7 @@
 -- kept, as far as the worker knows; 5 milliseconds of a lease; 6 number of its run; 7 sites that it takes;
 -- 8 requests that it claims of a new site, 0: it renews its lease, and no more; 9 whether it is idle, 'close'
 -- where it is not to wait for sites that are paused; 10 whether the server was away; 11 version of its
--- spider; 12 deaths after which a request is set aside; then what it says, each a word and its arguments.
+-- spider; 12 by deaths, how many such requests it sends at once; then what it says, each a word and its arguments.
 --
 -- Returns: 'lost' and the number of its last exchange that is kept, -1: none is, where the lease of this
 --   worker has ended and another may have its sites, or where this is an older state of the job than the
@@ -22,8 +22,9 @@
 
 local me, lease = ARGV[1], tonumber(ARGV[5])
 local says_something, only_renews = #ARGV > 12, ARGV[8] == '0'
-local version, limit = ARGV[11], tonumber(ARGV[12])
-local FEW = 8  -- requests with which workers have died that one has at a time
+local version = ARGV[11]
+local most_at_once = {}  -- by deaths and 1: how many requests with as many a worker has at a time
+for most in string.gmatch(ARGV[12], '%d+') do most_at_once[#most_at_once + 1] = tonumber(most) end
 local LOOKED_AT = 100  -- sites of which nothing waits but such ones, or what others cannot read
 -- Where memory is full Redis refuses a script at its first write, if that is one that may need more,
 -- and does not break it off later. What takes memory is refused; leases are renewed all the same.
@@ -82,13 +83,14 @@ local function deaths_of(member)
   return tonumber(deaths), priority
 end
 
--- Return how much of what it may have a worker takes with a request: all, where another death is the
--- last one, so that it is alone; nil: it has too much.
-local function weight_of(deaths)
-  local weight = deaths + 1 < limit and 1 or FEW
-  local sum = weight
-  for _, one in ipairs(redis.call('HVALS', key('tries:' .. me))) do sum = sum + one end
-  return sum <= FEW and weight or nil
+-- Return how many requests with so many deaths a worker has at a time, if it may have one more;
+-- 0: they are set aside.
+local function room_for(deaths)
+  local most = most_at_once[deaths + 1]
+  if not most then return 0 end
+  local share = 1 / most
+  for _, one in ipairs(redis.call('HVALS', key('tries:' .. me))) do share = share + 1 / one end
+  return share <= 1 and most
 end
 
 local aside = {}
@@ -109,14 +111,14 @@ end
 
 local function try(site, member)  -- one with which workers have died
   local deaths, priority = deaths_of(member)
-  local weight = weight_of(deaths)
-  if deaths >= limit then
+  local room = room_for(deaths)
+  if room == 0 then
     local why = deaths .. ' workers have died with it'
     set_aside(site, priority, member, '!', why)
     redis.call('HDEL', key('deaths'), number_of(member))
     for _, one in ipairs({site, why, member}) do aside[#aside + 1] = one end
-  elseif weight then
-    redis.call('HSET', key('tries:' .. me), number_of(member), weight)
+  elseif room then
+    redis.call('HSET', key('tries:' .. me), number_of(member), room)
     hand_over(site, priority, member, 'inf')
   else
     redis.call('ZADD', key('q:' .. site), 'inf', member)
@@ -182,7 +184,7 @@ local function grant_last(most)
     if count == most then break end
     local first = redis.call('ZRANGE', key('q:' .. site), 0, 0)[1]
     local deaths = first and deaths_of(first)
-    if #readable(site, version) > 0 or (first and (deaths >= limit or weight_of(deaths))) then
+    if #readable(site, version) > 0 or (first and room_for(deaths)) then
       count = count + 1
       grant(site)
       claim(site, tonumber(ARGV[8]))

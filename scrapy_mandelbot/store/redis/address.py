@@ -55,7 +55,7 @@ def connect(url: str) -> Redis:
 
 
 def _of_tls(url: str) -> dict[str, Any]:
-    """Have a certificate be that of the host, which the package did not ask for before 6.0."""
+    """Check the host of the certificate, which redis-py did not by default before 6.0."""
     options = parse_url(url)
     is_checked = str(options.get("ssl_cert_reqs", "required")).lower() != "none"
     return {"ssl_check_hostname": True} if url.startswith("rediss:") and is_checked else {}

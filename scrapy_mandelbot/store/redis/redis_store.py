@@ -1,14 +1,15 @@
 """A store on a Redis or Valkey server, for crawls on many machines.
 
-It never keeps a crawl waiting: what is told goes out from a thread, what others tell comes in by
-another one, and both are heard of in the loop. A server that is gone, slow, full or a replica costs
-a warning, and the memory of this run until it can be used again.
+It never keeps a crawl waiting: one thread sends commands, another receives the changes of other
+crawls, and both report to the event loop. A server that is gone, slow, full or a replica costs a
+warning, and the memory of this run until it can be used again.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -16,25 +17,27 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from redis.exceptions import RedisError
+
 from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.store.contract import Lease, LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.redis import scripts
 from scrapy_mandelbot.store.redis.address import checked, connect, shown_address
-from scrapy_mandelbot.store.redis.wire import ChannelListener, RedisOp, Wire
+from scrapy_mandelbot.store.redis.wire import RedisOp, Wire
 from scrapy_mandelbot.store.rows import NO_ROW_OF_OURS
 
 if TYPE_CHECKING:
     from redis import Redis
 
     from scrapy_mandelbot.store.contract import CachedRobots, Listener, StoredPause
-    from scrapy_mandelbot.store.redis.scripts import Script
+    from scrapy_mandelbot.store.redis.wire import Script
 
 logger = logging.getLogger(__name__)
 
 LONGEST_NAME = 1_000  # bytes of a site's name; a longer one is no host's, and stays in this run
 _ONE_CLOCK = 0.1  # seconds; clocks that differ by less are taken for one
-_COMPLAINS_AFTER = 60.0  # seconds; what comes and goes is told of no more often
+_COMPLAINS_AFTER = 60.0  # seconds between warnings of a flapping server
 _LISTED_AT_A_TIME = 100  # copies
 _YEAR = 31_536_000.0  # seconds
 
@@ -63,7 +66,7 @@ class RedisStore(LiveStore):
         self._ahead = 0.0  # seconds by which the server's clock is ahead of the worker's
         self._memory = MemoryStore()  # copies that this run has found or put
         self._listener: Listener | None = None
-        self._hearing: ChannelListener | None = None
+        self._channel: ChannelListener | None = None
         self._complained_at = -inf
         self._is_closed = False
         self._wire = Wire(self._connect, scripts.SCRIPTS, self._joined, self._lost, self._found)
@@ -72,9 +75,9 @@ class RedisStore(LiveStore):
         return f"<RedisStore {shown_address(self._url)}>"
 
     def get_copy(self, site: str) -> CachedRobots | None:
-        """Return the site's copy, however old: in a crawl as it was found last, and not asked for.
+        """Return the site's copy, however old; within a crawl, the last one found.
 
-        A crawl finds it by :meth:`find_copy`.
+        A crawl looks it up by :meth:`find_copy`.
         """
         name = scripts.name_of(site)
         if self._loop is None and len(name) <= LONGEST_NAME:
@@ -93,12 +96,12 @@ class RedisStore(LiveStore):
             most = scripts.MOST_COPIES
             return (scripts.copy_key(name), scripts.COPIES, name, value, at, self._keep_for, most)
 
-        def heard(over: Any) -> None:
+        def on_answer(over: Any) -> None:
             if over:
                 keys = tuple(map(scripts.copy_key, over[::2]))
                 self._wire.ask(RedisOp(b"DEL", lambda: keys))
 
-        self._tell("copy", name, scripts.PUT_COPY, arguments, copy, len(copy.body), heard)
+        self._write("copy", name, scripts.PUT_COPY, arguments, copy, len(copy.body), on_answer)
 
     def copies(self) -> Iterator[tuple[str, CachedRobots]]:
         names = self._wire.answer_to(b"ZRANGE", lambda: (scripts.COPIES, 0, -1))
@@ -114,12 +117,12 @@ class RedisStore(LiveStore):
                     yield site, copy
 
     def drop_copy(self, site: str) -> None:
-        """Forget the site's copy, in the memory of other workers too."""
+        """Delete the site's copy, in the memory of other workers too."""
         self._memory.drop_copy(site)
         name = scripts.name_of(site)
         keys = (scripts.copy_key(name), scripts.COPIES, scripts.NEWS)
         message = scripts.news(self._token, "drop", name)
-        self._tell("copy", name, scripts.DROP_COPY, lambda: (*keys, name, message), None)
+        self._write("copy", name, scripts.DROP_COPY, lambda: (*keys, name, message), None)
 
     def find_copy(
         self,
@@ -135,25 +138,23 @@ class RedisStore(LiveStore):
             since = fresh_since + self._ahead
             return (*keys, name, since, self._token, _milliseconds(lease_for))
 
-        def heard(answer: Any) -> None:
+        def on_answer(answer: Any) -> None:
             value, left = answer
             copy = self._read_copy(site, value)
-            self._have_called(lambda: found(copy, left / 1000))
+            self._call_in_loop(lambda: found(copy, left / 1000))
 
         def found(copy: CachedRobots | None, left: float) -> None:
             if copy is not None:
                 self._memory.put_copy(site, copy)
             then(copy, left)
 
-        def unheard() -> None:
-            self._have_called(lambda: then(self._memory.get_copy(site), 0.0))
+        def on_failure() -> None:
+            self._call_in_loop(lambda: then(self._memory.get_copy(site), 0.0))
 
-        self._ask(name, RedisOp(scripts.FIND_COPY, arguments, heard, unheard))
+        self._ask(name, RedisOp(scripts.FIND_COPY, arguments, on_answer, on_failure))
 
     def get_pauses(self, after: float = -inf) -> dict[str, StoredPause]:
-        values = self._wire.answer_to(
-            scripts.GET_PAUSES, lambda: (scripts.PAUSES, scripts.PAUSE, after + self._ahead)
-        )
+        values = self._wire.answer_to(scripts.GET_PAUSES, lambda: self._pauses_after(after))
         pauses: dict[str, StoredPause | None] = dict(scripts.read_pauses(values or (), self._ahead))
         pauses.update((key.decode(), pause) for key, pause in self._wire.kept("pause"))
         return {key: one for key, one in pauses.items() if one is not None and one.until > after}
@@ -162,23 +163,16 @@ class RedisStore(LiveStore):
         name = scripts.name_of(site)
 
         def arguments() -> tuple[Any, ...]:
-            until, value = (
-                ("", b"") if pause is None else scripts.pause_value(site, pause, self._ahead)
-            )
+            until, value = scripts.pause_value(site, pause, self._ahead)
             message = scripts.news(self._token, "pause", name, value.decode() or None)
             keys = (scripts.PAUSES, scripts.PAUSE, scripts.NEWS)
             return (*keys, name, until, value, message, scripts.MOST_PAUSES)
 
-        self._tell("pause", name, scripts.PUT_PAUSE, arguments, pause)
+        self._write("pause", name, scripts.PUT_PAUSE, arguments, pause)
 
     def get_turns(self, after: float) -> dict[str, float]:
-
-        def arguments() -> tuple[Any, ...]:
-            return (scripts.TURNS, f"({after + self._ahead}", "+inf", b"WITHSCORES")
-
-        turns = scripts.read_turns(
-            self._wire.answer_to(b"ZRANGEBYSCORE", arguments) or (), self._ahead
-        )
+        values = self._wire.answer_to(b"ZRANGEBYSCORE", lambda: self._turns_after(after))
+        turns = scripts.read_turns(values or (), self._ahead)
         turns.update((name.decode(), due) for name, due in self._wire.kept("turn"))
         return {name: due for name, due in turns.items() if due > after}
 
@@ -190,7 +184,7 @@ class RedisStore(LiveStore):
             message = scripts.news(self._token, "turn", name, at)
             return (scripts.TURNS, scripts.NEWS, name, at, message, scripts.MOST_TURNS)
 
-        self._tell("turn", name, scripts.PUT_TURN, arguments, due)
+        self._write("turn", name, scripts.PUT_TURN, arguments, due)
 
     def announce_waiting(self, site: str) -> None:
         message = scripts.news(self._token, "waits", scripts.name_of(site))
@@ -208,24 +202,13 @@ class RedisStore(LiveStore):
         due = scripts.PAUSES if lease is Lease.PROBE else scripts.TURNS
         keys = (scripts.lease_key(lease, name), due)
 
-        def heard(answer: Any) -> None:
-            self._have_called(lambda: then(answer / 1000))
+        longest = min(longest_wait, scripts.FAR)
+        arguments = (*keys, name, self._token, _milliseconds(lease_for), longest)
 
-        self._ask(
-            name,
-            RedisOp(
-                scripts.CLAIM,
-                lambda: (
-                    *keys,
-                    name,
-                    self._token,
-                    _milliseconds(lease_for),
-                    min(longest_wait, scripts.FAR),
-                ),
-                heard,
-                lambda: self._have_called(lambda: then(0.0)),
-            ),
-        )
+        def on_answer(answer: Any) -> None:
+            self._call_in_loop(lambda: then(answer / 1000))
+
+        self._ask(name, RedisOp(scripts.CLAIM, lambda: arguments, on_answer, lambda: on_answer(0)))
 
     def release(self, lease: Lease, key: str, keep_for: float = 0.0) -> None:
         name = scripts.lease_key(lease, scripts.name_of(key))
@@ -247,33 +230,33 @@ class RedisStore(LiveStore):
         def arguments() -> tuple[Any, ...]:
             return (scripts.run_key(name), began_at + self._ahead, b"EX", scripts.RUN_FOR)
 
-        self._tell("run", name, b"SET", arguments, began_at)
+        self._write("run", name, b"SET", arguments, began_at)
 
     def listen(self, listener: Listener) -> None:
         self._join_loop()
         self._listener = listener
-        self._hearing = ChannelListener(self._connect, scripts.NEWS, self._read_all, self._hear)
-        self._hearing.start()
+        self._channel = ChannelListener(self._connect, scripts.NEWS, self._read_all, self._receive)
+        self._channel.start()
 
     def close(self) -> None:
-        """Tell what is not told, for two seconds at most, and let go of the server."""
+        """Write what is unsaved, within two seconds, and disconnect."""
         if self._is_closed:
             return
         self._is_closed = True
-        if self._hearing is not None:
-            self._hearing.end()
+        if self._channel is not None:
+            self._channel.end()
             bye = scripts.news(self._token, "bye", b"")  # which its thread waits for
             self._wire.ask(RedisOp(b"PUBLISH", lambda: (scripts.NEWS, bye)))
         left = self._wire.close()
-        if self._hearing is not None:
-            self._hearing.close()
+        if self._channel is not None:
+            self._channel.close()
         self._memory.close()
         if left:
             logger.warning(
-                "Could not keep %s in %s", counted(left, "value"), shown_address(self._url)
+                "Could not write %s to %s", counted(left, "value"), shown_address(self._url)
             )
 
-    def _hear(self, message: bytes) -> None:
+    def _receive(self, message: bytes) -> None:
         try:
             sender, kind, name, detail = scripts.read_news(message, self._ahead)
         except NO_ROW_OF_OURS as error:
@@ -282,48 +265,42 @@ class RedisStore(LiveStore):
         if sender == self._token:
             return
         if kind == "drop":
-            self._have_called(lambda: self._memory.drop_copy(name))
+            self._call_in_loop(lambda: self._memory.drop_copy(name))
         elif kind == "waits":
-            self._have_heard(lambda listener: listener.waiting_stored(name))
+            self._notify(lambda listener: listener.waiting_stored(name))
         elif kind == "turn":
-            self._have_heard(lambda listener: listener.turn_stored(name, detail))
+            self._notify(lambda listener: listener.turn_stored(name, detail))
         elif kind == "pause":
-            self._have_heard(lambda listener: listener.pause_stored(name, detail))
+            self._notify(lambda listener: listener.pause_stored(name, detail))
 
     def _read_all(self) -> None:
-        now = self._now
-
-        def pauses_heard(values: Any) -> None:
+        def pauses_read(values: Any) -> None:
             pauses = scripts.read_pauses(values, self._ahead)
 
-            def turns_heard(values: Any) -> None:
+            def turns_read(values: Any) -> None:
                 turns = scripts.read_turns(values, self._ahead)
-                self._have_heard(lambda listener: listener.all_stored(pauses, turns))
+                self._notify(lambda listener: listener.all_stored(pauses, turns))
 
-            self._wire.ask(
-                RedisOp(
-                    b"ZRANGEBYSCORE",
-                    lambda: (scripts.TURNS, now() + self._ahead, "+inf", b"WITHSCORES"),
-                    turns_heard,
-                )
-            )
+            turns_after = lambda: self._turns_after(self._now())  # noqa: E731
+            self._wire.ask(RedisOp(b"ZRANGEBYSCORE", turns_after, turns_read))
 
-        self._wire.ask(
-            RedisOp(
-                scripts.GET_PAUSES,
-                lambda: (scripts.PAUSES, scripts.PAUSE, now() + self._ahead),
-                pauses_heard,
-            )
-        )
+        pauses_after = lambda: self._pauses_after(self._now())  # noqa: E731
+        self._wire.ask(RedisOp(scripts.GET_PAUSES, pauses_after, pauses_read))
+
+    def _pauses_after(self, moment: float) -> tuple[Any, ...]:
+        return scripts.PAUSES, scripts.PAUSE, moment + self._ahead
+
+    def _turns_after(self, moment: float) -> tuple[Any, ...]:
+        return scripts.TURNS, f"({moment + self._ahead}", "+inf", b"WITHSCORES"
 
     def _ask(self, name: bytes, command: RedisOp) -> None:
         self._join_loop()
         if len(name) <= LONGEST_NAME:
             self._wire.ask(command)
-        elif command.unheard is not None:
-            command.unheard()
+        elif command.on_failure is not None:
+            command.on_failure()
 
-    def _tell(  # noqa: PLR0913, PLR0917 -- what a command is made of
+    def _write(  # noqa: PLR0913, PLR0917 -- what a command is made of
         self,
         kind: str,
         name: bytes,
@@ -331,18 +308,18 @@ class RedisStore(LiveStore):
         arguments: Callable[[], tuple[Any, ...]],
         value: Any,
         size: int = 0,
-        heard: Callable[[Any], None] | None = None,
+        on_answer: Callable[[Any], None] | None = None,
     ) -> None:
         if len(name) <= LONGEST_NAME:
-            self._wire.tell(RedisOp(what, arguments, heard, None, (kind, name), value, size))
+            self._wire.write(RedisOp(what, arguments, on_answer, None, (kind, name), value, size))
 
     def _join_loop(self) -> None:
         """Note which loop runs the crawl; whoever listens and asks does so in it."""
         if self._in_loop is None and self._loop is not None:
             self._in_loop = self._loop()
 
-    def _have_called(self, call: Callable[[], None]) -> None:
-        """Have something called in the loop, unless the crawl is over."""
+    def _call_in_loop(self, call: Callable[[], None]) -> None:
+        """Schedule a call in the event loop, unless the crawl is over."""
         if self._in_loop is None or self._is_closed:
             return
 
@@ -353,10 +330,10 @@ class RedisStore(LiveStore):
         with suppress(RuntimeError):  # the loop has ended
             self._in_loop(unless_closed)
 
-    def _have_heard(self, call: Callable[[Listener], None]) -> None:
+    def _notify(self, call: Callable[[Listener], None]) -> None:
         listener = self._listener
         if listener is not None:
-            self._have_called(lambda: call(listener))
+            self._call_in_loop(lambda: call(listener))
 
     def _connect(self) -> Redis:
         return connect(self._url)
@@ -369,8 +346,8 @@ class RedisStore(LiveStore):
 
     def _found(self) -> None:
         logger.info("What is known of sites is shared again: %s", shown_address(self._url))
-        if self._hearing is not None:
-            self._hearing.begin_anew()
+        if self._channel is not None:
+            self._channel.reconnect()
             self._read_all()
 
     def _lost(self, error: Exception) -> None:
@@ -390,10 +367,84 @@ class RedisStore(LiveStore):
         try:
             return scripts.read_copy(value, self._ahead)
         except NO_ROW_OF_OURS as error:
-            address = shown_address(self._url)
-            logger.debug("The copy of %s in %s cannot be read: %s", site, address, error)
+            logger.debug("The copy of %s in %r cannot be read: %s", site, self, error)
             return None
 
 
 def _milliseconds(seconds: float) -> int:
     return round(seconds * 1000)
+
+
+_LOOKS_UP_AFTER = 0.5  # seconds without a message, to see whether it is all over
+_ASKS_AFTER = 5.0  # seconds without a message, to see whether the server is there
+_GONE_AFTER = 10.0  # seconds without any answer
+_LISTEN_AGAIN_AFTER = 1.0  # seconds
+
+
+class ChannelListener:
+    """Receives a channel's messages in a thread of its own.
+
+    `began` is called in the thread on each subscription, before which messages may have been
+    missed; `on_answer` with each message.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Redis],
+        channel: bytes,
+        began: Callable[[], None],
+        on_answer: Callable[[bytes], None],
+    ) -> None:
+        self._connect = connect
+        self._channel = channel
+        self._began = began
+        self._answered = on_answer
+        self._is_over = threading.Event()
+        self._is_to_move = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="mandelbot-news", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def reconnect(self) -> None:
+        """Connect anew: the server's name may point to another machine by now."""
+        self._is_to_move.set()
+
+    def end(self) -> None:
+        """Stop after one more message."""
+        self._is_over.set()
+
+    def close(self) -> None:
+        """Wait for the end of the thread, which is half a second away at most."""
+        self._thread.join(2 * _LOOKS_UP_AFTER)
+
+    def _run(self) -> None:
+        while not self._is_over.is_set():
+            try:
+                self._receive()
+            except (RedisError, OSError):  # noqa: PERF203 -- the other thread says what is wrong
+                self._is_over.wait(_LISTEN_AGAIN_AFTER)
+
+    def _receive(self) -> None:
+        self._is_to_move.clear()
+        client = self._connect()
+        try:
+            with client.pubsub() as pubsub:
+                pubsub.subscribe(self._channel)
+                asked_at = heard_at = time.monotonic()
+                while not (self._is_over.is_set() or self._is_to_move.is_set()):
+                    message: dict[str, Any] | None = pubsub.get_message(timeout=_LOOKS_UP_AFTER)
+                    now = time.monotonic()
+                    if message is not None:
+                        asked_at = heard_at = now
+                        if message["type"] == "subscribe":
+                            self._began()
+                        elif message["type"] == "message":
+                            self._answered(message["data"])
+                    elif now - heard_at > _GONE_AFTER:
+                        raise OSError("the server says nothing any more")
+                    elif now - asked_at > _ASKS_AFTER:
+                        asked_at = now
+                        pubsub.ping()
+        finally:
+            client.close()

@@ -1,6 +1,6 @@
 """The keys of a store in Redis, and what the server does in one step.
 
-All keys begin alike, and all expire. A site's name, which whoever links to it has chosen, is part
+All keys have one prefix, and all expire. A site's name, which any page can choose, is part
 of a key only where the value expires by itself; elsewhere it is a member of a set that is cut to a
 number.
 
@@ -11,10 +11,10 @@ number.
 ``…:pause``            hash: the pause of each of those
 ``…:turns``            sorted set: sites with a pace, by when they may be asked next
 ``…:run:SPIDER``       when its last run that finished began
-``…:fetch:SITE``       lease: who fetches its robots.txt
-``…:probe:SITE``       lease: who asks whether a paused site is well
-``…:turn:SITE``        lease: who asks a site with a pace next
-``…:news``             the channel on which workers tell each other
+``…:fetch:SITE``       lease: which worker fetches its robots.txt
+``…:probe:SITE``       lease: which worker probes a paused site
+``…:turn:SITE``        lease: which worker sends to a site with a delay
+``…:news``             the channel on which workers announce changes
 =====================  ==========================================================================
 """
 
@@ -23,13 +23,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
-from hashlib import sha1
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
+from scrapy_mandelbot.store.redis.wire import read_script
 from scrapy_mandelbot.store.rows import NO_ROW_OF_OURS, as_copy, as_pause, pack
 
 if TYPE_CHECKING:
@@ -58,8 +55,10 @@ def read_copy(value: bytes, ahead: float) -> CachedRobots:
     return as_copy((packed, status, fetched_at - ahead, url, etag, last_modified))
 
 
-def pause_value(key: str, pause: StoredPause, ahead: float) -> tuple[float, bytes]:
+def pause_value(key: str, pause: StoredPause | None, ahead: float) -> tuple[float | str, bytes]:
     """Return when a pause ends, by the server's clock, and all of it as it is written."""
+    if pause is None:
+        return "", b""
     until = min(pause.until + ahead, FAR)
     value = [
         FORM,
@@ -89,7 +88,7 @@ def read_pauses(values: Iterable[bytes], ahead: float) -> dict[str, StoredPause]
 
 
 def read_turns(values: Sequence[bytes], ahead: float) -> dict[str, float]:
-    """Return when sites may be asked next, by name, given names and the server's times in turn."""
+    """Return the next turns by site, given alternating names and times of the server."""
     return {
         text_of(name): float(score) - ahead
         for name, score in zip(values[::2], values[1::2], strict=True)
@@ -156,27 +155,6 @@ def lease_key(lease: Lease, site: bytes) -> bytes:
 
 def run_key(spider: bytes) -> bytes:
     return PREFIX + b"run:" + spider
-
-
-@dataclass(frozen=True)
-class Script:
-    """Something that the server does in one step: all of it or, where it is full, a part."""
-
-    text: str
-
-    @cached_property
-    def keys(self) -> int:
-        """How many of its arguments are keys, as its first line names them."""
-        return self.text.partition("\n")[0].count(",") + 1
-
-    @cached_property
-    def digest(self) -> str:
-        return sha1(self.text.encode()).hexdigest()  # noqa: S324 -- the server's choice
-
-
-def read_script(package: str, *names: str) -> Script:
-    folder = files(package) / "lua"
-    return Script("\n".join((folder / f"{one}.lua").read_text() for one in names))
 
 
 SCRIPTS = tuple(

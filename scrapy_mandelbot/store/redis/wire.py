@@ -1,9 +1,4 @@
-"""A thread that talks to the server, so that nobody else ever waits for it.
-
-What is asked and told goes out in the order in which it came, as much at a time as has come
-meanwhile. While the server cannot be reached, questions are answered at once by nobody, and what is
-told is kept, the last of each key, until it can.
-"""
+"""The thread in which a crawl talks to Redis, and the commands that a store sends from it."""
 
 from __future__ import annotations
 
@@ -12,6 +7,11 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha1
+from importlib.resources import files
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from redis.exceptions import (
@@ -26,88 +26,71 @@ from redis.exceptions import (
 if TYPE_CHECKING:
     from redis import Redis
 
-    from scrapy_mandelbot.store.redis.scripts import Script
-
-_LOOKS_UP_AFTER = 0.5  # seconds without a message, to see whether it is all over
-_ASKS_AFTER = 5.0  # seconds without a message, to see whether the server is there
-_GONE_AFTER = 10.0  # seconds without any answer
-_LISTEN_AGAIN_AFTER = 1.0  # seconds
+logger = logging.getLogger(__name__)
 
 
-class ChannelListener:
-    """Hears a channel, from the start of its thread on.
+class RedisThread:
+    """Makes calls one after the other, in a thread that starts with the first of them.
 
-    `began` is called in the thread when it hears from now on, and may have missed what was before;
-    `heard` with each message.
+    When no call has come for as long as `silence` returns, `on_silence` is called in their place.
+    None of them may raise.
     """
 
     def __init__(
-        self,
-        connect: Callable[[], Redis],
-        channel: bytes,
-        began: Callable[[], None],
-        heard: Callable[[bytes], None],
+        self, name: str, silence: Callable[[], float | None], on_silence: Callable[[], object]
     ) -> None:
-        self._connect = connect
-        self._channel = channel
-        self._began = began
-        self._heard = heard
-        self._is_over = threading.Event()
-        self._is_to_move = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="mandelbot-news", daemon=True)
+        self._silence = silence
+        self._on_silence = on_silence
+        self._calls: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
+        self._starting = threading.Lock()
+        self._is_started = False
+        self.thread = threading.Thread(target=self._run, name=name, daemon=True)
 
-    def start(self) -> None:
-        self._thread.start()
+    def put(self, call: Callable[[], object]) -> None:
+        self._calls.put(call)
+        with self._starting:
+            if not self._is_started:
+                self._is_started = True
+                self.thread.start()
 
-    def begin_anew(self) -> None:
-        """Connect anew: the server's name may be another machine's by now, and this one be left."""
-        self._is_to_move.set()
-
-    def end(self) -> None:
-        """Hear of no more than one message."""
-        self._is_over.set()
-
-    def close(self) -> None:
-        """Wait for the end of the thread, which is half a second away at most."""
-        self.end()
-        self._thread.join(2 * _LOOKS_UP_AFTER)
+    def end(self, last: Callable[[], object], wait: float = 0.0) -> None:
+        """Make a last call and end the thread, if there is one; wait so many seconds for that."""
+        if self._is_started:
+            self._calls.put(last)
+            self._calls.put(None)
+            self.thread.join(wait)
 
     def _run(self) -> None:
-        while not self._is_over.is_set():
+        while True:
             try:
-                self._hear()
-            except (RedisError, OSError):  # noqa: PERF203 -- the other thread says what is wrong
-                self._is_over.wait(_LISTEN_AGAIN_AFTER)
-
-    def _hear(self) -> None:
-        self._is_to_move.clear()
-        client = self._connect()
-        try:
-            with client.pubsub() as pubsub:
-                pubsub.subscribe(self._channel)
-                asked_at = heard_at = time.monotonic()
-                while not (self._is_over.is_set() or self._is_to_move.is_set()):
-                    message: dict[str, Any] | None = pubsub.get_message(timeout=_LOOKS_UP_AFTER)
-                    now = time.monotonic()
-                    if message is not None:
-                        asked_at = heard_at = now
-                        self._take(message)
-                    elif now - heard_at > _GONE_AFTER:
-                        raise OSError("the server says nothing any more")
-                    elif now - asked_at > _ASKS_AFTER:
-                        asked_at = now
-                        pubsub.ping()
-        finally:
-            client.close()
-
-    def _take(self, message: dict[str, Any]) -> None:
-        if message["type"] == "subscribe":
-            self._began()
-        elif message["type"] == "message":
-            self._heard(message["data"])
+                call = self._calls.get(timeout=self._silence())
+            except Empty:
+                call = self._on_silence
+            if call is None:
+                return
+            call()
 
 
-logger = logging.getLogger(__name__)
+@dataclass(frozen=True)
+class Script:
+    """Something that the server does in one step: all of it or, where it is full, a part."""
+
+    text: str
+
+    @cached_property
+    def keys(self) -> int:
+        """How many of its arguments are keys, as its first line names them."""
+        return self.text.partition("\n")[0].count(",") + 1
+
+    @cached_property
+    def digest(self) -> str:
+        return sha1(self.text.encode()).hexdigest()  # noqa: S324 -- the server's choice
+
+
+def read_script(package: str, *names: str) -> Script:
+    folder = files(package) / "lua"
+    return Script("\n".join((folder / f"{one}.lua").read_text() for one in names))
+
 
 _TRY_AGAIN_AFTER = 1.0  # seconds, where the server cannot be reached
 _FULL_FOR = 10.0  # seconds after which it is tried again to write to a server that takes no more
@@ -123,20 +106,23 @@ _TAKES_NO_MORE = ("OOM", "OUTOFMEMORY", "MISCONF", "NOREPLICAS")
 
 
 class RedisOp(NamedTuple):
-    """Something that the server is asked or told."""
+    """A command for the server."""
 
     what: Script | bytes
-    arguments: Callable[[], tuple[Any, ...]]  # returned late: the server's clock is known only then
-    heard: Callable[[Any], None] | None = None  # called with the answer, in the thread
-    unheard: Callable[[], None] | None = None  # where there is no answer, in any thread
+    arguments: Callable[[], tuple[Any, ...]]  # called late: the server's clock is known only then
+    on_answer: Callable[[Any], None] | None = None  # called with the answer, in the thread
+    on_failure: Callable[[], None] | None = None  # where there is no answer, in any thread
     key: Hashable = None
-    """Of what is told: it is kept until the server has it, or another of this key is told."""
-    value: Any = None  # what is told, for who asks meanwhile
-    size: int = 0  # bytes, of what is told
+    """Of a write: it is kept until the server has it, or another write of this key replaces it."""
+    value: Any = None  # of a write, for reads meanwhile
+    size: int = 0  # bytes, of a write
 
 
 class Wire:
-    """Takes commands to a server, in a thread of its own that runs from the first one on.
+    """Takes commands to a server, in a thread of its own, so that nobody else ever waits for it.
+
+    They are sent in order, as many at a time as have come meanwhile. While the server cannot be
+    reached, queries fail at once, and writes are kept until it can, the last of each key.
 
     `connect` returns a client that waits for a bounded time and does not retry. In the thread are
     called: `joined` with each new client, when the server was reached; `lost` with what is wrong,
@@ -157,29 +143,30 @@ class Wire:
         self._lost = lost
         self._found = found
         self._client: Redis | None = None
-        self._condition = threading.Condition()
+        self._lock = threading.Lock()
         self._queue: deque[RedisOp] = deque()
         self._kept: OrderedDict[Hashable, RedisOp] = OrderedDict()
         self._kept_bytes = 0
-        self._thread: threading.Thread | None = None
+        self._thread = RedisThread("mandelbot-redis", self._until_next_try, self._flush)
         self._is_closing = False
         self._is_down = False
         self._is_full = False
         self._try_again_at = 0.0
 
     def ask(self, command: RedisOp) -> None:
-        """Ask the server. Where it cannot be reached, that is heard of at once."""
-        with self._condition:
+        """Send a query. While the server is unreachable it fails at once."""
+        with self._lock:
             is_vain = self._is_down or self._is_closing
             if not is_vain:
                 self._queue.append(command)
-                self._wake()
-        if is_vain and command.unheard is not None:
-            command.unheard()
+        if not is_vain:
+            self._thread.put(self._flush)
+        elif command.on_failure is not None:
+            command.on_failure()
 
-    def tell(self, command: RedisOp) -> None:
-        """Have the server know something, as soon as it can be reached."""
-        with self._condition:
+    def write(self, command: RedisOp) -> None:
+        """Write a value, as soon as the server can be reached."""
+        with self._lock:
             if self._is_closing:
                 return
             old = self._kept.pop(command.key, None)
@@ -190,47 +177,43 @@ class Wire:
                 self._kept_bytes -= dropped.size
             if not self._is_down:
                 self._queue.append(command)
-            self._wake()
+        self._thread.put(self._flush)
 
     def answer_to(self, what: Script | bytes, arguments: Callable[[], tuple[Any, ...]]) -> Any:
-        """Ask the server and wait for its answer, for a bounded time; None: there is none."""
-        done = threading.Event()
-        answers: list[Any] = []
-
-        def heard(answer: Any) -> None:
-            answers.append(answer)
-            done.set()
-
-        self.ask(RedisOp(what, arguments, heard, done.set))
-        done.wait(_WAITS_FOR)
-        return answers[0] if answers else None
+        """Send a query and wait for its answer, for a bounded time; None: there is none."""
+        answers: SimpleQueue[Any] = SimpleQueue()
+        self.ask(RedisOp(what, arguments, answers.put, lambda: answers.put(None)))
+        try:
+            return answers.get(timeout=_WAITS_FOR)
+        except Empty:
+            return None
 
     def kept(self, kind: str) -> list[tuple[Any, Any]]:
-        """Return what the server has not been told yet of a kind: keys, and values."""
-        with self._condition:
+        """Return the unsent writes of a kind: keys and values."""
+        with self._lock:
             commands = list(self._kept.items())
         return [(key[1], one.value) for key, one in commands if key[0] == kind]  # type: ignore[index]
 
     def close(self) -> int:
         """Send what is left, for a bounded time, and end the thread; return how much is not."""
-        with self._condition:
+        with self._lock:
             self._is_closing = True
-            thread = self._thread
-            self._condition.notify()
-        if thread is not None:
-            thread.join(_CLOSES_FOR)
-        with self._condition:
+        self._thread.end(self._let_go, _CLOSES_FOR)
+        with self._lock:
             left = len(self._kept)
             self._kept.clear()
             return left
 
-    def _wake(self) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="mandelbot-redis", daemon=True)
-            self._thread.start()
-        self._condition.notify()
+    def _let_go(self) -> None:
+        self._flush()
+        if self._client is not None:
+            self._client.close()
 
-    def _run(self) -> None:
+    def _until_next_try(self) -> float | None:
+        at = self._try_again_at
+        return max(0.0, at - time.monotonic()) if at else None
+
+    def _flush(self) -> None:
         while (batch := self._next_batch()) is not None:
             try:
                 self._send(batch)  # which takes from it what is answered
@@ -239,25 +222,19 @@ class Wire:
             except Exception as error:  # whatever the client raises, the thread goes on
                 logger.exception("A command to Redis has failed")
                 self._go_down(error, batch)
-        if self._client is not None:
-            self._client.close()
 
     def _next_batch(self) -> deque[RedisOp] | None:
-        """Wait for something to do, which may be no more than to connect; None: it is over."""
-        with self._condition:
-            while True:
-                left = self._try_again_at - time.monotonic() if self._try_again_at else None
-                if self._is_closing and (self._is_down or not self._queue):
-                    return None
-                if left is not None and left <= 0:
-                    self._try_again_at, left = 0.0, None
-                    if self._is_down:
-                        return deque()
-                    self._queue.extend(self._kept.values())
-                if self._queue and not self._is_down:
-                    count = min(len(self._queue), _MOST_AT_A_TIME)
-                    return deque(self._queue.popleft() for _ in range(count))
-                self._condition.wait(left)
+        """Take the next commands; an empty batch connects, None waits."""
+        with self._lock:
+            if self._try_again_at and not self._until_next_try() and not self._is_closing:
+                self._try_again_at = 0.0
+                if self._is_down:
+                    return deque()
+                self._queue.extend(self._kept.values())
+            if self._is_down or not self._queue:
+                return None
+            count = min(len(self._queue), _MOST_AT_A_TIME)
+            return deque(self._queue.popleft() for _ in range(count))
 
     def _send(self, batch: deque[RedisOp]) -> None:
         client = self._client
@@ -275,16 +252,16 @@ class Wire:
             if isinstance(answer, Exception):
                 self._refused(batch[0], answer)
             else:
-                self._heard(batch[0], answer)
+                self._answered(batch[0], answer)
             batch.popleft()  # nobody else answers it
 
-    def _heard(self, command: RedisOp, answer: Any) -> None:
+    def _answered(self, command: RedisOp, answer: Any) -> None:
         self._done(command)
         if command.key is not None and self._is_full:
             self._is_full = False
             self._found()
-        if command.heard is not None:
-            command.heard(answer)
+        if command.on_answer is not None:
+            command.on_answer(answer)
 
     def _refused(self, command: RedisOp, error: Exception) -> None:
         self._lost(error)
@@ -293,8 +270,8 @@ class Wire:
         elif command.key is not None:
             self._is_full = True
             self._try_again_at = time.monotonic() + _FULL_FOR
-        if command.unheard is not None:
-            command.unheard()
+        if command.on_failure is not None:
+            command.on_failure()
 
     def _answers(self, client: Redis, batch: Sequence[RedisOp]) -> list[Any]:
         if not batch:
@@ -318,9 +295,9 @@ class Wire:
             raise
         except RedisError as error:  # a server that refuses us, and may do so no more later
             raise ConnectionError(str(error)) from error
-        with self._condition:
+        with self._lock:
             was_down, self._is_down = self._is_down, False
-            if was_down:  # what was told meanwhile goes first, in the order in which it was told
+            if was_down:  # writes made meanwhile go first, in their order
                 self._queue.extendleft(reversed(self._kept.values()))
         if was_down:
             self._found()
@@ -332,7 +309,7 @@ class Wire:
     def _done(self, command: RedisOp) -> None:
         if command.key is None:
             return
-        with self._condition:
+        with self._lock:
             if self._kept.get(command.key) is command:
                 del self._kept[command.key]
                 self._kept_bytes -= command.size
@@ -341,7 +318,7 @@ class Wire:
         if self._client is not None:
             self._client.close()
             self._client = None
-        with self._condition:
+        with self._lock:
             was_down, self._is_down = self._is_down, True
             self._try_again_at = time.monotonic() + _TRY_AGAIN_AFTER
             unanswered = [*batch, *self._queue]
@@ -349,8 +326,8 @@ class Wire:
         if not was_down:
             self._lost(error)
         for command in unanswered:
-            if command.unheard is not None:
-                command.unheard()
+            if command.on_failure is not None:
+                command.on_failure()
 
 
 def _line(command: RedisOp) -> tuple[Any, ...]:
@@ -368,7 +345,7 @@ def _answer(client: Redis, command: RedisOp) -> Any:
 
 
 def _is_of(answer: Any, kinds: tuple[str, ...]) -> bool:
-    """Return whether an answer is an error of one of these kinds, inside of a script too."""
+    # Of these kinds, also within the text of a script's error.
     if not isinstance(answer, RedisError):
         return False
     text = f"{type(answer).__name__} {answer}".upper()
