@@ -11,17 +11,13 @@ import tempfile
 
 import pytest
 from clocks import TurnedClock
+from examples import load_profile
 from forked import Forked
-from hypothesis import HealthCheck, settings
 from jobs import Job
 from redis_server import RedisServer
 from webs import Web
 
-# How long an example takes is the machine's affair: what must not be slow has a test that says so.
-settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("any machine")
+load_profile()
 
 # In the background of a script Ctrl-C is ignored, also by the programs that the tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -9,6 +9,7 @@ from itertools import product
 
 import pytest
 from cases import deliveries, findings, findings_elsewhere
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_robotstxt_any_bytes import EVIL
@@ -184,7 +185,7 @@ rule_lines = st.tuples(st.sampled_from(["Allow: /", "Disallow: /", "Disallow: "]
 targets = ["/" + "".join(parts) for size in range(5) for parts in product("ab/", repeat=size)]
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(rules=st.lists(rule_lines, min_size=2, max_size=8))
 def test_without_a_rule_that_never_decides_all_is_decided_alike(rules):
     """What is called unreachable, twice there or beaten in a tie can go, one by one."""
@@ -199,7 +200,7 @@ def test_without_a_rule_that_never_decides_all_is_decided_alike(rules):
             assert [robots.allowed(target, "x") for target in targets] == before, str(one)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(
     body=st.one_of(bodies, st.binary(max_size=300)), limit=st.one_of(st.none(), st.integers(0, 99))
 )
@@ -219,7 +220,7 @@ def test_any_bytes_are_checked(body, limit):
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     url=st.one_of(st.none(), st.text()),
     final_url=st.one_of(st.none(), st.text()),
