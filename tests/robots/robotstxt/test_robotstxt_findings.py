@@ -249,6 +249,7 @@ EVIL_HERE = {
 SECONDS = 10.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(EVIL_HERE))
 def test_no_file_is_slow_to_check(name):
     """Checks are linear, whatever the bytes; the limit is several times what is needed."""

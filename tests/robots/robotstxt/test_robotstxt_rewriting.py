@@ -311,6 +311,7 @@ SLOW = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.thorough] * ("sharing" in name)) for name in SLOW],
