@@ -11,9 +11,9 @@ deselected; what they skip they skip with a reason.
 
 With ``--robots`` that is all. Then its tests of crawls, of the engine, the downloader, schedulers,
 queues, spiders, middlewares, HTTP cache, pipelines, feeds, signals, and commands (two of them
-only with ``--all``; with ``--few`` those of crawls, the engine, schedulers and their queues, and the
-middlewares that the package works beside), with the add-on in every crawler's settings, and nothing
-else. What fails is
+only with ``--all``; with ``--few`` those of crawls, the engine, schedulers and their queues, and
+the middlewares that the package works beside), with the add-on in every crawler's settings, and
+nothing else. What fails is
 run again with ROBOTSTXT_OBEY and no add-on: what fails there too is the environment's affair. What
 is left has to be in ``DIFFERENCES``, and what is listed there has to fail. For each file it prints
 how many tests passed, how many fail in stock Scrapy here too, and how many differ.

@@ -7,6 +7,7 @@ import time
 import tracemalloc
 
 import pytest
+from tables import each_row
 
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 
@@ -106,7 +107,7 @@ def test_memory_is_linear(name):
 
 
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))
-@pytest.mark.parametrize(
+@each_row(
     "url",
     [
         *("http://[x/y", "http://example.com:abc/y", "\ud800", "http://\ud800/\udfff", "", "\0"),

@@ -12,6 +12,7 @@ from cases import deliveries, findings, findings_elsewhere
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import each_row
 from test_robotstxt_any_bytes import EVIL
 from test_robotstxt_properties import bodies
 
@@ -32,7 +33,7 @@ def _named(table):
         yield pytest.param(case, id=name.replace(" ", "_"))
 
 
-@pytest.mark.parametrize("case", list(_named(findings.CASES + findings_elsewhere.CASES)))
+@each_row("case", _named(findings.CASES + findings_elsewhere.CASES))
 def test_what_the_documents_call_wrong_is_found(case):
     """At the lines said, and nothing that the document calls right."""
     found = codes(case.octets)
@@ -43,7 +44,7 @@ def test_what_the_documents_call_wrong_is_found(case):
     assert set(case.absent) <= FINDINGS.keys()
 
 
-@pytest.mark.parametrize("case", list(_named(deliveries.DELIVERIES)))
+@each_row("case", _named(deliveries.DELIVERIES))
 def test_what_the_document_says_of_a_delivery_is_found(case):
     """These findings, and no other."""
     found = lint_delivery(Delivery(**dict(case.delivery)))
