@@ -1,6 +1,6 @@
 """Run Scrapy's own tests on this package.
 
-Usage: python .ci/scrapy_tests.py [--robots | --all] [SDIST]
+Usage: python .ci/scrapy_tests.py [--robots | --few | --all] [SDIST]
 
 The tests come from Scrapy's source archive, of the version that is installed: from the one given,
 else pip fetches it. They are unpacked into a temporary folder.
@@ -11,7 +11,9 @@ deselected; what they skip they skip with a reason.
 
 With ``--robots`` that is all. Then its tests of crawls, of the engine, the downloader, schedulers,
 queues, spiders, middlewares, HTTP cache, pipelines, feeds, signals, and commands (two of them
-only with ``--all``), with the add-on in every crawler's settings, and nothing else. What fails is
+only with ``--all``; with ``--few`` those of crawls, the engine, schedulers and their queues, and
+the middlewares that the package works beside), with the add-on in every crawler's settings, and
+nothing else. What fails is
 run again with ROBOTSTXT_OBEY and no add-on: what fails there too is the environment's affair. What
 is left has to be in ``DIFFERENCES``, and what is listed there has to fail. For each file it prints
 how many tests passed, how many fail in stock Scrapy here too, and how many differ.
@@ -66,6 +68,23 @@ CRAWL_TESTS = [
         "test_spider_*",
         "test_spidermiddleware*",
         "test_squeues*",
+    )
+]
+FEW_TESTS = [
+    f"tests/{name}.py"
+    for name in (
+        "test_closespider",
+        "test_core_*",
+        "test_crawl",
+        "test_downloadermiddleware_redirect",
+        "test_downloadermiddleware_retry",
+        "test_downloaderslotssettings",
+        "test_engine*",
+        "test_pqueues",
+        "test_request_left",
+        "test_scheduler*",
+        "test_signals",
+        "test_spidermiddleware_start",
     )
 ]
 SELDOM_TESTS = [
@@ -267,7 +286,8 @@ def run_crawl_tests(root: Path, globs: list[str]) -> bool:
 
 def main(arguments: list[str]) -> int:
     """Unpack Scrapy's tests and run them."""
-    globs = CRAWL_TESTS + (SELDOM_TESTS if "--all" in arguments else [])
+    globs = FEW_TESTS if "--few" in arguments else CRAWL_TESTS
+    globs = globs + (SELDOM_TESTS if "--all" in arguments else [])
     with_crawls = "--robots" not in arguments
     arguments = [argument for argument in arguments if not argument.startswith("--")]
     with tempfile.TemporaryDirectory() as temporary:

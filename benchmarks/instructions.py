@@ -97,7 +97,8 @@ def per_page(shape: str, count: str = "", form: str = "") -> tuple[float, float]
         for variant in ("stock", "package")
         for pages in (FEW, MANY)
     ]
-    crawl("package" + form, shape, 1)  # all is compiled before anything is counted
+    for variant in ("stock", "package"):  # all is compiled before anything is counted
+        crawl(variant + form, shape, FEW, count)
     with ThreadPoolExecutor(max_workers=2) as pool:
         few, many, few_ours, many_ours = pool.map(lambda run: instructions(*run), runs)
     pages = (MANY - FEW) * 1_000

@@ -1,7 +1,7 @@
 """Crawls without a network: a download handler answers them, so that two runs do the same.
 
-What is left is Scrapy, the package, and nothing that depends on the time of day, or, but with a
-job, on how fast the machine is. Run as a program it crawls in this process and ends::
+What is left is Scrapy, the package, and nothing that depends on the time of day or on how fast the
+machine is. Run as a program it crawls in this process and ends::
 
     python benchmarks/without_network.py VARIANT SHAPE PAGES [COUNT]
 
@@ -24,7 +24,7 @@ import sys
 
 import steady_time
 
-if __name__ == "__main__" and not sys.argv[1].endswith("-job"):  # its threads take what they take
+if __name__ == "__main__":
     steady_time.install()
 
 import asyncio

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import logging
 import os
@@ -11,17 +12,13 @@ import tempfile
 
 import pytest
 from clocks import TurnedClock
+from examples import load_profile
 from forked import Forked
-from hypothesis import HealthCheck, settings
 from jobs import Job
-from redis_server import RedisServer
+from redis_server import NEEDS_REDIS, RedisServer
 from webs import Web
 
-# How long an example takes is the machine's affair: what must not be slow has a test that says so.
-settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("any machine")
+load_profile()
 
 # In the background of a script Ctrl-C is ignored, also by the programs that the tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -39,6 +36,7 @@ def pytest_configure(config):
 
     Where none is kept tldextract fetches one, in the processes that tests start too.
     """
+    gc.disable()  # until all is collected: it looks for garbage among what is not garbage
     if _SUFFIXES is None:
         return
     config.add_cleanup(_SUFFIXES.cleanup)
@@ -58,6 +56,34 @@ def pytest_make_parametrize_id(val):
     """
     is_long = isinstance(val, bytes) and (len(val) > 50 or val.startswith(b"\x1f\x8b"))
     return f"{len(val)} bytes" if is_long else None
+
+
+PROGRAMS = {"redis_of_session", "redis_server", "chromium"}
+"""Fixtures that start what is no part of Python."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m deselects
+def pytest_collection_modifyitems(items):
+    """Mark as slow each test that needs Redis or a browser; the others say so themselves."""
+    for item in items:
+        needs_redis = NEEDS_REDIS.mark in item.iter_markers("skipif")
+        if needs_redis or not PROGRAMS.isdisjoint(item.fixturenames):
+            item.add_marker("slow")
+
+
+def pytest_collection_finish():
+    """Collect garbage again, but never look through the modules and the tests themselves."""
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)  # xdist's
+def pytest_xdist_auto_num_workers():
+    """Start three workers on two cores with ``-n auto``: many tests wait for timers and sockets."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None  # as the plugin reads it
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return (cores or 1) * 3 // 2
 
 
 @pytest.hookimpl(optionalhook=True)  # xdist's

@@ -7,12 +7,12 @@ import logging
 import re
 from collections import Counter
 from datetime import datetime, timezone
-from pathlib import Path
+from itertools import chain
 from types import SimpleNamespace
 
 import pytest
+from support.package_source import NODES
 
-import scrapy_mandelbot
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.events import (
     EVENTS,
@@ -26,15 +26,6 @@ from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.robots.formatting import clock_time, moment
 
 LOGGER = "scrapy_mandelbot.events"
-PACKAGE = Path(scrapy_mandelbot.__file__).parent
-SUBSCRIBED = {
-    getattr(argument, "id", getattr(argument, "attr", ""))
-    for path in PACKAGE.rglob("*.py")
-    for call in ast.walk(ast.parse(path.read_text("utf-8")))
-    if isinstance(call, ast.Call)
-    if getattr(call.func, "id", getattr(call.func, "attr", "")) == "subscribe"
-    for argument in call.args
-}
 SPIDER = SimpleNamespace(name="spider")
 VALUES: dict[str, object] = {
     "missing": 3,
@@ -150,9 +141,16 @@ def test_a_line_has_the_singular_of_one_thing(world, caplog, name):
 
 def test_each_event_has_a_use():
     """Each has a log line, a stat, a signal, or a subscriber in the package."""
+    subscribed = {
+        getattr(argument, "id", getattr(argument, "attr", ""))
+        for call in chain.from_iterable(NODES.values())
+        if isinstance(call, ast.Call)
+        if getattr(call.func, "id", getattr(call.func, "attr", "")) == "subscribe"
+        for argument in call.args
+    }
     for name, event in EVENTS.items():
         is_public = event.text or event.stats or event.sums or event.families or event.signal
-        assert is_public or name in SUBSCRIBED, name
+        assert is_public or name in subscribed, name
 
 
 @pytest.mark.parametrize("name", EVENTS)

@@ -15,6 +15,8 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from support.package_source import NODES, TEXTS, TREES
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -105,12 +107,6 @@ BANNED_WORDS: dict[str, int] = {}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = Function | ast.ClassDef
-TEXTS = {
-    path.relative_to(PACKAGE).as_posix(): path.read_text("utf-8")
-    for path in sorted(PACKAGE.rglob("*.py"))
-}
-TREES = {where: ast.parse(text) for where, text in TEXTS.items()}
-NODES = {where: list(ast.walk(tree)) for where, tree in TREES.items()}
 
 
 # Lines

@@ -9,28 +9,26 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
-import pytest
-
-import scrapy_mandelbot
-
-PACKAGE = Path(scrapy_mandelbot.__file__).parent
-TREES = {
-    path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text("utf-8"))
-    for path in sorted(PACKAGE.rglob("*.py"))
-}
-CLASSES = [
-    (where, one)
-    for where, tree in TREES.items()
-    for one in ast.walk(tree)
-    if isinstance(one, ast.ClassDef)
-]
+from support.package_source import PACKAGE, TREES
+from tables import each_row
 
 METHODS_OF_A_CLASS = 25
 MORE: dict[str, int] = {}
 LINES_WITH_PRIVATE_ATTRIBUTES = 38
 OVERRIDES: dict[str, set[str]] = {}
+
+
+@cache
+def classes() -> list[tuple[str, ast.ClassDef]]:
+    return [
+        (where, one)
+        for where, tree in TREES.items()
+        for one in ast.walk(tree)
+        if isinstance(one, ast.ClassDef)
+    ]
 
 
 def over(figures: dict[str, int], bound: int) -> dict[str, int]:
@@ -44,7 +42,7 @@ def test_a_class_answers_for_one_thing():
             isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef) and part.name[0] != "_"
             for part in one.body
         )
-        for _, one in CLASSES
+        for _, one in classes()
     }
     assert over(methods, METHODS_OF_A_CLASS) == MORE
 
@@ -52,7 +50,7 @@ def test_a_class_answers_for_one_thing():
 def test_no_name_of_a_class_stands_for_two():
     """A search for it finds one class; an underscore does not tell two apart."""
     places = defaultdict(list)
-    for where, one in CLASSES:
+    for where, one in classes():
         places[one.name.lstrip("_")].append(where)
     assert {name: those for name, those in places.items() if len(those) > 1} == {}
 
@@ -75,10 +73,10 @@ def test_no_name_of_a_module_stands_for_two():
     assert {name: those for name, those in places.items() if len(those) > 1} == {}
 
 
-@pytest.mark.parametrize("where", TREES)
+@each_row("where", TREES)
 def test_no_module_overrides_a_private_name_of_another(where):
     """What a class leaves to those that build on it has a public name."""
-    bases = {one.name: (place, one) for place, one in CLASSES}
+    bases = {one.name: (place, one) for place, one in classes()}
     for one in ast.walk(TREES[where]):
         if not isinstance(one, ast.ClassDef):
             continue

@@ -234,6 +234,7 @@ WRONG = "MANDELBOT_DIALECT = 'googel': it takes a Dialect or one of "
 ADDON = {"ADDONS": '{"scrapy_mandelbot.Addon": 500}'}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["crawl", "empty"], ["runspider", "project/spiders.py"]])
 def test_a_wrong_value_is_one_line_and_an_exit_code(tmp_path, command):
     """The last line of the log, with no traceback anywhere; the command fails."""
@@ -256,6 +257,7 @@ MISSING = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("option", "package", "message"), MISSING)
 def test_what_is_not_there_is_one_line(tmp_path, option, package, message):
     """A package that a setting needs, a placeholder that is none, a file that cannot be."""
@@ -270,6 +272,7 @@ def test_what_is_not_there_is_one_line(tmp_path, option, package, message):
     assert f" CRITICAL: {option.partition('=')[0]} = " in line
 
 
+@pytest.mark.slow
 def test_a_wrong_value_has_one_line_in_the_log_of_a_crawler_process(tmp_path):
     """With Twisted's own reactor too; what Twisted writes past the log is not ours to take."""
     _write_project(tmp_path, ADDON)

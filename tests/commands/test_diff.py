@@ -9,6 +9,7 @@ import subprocess
 from itertools import pairwise
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -37,7 +38,7 @@ def patched(before, diff):
     return after + before[done:]
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(before=lines, after=lines)
 def test_the_diff_leads_from_one_to_the_other(before, after):
     """Whatever the files; nothing is printed where they are the same."""
@@ -47,7 +48,7 @@ def test_the_diff_leads_from_one_to_the_other(before, after):
     assert not diff or diff.startswith("--- one\n+++ other\n@@ ")
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(before=lines, after=lines)
 def test_lines_that_stay_are_the_same_and_in_order(before, after):
     """Each is one line of both, and none comes before one that came before it."""

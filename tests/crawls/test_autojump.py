@@ -84,6 +84,7 @@ OF = {"/page": "answers", "/more": "more", "/robots.txt": "robots"}
 '''
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("process", "options"),
     [

@@ -110,6 +110,7 @@ def asked_pages(web) -> set[str]:
     return {hit.path for hit in web.hits} - {"/robots.txt"}
 
 
+@pytest.mark.usefixtures("loop_is_turned")
 @pytest.mark.parametrize("shape", SHAPES)
 @ensureDeferred
 async def test_half_a_file_says_nothing(web, handler, shape):
@@ -207,6 +208,7 @@ async def test_half_a_file_serves_for_an_hour_and_this_run_alone(web, tmp_path):
     assert asked_pages(web) == {"/", "/page/0"}
 
 
+@pytest.mark.usefixtures("loop_is_turned")
 @pytest.mark.parametrize("shape", ["short of its length", "too slow", "half a gzip"])
 @ensureDeferred
 async def test_a_good_copy_serves_on(web, tmp_path, shape):

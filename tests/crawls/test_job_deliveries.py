@@ -12,6 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from redis_server import NEEDS_REDIS
 
+pytestmark = pytest.mark.slow
+
 PAGES = 40
 SPIDER = """
 import os, signal, sys

@@ -10,6 +10,8 @@ import xml.etree.ElementTree as ET
 import pytest
 from scrapy.extensions.feedexport import FeedExporter
 
+pytestmark = pytest.mark.slow
+
 ITEMS = 120
 RUNS = 30, 2, 41
 """After how many calls each run ends."""

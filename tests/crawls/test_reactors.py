@@ -12,6 +12,8 @@ from no_reactor import NO_REACTOR
 from twisted.internet.threads import deferToThread
 from webs import Answer, Closed
 
+pytestmark = pytest.mark.slow
+
 SPIDER = """
 import scrapy
 from scrapy.http.request import NO_CALLBACK

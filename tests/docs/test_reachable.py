@@ -16,7 +16,10 @@ pytest.importorskip("furo")
 pytest.importorskip("sphinxcontrib.towncrier")
 browser = pytest.importorskip("browser")
 
-pytestmark = pytest.mark.skipif(not browser.IS_THERE, reason="there is no Chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not browser.IS_THERE, reason="there is no Chromium"),
+]
 
 INDEX = """
 A page

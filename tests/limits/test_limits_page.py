@@ -11,7 +11,7 @@ from pathlib import Path
 import docutils.core
 import docutils.nodes
 import docutils.utils
-import pytest
+from tables import each_row
 
 import scrapy_mandelbot
 from scrapy_mandelbot.settings.config import OPTIONS, setting_defaults
@@ -90,7 +90,7 @@ def in_force(where):
     return found.cache_parameters()["maxsize"] if hasattr(found, "cache_parameters") else found
 
 
-@pytest.mark.parametrize(("what", "most", "where"), [row[:3] for row in ROWS])
+@each_row(("what", "most", "where"), [row[:3] for row in ROWS])
 def test_each_row_has_the_number_that_is_in_force(what, most, where):
     """The page's number is the setting's default, or the constant in the code."""
     assert number(most) == in_force(where), what

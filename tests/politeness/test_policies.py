@@ -109,7 +109,13 @@ def hold(name: str, seeds: range) -> None:
     assert median(100 * one.refused_share for one in some) <= bound.refused
 
 
-@pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (number % 3 > 0))
+        for number, name in enumerate(BOUNDS)
+    ],
+)
 def test_all_pages_come_in_time(name):
     """All that can be had, none failed unsent, in bounds of time and of refusals."""
     hold(name, FEW)

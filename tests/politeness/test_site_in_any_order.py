@@ -6,6 +6,7 @@ import json
 from math import inf, isfinite
 from typing import TYPE_CHECKING
 
+from examples import examples
 from flights import assert_untouched, flight_to
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -229,7 +230,9 @@ class AnyOrder(RuleBasedStateMachine):
         assert site.due(self.now) <= self.now + 20
 
 
-AnyOrder.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+AnyOrder.TestCase.settings = settings(
+    max_examples=examples(150), stateful_step_count=40, deadline=None
+)
 
 
 class TestAnyOrder(AnyOrder.TestCase):

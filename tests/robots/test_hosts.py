@@ -7,6 +7,7 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
+from tables import each_row
 
 from scrapy_mandelbot.politeness.inside import leads_inside
 
@@ -47,13 +48,13 @@ def is_inside(host: str) -> bool:
     return leads_inside("https://example.com", f"https://{bracketed}/")
 
 
-@pytest.mark.parametrize("host", [*INSIDE, "", "\uff11\uff12\uff17.0.0.1", *ODD])
+@each_row("host", [*INSIDE, "", "\uff11\uff12\uff17.0.0.1", *ODD])
 def test_these_are_inside(host):
     """No site on the public internet sends us there."""
     assert is_inside(host)
 
 
-@pytest.mark.parametrize("host", [*OUTSIDE, "bücher.example", "日本.example"])
+@each_row("host", [*OUTSIDE, "bücher.example", "日本.example"])
 def test_these_are_not(host):
     """Hosts on the public internet are where sitemaps of others are."""
     assert not is_inside(host)

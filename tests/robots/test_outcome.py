@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import each_row
 
 from scrapy_mandelbot.politeness.outcome import (
     SILENT,
@@ -120,7 +121,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("said", "known", "policy", "case", "kind"), CASES)
+@each_row(("said", "known", "policy", "case", "kind"), CASES)
 def test_the_table(said, known, policy, case, kind):
     """Each answer has one meaning, and says why in words."""
     answer = said

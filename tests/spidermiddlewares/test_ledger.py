@@ -330,6 +330,7 @@ for number in count():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_a_process_that_is_killed_loses_one_line_at_most(tmp_path):
     """SIGKILL in the middle, three times: no line is glued to another, each copy is whole."""

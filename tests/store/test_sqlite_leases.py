@@ -75,6 +75,7 @@ def find(store, fresh_since, lease_for=10.0):
     return answers[0] if answers else None
 
 
+@pytest.mark.slow
 def test_the_lease_of_a_process_that_was_killed_ends(open_store, path, clock):
     """Nobody gives it back, and others have it when its time is over, by the machine's clock."""
     code = (

@@ -9,6 +9,7 @@ from itertools import product
 
 import pytest
 from corpus import needs_corpus, read_files, read_verdicts
+from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from wildrobots import ALL, agents, bodies, dialects, paths, rooted
@@ -115,7 +116,7 @@ asking = st.one_of(
 )
 
 
-@settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(250), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     body=bodies,
     dialect=dialects,
@@ -127,7 +128,7 @@ def test_any_file_is_decided_alike(decide, body, dialect, asked):
     assert decide(questions) == expected(questions)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(several=st.lists(st.one_of(texts, urls), min_size=1, max_size=30))
 def test_urls_and_escapes_are_read_alike(chromium, several):
     """Targets are the package's, whatever the text."""

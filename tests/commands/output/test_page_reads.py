@@ -7,6 +7,7 @@ from importlib import import_module, resources
 
 import pytest
 from corpus import needs_corpus, read_files
+from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from wildrobots import ALL, bodies, dialects
@@ -86,7 +87,7 @@ def test_no_more_is_read_than_robots_read(check, most):
     check([(body, dialect) for dialect in ALL.values()], most)
 
 
-@settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(250), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(several=st.lists(st.tuples(bodies, dialects), min_size=1, max_size=8))
 def test_any_file_is_read_alike(check, several):
     """Whatever the file and the dialect."""

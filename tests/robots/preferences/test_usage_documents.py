@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from cases.usage import CASES
+from tables import each_row
 
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.robots.preferences import TdmFile, page_usage, with_tdm_file
@@ -32,7 +33,7 @@ def named(case):
 PARAMETERS = [pytest.param(case, id=f"{n}-{named(case)}") for n, case in enumerate(CASES)]
 
 
-@pytest.mark.parametrize("case", PARAMETERS)
+@each_row("case", PARAMETERS)
 def test_the_case_holds(case):
     """The answers, the places of the statements, and the terms are those that the table has."""
     usage = said(case)
@@ -47,7 +48,7 @@ def test_the_case_holds(case):
         assert tuple((one.where, one.line) for one in usage.statements) == case.lines, case.says
 
 
-@pytest.mark.parametrize("case", PARAMETERS)
+@each_row("case", PARAMETERS)
 def test_every_answer_has_a_statement(case):
     """What is not unknown was said by a statement, which says just that, and can be shown."""
     usage = said(case)

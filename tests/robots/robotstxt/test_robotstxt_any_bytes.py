@@ -7,6 +7,7 @@ import time
 import tracemalloc
 
 import pytest
+from tables import each_row
 
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 
@@ -59,8 +60,18 @@ EVIL = {
 LONG = "https://www.example.com/" + "a" * 8000
 
 
-@pytest.mark.parametrize("dialect", ["mandelbot", "google", "rep1994", "extended2"])
-@pytest.mark.parametrize("name", sorted(EVIL))
+IN_TURN = ["mandelbot", "google", "rep1994", "extended2"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "dialect"),
+    [
+        pytest.param(name, dialect, marks=[pytest.mark.thorough] * (dialect != IN_TURN[number % 4]))
+        for number, name in enumerate(sorted(EVIL))
+        for dialect in IN_TURN
+    ],
+)
 def test_no_file_is_slow(name, dialect):
     """Reading, deciding by both ways, explaining and listing are linear, whatever the bytes."""
     start = time.process_time()
@@ -72,6 +83,7 @@ def test_no_file_is_slow(name, dialect):
     assert time.process_time() - start < SECONDS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(EVIL))
 def test_records_of_any_file_are_listed(name):
     """The whole file can be listed in linear time."""
@@ -95,7 +107,7 @@ def test_memory_is_linear(name):
 
 
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))
-@pytest.mark.parametrize(
+@each_row(
     "url",
     [
         *("http://[x/y", "http://example.com:abc/y", "\ud800", "http://\ud800/\udfff", "", "\0"),

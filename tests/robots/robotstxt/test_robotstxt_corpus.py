@@ -87,6 +87,7 @@ def test_every_file_is_checked(files):
     assert (counts["tie"], counts["missing-colon"], counts["misspelt-field"]) == (1, 10, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one_in", [4, pytest.param(1, marks=pytest.mark.thorough)])
 def test_every_file_is_corrected_and_proved(files, one_in):
     """In Mandelbot's dialect all decisions stay, and nothing opens to anybody.

@@ -6,6 +6,7 @@ from dataclasses import replace
 from importlib import import_module
 
 import pytest
+from tables import each_row
 
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 
@@ -36,7 +37,7 @@ def _cases():
             yield pytest.param(case, case.dialect or table.DIALECT, id=name, marks=marks)
 
 
-@pytest.mark.parametrize(("case", "dialect"), list(_cases()))
+@each_row(("case", "dialect"), _cases())
 def test_the_case_holds(case, dialect):
     """Every URL of the case gets the document's answer, asked once and asked often."""
     robots = RobotsTxt.parse(case.octets, dialect=MADE.get(dialect, dialect))

@@ -9,8 +9,10 @@ from itertools import product
 
 import pytest
 from cases import deliveries, findings, findings_elsewhere
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import each_row
 from test_robotstxt_any_bytes import EVIL
 from test_robotstxt_properties import bodies
 
@@ -31,7 +33,7 @@ def _named(table):
         yield pytest.param(case, id=name.replace(" ", "_"))
 
 
-@pytest.mark.parametrize("case", list(_named(findings.CASES + findings_elsewhere.CASES)))
+@each_row("case", _named(findings.CASES + findings_elsewhere.CASES))
 def test_what_the_documents_call_wrong_is_found(case):
     """At the lines said, and nothing that the document calls right."""
     found = codes(case.octets)
@@ -42,7 +44,7 @@ def test_what_the_documents_call_wrong_is_found(case):
     assert set(case.absent) <= FINDINGS.keys()
 
 
-@pytest.mark.parametrize("case", list(_named(deliveries.DELIVERIES)))
+@each_row("case", _named(deliveries.DELIVERIES))
 def test_what_the_document_says_of_a_delivery_is_found(case):
     """These findings, and no other."""
     found = lint_delivery(Delivery(**dict(case.delivery)))
@@ -184,7 +186,7 @@ rule_lines = st.tuples(st.sampled_from(["Allow: /", "Disallow: /", "Disallow: "]
 targets = ["/" + "".join(parts) for size in range(5) for parts in product("ab/", repeat=size)]
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(rules=st.lists(rule_lines, min_size=2, max_size=8))
 def test_without_a_rule_that_never_decides_all_is_decided_alike(rules):
     """What is called unreachable, twice there or beaten in a tie can go, one by one."""
@@ -199,7 +201,7 @@ def test_without_a_rule_that_never_decides_all_is_decided_alike(rules):
             assert [robots.allowed(target, "x") for target in targets] == before, str(one)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(
     body=st.one_of(bodies, st.binary(max_size=300)), limit=st.one_of(st.none(), st.integers(0, 99))
 )
@@ -219,7 +221,7 @@ def test_any_bytes_are_checked(body, limit):
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     url=st.one_of(st.none(), st.text()),
     final_url=st.one_of(st.none(), st.text()),
@@ -248,6 +250,7 @@ EVIL_HERE = {
 SECONDS = 10.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(EVIL_HERE))
 def test_no_file_is_slow_to_check(name):
     """Checks are linear, whatever the bytes; the limit is several times what is needed."""

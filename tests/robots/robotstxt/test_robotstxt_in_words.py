@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,7 +34,7 @@ def is_harmless(text):
     return text.isprintable() and len(text) <= LONG
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(st.tuples(st.sampled_from(FIELDS), values), max_size=6), st.sampled_from(WILD))
 def test_messages_and_verdicts_are_harmless(lines, sign):
     """No control character or override of a file is in a sentence about it, and none is long."""

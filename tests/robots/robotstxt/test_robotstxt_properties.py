@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 import pytest
 import robotstxt_reference as reference
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from wildrobots import ALL, MORE_DIALECTS, bodies, dialects, paths, rooted
@@ -16,7 +17,7 @@ from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt, decider, inde
 from scrapy_mandelbot.robots.robotstxt.paths import normalise, read_url
 
 
-@settings(max_examples=1500)
+@settings(max_examples=examples(1500))
 @given(
     body=bodies,
     dialect=dialects,
@@ -44,7 +45,7 @@ short = st.text("ab*$/1", max_size=6).map(lambda path: "/" + path)
 rule_lines = st.tuples(st.sampled_from(["Allow: ", "Disallow: "]), short).map("".join)
 
 
-@settings(max_examples=800)
+@settings(max_examples=examples(800))
 @given(
     rules=st.lists(rule_lines, min_size=1, max_size=25),
     targets=st.lists(st.text("ab/1", max_size=7), min_size=5, max_size=5),
@@ -64,7 +65,7 @@ def test_list_and_index_agree_where_ranges_and_wildcards_are_nested(rules, targe
     assert [robots.allowed(url, "bot") for url in urls] == expected
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(
     body=st.binary(max_size=200),
     dialect=dialects,
@@ -85,7 +86,7 @@ def test_nothing_raises(body, dialect, url, agent, max_bytes):
     assert [record.number for record in robots.records] == list(range(1, len(robots.records) + 1))
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(body=bodies, dialect=dialects)
 def test_records_and_rules_read_the_lines_alike(body, dialect):
     """Every rule that decides is a record of that line, with that field and that value."""
@@ -106,7 +107,7 @@ def test_normalising_twice_changes_nothing(text):
     assert normalise(text).isascii()
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     rules=st.lists(st.tuples(st.sampled_from(["Allow", "Disallow"]), rooted), max_size=8).flatmap(
         lambda rules: st.tuples(st.just(rules), st.permutations(rules))
@@ -126,7 +127,7 @@ def test_order_does_not_matter_where_the_longest_decides(rules, dialect, target)
     assert answer(rules[0]) == answer(rules[1])
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(body=bodies, end=st.sampled_from([b"\n", b"\r\n", b"\r"]), target=rooted)
 def test_the_kind_of_line_end_does_not_matter(body, end, target):
     """Decisions and their lines do not depend on what separates lines."""

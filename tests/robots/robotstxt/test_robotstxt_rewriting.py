@@ -10,6 +10,7 @@ from itertools import product
 import pytest
 import robotstxt_reference as reference
 from cases import rewriting, rewriting_decided
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_robotstxt_any_bytes import EVIL
@@ -220,7 +221,7 @@ files = st.lists(st.one_of(st.sampled_from(LINES), st.just("")), max_size=14).ma
 files = st.one_of(files, files, bodies)
 
 
-@settings(max_examples=700)
+@settings(max_examples=examples(700))
 @given(body=files, dialect=dialects)
 def test_correcting_twice_is_correcting_once(body, dialect):
     """In every dialect, whatever the file."""
@@ -231,7 +232,7 @@ def test_correcting_twice_is_correcting_once(body, dialect):
         assert rewrite(again, alone=alone).text == once
 
 
-@settings(max_examples=700)
+@settings(max_examples=examples(700))
 @given(body=files, dialect=dialects, targets=st.lists(rooted, min_size=1, max_size=4))
 def test_the_corrected_file_is_decided_as_the_original_by_the_reference(body, dialect, targets):
     """The slow obvious reader, too, comes to the same decisions, for every robot named."""
@@ -243,7 +244,7 @@ def test_the_corrected_file_is_decided_as_the_original_by_the_reference(body, di
             assert reference.decide(after, dialect, robot, url)[0] == one, robot
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(body=files, dialect=dialects)
 def test_the_corrected_file_is_proved(body, dialect):
     """The proof holds, fields and all, of the file as the document describes it, too."""
@@ -252,7 +253,7 @@ def test_the_corrected_file_is_proved(body, dialect):
         assert str(prove(body, rewrite(robots, alone=alone).text, dialect)).startswith("verified")
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(body=files, dialect=st.sampled_from(sorted(DIALECTS)), targets=st.lists(rooted, max_size=9))
 def test_nothing_opens_to_anyone(body, dialect, targets):
     """In every dialect, and to Python's own, for every robot named, whatever the file."""
@@ -280,7 +281,7 @@ MENDED = frozenset(
 )
 
 
-@settings(max_examples=700)
+@settings(max_examples=examples(700))
 @given(body=files)
 def test_what_the_document_mends_is_not_found_again(body):
     """The corrected file has none of the findings that it is there to correct."""
@@ -289,7 +290,7 @@ def test_what_the_document_mends_is_not_found_again(body):
     assert FINDINGS.keys() >= MENDED
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(one=st.binary(max_size=150), other=st.binary(max_size=150), dialect=dialects)
 def test_any_bytes_are_corrected_and_compared(one, other, dialect):
     """Nothing raises."""
@@ -310,6 +311,7 @@ SLOW = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.thorough] * ("sharing" in name)) for name in SLOW],
@@ -376,7 +378,7 @@ some_rules = st.lists(
 every_target = ["/" + "".join(parts) for size in range(6) for parts in product("ab", repeat=size)]
 
 
-@settings(max_examples=700)
+@settings(max_examples=examples(700))
 @given(
     rules=some_rules,
     place=st.integers(0, 5),

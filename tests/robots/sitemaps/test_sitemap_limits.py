@@ -288,6 +288,7 @@ print(read(16 << 20), most_memory() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux has it")
 def test_the_process_does_not_grow():
     """Reading 16 MiB, packed, the operating system sees less than 10 MB more of the process."""
@@ -304,6 +305,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("around", ["<urlset>{}", "<urlset><url><a {}</url>", "{}"])
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_no_input_takes_long(piece, around):

@@ -7,6 +7,7 @@ import json
 from unittest.mock import patch
 
 import lxml.etree
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from w3lib.url import safe_url_string
@@ -66,7 +67,7 @@ def read(body: bytes, sizes: list[int] = (), **limits: int | None):
     return entries, one.kind, one.problems, one.stopped
 
 
-@settings(max_examples=1500)
+@settings(max_examples=examples(1500))
 @given(body=bodies, sizes=sizes, block=st.sampled_from([16, 100, 65_536]))
 def test_any_pieces_give_the_same(body, sizes, block):
     """Entries, kind and problems depend on the bytes alone, and whatever they are, none raise."""
@@ -83,7 +84,7 @@ def test_any_pieces_give_the_same(body, sizes, block):
         assert json.loads(json.dumps(entry.extensions)) == entry.extensions
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     parts=st.lists(st.tuples(st.binary(max_size=9), st.integers(1, 90)), max_size=4),
     block=st.sampled_from([2, 7, 16]),
@@ -104,7 +105,7 @@ def test_what_was_packed_is_unpacked(parts, block):
     assert not problems.found()
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(body=soups, max_bytes=st.integers(1, 300))
 def test_what_is_cut_off_lists_nothing_else(body, max_bytes):
     """A file cut off at any byte lists what the whole one lists, from the first, and no more."""
@@ -163,7 +164,7 @@ def parsed(body: bytes) -> list[dict[str, str]]:
     ]
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(
     text=sitemaps(),
     encoding=st.sampled_from(["utf-8", "utf-16", "utf-8-sig"]),

@@ -6,6 +6,7 @@ import re
 from urllib.parse import urljoin
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scrapy import Request
@@ -72,7 +73,7 @@ paths = st.text("aZ09-._~!$&'()*+,;=:@/?#%|^ ", max_size=12)
 urls = st.builds("{}://{}{}/{}".format, st.sampled_from(["http", "https"]), hosts, ports, paths)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(urls)
 def test_what_is_taken_as_safe_is_safe(url):
     """The short way gives what w3lib gives, which is the URL as it is."""
@@ -84,7 +85,7 @@ relative = st.text("aZ0-._~/", min_size=1, max_size=12)
 bases = st.builds("https://example.com/{}".format, st.text("ab.-_~/?%é", max_size=9))
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(relative, bases)
 def test_a_plain_path_is_put_behind_its_base(path, base):
     """The short way gives what urllib and w3lib give, in whatever document it is."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-import pytest
 from cases import robot_meta_tags, robot_tags_decided
 from cases import robot_tags as robot_tag_cases
+from tables import each_row
 
 from scrapy_mandelbot import RobotTags, robot_tags
 
@@ -14,9 +14,7 @@ CASES = (*robot_tag_cases.CASES, *robot_meta_tags.CASES, *robot_tags_decided.CAS
 VALUES = [one.name for one in fields(RobotTags) if one.name not in {"unknown", "sources"}]
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, id=f"{n}-{case.section[:30]}") for n, case in enumerate(CASES)]
-)
+@each_row("case", CASES)
 def test_the_case_holds(case):
     """The tags say what the document has them say, and nothing else."""
     tags = robot_tags(case.all_headers, case.octets, case.agent)
@@ -30,9 +28,7 @@ def test_the_case_holds(case):
     assert tags.unknown == case.unknown, case.says
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, id=f"{n}-{case.section[:30]}") for n, case in enumerate(CASES)]
-)
+@each_row("case", CASES)
 def test_headers_may_be_bytes(case):
     """As Scrapy has them."""
     headers = [(name.encode(), value.encode()) for name, value in case.all_headers]
