@@ -179,3 +179,25 @@ def test_demo_fails_when_the_pause_never_ends():
 def test_demo_fails_when_it_cannot_start():
     """The demo exits with 1 if a setting is wrong, where Scrapy's own command exits with 0."""
     assert scrapy_crawl("demo", "-s", "MANDELBOT_DIALECT=klingon").returncode == 1
+
+
+ROW = r"(?m)^{} +(\d+) of 41 +(\d+) +([\d.]+)$"
+
+
+def test_compare_shows_what_an_outage_costs():
+    """All pages and a few refusals with the package, beside stock Scrapy in the same process."""
+    run = scrapy_crawl("compare")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.seconds < 20
+    pages, refusals, _ = re.search(ROW.format("with scrapy-mandelbot"), run.stdout).groups()
+    assert int(pages) == 41
+    assert int(refusals) <= 8
+    pages, refusals, _ = re.search(ROW.format("stock Scrapy"), run.stdout).groups()
+    assert int(pages) <= 20
+    assert int(refusals) >= 60
+
+
+def test_compare_fails_without_the_package():
+    """The command exits with 1 if the first of both crawls has lost pages."""
+    run = scrapy_crawl("compare", "-s", "MANDELBOT_PAUSE_HTTP_CODES=429")
+    assert run.returncode == 1, run.stdout
