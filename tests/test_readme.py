@@ -1,4 +1,4 @@
-"""The README is short, and what it says is so; every document is well formed."""
+"""The README is short and correct; every document is well formed."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def test_the_results_name_the_gates_as_they_are_held():
         if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "GATES"
     )
     results = (ROOT / "benchmarks" / "RESULTS.rst").read_text(encoding="utf-8")
-    told = re.findall(r"^    (\S.*?) +[\d.]+  gate +([\d.]+)", results, re.MULTILINE)
-    assert {name: float(gate) for name, gate in told} == gates
+    printed = re.findall(r"^    (\S.*?) +[\d.]+  gate +([\d.]+)", results, re.MULTILINE)
+    assert {name: float(gate) for name, gate in printed} == gates
 
 
 def test_the_results_are_one_page():

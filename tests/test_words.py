@@ -8,7 +8,8 @@ write instead, and where the pattern holds:
 
 - ``all``: the package and the documentation
 - ``docs``: the documentation
-- ``docstrings``, ``code names``: the package
+- ``docstrings``: the package
+- ``code names``: modules, classes and functions of the package, ``_`` as a space
 - ``names``: modules, classes and functions of the package that are named exactly so
 
 Names that users read or type are exempt: literals in the documentation, strings of one word in the
@@ -67,7 +68,7 @@ def read_words() -> list[Word]:
 
 
 WORDS = read_words()
-DOCS, CODE = {"all", "docs"}, {"all", "docstrings", "code names"}
+DOCS, CODE = {"all", "docs"}, {"all", "docstrings"}
 
 
 @cache
@@ -101,9 +102,16 @@ def hits(file: str, text: str, words: list[Word] = WORDS) -> list[Hit]:
             Hit(word, file, line, name)
             for name, line in defined_names(file, text)
             for word in words
-            if word.where == "names" and re.fullmatch(word.pattern, name.strip("_"))
+            if is_name(word, name.strip("_"))
         ]
     return found
+
+
+def is_name(word: Word, name: str) -> bool:
+    """Return whether a name is in the list, as a whole or with its words as a phrase."""
+    if word.where == "code names":
+        return word.regex.search(name.replace("_", " ")) is not None
+    return word.where == "names" and re.fullmatch(word.pattern, name) is not None
 
 
 def without_exempt(file: str, text: str, *, is_page: bool) -> str:
@@ -175,6 +183,7 @@ def test_few_quotations_are_allowed():
         ("a.py", "class PauseLaw:\n    pass", [1, 1]),
         ("a.py", "\n\ndef _let_go():\n    pass", [3]),
         ("a.py", "flaw = 1\nDelawares = 2", []),
+        ("a.py", "def day_in_words():\n    return [word for word in words]", [1]),
         ("neighbours.py", "", [1]),
     ],
 )

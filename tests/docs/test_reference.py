@@ -30,8 +30,8 @@ def test_every_setting_is_in_the_table_with_its_default():
     defaults = setting_defaults()
     assert names(table, "(?:MANDELBOT|ROBOTSTXT)_[A-Z_]+") == list(defaults)
     rows = dict(re.findall(r"^``([A-Z_]+)`` +(\S.*?)  ", table, flags=re.MULTILINE))
-    told = {name: str(default) for name, default in defaults.items()}
-    assert rows == told
+    documented = {name: str(default) for name, default in defaults.items()}
+    assert rows == documented
 
 
 ENTRY = re.compile(
@@ -46,8 +46,8 @@ def test_every_setting_has_an_entry():
     entries = {name: rest for name, *rest in ENTRY.findall(page("settings"))}
     assert list(entries) == list(setting_defaults()), "in the table's order"
     for name, (default, _takes, _why, example) in entries.items():
-        told = default.strip("`").partition(":")[0].partition(" (")[0].partition(", by")[0]
-        assert told == repr(setting_defaults()[name]).replace("'", '"'), name
+        documented = default.strip("`").partition(":")[0].partition(" (")[0].partition(", by")[0]
+        assert documented == repr(setting_defaults()[name]).replace("'", '"'), name
         assert set(re.findall("(?:MANDELBOT|ROBOTSTXT)_[A-Z_]+", example)) == {name}
 
 
@@ -58,8 +58,8 @@ def test_every_option_is_in_the_table_of_its_setting():
         entry = text.partition(f"\n{group}\n~")[2].partition("\n\n\n")[0]
         entry = re.split(r"\nMANDELBOT_[A-Z_]+\n~", entry)[0]
         rows = re.findall(r"   \* - ``(\w+)``\n     - ``(.*)``\n", entry)
-        told = {key: repr(value).replace("'", '"') for key, value in defaults.items()}
-        assert dict(rows) == told, group
+        documented = {key: repr(value).replace("'", '"') for key, value in defaults.items()}
+        assert dict(rows) == documented, group
 
 
 def test_the_examples_of_settings_are_taken():
@@ -108,16 +108,16 @@ SOME_STATUSES = re.compile(r"(?:[45]\d\d(?:, | or | and ))+[45]\d\d")
 
 
 def test_the_statuses_that_pause_a_site_are_told_as_they_are():
-    """Wherever the first of them stands with others, in words or in a list, it is with all."""
+    """Wherever the first of them stands with others, in a sentence or in a list, it is with all."""
     first, *_ = PAUSE_STATUSES
-    told = {
+    documented = {
         (path.name, said): {int(one) for one in re.findall(r"\d{3}", said)}
         for path in [ROOT / "README.rst", *(ROOT / "docs").glob("*.rst")]
         for said in SOME_STATUSES.findall(path.read_text())
         if str(first) in said and (path.name, said) not in OTHER_STATUSES
     }
-    assert len(told) >= 8
-    assert {where: those for where, those in told.items() if those != {*PAUSE_STATUSES}} == {}
+    assert len(documented) >= 8
+    assert {where: those for where, those in documented.items() if those != {*PAUSE_STATUSES}} == {}
 
 
 OTHER_STATUSES = {("settings.rst", "503, 429, 529")}  # the example of what one may set
@@ -152,20 +152,20 @@ def test_the_layers_are_those_that_import_linter_holds():
 
 def test_every_public_name_is_in_the_reference():
     """What can be imported from the package is in docs/api.rst."""
-    told = re.findall(r"^\.\. auto\w+:: (\w+)$", page("api"), flags=re.MULTILINE)
-    assert set(told) == set(scrapy_mandelbot.__all__) - {"__version__"}
+    documented = re.findall(r"^\.\. auto\w+:: (\w+)$", page("api"), flags=re.MULTILINE)
+    assert set(documented) == set(scrapy_mandelbot.__all__) - {"__version__"}
 
 
 def test_what_the_addon_sets_is_told():
     """Each setting that it sets, each component, and its order."""
-    told = page("settings").partition("\nWhat the add-on sets\n")[2]
+    documented = page("settings").partition("\nWhat the add-on sets\n")[2]
     source = (ROOT / "scrapy_mandelbot" / "addon.py").read_text("utf-8")
     written = set(re.findall(r'settings\.set\(\s*"([A-Z_]+)"', source))
     written |= {one.setting for one in COMPONENTS}
-    listed = set(names(told, "[A-Z_]+"))
+    listed = set(names(documented, "[A-Z_]+"))
     assert listed == {"SCHEDULER_PRIORITY_QUEUE"} | {one for one in written if "INNER" not in one}
-    assert all(f"``{one}``" in told for one in written)
+    assert all(f"``{one}``" in documented for one in written)
     for one in COMPONENTS:
         name = one.name.rpartition(".")[2]
         order = f" ({one.order})" if one.order >= 0 and one.setting != "EXTENSIONS" else ""
-        assert f"``{name}``{order}" in " ".join(told.split()), name
+        assert f"``{name}``{order}" in " ".join(documented.split()), name

@@ -106,8 +106,8 @@ def test_table_fits_the_terminal(demo, hooks, off):
 def test_hooks_hears_everything(hooks):
     """Every hook method of the spider is called, and the check holds here too."""
     assert hooks.returncode == 0, hooks.stdout + hooks.stderr
-    heard = re.findall(r"\[hooks\] (\w+): ", hooks.stderr)
-    assert {name: heard.count(name) for name in set(heard)} == {
+    called = re.findall(r"\[hooks\] (\w+): ", hooks.stderr)
+    assert {name: called.count(name) for name in set(called)} == {
         "robots_fetched": 3,
         "request_forbidden": 10,
         "site_paused": 1,
