@@ -20,6 +20,7 @@ extensions = [
     "sphinxcontrib.towncrier.ext",
     "linked_words",
     "reachable",
+    "search_words",
 ]
 exclude_patterns = ["sphinx"]
 towncrier_draft_working_directory = Path(__file__).parent.parent

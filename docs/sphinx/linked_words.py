@@ -137,7 +137,7 @@ class Links(SphinxPostTransform):
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Have Sphinx use both."""
+    """Register both transforms."""
     app.add_transform(Anchors)
     app.add_post_transform(Links)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -44,7 +44,7 @@ def _in_spans(lines: re.Match[str]) -> str:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Tell Sphinx of it."""
+    """Register the search language and the page hook."""
     app.add_search_language(SearchWithNumbers)
     app.connect("html-page-context", reach, priority=900)  # when Furo has made its tree
     return {"parallel_read_safe": True, "parallel_write_safe": True}

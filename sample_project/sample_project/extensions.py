@@ -16,7 +16,7 @@ from scrapy_mandelbot import signals as mandelbot_signals
 
 
 class DemoWeb:
-    """Serves the demo web while the spider is open, and tells the spider where it is."""
+    """Serves the demo web while the spider is open, and gives the spider its URLs."""
 
     def __init__(self, outage):
         self.sites = demo_sites(outage)
@@ -44,7 +44,7 @@ class DemoWeb:
 
 
 class CrawlCheck:
-    """Listens to a crawl, and holds what it heard against what the demo web has counted.
+    """Records the signals of a crawl, and compares them with what the demo web has counted.
 
     What the crawl says is made from signals and stats.
     """
@@ -98,7 +98,7 @@ class CrawlCheck:
         self.records[site].sitemaps.extend(urls)
 
     def spider_closed(self):
-        """Check what was heard against the demo web."""
+        """Compare the records with the demo web."""
         stats = self.crawler.stats
         rows = check.compare(self.records, stats, self.crawler.get_extension(DemoWeb).sites)
         stats.set_value("demo/mismatches", sum(not row.holds for row in rows))

@@ -97,8 +97,8 @@ def differences(one, other, path=""):
 def test_the_page_says_what_to_do_at_each_alert():
     """Each rule has an entry with its severity."""
     rules = re.findall(r"alert: (\w+).*?severity: (\w+)", RULES, re.DOTALL)
-    told = re.findall(r"^(Mandelbot\w+), (\w+)$", page("alerts"), re.MULTILINE)
-    assert sorted(told) == sorted(rules)
+    listed = re.findall(r"^(Mandelbot\w+), (\w+)$", page("alerts"), re.MULTILINE)
+    assert sorted(listed) == sorted(rules)
     tested = (FOLDER / "rules_test.yml").read_text()
     for name, _ in rules:
         assert re.search(rf"{name} }}", tested), "when it does not fire"

@@ -1,4 +1,4 @@
-"""What the documents show in Python is so, or at least can be written as it stands."""
+"""Python in the documents runs as shown, or at least compiles."""
 
 from __future__ import annotations
 

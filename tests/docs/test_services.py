@@ -1,4 +1,4 @@
-"""The files for systemd and Kubernetes are such, as far as can be told without either."""
+"""The files for systemd and Kubernetes are valid, as far as a test without either can show."""
 
 from __future__ import annotations
 

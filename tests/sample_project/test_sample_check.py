@@ -17,7 +17,7 @@ class Stats(dict):
 
 @pytest.fixture
 def crawl():
-    """A crawl that went well: its records, its stats, and the site as it was asked."""
+    """A crawl that went well: its records, its stats, and what the site has counted."""
     site = Site(
         links={"/": ["/a", "/closed"]},
         closed=["/closed"],
@@ -52,12 +52,12 @@ def broken(crawl):
 
 
 def test_a_good_crawl_holds(crawl):
-    """Nothing differs where the crawl told all that the demo web counted."""
+    """Nothing differs where the crawl reported all that the demo web counted."""
     assert broken(crawl) == []
 
 
 def test_pages_that_no_link_leads_to_may_arrive(crawl):
-    """A spider may find more than links lead to, if it tells of it."""
+    """A spider may find more than links lead to, if it reports it."""
     records, _, (site,) = crawl
     site.answers["/alone", 200] += 1
     records[URL].pages.append((NOON, f"{URL}/alone"))
@@ -77,7 +77,7 @@ def test_pages_that_no_link_leads_to_may_arrive(crawl):
     ],
 )
 def test_what_the_crawl_does_not_tell_of(crawl, path, status, fails):
-    """One request more on the demo web than the crawl tells of makes a comparison fail."""
+    """One request more on the demo web than the crawl reports makes a comparison fail."""
     _, _, (site,) = crawl
     site.answers[path, status] += 1
     assert broken(crawl) == fails
@@ -94,7 +94,7 @@ def test_what_the_crawl_does_not_tell_of(crawl, path, status, fails):
 )
 @pytest.mark.parametrize("change", [list.pop, lambda values: values.append(values[-1])])
 def test_what_is_told_too_seldom_or_twice(crawl, attribute, fails, change):
-    """A thing that the crawl tells of not at all, or twice, makes a comparison fail."""
+    """A thing that the crawl does not report, or reports twice, makes a comparison fail."""
     records, _, _ = crawl
     change(getattr(records[URL], attribute))
     assert broken(crawl) == fails

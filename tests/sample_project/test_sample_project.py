@@ -108,8 +108,8 @@ def test_table_fits_the_terminal(demo, hooks, off):
 def test_hooks_hears_everything(hooks):
     """Every hook method of the spider is called, and the check holds here too."""
     assert hooks.returncode == 0, hooks.stdout + hooks.stderr
-    heard = re.findall(r"\[hooks\] (\w+): ", hooks.stderr)
-    assert {name: heard.count(name) for name in set(heard)} == {
+    called = re.findall(r"\[hooks\] (\w+): ", hooks.stderr)
+    assert {name: called.count(name) for name in set(called)} == {
         "robots_fetched": 3,
         "request_forbidden": 10,
         "site_paused": 1,
@@ -181,3 +181,30 @@ def test_demo_fails_when_the_pause_never_ends():
 def test_demo_fails_when_it_cannot_start():
     """The demo exits with 1 if a setting is wrong, where Scrapy's own command exits with 0."""
     assert scrapy_crawl("demo", "-s", "MANDELBOT_DIALECT=klingon").returncode == 1
+
+
+def compared(text):
+    """Return pages and refusals, with the package and without it."""
+    rows = {}
+    for name in ("with scrapy-mandelbot", "stock Scrapy"):
+        found = re.search(rf"(?m)^ *{name} +(\d+) of 41 +(\d+) +[\d.]+$", text)
+        rows[name] = [int(number) for number in found.groups()]
+    return rows.values()
+
+
+def test_compare_shows_what_an_outage_costs():
+    """All pages and few refusals with the package, and few pages without, as the README says."""
+    run = scrapy_crawl("compare")
+    assert run.returncode == 0, run.stdout + run.stderr
+    readme = (PROJECT.parent / "README.rst").read_text()
+    for (pages, refusals), (stock_pages, stock_refusals) in map(compared, (run.stdout, readme)):
+        assert pages == 41
+        assert refusals <= 8
+        assert stock_pages <= 20
+        assert stock_refusals >= 60
+
+
+def test_compare_fails_when_pages_are_lost():
+    """The command exits with 1 if the crawl with the package has not all pages."""
+    run = scrapy_crawl("compare", "-s", "MANDELBOT_PAUSE_HTTP_CODES=429")
+    assert run.returncode == 1, run.stdout

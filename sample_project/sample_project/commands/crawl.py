@@ -1,4 +1,4 @@
-"""`scrapy crawl`, with an exit code that tells whether the demo's check held.
+"""`scrapy crawl`, with an exit code that shows whether the demo's check held.
 
 Scrapy's own command exits with 0 however a crawl ended, and an extension cannot change that: what
 it raises is logged. A command of the same name in COMMANDS_MODULE takes the place of Scrapy's.
@@ -12,9 +12,14 @@ import logging
 from scrapy import signals
 from scrapy.commands import crawl
 
+from sample_project import comparison
+
 
 class Command(crawl.Command):
-    """Exits with 0 if the crawl ended and the check held (or DEMO_CHECK is off), else with 1."""
+    """Exits with 0 if the crawl ended and the check held (or DEMO_CHECK is off), else with 1.
+
+    A spider may name others, which are crawled in the same process (`beside`).
+    """
 
     def run(self, args, opts):
         """Run the spider as Scrapy's command does."""
@@ -23,15 +28,22 @@ class Command(crawl.Command):
             show_some({"scrapy_mandelbot", *args})
             print(f"The log is in {self.settings['LOG_FILE']}.")
         crawlers = [self.crawler_process.create_crawler(name) for name in args]
+        beside = [name for one in crawlers for name in getattr(one.spidercls, "beside", ())]
+        crawlers += [self.crawler_process.create_crawler(name) for name in beside]
+        self.unchecked = len(crawlers)
         for crawler in crawlers:
             crawler.signals.connect(self.engine_stopped, signal=signals.engine_stopped)
-        super().run(crawlers, opts)
+        for crawler in crawlers[1:]:
+            self.crawler_process.crawl(crawler)
+        super().run(crawlers[:1], opts)
+        if beside:
+            print(comparison.render(crawlers))
 
     def engine_stopped(self, sender):
         """Read the outcome from the stats, where the extension has left it."""
         held = sender.stats.get_value("demo/mismatches") == 0
-        if held or not sender.settings.getbool("DEMO_CHECK"):
-            self.exitcode = 0
+        self.unchecked -= held or not sender.settings.getbool("DEMO_CHECK")
+        self.exitcode = 1 if self.unchecked else 0
 
 
 def show_some(names):

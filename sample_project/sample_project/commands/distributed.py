@@ -45,7 +45,7 @@ class Command(ScrapyCommand):
         return "Crawl the demo's sites with three workers that share a job on Redis"
 
     def run(self, args, opts):  # noqa: ARG002  # Scrapy's interface
-        """Start all, wait for the workers, and tell."""
+        """Start all, wait for the workers, and print the table."""
         if shutil.which("redis-server") is None:
             raise UsageError("redis-server is not installed", print_help=False)
         with tempfile.TemporaryDirectory(prefix="distributed-") as name:
@@ -56,7 +56,7 @@ class Command(ScrapyCommand):
                 [json.loads(line)["url"] for line in path.read_text().splitlines()]
                 for path in sorted(folder.glob("pages-*.jsonl"))
             ]
-        text, holds = tell(web.urls, web.asked, pages, reasons)
+        text, holds = report(web.urls, web.asked, pages, reasons)
         print(text)
         self.exitcode = 0 if holds else 1
 
@@ -114,7 +114,7 @@ def crawl(folder, redis_url, urls):
     return [worker.wait(LONGEST) for worker in workers]
 
 
-def tell(urls, asked, pages, reasons):
+def report(urls, asked, pages, reasons):
     """Return a table of what came of it, and whether all is as it should be."""
     count = several.PAGES * (len(urls) - 1) + several.SLOW_PAGES
     crawled = Counter(url for one in pages for url in one)

@@ -1,4 +1,4 @@
-"""Hook methods: what a spider may hear of its sites, and do about it.
+"""Hook methods: a spider receives what happens to its sites, and acts on it.
 
 Each is optional. It may be a plain method, a coroutine, or a generator whose requests and items
 are used as if a callback had yielded them.
@@ -19,25 +19,25 @@ class HooksSpider(DemoSpider):
     name = "hooks"
 
     def robots_fetched(self, site, robots, outcome):
-        """Hear that a site's robots.txt is known."""
+        """Receive a site's robots.txt."""
         sitemaps = len(robots.sitemaps)
         self.logger.info("robots_fetched: %s: %s; sitemaps: %d", site, outcome.reason, sitemaps)
 
     def request_forbidden(self, request, verdict):
-        """Hear that robots.txt forbids a request, and yield an item for it."""
+        """Receive a forbidden request, and yield an item for it."""
         self.logger.info("request_forbidden: %s: %s", request.url, verdict)
         yield ForbiddenPage(url=request.url, line=verdict.rule.line, why=str(verdict))
 
     async def site_paused(self, site, until, reason):
-        """Hear that a site asks to be left alone."""
+        """Receive the start of a pause."""
         self.logger.info("site_paused: %s until %s: %s", site, f"{until:%H:%M:%S %Z}", reason)
 
     def site_resumed(self, site, paused_for):
-        """Hear that the site may be asked again."""
+        """Receive the end of a pause."""
         self.logger.info("site_resumed: %s after %.1f s", site, paused_for)
 
     async def sitemaps_discovered(self, site, urls):
-        """Hear of a site's sitemaps, and yield a request for each."""
+        """Receive a site's sitemaps, and yield a request for each."""
         self.logger.info("sitemaps_discovered: %s: %s", site, ", ".join(urls))
         for url in urls:
             yield scrapy.Request(url, callback=self.parse_sitemap)

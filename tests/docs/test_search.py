@@ -1,0 +1,102 @@
+"""The built documentation answers the words that people search for, and lists each page once."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+from pages import DOCS, page
+
+sys.path.insert(0, str(DOCS / "sphinx"))
+from search_words import WORDS
+
+GROUPS = ["Tutorial", "How-to guides", "Reference", "Explanation"]
+FIRST = {
+    "503": "pauses",
+    "429": "pauses",
+    "backoff": "pauses",
+    "rate limit": "pauses",
+    "circuit breaker": "pauses",
+    "Retry-After": "pauses",
+    "Crawl-delay": "pace",
+    "resume": "jobs",
+    "checkpoint": "jobs",
+    "kill -9": "jobs",
+    "Redis": "machines",
+    "proxy": "recipes/proxies",
+    "sitemap": "sitemaps",
+    "noindex": "tags",
+    "GPTBot": "usage",
+    "Prometheus": "status",
+    "captcha": "says_no",
+}
+FOUND = """
+if (!document.querySelector('.search-summary')?.textContent) return null;
+const links = [...document.querySelectorAll('ul.search > li > a')];
+return links.map((a) => new URL(a.href).pathname);
+"""
+
+
+def listed() -> dict[str, list[str]]:
+    """Return the pages of each group of the index."""
+    trees = re.findall(
+        r"\.\. toctree::\n(?:   :.*\n)*?   :caption: (.+)\n(?:   :.*\n)*\n((?:   \S+\n)+)",
+        page("index"),
+    )
+    return {caption: pages.split() for caption, pages in trees}
+
+
+def test_each_page_is_in_one_of_four_groups():
+    """Tutorial, how-to guide, reference or explanation; the recipes have a list of their own."""
+    groups = listed()
+    assert list(groups) == GROUPS
+    there = {path.stem for path in DOCS.glob("*.rst")} - {"index"} | {"recipes/index"}
+    assert sorted(one for pages in groups.values() for one in pages) == sorted(there)
+
+
+def test_each_recipe_is_listed():
+    """On the recipes' own page, once."""
+    (tree,) = re.findall(r"\.\. toctree::\n(?:   :.*\n)*\n((?:   \S+\n)+)", page("recipes/index"))
+    there = {path.stem for path in (DOCS / "recipes").glob("*.rst")} - {"index"}
+    assert sorted(tree.split()) == sorted(there)
+
+
+def test_search_words_are_of_pages_that_exist():
+    """A word leads to one page."""
+    words = [word for words in WORDS.values() for word in words]
+    assert len(words) == len({word.lower() for word in words})
+    assert [name for name in WORDS if not (DOCS / f"{name}.rst").is_file()] == []
+
+
+@pytest.fixture(scope="module")
+def search(tmp_path_factory):
+    """Build the documentation, and search it in a browser."""
+    pytest.importorskip("furo")
+    pytest.importorskip("sphinxcontrib.towncrier")
+    browser = pytest.importorskip("browser")
+    if not browser.IS_THERE:
+        pytest.skip("there is no Chromium")
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    pages = tmp_path_factory.mktemp("pages")
+    command = [sys.executable, "-m", "sphinx", "-q", DOCS, pages]
+    subprocess.run(command, check=True, capture_output=True)
+    chromium = browser.Browser()
+
+    def first(query):
+        chromium.get(f"{(pages / 'search.html').as_uri()}?q={query.replace(' ', '+')}")
+        WebDriverWait(chromium, 20).until(lambda one: one.execute_script(FOUND) is not None)
+        found = chromium.execute_script(FOUND)
+        return [one.removeprefix(f"{pages}/").removesuffix(".html") for one in found[:1]]
+
+    yield first
+    chromium.quit()
+
+
+def test_a_search_finds_the_page_that_explains_the_word(search):
+    """The first result of each query."""
+    assert {query: search(query) for query in FIRST} == {
+        query: [name] for query, name in FIRST.items()
+    }
