@@ -75,34 +75,20 @@ class EarliestTimer:
 
     def __init__(self, clock: Clock, call: Callable[[], object]) -> None:
         self._clock = clock
-        self._call = call
-        self._timer: Call | None = None
-        self._at = 0.0
-        self.is_set = False
+        self._timers: Timers[EarliestTimer] = Timers(clock, lambda _: call())
+
+    @property
+    def is_set(self) -> bool:
         """Whether it will fire."""
+        return bool(self._timers)
 
     def within(self, seconds: float) -> None:
         """Fire after so many seconds; an earlier deadline is kept."""
-        at = self._clock.now() + seconds
-        if self._timer is not None:
-            if self._at <= at:
-                return
-            self._timer.cancel()
-        self._at = at
-        self.is_set = True
-        self._timer = self._clock.call_later(seconds, self._ring)
+        self._timers.set(self, self._clock.now() + seconds)
 
     def cancel(self) -> None:
         """Cancel it."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-            self.is_set = False
-
-    def _ring(self) -> None:
-        self._timer = None
-        self.is_set = False
-        self._call()
+        self._timers.take()
 
 
 _LONGEST_TIMER = 60.0  # seconds; a loop's timer stands still while the machine sleeps, now() not

@@ -208,17 +208,15 @@ class Pause:
 
     def answered(self, flight: Flight, now: float) -> PauseEffect | None:
         """Note a good answer."""
-        rate_control = self.rate_control
+        rates = self.rate_control
         if self.probe is flight:
             self.probe, self.opened_at = None, now
             return self._resume(now)
         if flight.sent_at < self.opened_at:
             return None
-        if rate_control is not None:
-            rate_control.good(flight.sent_at, now)
-        if self.state is PauseState.RECOVERING and (
-            rate_control is None or rate_control.answered(now)
-        ):
+        if rates is not None:
+            rates.good(flight.sent_at, now)
+        if self.state is PauseState.RECOVERING and (rates is None or rates.answered(now)):
             self.state = PauseState.OPEN
             return PauseEffect.RECOVERED
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -42,12 +41,13 @@ _OPEN_DISK_QUEUES = 200  # of Scrapy's, at a time; each has a file or two
 _LOADED = 20  # sub-queues at a time: 50,000 would take a second and more
 
 
-@dataclass(eq=False)
 class _Delayed:
     """A request that waits for a time of its own; the same one may be there twice."""
 
-    queue: SubQueue
-    request: Request
+    __slots__ = ("queue", "request")
+
+    def __init__(self, queue: SubQueue, request: Request) -> None:
+        self.queue, self.request = queue, request
 
 
 class SiteQueue:
@@ -423,8 +423,7 @@ class SiteQueue:
     def _choose(self, queue: SubQueue) -> Request | None:
         """Take the request of a queue that may go next; None: it waits after all.
 
-        The probe of a paused site comes from elsewhere than what was refused, so some requests are
-        looked through. What is of a section that was set aside moves to a queue of its own.
+        A probe is chosen among several. A request of a section set aside changes its sub-queue.
         """
         most = looked_through(queue.site)
         request = self._storage.pop(queue.name) if most == 1 else self._probe(queue, most)
@@ -440,10 +439,7 @@ class SiteQueue:
         return None
 
     def _probe(self, queue: SubQueue, most: int) -> Request | None:
-        """Take the request of a sub-queue that probes its site; None: a health check is sent.
-
-        `most`: how many requests are looked through at first.
-        """
+        """Take the request of a sub-queue that probes its site; None: a health check is sent."""
         site, take = queue.site, self._storage.take
         of = self._crawler.request_fingerprinter.fingerprint
         chosen, looked_at = look_for_probe(site, lambda more: take(queue.name, more), of, most)

@@ -98,8 +98,11 @@ class Reports:
             self.emit(event, site, seconds=flight.not_before - self._now(), reason=reason)
         else:
             if effect in _WITHOUT_END:
-                self.keep_given_up(site)
                 level = None
+                if self._keeps_given_up:
+                    left = site.pause
+                    kept = StoredPause(left.until, left.reason, left.failed_probes)
+                    self._store.put_pause(site.name, kept)
             self.emit(event, site, level=level)
 
     def answered(self, effect: PauseEffect, site: Site, pause: Pause) -> None:
@@ -142,13 +145,6 @@ class Reports:
             event = events.SECTION_PAUSED
         section.is_reported = True
         self.emit(event, site, section.pause, path=section.path, fate=fate)
-
-    def keep_given_up(self, site: Site) -> None:
-        """Store a pause without an end, if the next run gets the requests of the site."""
-        if self._keeps_given_up:
-            pause = site.pause
-            kept = StoredPause(pause.until, pause.reason, pause.failed_probes)
-            self._store.put_pause(site.name, kept)
 
     def forget(self, site: Site) -> None:
         """Remove the stored pause of a site."""

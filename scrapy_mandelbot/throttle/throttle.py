@@ -279,9 +279,8 @@ class Throttle:
         if effect is PauseEffect.PAUSED:
             self.in_flight.evict(site)
         self.reports.refused(effect, flight, reason, level)
-        if (
-            effect is not PauseEffect.PAUSED or self._shared_limits
-        ):  # else no waiting request may go, nor go sooner
+        # A pause that begins lets no waiting request go.
+        if effect is not PauseEffect.PAUSED or self._shared_limits:
             self.update(site)
 
     def is_silent(self, flight: Flight, failure: Failure) -> bool:
