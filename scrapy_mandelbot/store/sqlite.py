@@ -236,7 +236,7 @@ class SqliteStore(LiveStore):
                 database.execute("DELETE FROM copies WHERE fetched_at < ?", before)
                 database.execute("DELETE FROM turns WHERE due < ?", before)
             if now >= self._forgets_at:
-                live.StoredLeases(database, self._token, now).forget_ended()
+                live.LeaseTable(database, self._token, now).forget_ended()
                 live.forget_old(database, now)
             self._unsaved.write(database, self._token, now)
             answers = [one.try_to_claim(database, self._token, now) for one in self._questions]
@@ -328,11 +328,8 @@ class SqliteStore(LiveStore):
     def _left_of(self, name: str) -> float:
         try:
             database = self._open() if self._is_readable else None
-            return (
-                0.0
-                if database is None
-                else live.StoredLeases(database, "", self._now()).held_by(name)[1]
-            )
+            leases = None if database is None else live.LeaseTable(database, "", self._now())
+            return 0.0 if leases is None else leases.held_by(name)[1]
         except sqlite3.Error as error:
             self._complain(error)
             return 0.0
