@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 AT_A_TIME = 500
-"""Steps that are taken without a break: looks at that many sites take some milliseconds."""
+"""Steps between two breaks; looking at that many sites takes some milliseconds."""
 _BREAK = 0.02  # seconds, in which the crawl's own work is done
 
 
@@ -177,7 +177,7 @@ class Timers(Generic[T]):
             self._schedule()
 
 
-class Steps:
+class CooperativeIterator:
     """Runs one iterator in slices, and yields to the event loop between them."""
 
     def __init__(self, clock: Clock, at_a_time: int | None = None) -> None:

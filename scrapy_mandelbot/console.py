@@ -66,7 +66,7 @@ def resume_site(crawler: Crawler, url: str) -> bool:
 
 def paused_sites(crawler: Crawler) -> dict[str, str]:
     """Return the sites that nothing is sent to now, each with its state as text."""
-    return Crawl.of(crawler).manual_control.shut_in_words()
+    return Crawl.of(crawler).manual_control.closed_sites()
 
 
 def why_idle(crawler: Crawler) -> str:
@@ -84,7 +84,7 @@ def why_idle_text(status: CrawlStatus) -> str:
         return "No request waits: the spider has yielded none that is left."
     if not status.is_idle:
         return f"It is not idle: requests are about to be sent.\n\n{status}"
-    return f"It waits: {status.in_words()}.\n\n{status.table()}"
+    return f"It waits: {status.as_text()}.\n\n{status.table()}"
 
 
 def site_rules(crawler: Crawler, url: str) -> RobotsTxt | None:

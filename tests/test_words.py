@@ -31,7 +31,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = "scrapy_mandelbot"
-ALLOWED: dict[tuple[str, str], str] = {}
+_SOURCE = "DeviantArt on its tag noai, 11 November 2022"
+ALLOWED: dict[tuple[str, str], str] = {
+    ("docs/usage.rst", "Tell AI datasets they can't use"): _SOURCE,
+    ("scrapy_mandelbot/robots/preferences/statements.py", "Tell AI datasets they can"): _SOURCE,
+    ("scrapy_mandelbot/robots/tags/directives.py", '"Tell AI datasets'): _SOURCE,
+    ("scrapy_mandelbot/job/feeds.py", "file.tell()"): "Python, io",
+}
 """Quotations: a file and the quoted text, with its source. Twenty at most."""
 
 

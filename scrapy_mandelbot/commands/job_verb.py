@@ -29,7 +29,7 @@ from scrapy_mandelbot.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.invocation import Invocation
-    from scrapy_mandelbot.commands.output.terminal_text import Paint
+    from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
     from scrapy_mandelbot.politeness.pause_policy import LeftPause
 
 _HEAD = ("waiting", "in flight", "site", "why it waits")
@@ -269,7 +269,7 @@ def _report(job: _Contents, tries: int) -> dict[str, Any]:
     }
 
 
-def _text(report: dict[str, Any], paint: Paint) -> str:
+def _text(report: dict[str, Any], paint: TerminalStyle) -> str:
     run, were = ("a run has it", "are") if report["running"] else ("no run has it", "were")
     sites, requests = counted(len(report["sites"]), "site"), counted(report["waiting"], "request")
     lines = [f"{requests} of {sites} wait, {report['in_flight']:,} {were} in flight ({run})"]

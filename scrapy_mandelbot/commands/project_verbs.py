@@ -31,7 +31,7 @@ from scrapy_mandelbot.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.invocation import Invocation
-    from scrapy_mandelbot.commands.output.terminal_text import Paint
+    from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
     from scrapy_mandelbot.store.contract import CachedRobots, Store
 
 _HEAD = ("status", "bytes", "fetched (UTC)", "", "site")
@@ -51,7 +51,7 @@ def described(site: str, copy: CachedRobots, fresh_for: float) -> dict[str, Any]
     }
 
 
-def list_text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
+def list_text(report: dict[str, Any], paint: TerminalStyle = PLAIN) -> str:
     """Return the list for a terminal."""
     rows = [
         (
@@ -69,7 +69,7 @@ def list_text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
     return joined([*lines, "", f"{counted(len(rows), 'copy', 'copies')} in {report['store']}"])
 
 
-def whole_text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
+def whole_text(report: dict[str, Any], paint: TerminalStyle = PLAIN) -> str:
     """Return a copy for a terminal: what is known of it, and the file with its lines numbered."""
     fetched_at = without_zone(report["fetched_at"], "minutes")
     stale = "" if report["fresh"] else ", stale"

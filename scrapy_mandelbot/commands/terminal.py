@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TextIO
 
-from scrapy_mandelbot.commands.output.terminal_text import WIDTH, Paint
+from scrapy_mandelbot.commands.output.terminal_text import WIDTH, TerminalStyle
 from scrapy_mandelbot.robots.formatting import shown
 
 _CLEAR_LINE = "\r\x1b[K"
@@ -43,7 +43,7 @@ class Terminal:
             colours = True
         if environ.get("NO_COLOR"):  # no-color.org
             colours = False
-        self.paint = Paint(colours=colours, width=_columns(out, environ))
+        self.paint = TerminalStyle(colours=colours, width=_columns(out, environ))
         self._shows_progress = err.isatty() and environ.get("TERM") != "dumb"
         self._has_progress = False
 

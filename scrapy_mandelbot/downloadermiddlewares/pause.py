@@ -177,7 +177,7 @@ class PauseMiddleware:
             tally.others += heeds_pauses and not is_own and not is_good
             if is_own:
                 self._limits.response_downloaded(response, request)
-            throttle.let_go(flight)
+            throttle.release(flight)
             return response
         is_safe = request.method in SAFE_METHODS
         if flight.is_refused_alone or not (is_safe or may_repeat(self.crawler, flight, status)):
@@ -206,7 +206,7 @@ class PauseMiddleware:
         request: Request = flight.request
         if request.meta.get("dont_pause") or flight.is_noticed:
             flight.is_noticed = False
-            throttle.let_go(flight)
+            throttle.release(flight)
             return None
         if not isinstance(exception, SitePausedError):
             failure = failure_of(exception)
@@ -215,7 +215,7 @@ class PauseMiddleware:
             is_down = failure in _NO_ANSWER and not by_proxy and throttle.is_silent(flight, failure)
             is_reported = failure not in _NO_WORD_OF_THE_SITE and flight.site.pause.probe is flight
             if not is_down and (by_proxy or not is_reported):
-                throttle.let_go(flight)
+                throttle.release(flight)
                 return None
             throttle.refused(flight, f"{failure.value} for {request}")
             # Enough tries: RetryMiddleware decides now.
@@ -223,14 +223,14 @@ class PauseMiddleware:
             if is_enough or ASKS_AGAIN in request.meta:
                 self._crawl.fates[request] = End.URL
                 throttle.handed_on(flight)
-                throttle.let_go(flight)
+                throttle.release(flight)
                 return None
         throttle.ended(flight)
         if throttle.can_go_back(flight):
             return throttle.send_back(flight)
         if throttle.has_given_up(flight):
             self._crawl.fates[request] = fate_of(self._crawl, flight)
-            throttle.let_go(flight)
+            throttle.release(flight)
             return None
         return request  # it waits for the pause when its sender sends it again
 
@@ -252,7 +252,7 @@ class PauseMiddleware:
         if not is_of_the_package(flight.request):
             flight.site.tally.count(fate_of(self._crawl, flight))
         self._throttle.handed_on(flight)
-        self._throttle.let_go(flight)
+        self._throttle.release(flight)
         # Enough tries: RetryMiddleware would retry it at once.
         flight.request.meta["dont_retry"] = True
         return response

@@ -32,8 +32,8 @@ from scrapy_mandelbot.politeness.outcome import (
     SILENT,
     Answer,
     Failure,
-    Known,
     Outcome,
+    SiteKnowledge,
     conditions,
     counted_as,
     is_fresh,
@@ -320,7 +320,7 @@ class RobotsRequester:
             if status is not None:
                 answer = answer._replace(status=status, failure=None, detail="")
                 fetched = fetched._replace(answer=answer, error=None)
-        known = Known(
+        known = SiteKnowledge(
             copy.status if copy else None,
             self._now() - copy.fetched_at if copy else 0.0,
             trouble.times,

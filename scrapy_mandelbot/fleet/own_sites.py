@@ -125,7 +125,7 @@ class OwnSites:
         self._save_soon()
 
     def _is_done(self, site: Site) -> bool:
-        return self._job.sites[site.name].is_dry and site.name not in self._storage.under_way
+        return self._job.sites[site.name].is_exhausted and site.name not in self._storage.under_way
 
     def _is_movable(self, site: Site) -> bool:
         delayed = self._queue.delayed_of(site)

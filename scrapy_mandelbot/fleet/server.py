@@ -118,7 +118,7 @@ class JobServer:
 
     def sends(self, worker: int, numbers: Iterable[int]) -> None:
         """Record which requests a worker has sent: one of them may have killed it if it dies."""
-        with self._asking() as redis:
+        with self._connection() as redis:
             redis.sadd(f"{self.key}:out:{worker}", *numbers)
 
     def leave(self, worker: int, token: str, left: Iterable[HandedOverSite] = ()) -> None:
@@ -132,11 +132,11 @@ class JobServer:
     # For `scrapy robots job`.
 
     def exists(self) -> bool:
-        with self._asking() as redis:
+        with self._connection() as redis:
             return bool(redis.exists(f"{self.key}:meta"))
 
     def lengths(self) -> dict[str, tuple[int, int]]:
-        with self._asking() as redis:
+        with self._connection() as redis:
             owned = {*redis.hkeys(f"{self.key}:owner")}
             waiting = {*redis.zrange(f"{self.key}:due", 0, -1)}
             waiting |= {*redis.zrange(f"{self.key}:last", 0, -1)}
@@ -148,7 +148,7 @@ class JobServer:
         return lengths
 
     def workers(self) -> dict[int, tuple[float, int]]:
-        with self._asking() as redis:
+        with self._connection() as redis:
             seconds, microseconds = redis.time()
             now = seconds + microseconds / 1e6
             leases = redis.zrange(f"{self.key}:workers", 0, -1, withscores=True)
@@ -159,13 +159,13 @@ class JobServer:
             }
 
     def left(self) -> dict[str, bytes]:
-        with self._asking() as redis:
+        with self._connection() as redis:
             kept = redis.hgetall(f"{self.key}:states")
         return {name(site): bytes(state) for site, state in kept.items()}
 
     def aside(self) -> dict[str, dict[str, int]]:
         found: dict[str, dict[str, int]] = {}
-        with self._asking() as redis:
+        with self._connection() as redis:
             for where, why in redis.hgetall(f"{self.key}:why").items():
                 _, _, site = where.partition(b":")
                 count = redis.zcard(f"{self.key}:r:".encode() + where)
@@ -175,7 +175,7 @@ class JobServer:
 
     def requests(self) -> Iterator[Claimed]:
         """Yield all requests, in any order: waiting, claimed and set aside."""
-        with self._asking() as redis:
+        with self._connection() as redis:
             prefix = f"{self.key}:"
             for found in redis.scan_iter(_escaped(prefix) + "[qcr]:*", count=1000):
                 kind, _, site = found[len(prefix) :].partition(b":")
@@ -207,7 +207,7 @@ class JobServer:
 
     def _call(self, script: Any, arguments: list[Any]) -> list[Any]:
         try:
-            with self._asking():
+            with self._connection():
                 reply: list[Any] = script(keys=self._keys, args=arguments)
         except StorageError:
             self._redis.connection_pool.disconnect()  # the name may point to another machine by now
@@ -215,7 +215,7 @@ class JobServer:
         return reply
 
     @contextmanager
-    def _asking(self) -> Iterator[Any]:
+    def _connection(self) -> Iterator[Any]:
         """Turn errors of the server into StorageError."""
         from redis import RedisError  # noqa: PLC0415
 

@@ -190,7 +190,9 @@ class SharedJob:
             entries, self._entries = self._entries[:MOST_ENTRIES], self._entries[MOST_ENTRIES:]
             now, self._claiming = self._now(), list(self._low)
             self._low.clear()
-            claims = [("claim", key(one), self.sites[one].ask(now)) for one in self._claiming]
+            claims = [
+                ("claim", key(one), self.sites[one].begin_claim(now)) for one in self._claiming
+            ]
             self._exchanges += 1
             self._sent_entries = entries
             self._sending = [number for number in out if number not in self.out]
@@ -251,7 +253,7 @@ class SharedJob:
             site.arrived(count)
             if site.is_low and site.has_more:
                 self._low[name] = None
-            elif site.is_dry:
+            elif site.is_exhausted:
                 dry.append(name)
         return ClaimReply(new, lines, said, dry)
 
@@ -364,11 +366,11 @@ class HeldSite:
         return not self.waiting or (self.has_more and self.waiting <= self.batch // 4)
 
     @property
-    def is_dry(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Whether nothing of it waits, here or on the server, as far as known."""
         return not self.waiting and not self.has_more and not self.asked
 
-    def ask(self, now: float) -> int:
+    def begin_claim(self, now: float) -> int:
         """Return how many requests to claim, and note that they are on their way."""
         passed, self.when = now - self.when, now
         if self.has_more and passed < _SOON:

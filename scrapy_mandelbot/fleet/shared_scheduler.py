@@ -63,12 +63,12 @@ class SharedJobScheduler(JobScheduler):
             self._queue.close()
 
     def has_pending_requests(self) -> bool:
-        return len(self._queue) > 0 or self._worker.has_something_to_say
+        return len(self._queue) > 0 or self._worker.has_unsaved
 
     def take(self) -> Request | None:
         request = self._queue.pop() if self._worker.may_send else None
         if request is None:
-            self._worker.hungry()
+            self._worker.wants_more()
         else:
             self._worker.handed_out(is_plain=self._throttle.flight_of(request).site.is_plain)
         return request

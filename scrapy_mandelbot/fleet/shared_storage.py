@@ -143,8 +143,8 @@ class SharedStorage(JobStorage):
         super().push_in_memory(name, request)
         self._here_alone.add(name, request)
 
-    def let_go(self, request: Request, one: Unacked) -> None:
-        super().let_go(request, one)
+    def release(self, request: Request, one: Unacked) -> None:
+        super().release(request, one)
         self._here_alone.discard(request)
 
     def waits_anew(self, name: str, count: int = 1) -> None:

@@ -77,7 +77,7 @@ class JobWorker(RunningJob):
             self.link.thread.end(self.server.close)
             raise
         self.job = SharedJob(joined, self.clock.now)
-        self.saves = Saves(self, self.job, self._ask, again=_TRY_AGAIN)
+        self.saves = Saves(self, self.job, self._start_exchange, again=_TRY_AGAIN)
         self._report_joined(joined)
 
     @classmethod
@@ -136,7 +136,7 @@ class JobWorker(RunningJob):
         return self.clock.now() < self.link.renewed_at + _SAFE * self._lease
 
     @property
-    def has_something_to_say(self) -> bool:
+    def has_unsaved(self) -> bool:
         return bool(self.job.uncommitted or self.storage.homeless)
 
     def pushed(self) -> None:
@@ -152,7 +152,7 @@ class JobWorker(RunningJob):
         if not is_plain:
             self.saves.within(0.0)
 
-    def hungry(self) -> None:
+    def wants_more(self) -> None:
         """Record that there is room for more requests than its sites may be sent now."""
         if not self.may_send:
             self._own.call_back()
@@ -170,11 +170,11 @@ class JobWorker(RunningJob):
             self._emit(events.JOB_LOST, error=error)
         self._leave()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         self._stop()
         self._leave()
 
-    def _ask(self) -> Exception | None:
+    def _start_exchange(self) -> Exception | None:
         """Report work and claim more; the reply goes to :meth:`_answered`."""
         if self._is_asking or self._is_closed:
             return None
@@ -229,7 +229,7 @@ class JobWorker(RunningJob):
         else:
             self._poll = min(2 * self._poll, _POLL_SLOWLY)
         self.saves.within(self._next_in(brought=brought))
-        if brought or self._has_ended or not self.has_something_to_say:
+        if brought or self._has_ended or not self.has_unsaved:
             engine.wake(self._crawler)
 
     def _go_by(self, answer: Reply) -> bool:

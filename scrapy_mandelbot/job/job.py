@@ -182,7 +182,7 @@ class Job(RunningJob):
             salvage.set_aside(self.folder)
         self._lock.release()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Close the file as of the last commit, for another run."""
         self.saves.close()
         self.store.close()

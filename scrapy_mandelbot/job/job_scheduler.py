@@ -84,7 +84,7 @@ class JobScheduler(BaseScheduler):
             self._queue = SiteQueue.over(self._crawler, self._storage)
             self.resume(spider)
         except BaseException:
-            self._running.let_go()
+            self._running.release()
             raise
         self._is_open = True
 

@@ -148,7 +148,7 @@ class JobStorage(RequestStorage):
             self._push_new(name, request, body)
             self.waits_anew(name)
             if one is not None:  # of those in memory, but it can be written down now
-                self.let_go(request, one)
+                self.release(request, one)
 
     def waits(self, name: str, *, is_in_memory: bool) -> None:  # noqa: ARG002 -- for others
         self.grow(name)
@@ -210,10 +210,10 @@ class JobStorage(RequestStorage):
         if one.has_come_back:
             one.has_come_back = False
             return False
-        self.let_go(request, one)
+        self.release(request, one)
         return True
 
-    def let_go(self, request: Request, one: Unacked) -> None:
+    def release(self, request: Request, one: Unacked) -> None:
         del self.unacked[request]
         self._sent_from_memory.discard(request)
         for row in one.rows or (one,):
@@ -391,7 +391,7 @@ class RunningJob:
     def begin(self, spider: Spider) -> JobStorage:
         raise NotImplementedError
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         raise NotImplementedError
 
     def save_soon(self) -> None:

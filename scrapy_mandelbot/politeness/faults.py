@@ -100,7 +100,7 @@ class Section:
         """Whether its pause has been reported."""
 
     def __repr__(self) -> str:
-        how = "suspected" if self.pause is None else self.pause.in_words()
+        how = "suspected" if self.pause is None else self.pause.as_text()
         return f"<Section {self.path}: {how}>"
 
     def due(self, now: float) -> float:
@@ -224,14 +224,14 @@ class Faults:
         if (url := self._urls.get(fingerprint)) is not None:
             url.times += 1
 
-    def go_on(self, now: float, left: LeftPause) -> None:
+    def restore(self, now: float, left: LeftPause) -> None:
         """Restore the pause of a section; a section that is already known stays as it is."""
         if left.section not in self._sections and len(self._sections) < MOST_SECTIONS:
             section = self._sections[left.section] = Section(left.section, self.good_at)
             section.robots = left.reason.startswith(REFUSES_ROBOTS)
             policy = self._policy.of_robots if section.robots else self._policy.of_a_part
             section.pause, section.is_reported = Pause(policy), True
-            section.pause.go_on(now, left)
+            section.pause.restore(now, left)
             self._aside[left.section] = section
 
     def refuse_robots(self, path: str, refusal: Refusal) -> None:

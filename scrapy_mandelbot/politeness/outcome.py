@@ -122,7 +122,7 @@ class Answer(NamedTuple):
         return f"{self.failure.value} ({self.detail})" if self.detail else self.failure.value
 
 
-class Known(NamedTuple):
+class SiteKnowledge(NamedTuple):
     """What is known of a site when its answer comes in."""
 
     copy_status: int | None = None
@@ -189,7 +189,7 @@ class Outcome:
         return self.status or 404
 
 
-def outcome_of(answer: Answer, known: Known, policy: OutcomePolicy) -> Outcome:
+def outcome_of(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> Outcome:
     """Return what the answer means, given what is known of the site."""
     row = next(row for row in TABLE if row.takes(answer, known, policy))
     kind = row.kind
@@ -208,7 +208,7 @@ def outcome_of(answer: Answer, known: Known, policy: OutcomePolicy) -> Outcome:
 def counted_as(answer: Answer) -> tuple[object, ...]:
     """Return what an answer has in common with those that are counted with it.
 
-    See :attr:`Known.times`.
+    See :attr:`SiteKnowledge.times`.
     """
     if answer.failure in SILENT and not answer.broken_off:
         return ("no answer",)
@@ -221,10 +221,10 @@ def kept_outcome(status: int, policy: OutcomePolicy) -> Outcome:
     Statuses that pause are no question here: only what had a meaning of its own is kept.
     """
     at_any_rate = OutcomePolicy((), 0, 0.0, policy.forbidding_statuses, policy.only_status_200)
-    return outcome_of(Answer(status), Known(), at_any_rate)
+    return outcome_of(Answer(status), SiteKnowledge(), at_any_rate)
 
 
-def may_be_misreported(answer: Answer, known: Known, policy: OutcomePolicy) -> bool:
+def may_be_misreported(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
     """Return whether it is time to find out if the server says 5xx where it means 404.
 
     Not where it makes no difference: a good copy serves, and nothing pauses. And who names a time
@@ -243,69 +243,69 @@ def _is_4xx(answer: Answer) -> bool:
     return answer.status is not None and 400 <= answer.status < 500  # noqa: PLR2004
 
 
-def _failed(failure: Failure) -> Callable[[Answer, Known, OutcomePolicy], bool]:
+def _failed(failure: Failure) -> Callable[[Answer, SiteKnowledge, OutcomePolicy], bool]:
     return lambda answer, _known, _policy: answer.failure is failure
 
 
-def _confirms_the_copy(answer: Answer, known: Known, _policy: OutcomePolicy) -> bool:
+def _confirms_the_copy(answer: Answer, known: SiteKnowledge, _policy: OutcomePolicy) -> bool:
     return answer.status == 304 and known.copy_status is not None  # noqa: PLR2004
 
 
-def _has_rules(answer: Answer, _known: Known, policy: OutcomePolicy) -> bool:
+def _has_rules(answer: Answer, _known: SiteKnowledge, policy: OutcomePolicy) -> bool:
     if answer.status is None or not 200 <= answer.status < 300:  # noqa: PLR2004
         return False
     return answer.status == 200 or not policy.only_status_200  # noqa: PLR2004
 
 
-def _is_another_2xx_or_3xx(answer: Answer, _known: Known, _policy: OutcomePolicy) -> bool:
+def _is_another_2xx_or_3xx(answer: Answer, _known: SiteKnowledge, _policy: OutcomePolicy) -> bool:
     return answer.status is not None and 200 <= answer.status < 400  # noqa: PLR2004
 
 
-def _forbids(answer: Answer, _known: Known, policy: OutcomePolicy) -> bool:
+def _forbids(answer: Answer, _known: SiteKnowledge, policy: OutcomePolicy) -> bool:
     return answer.status is not None and answer.status in policy.forbidding_statuses
 
 
-def _is_misreported(answer: Answer, known: Known, policy: OutcomePolicy) -> bool:
+def _is_misreported(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
     return known.misreports and may_be_misreported(answer, known, policy)
 
 
-def _has_good_copy(_answer: Answer, known: Known, policy: OutcomePolicy) -> bool:
+def _has_good_copy(_answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
     return known.copy_status is not None and is_fresh(known.copy_age, 0.0, policy.longest_stale)
 
 
-def _asks_for_pause(answer: Answer, known: Known, policy: OutcomePolicy) -> bool:
+def _asks_for_pause(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
     if answer.status is None or answer.status not in policy.pause_statuses:
         return False
     return not _is_4xx(answer) or known.times <= policy.tries
 
 
-def _breaks_off(answer: Answer, known: Known, policy: OutcomePolicy) -> bool:
+def _breaks_off(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
     return bool(answer.broken_off) and _has_rules(answer, known, policy)
 
 
-def _ends_there_each_time(answer: Answer, known: Known, policy: OutcomePolicy) -> bool:
+def _ends_there_each_time(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
     is_all = answer.has_a_rule and known.times_apart >= ENOUGH_BROKEN_OFF
     return is_all and _breaks_off(answer, known, policy)
 
 
-def _never_answered(answer: Answer, known: Known, _policy: OutcomePolicy) -> bool:
+def _never_answered(answer: Answer, known: SiteKnowledge, _policy: OutcomePolicy) -> bool:
     return answer.failure in SILENT and not known.has_answered
 
 
-def _is_tried_enough(answer: Answer, known: Known, policy: OutcomePolicy) -> bool:
+def _is_tried_enough(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
     # A site that is given up sooner is not asked more often than that either.
     return _never_answered(answer, known, policy) and known.times >= min(
         SHORT_TRIES, policy.tries + 1
     )
 
 
-def _says(status: int) -> Callable[[Answer, Known, OutcomePolicy], bool]:
+def _says(status: int) -> Callable[[Answer, SiteKnowledge, OutcomePolicy], bool]:
     return lambda answer, _known, _policy: answer.status == status
 
 
 class _OutcomeRow(NamedTuple):
     case: str
-    takes: Callable[[Answer, Known, OutcomePolicy], bool]
+    takes: Callable[[Answer, SiteKnowledge, OutcomePolicy], bool]
     kind: OutcomeKind | None
     """None: what the site's copy means."""
     meaning: str

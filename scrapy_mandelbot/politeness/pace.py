@@ -68,7 +68,7 @@ class Pace:
     """The longest delay that was asked for, before it was cut to the longest."""
 
     def __str__(self) -> str:
-        return ", ".join(self._in_words()) or "no pace"
+        return ", ".join(self._parts()) or "no pace"
 
     @cached_property
     def is_free(self) -> bool:
@@ -78,7 +78,7 @@ class Pace:
         )
 
     @property
-    def visits_in_words(self) -> str:
+    def visits_text(self) -> str:
         """The visit times, as the reason of a pause."""
         return f"Visit-time {_listed(self.visits)}"
 
@@ -139,7 +139,7 @@ class Pace:
             start = end
         return tuple(day)
 
-    def _in_words(self) -> Iterator[str]:
+    def _parts(self) -> Iterator[str]:
         if self.delay:
             yield f"{self.delay:g} s between requests"
         if self.window:
@@ -149,7 +149,7 @@ class Pace:
         if self.by_fetch_time:
             yield "10 s or twice the fetch time between requests"
         if self.visits:
-            yield self.visits_in_words
+            yield self.visits_text
 
 
 class CrawlDelayTimer:

@@ -94,7 +94,7 @@ class Pause:
         self.reset()
 
     def __repr__(self) -> str:
-        return f"<Pause: {self.in_words()}>"
+        return f"<Pause: {self.as_text()}>"
 
     def reset(self) -> None:
         """Forget everything about the site: it is open, as at first."""
@@ -115,7 +115,7 @@ class Pause:
 
     # State.
 
-    def in_words(self) -> str:
+    def as_text(self) -> str:
         """Return where it stands, for people."""
         tries = f"{self.failed_probes} failed probes"
         details = {
@@ -285,7 +285,7 @@ class Pause:
         self.state, self.probe, self.reason = PauseState.GIVEN_UP, None, reason
         return True
 
-    def go_on(self, now: float, left: LeftPause) -> None:
+    def restore(self, now: float, left: LeftPause) -> None:
         """Restore a pause; one that has ended meanwhile still ends with a probe.
 
         A pause that is known already stays as it is.

@@ -8,9 +8,9 @@ A site that answered 503 is not hit again with all we have. It is sent requests 
   site is as open as before.
 - *chance*: refusals come whatever the rate (one bad server of many). As a ramp, from nearer to what
   was borne: the pause after each refusal is all that it costs.
-- *limit*: refusals come when a bucket is full (``ladder.py``). The rate stays a little below the
-  limit, and rises ever faster as the time of *trust* is over, by the cube of the time, as TCP's
-  CUBIC does (RFC 9438).
+- *limit*: refusals come when a bucket is full (``limit_estimator.py``). The rate stays a little
+  below the limit, and rises ever faster as the time of *trust* is over, by the cube of the time,
+  as TCP's CUBIC does (RFC 9438).
 - *slow limit*: pages come a minute rather than a second. It is asked as often as it lets through,
   and its pauses are as long as two requests take.
 """

@@ -1,8 +1,8 @@
 """All that a crawl knows of one site: when a request may go, and what its answers mean. No I/O.
 
 Six constraints hold requests back, any of them alone: a manual hold, missing rules, a pause
-(``pause.py``), a suspect section or page (``sections.py``), a crawl delay and a quota
-(``pacing.py``). Here are the decisions that take two of them; `docs/design.rst` draws their states.
+(``pause.py``), a suspect section or page (``faults.py``), a crawl delay and a quota
+(``pacer.py``). Here are the decisions that take two of them; `docs/design.rst` draws their states.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Site:
         """The facts that are reported once for each site."""
 
     def __repr__(self) -> str:
-        return f"<{self.name}: {self.in_words()}>"
+        return f"<{self.name}: {self.as_text()}>"
 
     # When may a request go?
 
@@ -359,16 +359,16 @@ class Site:
         self.look_anew()
         return effect is not None
 
-    def go_on(self, now: float, left: LeftPause) -> None:
+    def restore(self, now: float, left: LeftPause) -> None:
         """Restore a pause of the previous run or of another worker.
 
         One that has ended meanwhile still ends with a probe; one that is known stays as it is.
         """
         faults, pause = self._own_faults(), self._own_pause()
         if left.section:
-            faults.go_on(now, left)
+            faults.restore(now, left)
         else:
-            pause.go_on(now, left)
+            pause.restore(now, left)
         self.look_anew()
 
     def hold(self, now: float, until: float) -> None:
@@ -405,11 +405,11 @@ class Site:
         """When that request was sent which it answered well last; ``-inf``: there is none."""
         return self._recent[-1] if self._recent else -inf
 
-    def in_words(self, now: float = -inf) -> str:
+    def as_text(self, now: float = -inf) -> str:
         """Return its state, as text."""
         if self.pacer.shut_since is not None:
-            return f"outside of {self.pacer.pace.visits_in_words}"
-        words = [] if self.pause is NO_PAUSE else [self.pause.in_words()]
+            return f"outside of {self.pacer.pace.visits_text}"
+        words = [] if self.pause is NO_PAUSE else [self.pause.as_text()]
         if self.held_until > now:
             end = "resumed" if self.held_until == inf else clock_time(self.held_until)
             words.append(f"held until {end}")

@@ -117,8 +117,8 @@ def _finite(due: float) -> float | None:
 
 def details_of(site: Site, reason: Reason) -> str:
     """Return the details of a reason that holds back the whole site, as text."""
-    in_words = _DETAILS.get(reason)
-    return "" if in_words is None else in_words(site)
+    as_text = _DETAILS.get(reason)
+    return "" if as_text is None else as_text(site)
 
 
 def limit_text(site: Site, waiting: int) -> str:
@@ -146,7 +146,7 @@ _DETAILS: dict[Reason, Callable[[Site], str]] = {
     Reason.PAUSED: _details_of_pause,
     Reason.PROBED: _details_of_pause,
     Reason.LAST_ROUND: _details_of_pause,
-    Reason.VISIT_TIME: lambda site: site.pacer.pace.visits_in_words,
+    Reason.VISIT_TIME: lambda site: site.pacer.pace.visits_text,
     Reason.ROBOTS_TXT: lambda _: "waiting for one request that fetches its rules",
     Reason.RECOVERING: _rate,
     Reason.PACE: lambda site: f"{site.pacer.pace} ({site.pacer.pace.source})",
@@ -178,9 +178,9 @@ class SiteStatus:
     """Its requests in flight, or about to be sent."""
 
     def __str__(self) -> str:
-        return f"{self.site}: {self.in_words()} ({_waiting(self.waiting)})"
+        return f"{self.site}: {self.as_text()} ({_waiting(self.waiting)})"
 
-    def in_words(self) -> str:
+    def as_text(self) -> str:
         """Return as text why its requests wait, and until when."""
         details = f": {self.details}" if self.details else ""
         if self.until is None:
@@ -213,7 +213,7 @@ class CrawlStatus:
     """Requests in a third-party scheduler, whose sites are unknown."""
 
     def __str__(self) -> str:
-        return f"{clock_time(self.at)}: {self.in_words()}\n\n{self.table()}".rstrip()
+        return f"{clock_time(self.at)}: {self.as_text()}\n\n{self.table()}".rstrip()
 
     __repr__ = __str__
 
@@ -247,7 +247,7 @@ class CrawlStatus:
         timed = [one for one in self.sites if one.until is not None and one.waiting]
         return min(timed, key=lambda one: one.until or self.at, default=None)
 
-    def in_words(self) -> str:
+    def as_text(self) -> str:
         """Return one line for a log."""
         first = self.next
         until, site = (None, "") if first is None else (first.until, first.site)

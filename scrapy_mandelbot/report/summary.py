@@ -85,7 +85,7 @@ class CrawlSummary(CrawlExtension):
         if waits != self._logged:
             self._logged = waits
             if waits:
-                self._crawl.events.emit(WAITING, status=totals.in_words(at))
+                self._crawl.events.emit(WAITING, status=totals.as_text(at))
         self._steps.later(self._interval, self._look)
 
 
@@ -109,7 +109,7 @@ class Totals:
         if until is not None and waiting and is_first:
             self.next_at, self.next_site = until, site
 
-    def in_words(self, at: datetime) -> str:
+    def as_text(self, at: datetime) -> str:
         """Return one line for a log."""
         until = moment(self.next_at) if self.next_site else None
         return in_one_line(in_order(self.found), self.waiting, until, self.next_site, at)

@@ -13,7 +13,7 @@ import scrapy.signals
 from scrapy.exceptions import NotConfigured
 
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.clock import Steps
+from scrapy_mandelbot.clock import CooperativeIterator
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.status import (
     SHUT,
@@ -48,7 +48,7 @@ class CrawlExtension:
         self._crawl = Crawl.of(crawler)
         if not self._crawl.config.enabled:
             raise NotConfigured
-        self._steps = Steps(self._crawl.clock, self.at_a_time)
+        self._steps = CooperativeIterator(self._crawl.clock, self.at_a_time)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

@@ -155,7 +155,7 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         self.step_out(queue)
         self.held[queue] = None
 
-    def stand_one_held(self) -> None:
+    def release_one(self) -> None:
         """Let the queue take part again that was held first."""
         queue = next(iter(self.held))
         del self.held[queue]

@@ -229,8 +229,6 @@ class SiteQueue:
         path = section.path if (section := site.faults.of(request)) else ""
         return self._throttle.holds_back(site, path)
 
-    # Called by the throttle.
-
     def waiting(self, site: Site) -> int:
         """Return how many requests for the site it holds."""
         return sum(map(self._length, self._round_robin.of(site)))
@@ -396,26 +394,23 @@ class SiteQueue:
         limits, unresponsive, begins = in_flight.limits, in_flight.unresponsive, in_flight.begins
         while True:
             if round_robin.held and not unresponsive.are_enough():
-                round_robin.stand_one_held()
+                round_robin.release_one()
             queue = round_robin.first()
             if queue is None:
                 if self.unloaded:
                     self._load(_LOADED)
                 elif not round_robin.look_again(self._crawl.now()):
                     return None
-            elif not (
-                queue.site.is_plain or self._throttle.may_hand_out(queue.site, queue.section)
-            ):
-                round_robin.step_out(queue, until_an_end=bool(queue.site.awaited))
+                continue
+            site, slot = queue.site, queue.slot
+            if not (site.is_plain or self._throttle.may_hand_out(site, queue.section)):
+                round_robin.step_out(queue, until_an_end=bool(site.awaited))
             elif queue.activity and (
-                (queue.activity >= limits[queue.slot] and in_flight.is_full(queue.slot))
-                or (
-                    queue.activity >= first + queue.site.tally.pages
-                    and begins(queue.site, queue.slot)
-                )
+                (queue.activity >= limits[slot] and in_flight.is_full(slot))
+                or (queue.activity >= first + site.tally.pages and begins(site, slot))
             ):
                 round_robin.step_out(queue, until_an_end=True)
-            elif not queue.site.has_answered and unresponsive.are_enough():
+            elif not site.has_answered and unresponsive.are_enough():
                 round_robin.hold(queue)
             else:
                 return queue

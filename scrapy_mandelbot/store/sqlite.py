@@ -2,7 +2,7 @@
 
 It never keeps the crawl waiting: what is put is held in memory and written in one transaction,
 pauses and turns within a tenth of a second, the rest about once a second, so that a kill -9 loses
-at most the last second. Leases, which keep crawls out of each other's way, are asked for in such a
+at most the last second. Leases, which keep crawls out of each other's way, are requested in such a
 transaction too, and answered at once, or soon where another process is writing. A file that is
 locked, full, read-only, gone or corrupt costs a warning, and the memory of this run.
 """
@@ -128,7 +128,7 @@ class SqliteStore(LiveStore):
         elif not lease_for:
             then(copy, left)
         else:
-            self._ask(question)
+            self._enqueue(question)
 
     def get_pauses(self, after: float = -inf) -> dict[str, StoredPause]:
         try:
@@ -172,7 +172,7 @@ class SqliteStore(LiveStore):
         then: Callable[[float], None],
         longest_wait: float = inf,
     ) -> None:
-        self._ask(live.LeaseRequest(lease, as_text(key), lease_for, then, longest_wait))
+        self._enqueue(live.LeaseRequest(lease, as_text(key), lease_for, then, longest_wait))
 
     def release(self, lease: Lease, key: str, keep_for: float = 0.0) -> None:
         name = live.lease_name(lease, as_text(key))
@@ -225,7 +225,7 @@ class SqliteStore(LiveStore):
         if self._unsaved:
             self.save()
         self._is_usable = False
-        self._let_go()
+        self._release()
 
     def _exchange(self, database: sqlite3.Connection) -> None:
         """Write all changes, answer all questions, and deliver the answers."""
@@ -236,10 +236,10 @@ class SqliteStore(LiveStore):
                 database.execute("DELETE FROM copies WHERE fetched_at < ?", before)
                 database.execute("DELETE FROM turns WHERE due < ?", before)
             if now >= self._forgets_at:
-                live.Leases(database, self._token, now).forget_ended()
+                live.LeaseTable(database, self._token, now).forget_ended()
                 live.forget_old(database, now)
             self._unsaved.write(database, self._token, now)
-            answers = [one.ask(database, self._token, now) for one in self._questions]
+            answers = [one.try_to_claim(database, self._token, now) for one in self._questions]
         if now >= self._forgets_at:
             self._forgets_at = now + _FORGET_AFTER
         self._forget_before = 0.0
@@ -272,7 +272,7 @@ class SqliteStore(LiveStore):
             copy = self.get_copy(question.site) if isinstance(question, live.FetchClaim) else None
             question.answer(*question.answer_alone(copy))
 
-    def _ask(self, question: live.LeaseRequest | live.FetchClaim) -> None:
+    def _enqueue(self, question: live.LeaseRequest | live.FetchClaim) -> None:
         if self._is_closed:
             return
         self._questions.append(question)
@@ -328,9 +328,8 @@ class SqliteStore(LiveStore):
     def _left_of(self, name: str) -> float:
         try:
             database = self._open() if self._is_readable else None
-            return (
-                0.0 if database is None else live.Leases(database, "", self._now()).held_by(name)[1]
-            )
+            leases = None if database is None else live.LeaseTable(database, "", self._now())
+            return 0.0 if leases is None else leases.held_by(name)[1]
         except sqlite3.Error as error:
             self._complain(error)
             return 0.0
@@ -349,7 +348,7 @@ class SqliteStore(LiveStore):
             self.database = connect(self._path)
         return self.database
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         if self.database is not None:
             with suppress(sqlite3.Error):
                 self.database.close()
@@ -360,7 +359,7 @@ class SqliteStore(LiveStore):
         is_passing = may_pass(error)
         if not is_passing:
             self._is_usable = False
-            self._let_go()
+            self._release()
         if not self._is_complained_of:
             self._is_complained_of = True
             logger.warning(

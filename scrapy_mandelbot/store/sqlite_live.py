@@ -150,13 +150,13 @@ class LeaseRequest(NamedTuple):
     def name(self) -> str:
         return lease_name(self.lease, self.key)
 
-    def ask(self, database: sqlite3.Connection, owner: str, now: float) -> tuple[float]:
+    def try_to_claim(self, database: sqlite3.Connection, owner: str, now: float) -> tuple[float]:
         """Return the seconds after which to ask again; 0: the owner has the lease."""
         row = database.execute(_DUE[self.lease], (self.key,)).fetchone()
         left = 0.0 if row is None else _seconds_until(row[0], now)
         if left > self.longest_wait:
             left = 0.0
-        return (left or Leases(database, owner, now).take(self.name, self.lease_for),)
+        return (left or LeaseTable(database, owner, now).take(self.name, self.lease_for),)
 
     def answer_alone(self, _copy: CachedRobots | None) -> tuple[float]:
         """Return the answer where the file is unavailable."""
@@ -175,7 +175,7 @@ class FetchClaim(NamedTuple):
     def name(self) -> str:
         return lease_name(Lease.FETCH, self.site)
 
-    def ask(
+    def try_to_claim(
         self, database: sqlite3.Connection, owner: str, now: float
     ) -> tuple[CachedRobots | None, float]:
         """Return the copy, and the seconds for which another has the lease; 0: the owner has it."""
@@ -189,14 +189,14 @@ class FetchClaim(NamedTuple):
             else:
                 if copy.fetched_at > self.fresh_since:
                     return copy, 0.0
-        return copy, Leases(database, owner, now).take(self.name, self.lease_for)
+        return copy, LeaseTable(database, owner, now).take(self.name, self.lease_for)
 
     def answer_alone(self, copy: CachedRobots | None) -> tuple[CachedRobots | None, float]:
         """Return the answer where the file is unavailable."""
         return copy, 0.0
 
 
-class Leases:
+class LeaseTable:
     """The leases of a file, within a transaction; a lease ends by the machine's clock at last."""
 
     def __init__(self, database: sqlite3.Connection, owner: str, now: float) -> None:
@@ -280,7 +280,7 @@ class Unsaved:
             if sites:
                 add_news(database, owner, now, kind, sites)
         # Last, though at once: the next holder of a lease follows what was written.
-        leases = Leases(database, owner, now)
+        leases = LeaseTable(database, owner, now)
         for name, keep_for in self.releases.items():
             leases.release(name, keep_for)
 

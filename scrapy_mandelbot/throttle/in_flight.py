@@ -91,7 +91,7 @@ class Queues:
             queue.end_delays(site)
 
 
-class Was(NamedTuple):
+class PriorState(NamedTuple):
     """What a request that is sent back was when it was handed out."""
 
     dont_filter: bool
@@ -177,7 +177,7 @@ class InFlight:
         self.limits: dict[str, float] = {}
         """How many requests those slots may transfer at once, as it was when they were empty."""
         # What each was, and when it may go; not its flight, which would keep the request for ever.
-        self.coming_back: WeakKeyDictionary[Request, Was] = WeakKeyDictionary()
+        self.coming_back: WeakKeyDictionary[Request, PriorState] = WeakKeyDictionary()
         self._look_at = _FEW
         self.shared_slot: Callable[[Site, str], str] | None = None
         """Returns the download slot of a site's requests, given Scrapy's, if sites share some."""
@@ -235,7 +235,7 @@ class InFlight:
         if flight is None or self.shared_slot is None:
             return
         request, slot = flight.request, self.shared_slot(site, flight.slot)
-        self.let_go(flight)
+        self.release(flight)
         flight.slot = request.meta["download_slot"] = slot
         self._flights[request] = flight
         in_slot = self._in_slots.get(slot) or self._open_slot(slot)
@@ -283,7 +283,7 @@ class InFlight:
         """Return whether a request has ended without a word, and is in flight no longer."""
         if flight.is_waiting or engine.is_under_way(self._crawler, flight.request):
             return False
-        self.let_go(flight)
+        self.release(flight)
         if not is_of_the_package(flight.request):
             flight.site.tally.count(flight.end)
         self._lost(flight)
@@ -306,9 +306,9 @@ class InFlight:
     def send_back(self, flight: Flight, not_before: float = 0.0) -> Request:
         """Return the request as a middleware returns it to send it back to the queue."""
         request: Request = flight.request
-        self.let_go(flight)
+        self.release(flight)
         flight.site.tally.taken -= 1  # it is counted again when it arrives
-        self.coming_back[request] = Was(
+        self.coming_back[request] = PriorState(
             flight.dont_filter, flight.meta, flight.site.name, not_before
         )
         request.dont_filter = True
@@ -318,7 +318,7 @@ class InFlight:
         """Return whether the request was sent back and has not arrived."""
         return request in self.coming_back
 
-    def take_back(self, request: Request) -> Was | None:
+    def take_back(self, request: Request) -> PriorState | None:
         """Make a request what it was when it was handed out, if it comes back; return that."""
         was = self.coming_back.pop(request, None)
         if was is None:
@@ -331,7 +331,7 @@ class InFlight:
                 request.meta.pop(key, None)
         return was
 
-    def let_go(self, flight: Flight) -> None:
+    def release(self, flight: Flight) -> None:
         """Forget a request that has its answer, or never gets one."""
         self._flights.pop(flight.request, None)
         slot = flight.slot

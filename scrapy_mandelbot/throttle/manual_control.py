@@ -58,11 +58,11 @@ class ManualControl:
         now = self._now()
         return {site.name for site in self._throttle.sites.in_trouble() if site.is_shut(now)}
 
-    def shut_in_words(self) -> dict[str, str]:
+    def closed_sites(self) -> dict[str, str]:
         """Return the states of the sites that get no request now, by name, as text."""
         now = self._now()
         return {
-            site.name: site.in_words(now)
+            site.name: site.as_text(now)
             for site in self._throttle.sites.in_trouble()
             if site.is_shut(now)
         }
@@ -136,8 +136,8 @@ class IdlePolicy:
         self._waits_since: float | None = None
         connect = crawler.signals.connect
         connect(self._scheduler_empty, signal=scrapy.signals.scheduler_empty)
-        connect(self._go_on, signal=signals.site_resumed)
-        connect(self._go_on, signal=scrapy.signals.spider_closed)
+        connect(self._continue, signal=signals.site_resumed)
+        connect(self._continue, signal=scrapy.signals.spider_closed)
 
     def _scheduler_empty(self) -> None:
         """Wait, close or go on: the scheduler hands out nothing, though it may hold requests."""
@@ -147,7 +147,7 @@ class IdlePolicy:
         shut, given_up = self._manual_control.held() if held else (0, 0)
         only_waits = held == shut or (shut and engine.scheduler_only_waits(self._crawler))
         if not held or not only_waits:
-            self._go_on()
+            self._continue()
             return
         is_late = self._closes is not None and self._manual_control.next_due() > self._closes
         if is_late or (self._throttle.keeps_given_up and shut == given_up):
@@ -161,7 +161,7 @@ class IdlePolicy:
         if self._sends_idle:
             self._send_idle()
 
-    def _go_on(self) -> None:
+    def _continue(self) -> None:
         """Note that there is other work than waiting."""
         if self._waits_since is not None and self._left is not None:
             self._left = max(0.0, self._left - (self._clock.now() - self._waits_since))

@@ -210,7 +210,7 @@ class PeerListener:
         throttle, now = self._throttle, self._now()
         site = throttle.sites.of(name)
         is_news = left.until > now and not left.section and site.pause.is_open
-        site.go_on(now, left)
+        site.restore(now, left)
         if is_newest and left.until > now and not left.section:
             site.pause_as_peer(Refusal(now, left.reason, left.until - now))
         throttle.sites.note_trouble(site)

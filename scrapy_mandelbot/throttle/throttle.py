@@ -302,9 +302,9 @@ class Throttle:
         self.ended(flight)
         return request
 
-    def let_go(self, flight: Flight) -> None:
+    def release(self, flight: Flight) -> None:
         """Note that the request is done with the downloader, whatever came of it."""
-        self.in_flight.let_go(flight)
+        self.in_flight.release(flight)
         if flight.reservations or self.is_paced or not flight.site.is_plain:
             self.ended(flight)
 
@@ -312,7 +312,7 @@ class Throttle:
 
     def _note_wait(self, site: Site, now: float) -> None:
         if (opens := site.pacer.note_wait(now)) is not None:
-            reason = site.pacer.pace.visits_in_words
+            reason = site.pacer.pace.visits_text
             self.reports.emit(events.SHUT, site, until=opens, reason=reason)
             for waiter in self.waiters.of(site):  # they wait for the visit time now
                 self.waiters.release(waiter, may_go=True)

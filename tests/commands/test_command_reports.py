@@ -19,7 +19,7 @@ from scrapy_mandelbot.commands.output import fix_report as correction
 from scrapy_mandelbot.commands.output import sitemaps_report as sitemaps
 from scrapy_mandelbot.commands.output.explain_report import Changes
 from scrapy_mandelbot.commands.output.rules_in_force import Question, Rules
-from scrapy_mandelbot.commands.output.terminal_text import Paint
+from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
 from scrapy_mandelbot.commands.terminal import Terminal
 from scrapy_mandelbot.robots.formatting import printable
 from scrapy_mandelbot.robots.lint import FINDINGS, Delivery
@@ -123,7 +123,7 @@ def test_a_corrected_file_is_shown_harmless():
     report = correction.fix("x", b"User-agent:\t*\nDisallow: /\x1b[2J\n#\ta\n", "mandelbot", MOST)
     assert "\x1b" in report["text"]
     assert "Disallow: /\\x1b[2J\n" in correction.text_shown(report)
-    shown_diff = correction.diff_shown(report, Paint(colours=False))
+    shown_diff = correction.diff_shown(report, TerminalStyle(colours=False))
     assert "-User-agent: *\n" in shown_diff
     assert shown_diff.replace("\n", "").isprintable()
 

@@ -108,7 +108,7 @@ def test_who_has_a_delay_is_heard_in_the_turn_of_the_answer(make_crawler, delay)
     )
     throttle = Crawl.of(crawler).throttle
     assert throttle.sites.of("https://example.com").has_refused == bool(delay)
-    throttle.let_go(throttle.flight_of(request))
+    throttle.release(throttle.flight_of(request))
     assert middleware.crawler is crawler
 
 

@@ -120,7 +120,7 @@ def test_as_many_are_claimed_as_are_used_in_some_seconds(has_more, passed, batch
     site = HeldSite(SITE, 100.0)
     site.has_more = has_more
     site.waiting = 1
-    assert site.ask(100.0 + passed) == batch - 1
+    assert site.begin_claim(100.0 + passed) == batch - 1
     assert (site.batch, site.when, site.asked) == (batch, 100.0 + passed, batch - 1)
 
 
@@ -128,17 +128,17 @@ def test_a_batch_has_its_bounds():
     """Two at least, and 32 at most; one at least is asked for."""
     site = HeldSite(SITE, 0.0)
     for _ in range(9):
-        site.ask(site.when)
+        site.begin_claim(site.when)
     assert site.batch == MOST_HELD == 32
     for _ in range(9):
-        site.ask(site.when + 100)
+        site.begin_claim(site.when + 100)
     assert site.batch == 2
     site.waiting = 50
-    assert site.ask(site.when + 5) == 1
+    assert site.begin_claim(site.when + 5) == 1
 
 
 @pytest.mark.parametrize(
-    ("waiting", "has_more", "asked", "is_low", "is_dry"),
+    ("waiting", "has_more", "asked", "is_low", "is_exhausted"),
     [
         (0, True, 0, True, False),
         (0, False, 0, True, True),
@@ -148,11 +148,13 @@ def test_a_batch_has_its_bounds():
         (2, True, 0, False, False),
     ],
 )
-def test_more_are_claimed_before_the_last_ones_are_gone(waiting, has_more, asked, is_low, is_dry):
+def test_more_are_claimed_before_the_last_ones_are_gone(
+    waiting, has_more, asked, is_low, is_exhausted
+):
     """As long as there may be more; it is dry where nothing waits, and nothing is on its way."""
     site = HeldSite(SITE, 0.0)
     site.waiting, site.has_more, site.asked = waiting, has_more, asked
-    assert (site.is_low, site.is_dry) == (is_low, is_dry)
+    assert (site.is_low, site.is_exhausted) == (is_low, is_exhausted)
 
 
 @pytest.mark.parametrize(("count", "has_more"), [(0, False), (3, False), (4, True), (5, True)])
@@ -160,7 +162,7 @@ def test_fewer_than_were_asked_for_are_all(count, has_more):
     """As far as is known then."""
     site = HeldSite(SITE, 0.0)
     assert site.has_more
-    site.ask(50.0)
+    site.begin_claim(50.0)
     site.asked = 4
     site.arrived(count)
     assert (site.has_more, site.asked) == (has_more, 0)

@@ -112,7 +112,7 @@ class Fleet:
         crawler.engine.downloader.active.discard(flight.request)
         if pause is None:
             throttle.answered(flight)
-            throttle.let_go(flight)
+            throttle.release(flight)
         else:
             throttle.refused(flight, "503", pause)
             owner = self._redis.hget(f"{job.server.key}:owner", flight.site.name)

@@ -235,7 +235,7 @@ def answered_in(seconds: int, crawler, scheduler, clock) -> list[Request]:
             requests.append(request)
             flight = throttle.flight_of(request)
             throttle.answered(flight)
-            throttle.let_go(flight)
+            throttle.release(flight)
             scheduler.finish_request(request)
     return requests
 

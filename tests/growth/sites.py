@@ -160,7 +160,7 @@ ROWS += tuple(
         ("is_free", lambda one: one.is_free),
         ("is_free_at", lambda one: one.is_free_at(1e9)),
         ("opens", lambda one: one.opens(1e9)),
-        ("visits_in_words", lambda one: (one.visits_in_words, str(one))),
+        ("visits_text", lambda one: (one.visits_text, str(one))),
     )
 )
 

@@ -56,7 +56,7 @@ def refuse_next(crawler, scheduler) -> None:
     flight = throttle.flight_of(request)
     throttle.let_leave(flight)
     throttle.refused(flight, "503", None)
-    throttle.let_go(flight)
+    throttle.release(flight)
     scheduler.finish_request(request)
 
 
@@ -73,7 +73,7 @@ def test_a_new_request_like_one_that_was_refused_has_its_turn(crawler, scheduler
             urls.append(request.url)
             flight = throttle.flight_of(request)
             throttle.answered(flight)
-            throttle.let_go(flight)
+            throttle.release(flight)
             scheduler.finish_request(request)
     assert sorted(urls) == ["https://example.com/other", PAGE]
     assert not scheduler.has_pending_requests()

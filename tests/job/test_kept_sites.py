@@ -65,7 +65,7 @@ class Run:
             self.scheduler.enqueue_request(self.throttle.in_flight.send_back(flight))
         else:
             self.throttle.answered(flight)
-        self.throttle.let_go(flight)
+        self.throttle.release(flight)
         if not refuses:
             self.scheduler.finish_request(request)
 
@@ -83,7 +83,7 @@ class Run:
     def die(self) -> None:
         """End as by a kill -9, when this turn of the loop is over."""
         self._clock.turn(0)
-        self.stop(self.job.let_go)
+        self.stop(self.job.release)
         self._clock.calls.clear()
 
     def stop(self, how=None) -> None:
@@ -258,10 +258,10 @@ def test_of_sites_without_requests_only_what_is_not_over_goes_on(run, clock):
     long = Request(f"{SITE}/long")
     flight = first.throttle.flight_of(long)
     first.throttle.refused(flight, "503", 500)
-    first.throttle.let_go(flight)
+    first.throttle.release(flight)
     flight = first.throttle.flight_of(Request(f"{OTHER}/short"))
     first.throttle.refused(flight, "503", 60)
-    first.throttle.let_go(flight)
+    first.throttle.release(flight)
     first.die()
     clock.turn(100)
     second = run()

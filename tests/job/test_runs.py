@@ -71,7 +71,7 @@ class Run:
 
     def end(self, request: Request) -> None:
         """Have nothing left to do for a request."""
-        self._throttle.let_go(self._throttle.flight_of(request))
+        self._throttle.release(self._throttle.flight_of(request))
         self.scheduler.finish_request(request)
         self.clock.turn(0)
 
@@ -90,7 +90,7 @@ class Run:
     def die(self) -> None:
         """End as by a kill -9, when this turn of the loop is over."""
         self.clock.turn(0)
-        self.close(self.job.let_go)
+        self.close(self.job.release)
         self.clock.calls.clear()
 
     def close(self, how=None, reason: str = "shutdown") -> None:

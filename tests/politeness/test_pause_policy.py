@@ -247,7 +247,7 @@ def test_a_pause_in_a_recovery_goes_on_with_what_was_learnt():
 
 def test_a_pause_of_a_former_run_goes_on(pause):
     """With its reason and its failed probes; it ends with a probe, as any."""
-    pause.go_on(50.0, LeftPause(120.0, "503 in the last run", 2))
+    pause.restore(50.0, LeftPause(120.0, "503 in the last run", 2))
     assert (pause.state, pause.until) == (PauseState.PAUSED, 120)
     assert (pause.reason, pause.failed_probes) == ("503 in the last run", 2)
     assert pause.lasted(60) == 10
@@ -259,13 +259,13 @@ def test_a_pause_of_a_former_run_goes_on(pause):
 def test_a_pause_of_a_former_run_takes_the_place_of_none_that_there_is_now(pause):
     """However long it is."""
     paused(pause)
-    pause.go_on(100.5, LeftPause(500.0, "old", 2))
+    pause.restore(100.5, LeftPause(500.0, "old", 2))
     assert (pause.until, pause.reason) == (101, "503")
 
 
 def test_a_pause_of_a_former_run_is_no_longer_than_any(pause):
     """The clock may have been set since."""
-    pause.go_on(50.0, LeftPause(10.0**12, "old", 0))
+    pause.restore(50.0, LeftPause(10.0**12, "old", 0))
     assert pause.until == 50 + 86_400
 
 
@@ -275,7 +275,7 @@ def test_what_is_written_down_is_what_can_be_restored(pause):
     left = LeftPause(*json.loads(json.dumps(pause.left("/a/"))))
     assert left == (105, "503", 1, "/a/")
     again = Pause(LAW)
-    again.go_on(103, left)
+    again.restore(103, left)
     assert again.left("/a/") == left
     again.take(Fact.GIVE_UP, 104)
     assert again.left().failed_probes == 0

@@ -94,7 +94,7 @@ def test_while_its_rules_are_found_out_one_request_is_on_its_way(site):
     scout = hand_out(site, 100, scout=True)
     assert site.due(10**9) == inf
     assert list(site.awaited) == [scout]
-    assert site.in_words() == "its rules are being found out"
+    assert site.as_text() == "its rules are being found out"
     assert not site.is_shut(100), "it is being asked"
     assert scout.settle(100, Purpose.RULES)
     site.look_anew()
@@ -111,7 +111,7 @@ def test_paused_by_hand_nothing_is_sent(site):
     assert site.due(100) == 500
     assert waits(site, flight, 100) is PAUSED
     assert site.is_shut(100)
-    assert site.in_words(now=100) == "held until 1970-01-01 00:08:20 UTC"
+    assert site.as_text(now=100) == "held until 1970-01-01 00:08:20 UTC"
     assert site.end_hold(499) is None
     assert site.end_hold(501) == 411
     assert site.end_hold(502) is None
@@ -564,7 +564,7 @@ def test_it_is_written_down_as_plain_data(site):
     (left,) = (LeftPause(*one) for one in json.loads(json.dumps(list(site.left()))))
     assert left == (101, "503", 0, "")
     again = Site(site.name, LAW)
-    again.go_on(100.5, left)
+    again.restore(100.5, left)
     assert again.due(100.5) == 101
 
 
@@ -573,7 +573,7 @@ def test_a_pause_that_was_left_ends_as_ones_own_does(left_by):
     """With the answer to its probe, though nothing was refused here; then all may go again."""
     site = Site("https://example.com", PausePolicy(recovers=False))
     if left_by == "a former run":
-        site.go_on(100, LeftPause(103, "503", 1))
+        site.restore(100, LeftPause(103, "503", 1))
     else:
         site.pause_as_peer(Refusal(100, "503", 3))
     assert site.due(100) == 103
@@ -589,7 +589,7 @@ def test_a_pause_that_was_left_ends_as_ones_own_does(left_by):
 def test_a_section_that_a_former_run_set_aside_stays_so():
     """It alone waits; its probe ends that, or prolongs it as that of any section."""
     site = Site("https://example.com", PausePolicy())
-    site.go_on(100, LeftPause(130, "503", 2, "/shop/"))
+    site.restore(100, LeftPause(130, "503", 2, "/shop/"))
     assert next(site.left()) == (130, "503", 2, "/shop/")
     assert site.due(100) == 100
     assert site.faults.due("/shop/", 100) == 130
@@ -608,7 +608,7 @@ def test_a_section_that_a_former_run_set_aside_stays_so():
 def test_of_a_section_that_is_given_up_nothing_is_left():
     """The next run finds out about it anew."""
     site = Site("https://example.com", PausePolicy(asks_once=False))
-    site.go_on(100, LeftPause(130, "503", 99, "/shop/"))
+    site.restore(100, LeftPause(130, "503", 99, "/shop/"))
     page = flight_to(site, "/shop/1")
     site.hand_out(page, 130, as_scout=False)
     assert site.refused(page, b"1", Refusal(131, "503")) is PauseEffect.SECTION_GIVEN_UP
@@ -620,7 +620,7 @@ def test_of_a_section_that_is_given_up_nothing_is_left():
 def test_a_pause_restored_with_more_failed_probes_than_tries_gets_one_probe(failed, is_well):
     """Another run may have had more tries; what it left decides nothing before this one asked."""
     site = Site("https://example.com", PausePolicy(tries=9))
-    site.go_on(100, LeftPause(130, "503", failed))
+    site.restore(100, LeftPause(130, "503", failed))
     assert not site.pause.is_given_up
     assert 130 <= site.pause.gives_up_at < inf
     probe = flight_to(site)
@@ -636,7 +636,7 @@ def test_a_pause_restored_with_more_failed_probes_than_tries_gets_one_probe(fail
 def test_the_probe_of_a_section_that_ends_after_giving_up_changes_nothing(is_well):
     """It was on its way when the operator gave up; no other request of the section follows it."""
     site = Site("https://example.com", PausePolicy())
-    site.go_on(100, LeftPause(130, "503", 1, "/shop/"))
+    site.restore(100, LeftPause(130, "503", 1, "/shop/"))
     probe = flight_to(site, "/shop/1")
     site.hand_out(probe, 130, as_scout=False)
     assert [section.path for section in site.faults.give_up("enough")] == ["/shop/"]
@@ -651,10 +651,10 @@ def test_the_probe_of_a_section_that_ends_after_giving_up_changes_nothing(is_wel
 
 def test_what_is_left_of_a_site_and_over_by_now_ends_with_a_probe(site):
     """Its own pause as that of a section; one that is known goes on as it is."""
-    site.go_on(100, LeftPause(90, "503", 1))
-    site.go_on(100, LeftPause(90, "503", 1, "/a/"))
+    site.restore(100, LeftPause(90, "503", 1))
+    site.restore(100, LeftPause(90, "503", 1, "/a/"))
     for section in "", "/a/":
-        site.go_on(100, LeftPause(190, "later", 0, section))
+        site.restore(100, LeftPause(190, "later", 0, section))
     assert [(one.until, one.reason) for one in site.left()] == [(90, "503")] * 2
     assert site.due(100) == site.faults.due("/a/", 100) == 100
     site.hand_out(flight_to(site), 100, as_scout=False)
@@ -664,7 +664,7 @@ def test_what_is_left_of_a_site_and_over_by_now_ends_with_a_probe(site):
 def test_sections_that_were_left_are_bounded(site):
     """Whatever a file says that something else wrote; none is waited for longer than any."""
     for number in range(MOST_SECTIONS + 1):
-        site.go_on(100, LeftPause(1e300, "503", 0, f"/{number}/"))
+        site.restore(100, LeftPause(1e300, "503", 0, f"/{number}/"))
     assert len(list(site.faults.set_aside())) == MOST_SECTIONS
     assert site.faults.due("/0/", 100) < 100 + 1e6
 

@@ -138,7 +138,7 @@ class AnyOrder(RuleBasedStateMachine):
         """Or the worker who had the site before: it may be over by now."""
         left = LeftPause(self.now + seconds, "503", 1, "/shelf/" if section else "")
         if not (section and any("/shelf/" in one.path for one in self.site.faults.set_aside())):
-            self.site.go_on(self.now, left)
+            self.site.restore(self.now, left)
 
     @rule(retry_after=st.sampled_from([None, 20.0]))
     def another_crawl_was_refused(self, retry_after: float | None) -> None:
@@ -185,7 +185,7 @@ class AnyOrder(RuleBasedStateMachine):
     def the_next_run_sets_the_same_sections_aside(self) -> None:
         again, left = Site(self.site.name, self.policy), list(self.site.left())
         for one in left:
-            again.go_on(self.now, one)
+            again.restore(self.now, one)
         paths = [one.section for one in left if one.section]
         assert [section.path for section in again.faults.set_aside()] == paths
         assert all(isfinite(section.due(self.now)) for section in again.faults.set_aside())

@@ -29,7 +29,7 @@ BUSY = SiteStatus("https://example.net", Reason.ASKED, None, "", 8, 8)
 def test_the_line_names_what_waits_and_what_is_next():
     """Sites by reason, requests, the first time and its site."""
     status = CrawlStatus(NOON, (HELD, PAUSED))
-    assert status.in_words() == (
+    assert status.as_text() == (
         "1 site paused manually, 1 site paused, 1,240 requests wait, next at 12:03:20 UTC:"
         " https://example.com"
     )
@@ -58,7 +58,7 @@ def test_thousands_of_sites_stay_readable():
 def test_another_day_is_named():
     """A pause until tomorrow is not read as one until today."""
     later = SiteStatus(PAUSED.site, PAUSED.reason, NOON + timedelta(days=1), "", 1, 0)
-    assert "next at 2026-11-23 12:00:00 UTC" in CrawlStatus(NOON, (later,)).in_words()
+    assert "next at 2026-11-23 12:00:00 UTC" in CrawlStatus(NOON, (later,)).as_text()
 
 
 def test_why_it_is_idle():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from clocks import TurnedClock
 
-from scrapy_mandelbot.clock import AT_A_TIME, Steps
+from scrapy_mandelbot.clock import AT_A_TIME, CooperativeIterator
 
 
 class Work:
@@ -35,7 +35,7 @@ def clock() -> TurnedClock:
 def test_little_is_done_at_once(clock):
     """Nothing is set for later."""
     work = Work(clock, AT_A_TIME - 1)
-    Steps(clock).take(iter(work), work.end)
+    CooperativeIterator(clock).take(iter(work), work.end)
     assert (len(work.by_turn), work.done) == (1, 1)
     clock.assert_nothing_left()
 
@@ -44,7 +44,7 @@ def test_little_is_done_at_once(clock):
 def test_much_is_done_in_parts_of_one_size(clock, times):
     """However much there is; the end comes once, after the last part."""
     work = Work(clock, times * AT_A_TIME)
-    Steps(clock).take(iter(work), work.end)
+    CooperativeIterator(clock).take(iter(work), work.end)
     assert work.done == 0
     clock.turn(60)
     assert list(work.by_turn.values()) == [AT_A_TIME] * times
@@ -55,7 +55,7 @@ def test_much_is_done_in_parts_of_one_size(clock, times):
 def test_it_can_be_broken_off(clock):
     """The rest is not done, and no end comes."""
     work = Work(clock, 10 * AT_A_TIME)
-    steps = Steps(clock)
+    steps = CooperativeIterator(clock)
     steps.take(iter(work), work.end)
     steps.cancel()
     steps.cancel()
@@ -66,7 +66,7 @@ def test_it_can_be_broken_off(clock):
 def test_breaks_are_not_counted(clock):
     """Only the time of the work counts as spent."""
     work = Work(clock, 3 * AT_A_TIME)
-    steps = Steps(clock)
+    steps = CooperativeIterator(clock)
     steps.take(iter(work), work.end)
     clock.turn(60)
     assert steps.spent == 0.0, "by a clock that stands still meanwhile"

@@ -76,7 +76,7 @@ class Stands:
         throttle.admit(flight)
         throttle.answered(flight)
         throttle.ended(flight)
-        throttle.let_go(flight)
+        throttle.release(flight)
 
     def add(self, extension_class):
         extension = extension_class.from_crawler(self.crawler)

@@ -225,7 +225,7 @@ def test_extended2_visit_time(now, due):
     pace = of_file("Visit-time: 0600-0845\n")
     assert CrawlDelayTimer(pace).due(at(now)) == due
     assert pace.opens(at(now)) == due
-    assert pace.visits_in_words == "Visit-time 0600-0845"
+    assert pace.visits_text == "Visit-time 0600-0845"
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from scrapy_mandelbot.politeness.outcome import (
     SILENT,
     Answer,
     Failure,
-    Known,
     OutcomeKind,
     OutcomePolicy,
+    SiteKnowledge,
     counted_as,
     kept_outcome,
     may_be_misreported,
@@ -26,14 +26,14 @@ DAY = 86_400.0
 HALF = Answer(200, broken_off=b"what came", has_a_rule=True)
 NO_RULE = Answer(200, broken_off=b"what came")
 BEHIND_A_PROXY = (502, 504, 520, 521, 522, 523, 524)
-NOTHING = Known()
-COPY = Known(copy_status=200, copy_age=29 * DAY)
-COPY_OF_NONE = Known(copy_status=404, copy_age=3 * DAY)
-TOO_OLD = Known(copy_status=200, copy_age=31 * DAY)
+NOTHING = SiteKnowledge()
+COPY = SiteKnowledge(copy_status=200, copy_age=29 * DAY)
+COPY_OF_NONE = SiteKnowledge(copy_status=404, copy_age=3 * DAY)
+TOO_OLD = SiteKnowledge(copy_status=200, copy_age=31 * DAY)
 
 
-def seen(times: int, **more) -> Known:
-    return Known(times=times, **more)
+def seen(times: int, **more) -> SiteKnowledge:
+    return SiteKnowledge(times=times, **more)
 
 
 # Answer, what is known of the site, the policy; the case and the kind. In the order of the table.
@@ -82,7 +82,13 @@ CASES = [
         (status, COPY, LAW, "allow_all", OutcomeKind.ALLOW_ALL)
         for status in (400, 401, 403, 404, 410, 418, 451, 499)
     ],
-    (500, Known(200, -1e300), LAW, "unavailable", OutcomeKind.UNAVAILABLE),  # from the future
+    (
+        500,
+        SiteKnowledge(200, -1e300),
+        LAW,
+        "unavailable",
+        OutcomeKind.UNAVAILABLE,
+    ),  # from the future
     *[(status, COPY, LAW, "stale_used", OutcomeKind.RULES) for status in (500, *BEHIND_A_PROXY)],
     (503, COPY, OutcomePolicy(pause_statuses=()), "stale_used", OutcomeKind.RULES),
     (Failure.TIMED_OUT, COPY_OF_NONE, LAW, "stale_used", OutcomeKind.ALLOW_ALL),
@@ -105,7 +111,7 @@ CASES = [
             (COPY, "stale_used", OutcomeKind.RULES),
             (seen(3, copy_status=200), "stale_used", OutcomeKind.RULES),
             (TOO_OLD, "unavailable", OutcomeKind.UNAVAILABLE),
-            (Known(200, 31 * DAY, 3), "unanswered", OutcomeKind.FAILED),
+            (SiteKnowledge(200, 31 * DAY, 3), "unanswered", OutcomeKind.FAILED),
         )
     ],
     (Failure.REFUSED, seen(1), OutcomePolicy(tries=1), "unavailable", OutcomeKind.UNAVAILABLE),

@@ -99,7 +99,7 @@ class Worker:
         self._downloader.active.discard(request)
         throttle.let_leave(flight)
         throttle.answered(flight)
-        throttle.let_go(flight)
+        throttle.release(flight)
 
     def bounce(self, request: Request) -> None:
         throttle = Crawl.of(self.crawler).throttle

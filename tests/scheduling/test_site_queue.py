@@ -50,7 +50,7 @@ async def test_a_slot_that_becomes_free_is_next(make_crawler):
     first = [crawler.engine.downloader.send(scheduler.next_request()) for _ in range(6)]
     ended = [request for request in first if request.url[8] == "b"]
     for request in ended:
-        throttle.let_go(throttle.flight_of(request))
+        throttle.release(throttle.flight_of(request))
     assert scheduler.next_request().url[8] == scheduler.next_request().url[8] == "b"
 
 
@@ -96,7 +96,7 @@ async def test_what_is_of_a_section_that_was_set_aside_meanwhile_waits_with_it(m
     fill(scheduler, "https://a.example/", "https://a.example/shop/1", "https://a.example/shop/2")
     crawl = Crawl.of(crawler)
     site = crawl.throttle.sites.of("https://a.example")
-    site.go_on(crawl.now(), LeftPause(crawl.now() + 99, "503", 1, "/shop/"))
+    site.restore(crawl.now(), LeftPause(crawl.now() + 99, "503", 1, "/shop/"))
     crawl.throttle.update(site)
     assert drain(scheduler) == ["https://a.example/"]
     assert len(scheduler) == 2
@@ -140,7 +140,7 @@ async def test_no_more_are_handed_out_than_a_slot_transfers(make_crawler):
     hosts = [request.url[8] for request in handed_out]
     assert sorted(hosts) == ["a", "a", "b", "b", "b", "c", "c"]
     throttle = Crawl.of(crawler).throttle
-    throttle.let_go(throttle.flight_of(next(one for one in handed_out if "//a." in one.url)))
+    throttle.release(throttle.flight_of(next(one for one in handed_out if "//a." in one.url)))
     assert scheduler.next_request().url.startswith("https://a.example/")
 
 
@@ -187,7 +187,7 @@ async def test_sites_that_never_answer_leave_half_of_the_places(make_crawler, cl
             throttle.answered(flight)
         else:
             assert not throttle.is_silent(flight, Failure.TIMED_OUT), "it never answered"
-        throttle.let_go(flight)
+        throttle.release(flight)
 
     first = hand_out_all(crawler, scheduler)
     assert len(first) == 8, "none hangs yet"
@@ -225,7 +225,7 @@ async def test_a_site_begins_with_a_few_requests_in_flight_and_has_one_more_with
         flight = throttle.flight_of(request)
         flight.site.tally.pages += 1
         throttle.answered(flight)
-        throttle.let_go(flight)
+        throttle.release(flight)
 
     under_way = hand_out_all(crawler, scheduler)
     assert len(under_way) == 16
@@ -306,7 +306,7 @@ async def test_the_probe_is_another_request_than_the_one_that_failed_last(make_c
     assert scheduler.next_request() is None
     flight = throttle.flight_of(probe)
     throttle.answered(flight)
-    throttle.let_go(flight)
+    throttle.release(flight)
     assert scheduler.next_request() is bad
     assert bad.dont_filter is False
 

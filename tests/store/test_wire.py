@@ -109,7 +109,7 @@ def asked(wire, what="x", **command):
     """Ask, and return what was heard; None: that nobody answered."""
     answers = Queue()
     on_failure = lambda: answers.put(None)  # noqa: E731 -- as a test has it
-    wire.ask(RedisOp(b"GET", lambda: (what,), answers.put, on_failure, **command))
+    wire.send(RedisOp(b"GET", lambda: (what,), answers.put, on_failure, **command))
     return answers.get(timeout=PATIENCE)
 
 
@@ -125,10 +125,10 @@ def test_what_is_asked_and_told_goes_out_in_its_order(wire, server, reports):
     """As much at a time as has come meanwhile; a script by its digest, with its number of keys."""
     assert asked(wire, "first") == "well"
     server.goes_on.clear()
-    wire.ask(RedisOp(b"GET", lambda: ("second",)))
+    wire.send(RedisOp(b"GET", lambda: ("second",)))
     for number in range(3):
         write(wire, number, f"told {number}")
-    wire.ask(RedisOp(SCRIPT, lambda: ("k1", "k2", "script")))
+    wire.send(RedisOp(SCRIPT, lambda: ("k1", "k2", "script")))
     assert wire.kept("kind") == [(0, "told 0"), (1, "told 1"), (2, "told 2")]
     assert wire.kept("other") == []
     server.goes_on.set()
@@ -226,11 +226,11 @@ def test_a_server_that_forgot_the_scripts_has_them_again(wire, server, reports):
     """As after a restart that was not noticed."""
     server.answers["script"] = [ResponseError("NOSCRIPT no matching script"), "well"]
     answers = Queue()
-    wire.ask(RedisOp(SCRIPT, lambda: ("k1", "k2", "script"), answers.put))
+    wire.send(RedisOp(SCRIPT, lambda: ("k1", "k2", "script"), answers.put))
     assert answers.get(timeout=PATIENCE) == "well"
     assert server.loaded == 2
     server.answers["script"] = [ResponseError("NOSCRIPT"), ResponseError("WRONGTYPE")]
-    wire.ask(RedisOp(SCRIPT, lambda: ("k1", "k2", "script"), None, lambda: answers.put(None)))
+    wire.send(RedisOp(SCRIPT, lambda: ("k1", "k2", "script"), None, lambda: answers.put(None)))
     assert answers.get(timeout=PATIENCE) is None
 
 
@@ -240,7 +240,7 @@ def test_a_bug_does_not_end_the_thread(wire, server, reports):
     def fails(_answer):
         raise KeyError("bug")
 
-    wire.ask(RedisOp(b"GET", lambda: ("x",), fails))
+    wire.send(RedisOp(b"GET", lambda: ("x",), fails))
     assert next_of(reports) == "joined"
     assert "bug" in next_of(reports)
     assert (next_of(reports), next_of(reports)) == ("joined", "found")

@@ -95,7 +95,7 @@ def refuse(crawler: Crawler, url: str, retry_after: float = 1000.0) -> None:
     throttle = Crawl.of(crawler).throttle
     flight = throttle.flight_of(Request(url))
     throttle.refused(flight, "503", retry_after)
-    throttle.let_go(flight)
+    throttle.release(flight)
 
 
 URLS = [f"https://{host}.example/{n}" for n in range(4) for host in "cab"]

@@ -104,11 +104,11 @@ def test_a_slot_is_told_of_each_change(world):
     first, second = world.hand_out(1), world.hand_out(2)
     assert world.changed == [(SLOT, 1), (SLOT, 2)]
     assert world.in_flight.is_full(SLOT)
-    world.in_flight.let_go(first)
+    world.in_flight.release(first)
     assert world.changed[2:] == [(SLOT, 1)]
     assert not world.in_flight.is_full(SLOT)
-    world.in_flight.let_go(second)
-    world.in_flight.let_go(second)
+    world.in_flight.release(second)
+    world.in_flight.release(second)
     assert world.changed[3:] == [(SLOT, 0)]
     assert world.in_flight.in_slot(SLOT) == 0
     assert not world.in_flight.is_full(SLOT)
@@ -119,7 +119,7 @@ def test_who_did_not_come_from_the_queue_holds_no_place_of_a_slot(world):
     """The files that a media pipeline asks for, a robots.txt."""
     flight = world.in_flight.add(Request("https://example.com/"), SITE)
     assert world.in_flight.in_slot(SLOT) == 0
-    world.in_flight.let_go(flight)
+    world.in_flight.release(flight)
     assert world.changed == []
 
 
@@ -167,5 +167,5 @@ def test_as_many_may_be_under_way_as_there_are(world):
     assert world.lost == []
     assert world.in_flight.in_slot(SLOT) == 5_000
     for flight in flights:
-        world.in_flight.let_go(flight)
+        world.in_flight.release(flight)
     assert len(world.in_flight) == 0

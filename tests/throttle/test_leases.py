@@ -125,7 +125,7 @@ class Worker:
             self.throttle.refused(flight, "503", refused)
         else:
             self.throttle.answered(flight)
-        self.throttle.let_go(flight)
+        self.throttle.release(flight)
         self.crawler.engine.downloader.active.discard(flight.request)
 
 

@@ -48,7 +48,7 @@ def test_no_count_leaks(make_crawler, clock, delays, steps):
     def answered(request: Request) -> None:
         flight = throttle.flight_of(request)
         throttle.answered(flight)
-        throttle.let_go(flight)
+        throttle.release(flight)
         ended(request)
 
     def refused(request: Request) -> None:
@@ -64,7 +64,7 @@ def test_no_count_leaks(make_crawler, clock, delays, steps):
         assert not request.dont_filter
 
     def failed(request: Request) -> None:
-        throttle.let_go(throttle.flight_of(request))
+        throttle.release(throttle.flight_of(request))
         ended(request)
 
     def redirected(request: Request) -> None:

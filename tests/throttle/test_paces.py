@@ -83,7 +83,7 @@ class World:
 
     def end(self, flight: Flight) -> None:
         self.downloader.active.discard(flight.request)
-        self.throttle.let_go(flight)
+        self.throttle.release(flight)
 
     def ask(self, seconds: float = 0.0) -> None:
         """Send a request whose turn it is; it is answered after so long."""
@@ -264,7 +264,7 @@ def test_outside_of_its_visit_time_a_site_is_shut(world, clock):
     assert not world.may_go()
     assert not world.may_go()
     assert world.manual_control.shut() == {SITE}
-    assert world.manual_control.shut_in_words() == {SITE: "outside of Visit-time 0100-0500"}
+    assert world.manual_control.closed_sites() == {SITE: "outside of Visit-time 0100-0500"}
     clock.turn(3599)
     assert not world.may_go()
     clock.turn(1)

@@ -72,7 +72,7 @@ class World:
 
     def end(self, flight: Flight) -> None:
         self.throttle.answered(flight)
-        self.throttle.let_go(flight)
+        self.throttle.release(flight)
         self.crawler.engine.downloader.active.discard(flight.request)
 
     def ask(self) -> None:

@@ -68,7 +68,7 @@ def test_a_pause_ends_with_a_probe_and_is_told(crawler, scheduler, clock, heard)
     flight = throttle.flight_of(probe)
     clock.turn(2)
     throttle.answered(flight)
-    throttle.let_go(flight)
+    throttle.release(flight)
     assert heard[1:] == [("resumed", 62)]
     assert manual_control.shut() == set()
     assert len(drain(scheduler)) == 2
@@ -168,5 +168,5 @@ def test_a_request_from_elsewhere_is_known_by_its_site(crawler):
     assert throttle.flight_of(request) is flight
     assert flight.site is throttle.sites[SITE]
     assert not throttle.can_go_back(flight)
-    throttle.let_go(flight)
+    throttle.release(flight)
     assert len(throttle.in_flight) == 0

@@ -27,7 +27,7 @@ from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.output.rules_in_force import Rules
-    from scrapy_mandelbot.commands.output.terminal_text import Paint
+    from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
     from scrapy_mandelbot.robots.lint import Delivery, Finding
     from scrapy_mandelbot.robots.robotstxt.records import Record
 
@@ -183,7 +183,7 @@ def message_of(finding: dict[str, Any]) -> str:
 _LINES_LISTED = 5  # of findings of one kind, besides the first
 
 
-def text(report: dict[str, Any], paint: Paint = PLAIN, *, in_full: bool = False) -> str:
+def text(report: dict[str, Any], paint: TerminalStyle = PLAIN, *, in_full: bool = False) -> str:
     """Return the report for a terminal, each kind of finding once.
 
     Of errors with the line's text and why it matters, of warnings what is wrong, of notes how many
@@ -203,7 +203,9 @@ def text(report: dict[str, Any], paint: Paint = PLAIN, *, in_full: bool = False)
     return joined(lines)
 
 
-def _kind_text(found: list[dict[str, Any]], paint: Paint, *, in_full: bool) -> Iterator[str]:
+def _kind_text(
+    found: list[dict[str, Any]], paint: TerminalStyle, *, in_full: bool
+) -> Iterator[str]:
     one, severity = found[0], found[0]["severity"]
     head = f"{one['line'] or '':>5}  {severity:<8}  "
     message = f"{one['message']}{_more_like_it(found)} [{one['code']}]"
@@ -237,7 +239,7 @@ def rule_data(code: str) -> dict[str, str]:
     }
 
 
-def rule_text(codes: Iterable[str], paint: Paint = PLAIN) -> str:
+def rule_text(codes: Iterable[str], paint: TerminalStyle = PLAIN) -> str:
     """Return what findings are about, and to whom they matter."""
     parts = []
     for kind in map(FINDINGS.__getitem__, codes):
@@ -247,7 +249,7 @@ def rule_text(codes: Iterable[str], paint: Paint = PLAIN) -> str:
     return "\n".join(parts)
 
 
-def total_text(reports: list[dict[str, Any]], paint: Paint = PLAIN) -> str:
+def total_text(reports: list[dict[str, Any]], paint: TerminalStyle = PLAIN) -> str:
     """Return the line under the reports on several files."""
     total = _summary({**together(reports), "ignored": 0}, paint)
     failed = sum(1 for one in reports if one["failure"])
@@ -255,7 +257,7 @@ def total_text(reports: list[dict[str, Any]], paint: Paint = PLAIN) -> str:
     return f"{counted(len(reports), 'file')}: {total}{not_there}\n"
 
 
-def _summary(report: dict[str, Any], paint: Paint) -> str:
+def _summary(report: dict[str, Any], paint: TerminalStyle) -> str:
     counts = ", ".join(paint(kind, words) for kind, words in counts_of(report))
     return f"{counts} ({report['ignored']:,} ignored)" if report["ignored"] else counts
 

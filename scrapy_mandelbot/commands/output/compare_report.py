@@ -23,7 +23,7 @@ from scrapy_mandelbot.robots.robotstxt import DIALECTS
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.output.rules_in_force import Question
-    from scrapy_mandelbot.commands.output.terminal_text import Paint
+    from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
 
 _STANDARD = "mandelbot"
 _HEAD = ("", "dialect", "verdict", "line", "by")
@@ -48,7 +48,7 @@ def exit_code(reports: list[dict[str, Any]]) -> int:
     return 0 if all(report["alike"] for report in reports) else 1
 
 
-def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
+def text(report: dict[str, Any], paint: TerminalStyle = PLAIN) -> str:
     """Return the report for a terminal: a table, what differs marked with an asterisk."""
     rows = [_row(verdict, paint.width) for verdict in report["verdicts"]]
     aligned = columns([_HEAD, *rows], right=frozenset({3}))
@@ -75,7 +75,7 @@ def _row(verdict: dict[str, Any], width: int) -> tuple[str, ...]:
     )
 
 
-def table(reports: list[dict[str, Any]], paint: Paint = PLAIN) -> str:
+def table(reports: list[dict[str, Any]], paint: TerminalStyle = PLAIN) -> str:
     """Return a line for each URL: Mandelbot's verdict, and who decides otherwise."""
     if not reports:
         return "There are no URLs.\n"

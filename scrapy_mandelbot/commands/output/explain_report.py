@@ -32,7 +32,7 @@ from scrapy_mandelbot.robots.robotstxt.known_robots import dialect_of
 from scrapy_mandelbot.robots.robotstxt.records import read_outline
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.commands.output.terminal_text import Paint
+    from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
     from scrapy_mandelbot.robots.robotstxt import Dialect, Verdict
     from scrapy_mandelbot.robots.robotstxt.robots_txt import Agent
 
@@ -61,14 +61,14 @@ class Changes:
         found += self._shortest()
         return found
 
-    def _ask(self, lines: list[str]) -> Verdict:
+    def _decide(self, lines: list[str]) -> Verdict:
         body = "\n".join(lines).encode()
         changed = RobotsTxt.parse(body, dialect=self._robots.dialect, max_bytes=None)
         return changed.verdict(self._url, self._agent)
 
     def _without(self, number: int) -> dict[str, Any]:
         # In place of the line comes a comment, as a blank line may end a group.
-        verdict = self._ask([*self._lines[: number - 1], "#", *self._lines[number:]])
+        verdict = self._decide([*self._lines[: number - 1], "#", *self._lines[number:]])
         return {
             "change": "remove",
             "line": number,
@@ -81,7 +81,7 @@ class Changes:
         """Return the first of the lines that turns the verdict; none: no such line does."""
         for before, added in self._candidates():
             lines = [*self._lines[: before - 1], *added, *self._lines[before - 1 :]]
-            verdict = self._ask(lines)
+            verdict = self._decide(lines)
             if verdict.allowed is not self._verdict.allowed and verdict.rule is not None:
                 change = {
                     "change": "add",
@@ -195,7 +195,7 @@ def exit_code(reports: list[dict[str, Any]]) -> int:
 # One after the other, each whole.
 
 
-def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
+def text(report: dict[str, Any], paint: TerminalStyle = PLAIN) -> str:
     """Return the report for a terminal."""
     agent = report["agent"] if isinstance(report["agent"], str) else ", ".join(report["agent"])
     answer, width, resolved = verdict_words(report), paint.width, report["resolved_url"]
@@ -240,7 +240,7 @@ def beyond_sentence(decided: dict[str, Any]) -> str:
     )
 
 
-def _excerpt(report: dict[str, Any], paint: Paint) -> list[str]:
+def _excerpt(report: dict[str, Any], paint: TerminalStyle) -> list[str]:
     deciding = report["rule"]["line"]
     lines = []
     for line in report["lines"]:
@@ -251,7 +251,7 @@ def _excerpt(report: dict[str, Any], paint: Paint) -> list[str]:
     return lines
 
 
-def _changes(report: dict[str, Any], paint: Paint) -> list[str]:
+def _changes(report: dict[str, Any], paint: TerminalStyle) -> list[str]:
     lines = []
     for change in report["changes"]:
         lines.append(wrapped(_sentence(change, report), 4, "  ", width=paint.width))
@@ -283,7 +283,7 @@ def _sentence(change: dict[str, Any], report: dict[str, Any]) -> str:
 # One a line.
 
 
-def table(reports: list[dict[str, Any]], paint: Paint = PLAIN) -> str:
+def table(reports: list[dict[str, Any]], paint: TerminalStyle = PLAIN) -> str:
     """Return the verdicts for a terminal, and how many there are of each. URLs are not cut."""
     if not reports:
         return "There are no URLs.\n"

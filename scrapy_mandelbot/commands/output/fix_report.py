@@ -12,7 +12,7 @@ from scrapy_mandelbot.robots.formatting import printable
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.commands.output.terminal_text import Paint
+    from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
     from scrapy_mandelbot.robots.robotstxt import Dialect
 
     Lines = Sequence[str]
@@ -129,7 +129,7 @@ def exit_code(report: dict[str, Any]) -> int:
     return 0 if report["proof"]["holds"] else 3
 
 
-def diff_shown(report: dict[str, Any], paint: Paint) -> str:
+def diff_shown(report: dict[str, Any], paint: TerminalStyle) -> str:
     """Return what changes for a person: in colours, and harmless."""
     kinds = {"+": "good", "-": "error", "@": "note"}
     lines = map(printable, report["diff"].split("\n")[:-1])

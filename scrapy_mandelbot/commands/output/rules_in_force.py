@@ -13,9 +13,9 @@ from scrapy_mandelbot.commands.output.terminal_text import cut, wrapped
 from scrapy_mandelbot.politeness.outcome import (
     Answer,
     Failure,
-    Known,
     OutcomeKind,
     OutcomePolicy,
+    SiteKnowledge,
     outcome_of,
 )
 from scrapy_mandelbot.robots.preferences.statements import CATEGORY_TEXTS
@@ -24,7 +24,7 @@ from scrapy_mandelbot.robots.robotstxt.known_robots import KNOWN_ROBOTS, KnownRo
 from scrapy_mandelbot.robots.robotstxt.records import name_of
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.commands.output.terminal_text import Paint
+    from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
     from scrapy_mandelbot.robots.lint import Delivery
     from scrapy_mandelbot.robots.robotstxt import Record, Rule, Verdict
     from scrapy_mandelbot.robots.robotstxt.robots_txt import Agent
@@ -169,7 +169,7 @@ class Rules:
             forbidding_statuses=dialect.forbidding_statuses,
             only_status_200=dialect.only_status_200,
         )
-        outcome = outcome_of(self.answer or Answer(failure=Failure.OTHER), Known(), policy)
+        outcome = outcome_of(self.answer or Answer(failure=Failure.OTHER), SiteKnowledge(), policy)
         return outcome.kind, outcome.reason.removeprefix("robots.txt: ")
 
 
@@ -229,7 +229,7 @@ def _asked(report: dict[str, Any]) -> list[dict[str, Any]]:
     return [one for one in report["usage"] if one["category"] in report["purposes"]]
 
 
-def purpose_lines(report: dict[str, Any], paint: Paint) -> list[str]:
+def purpose_lines(report: dict[str, Any], paint: TerminalStyle) -> list[str]:
     """Return what there is to say of the uses asked about, for a terminal."""
     lines = []
     for one in _asked(report):
@@ -243,7 +243,7 @@ def purpose_lines(report: dict[str, Any], paint: Paint) -> list[str]:
     return lines
 
 
-def usage_row(report: dict[str, Any], paint: Paint) -> list[str]:
+def usage_row(report: dict[str, Any], paint: TerminalStyle) -> list[str]:
     """Return the row of a table with all uses; none if the file says nothing of any."""
     answers = [f"{one['category']} {one['answer']}" for one in report["usage"]]
     if all(one["answer"] == "unknown" for one in report["usage"]):

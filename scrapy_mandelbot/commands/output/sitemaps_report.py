@@ -12,7 +12,7 @@ from scrapy_mandelbot.robots.sitemaps import SitemapReader
 from scrapy_mandelbot.robots.sitemaps.urls import absolute_url
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.commands.output.terminal_text import Paint
+    from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
 
 _PIECE = 65_536  # bytes
 
@@ -65,7 +65,7 @@ def exit_code(report: dict[str, Any]) -> int:
     return 1 if any(one["problems"] for one in sitemaps) else 0
 
 
-def text(report: dict[str, Any], paint: Paint = PLAIN) -> str:
+def text(report: dict[str, Any], paint: TerminalStyle = PLAIN) -> str:
     """Return the report for a terminal."""
     sitemaps = report["sitemaps"]
     lines = []

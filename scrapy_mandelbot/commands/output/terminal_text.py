@@ -23,7 +23,7 @@ WIDTH = 80
 _COLOURS = {"error": "31;1", "warning": "33", "note": "36", "good": "32", "strong": "1", "dim": "2"}
 
 
-class Paint:
+class TerminalStyle:
     """Colours, or none, and the columns there are."""
 
     def __init__(self, *, colours: bool, width: int = WIDTH) -> None:
@@ -35,7 +35,7 @@ class Paint:
         return f"\x1b[{_COLOURS[kind]}m{text}\x1b[0m" if self._colours and text else text
 
 
-PLAIN = Paint(colours=False)
+PLAIN = TerminalStyle(colours=False)
 
 
 def cut(text: str, width: int) -> str:
@@ -58,7 +58,7 @@ def wrapped(text: str, indent: int = 0, first: str | None = None, *, width: int 
 
 def table_lines(
     rows: Sequence[Sequence[str]],
-    paint: Paint,
+    paint: TerminalStyle,
     right: frozenset[int] = frozenset(),
     colours: Mapping[int, Mapping[str, str]] | None = None,
 ) -> list[str]:

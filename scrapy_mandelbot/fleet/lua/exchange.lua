@@ -72,7 +72,7 @@ end
 
 local granted, claimed = {}, {}
 
-local function tell(site, priority, member)
+local function report_stored(site, priority, member)
   claimed[#claimed + 1] = site
   claimed[#claimed + 1] = priority
   claimed[#claimed + 1] = member
@@ -106,7 +106,7 @@ end
 
 local function hand_over(site, priority, member, place)
   redis.call('HSET', key('c:' .. site), number_of(member), priority .. ' ' .. member)
-  tell(site, place or priority, member)
+  report_stored(site, place or priority, member)
 end
 
 local function try(site, member)  -- one with which workers have died
@@ -337,7 +337,7 @@ if is_again and not only_renews then
     local all = redis.call('HGETALL', key('c:' .. site))
     for i = 2, #all, 2 do
       local priority, member = split(all[i])
-      tell(site, priority, member)
+      report_stored(site, priority, member)
     end
   end
 else

@@ -62,11 +62,11 @@
     const known = here.filter(({ place }) => data.details[place]?.timeline).slice(0, LANES);
     byId("lanes").replaceChildren(...known.map(({ row, place }) => make("div", { class: "lane", role: "listitem" },
       make("div", {}, opener(row[0], place)),
-      lane(data.details[place], span, data.began, told(row)))));
+      lane(data.details[place], span, data.began, caption(row)))));
     byId("lanes").hidden = byId("legend").hidden = !known.length;
   }
 
-  const told = (row) =>
+  const caption = (row) =>
     `${row[0]}: ${number(row[PLACE.pages])} pages, ${number(row[PLACE.refused])} refusals, ` +
     `${number(row[PLACE.pauses])} pauses of ${duration(row[PLACE.paused_for])} in all, at the end ${row[PLACE.state]}`;
 

@@ -63,7 +63,7 @@ def absolute_url(text: str, base: str) -> str | None:
 
 
 def _is_nowhere(url: str) -> bool:
-    """No host is so long, and converting it to ASCII would be slow."""
+    """Characters of a host name. Converting a longer one to ASCII would be slow."""
     found = _AUTHORITY.match(url)
     if found is None:
         return False

@@ -99,7 +99,7 @@ class RedisStore(LiveStore):
         def on_answer(over: Any) -> None:
             if over:
                 keys = tuple(map(scripts.copy_key, over[::2]))
-                self._wire.ask(RedisOp(b"DEL", lambda: keys))
+                self._wire.send(RedisOp(b"DEL", lambda: keys))
 
         self._write("copy", name, scripts.PUT_COPY, arguments, copy, len(copy.body), on_answer)
 
@@ -151,7 +151,7 @@ class RedisStore(LiveStore):
         def on_failure() -> None:
             self._call_in_loop(lambda: then(self._memory.get_copy(site), 0.0))
 
-        self._ask(name, RedisOp(scripts.FIND_COPY, arguments, on_answer, on_failure))
+        self._send(name, RedisOp(scripts.FIND_COPY, arguments, on_answer, on_failure))
 
     def get_pauses(self, after: float = -inf) -> dict[str, StoredPause]:
         values = self._wire.answer_to(scripts.GET_PAUSES, lambda: self._pauses_after(after))
@@ -188,7 +188,7 @@ class RedisStore(LiveStore):
 
     def announce_waiting(self, site: str) -> None:
         message = scripts.news(self._token, "waits", scripts.name_of(site))
-        self._wire.ask(RedisOp(b"PUBLISH", lambda: (scripts.NEWS, message)))
+        self._wire.send(RedisOp(b"PUBLISH", lambda: (scripts.NEWS, message)))
 
     def claim(
         self,
@@ -208,12 +208,12 @@ class RedisStore(LiveStore):
         def on_answer(answer: Any) -> None:
             self._call_in_loop(lambda: then(answer / 1000))
 
-        self._ask(name, RedisOp(scripts.CLAIM, lambda: arguments, on_answer, lambda: on_answer(0)))
+        self._send(name, RedisOp(scripts.CLAIM, lambda: arguments, on_answer, lambda: on_answer(0)))
 
     def release(self, lease: Lease, key: str, keep_for: float = 0.0) -> None:
         name = scripts.lease_key(lease, scripts.name_of(key))
         arguments = (name, self._token, _milliseconds(keep_for))
-        self._wire.ask(RedisOp(scripts.RELEASE, lambda: arguments))
+        self._wire.send(RedisOp(scripts.RELEASE, lambda: arguments))
 
     def get_run(self, spider: str) -> float | None:
         name = scripts.name_of(spider)
@@ -246,7 +246,7 @@ class RedisStore(LiveStore):
         if self._channel is not None:
             self._channel.end()
             bye = scripts.news(self._token, "bye", b"")  # which its thread waits for
-            self._wire.ask(RedisOp(b"PUBLISH", lambda: (scripts.NEWS, bye)))
+            self._wire.send(RedisOp(b"PUBLISH", lambda: (scripts.NEWS, bye)))
         left = self._wire.close()
         if self._channel is not None:
             self._channel.close()
@@ -282,10 +282,10 @@ class RedisStore(LiveStore):
                 self._notify(lambda listener: listener.all_stored(pauses, turns))
 
             turns_after = lambda: self._turns_after(self._now())  # noqa: E731
-            self._wire.ask(RedisOp(b"ZRANGEBYSCORE", turns_after, turns_read))
+            self._wire.send(RedisOp(b"ZRANGEBYSCORE", turns_after, turns_read))
 
         pauses_after = lambda: self._pauses_after(self._now())  # noqa: E731
-        self._wire.ask(RedisOp(scripts.GET_PAUSES, pauses_after, pauses_read))
+        self._wire.send(RedisOp(scripts.GET_PAUSES, pauses_after, pauses_read))
 
     def _pauses_after(self, moment: float) -> tuple[Any, ...]:
         return scripts.PAUSES, scripts.PAUSE, moment + self._ahead
@@ -293,10 +293,10 @@ class RedisStore(LiveStore):
     def _turns_after(self, moment: float) -> tuple[Any, ...]:
         return scripts.TURNS, f"({moment + self._ahead}", "+inf", b"WITHSCORES"
 
-    def _ask(self, name: bytes, command: RedisOp) -> None:
+    def _send(self, name: bytes, command: RedisOp) -> None:
         self._join_loop()
         if len(name) <= LONGEST_NAME:
-            self._wire.ask(command)
+            self._wire.send(command)
         elif command.on_failure is not None:
             command.on_failure()
 

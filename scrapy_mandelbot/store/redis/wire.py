@@ -153,7 +153,7 @@ class Wire:
         self._is_full = False
         self._try_again_at = 0.0
 
-    def ask(self, command: RedisOp) -> None:
+    def send(self, command: RedisOp) -> None:
         """Send a query. While the server is unreachable it fails at once."""
         with self._lock:
             is_vain = self._is_down or self._is_closing
@@ -182,7 +182,7 @@ class Wire:
     def answer_to(self, what: Script | bytes, arguments: Callable[[], tuple[Any, ...]]) -> Any:
         """Send a query and wait for its answer, for a bounded time; None: there is none."""
         answers: SimpleQueue[Any] = SimpleQueue()
-        self.ask(RedisOp(what, arguments, answers.put, lambda: answers.put(None)))
+        self.send(RedisOp(what, arguments, answers.put, lambda: answers.put(None)))
         try:
             return answers.get(timeout=_WAITS_FOR)
         except Empty:
@@ -198,13 +198,13 @@ class Wire:
         """Send what is left, for a bounded time, and end the thread; return how much is not."""
         with self._lock:
             self._is_closing = True
-        self._thread.end(self._let_go, _CLOSES_FOR)
+        self._thread.end(self._release, _CLOSES_FOR)
         with self._lock:
             left = len(self._kept)
             self._kept.clear()
             return left
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         self._flush()
         if self._client is not None:
             self._client.close()

@@ -30,7 +30,7 @@ function isUnlistedAllowed(kinds, rules) {
   return present.has(disallow) && !present.has(patternAllow);
 }
 
-// Who asks (agents.py, groups.py).
+// The agents of a question (agents.py, groups.py).
 
 /** The names by which a robot is looked for, from names and User-Agent headers in their order. */
 function namesOf(agents, browserWords) {

@@ -18,7 +18,7 @@
 
   const linesIn = (box) => box.value.split("\n").map((line) => line.trim()).filter(Boolean);
 
-  /** A file's tables in each dialect, read when they are asked for; dialects share what is alike. */
+  /** A file's tables in each dialect, read on demand; dialects share what is equal. */
   function tablesOf(octets, isDelivered) {
     const kept = new Map();
     return (name) => {
@@ -98,14 +98,14 @@
         ...decided.map((one, place) => verdictCell(shown[place], one))));
     }
     const number = { 6: "six", 7: "seven" }[dialects.length];
-    let told = `All ${number} read it alike`;
-    if (others.length) told = `Not all ${number} read it alike: otherwise ${others.join(", ")}`;
+    let verdict = `All ${number} give the same answer`;
+    if (others.length) verdict = `Not all ${number} give the same answer; different: ${others.join(", ")}`;
     if (changed.length) {
       const who = changed.length === dialects.length ? `all ${number}` : changed.join(", ");
-      told += `. ${shown[1].head}, otherwise to ${who}`;
+      verdict += `. ${shown[1].head}, unlike for ${who}`;
     }
     const isOpen = others.length + changed.length > 0;
-    return element("details", { open: isOpen }, element("summary", {}, told),
+    return element("details", { open: isOpen }, element("summary", {}, verdict),
       element("table", {}, element("thead", {}, element("tr", {},
         ...head.map((text) => element("th", { scope: "col" }, text)))), body));
   }

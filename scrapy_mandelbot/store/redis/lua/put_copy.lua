@@ -1,6 +1,6 @@
 -- KEYS: copy, copies
 -- ARGV: site, value, fetched at, seconds it is kept, most
--- Returns: sites of which there are too many, for who asks to delete their copies, whose keys are not known before
+-- Returns: sites of which there are too many, for the caller to delete their copies, whose keys are not known before
 local time = redis.call('TIME')
 local now = time[1] + time[2] / 1000000
 local at, keep, most = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
