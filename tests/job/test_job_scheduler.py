@@ -133,7 +133,7 @@ def test_what_cannot_be_made_again_counts_no_longer(crawler, scheduler, caplog):
     assert len(scheduler) == 0
     assert not scheduler.has_pending_requests()
     assert crawler.stats.get_value("mandelbot/job/unreadable") == 30
-    assert caplog.text.count("cannot be made again, and is set aside") == 1
+    assert caplog.text.count("cannot be restored, and is set aside") == 1
     assert len(job.deliveries.aside) == 30
 
 

@@ -215,8 +215,8 @@ def test_a_section_stays_set_aside(run, clock):
         clock.turn(0.2)
         for request in first.all():
             first.answer(request, refuses="/shop/" in request.url)
-        aside = list(first.site().sections.set_aside()) if first.site() else []
-        if aside and aside[0].is_told:
+        aside = list(first.site().faults.set_aside()) if first.site() else []
+        if aside and aside[0].is_reported:
             break
     (section,) = aside
     due = section.due(clock.now())
@@ -251,7 +251,7 @@ def test_of_sites_without_requests_only_what_is_not_over_goes_on(run, clock):
     first = run()
     first.push(*pages(1), *pages(1, site=OTHER))
     for request in first.all():
-        first.crawl.operator.hold(
+        first.crawl.manual_control.hold(
             SITE if SITE in request.url else OTHER, clock.now() + 50, "by hand"
         )
         first.scheduler.finish_request(request)
@@ -332,7 +332,7 @@ def test_a_pause_is_left_to_the_next_owner():
 def test_a_pace_and_a_delay_hold_for_the_next_owner():
     """The longer one; a site that is given up waits for the next run."""
     site = Site("https://example.com", PausePolicy())
-    site.keep_to(Pace(5.0), inf, 100.0)
+    site.follow(Pace(5.0), inf, 100.0)
     assert handover_of(site, 100.0, 0.0, 0.0) == (b"", "5000")
     assert handover_of(site, 100.0, 0.0, 8.0) == (b"", "8000")
     assert is_calm(site)
