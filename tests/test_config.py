@@ -37,7 +37,7 @@ def test_defaults():
     assert defaults.fresh_for == 48 * 3600
     assert defaults.cache_stale == 30 * 24 * 3600
     assert defaults.store == "sqlite"
-    assert defaults.pause_statuses == {503, 429}
+    assert defaults.pause_statuses == {503, 429, 430, 509, 529, 420}
     assert defaults.inner_queue is ScrapyPriorityQueue
     pauses = defaults.pause_policy
     assert (pauses.first, pauses.longest, pauses.tries) == (1, 3600, 9)

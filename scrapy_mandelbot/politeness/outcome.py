@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-PAUSE_STATUSES = (503, 429)
-"""Statuses that pause a site, unless a project says otherwise."""
+PAUSE_STATUSES = (503, 429, 430, 509, 529, 420)
+"""Statuses that pause a site by default. ``docs/says_no.rst`` has the source of each."""
 _SKEW = 60.0  # seconds by which two machines' clocks may differ
 
 IMPOSSIBLE_PATH = "/robots-test-for-404-a-page-that-cannot-exist"

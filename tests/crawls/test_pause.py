@@ -156,10 +156,12 @@ async def test_retry_after_in_every_form(webs, retry_after):
 
 
 @ensureDeferred
-async def test_429_pauses_too(webs):
-    """Which statuses pause is MANDELBOT_PAUSE_HTTP_CODES; 429 is among them."""
+@pytest.mark.parametrize("status", [429, 430, 509, 529, 420])
+@pytest.mark.parametrize("retry_after", ["1", None])
+async def test_whatever_means_too_much_pauses_too(webs, status, retry_after):
+    """By default, and with a time or without one: no page is lost."""
     web = site(webs, 10)
-    web.refuse = Closed(seconds=1, after=3, retry_after="1", status=429)
+    web.refuse = Closed(seconds=1, after=3, retry_after=retry_after, status=status)
     result = await crawl(LinksSpider, start_urls=[web.url + "/"])
     assert result.urls() == web.urls(10)
     assert result.stats["mandelbot/pause/count"] == 1

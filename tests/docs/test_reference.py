@@ -108,8 +108,8 @@ SOME_STATUSES = re.compile(r"(?:[45]\d\d(?:, | or | and ))+[45]\d\d")
 
 
 def test_the_statuses_that_pause_a_site_are_told_as_they_are():
-    """Wherever a page lists the first of them with others, it lists all."""
-    first, *_ = PAUSE_STATUSES
+    """Wherever a page lists the first of them with others, it lists all, or the registered two."""
+    first, second, *_ = PAUSE_STATUSES
     documented = {
         (path.name, said): {int(one) for one in re.findall(r"\d{3}", said)}
         for path in [ROOT / "README.rst", *(ROOT / "docs").glob("*.rst")]
@@ -117,10 +117,14 @@ def test_the_statuses_that_pause_a_site_are_told_as_they_are():
         if str(first) in said and (path.name, said) not in OTHER_STATUSES
     }
     assert len(documented) >= 8
-    assert {where: those for where, those in documented.items() if those != {*PAUSE_STATUSES}} == {}
+    assert set(map(frozenset, documented.values())) == {
+        frozenset(PAUSE_STATUSES),
+        frozenset({first, second}),
+    }
+    assert documented["settings.rst", ", ".join(map(str, PAUSE_STATUSES))] == {*PAUSE_STATUSES}
 
 
-OTHER_STATUSES = {("settings.rst", "503, 429, 529")}  # the example of what one may set
+OTHER_STATUSES = {("settings.rst", "503, 429, 403")}  # the example of what one may set
 
 
 def test_every_meta_key_is_in_the_table():

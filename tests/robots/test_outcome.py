@@ -77,6 +77,12 @@ CASES = [
     (429, seen(8), LAW, "unavailable", OutcomeKind.UNAVAILABLE),
     (429, seen(9), LAW, "allow_all", OutcomeKind.ALLOW_ALL),
     (503, seen(99), LAW, "unavailable", OutcomeKind.UNAVAILABLE),
+    *[
+        (status, COPY, LAW, "unavailable", OutcomeKind.UNAVAILABLE)
+        for status in (430, 509, 529, 420)
+    ],
+    *[(status, seen(9), LAW, "allow_all", OutcomeKind.ALLOW_ALL) for status in (430, 420)],
+    *[(status, seen(99), LAW, "unavailable", OutcomeKind.UNAVAILABLE) for status in (509, 529)],
     (429, NOTHING, OutcomePolicy(pause_statuses=()), "allow_all", OutcomeKind.ALLOW_ALL),
     *[
         (status, COPY, LAW, "allow_all", OutcomeKind.ALLOW_ALL)
