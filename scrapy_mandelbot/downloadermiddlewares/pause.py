@@ -20,11 +20,11 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching.failures import failure_of
 from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS
 from scrapy_mandelbot.politeness.flight import End
-from scrapy_mandelbot.politeness.outcome import Failure
+from scrapy_mandelbot.politeness.outcome import MISSING_STATUSES, Failure
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
-from scrapy_mandelbot.politeness.retry_after import quota_of, wait_asked_for
+from scrapy_mandelbot.politeness.retry_after import names_a_time, quota_of, wait_asked_for
 from scrapy_mandelbot.robots.preferences import MARKED_STATUSES, TERMS_STATUSES, stated_terms
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.waiters import ASKS_AGAIN, is_of_the_package
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _OF_QUOTAS = frozenset({b"Ratelimit", b"Ratelimit-Remaining"})  # in Scrapy's spelling
+_OF_TIMES = _OF_QUOTAS | {b"Retry-After"}
 _NO_ANSWER = frozenset({Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT})
 _NO_WORD_OF_THE_SITE = frozenset({Failure.DROPPED, Failure.OTHER})
 
@@ -97,7 +98,9 @@ class PauseMiddleware:
         """Report what a response means for its site; once, from the signal or the middleware."""
         flight.is_noticed = True
         request: Request = flight.request
-        refuses = response.status in self._statuses and "cached" not in response.flags
+        refuses = "cached" not in response.flags and (
+            response.status in self._statuses or self._names_a_time(response)
+        )
         is_marked = response.status in self._marked
         if (refuses or is_marked) and self._is_handled(request, response):
             refuses = is_marked = False
@@ -112,6 +115,15 @@ class PauseMiddleware:
         if wait.unreadable:
             report_unreadable(self._crawl, flight, wait.unreadable)
         self._throttle.refused(flight, reason, wait.seconds, response)
+
+    def _names_a_time(self, response: Response) -> bool:
+        """Return whether an error pauses its site by the time that it names, not by its status."""
+        is_error = response.status >= HTTPStatus.BAD_REQUEST
+        if not is_error or not self._statuses or response.status in MISSING_STATUSES:
+            return False
+        if _OF_TIMES.isdisjoint(response.headers):
+            return False
+        return names_a_time(response.headers.get, self._crawl.now())
 
     def _answered(self, flight: Flight, response: Response) -> None:
         """Report a good response, and the rest of a quota if its headers state one."""
@@ -162,7 +174,7 @@ class PauseMiddleware:
         tally = flight.site.tally
         is_own = request.callback is NO_CALLBACK and is_of_the_package(request)
         if heeds_pauses and not flight.is_noticed and not is_cached:
-            if is_good and status not in self._marked:
+            if status < 400 and status not in self._marked:  # noqa: PLR2004 -- for each page
                 self._answered(flight, response)
             else:
                 self._notice(flight, response)

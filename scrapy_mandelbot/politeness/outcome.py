@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 PAUSE_STATUSES = (503, 429, 430, 509, 529, 420)
 """Statuses that pause a site by default. ``docs/says_no.rst`` has the source of each."""
+MISSING_STATUSES = (404, 410)
+"""Statuses that pause nothing even if they name a time: waiting does not change them."""
 _SKEW = 60.0  # seconds by which two machines' clocks may differ
 
 IMPOSSIBLE_PATH = "/robots-test-for-404-a-page-that-cannot-exist"
@@ -274,9 +276,12 @@ def _has_good_copy(_answer: Answer, known: SiteKnowledge, policy: OutcomePolicy)
 
 
 def _asks_for_pause(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
-    if answer.status is None or answer.status not in policy.pause_statuses:
-        return False
-    return not _is_4xx(answer) or known.times <= policy.tries
+    status, statuses = answer.status, policy.pause_statuses
+    if not _is_4xx(answer):
+        return status is not None and status in statuses
+    names_a_time = bool(statuses) and answer.retry_after is not None
+    is_asked = status in statuses or (names_a_time and status not in MISSING_STATUSES)
+    return is_asked and known.times <= policy.tries
 
 
 def _breaks_off(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
@@ -355,7 +360,8 @@ TABLE = (
     _OutcomeRow(
         "misreported_5xx", _is_misreported, OutcomeKind.ALLOW_ALL, "said of every missing page"
     ),
-    # Whatever was asked. The document lets every 4xx allow all; a 429 is waited for first.
+    # Whatever was asked. The document lets every 4xx allow all; a 429 is waited for first, as is
+    # one that names a time.
     _OutcomeRow("unavailable", _asks_for_pause, OutcomeKind.UNAVAILABLE, "asks for a pause"),
     # 401 and 403 too. (Mandelbot, "HTTP Status Codes")
     _OutcomeRow(

@@ -89,6 +89,18 @@ def quota_of(header: Header, now: float) -> tuple[int, float] | None:
     return min(known, key=lambda one: (one[0], -one[1]), default=None)
 
 
+def names_a_time(header: Header, now: float) -> bool:
+    """Return whether an error asks for a wait, whatever its status means.
+
+    It does by a readable ``Retry-After``, or by a quota that is stated to be used up.
+    """
+    asked = wait_asked_for(header, now)
+    if asked.seconds is None or asked.said.startswith("Retry-After"):
+        return asked.seconds is not None
+    quota = quota_of(header, now)
+    return quota is not None and not quota[0]
+
+
 def _number(value: bytes | None) -> int | None:
     text = b"" if value is None else value.strip()
     return int(text[:18]) if text.isdigit() else None

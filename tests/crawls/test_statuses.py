@@ -65,6 +65,56 @@ async def test_ratelimit_says_for_how_long_a_refusal_is_meant(webs, headers, pat
         assert "RateLimit" in line
 
 
+EXHAUSTED = {"RateLimit-Remaining": "0", "RateLimit-Reset": "20"}
+
+
+@pytest.mark.parametrize(
+    ("status", "headers"),
+    [
+        *((status, {"Retry-After": "20"}) for status in (400, 403, 408, 418, 451, 500, 502, 520)),
+        (403, EXHAUSTED),
+        (500, {"Retry-After": "soon", "RateLimit": '"default";r=0;t=20'}),
+    ],
+)
+@pytest.mark.parametrize("path", ["/page/1", "/robots.txt"])
+@ensureDeferred
+async def test_any_error_that_names_a_time_pauses_the_site(webs, status, headers, path):
+    """Whatever its status means else: nothing is requested before that time, nor lost."""
+    web = site(webs, 5)
+    refusals = [Answer(b"", status, headers)]
+    web.refuse = lambda asked: refusals.pop() if asked == path and refusals else None
+    result = await crawl(LinksSpider, {"MANDELBOT_STORE": "memory"}, start_urls=[web.url + "/"])
+    (refused,) = (hit.at for hit in web.hits if hit.status == status)
+    assert not [hit for hit in web.hits if refused + 1 < hit.at < refused + 20]
+    assert result.urls() == web.urls(5)
+    assert result.stats["mandelbot/pause/count"] == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "settings"),
+    [
+        (404, {"Retry-After": "20"}, {}),
+        (410, {"Retry-After": "20"}, {}),
+        (418, {"Retry-After": "soon"}, {}),
+        (418, {"Retry-After": "0"}, {}),
+        (418, {"RateLimit-Remaining": "3", "RateLimit-Reset": "20"}, {}),
+        (418, {"RateLimit-Reset": "20"}, {}),
+        (418, {"Retry-After": "20"}, {"MANDELBOT_PAUSE_HTTP_CODES": []}),
+        (503, {"Retry-After": "20"}, {"MANDELBOT_PAUSE_HTTP_CODES": [], "RETRY_TIMES": 0}),
+    ],
+)
+@ensureDeferred
+async def test_an_error_that_names_no_time_pauses_nothing(webs, status, headers, settings):
+    """Nor does one that means "there is none", nor any where no status is to pause."""
+    web = site(webs, 5)
+    web.pages["/page/1"] = Answer(b"", status, headers)
+    settings = {"MANDELBOT_STORE": "memory", **settings}
+    result = await crawl(AnySpider, settings, start_urls=[web.url + "/"])
+    assert result.urls() == web.urls(5)
+    assert web.asked("/page/1") == 1
+    assert "mandelbot/pause/count" not in result.stats
+
+
 @ensureDeferred
 async def test_a_quota_ends_at_its_reset(webs):
     """One page of many says that nothing is left for 2 s: as many are in flight after as before."""

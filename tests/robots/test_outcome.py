@@ -85,6 +85,20 @@ CASES = [
     *[(status, seen(99), LAW, "unavailable", OutcomeKind.UNAVAILABLE) for status in (509, 529)],
     (429, NOTHING, OutcomePolicy(pause_statuses=()), "allow_all", OutcomeKind.ALLOW_ALL),
     *[
+        (Answer(status, retry_after=5.0), known, policy, case, kind)
+        for status in (400, 401, 403, 418, 451)
+        for known, policy, case, kind in (
+            (NOTHING, LAW, "unavailable", OutcomeKind.UNAVAILABLE),
+            (seen(9), LAW, "allow_all", OutcomeKind.ALLOW_ALL),
+            (NOTHING, OutcomePolicy(pause_statuses=()), "allow_all", OutcomeKind.ALLOW_ALL),
+        )
+    ],
+    *[
+        (Answer(status, retry_after=5.0), NOTHING, LAW, "allow_all", OutcomeKind.ALLOW_ALL)
+        for status in (404, 410)
+    ],
+    (Answer(500, retry_after=5.0), COPY, LAW, "stale_used", OutcomeKind.RULES),
+    *[
         (status, COPY, LAW, "allow_all", OutcomeKind.ALLOW_ALL)
         for status in (400, 401, 403, 404, 410, 418, 451, 499)
     ],
