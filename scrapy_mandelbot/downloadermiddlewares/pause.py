@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _OF_QUOTAS = frozenset({b"Ratelimit", b"Ratelimit-Remaining"})  # in Scrapy's spelling
+_CHALLENGE = "cf-mitigated"  # of any status; the other marks have theirs
 _OF_TIMES = _OF_QUOTAS | {b"Retry-After"}
 _NO_ANSWER = frozenset({Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT})
 _NO_WORD_OF_THE_SITE = frozenset({Failure.DROPPED, Failure.OTHER})
@@ -61,7 +62,8 @@ class PauseMiddleware:
         self._statuses = self._crawl.config.pause_statuses
         handled = map(int, crawler.settings.getlist("HTTPERROR_ALLOWED_CODES"))
         are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")  # the spider handles them
-        self._marked = MARKED_STATUSES.difference(MARKED_STATUSES if are_all else handled)
+        self._spiders = range(1_000) if are_all else frozenset(handled)
+        self._marked = MARKED_STATUSES.difference(self._spiders)
         self._is_subscribed = False
         self._limits = self._crawl.fetcher.limits
         self._limits.is_notified = True
@@ -102,6 +104,10 @@ class PauseMiddleware:
             response.status in self._statuses or self._names_a_time(response)
         )
         is_marked = response.status in self._marked
+        if _CHALLENGE in response.headers and response.status not in self._spiders:
+            # Waiting does not clear a challenge, whatever its status says.
+            is_marked = True
+            refuses = refuses and (terms_of(response) is None or is_of_the_package(request))
         if (refuses or is_marked) and self._is_handled(request, response):
             refuses = is_marked = False
         flight.is_refused = refuses
@@ -340,6 +346,8 @@ def is_bot_block(crawl: Crawl, flight: Flight, response: Response) -> bool:
     throttle, site = crawl.throttle, flight.site
     section = site.faults.of(request)
     is_probe = section is not None and section.robots and section.is_probed_by(flight)
+    if mark is not None and not is_probe:
+        request.meta["dont_retry"] = True  # a retry gets the same
     reason = f"{REFUSES_ROBOTS}: {response.status} for {request}, {mark or 'no good page since'}"
     refusal = Refusal(crawl.now(), reason, marked=mark is not None)
     effect = site.refused(flight, crawl.fingerprint(request), refusal)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _HEADERS = (b"X-Robots-Tag", b"Robots-Tag")  # in Scrapy's spelling
 _ANY_HEADER = frozenset(_HEADERS)
+_ERRORS = 400  # and above
 _REPORTED_LIMIT = 1024 * 1024  # bytes; of some ten thousand sites
 _REPORTED_SIZE = 100  # bytes, beside the site's name
 _NOFOLLOW_LINK = RobotTag("link", "nofollow")
@@ -86,7 +87,8 @@ class RobotTagsMiddleware:
 
     def process_spider_input(self, response: Response) -> None:
         """Put the page's tags into ``response.meta``, replacing tags copied from another page."""
-        if response.status in TERMS_STATUSES:
+        status = response.status
+        if status in TERMS_STATUSES or (status >= _ERRORS and "cf-mitigated" in response.headers):
             self._notice_terms(response)
         if self._mode != "off":
             tags = response.meta["robot_tags"] = self._tags(response)

@@ -277,8 +277,44 @@ class AskedSpider(LinksSpider):
         yield {"url": "", "refuses": (site, reason)}
 
 
+CHALLENGES = [
+    CHALLENGE,
+    Answer(b"prove it", 503, {"cf-mitigated": "challenge"}),
+    Answer(b"prove it", 429, {"cf-mitigated": "challenge", "Retry-After": "5"}),
+    Answer(b"prove it", 403, {"cf-mitigated": "challenge", "Retry-After": "5"}),
+]
+
+
 @ensureDeferred
-@pytest.mark.parametrize("answer", [CHALLENGE, PRICE], ids=["challenge", "price"])
+@pytest.mark.parametrize("answer", CHALLENGES, ids=["403", "503", "429", "403-with-a-time"])
+async def test_the_mark_of_a_challenge_decides_not_its_status(webs, answer):
+    """Waiting does not clear it: no pause, no growing probes, and no page is tried again."""
+    web = closed_shop(webs, answer, pages=60)
+    result = await crawl(LinksSpider, IN_MEMORY, start_urls=[web.url + "/"])
+    refused = [hit for hit in web.hits if hit.status == answer.status]
+    before = [hit.path for hit in refused if hit.at < refused[0].at + 3_000]
+    assert len(before) <= 5 + 7  # at the fifth, others are in flight
+    assert result.stats["mandelbot/pause/refuses_robots"] == 1
+    assert not result.logged("Paused ")
+    assert len(before) == len(set(before))
+
+
+@ensureDeferred
+@pytest.mark.parametrize("listed", ["", "fetch"])
+async def test_a_503_with_another_mark_is_a_pause(webs, listed):
+    """Only the word that Cloudflare documents says "challenge"."""
+    web = site(webs, 5)
+    refusals = [Answer(b"", 503, {"cf-mitigated": listed})]
+    web.refuse = lambda path: refusals.pop() if path == "/page/1" and refusals else None
+    result = await crawl(LinksSpider, IN_MEMORY, start_urls=[web.url + "/"])
+    assert result.urls() == web.urls(5)
+    assert result.stats["mandelbot/pause/count"] == 1
+
+
+@ensureDeferred
+@pytest.mark.parametrize(
+    "answer", [CHALLENGE, CHALLENGES[1], PRICE], ids=["challenge", "challenge-503", "price"]
+)
 async def test_a_site_that_refuses_robots_is_asked_twenty_pages_at_most(webs, answer, caplog):
     """One WARNING says what it is and what can be done, a hook hears; a probe goes each hour."""
     web, free = closed_shop(webs, answer), beside(webs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -32,13 +31,14 @@ TERMS_STATUSES = frozenset({401, 402, 403})
 MARKED_STATUSES = TERMS_STATUSES | {202, 405}
 """Statuses of responses that may be meant for robots."""
 _SHOWN = 200  # characters of a header
-_MARKS: dict[str, tuple[str, dict[str, AbstractSet[int]]]] = {
+_ERRORS = range(400, 600)
+_MARKS: dict[str, tuple[str, dict[str, Container[int]]]] = {
     # RSL 1.0, "Open License Protocol": the scheme for clients that want a license for the page.
     "www-authenticate": ("WWW-Authenticate", {"license": TERMS_STATUSES}),
     # Cloudflare, "Pay Per Crawl", "Crawl pages": the price, with 402.
     "crawler-price": ("crawler-price", {"": TERMS_STATUSES}),
-    # Cloudflare, "Detect a Challenge Page response".
-    "cf-mitigated": ("cf-mitigated", {"challenge": TERMS_STATUSES}),
+    # Cloudflare, "Detect a Challenge Page response": of any status.
+    "cf-mitigated": ("cf-mitigated", {"challenge": _ERRORS}),
     # AWS WAF, "CAPTCHA and Challenge action behavior".
     "x-amzn-waf-action": ("x-amzn-waf-action", {"challenge": {202}, "captcha": {405}}),
 }
@@ -48,7 +48,7 @@ first word of the value, or for any value."""
 
 def stated_terms(status: int, headers: Iterable[tuple[str | bytes, str | bytes]]) -> str | None:
     """Return the terms or the challenge that a response states, as text for a log, or None."""
-    if status not in MARKED_STATUSES:
+    if status not in MARKED_STATUSES and status not in _ERRORS:
         return None
     for field, value in _headers_named(headers, _MARKS):
         name, statuses = _MARKS[field]
