@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import scrapy.pqueues
 import scrapy.signals
-from scrapy import Request
+from scrapy import Request, Spider
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _GONE = object()
+_PARSE = vars(Spider)["parse"]  # its type is that of a spider's own
 
 
 def wake(crawler: Crawler) -> None:
@@ -377,6 +378,20 @@ def close_spider(crawler: Crawler, reason: str) -> None:
 
     crawler.signals.connect(fail, signal=scrapy.signals.engine_stopped, weak=False)
     schedule(cast("Any", crawler.engine).close_spider_async(reason=reason))
+
+
+def is_undefined(spider: Spider | None, callback: Any) -> bool:
+    """Return whether a callback is Scrapy's own ``parse``, which raises NotImplementedError.
+
+    Of None it is: responses go to the spider's ``parse``, which it does not define. Without
+    ``_parse``, which spiders as CrawlSpider replace: a spider needs a ``parse``.
+    """
+    if callback is None:
+        default = getattr(spider, "_parse", None)
+        if getattr(default, "__func__", None) is not getattr(Spider, "_parse", None):
+            return False
+        callback = getattr(spider, "parse", None)
+    return getattr(callback, "__func__", None) is _PARSE
 
 
 def has_delays(crawler: Crawler) -> bool:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 from scrapy.utils.request import request_from_dict
 
+from scrapy_mandelbot import engine
+
 if TYPE_CHECKING:
     from scrapy import Spider
 
@@ -104,6 +106,14 @@ class RequestForm:
 
         It may raise anything: the spider may have changed, and the classes of what is in its meta.
         """
+        request = self._restore(body)
+        if engine.is_undefined(self._spider, request.callback) or (
+            request.errback is not None and engine.is_undefined(self._spider, request.errback)
+        ):  # sent, it would be lost: Scrapy's own method raises, as an error in the callback
+            raise ValueError(f"{type(self._spider).__name__} has no parse()")
+        return request
+
+    def _restore(self, body: bytes) -> Request:
         if not body:
             raise ValueError("its row in the file is damaged")
         if self._pickles:
@@ -117,7 +127,7 @@ class RequestForm:
     def shown(self, body: bytes, otherwise: str) -> str:
         """Return a request as the log names it; the other text, where it cannot be read."""
         try:
-            return str(self.read(body))
+            return str(self._restore(body))
         except Exception:  # noqa: BLE001 -- whatever a changed spider leads to
             return otherwise
 

@@ -451,6 +451,61 @@ async def test_what_no_callback_is_there_for_is_set_aside_and_the_job_not_finish
     assert feed.read_text().splitlines()[: len(items)] == items
 
 
+class RenamesParse(Noting):
+    """Waits for pages with each kind of callback that a release can lose with `parse`."""
+
+    async def start(self):
+        for url in self.start_urls:
+            yield scrapy.Request(url, dont_filter=True)
+
+    async def parse(self, response):
+        self.called.append(response.url)
+        if response.url.endswith("/"):
+            for number in range(0, 30, 3):
+                yield response.follow(f"/{number}")
+                yield response.follow(f"/{number + 1}", self.parse)
+                yield response.follow(f"/{number + 2}", self.parse_any, errback=self.parse)
+            await asyncio.sleep(NEXT_TURNS)
+            Job.of(self.crawler).saves.now()
+            dies(self)
+
+    def parse_any(self, response):
+        self.called.append(response.url)
+
+
+class NextRelease(scrapy.Spider):
+    """The next release: `parse` has a new name."""
+
+    name = Noting.name
+
+    def parse_page(self, response):
+        """Do what `parse` did."""
+
+    def parse_any(self, response):
+        """Be a callback that both releases have."""
+
+
+@ensureDeferred
+async def test_requests_for_a_parse_that_the_next_release_renamed_are_set_aside(webs, folder):
+    """None is sent to Scrapy's own `parse`, which raises; the earlier release crawls them all."""
+    web = tree(webs)
+    web.pages |= {f"/{number}": html() for number in range(30)}
+    settings = {"CONCURRENT_REQUESTS": 1}
+    first = await run(RenamesParse, folder, [web.url + "/"], **settings)
+    before = len(web.statuses())
+    result = await run_after(folder, NextRelease, **settings)
+    assert result.stats["finish_reason"] == "job_set_aside"
+    assert "spider_exceptions/count" not in result.stats
+    left = result.stats["mandelbot/job/unreadable"]
+    assert left > 25  # the rest was done before the death
+    assert result.logged(f"{left} requests of the job could not be restored")
+    assert len(web.statuses()) == before  # no request is sent
+    result = await run_after(folder, RenamesParse, [web.url + "/"], **settings)
+    assert result.stats["finish_reason"] == "finished"
+    called = {*first.crawler.spider.called_then, *result.crawler.spider.called}
+    assert called == {f"{web.url}/{number}" for number in ("", *range(30))}
+
+
 class Breaks(Noting):
     """Finds its file broken in the middle of the run."""
 

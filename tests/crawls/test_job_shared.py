@@ -359,6 +359,39 @@ async def test_requests_that_nobody_can_read_are_set_aside(webs, settings, redis
     worker.leave()
 
 
+class ParseRenamed(scrapy.Spider):
+    """The next release of LinksSpider: `parse` is `parse_page` now."""
+
+    name = "links"
+
+    async def start(self):
+        for url in self.start_urls:
+            yield scrapy.Request(url, self.parse_page, dont_filter=True)
+
+    def parse_page(self, response):
+        """Do what `parse` did."""
+
+
+@ensureDeferred
+async def test_requests_for_a_parse_that_the_next_release_renamed_are_set_aside(webs, settings):
+    """None is sent to Scrapy's own `parse`, which raises; the earlier release crawls them all."""
+    web = tree(webs)
+    stops = {**settings, "CONCURRENT_REQUESTS": 1, "CLOSESPIDER_PAGECOUNT": 2}
+    first = await crawl(LinksSpider, stops, start_urls=[web.url + "/"])
+    before = len(web.statuses())
+    following = type("LinksSpider", (ParseRenamed,), {"__module__": LinksSpider.__module__})
+    result = await crawl(following, settings)
+    assert result.stats["finish_reason"] == "job_set_aside"
+    assert len(web.statuses()) == before
+    assert result.stats["mandelbot/job/unreadable"] > 0
+    worker = Worker(settings["MANDELBOT_JOB"], name="links")
+    assert [*worker.server.requeue("")] == [web.url]
+    worker.leave()
+    again = await crawl(LinksSpider, settings)
+    assert again.stats["finish_reason"] == "finished"
+    assert {*first.urls(), *again.urls()} == {web.url + path for path in web.pages}
+
+
 class Versioned(scrapy.Spider):
     """Has pages that list pages, each with a callback that its version alone has."""
 

@@ -29,6 +29,9 @@ class Pages(scrapy.Spider):
 
     name = "queue"
 
+    def parse(self, response):
+        """Be the callback of requests that name none."""
+
     def other(self, response):
         """Be another callback."""
 

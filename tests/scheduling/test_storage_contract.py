@@ -42,6 +42,9 @@ class NoComplaints:
 class PagesSpider(Spider):
     name = "pages"
 
+    def parse(self, response):
+        """Be the callback of requests that name none."""
+
     def parse_page(self, response):
         """Be a callback that can be written down."""
 

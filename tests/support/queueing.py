@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import scrapy
 from clocks import TurnedClock, given
-from crawling import SETTINGS
+from crawling import SETTINGS, LinksSpider
 from scrapy import Request
 from scrapy.core.scheduler import Scheduler
 from scrapy.utils.test import get_crawler
@@ -64,7 +64,7 @@ def queue_crawler(clock: TurnedClock, **settings: object) -> Crawler:
             **settings,
         },
     )
-    crawler.spider = scrapy.Spider("queue")
+    crawler.spider = LinksSpider("queue")
     crawler.engine = FakeEngine(crawler.settings)
     return crawler
 
