@@ -372,12 +372,26 @@ def close_spider(crawler: Crawler, reason: str) -> None:
     Scrapy takes a crawl for failed whose crawler is left without a spider, and a ``CrawlerProcess``
     has ``bootstrap_failed`` then.
     """
+    fail(crawler, "", lambda: None)
+    schedule(cast("Any", crawler.engine).close_spider_async(reason=reason))
 
-    def fail() -> None:
+
+def fail(crawler: Crawler, reason: str, last_call: Callable[[], None]) -> None:
+    """Mark a crawl that is closing as failed, and make a call when it has logged all else.
+
+    `reason` replaces its finish reason in the stats; if empty, that stays.
+    """
+
+    def closed() -> None:
+        if reason:
+            crawler.stats.set_value("finish_reason", reason)
+
+    def stopped() -> None:
+        last_call()
         crawler.spider = None
 
-    crawler.signals.connect(fail, signal=scrapy.signals.engine_stopped, weak=False)
-    schedule(cast("Any", crawler.engine).close_spider_async(reason=reason))
+    crawler.signals.connect(closed, signal=scrapy.signals.spider_closed, weak=False)
+    crawler.signals.connect(stopped, signal=scrapy.signals.engine_stopped, weak=False)
 
 
 def is_undefined(spider: Spider | None, callback: Any) -> bool:

@@ -167,7 +167,7 @@ class JobWorker(RunningJob):
         self.report_leftovers()
         error = self._say_the_rest()
         if error is not None:
-            self._emit(events.JOB_LOST, error=error)
+            self.end_not_saved(error)
         self._leave()
 
     def release(self) -> None:

@@ -176,7 +176,7 @@ class Job(RunningJob):
         self._state.save(is_last=True)
         error = self.saves.now()
         if error is not None and not isinstance(error, CorruptError):
-            self._emit(events.JOB_LOST, error=error)
+            self.end_not_saved(error)
         self.store.close()
         if isinstance(error or self._broken, CorruptError):
             salvage.set_aside(self.folder)
@@ -226,7 +226,9 @@ class Job(RunningJob):
             engine.wake(self._crawler)
 
     def _spider_idle(self) -> None:
-        """End the run as ``job_set_aside``, not ``finished``, if requests are set aside."""
+        """End the run as ``job_set_aside`` or ``job_not_saved``, not ``finished``, if it is so."""
+        if self.saves.error is not None and self.saves.now() is not None:
+            raise CloseSpider("job_not_saved")
         if self.deliveries.aside and not self.store.lengths():
             raise CloseSpider(_SET_ASIDE)
 

@@ -435,6 +435,11 @@ class RunningJob:
         """Close the spider: too much is unsaved."""
         self._break(error, events.JOB_GIVEN_UP, "job_not_saved")
 
+    def end_not_saved(self, error: Exception) -> None:
+        """Fail the crawl as it closes: the next run repeats what is not saved."""
+        reason = "job_not_saved" if self._broken is None else ""
+        engine.fail(self._crawler, reason, lambda: self._emit(events.JOB_LOST, error=error))
+
     def _break(self, error: Exception, event: Event, reason: str) -> None:
         if self._broken is None:
             self._broken = error

@@ -17,8 +17,10 @@ class FailingSpider(scrapy.Spider):
     custom_settings = {"ADDONS": {"scrapy_mandelbot.Addon": 500}, "JOBDIR": f"{len(sys.argv)}.job"}
 
     def parse(self, response):
-        if FAILS:
+        if FAILS == "job_unreadable":
             Job.of(self.crawler).failed(StorageError("as a test wants it"))
+        elif FAILS == "job_not_saved":
+            Job.of(self.crawler).store.database.execute("PRAGMA query_only = 1")
 """
 PROCESS = """
 from scrapy.crawler import CrawlerProcess
@@ -29,14 +31,14 @@ sys.exit(3 if process.bootstrap_failed else 0)
 """
 
 
-@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("fails", ["", "job_unreadable", "job_not_saved"])
 def test_a_job_that_has_failed_is_told_by_the_exit_status(tmp_path, forked, fails):
     """Of Scrapy's commands, and by ``bootstrap_failed`` of a CrawlerProcess."""
-    text = SPIDER.replace("FAILS", str(fails))
+    text = SPIDER.replace("FAILS", repr(fails))
     (tmp_path / "spider.py").write_text(text)
     (tmp_path / "process.py").write_text(text + PROCESS)
     commands = {1: ["scrapy", "runspider", "spider.py"], 3: ["process.py"]}
     for status, command in commands.items():
         run = forked.program(tmp_path, *command)
         assert run.returncode == (status if fails else 0), run.stderr.decode()
-        assert (b"Spider closed (job_unreadable)" in run.stderr) is fails
+        assert f"Spider closed ({fails or 'finished'})" in run.stderr.decode()

@@ -361,6 +361,36 @@ async def test_a_file_that_cannot_be_written_any_more_closes_the_spider(webs, fo
     assert both >= {web.url + path for path in web.pages}
 
 
+class CannotWriteTheEnd(Noting):
+    """Cannot write to JOBDIR any more from its last page on, as where the disk is full."""
+
+    def parse(self, response):
+        yield from super().parse(response)
+        if len(self.called) == 14:
+            Job.of(self.crawler).store.database.execute("PRAGMA query_only = 1")
+
+
+@ensureDeferred
+@pytest.mark.parametrize("is_seen_before", [True, False])
+async def test_a_run_whose_end_cannot_be_saved_has_not_finished(
+    webs, folder, monkeypatch, is_seen_before
+):
+    """It fails as job_not_saved, also where only the last commit fails; the last line says more."""
+    web = tree(webs)
+    if not is_seen_before:
+        monkeypatch.setattr(Job, "_spider_idle", lambda _: None)
+    first = await run(CannotWriteTheEnd, folder, [web.url + "/"], CONCURRENT_REQUESTS=1)
+    assert first.stats["finish_reason"] == "job_not_saved"
+    assert first.crawler.spider is None  # so that Scrapy's commands exit with status 1
+    (line,) = first.logged("The end of this run is not saved; the next run fetches its last pages")
+    assert line in first.messages[-1]
+    second = await run(Noting, folder)
+    assert second.stats["finish_reason"] == "finished"
+    assert {*first.spider.called[:-1], *second.crawler.spider.called} >= {
+        web.url + path for path in web.pages
+    }
+
+
 @ensureDeferred
 async def test_a_second_run_in_one_jobdir_says_who_holds_it_and_ends(webs, folder):
     """Before anything is sent; and it disturbs the first in nothing."""

@@ -14,6 +14,7 @@ from redis_server import NEEDS_REDIS, RedisServer
 from scrapy import signals
 from scrapy.core.scheduler import Scheduler
 from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 from shared_jobs import Worker
@@ -23,6 +24,7 @@ from webs import Answer, html
 
 from scrapy_mandelbot import SharedJobScheduler
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.fleet import worker as worker_module
 from scrapy_mandelbot.fleet.own_sites import OwnSites
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job import JobError
@@ -262,6 +264,31 @@ async def test_a_server_that_goes_and_comes_back_loses_nothing(webs, tmp_path):
         assert result.stats["mandelbot/job/not_saved"] == 1
         assert len(result.logged("The job is saved again")) == 1
         assert "mandelbot/job/leases_lost" not in result.stats
+
+
+@ensureDeferred
+async def test_a_worker_whose_end_is_not_saved_fails(webs, tmp_path, monkeypatch):
+    """Where Redis is away when it ends: as job_not_saved, for whatever reason it ends."""
+    monkeypatch.setattr(worker_module, "_WAIT_AT_END", 2.0)
+    web = tree(webs)
+    with RedisServer(tmp_path, appendonly=True) as server:
+
+        class Killing(LinksSpider):
+            def parse(self, response):
+                yield from super().parse(response)
+                if response.url == web.url + "/1":
+                    server.kill()
+                    raise CloseSpider("shutdown")
+
+        first = await crawl(
+            Killing,
+            {"MANDELBOT_JOB": server.url, "ROBOTSTXT_OBEY": False, "CONCURRENT_REQUESTS": 1},
+            start_urls=[web.url + "/"],
+        )
+        server.start()
+        assert first.stats["finish_reason"] == "job_not_saved"
+        assert first.crawler.spider is None
+        assert "The end of this run is not saved; the next run" in first.messages[-1]
 
 
 @ensureDeferred
