@@ -155,12 +155,12 @@ def _salvage(damaged: Path, path: Path) -> bool:
         return False
     new.rename(path)
     _move(damaged, damaged.with_name(damaged.name.replace(_BROKEN, _READ)))
+    lost = len(salvage.known - salvage.kept)
     logger.error(
-        "Salvaged from the damaged file: %d waiting requests and %d fingerprints. At least %d"
-        " requests are lost",
+        "Salvaged from the damaged file: %d waiting requests and %d fingerprints. %s",
         len(salvage.kept),
         salvage.seen,
-        len(salvage.known - salvage.kept),
+        f"At least {lost} requests are lost" if lost else "How many requests are lost is unknown",
     )
     return True
 

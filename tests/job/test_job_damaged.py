@@ -116,13 +116,24 @@ def test_a_first_page_that_is_gone_loses_nothing(damaged, caplog):
     assert len(bodies) == PAGES + 2
     assert len(lines) == SITES
     assert "602 waiting requests" in caplog.text
-    assert "At least 0 requests" in caplog.text
+    assert "How many requests are lost is unknown" in caplog.text
     assert not list(folder.glob("*.corrupt-*"))
     assert len(list(folder.glob("*.salvaged-*"))) == 1
     assert {one.name for one in folder.glob("job.*")} == {
         FILE,
         *(one.name for one in folder.glob("*.salvaged-*")),
     }
+
+
+def test_a_file_that_is_cut_in_half_names_no_number_of_lost_requests(damaged, caplog):
+    """The index that would say which requests there were is gone, too: 0 would be wrong."""
+    folder = damaged(lambda octets: octets.__delitem__(slice(len(octets) // 2, None)))
+    Path(folder / f"{FILE}-wal").unlink()
+    with caplog.at_level(logging.ERROR):
+        bodies, _ = read_all(folder)
+    assert len(bodies) < PAGES
+    assert "At least 0" not in caplog.text
+    assert "requests are lost" in caplog.text
 
 
 def test_fingerprints_alone_are_worth_reading(tmp_path):
