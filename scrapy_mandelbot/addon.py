@@ -65,10 +65,12 @@ def _has_console(settings: BaseSettings) -> bool:
 
 
 _OFF = (None, "", "off", "signal", False)
+_OF_SITEMAPS = _sets("MANDELBOT_SITEMAPS", "JOBDIR")
 _OF_USE = _sets("MANDELBOT_PURPOSE", "MANDELBOT_LEDGER")
 _DOWNLOADS, _SPIDERS, _EXTENSIONS = "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS"
 COMPONENTS = (
     Component(_DOWNLOADS, "report.account.Account", _FIRST),
+    Component(_DOWNLOADS, "sitemap_crawl.bodies.SitemapBodies", _FIRST + 1, _OF_SITEMAPS),
     Component(_DOWNLOADS, "RobotsTxtMiddleware", 100),
     Component(_DOWNLOADS, "PauseMiddleware", 950),
     Component(
@@ -82,7 +84,7 @@ COMPONENTS = (
     Component(_EXTENSIONS, "addon.QueueSetup", _FIRST),
     Component(_EXTENSIONS, "SpiderHooks", 500),
     Component(_EXTENSIONS, "PauseConsole", 500, _has_console),
-    Component(_EXTENSIONS, "SitemapFollower", 500, _sets("MANDELBOT_SITEMAPS", "JOBDIR")),
+    Component(_EXTENSIONS, "SitemapFollower", 500, _OF_SITEMAPS),
     Component(_EXTENSIONS, "CrawlSummary", 500),
     Component(_EXTENSIONS, "CrawlMetrics", 500, _sets("MANDELBOT_METRICS")),
     Component(_EXTENSIONS, "CrawlReport", 500, _sets("MANDELBOT_REPORT")),

@@ -33,6 +33,7 @@ from scrapy_mandelbot.throttle.throttle import Throttle
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
     from scrapy_mandelbot.fetching.shared_fetches import SharedFetches
@@ -114,6 +115,8 @@ class Crawl:
         """Returns whether a request is dropped that the queue is about to hand out."""
         self.fates: WeakKeyDictionary[Request, End] = WeakKeyDictionary()
         """How requests end that fail now, where that is not to be seen from the exception."""
+        self.sitemap_bodies: WeakKeyDictionary[Response, bytes] = WeakKeyDictionary()
+        """The bodies of cited sitemaps by the empty responses that the scraper holds instead."""
         self.events.subscribe(self._has_answered, ROBOTS_READ)
         crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         crawler.signals.connect(self._spider_idle, signal=scrapy.signals.spider_idle)

@@ -294,7 +294,9 @@ class SitemapFollower:
         request: Request = response.request  # type: ignore[assignment]  # it has one here
         self._limits.end(request)
         cited: CitedSitemap = CitedSitemap.of(request)  # type: ignore[assignment]  # it is one for a sitemap
-        return cited, SitemapReading(response, self._crawl.config, self._selection, self._since)
+        body = self._crawl.sitemap_bodies.get(response, response.body)
+        config, selection = self._crawl.config, self._selection
+        return cited, SitemapReading(response.url, body, config, selection, self._since)
 
     def _wanted(
         self, reading: SitemapReading, cited: CitedSitemap

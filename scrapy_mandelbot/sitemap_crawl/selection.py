@@ -19,7 +19,6 @@ from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
     from scrapy import Spider
-    from scrapy.http import Response
 
     from scrapy_mandelbot.robots.sitemaps import SitemapEntry
     from scrapy_mandelbot.settings.config import Config
@@ -132,14 +131,19 @@ class SitemapReading:
     """Reads one sitemap. Leaves out entries that were modified before `since`."""
 
     def __init__(
-        self, response: Response, config: Config, selection: SitemapSelection, since: float | None
+        self,
+        url: str,
+        body: bytes,
+        config: Config,
+        selection: SitemapSelection,
+        since: float | None,
     ) -> None:
-        self.url = response.url
-        self._body = response.body
+        self.url = url
+        self._body = body
         self._selection = selection
         self._since = since
         self.reader = SitemapReader(
-            response.url, max_bytes=config.sitemap_max_bytes, max_entries=config.sitemap_max_entries
+            url, max_bytes=config.sitemap_max_bytes, max_entries=config.sitemap_max_entries
         )
         self.older = 0  # the number of entries left out
 

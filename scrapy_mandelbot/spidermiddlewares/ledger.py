@@ -74,7 +74,8 @@ class Ledger:
         request, response = values["request"], values["response"]
         is_cached = "cached" in response.flags
         if is_cached or request in self._answered:  # otherwise another component made the response
-            body = sha256(response.body).hexdigest()
+            whole = self._crawl.sitemap_bodies.get(response, response.body)
+            body = sha256(whole).hexdigest()
             answer = {"status": response.status, "body": body, "is_cached": is_cached}
             self._write("fetched", request.url, answer, values)
 
