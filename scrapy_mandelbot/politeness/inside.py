@@ -46,6 +46,7 @@ _NAMES_BESIDE = (".metadata.google.internal", ".metadata.goog")
 _NAMES_INSIDE = (
     *(".localhost", ".localdomain", ".local", ".internal", ".home.arpa", ".intranet", ".private"),
     *(".corp", ".home", ".lan", ".svc", ".box"),
+    *(".consul", ".openstacklocal", ".docker"),  # no top-level domains; of each its own DNS
 )
 _SOLD = ".box"
 """A domain whose names are sold to anybody, and stand for routers at home."""

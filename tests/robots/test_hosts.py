@@ -28,6 +28,7 @@ INSIDE = """
     ::ffff:168.63.129.16 100:0:0:1::1 400::1 8000::1 fe00::1 fd00:ec2::254 100.100.100.200
     kubernetes.default.svc kubernetes.default.svc.cluster.local nas.lan wiki.corp pi.home fritz.box
     www.fritz.box files.intranet vault.private LAN a.LAN. wpad.localdomain
+    vault.service.consul host.openstacklocal gateway.docker
     1.2.3.4.5 08.8.8.8 256.1.1.1 1..2 127.0.0.1.. 999999999999 [::1 ::g 1.2.3.999
 """.split()  # noqa: SIM905 -- words to be read
 ODD = ["127\u30020\u30020\u30021", "127.0.0\uff0e1", "\u24dbocalhost"]  # as IDNA reads them
@@ -37,6 +38,7 @@ OUTSIDE = """
     192.0.0.9 192.0.0.10 192.31.196.1 192.52.193.1 192.175.48.1 168.63.129.15 2001:1::1
     2001:4:112::1
     lan.example.com corp.example svc.example.com box.com home.blog 2620:4f:8000::1 2001:200::1
+    consul.io www.docker.com openstacklocal.example
     ::ffff:8.8.8.8 2002:808:808:: 64:ff9b::8.8.8.8 localhost.example.com local.example.com
     127.0.0.1.example.com xn--bcher-kva.example 10.example.com a.0x7f.example 1.2.3.0x
 """.split()  # noqa: SIM905 -- words to be read
