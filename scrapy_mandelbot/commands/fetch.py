@@ -81,7 +81,10 @@ class Fetched:
     def answer(self) -> Answer:
         """The response as the table of outcomes takes it."""
         if self.failure is None and self.status in _REDIRECTS:
-            return Answer(failure=Failure.NOWHERE, detail=f"{self.redirects} hops")
+            location = self.headers.get("location", "")
+            is_url = not location or absolute_url(location.strip(), self.final_url) is not None
+            failure = Failure.NOWHERE if is_url else Failure.BAD_REDIRECT
+            return Answer(failure=failure, detail=f"{self.redirects} hops")
         return Answer(self.status, self.failure, self.detail)
 
     @property

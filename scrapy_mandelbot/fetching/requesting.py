@@ -166,7 +166,9 @@ class SiteFiles:
                 return self._fetched(url, response, download)
             target = http_url(url, header_text(location).strip())
             most = config.robots_max_redirects
-            if target is None or len(urls) > most or not config.may_send(site, target):
+            if target is None:
+                return _redirected_nowhere(Failure.BAD_REDIRECT, urls)
+            if len(urls) > most or not config.may_send(site, target):
                 return _redirected_nowhere(
                     Failure.LOOP if target in urls else Failure.NOWHERE, urls
                 )

@@ -85,6 +85,8 @@ class Failure(Enum):
     TLS = "no TLS connection"
     NOWHERE = "redirects that lead nowhere"
     LOOP = "redirects in a loop"
+    BAD_REDIRECT = "redirect to an invalid URL"
+    """It is no http or https URL."""
     PROXY = "the proxy failed"
     """It says nothing about the site."""
     OTHER = "failed"
@@ -328,8 +330,8 @@ TABLE = (
         "the last good copy stays in use",
     ),
     _OutcomeRow("unanswered", _failed(Failure.PROXY), OutcomeKind.FAILED, "its request fails"),
-    # More hops than anyone means, or a target that cannot be requested: as 404. A loop is none of
-    # these: a server that redirects in a circle is broken, and its rules are unknown.
+    # More hops than anyone means, or a target that may not be requested: as 404. A loop is none of
+    # these, nor is a target that is no http(s) URL: such a server is broken, its rules are unknown.
     _OutcomeRow("allow_all", _failed(Failure.NOWHERE), OutcomeKind.ALLOW_ALL, "there is none"),
     _OutcomeRow("revalidated", _confirms_the_copy, None, "has not changed"),
     # "A message is considered complete when all of the octets indicated by its framing are
@@ -394,7 +396,7 @@ TABLE = (
         )
     ),
     # What is left: 5xx, a status that no document speaks of, refused, lost, timed out, TLS, and
-    # redirects in a loop.
+    # redirects in a loop or to an invalid URL.
     _OutcomeRow(
         "unavailable", lambda *_: True, OutcomeKind.UNAVAILABLE, "nobody knows its rules now"
     ),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fetching.requesting import FetchedFile
 
 _SUCCESS, _NOT_MODIFIED, _SERVER_ERRORS = range(200, 300), 304, range(500, 600)
-_NONE = frozenset({Failure.NOWHERE, Failure.LOOP})
+_NONE = frozenset({Failure.NOWHERE, Failure.LOOP, Failure.BAD_REDIRECT})
 _REQUEST_AGAIN_AFTER = 300.0  # seconds, if the file is unavailable
 
 # Parsed files stay in memory as long as they fit, and are parsed again from the copy otherwise.

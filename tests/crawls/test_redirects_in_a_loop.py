@@ -1,4 +1,4 @@
-"""A robots.txt that redirects to itself: it may answer with a cookie, or never."""
+"""A robots.txt that redirects to itself, or to no web page: nothing is crawled until it answers."""
 
 from __future__ import annotations
 
@@ -47,3 +47,32 @@ async def test_of_a_site_whose_robots_txt_redirects_in_a_loop_nothing_is_crawled
     assert {hit.path for hit in web.hits[:first_page]} == {"/robots.txt"}
     assert first_page == 12
     assert result.urls() == [web.url + "/", web.url + "/yes"]
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        ["http://127.0.0.1/robots.txt", "file:///etc/passwd"],
+        "file:///etc/passwd",
+        "ftp://127.0.0.1/robots.txt",
+        "data:text/plain,User-agent: *",
+        "http://:x/robots.txt",
+    ],
+)
+@ensureDeferred
+async def test_a_redirect_to_what_is_no_web_page_is_no_permission(webs, location):
+    """It does not say that there is no robots.txt: the site is unreachable, as in a loop."""
+    left = [2]
+
+    def robots(_request):
+        left[0] -= 1
+        if left[0] >= 0:
+            return Answer(b"", 302, {"Location": location})
+        return Answer(b"User-agent: *\nDisallow: /no\n")
+
+    web = a_site(webs, robots)
+    result = await crawl(LinksSpider, start_urls=[web.url + "/"])
+    assert [hit.path for hit in web.hits[:4]] == [*["/robots.txt"] * 3, "/"]
+    assert result.urls() == [web.url + "/", web.url + "/yes"]
+    (line,) = result.logged(f"Paused {web.url} until 2")
+    assert "robots.txt: redirect to an invalid URL (" in line

@@ -41,6 +41,8 @@ CASES = [
     (Failure.DROPPED, COPY, LAW, "unasked", OutcomeKind.UNASKED),
     (Failure.NOWHERE, NOTHING, LAW, "allow_all", OutcomeKind.ALLOW_ALL),
     (Failure.LOOP, NOTHING, LAW, "unavailable", OutcomeKind.UNAVAILABLE),
+    (Failure.BAD_REDIRECT, NOTHING, LAW, "unavailable", OutcomeKind.UNAVAILABLE),
+    (Failure.BAD_REDIRECT, COPY, LAW, "stale_used", OutcomeKind.RULES),
     (Failure.LOOP, COPY, LAW, "stale_used", OutcomeKind.RULES),
     (304, COPY, LAW, "revalidated", OutcomeKind.RULES),
     (304, TOO_OLD, LAW, "revalidated", OutcomeKind.RULES),
