@@ -17,6 +17,7 @@ from twisted.internet.defer import CancelledError
 from scrapy_mandelbot import events
 from scrapy_mandelbot.crawl import CITED, LISTED_IN, Crawl
 from scrapy_mandelbot.downloadermiddlewares.pause import not_sent, report_unreadable
+from scrapy_mandelbot.fetching.requesting import LONGEST_REDIRECT
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind
@@ -143,7 +144,11 @@ class RobotsTxtMiddleware:
         return True
 
     def _check_redirect(self, request: Request) -> None:
-        """Raise IgnoreRequest if a sitemap's request was redirected to a private address."""
+        """Raise IgnoreRequest if a sitemap's request was redirected where none may go."""
+        if len(request.url) > LONGEST_REDIRECT:
+            raise IgnoreRequest(
+                f"its redirect leads to a URL of more than {LONGEST_REDIRECT:,} characters"
+            )
         if not self._crawl.config.may_send(request.meta[CITED]["site"], request.url):
             raise IgnoreRequest(
                 f"{shown(request.url)} is on this machine or in its network"

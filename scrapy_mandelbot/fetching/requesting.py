@@ -60,6 +60,7 @@ _T = TypeVar("_T")
 _PRIORITY = 1_000
 _ANY_SIZE = 2**30  # bytes; DOWNLOAD_MAXSIZE is about pages, and these downloads have their limit
 _ROUTE = ("proxy", "_auth_proxy", "download_slot", "bindaddress")
+LONGEST_REDIRECT = 8_192  # characters of a URL
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -164,9 +165,10 @@ class SiteFiles:
             location = response.headers.get("Location")
             if response.status not in REDIRECTS or not location:
                 return self._fetched(url, response, download)
-            target = http_url(url, header_text(location).strip())
+            text = header_text(location).strip()
+            target = http_url(url, text) if len(text) <= LONGEST_REDIRECT else None
             most = config.robots_max_redirects
-            if target is None:
+            if target is None or len(target) > LONGEST_REDIRECT:
                 return _redirected_nowhere(Failure.BAD_REDIRECT, urls)
             if len(urls) > most or not config.may_send(site, target):
                 return _redirected_nowhere(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from itertools import pairwise
 
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
@@ -125,3 +126,18 @@ async def test_only_what_was_modified_since_the_last_run(webs, tmp_path):
     second = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert first.urls() == sorted([web.url + "/", *urls(web, 0, 1)])
     assert second.urls() == sorted([web.url + "/", *urls(web, 1)])
+
+
+@ensureDeferred
+async def test_a_redirect_of_a_sitemap_to_a_long_url_is_not_followed(webs):
+    """Each hop doubles its URL: beyond 8 KiB it costs more than any sitemap is worth."""
+    web = shop(webs, 1, "/map.xml")
+    paths = ["/map.xml", *("/" + "a" * 2**power for power in range(10, 16))]
+    for path, target in pairwise(paths):
+        web.pages[path] = Answer(b"", 301, {"Location": target})
+    result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/"])
+    lengths = [len(hit.path) for hit in web.hits if hit.path.startswith(("/a", "/map"))]
+    assert lengths == [8, 1_025, 2_049, 4_097]
+    (line,) = result.logged("The sitemap ")
+    assert "its redirect leads to a URL of more than 8,192 characters" in line
+    assert len(line) < 1_000
