@@ -296,6 +296,38 @@ CLOUDFLARE = (
         means={"search": Y, "train-ai": N},
     ),
     UsageCase(
+        *(SIGNALS, "Advanced usage", "A path limits what a line refuses."),
+        robots="User-agent: *\nContent-Signal: /private/ ai-train=no, search=yes",
+        url="https://example.com/private/1",
+        means={"search": Y, "train-ai": N},
+    ),
+    UsageCase(
+        *(SIGNALS, "Advanced usage", "Other pages are left open, by a permission as well."),
+        robots="User-agent: *\nContent-Signal: /blog/ search=yes, ai-train=yes",
+        url="https://example.com/other",
+    ),
+    UsageCase(
+        *(SIGNALS, "Advanced usage", "The longest path counts, as of Content-Usage."),
+        robots="""
+            User-agent: *
+            Content-Signal: ai-train=no
+            Content-Signal: /blog/ ai-train=yes
+        """,
+        url="https://example.com/blog/1",
+        means={"train-ai": Y},
+    ),
+    UsageCase(
+        *(DECIDED, "Content-Signal", "A path of the other field precedes nothing."),
+        robots="""
+            User-agent: *
+            Content-Signal: ai-train=no
+            Content-Usage: /blog/ train-ai=y
+        """,
+        url="https://example.com/blog/1",
+        means={"train-ai": N},
+        lines=(("robots.txt", 3), ("robots.txt", 2)),
+    ),
+    UsageCase(
         *(SIGNALS, "syntax", "Blanks, capitals and a plural occur."),
         robots="User-agent: *\ncontent-SIGNALS:  Search = Yes ,AI-Train=No",
         means={"search": Y, "train-ai": N},

@@ -163,6 +163,19 @@ FILES = (
         ),
     ),
     UsageFile(
+        "signals with paths",
+        """
+        User-agent: *
+        Content-Signal: ai-train=no
+        Content-Signal: /ai-ok/ ai-train=yes, search=yes
+        Content-Signal: /never/ ai-train=no, search=maybe
+        Disallow: /x
+        """,
+        (("bad-content-signal", 4),),
+        absent=("unknown-usage", "usage-contradiction"),
+        answers={"train-ai": "disallowed"},
+    ),
+    UsageFile(
         "statements before any group",
         """
         Content-Signal: ai-train=no

@@ -51,7 +51,8 @@ def _check_content_usage(record: Record) -> Check:
 
 
 def _check_content_signal(record: Record) -> Check:
-    said = read_content_signal(record.value)
+    _, value = split_path(record.value)
+    said = read_content_signal(value)
     if not said.is_readable and not said.unknown:
         message = f"{quoted(record.value)} is too long to be read."
         yield LintHit("bad-content-signal", record.number, message)
@@ -126,7 +127,7 @@ def _facts_of(group: Group) -> _Facts:
 
 def _statements(record: Record) -> Iterator[tuple[bool, _UsageStatement]]:
     is_signal = record.field == "content-signal"
-    path, value = (None, record.value) if is_signal else split_path(record.value)
+    path, value = split_path(record.value)
     words = read_content_signal(value).words if is_signal else read_content_usage(value).words
     for one in statements_of(record.field, words, "robots.txt", record.value, record.number):
         yield one.allowed, _UsageStatement(one.category, path, record.number, is_signal)
@@ -161,7 +162,8 @@ def _in_several(groups: list[Group]) -> Iterator[tuple[str, list[int]]]:
 def _against(allowing: _Facts, refusing: _Facts) -> Check:
     for (category, path), allowed in allowing.allowed.items():
         refused = refusing.refused.get((category, path))
-        if refused is None and path is not None:  # a signal refuses whatever the path
+        if refused is None and path is not None and not allowed.is_signal:
+            # The path precedes only statements of the same field: a signal about all pages counts.
             refused = refusing.refused.get((category, None))
             refused = refused if refused and refused.is_signal else None
         if refused is not None:

@@ -2,8 +2,8 @@
 
 Content-Usage is a rule of a group with an optional path. The longest matching path counts, as for
 Allow and Disallow, and all rules of that length do (draft-ietf-aipref-attach, 19 August 2026,
-section "Robots Exclusion Protocol Content-Usage Rule"). Content-Signal has no path. Both apply to
-the robots named before the line in its group.
+section "Robots Exclusion Protocol Content-Usage Rule"). Content-Signal takes a path in the same way
+(contentsignals.org, "Advanced usage"). Both apply to the robots named before the line in its group.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Preference(NamedTuple):
 
 
 def split_path(value: str) -> tuple[str | None, str]:
-    """Split the value of a Content-Usage line into its path, or None, and the rest.
+    """Split the value of a Content-Usage or Content-Signal into its path, or None, and the rest.
 
     A value that begins with a slash has a path, up to the first space or tab ("Processing
     Content-Usage Rules").
@@ -68,18 +68,14 @@ def split_path(value: str) -> tuple[str | None, str]:
 class AgentPreferences:
     """The lines of a file for one robot. Values are parsed when they first apply."""
 
-    __slots__ = ("_rules", "_said", "_signals", "lines")
+    __slots__ = ("_rules", "_said", "lines")
 
     def __init__(self, text: str, selection: GroupMatch, grammar: Grammar) -> None:
         self.lines = tuple(_lines_about(text, selection, grammar))
         comparable = COMPARABLE[grammar.dialect.escapes]
-        self._signals: list[Preference] = []
         self._rules: list[tuple[int, Pattern, str, Preference]] = []
         """Length and pattern of the path, value without it, line; the longest path first."""
         for one in self.lines:
-            if one.field != "content-usage":
-                self._signals.append(one)
-                continue
             path, value = split_path(one.value)
             length = 0 if path is None else len(escape_non_ascii(path))
             pattern = _EVERYTHING if path is None else wildcard_pattern(path, comparable)
@@ -89,14 +85,13 @@ class AgentPreferences:
 
     def of(self, target: str) -> tuple[Statement, ...]:
         """Return the statements about a page, given its comparable target."""
-        said = [self._read("content-signal", one.value, one) for one in self._signals]
-        longest = -1
+        said = []
+        longest = dict.fromkeys(_READ, -1)
         for length, pattern, value, one in self._rules:
-            if length < longest:
-                break
-            if pattern.matches(target):
-                longest = length
-                said.append(self._read("content-usage", value, one))
+            source = "content-usage" if one.field == "content-usage" else "content-signal"
+            if length >= longest[source] and pattern.matches(target):
+                longest[source] = length
+                said.append(self._read(source, value, one))
         return tuple(chain.from_iterable(said))
 
     def _read(self, source: str, value: str, one: Preference) -> tuple[Statement, ...]:
