@@ -381,6 +381,22 @@ CASES = (
         forbidden=("/a\u00a0", "/a%C2%A0b"),
         allowed=("/a", "/b"),
     ),
+    Case(
+        "Lines",
+        "NUL octets at the ends of an element are white space: padding after a power cut.",
+        b"\0User-agent\0: *\0\nDisallow: /private\0\0\0\nDisallow:\0/x \0#\n\0Disallow: /y"
+        + b"\0" * 480,
+        forbidden=("/private/1", "/x", "/y"),
+        allowed=("/",),
+        lines=(("/private/1", 2), ("/x", 3), ("/y", 4)),
+    ),
+    Case(
+        "Lines",
+        "A NUL within a path belongs to it.",
+        b"User-agent: *\nDisallow: /a\0b\n",
+        forbidden=("/a%00b",),
+        allowed=("/a", "/ab"),
+    ),
     *(
         Case(
             "Bytes",

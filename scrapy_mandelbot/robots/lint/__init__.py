@@ -160,6 +160,9 @@ def _kind_of_binary(octets: bytes) -> str | None:
     if octets.startswith((b"\xff\xfe", b"\xfe\xff")):
         return None
     sample = octets[:_SAMPLE]
+    text = sample.rstrip(b"\0")
+    if text and len(sample) - len(text) > len("\0\0\0"):  # more than ends a text in UTF-32: padding
+        sample = text
     zeros = sample.count(b"\0")
     if zeros * 3 > len(sample):
         return "UTF-32" if zeros * 2 > len(sample) + 4 else "UTF-16 without its mark"

@@ -187,7 +187,8 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     ("not-utf-8", _W, "There are bytes that are not UTF-8.",
      "Robots drop, replace or escape them: the path that is matched differs between robots."),
     ("control-character", _W, "There is a control character in a line.",
-     "Google's robots end the line at a NUL; with any other, the value is not what it looks like."),
+     ("Google's robots end the line at a NUL, and many robots match nothing with a rule that ends "
+      "with one; with any other, the value is not what it looks like.")),
     ("odd-line-end", _W, "There is a line separator that robots do not recognise.",
      "Lines end with CR, LF or both (Mandelbot, RFC 9309): what follows belongs to the same line."),
     ("carriage-returns", _N, "Lines end with a lone CR.",

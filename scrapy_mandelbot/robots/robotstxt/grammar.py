@@ -3,7 +3,7 @@ r"""The grammar of a line, as regular expressions made for a dialect.
 After Mandelbot's page, section "Format of robots.txt", and RFC 9309, section 2.2::
 
     line     = *WS [ field *WS ":" *WS value *WS ] [ "#" comment ] line-end
-    WS       = space / tab / VT / FF      ; no NBSP
+    WS       = space / tab / VT / FF / NUL ; no NBSP
     line-end = CR LF / CR / LF            ; no NEL, no U+2028
 
 The functions below apply the changes of a `Dialect`. The expressions find lines in a `searchable`
@@ -19,7 +19,9 @@ from functools import lru_cache
 
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS, GROUP_FIELDS, Dialect
 
-WHITE_SPACE = " \t\v\f"
+# NUL: files get padded with it after a power cut, or by programs in C. Google ends a line there;
+# as a part of a value it would make the rule match nothing.
+WHITE_SPACE = " \t\v\f\0"
 
 _UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
@@ -90,7 +92,7 @@ class Grammar:
         self.any_rule = _line(_rule_field(dialect), f"({_value(dialect)})")
         """Groups: empty for Allow; the value."""
         name = rf"(?:[^:#\r\n]|(?<!{_WHITE})#)*" if dialect.comment_needs_space else r"[^:#\r\n]*"
-        self.directive = re.compile(rf"[\r\n]{_WS}[^:#\s]{name}:", re.ASCII)
+        self.directive = re.compile(rf"[\r\n]{_WS}[^:#\s\0]{name}:", re.ASCII)
         """Any line with a field."""
         members = (name for field in GROUP_FIELDS for name in _spellings(field, dialect))
         self.member = _line(_field(members, dialect), "")
@@ -233,5 +235,5 @@ def _agent_name(dialect: Dialect) -> str:
         return r"\*(?=[\s#]|\Z)|[A-Za-z_\-]*"
     # A hash that begins no comment is part of the name; the other characters end a name in every
     # dialect: "Baiduspider+", "Examplebot, Otherbot", "Examplebot*".
-    ends = r"\s/*+,;" if dialect.comment_needs_space else r"\s/*+,;#"
+    ends = r"\s\0/*+,;" if dialect.comment_needs_space else r"\s\0/*+,;#"
     return rf"\*(?=[{ends}]|\Z)|[^{ends}]*"

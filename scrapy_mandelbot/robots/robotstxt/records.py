@@ -95,7 +95,7 @@ def _is_rule(record: Record, dialect: Dialect) -> bool:
     return record.field == "disallow" or (record.field == "allow" and dialect.honours_allow)
 
 
-_NAME = re.compile(r"\*(?=[\s/*+,;]|\Z)|[^\s/*+,;]*", re.ASCII)
+_NAME = re.compile(r"\*(?=[\s\0/*+,;]|\Z)|[^\s\0/*+,;]*", re.ASCII)
 
 
 def name_of(agent: Record) -> str:

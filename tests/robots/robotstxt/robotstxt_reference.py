@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-WHITE = " \t\v\f"
+WHITE = " \t\v\f\0"
 KNOWN = ("user-agent", "allow", "disallow", "robot-version")
 RESERVED = ":/?#[]@!&'()+,;="
 

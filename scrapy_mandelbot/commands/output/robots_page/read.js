@@ -88,10 +88,10 @@ function cleaned(octets, dialect, maxBytes) {
 
 // Lines (grammar.py). All expressions begin with the line end before the line.
 
-const WHITE = "[ \\t\\v\\f]";
-const SPACE = " \\t\\v\\f\\r\\n";
-const TRAILING = /[ \t\v\f]+$/;
-const BLANK_LINE = /(?:\r\n|\r(?!\n)|\n)[ \t\v\f]*(?=[\r\n])/;
+const WHITE = "[ \\t\\v\\f\\0]";
+const SPACE = " \\t\\v\\f\\0\\r\\n";
+const TRAILING = /[ \t\v\f\0]+$/;
+const BLANK_LINE = /(?:\r\n|\r(?!\n)|\n)[ \t\v\f\0]*(?=[\r\n])/;
 
 function grammarOf(dialect) {
   const line = (field, value, flags) =>
