@@ -196,6 +196,17 @@ OTHER_DOCUMENTS = (
     ),
     Finds(
         EXTENDED,
+        "Request-rate",
+        "A rate that is read none the less: a number alone, a window that is none, full stops.",
+        "User-agent: a\nRobot-version: 2.0\nRequest-rate: 10\nRequest-rate: 9216/4d 07-21\n"
+        "Request-rate: 1200/3h 09.00-15.00\nVisit-time: 12.00-17.00\n",
+        (
+            *(("bad-request-rate", line) for line in (3, 4, 5)),
+            ("bad-visit-time", 6),
+        ),
+    ),
+    Finds(
+        EXTENDED,
         "Visit-time",
         "Two times of the day.",
         "User-agent: a\nRobot-version: 2.0\nVisit-time: 25:00-26:00\n",

@@ -278,7 +278,7 @@ def test_it_says_what_it_is_and_where_it_is_from():
         "Crawl-delay: soon",
         "Crawl-delay: 1e9",
         "Request-rate: 0/5",
-        "Request-rate: 1/10 2500-2600",
+        "Request-rate: fast 0600-0700",
         "Visit-time: 9-17",
         "Visit-time: 0600",
     ],

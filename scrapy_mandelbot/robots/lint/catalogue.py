@@ -392,11 +392,11 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
      "Only one is allowed; the first counts."),
     ("version-2-undeclared", _N, "A version 2.0 directive stands in a group of version 1.0.",
      "Robots of the extended standard ignore it there; some others read it."),
-    ("bad-request-rate", _E, "A Request-rate cannot be read.",
-     ("Robots ignore it. Write documents/seconds, optionally with a unit and times: 10/60, 1/10m "
-      "1300-1659.")),
-    ("bad-visit-time", _E, "A Visit-time cannot be read.",
-     "Robots ignore it. Write two times of day in UTC: 0600-0845."),
+    ("bad-request-rate", _E, "A Request-rate is not as documented.",
+     ("Most robots ignore it. Write documents/seconds, optionally with a unit and times: 10/60, "
+      "1/10m 1300-1659.")),
+    ("bad-visit-time", _E, "A Visit-time is not as documented.",
+     "Most robots ignore it. Write two times of day in UTC: 0600-0845."),
     # Of the use of pages.
     ("bad-content-usage", _E, "A Content-Usage cannot be read.",
      ("Write a Dictionary such as train-ai=n, search=y, optionally after a path; robots ignore "

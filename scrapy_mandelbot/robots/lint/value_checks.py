@@ -16,8 +16,13 @@ from scrapy_mandelbot.robots.preferences.statements import (
     read_content_usage,
     statements_of,
 )
-from scrapy_mandelbot.robots.robotstxt.records import RecordProblem, name_of
-from scrapy_mandelbot.robots.robotstxt.times import read_delay
+from scrapy_mandelbot.robots.robotstxt.records import name_of
+from scrapy_mandelbot.robots.robotstxt.times import (
+    is_documented_rate,
+    is_documented_window,
+    read_delay,
+    read_rate,
+)
 from scrapy_mandelbot.robots.robotstxt.verdict import path_of
 
 if TYPE_CHECKING:
@@ -257,10 +262,6 @@ def _unless(
     return check
 
 
-def _is_read(record: Record) -> bool:
-    return RecordProblem.BAD_VALUE not in record.problems
-
-
 _SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:)?//[^/]")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}")
 _DOLLAR_INSIDE = re.compile(r"\$(?!\**\Z)")  # Mandelbot's page: /earn$* is about a dollar
@@ -363,12 +364,17 @@ _CHECKS: dict[str, Callable[[Record], Check]] = {
     "license": _unless(
         lambda one: ABSOLUTE_URL.fullmatch(one.value), "relative-license", "is not an absolute URL."
     ),
-    "request-rate": _unless(_is_read, "bad-request-rate", "is no rate of documents."),
+    "request-rate": _unless(
+        lambda one: is_documented_rate(one.value) and read_rate(one.value),
+        *("bad-request-rate", "is no rate of documents."),
+    ),
     "robot-version": _unless(
         lambda one: _VERSION.fullmatch(one.value), "bad-robot-version", "is neither 1.0 nor 2.0."
     ),
     "sitemap": _check_sitemap,
-    "visit-time": _unless(_is_read, "bad-visit-time", "is no time of the day."),
+    "visit-time": _unless(
+        lambda one: is_documented_window(one.value), "bad-visit-time", "is no time of the day."
+    ),
 }
 
 

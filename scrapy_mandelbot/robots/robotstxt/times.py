@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-_TIMES = re.compile(r"([01]\d|2[0-3]):?([0-5]\d)\s*-\s*([01]\d|2[0-3]):?([0-5]\d)", re.ASCII)
+_TIMES = re.compile(r"([01]\d|2[0-3])[:.]?([0-5]\d)\s*-\s*([01]\d|2[0-3])[:.]?([0-5]\d)", re.ASCII)
 _RATE = re.compile(r"(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)(?:\s+(\S.*))?", re.ASCII | re.IGNORECASE)
+_SECONDS_FOR_ONE = re.compile(r"\d{1,9}", re.ASCII)
 _DELAY = re.compile(r"\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}", re.ASCII)
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -51,7 +52,7 @@ class RequestRate(NamedTuple):
 
 
 def read_window(value: str) -> TimeWindow | None:
-    """Read ``0600-0845`` or ``06:00-08:45``."""
+    """Read ``0600-0845`` or ``06:00-08:45``, and ``06.00-08.45``, which occurs."""
     times = _TIMES.fullmatch(value)
     if times is None:
         return None
@@ -62,16 +63,27 @@ def read_window(value: str) -> TimeWindow | None:
 def read_rate(value: str) -> RequestRate | None:
     """Read ``10/60``, ``100/24h``, ``1/10m 1300-1659``; the default unit is the second.
 
-    Neither number may be zero.
+    Neither number may be zero. An owner who asks for a rate in other words gets the slower reading:
+    a number alone, ``10``, is one document in so many seconds, and a rate with an unreadable window
+    is for all times.
     """
-    rate = _RATE.fullmatch(value)
+    rate = _RATE.fullmatch(f"1/{value}" if _SECONDS_FOR_ONE.fullmatch(value) else value)
     if rate is None:
         return None
     documents, seconds = int(rate[1]), int(rate[2]) * _SECONDS[rate[3].lower()]
     window = read_window(rate[4]) if rate[4] else None
-    if not documents or not seconds or (rate[4] and window is None):
-        return None
-    return RequestRate(documents, seconds, window)
+    return RequestRate(documents, seconds, window) if documents and seconds else None
+
+
+def is_documented_rate(value: str) -> bool:
+    """Return whether the extended standard has a rate of this form."""
+    rate = _RATE.fullmatch(value)
+    return rate is not None and (not rate[4] or is_documented_window(rate[4]))
+
+
+def is_documented_window(value: str) -> bool:
+    """Return whether the extended standard has a window of this form."""
+    return "." not in value and read_window(value) is not None
 
 
 def read_delay(value: str) -> float | None:

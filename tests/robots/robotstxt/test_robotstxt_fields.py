@@ -158,6 +158,11 @@ def test_host_and_clean_param_belong_to_no_group(robots):
         ("1 / 30 s", 1, 30, None),
         ("1/10m 1300-1659", 1, 600, TimeWindow(minutes(13), minutes(16, 59))),
         ("5/1m  05:00 - 12:59", 5, 60, TimeWindow(minutes(5), minutes(12, 59))),
+        # Not as documented, but the rate is plain: it is obeyed rather than ignored.
+        ("10", 1, 10, None),
+        ("1200/3h 09.00-15.00", 1200, 10_800, TimeWindow(minutes(9), minutes(15))),
+        ("9216/4d 07-21", 9216, 345_600, None),
+        ("1/5 2500-2600", 1, 5, None),
     ],
 )
 def test_extended2_request_rates_are_read(value, documents, seconds, window):
@@ -170,13 +175,12 @@ def test_extended2_request_rates_are_read(value, documents, seconds, window):
     "value",
     [
         "",
-        "10",
+        "0",
+        "10 s",
         "0/5",
         "5/0",
         "5/0h",
         "1/5w",
-        "1/5 0600",
-        "1/5 2500-2600",
         "-1/5",
         "1/-5",
         "x/5",
@@ -213,6 +217,13 @@ def test_extended2_times_are_utc_minutes_inclusive_and_may_pass_midnight():
     ]
     assert str(day) == "0600-0845"
     assert str(RequestRate(1, 600, night)) == "1/600 1700-0459"
+
+
+@pytest.mark.parametrize("value", ["0600-1700", "06:00-17:00", "06.00-17.00"])
+def test_extended2_times_are_read(value):
+    """A full stop occurs for the colon."""
+    robots = RobotsTxt.parse(f"User-agent: *\nVisit-time: {value}\n".encode())
+    assert robots.visit_times("x") == (TimeWindow(minutes(6), minutes(17)),)
 
 
 @pytest.mark.parametrize("value", ["", "0600", "0600-2400", "0660-0700", "600-845", "6:00-8:45"])
