@@ -119,6 +119,7 @@ class _Writer:
     def __init__(self, outline: Outline, grammar: Grammar, *, alone: bool) -> None:
         self._dialect = grammar.dialect
         self._alone = alone
+        self._effective_versions = _effective_versions(outline, grammar)
         key_of = partial(name_read if alone else name_for_all, grammar=grammar)
         self._written_as = name_of if alone else value_of
         self._blocks = read_blocks(outline, key_of, self._written_as, grammar.dialect)
@@ -238,7 +239,11 @@ class _Writer:
         """Return Robot-version, the rules, and the rest."""
         versions = [r for r in block.directives if r.field == "robot-version"]
         first = versions[:1]
-        if self._dialect.robot_version and versions and block.directives[0] is not first[0]:
+        if (
+            self._dialect.robot_version
+            and versions
+            and first[0].number not in self._effective_versions
+        ):
             first = []  # it has no effect where it stands, and must not have one now
             self._remark(block, "Robot-version stays after the rules")
         rules = self._once(r for r in block.directives if r.field in _RULES)
@@ -287,6 +292,25 @@ class _Writer:
         """Return a line with the comments above it: these once, should it be written twice."""
         comments = self.comments.above.pop(record.number, [])
         return RewrittenLine(spelt(record), record.value, comments)
+
+
+def _effective_versions(outline: Outline, grammar: Grammar) -> set[int]:
+    """Return the lines with a Robot-version right after the agents: elsewhere it has no effect.
+
+    What stands between them counts even if it becomes a comment, or moves to the end of the file.
+    """
+    found = set()
+    for group in outline.groups:
+        last = group.agents[-1].number
+        following = (
+            record
+            for record in group.directives
+            if record.number > last and grammar.directive.match(f"\n{record.raw}")
+        )
+        first = next(following, None)
+        if first is not None and first.field == "robot-version":
+            found.add(first.number)
+    return found
 
 
 def _lines_told(numbers: list[int]) -> str:

@@ -493,3 +493,20 @@ def test_the_packages_examples_are_so(package):
     results = doctest.testmod(package)
     assert results.attempted >= 1
     assert results.failed == 0
+
+
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize(
+    "line", ["\ufeffFoo: y", "\ufeffUser-agent: x", "Sitemap: https://example.com/s", "http://x/"]
+)
+def test_what_becomes_a_comment_or_moves_does_not_make_a_version_the_first_line(line, alone):
+    """A Robot-version counts right after the agents alone: nothing opens by what goes away."""
+    body = f"User-agent: *\n{line}\nRobot-version:2.0\nDisallow:/\n".encode()
+    before = RobotsTxt.parse(body, dialect="extended2")
+    text = rewrite(before, alone=alone).text
+    after = RobotsTxt.parse(text.encode(), dialect="extended2")
+    for target in ("/", "/a", "/a/b"):
+        assert not before.allowed(target, "x")
+        assert not after.allowed(target, "x"), text
+    assert prove(body, text, "extended2").holds
+    assert rewrite(after, alone=alone).text == text
