@@ -17,7 +17,7 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.events import ROBOTS_READ
 from scrapy_mandelbot.events.emitter import Events
-from scrapy_mandelbot.fetching.fetcher import RobotsFetcher
+from scrapy_mandelbot.fetching.fetcher import RobotsFetcher, SharedFetches
 from scrapy_mandelbot.fetching.request_agents import Agents
 from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it
 from scrapy_mandelbot.settings.checks import Project, log_mistakes
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
-    from scrapy_mandelbot.fetching.shared_fetches import SharedFetches
     from scrapy_mandelbot.politeness.flight import End
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.store.contract import Store
@@ -89,8 +88,6 @@ class Crawl:
         self.shared_fetches: SharedFetches | None = None
         """Decides which crawl fetches a file, of all that share the store."""
         if isinstance(self.store, LiveStore):
-            from scrapy_mandelbot.fetching.shared_fetches import SharedFetches  # noqa: PLC0415
-
             self.shared_fetches = SharedFetches(
                 self.store,
                 self.clock,

@@ -26,7 +26,7 @@ PACKAGE = ROOT / NAME
 
 MOST_MODULES = 191
 MOST_TOP_LEVEL_MODULES = 9
-MOST_LINES = 39_900
+MOST_LINES = 39_760
 MOST_CODE_LINES = 26_300
 LINES_OF_A_MODULE = 450
 LONGER: dict[str, int] = {}
@@ -43,15 +43,15 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "commands/url_verbs.py": 18,
     "crawl.py": 27,
     "downloadermiddlewares/pause.py": 19,
-    "downloadermiddlewares/robotstxt.py": 17,
-    "fetching/fetcher.py": 24,
+    "downloadermiddlewares/robotstxt.py": 18,
+    "fetching/fetcher.py": 26,
     "fetching/requesting.py": 35,
     "politeness/site_state.py": 20,
     "report/crawl_report.py": 16,
     "robots/fix/effects.py": 20,
     "robots/fix/rewrite.py": 21,
     "robots/lint/__init__.py": 19,
-    "robots/lint/value_checks.py": 18,
+    "robots/lint/value_checks.py": 17,
     "robots/preferences/in_pages.py": 19,
     "robots/preferences/in_robots_txt.py": 16,
     "robots/robotstxt/decider.py": 22,
@@ -63,7 +63,7 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "spidermiddlewares/usage.py": 20,
     "throttle/throttle.py": 30,
 }
-MOST_IMPORTED_NAMES_OF_TEN = 26.9
+MOST_IMPORTED_NAMES_OF_TEN = 27.1
 """The average of the ten modules that import most."""
 MOST_CIRCLES = 3
 MOST_RETURN_DOCSTRINGS = 124

@@ -18,13 +18,13 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching.failures import failure_of
+from scrapy_mandelbot.politeness import retry_after
 from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS
 from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.outcome import MISSING_STATUSES, Failure
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
-from scrapy_mandelbot.politeness.retry_after import names_a_time, quota_of, wait_asked_for
 from scrapy_mandelbot.robots.preferences import MARKED_STATUSES, TERMS_STATUSES, stated_terms
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.waiters import ASKS_AGAIN, is_of_the_package
@@ -116,20 +116,20 @@ class PauseMiddleware:
             if not flight.is_refused:
                 self._answered(flight, response)
             return
-        wait = wait_asked_for(response.headers.get, self._crawl.now())
+        wait = retry_after.wait_asked_for(response.headers.get, self._crawl.now())
         reason = f"{response.status} for {request}" + (f", {wait.said}" if wait.said else "")
         if wait.unreadable:
             report_unreadable(self._crawl, flight, wait.unreadable)
         self._throttle.refused(flight, reason, wait.seconds, response)
 
     def _names_a_time(self, response: Response) -> bool:
-        """Return whether an error pauses its site by the time that it names, not by its status."""
+        """Whether an error pauses its site by the time that it names, not by its status."""
         is_error = response.status >= HTTPStatus.BAD_REQUEST
         if not is_error or not self._statuses or response.status in MISSING_STATUSES:
             return False
         if _OF_TIMES.isdisjoint(response.headers):
             return False
-        return names_a_time(response.headers.get, self._crawl.now())
+        return retry_after.names_a_time(response.headers.get, self._crawl.now())
 
     def _answered(self, flight: Flight, response: Response) -> None:
         """Report a good response, and the rest of a quota if its headers state one."""
@@ -362,7 +362,7 @@ def is_bot_block(crawl: Crawl, flight: Flight, response: Response) -> bool:
 def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
     """Limit requests to a site to the quota that its response states, if it states one."""
     now, site = crawl.now(), flight.site
-    quota = quota_of(response.headers.get, now)
+    quota = retry_after.quota_of(response.headers.get, now)
     if quota is None:
         return
     left, wait = quota[0], min(quota[1], crawl.config.retry_after_longest)

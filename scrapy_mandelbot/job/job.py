@@ -226,7 +226,7 @@ class Job(RunningJob):
             engine.wake(self._crawler)
 
     def _spider_idle(self) -> None:
-        """End the run as ``job_set_aside`` or ``job_not_saved``, not ``finished``, if it is so."""
+        """End a run that left or lost something as ``job_set_aside`` or ``job_not_saved``."""
         if self.saves.error is not None and self.saves.now() is not None:
             raise CloseSpider("job_not_saved")
         if self.deliveries.aside and not self.store.lengths():

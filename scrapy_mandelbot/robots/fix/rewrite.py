@@ -239,11 +239,8 @@ class _Writer:
         """Return Robot-version, the rules, and the rest."""
         versions = [r for r in block.directives if r.field == "robot-version"]
         first = versions[:1]
-        if (
-            self._dialect.robot_version
-            and versions
-            and first[0].number not in self._effective_versions
-        ):
+        has_effect = {version.number for version in first} <= self._effective_versions
+        if self._dialect.robot_version and not has_effect:
             first = []  # it has no effect where it stands, and must not have one now
             self._remark(block, "Robot-version stays after the rules")
         rules = self._once(r for r in block.directives if r.field in _RULES)

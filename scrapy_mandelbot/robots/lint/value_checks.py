@@ -16,13 +16,8 @@ from scrapy_mandelbot.robots.preferences.statements import (
     read_content_usage,
     statements_of,
 )
+from scrapy_mandelbot.robots.robotstxt import times
 from scrapy_mandelbot.robots.robotstxt.records import name_of
-from scrapy_mandelbot.robots.robotstxt.times import (
-    is_documented_rate,
-    is_documented_window,
-    read_delay,
-    read_rate,
-)
 from scrapy_mandelbot.robots.robotstxt.verdict import path_of
 
 if TYPE_CHECKING:
@@ -218,7 +213,7 @@ _VERSION = re.compile(r"(?:1\.0|2\.[0-9]*[02468])(?:\.[0-9]+)*")
 
 
 def _check_delay(record: Record) -> Check:
-    seconds = read_delay(record.value)
+    seconds = times.read_delay(record.value)
     if seconds is None:
         message = f"{quoted(record.value)} is not a number of seconds."
         yield LintHit("bad-crawl-delay", record.number, message)
@@ -365,7 +360,7 @@ _CHECKS: dict[str, Callable[[Record], Check]] = {
         lambda one: ABSOLUTE_URL.fullmatch(one.value), "relative-license", "is not an absolute URL."
     ),
     "request-rate": _unless(
-        lambda one: is_documented_rate(one.value) and read_rate(one.value),
+        lambda one: times.is_documented_rate(one.value) and times.read_rate(one.value),
         *("bad-request-rate", "is no rate of documents."),
     ),
     "robot-version": _unless(
@@ -373,7 +368,9 @@ _CHECKS: dict[str, Callable[[Record], Check]] = {
     ),
     "sitemap": _check_sitemap,
     "visit-time": _unless(
-        lambda one: is_documented_window(one.value), "bad-visit-time", "is no time of the day."
+        lambda one: times.is_documented_window(one.value),
+        "bad-visit-time",
+        "is no time of the day.",
     ),
 }
 
