@@ -99,6 +99,11 @@ def _quota(value):
     return [retry_after.quota_of(one.get, 1e9) for one in ({"RateLimit": value}, quota)]
 
 
+def _names_a_time(value):
+    quota = {"RateLimit-Reset": value, "RateLimit-Remaining": value}
+    return [retry_after.names_a_time(one.get, 1e9) for one in ({"RateLimit": value}, quota)]
+
+
 def _site(url):
     return origins.site_of(_split(url))
 
@@ -111,6 +116,7 @@ ROWS = (
     Row("sites.parse_retry_after", lambda it: retry_after.parse_retry_after(it, 1e9), _HEADERS),
     Row("sites.wait_asked_for", _wait, _HEADERS | _RATE_LIMITS),
     Row("sites.quota_of", _quota, _HEADERS | _RATE_LIMITS),
+    Row("sites.names_a_time", _names_a_time, _HEADERS | _RATE_LIMITS),
     Row("sites.site_of", origins.site_of, _URLS, prepare=_split),
     Row("sites.host_of", origins.host_of, _URLS, prepare=_site),
     Row(
