@@ -70,27 +70,6 @@ class Clock:
         return reactor.callFromThread  # type: ignore[no-any-return]
 
 
-class EarliestTimer:
-    """A one-shot timer that fires at the earliest deadline requested; it can be set again then."""
-
-    def __init__(self, clock: Clock, call: Callable[[], object]) -> None:
-        self._clock = clock
-        self._timers: Timers[EarliestTimer] = Timers(clock, lambda _: call())
-
-    @property
-    def is_set(self) -> bool:
-        """Whether it will fire."""
-        return bool(self._timers)
-
-    def within(self, seconds: float) -> None:
-        """Fire after so many seconds; an earlier deadline is kept."""
-        self._timers.set(self, self._clock.now() + seconds)
-
-    def cancel(self) -> None:
-        """Cancel it."""
-        self._timers.take()
-
-
 _LONGEST_TIMER = 60.0  # seconds; a loop's timer stands still while the machine sleeps, now() not
 _FEW = 1_000  # entries of the heap that no longer ring, before they are removed
 
@@ -148,11 +127,11 @@ class Timers(Generic[T]):
     def drop(self, thing: T) -> None:
         """Cancel one, if it is set."""
         if self._set_to.pop(thing, None) is not None:
-            while self._heap and self._set_to.get(self._heap[0][2]) != self._heap[0][0]:
-                heappop(self._heap)
             self._schedule()
 
     def _schedule(self) -> None:
+        while self._heap and self._set_to.get(self._heap[0][2]) != self._heap[0][0]:
+            heappop(self._heap)  # it has rung earlier, or was cancelled
         first = self._heap[0][0] if self._heap else inf
         if self._timer_at in {first, -inf}:
             return

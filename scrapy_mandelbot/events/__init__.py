@@ -6,9 +6,8 @@ A test compares the documents' tables of stats and signals with this one.
 from __future__ import annotations
 
 import logging
-import re
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 
 from scrapy_mandelbot import signals
 from scrapy_mandelbot.politeness.flight import IN_ACCOUNT
@@ -30,11 +29,6 @@ class Event:
     signal: object | None = None
     signal_values: tuple[str, ...] = ()
     """The names of the values that the signal carries."""
-
-    @cached_property
-    def in_text(self) -> tuple[str, ...]:
-        """The names of the values in the log line."""
-        return tuple(re.findall(r"%\((\w+)\)", self.text))
 
 
 _warning = partial(Event, level=logging.WARNING)

@@ -16,7 +16,7 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot import engine, events
-from scrapy_mandelbot.clock import EarliestTimer
+from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.job import feeds, salvage
 from scrapy_mandelbot.job.deliveries import Deliveries
 from scrapy_mandelbot.job.job_file import CorruptError
@@ -323,7 +323,8 @@ class Saves:
         self._save = save
         self._soon = soon
         self._again = again
-        self._timer = EarliestTimer(job.clock, self.now)
+        self._clock = job.clock
+        self._timers: Timers[Saves] = Timers(job.clock, Saves.now)
         self._changes = 0
         self.error: Exception | None = None  # why the last save failed
         self._is_closed = False
@@ -343,10 +344,11 @@ class Saves:
 
     def within(self, seconds: float) -> None:
         if not self._is_closed:
-            self._timer.within(seconds if self.error is None else max(seconds, self._again))
+            wait = seconds if self.error is None else max(seconds, self._again)
+            self._timers.set(self, self._clock.now() + wait)
 
     def now(self) -> Exception | None:
-        self._timer.cancel()
+        self._timers.drop(self)
         self._changes = 0
         return self._save()
 
@@ -372,7 +374,7 @@ class Saves:
     def close(self) -> None:
         """Stop saving, except by :meth:`now`."""
         self._is_closed = True
-        self._timer.cancel()
+        self._timers.drop(self)
 
     def _give_up_if_too_much(self, error: Exception) -> None:
         store = self._store

@@ -83,6 +83,7 @@ class RequestForm:
     def __init__(self, spider: Spider | None, *, pickles: bool = True) -> None:
         self._spider = spider
         self._pickles = pickles
+        self._lacks_parse = engine.is_undefined(spider, getattr(spider, "parse", None))
         self._names: dict[Callable[..., Any], str] = {}
         """Of methods of the spider: Scrapy looks through all of them each time."""
 
@@ -101,19 +102,11 @@ class RequestForm:
         except Exception as error:  # whatever the pickling of a project's objects raises
             raise CannotWriteError(f"{type(error).__name__}: {error}"[:500]) from error
 
-    def read(self, body: bytes) -> Request:
+    def read(self, body: bytes, *, is_to_be_sent: bool = True) -> Request:
         """Return a request, given what :meth:`write` has returned.
 
         It may raise anything: the spider may have changed, and the classes of what is in its meta.
         """
-        request = self._restore(body)
-        if engine.is_undefined(self._spider, request.callback) or (
-            request.errback is not None and engine.is_undefined(self._spider, request.errback)
-        ):  # sent, it would be lost: Scrapy's own method raises, as an error in the callback
-            raise ValueError(f"{type(self._spider).__name__} has no parse()")
-        return request
-
-    def _restore(self, body: bytes) -> Request:
         if not body:
             raise ValueError("its row in the file is damaged")
         if self._pickles:
@@ -122,12 +115,18 @@ class RequestForm:
             data = _PlainUnpickler(io.BytesIO(body)).load()
             if data.get("_class") not in {None, *_CLASSES}:  # it would be imported
                 raise ValueError(f"{data['_class']} is not plain")
-        return request_from_dict(data, spider=self._spider)
+        request = request_from_dict(data, spider=self._spider)
+        if self._lacks_parse and is_to_be_sent:
+            calls = [request.callback, *filter(None, [request.errback])]
+            if any(engine.is_undefined(self._spider, one) for one in calls):
+                # Sent, it would be lost: Scrapy's own method raises, as an error in the callback.
+                raise ValueError(f"{type(self._spider).__name__} has no parse()")
+        return request
 
     def shown(self, body: bytes, otherwise: str) -> str:
         """Return a request as the log names it; the other text, where it cannot be read."""
         try:
-            return str(self._restore(body))
+            return str(self.read(body, is_to_be_sent=False))
         except Exception:  # noqa: BLE001 -- whatever a changed spider leads to
             return otherwise
 
