@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.robots.formatting import clock_time, counted, moment, printable, shown
@@ -86,7 +85,6 @@ class Events:
             call(values)
 
 
-@cache
 def _names_in(text: str) -> list[str]:
     return re.findall(r"%\((\w+)\)", text)
 

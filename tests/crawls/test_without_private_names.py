@@ -122,6 +122,15 @@ async def test_without_a_name_of_the_queues_a_crawl_ends_as_with_it(webs, tmp_pa
     await crawl_a_bit_of_everything(webs, tmp_path)
 
 
+def test_without_the_private_parse_a_spider_needs_a_parse(monkeypatch):
+    """Then no callback means `parse`, whatever the spider."""
+    spider = scrapy.Spider("plain")
+    assert engine.is_undefined(spider, None)
+    monkeypatch.delattr(scrapy.Spider, "_parse")
+    assert engine.is_undefined(spider, None)
+    assert not engine.is_undefined(LinksSpider("links"), None)
+
+
 class PlainDownloader:
     """All that the engine calls, and nothing else."""
 
@@ -159,4 +168,4 @@ def test_every_private_name_is_taken_away():
     """A name that is used and missing here would be one that nobody has tried without."""
     source = Path(engine.__file__).read_text()
     used = set(re.findall(r"[.\"](_[a-z][a-z_]+)\b", source))
-    assert used == {"_slot", "_path_safe"}
+    assert used == {"_slot", "_path_safe", "_parse"}

@@ -9,6 +9,7 @@ import sys
 import pytest
 from pages import DOCS, page
 
+pytest.importorskip("sphinx")
 sys.path.insert(0, str(DOCS / "sphinx"))
 from search_words import WORDS
 

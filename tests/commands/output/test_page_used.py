@@ -95,8 +95,10 @@ def test_what_all_dialects_read_alike_is_folded(shown):
     browser = shown(BODY, "Thirdbot")
     write(browser, "urls", "/private/x\n/private/press/1")
     folded, open_ = all_of(browser, ".result details")
-    assert folded.text == "All six read it alike"
-    assert open_.text.startswith("Not all six read it alike: otherwise rep1994, extended2\n")
+    assert folded.text == "All six give the same answer"
+    assert open_.text.startswith(
+        "Not all six give the same answer; different: rep1994, extended2\n"
+    )
     folded.find_element(By.TAG_NAME, "summary").click()
     assert folded.text.count("forbidden line 2") == 6
 
@@ -142,7 +144,7 @@ def test_the_edited_file_is_judged_as_one_types(shown):
     edit(browser, "User-agent: *\nDisallow: /private/press/1\n")
     wait.until(lambda _: "line 2" in one(browser, ".verdict").text)
     assert one(browser, ".result summary").text == (
-        "All six read it alike. As checked, otherwise to mandelbot, rfc9309, google, rep2008"
+        "All six give the same answer. As checked, unlike for mandelbot, rfc9309, google, rep2008"
     )
     one(browser, "#reset").click()
     heads = [head.get_property("textContent") for head in all_of(browser, "thead th")]

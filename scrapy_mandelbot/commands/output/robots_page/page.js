@@ -98,14 +98,14 @@
         ...decided.map((one, place) => verdictCell(shown[place], one))));
     }
     const number = { 6: "six", 7: "seven" }[dialects.length];
-    let verdict = `All ${number} give the same answer`;
-    if (others.length) verdict = `Not all ${number} give the same answer; different: ${others.join(", ")}`;
+    let caption = `All ${number} give the same answer`;
+    if (others.length) caption = `Not all ${number} give the same answer; different: ${others.join(", ")}`;
     if (changed.length) {
       const who = changed.length === dialects.length ? `all ${number}` : changed.join(", ");
-      verdict += `. ${shown[1].head}, unlike for ${who}`;
+      caption += `. ${shown[1].head}, unlike for ${who}`;
     }
     const isOpen = others.length + changed.length > 0;
-    return element("details", { open: isOpen }, element("summary", {}, verdict),
+    return element("details", { open: isOpen }, element("summary", {}, caption),
       element("table", {}, element("thead", {}, element("tr", {},
         ...head.map((text) => element("th", { scope: "col" }, text)))), body));
   }
