@@ -34,7 +34,7 @@ STAT = re.compile(r"mandelbot/[a-z0-9_/]+")
 ROWS = {"stats": STAT, "hooks": re.compile("|".join(HOOKS)), "meta": re.compile(r"[a-z_]+")}
 SETTINGS = set(setting_defaults())
 OLD = {one.metadata["name"] for one in fields(Config)} - SETTINGS
-OTHERS = {"ROBOTSTXT_PARSER", "MANDELBOT_CORPUS", "MANDELBOT_REDIS_SERVER"}
+OTHERS = {"ROBOTSTXT_PARSER", "MANDELBOT_CORPUS", "MANDELBOT_EXAMPLES", "MANDELBOT_REDIS_SERVER"}
 """Scrapy's, and those of the tests' shell."""
 # Public names, but for those that are words of other meaning besides, as ``status`` is.
 NAMES = {name for name in scrapy_mandelbot.__all__ if re.search("[A-Z]|[a-z]_[a-z]", name)}
