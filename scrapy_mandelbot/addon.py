@@ -197,7 +197,7 @@ def _put_job_scheduler(settings: BaseSettings) -> None:
     if not are_scrapys_queues(settings):
         logger.warning(
             "JOBDIR has Scrapy's format and does not survive a crash, because the project sets"
-            " DUPEFILTER_CLASS or a disk queue of its own."
+            " a custom DUPEFILTER_CLASS or disk queue."
         )
         return
     _set(settings, "SCHEDULER", "scrapy_mandelbot.JobScheduler", _ADDON)

@@ -6,7 +6,8 @@ A test compares the documents' tables of stats and signals with this one.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+import re
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from scrapy_mandelbot import signals
@@ -29,6 +30,11 @@ class Event:
     signal: object | None = None
     signal_values: tuple[str, ...] = ()
     """The names of the values that the signal carries."""
+    in_text: tuple[str, ...] = field(init=False, repr=False)
+    """The names of the values in the log line."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "in_text", tuple(re.findall(r"%\((\w+)\)", self.text)))
 
 
 _warning = partial(Event, level=logging.WARNING)

@@ -7,7 +7,6 @@ that no caller has to do it.
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +58,7 @@ class Events:
         texts: dict[str, Any] = {}
         level = event.level if level is None else level
         if event.text and logger.isEnabledFor(level) and _has_handler(level):
-            texts = {name: _loggable(name, values[name]) for name in _names_in(event.text)}
+            texts = {name: _loggable(name, values[name]) for name in event.in_text}
             parameters = (texts,) if texts else ()
             extra = {"spider": self._crawler.spider}
             logger.log(level, event.text, *parameters, exc_info=exc_info, extra=extra)
@@ -83,10 +82,6 @@ class Events:
             inc_value(f"{beginning}{values[name]}")
         for call in self._subscribers.get(event, ()):
             call(values)
-
-
-def _names_in(text: str) -> list[str]:
-    return re.findall(r"%\((\w+)\)", text)
 
 
 def _has_handler(level: int) -> bool:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Write = Callable[[SiteRecord, Values, Now], object]
 
 MOST_SITES = 5_000
-"""Sites with a record of their own after the crawl has dropped all other state of them."""
+"""Sites with their own record after the crawl has dropped all other state of them."""
 _SLACK = 1.25  # times that number trigger a sweep
 
 

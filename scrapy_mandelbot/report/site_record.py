@@ -159,7 +159,7 @@ class SiteRecord(Tally):
         return self.given_up, self.lost, self.refused + self.pauses_seen, self.pages, self.forbidden
 
     def state(self) -> str:
-        """Return the state of the site; a single failing section or page is a state of its own."""
+        """Return the state of the site; a single failing section or page is a separate state."""
         if self.given_up:
             return "given up"
         open_ones = [one for one in self.pauses if one.ended is None]

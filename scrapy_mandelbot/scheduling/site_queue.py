@@ -42,7 +42,7 @@ _LOADED = 20  # sub-queues at a time: 50,000 would take a second and more
 
 
 class _Delayed:
-    """A request that waits for a time of its own; the same one may be there twice."""
+    """A request that waits for its own time; the same one may be there twice."""
 
     __slots__ = ("queue", "request")
 
@@ -245,7 +245,7 @@ class SiteQueue:
             yield queue.site, queue.section, self._length(queue)
 
     def delayed(self) -> Iterator[tuple[Site, float]]:
-        """Yield site and time of each request that waits for a time of its own, likewise."""
+        """Yield site and time of each request that waits for its own time, likewise."""
         return ((one.queue.site, at) for at, one in self._delayed)
 
     def site_changed(self, site: Site) -> None:

@@ -35,8 +35,9 @@ class SitemapBodies:
 
     def process_response(self, request: Request, response: Response) -> Response:
         """Return an empty response for the scraper; above the bound, the response itself."""
-        held = sum(map(len, self._bodies.values()))
-        if CITED not in request.meta or held + len(response.body) > MOST_BYTES:
+        if CITED not in request.meta:
+            return response
+        if sum(map(len, self._bodies.values())) + len(response.body) > MOST_BYTES:
             return response
         empty = response.replace(body=b"")
         self._bodies[empty] = response.body

@@ -76,7 +76,7 @@ class Queues:
             yield from queue.sub_queues()
 
     def delayed(self) -> Iterator[tuple[Site, float]]:
-        """Yield site and time of each request that waits for a time of its own."""
+        """Yield site and time of each request that waits for its own time."""
         for queue in self._queues:
             yield from queue.delayed()
 

@@ -81,9 +81,9 @@ class Reports:
             "waiting": self._waiting(site),
             "fate": self._fate,
         }
-        if "%(end)" in event.text:
+        if "end" in event.in_text:
             values["end"] = min(pause.gives_up_at, self.total_ends_at)
-        elif "%(paused_for)" in event.text:
+        elif "paused_for" in event.in_text:
             values["paused_for"] = pause.lasted(self._now())
         self._emit(event, level=level, **values | more)
 

@@ -50,7 +50,7 @@ def listed() -> dict[str, list[str]]:
 
 
 def test_each_page_is_in_one_of_four_groups():
-    """Tutorial, how-to guide, reference or explanation; the recipes have a list of their own."""
+    """Tutorial, how-to guide, reference or explanation; the recipes have their own list."""
     groups = listed()
     assert list(groups) == GROUPS
     there = {path.stem for path in DOCS.glob("*.rst")} - {"index"} | {"recipes/index"}

@@ -345,4 +345,4 @@ def _check_sitemaps_place(outline: Outline) -> Check:
 
 # Parts that a service keeps up to date.
 # Cloudflare's block names * first, and robots that the owner may name again; whoever runs the site
-# cannot write it otherwise. One finding covers all lines.
+# cannot change it. One finding covers all lines.

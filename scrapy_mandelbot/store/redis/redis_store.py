@@ -382,7 +382,7 @@ _LISTEN_AGAIN_AFTER = 1.0  # seconds
 
 
 class ChannelListener:
-    """Receives a channel's messages in a thread of its own.
+    """Receives a channel's messages in its own thread.
 
     `began` is called in the thread on each subscription, before which messages may have been
     missed; `on_answer` with each message.

@@ -119,7 +119,7 @@ class RedisOp(NamedTuple):
 
 
 class Wire:
-    """Takes commands to a server, in a thread of its own, so that nobody else ever waits for it.
+    """Sends commands to a server in its own thread, so that the crawl never waits for the server.
 
     They are sent in order, as many at a time as have come meanwhile. While the server cannot be
     reached, queries fail at once, and writes are kept until it can, the last of each key.
@@ -216,7 +216,7 @@ class Wire:
     def _flush(self) -> None:
         while (batch := self._next_batch()) is not None:
             try:
-                self._send(batch)  # which takes from it what is answered
+                self._send_batch(batch)  # which takes from it what is answered
             except _UNREACHABLE as error:  # noqa: PERF203 -- each batch by itself
                 self._go_down(error, batch)
             except Exception as error:  # whatever the client raises, the thread goes on
@@ -236,7 +236,7 @@ class Wire:
             count = min(len(self._queue), _MOST_AT_A_TIME)
             return deque(self._queue.popleft() for _ in range(count))
 
-    def _send(self, batch: deque[RedisOp]) -> None:
+    def _send_batch(self, batch: deque[RedisOp]) -> None:
         client = self._client
         if client is None:
             client = self._connect()
