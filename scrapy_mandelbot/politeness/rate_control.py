@@ -91,9 +91,9 @@ class RateControl:
         # All runs.
         self._all_good = float(self._answers)
         self._pauses = 0.0
-        self._told = 0  # runs that the ladder has read since it is new
+        self._told = 0  # runs that the estimator has read since it is new
         self._best = self._borne()  # requests a second that were borne
-        self._ladder = LimitEstimator()
+        self._estimator = LimitEstimator()
         self._slow = SlowLimitEstimator()
         self._limit = self._burst = 0.0
         self._creeps_from = -inf
@@ -136,7 +136,7 @@ class RateControl:
     def share(self) -> float:
         """The share of requests that is refused by chance, as far as it is known."""
         if self.mode is Mode.LIMIT:
-            return self._ladder.share_below(self._limit)
+            return self._estimator.share_below(self._limit)
         return self._pauses / (self._all_good + self._pauses + 1.0)
 
     @property
@@ -164,7 +164,7 @@ class RateControl:
     def resume(self, now: float, *, is_conclusive: bool, is_short: bool = True) -> None:
         """Begin again: the site has answered the probe."""
         goods, took = self._answers, self._ended_at - self._resumed_at
-        self._ladder.read(
+        self._estimator.read(
             self._good, self._refused if is_conclusive else (), self._answers - len(self._good)
         )
         if is_conclusive and is_short and self._refused:
@@ -193,7 +193,7 @@ class RateControl:
 
     def _judge(self, now: float, goods: int, took: float, *, is_short: bool) -> None:
         """Decide what the refusals are a matter of, now that the run is read."""
-        reading = self._ladder.reading()
+        reading = self._estimator.reading()
         if self.mode is Mode.LIMIT:
             self._revise(reading, now, goods, took)
             return
@@ -220,7 +220,7 @@ class RateControl:
             self._go_by_chance()
             return
         trusted = self._ended_at - self._creeps_from
-        if trusted < _TRUST and not self._ladder.explains_last(reading.rate):
+        if trusted < _TRUST and not self._estimator.explains_last(reading.rate):
             self._creeps_from += now - self._ended_at  # chance, beside the limit
             return
         self._limit, self._burst = reading.rate, reading.burst

@@ -58,6 +58,7 @@ async def test_of_a_site_whose_robots_txt_redirects_in_a_loop_nothing_is_crawled
         "data:text/plain,User-agent: *",
         "http://:x/robots.txt",
         pytest.param("/" + "a" * 8_192, id="longer than 8 KiB"),
+        pytest.param("/" + "a" * 8_180, id="longer with its host"),
     ],
 )
 @ensureDeferred

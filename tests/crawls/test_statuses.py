@@ -41,6 +41,19 @@ async def test_a_status_that_the_project_names_pauses_as_a_503(webs):
     assert result.stats["mandelbot/pause/count"] == 1
 
 
+async def refused_once(webs, path, status, headers):
+    """Crawl a site that refuses a path once for 20 s: nothing is requested meanwhile, nor lost."""
+    web = site(webs, 5)
+    refusals = [Answer(b"", status, headers)]
+    web.refuse = lambda asked: refusals.pop() if asked == path and refusals else None
+    result = await crawl(LinksSpider, {"MANDELBOT_STORE": "memory"}, start_urls=[web.url + "/"])
+    (refused,) = (hit.at for hit in web.hits if hit.status == status)
+    assert not [hit for hit in web.hits if refused + 1 < hit.at < refused + 20]
+    assert web.hits[-1].at >= refused + 20
+    assert result.urls() == web.urls(5)
+    return result
+
+
 @pytest.mark.parametrize(
     "headers",
     [
@@ -52,14 +65,7 @@ async def test_a_status_that_the_project_names_pauses_as_a_503(webs):
 @ensureDeferred
 async def test_ratelimit_says_for_how_long_a_refusal_is_meant(webs, headers, path, status):
     """The site is left alone until its quota is there again, and the log says so."""
-    web = site(webs, 3)
-    refusals = [Answer(b"", status, headers)]
-    web.refuse = lambda asked: refusals.pop() if asked == path and refusals else None
-    result = await crawl(LinksSpider, {"MANDELBOT_STORE": "memory"}, start_urls=[web.url + "/"])
-    (refused,) = (hit.at for hit in web.hits if hit.status == status)
-    assert not [hit for hit in web.hits if refused + 1 < hit.at < refused + 20]
-    assert web.hits[-1].at >= refused + 20
-    assert result.urls() == web.urls(3)
+    result = await refused_once(webs, path, status, headers)
     if path != "/robots.txt":
         (line,) = result.logged("Paused ")
         assert "RateLimit" in line
@@ -80,13 +86,7 @@ EXHAUSTED = {"RateLimit-Remaining": "0", "RateLimit-Reset": "20"}
 @ensureDeferred
 async def test_any_error_that_names_a_time_pauses_the_site(webs, status, headers, path):
     """Whatever its status means else: nothing is requested before that time, nor lost."""
-    web = site(webs, 5)
-    refusals = [Answer(b"", status, headers)]
-    web.refuse = lambda asked: refusals.pop() if asked == path and refusals else None
-    result = await crawl(LinksSpider, {"MANDELBOT_STORE": "memory"}, start_urls=[web.url + "/"])
-    (refused,) = (hit.at for hit in web.hits if hit.status == status)
-    assert not [hit for hit in web.hits if refused + 1 < hit.at < refused + 20]
-    assert result.urls() == web.urls(5)
+    result = await refused_once(webs, path, status, headers)
     assert result.stats["mandelbot/pause/count"] == 1
 
 
