@@ -79,9 +79,9 @@ class LostLease(NamedTuple):
 
 
 class UnackedExchanges:
-    """The last exchanges, as far as no request gave what was said in them.
+    """The entries of the last exchanges that no request of a worker can restore.
 
-    `forgotten`: the number of an exchange of which something was, and is known no more.
+    `forgotten`: the number of the last exchange with a request among the dropped entries.
     """
 
     def __init__(self, forgotten: int) -> None:
@@ -89,7 +89,7 @@ class UnackedExchanges:
         self._exchanges: deque[tuple[int, float, list[UnackedEntry]]] = deque()
         self._count = self._size = 0
         self._rests: dict[bytes, tuple[int, float, bytes, str]] = {}
-        """Sites, and by which exchange, when and what was said of them; the last of each."""
+        """By site, its last state: the exchange, the time, the state and the milliseconds to wait."""
 
     def add(self, number: int, now: float, entries: Iterable[UnackedEntry]) -> None:
         alone = [one for one in entries if one.is_alone]
@@ -119,13 +119,13 @@ class UnackedExchanges:
             del rests[next(iter(rests))]
 
     def rests_after(self, last: int, now: float) -> Iterator[tuple[bytes, bytes, str]]:
-        """Yield what was said of sites after an exchange: state, and milliseconds that are left."""
+        """Yield sites reported after an exchange, each with its state and the milliseconds left."""
         for site, (number, at, state, milliseconds) in self._rests.items():
             if number > last:
                 left = max(0.0, float(milliseconds) - 1000 * (now - at))
                 yield site, state, milliseconds if left == inf else f"{left:.0f}"
 
     def after(self, last: int) -> tuple[bool, list[UnackedEntry]]:
-        """Return whether all is known that was said after an exchange, and what is."""
+        """Return whether no entry after an exchange was dropped, and these entries."""
         entries = [one for number, _, some in self._exchanges if number > last for one in some]
         return self._forgotten <= last, entries

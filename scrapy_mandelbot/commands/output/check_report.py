@@ -186,8 +186,8 @@ _LINES_LISTED = 5  # of findings of one kind, besides the first
 def text(report: dict[str, Any], paint: TerminalStyle = PLAIN, *, in_full: bool = False) -> str:
     """Return the report for a terminal, each kind of finding once.
 
-    Of errors with the line's text and why it matters, of warnings what is wrong, of notes how many
-    there are; `in_full`, all of it.
+    Errors are printed with the line and an explanation, warnings in one line, and notes are counted.
+    With `in_full`, all findings are explained.
     """
     if report["failure"]:
         return joined([f"{printable(report['source'])}: {paint('error', 'not available')}"])
