@@ -89,7 +89,7 @@ class UnackedExchanges:
         self._exchanges: deque[tuple[int, float, list[UnackedEntry]]] = deque()
         self._count = self._size = 0
         self._rests: dict[bytes, tuple[int, float, bytes, str]] = {}
-        """By site, its last state: the exchange, the time, the state and the milliseconds to wait."""
+        """Last states by site: the exchange, its time, the state, and the milliseconds to wait."""
 
     def add(self, number: int, now: float, entries: Iterable[UnackedEntry]) -> None:
         alone = [one for one in entries if one.is_alone]

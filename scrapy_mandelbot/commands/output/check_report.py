@@ -186,7 +186,7 @@ _LINES_LISTED = 5  # of findings of one kind, besides the first
 def text(report: dict[str, Any], paint: TerminalStyle = PLAIN, *, in_full: bool = False) -> str:
     """Return the report for a terminal, each kind of finding once.
 
-    Errors are printed with the line and an explanation, warnings in one line, and notes are counted.
+    Errors are printed with the line and an explanation, warnings in one line; notes are counted.
     With `in_full`, all findings are explained.
     """
     if report["failure"]:
