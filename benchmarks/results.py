@@ -81,7 +81,12 @@ SECTIONS = (
         " site sent.",
         is_slow=True,
     ),
-    Section("Third-party spiders, unmodified", "strangers.py --runs 5", is_slow=True),
+    Section(
+        "Plugins of other projects, set up as their READMEs show",
+        "strangers.py",
+        "Items of 50, of a healthy site and of one that answers 503 for five seconds.",
+        is_slow=True,
+    ),
 )
 
 

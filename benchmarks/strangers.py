@@ -1,94 +1,557 @@
-"""Spiders of other people's making, unchanged: as they come, and with the package's one line.
+"""Plugins from the package index, set up as their READMEs show, without and with the add-on.
 
-advertools, a library for online marketing, has spiders that it runs with ``scrapy runspider``:
-*crawl* follows a site's links and reads its pages, *crawl_headers* asks for a list of URLs by HEAD.
-Each crawls a site of 300 pages on loopback in a process of its own, with the settings that
-advertools gives it (ROBOTSTXT_OBEY, no delay, 8 requests at once to a domain); the package is
-switched on by ``custom_settings={"ADDONS": {"scrapy_mandelbot.Addon": 500}}``, as its users would.
-Printed are the items of an answer below 400 that it wrote, and the refusals (503) that the site had
-to send.
+Each plugin gets a virtual environment of its own, with the newest Scrapy that it takes, and crawls
+a site on loopback four times: healthy and sick, with stock Scrapy and with scrapy-mandelbot. The
+site has 50 pages and 10 that robots.txt forbids, at 0.05 seconds each; the sick one answers 503 for
+five seconds after the 20th page, and 429 once. Printed are the items of the 50 that the spider
+wrote, and the refusals of the sick site; then whatever did not run, with the error. Exits with 1 if
+a plugin that gets all items of the healthy site with stock Scrapy does not get all of both with the
+add-on, or if a page that is forbidden was requested.
 
-503    answers 503 for five seconds after 50 pages, with Retry-After
-limit  bears 30 requests a second and five more, and answers 503 to what is above
+Real Redis and Chromium where a plugin needs them; proxies, Zyte API and StatsD are fakes on
+loopback, of which one proxy refuses all connections.
 
-Usage, after ``pip install advertools``::
+Usage::
 
-    python benchmarks/strangers.py [--runs N]
+    python benchmarks/strangers.py [--jobs N] [NAME ...]
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import os
-import platform
+import re
+import socket
+import subprocess
 import sys
 import tempfile
-from importlib.metadata import version
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
+from itertools import chain
 from pathlib import Path
-from urllib.parse import urljoin, urlsplit
+from shutil import which
+from textwrap import fill
+from typing import NamedTuple
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import ProxyHandler, Request, build_opener
 
-import advertools
-from front_door import print_table, told
-from pauses import Server
+import scrapy
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.exceptions import IgnoreRequest
+from scrapy.spidermiddlewares.httperror import HttpError
 
-PAGES = 300
-QUIET = {"LOG_LEVEL": "CRITICAL", "TELNETCONSOLE_ENABLED": False}
-ADDON = {"ADDONS": {"scrapy_mandelbot.Addon": 500}, "MANDELBOT_STORE": "memory"}
-VARIANTS = {"as they come": QUIET, "with scrapy-mandelbot": QUIET | ADDON}
-CASES = {"a 503 for five seconds": "closed:5", "a limit of 30 a second": "limit:30:5"}
+ROOT = Path(__file__).parents[1]
+KEPT = (
+    Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "scrapy-mandelbot/strangers"
+)
+PAGES = 50
+LONGEST = 120  # seconds of a crawl
+ADDON = {"scrapy_mandelbot.Addon": 510}
+ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+AGENTS = {"scrapy.downloadermiddlewares.useragent.UserAgentMiddleware": None}
+RETRIES = {"scrapy.downloadermiddlewares.retry.RetryMiddleware": None}
 
 
-def follow(url: str, output: str, settings: dict) -> int:
-    """Crawl a site by its links, and return how many pages it has."""
-    domain = urlsplit(url).hostname  # by itself it takes the port with it, which is no domain
-    advertools.crawl(
-        url, output, follow_links=True, allowed_domains=domain, custom_settings=settings
+def both(handler: str) -> dict:
+    """Return the DOWNLOAD_HANDLERS of a plugin that downloads by itself."""
+    return {"DOWNLOAD_HANDLERS": dict.fromkeys(("http", "https"), handler)}
+
+
+def downloader(*middlewares: tuple[str, int], **settings) -> dict:
+    """Return settings that enable downloader middlewares."""
+    return {"DOWNLOADER_MIDDLEWARES": dict(middlewares), **settings}
+
+
+def spider_middleware(name: str, order: int, **settings) -> dict:
+    """Return settings that enable a spider middleware."""
+    return {"SPIDER_MIDDLEWARES": {name: order}, **settings}
+
+
+def extension(name: str, **settings) -> dict:
+    """Return settings that enable an extension."""
+    return {"EXTENSIONS": {name: 500}, **settings}
+
+
+# The settings of each README; {folder}, {proxy}, {redis} and {zyte} are this crawl's.
+PLUGINS: dict[str, dict] = {
+    "scrapy": {},
+    "advertools": {},
+    "scrapy-cookies": downloader(
+        ("scrapy.downloadermiddlewares.cookies.CookiesMiddleware", None),
+        ("scrapy_cookies.downloadermiddlewares.cookies.CookiesMiddleware", 700),
+        COOKIES_STORAGE="scrapy_cookies.storage.in_memory.InMemoryStorage",
+    ),
+    "scrapy-count-filter": downloader(
+        ("scrapy_count_filter.middleware.GlobalCountFilterMiddleware", 995),
+        ("scrapy_count_filter.middleware.HostsCountFilterMiddleware", 996),
+    ),
+    "scrapy-crawl-once": spider_middleware(
+        "scrapy_crawl_once.CrawlOnceMiddleware",
+        100,
+        **downloader(("scrapy_crawl_once.CrawlOnceMiddleware", 50)),
+        CRAWL_ONCE_PATH="{folder}",
+        CRAWL_ONCE_DEFAULT=True,
+    ),
+    "scrapy-curl-cffi": both("scrapy_curl_cffi.handlers.CurlCffiDownloadHandler")
+    | downloader(
+        ("scrapy_curl_cffi.middlewares.CurlCffiMiddleware", 200),
+        ("scrapy_curl_cffi.middlewares.DefaultHeadersMiddleware", 400),
+        ("scrapy_curl_cffi.middlewares.UserAgentMiddleware", 500),
+        ("scrapy.downloadermiddlewares.defaultheaders.DefaultHeadersMiddleware", None),
+        *AGENTS.items(),
+        TWISTED_REACTOR=ASYNCIO,
+    ),
+    "scrapy-fake-useragent": downloader(
+        *AGENTS.items(),
+        *RETRIES.items(),
+        ("scrapy_fake_useragent.middleware.RandomUserAgentMiddleware", 400),
+        ("scrapy_fake_useragent.middleware.RetryUserAgentMiddleware", 401),
+        FAKEUSERAGENT_PROVIDERS=["scrapy_fake_useragent.providers.FakerProvider"],
+    ),
+    "scrapy-fieldstats": extension(
+        "scrapy_fieldstats.fieldstats.FieldStatsExtension", FIELDSTATS_ENABLED=True
+    ),
+    "scrapy-frontera": spider_middleware(
+        "scrapy_frontera.middlewares.SchedulerSpiderMiddleware",
+        0,
+        **downloader(("scrapy_frontera.middlewares.SchedulerDownloaderMiddleware", 0)),
+        SCHEDULER="scrapy_frontera.scheduler.FronteraScheduler",
+        BACKEND="frontera.contrib.backends.memory.FIFO",
+    ),
+    "scrapy-html-storage": downloader(("scrapy_html_storage.HtmlStorageMiddleware", 10)),
+    "scrapy-impersonate": both("scrapy_impersonate.ImpersonateDownloadHandler")
+    | {"TWISTED_REACTOR": ASYNCIO},
+    "scrapy-inline-requests": {},
+    "scrapy-jsonschema": {"ITEM_PIPELINES": {"scrapy_jsonschema.JsonSchemaValidatePipeline": 100}},
+    "scrapy-link-filter": spider_middleware(
+        "scrapy_link_filter.middleware.LinkFilterMiddleware", 950
+    ),
+    "scrapy-playwright": both("scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler")
+    | {
+        "TWISTED_REACTOR": ASYNCIO,
+        "PLAYWRIGHT_LAUNCH_OPTIONS": {
+            "executable_path": which("chromium") or "chromium",
+            "args": ["--no-sandbox"],
+        },
+    },
+    "scrapy-poet": {"ADDONS": {"scrapy_poet.Addon": 300}},
+    "scrapy-proxies": downloader(
+        ("scrapy.downloadermiddlewares.retry.RetryMiddleware", 90),
+        ("scrapy_proxies.RandomProxy", 100),
+        ("scrapy.downloadermiddlewares.httpproxy.HttpProxyMiddleware", 110),
+        RETRY_TIMES=10,
+        RETRY_HTTP_CODES=[500, 503, 504, 400, 403, 404, 408],
+        PROXY_MODE=0,
+        PROXY_LIST="{folder}/proxies",
+    ),
+    "scrapy-proxy-headers": both("scrapy_proxy_headers.HTTP11ProxyDownloadHandler"),
+    "scrapy-querycleaner": spider_middleware(
+        "scrapy_querycleaner.QueryCleanerMiddleware", 100, QUERYCLEANER_REMOVE="utm_.*"
+    ),
+    "scrapy-random-useragent": downloader(
+        *AGENTS.items(),
+        ("random_useragent.RandomUserAgentMiddleware", 400),
+        USER_AGENT_LIST="{folder}/agents",
+    ),
+    "scrapy-random-useragent-pro": downloader(
+        *AGENTS.items(),
+        ("scrapy_random_useragent_pro.middleware.RandomUserAgentMiddleware", 100),
+        RANDOM_UA_ENABLED=True,
+    ),
+    "scrapy-redis": {
+        "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+        "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+        "REDIS_URL": "{redis}",
+        "ITEM_PIPELINES": {"scrapy_redis.pipelines.RedisPipeline": 300},
+    },
+    "scrapy-redis-bloomfilter": {
+        "SCHEDULER": "scrapy_redis_bloomfilter.scheduler.Scheduler",
+        "DUPEFILTER_CLASS": "scrapy_redis_bloomfilter.dupefilter.RFPDupeFilter",
+        "REDIS_URL": "{redis}",
+        "BLOOMFILTER_HASH_NUMBER": 6,
+        "BLOOMFILTER_BIT": 20,
+    },
+    "scrapy-rotating-proxies": downloader(
+        ("rotating_proxies.middlewares.RotatingProxyMiddleware", 610),
+        ("rotating_proxies.middlewares.BanDetectionMiddleware", 620),
+        ROTATING_PROXY_LIST=["{proxy}", "127.0.0.1:9"],
+    ),
+    "scrapy-settings-log": extension(
+        "scrapy_settings_log.SpiderSettingsLogging", SETTINGS_LOGGING_ENABLED=True
+    ),
+    "scrapy-splitvariants": spider_middleware(
+        "scrapy_splitvariants.SplitVariantsMiddleware", 100, SPLITVARIANTS_ENABLED=True
+    ),
+    "scrapy-statsd": {
+        "STATS_CLASS": "scrapy_statsd.statscollectors.StatsDStatsCollector",
+        "STATSD_HOST": "127.0.0.1",
+    },
+    "scrapy-sticky-meta-params": spider_middleware(
+        "scrapy_sticky_meta_params.middleware.StickyMetaParamsMiddleware", 550
+    ),
+    "scrapy-time-machine": downloader(
+        ("scrapy_time_machine.timemachine.TimeMachineMiddleware", 901),
+        TIME_MACHINE_ENABLED=True,
+        TIME_MACHINE_STORAGE="scrapy_time_machine.storages.DbmTimeMachineStorage",
+        TIME_MACHINE_SNAPSHOT=True,
+        TIME_MACHINE_URI="{folder}/snapshot.db",
+    ),
+    "scrapy-ua-rotator": downloader(
+        *AGENTS.items(),
+        *RETRIES.items(),
+        ("scrapy_ua_rotator.middleware.RandomUserAgentMiddleware", 400),
+        ("scrapy_ua_rotator.middleware.RetryUserAgentMiddleware", 550),
+        USERAGENT_PROVIDERS=["scrapy_ua_rotator.providers.FixedUserAgentProvider"],
+    ),
+    "scrapy-user-agents": downloader(
+        *AGENTS.items(), ("scrapy_user_agents.middlewares.RandomUserAgentMiddleware", 400)
+    ),
+    "scrapy-warc": downloader(
+        ("scrapy_warc.downloadmiddlewares.warcio.WarcioDownloaderMiddleware", 543)
+    ),
+    "scrapy-zyte-api": {
+        "ADDONS": {"scrapy_zyte_api.Addon": 500},
+        "ZYTE_API_KEY": "key",
+        "ZYTE_API_URL": "{zyte}/v1/",
+        "ZYTE_API_TRANSPARENT_MODE": True,
+    },
+    "scrapy-zyte-smartproxy": downloader(
+        ("scrapy_zyte_smartproxy.ZyteSmartProxyMiddleware", 610),
+        ZYTE_SMARTPROXY_ENABLED=True,
+        ZYTE_SMARTPROXY_APIKEY="key",
+        ZYTE_SMARTPROXY_URL="{proxy}",
+    ),
+    "spidermon": extension(
+        "spidermon.contrib.scrapy.extensions.Spidermon",
+        SPIDERMON_ENABLED=True,
+        SPIDERMON_SPIDER_CLOSE_MONITORS=(
+            "spidermon.contrib.scrapy.monitors.SpiderCloseMonitorSuite",
+        ),
+        SPIDERMON_MIN_ITEMS=PAGES,
+    ),
+}
+META = {"scrapy-playwright": {"playwright": True}, "scrapy-impersonate": {"impersonate": "chrome"}}
+
+
+# In the environment of a plugin.
+
+
+def crawl(name: str, url: str, folder: str, settings: dict) -> None:
+    """Crawl the site with the spider that the plugin's README would have."""
+    items = str(Path(folder, "items.jl"))
+    if name == "advertools":
+        library, domain = import_module("advertools"), urlsplit(url).hostname
+        library.crawl(
+            url, items, follow_links=True, allowed_domains=domain, custom_settings=settings
+        )
+        return
+
+    class Spider(scrapy.Spider):
+        name = "strangers"
+
+        async def start(self):
+            yield scrapy.Request(url, meta=dict(META.get(name, {})))
+
+        def parse(self, response):
+            for link in response.css("a::attr(href)").getall():
+                yield response.follow(link, self.parse_page, meta=dict(META.get(name, {})))
+
+        def parse_page(self, response):
+            yield {"url": response.url, "h1": response.css("h1::text").get()}
+
+    if name == "scrapy-inline-requests":
+
+        def parse(self, response):
+            for link in response.css("a::attr(href)").getall():
+                try:
+                    page = yield scrapy.Request(response.urljoin(link), dont_filter=True)
+                except (HttpError, IgnoreRequest):
+                    continue
+                yield from self.parse_page(page)
+
+        Spider.parse = import_module("inline_requests").inline_requests(parse)
+    process = AsyncCrawlerProcess({"FEEDS": {items: {"format": "jsonlines"}}, **settings})
+    process.crawl(Spider)
+    process.start()
+
+
+# The site, and what stands for services.
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers by ``reply(path, body)``: the status, the headers and the body."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """Send the reply."""
+        length = int(self.headers.get("Content-Length") or 0)
+        status, kind, body = self.reply(self.path, self.rfile.read(length))
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def __getattr__(self, name: str):
+        """Answer every method alike."""
+        if name.startswith("do_"):
+            return self.do_GET
+        raise AttributeError(name)
+
+    def log_message(self, *_) -> None:
+        """Log nothing."""
+
+
+def serve(reply) -> ThreadingHTTPServer:
+    """Start a server on a free port of loopback."""
+    handler = type("Handler", (Handler,), {"reply": staticmethod(reply)})
+    kind = type(
+        "Server", (ThreadingHTTPServer,), {"request_queue_size": 128, "daemon_threads": True}
     )
-    return PAGES + 1
+    server = kind(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
 
 
-def heads(url: str, output: str, settings: dict) -> int:
-    """Ask for the headers of each page but the first, and return how many these are."""
-    urls = [urljoin(url, str(number)) for number in range(PAGES)]
-    advertools.crawl_headers(urls, output, custom_settings=settings)
-    return PAGES
+def address(server: ThreadingHTTPServer) -> str:
+    """Return the URL of a server."""
+    return f"http://127.0.0.1:{server.server_address[1]}"
 
 
-SPIDERS = {"crawl": follow, "crawl_headers": heads}
+class Site:
+    """Fifty pages, ten that are forbidden, and an outage of five seconds."""
+
+    def __init__(self, *, is_sick: bool) -> None:
+        self.is_sick, self.lock = is_sick, threading.Lock()
+        self.pages: set[str] = set()
+        self.refusals, self.forbidden, self.has_said_429 = 0, [], False
+        self.down_until = None
+        self.server = serve(self.reply)
+        self.url = address(self.server)
+
+    def reply(self, path: str, _: bytes) -> tuple[int, str, bytes]:
+        """Answer one request, as a proxy would get it or directly."""
+        path = re.sub("^https?://[^/]*", "", path)
+        time.sleep(0.05)
+        with self.lock:
+            if self.is_sick and self.down_until is None and len(self.pages) >= 20:
+                self.down_until = time.monotonic() + 5
+            if self.down_until is not None and time.monotonic() < self.down_until:
+                self.refusals += 1
+                return 503, "text/html", b"down"
+            if self.is_sick and path == "/p/33" and not self.has_said_429:
+                self.refusals, self.has_said_429 = self.refusals + 1, True
+                return 429, "text/html", b"slower"
+            if path == "/robots.txt":
+                return 200, "text/plain", b"User-agent: *\nDisallow: /private/\n"
+            if path.startswith("/private/"):
+                self.forbidden.append(path)
+            elif path.startswith("/p/"):
+                self.pages.add(path)
+        links = [f"/p/{n}" for n in range(PAGES)] + [f"/private/{n}" for n in range(10)]
+        text = "".join(f'<a href="{link}">{link}</a>' for link in links) if path == "/" else ""
+        return 200, "text/html", f"<html><h1>{path}</h1>{text}</html>".encode()
 
 
-def measure(spider: str, behaviour: str, settings: dict) -> dict:
-    """Return what came of a crawl: URLs with an item of a good answer, and the refusals."""
-    server = Server(PAGES, behaviour)
+def fetch(url: str) -> tuple[int, str, bytes]:
+    """Fetch a page for a fake service."""
+    try:
+        with build_opener(ProxyHandler({})).open(Request(url), timeout=30) as response:
+            return response.status, response.headers["Content-Type"], response.read()
+    except HTTPError as error:
+        return error.code, "text/html", error.read()
+
+
+def proxy(path: str, _: bytes) -> tuple[int, str, bytes]:
+    """Answer as a forward proxy."""
+    return fetch(path)
+
+
+def zyte(_: str, body: bytes) -> tuple[int, str, bytes]:
+    """Answer as Zyte API, which passes the status of the site on."""
+    url = json.loads(body)["url"]
+    status, kind, content = fetch(url)
+    found = {
+        "url": url,
+        "statusCode": status,
+        "httpResponseBody": base64.b64encode(content).decode(),
+        "httpResponseHeaders": [{"name": "Content-Type", "value": kind}],
+    }
+    return 200, "application/json", json.dumps(found).encode()
+
+
+# The table.
+
+
+def environment(name: str, wheel: Path) -> Path:
+    """Return the Python of the plugin's environment, which is made where it is missing."""
+    folder = KEPT / name
+    python = folder / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+        subprocess.run([*pip, wheel, name], check=True, capture_output=True, text=True)
+    subprocess.run([*pip, "--no-deps", "--force-reinstall", wheel], check=True, capture_output=True)
+    return python
+
+
+def filled(value, places: dict[str, str]):
+    """Put this crawl's places into the settings."""
+    if isinstance(value, str):
+        return re.sub(r"\{(folder|proxy|redis|zyte)\}", lambda found: places[found[1]], value)
+    if isinstance(value, dict):
+        return {key: filled(one, places) for key, one in value.items()}
+    return [filled(one, places) for one in value] if isinstance(value, list | tuple) else value
+
+
+def measure(name: str, python: Path, places: dict, *, is_sick: bool, with_addon: bool) -> dict:
+    """Crawl once, and return items, refusals, forbidden pages requested and the first error."""
+    site = Site(is_sick=is_sick)
+    path = os.pathsep.join([str(python.parent), os.environ["PATH"]])  # advertools runs "scrapy"
     with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder, "items.jl")
-        pages = SPIDERS[spider](server.url, str(output), settings)
-        items = map(json.loads, output.read_text().splitlines() if output.exists() else ())
-        got = {item["url"] for item in items if int(item["status"]) < 400}
-    return {"pages": pages, "got": len(got), **server.stop()}
+        Path(folder, "proxies").write_text(places["proxy"] + "\n")
+        Path(folder, "agents").write_text("Mozilla/5.0 (one)\nMozilla/5.0 (other)\n")
+        settings = {
+            "ROBOTSTXT_OBEY": True,
+            "DOWNLOAD_DELAY": 0,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+        }
+        settings |= {"TELNETCONSOLE_ENABLED": False, "LOG_LEVEL": "INFO"}
+        settings |= filled(PLUGINS[name], places | {"folder": folder})
+        if name.startswith("scrapy-redis"):
+            queue = f"{name}:{site.url}"
+            settings |= {"SCHEDULER_QUEUE_KEY": queue, "SCHEDULER_DUPEFILTER_KEY": queue + ":seen"}
+        if with_addon:
+            settings["ADDONS"] = settings.get("ADDONS", {}) | ADDON
+        command = [python, __file__, "--crawl", name, site.url + "/", folder, json.dumps(settings)]
+        with Path(folder, "log").open("w") as log:
+            try:
+                subprocess.run(
+                    command,
+                    cwd=folder,
+                    stdout=log,
+                    stderr=log,
+                    timeout=LONGEST,
+                    check=False,
+                    env={**os.environ, "PATH": path},
+                )
+            except subprocess.TimeoutExpired:
+                log.write(f"Error: not ended after {LONGEST} s\n")
+        items = Path(folder, "items.jl")
+        urls = {json.loads(line)["url"] for line in items.open()} if items.exists() else set()
+        errors = re.findall(
+            r"^\S*(?:Error|Exception)\b.*", Path(folder, "log").read_text(), re.MULTILINE
+        )
+    site.server.shutdown()
+    got = sum("/p/" in url for url in urls & {site.url + path for path in site.pages})
+    return {"got": got, "refusals": site.refusals, "forbidden": site.forbidden, "errors": errors}
 
 
-def main() -> None:
-    """Print the table, as reStructuredText has it."""
+class Row(NamedTuple):
+    """What became of a plugin: its items (stock healthy and sick, then ours) and refusals."""
+
+    name: str
+    items: tuple[int, ...] = ()
+    refusals: tuple[int, ...] = ()
+    why: str = ""
+    is_well: bool = True
+
+    @property
+    def runs(self) -> bool:
+        """Whether stock Scrapy gets all of a healthy site with it."""
+        return self.items[:1] == (PAGES,)
+
+
+def row(name: str, wheel: Path, places: dict) -> Row:
+    """Crawl four times with a plugin."""
+    try:
+        python = environment(name, wheel)
+    except subprocess.CalledProcessError as error:
+        return Row(name, why=(error.stderr or "").strip().splitlines()[-1])
+    command = [python, "-c", f"from importlib.metadata import version; print(version({name!r}))"]
+    version = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    runs = [
+        measure(name, python, places, is_sick=is_sick, with_addon=with_addon)
+        for with_addon in (False, True)
+        for is_sick in (False, True)
+    ]
+    is_well = all(one["got"] == PAGES and not one["forbidden"] for one in runs[2:])
+    errors = chain.from_iterable(one["errors"] for one in runs)
+    return Row(
+        f"{name} {version}",
+        tuple(one["got"] for one in runs),
+        tuple(one["refusals"] for one in runs[1::2]),
+        "" if is_well else next(errors, "").partition(" (")[0],
+        is_well,
+    )
+
+
+def spread(numbers: list[int]) -> str:
+    """Return a range as text."""
+    return " to ".join(map(str, sorted({min(numbers), max(numbers)})))
+
+
+def print_groups(rows: list[Row]) -> None:
+    """Print the plugins with the same items from the add-on together, and those that do not run."""
+    for items in sorted({one.items[2:] for one in rows if one.runs}, reverse=True):
+        alike = [one for one in rows if one.runs and one.items[2:] == items]
+        sick = spread([one.items[1] for one in alike])
+        stock, ours = (spread([one.refusals[at] for one in alike]) for at in (0, 1))
+        text = (
+            f"With the add-on {items[0]} and {items[1]} items, {ours} refusals; "
+            f"with stock Scrapy {PAGES} and {sick}, {stock} refusals: "
+        )
+        print(fill(text + ", ".join(one.name for one in alike), 96, break_on_hyphens=False))
+    failed = [f"{one.name} ({one.why.partition(':')[0]})" for one in rows if not one.runs]
+    if failed:
+        print(fill("Does not run with stock Scrapy: " + ", ".join(failed), 96))
+
+
+def main() -> int:
+    """Print the table, and return the exit status."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("name", nargs="*")
     options = parser.parse_args()
-    # advertools runs the ``scrapy`` that it finds first.
-    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    rows = [("spider", "trouble", *VARIANTS)]
-    for spider in SPIDERS:
-        for case, behaviour in CASES.items():
-            found = []
-            for settings in VARIANTS.values():
-                runs = [measure(spider, behaviour, settings) for _ in range(options.runs)]
-                found.append(told(runs, runs[0]["pages"]))
-            rows.append((spider, case, *found))
-    names = ["advertools", "scrapy", "scrapy-mandelbot"]
-    versions = ", ".join(f"{name} {version(name)}" for name in names)
-    print(f"{versions}, Python {platform.python_version()}; runs: {options.runs}\n")
-    print_table(rows)
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
+        pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, ROOT]
+        subprocess.run(pip, check=True)
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+        free.close()
+        redis = subprocess.Popen(
+            ["redis-server", "--port", port, "--save", "", "--dir", folder], stdout=-3
+        )
+        places = {
+            "proxy": address(serve(proxy)),
+            "zyte": address(serve(zyte)),
+            "redis": f"redis://127.0.0.1:{port}/0",
+        }
+        wheel = next(Path(folder).glob("*.whl"))
+        try:
+            with ThreadPoolExecutor(options.jobs) as pool:
+                names = options.name or list(PLUGINS)
+                for one in pool.map(lambda name: row(name, wheel, places), names):
+                    print(*one, file=sys.stderr, flush=True)
+                    rows.append(one)
+        finally:
+            redis.terminate()
+            redis.wait()
+    print_groups(rows)
+    return 0 if all(one.is_well for one in rows if one.runs) else 1
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--crawl"]:
+        crawl(*sys.argv[2:5], json.loads(sys.argv[5]))
+    else:
+        sys.exit(main())
