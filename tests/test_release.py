@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import csv
 import importlib.util
 import re
 import shutil
@@ -32,10 +33,9 @@ def program(path: str):
 
 def table(title: str) -> list[list[str]]:
     """Return the rows of the table below a title of the page of versions."""
-    below = VERSIONS.partition(f"\n{title}\n---")[2].partition(":header-rows: 1")[2]
-    below = re.split(r"\n\n(?=\S)", below)[0]
-    rows = [re.split(r"\n     - ", row) for row in below.split("\n   * - ")[1:]]
-    return [[" ".join(cell.split()) for cell in row] for row in rows[1:]]
+    below = VERSIONS.partition(f"\n{title}\n---")[2].partition(":delim: ;\n\n")[2]
+    rows = below.partition("\n\n")[0].splitlines()
+    return [[cell.strip() for cell in row] for row in csv.reader(rows, delimiter=";")]
 
 
 def listed(section: str, option: str) -> list[str]:

@@ -13,16 +13,8 @@ import pytest
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect, RobotsTxt
 
 PAGE = (Path(__file__).parents[3] / "docs" / "dialects.rst").read_text(encoding="utf-8")
-EXAMPLES = re.findall(
-    r"^([A-Z]): .*\n~+\n\n::\n\n((?: {4}.*\n|\n)+)``(.+)``\n\n", PAGE, re.MULTILINE
-)
-ANSWERS = dict(
-    re.findall(
-        r"^([A-Z]): .*\n~+\n(?:.*\n)+?=[= ]+\nmandelbot .*\n=[= ]+\n(.*)\n=[= ]+\n",
-        PAGE,
-        re.MULTILINE,
-    )
-)
+EXAMPLES = re.findall(r"^([A-Z]): .*\n~+\n\n::\n\n((?: {4}.*\n|\n)+)``(.+)``\n", PAGE, re.MULTILINE)
+ANSWERS = dict(re.findall(r"^([A-Z]) {8}((?:allowed|forbidden).*)$", PAGE, re.MULTILINE))
 
 
 def answers(letter):
