@@ -112,7 +112,7 @@ def fields_of(data, prefix=""):
 
 def told_of(verb):
     """Return the fields that the page's table for a verb names."""
-    table = PAGE.partition(f"\n{verb}:\n\n")[2].partition("\n\n")[0]
+    table = re.split(rf"\n{verb}(?:; .+)?:\n\n", PAGE)[1].partition("\n\n")[0]
     return set(re.findall(r"^``([\w.\[\]]+)``", table, re.MULTILINE))
 
 
