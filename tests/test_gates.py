@@ -230,7 +230,9 @@ def knobs_of_the_page() -> list[str]:
     options = [
         f"{name}.{key}"
         for name, entry in zip(entries[1::2], entries[2::2], strict=True)
-        for key in re.findall(r"^   \* - ``(\w+)``$", entry.partition("\n\n\n")[0], re.MULTILINE)
+        for key in re.findall(
+            r"^``(\w+)`` \(``.+``\): ", entry.partition("\n\n\n")[0], re.MULTILINE
+        )
     ]
     return settings + options
 
