@@ -224,8 +224,7 @@ def knobs() -> list[str]:
 
 def knobs_of_the_page() -> list[str]:
     text = (ROOT / "docs" / "settings.rst").read_text("utf-8")
-    table = text.partition("\n\n\n")[0]
-    settings = re.findall(r"^``((?:MANDELBOT|ROBOTSTXT)_[A-Z_]+)``", table, re.MULTILINE)
+    settings = re.findall(r"^((?:MANDELBOT|ROBOTSTXT)_[A-Z_]+)\n~", text, re.MULTILINE)
     entries = re.split(r"^([A-Z_]+)\n~+\n", text, flags=re.MULTILINE)
     options = [
         f"{name}.{key}"
