@@ -68,6 +68,9 @@ def test_the_docs_say_what_happens():
     table = DOCS.read_text().partition("   :header: ")[2].partition(":delim: ;\n\n")
     assert table[0] == "State; Fact; Condition; To; Effect\n   "
     cells = [[cell.strip() for cell in row.split(";")] for row in table[2].strip().split("\n")]
+    assert cells[-1] == ["any other", "give up", "", "given up", "gave up"]
+    others = [state.value for state in PauseState if state is not PauseState.GIVEN_UP]
+    cells[-1:] = [[state, *cells[-1][1:]] for state in others]
     drawn = {(state, fact, to) for state, fact, _, to, _ in cells}
     told = {(state, fact, to): effect for state, fact, _, to, effect in cells}
     seen = set()
