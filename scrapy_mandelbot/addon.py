@@ -52,7 +52,7 @@ class Component(NamedTuple):
 
 
 def _sets(*names: str) -> Callable[[BaseSettings], bool]:
-    """Return a check: is any of these settings set to something other than off?"""
+    """Make a function that checks whether any of these settings is on."""
     return lambda settings: any(settings.get(name) not in _OFF for name in names)
 
 
@@ -269,7 +269,7 @@ def _is_scheduler(scheduler_class: Any) -> bool:
 
 
 def _is_scrapys(scheduler_class: type) -> bool:
-    """Return whether the scheduler is Scrapy's or a subclass, which uses our queue."""
+    """A subclass counts, too: it uses our queue."""
     ours = ("scrapy_mandelbot.JobScheduler", _SHARED)
     return Scheduler in scheduler_class.__mro__ or any(
         _is_kind_of(scheduler_class, path) for path in ours

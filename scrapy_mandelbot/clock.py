@@ -24,7 +24,7 @@ _BREAK = 0.02  # seconds, in which the crawl's own work is done
 
 
 def _elapsed() -> Callable[[], float]:
-    """Return what only goes forward: where it can be had, while the machine is suspended too."""
+    """Choose a clock that never goes back, if possible one that runs while the machine sleeps."""
     try:
         time.clock_gettime(time.CLOCK_BOOTTIME)
     except (AttributeError, OSError):  # not Linux
@@ -100,9 +100,9 @@ class Timers(Generic[T]):
         return ((at, thing) for thing, at in tuple(self._set_to.items()))
 
     def set(self, thing: T, at: float, ring: Callable[[T], object] | None = None) -> None:
-        """Wake a thing at a time, in seconds since the epoch; `inf` sets nothing.
+        """Wake an object at a time, in seconds since the epoch; `inf` sets nothing.
 
-        It is kept alive until then. `ring` is called instead of the one of all, if given.
+        It is kept alive until then. `ring`, if given, is called instead of the common one.
         """
         if at >= self._set_to.get(thing, inf) or not isfinite(at):
             return
@@ -125,7 +125,7 @@ class Timers(Generic[T]):
         return taken
 
     def drop(self, thing: T) -> None:
-        """Cancel one, if it is set."""
+        """Cancel a timer, if it is set."""
         if self._set_to.pop(thing, None) is not None:
             self._schedule()
 

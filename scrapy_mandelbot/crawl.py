@@ -121,10 +121,10 @@ class Crawl:
 
     @classmethod
     def of(cls, crawler: Crawler, clock: Clock | None = None) -> Crawl:
-        """Return the one of a crawler; the first call makes it.
+        """Return the crawl of a crawler; the first call creates it.
 
         Args:
-            crawler: whose components share it.
+            crawler: the crawler whose components share it.
             clock: its clock, if it is made now; by default the machine's.
 
         Raises:
@@ -139,7 +139,7 @@ class Crawl:
 
     @property
     def sites(self) -> Sites:
-        """What is known of each site, as ``crawl.sites["https://example.com"]``."""
+        """The state of each site, as ``crawl.sites["https://example.com"]``."""
         return self.throttle.sites
 
     @property
@@ -210,13 +210,13 @@ class Crawl:
             log_mistakes(Project(self._crawler.settings, self.config, type(spider)))
 
     def _has_answered(self, values: Mapping[str, Any]) -> None:
-        """Note that a site has answered: what it does not answer from now on it is down for."""
+        """Note that a site has answered: if it fails to answer from now on, it is down."""
         outcome = values["outcome"]
         if outcome.is_new or outcome.case == "revalidated":
             self.sites.of(values["site"]).has_answered = True
 
     def _spider_idle(self) -> None:
-        """Keep the spider open while the request of an extension, say, waits for its site."""
+        """Keep the spider open while a request, such as an extension's, waits for its site."""
         if len(self.throttle.waiters):
             raise DontCloseSpider
 
@@ -252,7 +252,7 @@ def store_path(settings: BaseSettings, store: str) -> str | Path | None:
 
 
 def _default_path(settings: BaseSettings) -> str | Path | None:
-    """Return the file in JOBDIR, else in the project's .scrapy folder; None: there is neither."""
+    """The file is in JOBDIR, else in the project's .scrapy folder; None: there is neither."""
     try:
         folder = job_dir(settings)
         if folder is None and inside_project():

@@ -1,8 +1,8 @@
-"""What the package needs of Scrapy's engine and downloader that is not public, or not for long.
+"""The names of Scrapy's engine and downloader that are private, or have been until recently.
 
-All of it is here, each function with what it is for and what happens where Scrapy has changed, or
-where a custom DOWNLOADER has none of it. Everything falls back to something slower, never to
-something wrong: ``tests/crawls/test_without_private_names.py`` takes each name away.
+The package uses them only here. *Fallback* is what a function does if Scrapy has changed, or if a
+custom DOWNLOADER lacks the name: something slower, never something wrong.
+``tests/crawls/test_without_private_names.py`` takes each name away.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PARSE = vars(Spider)["parse"]  # its type is that of a spider's own
 def wake(crawler: Crawler) -> None:
     """Let the engine call the scheduler in the next turn of the loop.
 
-    Without it: at the engine's next heartbeat, within 5 seconds.
+    Fallback: at the engine's next heartbeat, within 5 seconds.
     """
     nextcall = getattr(getattr(crawler.engine, "_slot", None), "nextcall", None)
     if nextcall is not None and not is_closing(crawler):
@@ -51,8 +51,7 @@ def is_closing(crawler: Crawler) -> bool:
 
     Scrapy sends no signal before all requests under way have ended, those that wait included.
 
-    Without the engine's slot: whether the engine takes nothing more though there is room. While
-    there is none it is not known to be closing, until there is.
+    Fallback: whether the engine takes nothing more though there is room; False while there is none.
     """
     engine = cast("Any", crawler.engine)
     if not getattr(engine, "running", True):
@@ -73,7 +72,7 @@ def is_closing(crawler: Crawler) -> bool:
 def stays_open(crawler: Crawler) -> bool:
     """Return whether the spider stays open with nothing to do, as the shell's does.
 
-    The shell opens a spider, and never has its crawler crawl.
+    The shell opens a spider without a crawl.
     """
     return not crawler.crawling
 
@@ -109,7 +108,7 @@ def is_idle_but_for_the_scheduler(crawler: Crawler) -> bool:
 def slot_key(crawler: Crawler, request: Request) -> str:
     """Return the download slot that the request will go through.
 
-    Without the downloader's method: as Scrapy names slots.
+    Fallback: as Scrapy names slots.
     """
     try:
         name_slot = cast("Any", crawler.engine).downloader.get_slot_key
@@ -122,7 +121,7 @@ def slot_key(crawler: Crawler, request: Request) -> str:
 def slot_concurrency(crawler: Crawler, key: str) -> float:
     """Return how many requests the download slot may transfer at once.
 
-    Without the slot: as many as the settings say.
+    Fallback: as many as the settings say.
     """
     downloader: Any = cast("Any", crawler.engine).downloader
     of_slot = crawler.settings.getdict("DOWNLOAD_SLOTS").get(key, {})
@@ -142,8 +141,8 @@ def is_under_way(crawler: Crawler, request: Request) -> bool:
 
     This is what Scrapy itself counts against CONCURRENT_REQUESTS, however a request ends.
 
-    Without what the downloader has: until its response is parsed, too. Without that as well: True,
-    as every end is reported but that of a request which a middleware replaces on its way out.
+    Fallback: whether its response is not parsed yet; else True, as every end is reported except
+    that of a request which a middleware replaces on its way out.
     """
     engine = cast("Any", crawler.engine)
     try:
@@ -157,7 +156,7 @@ def is_under_way(crawler: Crawler, request: Request) -> bool:
 def give_up_place(crawler: Crawler, request: Request) -> None:
     """Let a request that waits hold no place of CONCURRENT_REQUESTS meanwhile.
 
-    Without it: it holds one.
+    Fallback: it holds one.
     """
     active = cast("Any", crawler.engine).downloader.active
     if isinstance(active, set):
@@ -175,7 +174,7 @@ def take_place(crawler: Crawler, request: Request) -> None:
 def one_place(crawler: Crawler, request: Request) -> Iterator[None]:
     """Count a request and the one that it waits for as one place.
 
-    Without the number of places: each holds one.
+    Fallback: each holds one.
     """
     downloader: Any = cast("Any", crawler.engine).downloader
     more = bool(getattr(downloader, "total_concurrency", 0)) and is_under_way(crawler, request)
@@ -189,10 +188,10 @@ def one_place(crawler: Crawler, request: Request) -> Iterator[None]:
 
 
 def room(crawler: Crawler) -> float:
-    """Return how many requests more the downloader takes; ``inf``: any number.
+    """Return how many more requests the downloader takes; ``inf``: any number.
 
-    A custom one without it: CONCURRENT_REQUESTS, less what the engine has in its slot.
-    Without that as well: CONCURRENT_REQUESTS.
+    For a custom downloader that does not say, CONCURRENT_REQUESTS counts, less the requests in the
+    engine's slot, if there is one.
     """
     engine = cast("Any", crawler.engine)
     most: int | None = getattr(engine.downloader, "total_concurrency", None)
@@ -208,7 +207,7 @@ def room(crawler: Crawler) -> float:
 def waits_in_slot(crawler: Crawler, request: Request) -> bool:
     """Return whether its download slot holds the request, and has not sent it: DOWNLOAD_DELAY.
 
-    Without slots: True, so that the next one waits for the answer to this one.
+    Fallback: True, so that the next one waits for the answer to this one.
     """
     slots = getattr(cast("Any", crawler.engine).downloader, "slots", None)
     if slots is None:
@@ -260,7 +259,7 @@ def scheduler_length(crawler: Crawler) -> int:
 def slot_delay(crawler: Crawler, keys: Iterable[str]) -> float:
     """Return the seconds that these download slots leave between two requests.
 
-    Without slots: as the settings say.
+    Fallback: as the settings say.
     """
     slots: Any = getattr(cast("Any", crawler.engine).downloader, "slots", {})
     delays = [getattr(slots.get(key), "delay", 0.0) for key in keys]
@@ -275,7 +274,7 @@ def scheduler_only_waits(crawler: Crawler) -> bool:
 def path_safe(name: str) -> str:
     """Return the name of the directory in which Scrapy keeps the queue of this name.
 
-    Without it: the name that Scrapy 2.19 gives it.
+    Fallback: the name in Scrapy 2.19.
     """
     scrapys = getattr(scrapy.pqueues, "_path_safe", None)
     if scrapys is not None:
@@ -285,17 +284,17 @@ def path_safe(name: str) -> str:
 
 
 def on_settled(crawler: Crawler, settled: Callable[[Request], None]) -> None:
-    """Call a function with each request of which nothing is left to do.
+    """Call a function with each request when nothing is left to do for it.
 
     Its callback or errback has run to its end, and what that yielded is scheduled, or has passed
-    the item pipelines; or it has ended before, replaced by another or sent back. No signal of
-    Scrapy says it. scrapy/scrapy#7978 proposes that the engine calls ``finish_request()`` of the
+    the item pipelines; or it has ended before, replaced by another or sent back. Scrapy has no
+    signal for that. scrapy/scrapy#7978 proposes that the engine calls ``finish_request()`` of the
     scheduler; until it does, requests are noted as they enter and leave the engine's slot. They are
     counted, as a callback may send its own request once more and wait for the answer.
 
     Raises:
-        RuntimeError: Scrapy has neither. There is no other way to know: what the downloader and
-            the scraper have does not say it of requests that wait.
+        RuntimeError: Scrapy has neither. There is no other way to know: the downloader and the
+            scraper do not know the requests that wait.
     """
     slot: Any = getattr(crawler.engine, "_slot", None)
     add, remove = getattr(slot, "add_request", None), getattr(slot, "remove_request", None)
@@ -329,11 +328,11 @@ def download_by(
 ) -> bool:
     """Send each request through a coroutine function, which gets the download and the request.
 
-    No signal says when a request leaves its download slot: the one that names the downloader is
-    sent before that. So the download handlers are called by way of a function of ours.
+    No signal is sent when a request leaves its download slot: ``request_reached_downloader`` comes
+    earlier. So a function of ours calls the download handlers.
 
     Returns:
-        Whether it is. Without the handlers' method: not, and nothing is called.
+        Whether it does; not if the handlers have no such method.
     """
     handlers: Any = getattr(cast("Any", crawler.engine).downloader, "handlers", None)
     download = getattr(handlers, "download_request_async", None)
@@ -346,8 +345,8 @@ def download_by(
 def before_requests_are_left(crawler: Crawler, call: Callable[[], None]) -> None:
     """Call a function when a crawl ends, before its scheduler closes its queues.
 
-    No signal of Scrapy says it. Without the scheduler, or where it takes no other ``close()``: the
-    function is not called.
+    Scrapy has no signal for that. The function is not called if there is no scheduler, or if its
+    ``close()`` cannot be replaced.
     """
     scheduler: Any = _scheduler(crawler)
     close = getattr(scheduler, "close", None)
@@ -377,7 +376,7 @@ def close_spider(crawler: Crawler, reason: str) -> None:
 
 
 def fail(crawler: Crawler, reason: str, last_call: Callable[[], None]) -> None:
-    """Mark a crawl that is closing as failed, and make a call when it has logged all else.
+    """Mark a closing crawl as failed, and call a function after its last log line.
 
     `reason` replaces its finish reason in the stats; if empty, that stays.
     """
@@ -422,7 +421,7 @@ def has_delays(crawler: Crawler) -> bool:
 async def scrape_item(crawler: Crawler, item: Any) -> None:
     """Send an item that came from no response through the item pipelines, as from ``start()``.
 
-    Without it: as one that a callback has yielded, for an empty response.
+    Fallback: like an item that a callback has yielded, for an empty response.
     """
     scraper = cast("Any", crawler.engine).scraper
     start_itemproc = getattr(scraper, "start_itemproc_async", None)
@@ -440,7 +439,7 @@ def schedule(coroutine: Coroutine[Any, Any, None]) -> None:
 
 
 def _scheduler(crawler: Crawler) -> BaseScheduler | None:
-    """Return the scheduler; None: the spider is not open."""
+    """None: the spider is not open."""
     engine = cast("Any", crawler.engine)
     if hasattr(engine, "scheduler"):  # Scrapy 2.19 and newer
         return cast("BaseScheduler | None", engine.scheduler)

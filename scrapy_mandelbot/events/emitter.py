@@ -85,7 +85,7 @@ class Events:
 
 
 def _has_handler(level: int) -> bool:
-    """Return whether a handler takes records of this level; Scrapy's loggers take all."""
+    """Ask the handlers, as Scrapy's loggers take all levels."""
     one: logging.Logger | None = logger
     while one is not None:
         for handler in one.handlers:

@@ -210,7 +210,7 @@ def _has_all(download: Download) -> bool:
 
 
 def _what_is_meant(error: Exception, download: Download) -> Exception | None:
-    """Return what an error means for a response that has begun; None: the error itself."""
+    """Explain an error of a response that has begun; None: it explains itself."""
     most = download.most_bytes
     if isinstance(error, (StopDownload, IgnoreRequest)):
         return None
@@ -227,7 +227,7 @@ def _what_is_meant(error: Exception, download: Download) -> Exception | None:
 
 
 def _what_packed_means(error: Exception, packed: Response, most: int) -> Exception | None:
-    """Return what an error means for a complete compressed body; None: the cause is elsewhere."""
+    """Explain an error of a complete compressed body; None: the cause is elsewhere."""
     try:
         found = unpack(packed.body, codings_of(packed.headers), most + 1)
     except UnknownCodingError:

@@ -115,7 +115,7 @@ class Account:
                 flight.site.tally.count(flight.end)
 
     def _waiting(self) -> int:
-        """Return how many requests wait; a third-party scheduler has accepted none yet."""
+        """Requests in a third-party scheduler do not count: they are not accepted yet."""
         if self._crawl.job is None:
             return len(self._crawl.throttle.queues)
         return engine.scheduler_length(self._crawler)

@@ -181,7 +181,7 @@ at_addresses: dict[str, _Exported] = {}
 
 
 def _exported_at(address: str) -> _Exported:
-    """Return the instruments of an address; OSError: the address is not available."""
+    """Raise OSError if the address is not available."""
     from opentelemetry.metrics import get_meter  # noqa: PLC0415 -- an extra
 
     if address not in at_addresses and address == METRICS_API:  # the project's MeterProvider
@@ -192,7 +192,7 @@ def _exported_at(address: str) -> _Exported:
 
 
 def _served(address: str) -> _Exported:
-    """Return instruments that a new server offers to Prometheus."""
+    """Start a server that offers the instruments to Prometheus."""
     from opentelemetry.exporter.prometheus import PrometheusMetricReader  # noqa: PLC0415 -- an extra
     from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415
     from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415
@@ -263,7 +263,7 @@ Measurements = dict[str, list[Measurement]]
 
 @dataclass
 class Labels:
-    """The sites with their own labels, and their counts from before."""
+    """The sites with their own labels, and what they counted before they had them."""
 
     most: int = MOST_LABELLED
     before: dict[str, Mapping[tuple[str, ...], float]] = field(default_factory=dict)

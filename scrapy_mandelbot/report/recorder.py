@@ -215,7 +215,7 @@ class Recorder:
 
 
 def _where(its: Values) -> str:
-    """Return the site or section of a pause."""
+    """Name the site or section of a pause."""
     where: str = its.get("where") or its["site"]
     return where + shown(its["path"]) if "path" in its else where
 

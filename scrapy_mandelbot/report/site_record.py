@@ -193,7 +193,7 @@ class SiteRecord(Tally):
         asked.until = max(asked.until or 0.0, now + retry_after)
 
     def pause(self, pause: PauseRecord) -> None:
-        """Record the begin of a pause, or the new end of an open one."""
+        """Record the start of a pause, or the new end of an open one."""
         open_one = self._open(pause.where)
         if open_one is not None:
             open_one.until = pause.until

@@ -168,7 +168,7 @@ def words(text: str) -> DateParts | None:
 
 
 def _with_century(year: str) -> str:
-    """Return a four-digit year; two digits mean 1950 to 2049 (RFC 2822, section 4.3)."""
+    """Two digits mean 1950 to 2049 (RFC 2822, section 4.3)."""
     if len(year) == 4:  # noqa: PLR2004 -- digits
         return year
     return f"20{year}" if year < "50" else f"19{year}"
@@ -222,7 +222,7 @@ def _read(text: str, forms: tuple[Form, ...]) -> datetime | None:
 
 
 def _zone(text: str, *, has_time: bool) -> timezone:
-    """Return the zone of a name or offset; raise ValueError if it is neither."""
+    """Raise ValueError if the text is neither a name nor an offset."""
     if not text:
         return timezone.utc
     if text in _ZONES:

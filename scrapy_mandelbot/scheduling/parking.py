@@ -48,9 +48,9 @@ _WENT_BACK = "mandelbot_went_back"
 class ParkingScheduler(BaseScheduler):
     """Hands out the requests of the project's scheduler in its order, and skips waiting sites.
 
-    To reach the requests behind one of such a site, it takes that request out and parks it until
+    To reach the requests behind those of a waiting site, it takes these out and parks them until
     the site may be requested. If more than a few are parked, later ones return to the project's
-    scheduler, at a priority behind all others. It takes no other request before the engine can
+    scheduler, at a priority behind all others. It takes any other request only when the engine can
     send it, so that requests shared with other processes stay in place. Parked requests return to
     the project's scheduler when the spider closes.
     """
@@ -95,7 +95,7 @@ class ParkingScheduler(BaseScheduler):
         return self._call("open", spider)
 
     def close(self, reason: str) -> Deferred[None] | None:
-        """Give back what is parked, and close the project's scheduler, whatever came of that."""
+        """Give back parked requests, and close the project's scheduler even if that failed."""
         lost = self._give_all_back()
         if lost:
             logger.warning(
@@ -201,7 +201,7 @@ class ParkingScheduler(BaseScheduler):
             return False
 
     def _give_all_back(self) -> list[Request]:
-        """Hand what is parked to the project's scheduler; return what it does not take."""
+        """Give parked requests to the project's scheduler; return those that it does not take."""
         lost, failures = [], 0
         for request in self.parked.drain():
             if failures == _FAILURES:
@@ -222,7 +222,7 @@ class ParkingScheduler(BaseScheduler):
 
 
 def _as_it_was(request: Request) -> int:
-    """Take off a request what was put on it when it was given back; return how often it went."""
+    """Undo the changes of a request that was given back; return how often it was."""
     if request.meta.pop(_MARK, False):
         request.dont_filter = False
     priority, times = request.meta.pop(_WENT_BACK, (request.priority, 0))

@@ -99,7 +99,7 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         self.stand(queue)
 
     def leave(self, queue: SubQueue) -> None:
-        """Let a queue take part no longer."""
+        """Remove a queue from the rotation."""
         self.step_out(queue)
         self._waits_for_an_end.discard(queue)
         self.held.pop(queue, None)
@@ -132,7 +132,7 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         return self._by_slot.get(slot, ())
 
     def take(self, queue: SubQueue) -> None:
-        """Note that a queue takes its turn: of those that share its slot it is the last now."""
+        """Note that a queue takes its turn: it becomes the last of those that share its slot."""
         queues = self._by_slot[queue.slot]
         del queues[queue]
         queues[queue] = None
@@ -189,7 +189,7 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
                 there[queue] = None
 
     def look_again(self, now: float) -> bool:
-        """Let queues stand whose wait may have ended without a word; return whether there are any.
+        """Add back queues whose wait may have ended unnoticed; return whether there are any.
 
         Every end is noticed, but that of a request which some middleware swallowed.
         """

@@ -136,7 +136,7 @@ class SiteQueue:
         return name in self._storage
 
     def push(self, request: Request) -> None:
-        """Add a request, or take one back that was handed out and could not be sent.
+        """Add a request, or take back one that could not be sent.
 
         Raises:
             ValueError: the request cannot be written to disk.
@@ -207,13 +207,13 @@ class SiteQueue:
                     yield request
 
     def close(self) -> dict[str, list[int]]:
-        """Close all, and return the state that a queue of either kind can be built from."""
+        """Close all queues; return the state from which a queue of either kind can be built."""
         self._end_delays()
         warn_of_lost(self._crawler, self._storage.put_down())
         return self._storage.close()
 
     def count_ready(self) -> int:
-        """Return how many requests wait for one in flight, where :meth:`pop` finds none."""
+        """Return how many requests wait for one in flight, if :meth:`pop` finds none."""
         return sum(
             self._storage.length(queue.name)
             for slot in self._in_flight.slots()
@@ -278,7 +278,7 @@ class SiteQueue:
         return sum(queue.delayed for queue in self._round_robin.of(site))
 
     def leave(self, site: Site) -> tuple[list[str], list[Request]]:
-        """Forget what waits of a site; return its queues, and the requests that were delayed."""
+        """Remove a site's waiting requests; return its queues and the delayed requests."""
         queues = tuple(self._round_robin.of(site))
         taken = self._delayed.take(lambda one: one.queue.site is site) if queues else []
         for queue in queues:
@@ -364,7 +364,7 @@ class SiteQueue:
         return at if queue.name in self._storage.lengths else 0.0
 
     def _wait_is_over(self, one: _Delayed) -> None:
-        """Return a delayed request, unless its time has changed."""
+        """Put a delayed request back, unless its time has changed."""
         one.queue.delayed -= 1
         self._delay(one, self._waits_until(one.queue, one.request))
 
@@ -389,7 +389,7 @@ class SiteQueue:
         warn_of_lost(self._crawler, list(self.drain()))
 
     def _next_queue(self) -> SubQueue | None:
-        """Return the queue whose turn it is; those that must wait step out."""
+        """Queues that must wait step out."""
         round_robin, in_flight, first = self._round_robin, self._in_flight, self._at_first
         limits, unresponsive, begins = in_flight.limits, in_flight.unresponsive, in_flight.begins
         while True:

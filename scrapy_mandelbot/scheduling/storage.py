@@ -119,7 +119,7 @@ class RequestStorage(ABC):
         return request
 
     def peek(self, name: str) -> Request | None:
-        """Return what :meth:`pop` would, and leave it."""
+        """Return the request that :meth:`pop` would return, without taking it."""
         request = self.pop(name)
         if request is not None:
             self.put_back(name, [request])
@@ -129,7 +129,7 @@ class RequestStorage(ABC):
         """Forget a request that was taken, and will not be sent."""
 
     def put_down(self) -> list[Request]:
-        """Store what is at hand for the next run; return what cannot be stored."""
+        """Store the requests in memory for the next run; return those that cannot be stored."""
         return []
 
     def close(self) -> dict[str, list[int]]:
@@ -141,9 +141,9 @@ class RequestStorage(ABC):
 
 
 class ParkedRequests(RequestStorage):
-    """In memory: in each sub-queue by priority, then as they were taken first.
+    """Stores requests in memory, in each sub-queue by priority, then in the order first taken.
 
-    What comes back keeps its place: it is in front of what was taken after it.
+    A request that comes back has its former place, before those taken after it.
     """
 
     def __init__(self) -> None:
@@ -177,7 +177,7 @@ class ParkedRequests(RequestStorage):
         return request
 
     def put_down(self) -> list[Request]:
-        """Return what is left: the next run does not find it here."""
+        """Return the remaining requests: the next run does not find them here."""
         return [request for heap in self._heaps.values() for _, _, request in sorted(heap)]
 
     def close(self) -> dict[str, list[int]]:
@@ -225,7 +225,7 @@ class Storage(RequestStorage):
         self.total += 1
 
     def pop(self, name: str) -> Request | None:
-        """Take the next request of a queue, which ends with its last one."""
+        """Take the next request of a queue; the last one ends the queue."""
         if name in self.at_hand:
             return self._pop_at_hand(name)
         queue = self._in_memory.get(name) or self._reach(name)
@@ -245,7 +245,7 @@ class Storage(RequestStorage):
         return self._reach(name).peek()
 
     def put_down(self) -> list[Request]:
-        """Write what is at hand to disk; return what cannot be written."""
+        """Write the requests in memory to disk; return those that cannot be written."""
         unwritable = []
         for name in list(self.at_hand):
             while name in self.at_hand:
@@ -315,12 +315,12 @@ def warn_of_lost(crawler: Crawler, lost: list[Request]) -> None:
 
 
 class QueueParts(NamedTuple):
-    """What a queue is named after.
+    """The parts of a queue's name.
 
-    The queue of a site's requests is called as the site: ``https://example.com mine`` are those
+    The queue of a site's requests has the name of the site: ``https://example.com mine`` are those
     that a spider sends through the download slot ``mine``. A slot's space is ``%20`` there, and its
-    percent sign ``%25``. What was set aside of a site has a third part, the path of its section.
-    Names that Scrapy's own queue left in JOBDIR are download slots: hosts, or any string.
+    percent sign ``%25``. The queue of a section that is set aside has a third part, the section's
+    path. Names that Scrapy's own queue left in JOBDIR are download slots: hosts, or any string.
     """
 
     site: str

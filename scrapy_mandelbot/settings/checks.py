@@ -177,7 +177,7 @@ def _no_identity(project: Project) -> Iterator[Mistake]:
 
 
 def _user_agent(project: Project) -> str | None:
-    """Return the User-Agent of requests that set none themselves; None: unknown."""
+    """The one of requests that set none themselves; None: unknown."""
     if project.switches_off("DOWNLOADER_MIDDLEWARES", _USER_AGENTS):
         return None
     headers = project.settings.getdict("DEFAULT_REQUEST_HEADERS").items()
@@ -202,7 +202,7 @@ def log_mistakes(project: Project) -> None:
 
 
 def _is_a(component: Any, path: str) -> bool:
-    """Return whether a class or import path is the class at `path` or a subclass of it."""
+    """`component` is a class or an import path; a subclass counts, too."""
     component = load_object(component)
     return isinstance(component, type) and any(is_class_of(one, path) for one in component.__mro__)
 

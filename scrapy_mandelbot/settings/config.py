@@ -209,7 +209,7 @@ class Config:
 
 
 def _place(name: str) -> tuple[str, str]:
-    """Split a name into the setting and its key; the key is "" where the setting is no dict."""
+    """Split a name into the setting and its key; the key is "" if the setting is no dict."""
     setting, _, key = name.partition("[")
     return setting, key.strip('"]')
 
@@ -255,7 +255,7 @@ def _read(settings: BaseSettings, setting: Mapping[str, Any]) -> Any:
 
 
 def _value(settings: BaseSettings, setting: Mapping[str, Any]) -> tuple[Any, int]:
-    """Return a setting's value and its priority; the default has 0."""
+    """The priority of a default is 0."""
     name, key = _place(setting["name"])
     value, priority = settings.get(name), settings.getpriority(name) or 0
     if key:

@@ -157,7 +157,7 @@ def crawl_delays(name: str, value: object) -> dict[str, float]:
 
 
 def _as_mapping(value: object) -> Mapping[str, object] | None:
-    """Return a dict, given one or its JSON (from the command line); None: neither."""
+    """Accept a dict, or its JSON from the command line; None: it is neither."""
     if isinstance(value, str):
         try:
             value = json.loads(value or "{}")
@@ -237,7 +237,7 @@ def is_server(text: str) -> bool:
 
 
 def _server(name: str, url: str) -> str:
-    """Return the URL of a server, checked by the package ``redis``, which is imported only here."""
+    """Check the URL with the package ``redis``, which is imported only here."""
     shown = without_credentials(url.partition("?")[0])  # passwords may stand behind it
     try:
         from scrapy_mandelbot.store.redis.address import checked  # noqa: PLC0415

@@ -195,7 +195,7 @@ def _dropped(output: Any, tag: RobotTag) -> Event:
 
 
 def _is_same_page(request: Request, response: Response) -> bool:
-    """Return whether the request is for the page itself again, which follows no link."""
+    """A request for the page itself follows no link."""
     requested = response.request.url if response.request is not None else response.url
     return request.url in {response.url, requested}
 

@@ -327,7 +327,7 @@ class _ItemsOfPage:
         self._refusal: UsageRefusal | None = None
 
     def may_pass(self, item: Any) -> bool:
-        """Return whether an item passes, and count it."""
+        """Decide on an item, and count it."""
         usage, response = self._usage, self._response
         if not self._kept and not self._dropped:
             self._refusal = self._why()

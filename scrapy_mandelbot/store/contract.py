@@ -36,7 +36,7 @@ class StoredPause(NamedTuple):
 
 
 class Store(Protocol):
-    """A place for what is known of sites.
+    """A place for the state of sites.
 
     No method raises for what became of the place: a store that can no longer read or write says
     so once, in the log, and continues with the memory of this run.
@@ -84,7 +84,7 @@ ANOTHER_PACE = 3_600.0
 
 
 class Lease(Enum):
-    """What only one crawl at a time may do, of all that share a store."""
+    """A right that only one of the crawls that share a store has at a time."""
 
     PROBE = "probe"
     """Probe a paused site."""
@@ -151,8 +151,8 @@ class LiveStore(Store):
             lease: which one.
             key: of the site.
             lease_for: seconds.
-            then: called with the seconds after which to ask again; 0: this crawl has it. So it is
-                too where the store is unavailable: then each crawl follows what it knows.
+            then: called with the seconds after which to ask again; 0: this crawl has it, or the
+                store is unavailable and each crawl decides by itself.
             longest_wait: seconds; a turn or pause that the store says is longer is not waited for.
         """
 

@@ -18,7 +18,7 @@ Value = TypeVar("Value")
 
 
 class Recent(Generic[Value]):
-    """Values by key, each with a size. What was not used for longest goes when they add up."""
+    """Values by key, each with a size. Beyond the limit, those unused for longest are dropped."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -44,7 +44,7 @@ class Recent(Generic[Value]):
         return entry[0]
 
     def put(self, key: str, value: Value, size: int) -> None:
-        """Hold the value in place of an older one. One that alone exceeds the limit is not held."""
+        """Store the value, replacing an older one, unless it alone exceeds the limit."""
         before = self._values.pop(key, None)
         self._values[key] = (value, size)
         self.size += size if before is None else size - before[1]

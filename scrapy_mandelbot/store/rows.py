@@ -1,6 +1,7 @@
-"""What the rows of a store's file say. SQLite keeps values of any type in any column.
+"""Reads the rows of a store's file.
 
-So a row that something else has written, or a broken disk, may hold anything: it is passed over.
+SQLite accepts values of any type in any column, so a row that another program or a broken disk has
+written may hold anything; such a row is skipped.
 """
 
 from __future__ import annotations

@@ -343,7 +343,7 @@ class SqliteStore(LiveStore):
             return []
 
     def _open(self) -> sqlite3.Connection | None:
-        """Return the open file, or None where it is beyond use."""
+        """None: the file is unusable."""
         if self.database is None and self._is_usable:
             self.database = connect(self._path)
         return self.database
@@ -355,7 +355,7 @@ class SqliteStore(LiveStore):
             self.database = None
 
     def _complain(self, error: sqlite3.Error) -> None:
-        """Say once what is wrong; let go of a file that time will not mend."""
+        """Log a problem once; close a file that time will not mend."""
         is_passing = may_pass(error)
         if not is_passing:
             self._is_usable = False

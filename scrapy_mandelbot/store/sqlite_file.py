@@ -72,7 +72,7 @@ _OF_NETWORKS = ("nfs", "cifs", "smb", "9p", "ceph", "glusterfs", "lustre", "afs"
 
 
 def network_disk(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str | None:
-    """Return the type of the network's file system that a path is on; None: none that is known.
+    """Return the type of a path's network file system; None: it is local, or unknown.
 
     Locks, and the memory that SQLite's connections share, may not hold there.
     """
@@ -90,7 +90,7 @@ def network_disk(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str
 
 
 def may_pass(error: sqlite3.Error) -> bool:
-    """Return whether time may mend what is wrong: the file is locked, full, read-only."""
+    """Return whether the problem may pass: the file is locked, full or read-only."""
     is_lasting = any(fault in str(error) for fault in _LASTING_FAULTS)
     return isinstance(error, sqlite3.OperationalError) and not is_lasting
 

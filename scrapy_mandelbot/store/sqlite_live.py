@@ -59,7 +59,7 @@ def mend_clock(database: sqlite3.Connection, now: float) -> None:
 
 
 class Timer(Protocol):
-    """What a call that is made later can be stopped by."""
+    """The handle of a scheduled call, which cancels it."""
 
     def cancel(self) -> object:
         """Do not make the call."""
@@ -84,7 +84,7 @@ class ChangeFeed:
         self._version: int | None = None  # SQLite's count of others' writes; None: read on
 
     def read(self, database: sqlite3.Connection) -> None:
-        """Pass what is new to the listener."""
+        """Pass new messages to the listener."""
         (version,) = database.execute("PRAGMA data_version").fetchone()
         if version == self._version:
             return
@@ -138,7 +138,7 @@ def lease_name(lease: Lease, site: str) -> str:
 
 
 class LeaseRequest(NamedTuple):
-    """A crawl asks for a lease, once no pause or turn is to be waited for."""
+    """A crawl's request for a lease, when no pause or turn holds it back."""
 
     lease: Lease
     key: str
@@ -164,7 +164,7 @@ class LeaseRequest(NamedTuple):
 
 
 class FetchClaim(NamedTuple):
-    """A crawl asks to be the one that fetches a site's robots.txt, where no fresh copy is there."""
+    """A crawl's request to fetch a site's robots.txt, of which there is no fresh copy."""
 
     site: str
     fresh_since: float

@@ -60,7 +60,7 @@ class Queues:
         self._queues.append(queue)
 
     def waiting(self, site: Site) -> int:
-        """Return how many requests for a site they hold."""
+        """Return how many requests for a site wait in the queues."""
         count = 0
         for queue in self._queues:
             count += queue.waiting(site)
@@ -192,7 +192,7 @@ class InFlight:
         return len(self._flights)
 
     def flights(self) -> Iterator[Flight]:
-        """Yield all of them."""
+        """Yield all flights."""
         yield from self._flights.values()
 
     def hand_out(self, flight: Flight) -> None:
@@ -332,7 +332,7 @@ class InFlight:
         return was
 
     def release(self, flight: Flight) -> None:
-        """Forget a request that has its answer, or never gets one."""
+        """Remove a request that has its answer, or never gets one."""
         self._flights.pop(flight.request, None)
         slot = flight.slot
         flights = self._in_slots.get(slot) if flight.is_from_queue else None

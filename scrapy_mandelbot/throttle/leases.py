@@ -145,7 +145,7 @@ class Leases:
             self._look_again(claim.site)
 
     def _is_over(self, claim: _RequestedLease, seconds: float) -> bool:
-        """Return whether an answer comes too late; a lease granted too late is released."""
+        """A lease that is granted too late is released."""
         current = self._leases.get((claim.lease, claim.site.name))
         if current is None and not seconds:
             self._store.release(claim.lease, claim.site.name)
@@ -187,7 +187,7 @@ class Leases:
 
     @staticmethod
     def _longest_wait(claim: _RequestedLease, now: float) -> float:
-        """Return seconds; a turn that is due later than that is of another pace, or clock."""
+        """A turn that is due later belongs to another crawl delay or clock."""
         if claim.lease is Lease.PROBE:
             return inf
         return claim.site.pacer.due_after(now) - now + _CLOCKS_DIFFER

@@ -28,9 +28,9 @@ class ManualControl:
         self._now = clock.now
 
     def held(self) -> tuple[int, int]:
-        """Return how many requests the queues hold of what is shut, and of given up sites.
+        """Return how many queued requests belong to shut parts, and to sites that were given up.
 
-        Shut are sites, sections, and pages that wait for a time of their own.
+        A site, a section or a page is shut while it waits for a time of its own.
         """
         now, shut, given_up = self._now(), 0, 0
         delayed = Counter(site for site, at in self._throttle.queues.delayed() if at > now)
@@ -162,7 +162,7 @@ class IdlePolicy:
             self._send_idle()
 
     def _continue(self) -> None:
-        """Note that there is other work than waiting."""
+        """Note that the crawl does more than wait."""
         if self._waits_since is not None and self._left is not None:
             self._left = max(0.0, self._left - (self._clock.now() - self._waits_since))
         self._waits_since = None

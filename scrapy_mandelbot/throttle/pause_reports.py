@@ -122,7 +122,7 @@ class Reports:
             self.emit(events.SLOWER, site, rate=rate, limit=limit, time=time)
 
     def sections_resumed(self, site: Site, before: set[Section]) -> None:
-        """Report the sections that are no longer set aside, of those that were before."""
+        """Report the sections that were set aside before and no longer are."""
         ended = before.difference(site.faults.set_aside())
         for section in sorted(ended, key=lambda one: one.path):
             if section.is_reported:

@@ -54,7 +54,7 @@ class Peers:
         self._random = random.Random()  # noqa: S311 -- parts crawls in time, guards nothing
 
     def begin(self, listener: PeerListener) -> None:
-        """Receive from now on what peers publish, and at once what those of this process know."""
+        """Receive what peers publish from now on, and at once what peers in this process know."""
         self._listener = listener
         _IN_THIS_PROCESS.add(self)
         for other in self._others():
@@ -102,7 +102,7 @@ class Peers:
         return due + _share(due - now) + self._spread(due - now)
 
     def _spread(self, seconds: float) -> float:
-        """Return seconds that spread crawls, so that each gets its turn."""
+        """Spread crawls over time, so that each gets its turn."""
         return self._random.uniform(0.0, _share(seconds))
 
     def hear_pause(self, key: str, pause: StoredPause | None) -> None:
@@ -174,7 +174,7 @@ class Peers:
 
 
 def _share(seconds: float) -> float:
-    """Return seconds that let a peer of this process go first."""
+    """Let a peer of this process go first."""
     return min(GIVES_WAY / 10, max(0.0, seconds / 10))
 
 

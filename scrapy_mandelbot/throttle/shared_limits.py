@@ -125,7 +125,7 @@ class SharedLimits:
         return [one for one in self._group(site).sites if one is not site]
 
     def _note_address(self, response: Response, request: Request) -> None:
-        """Note at which address a site has answered first; that of a proxy is none of its own."""
+        """Note the address from which a site first answered; a proxy's does not count."""
         name, address = site_of_request(request), response.ip_address
         if address is None or request.meta.get("proxy") or self._addresses.get(name):
             return
@@ -149,7 +149,7 @@ def domain_of(site: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def _extract() -> TLDExtract:
-    """Return what asks the list; it is neither fetched nor kept anywhere."""
+    """Load the list of the package; nothing is fetched or stored."""
     from tldextract import TLDExtract  # noqa: PLC0415 -- its import takes a while
 
     return TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)

@@ -32,9 +32,9 @@ def site_of_request(request: Request) -> str:
 class Sites:
     """The states of sites by name, as ``sites["https://example.com"]``.
 
-    One rule says what is forgotten. A site is kept while anything refers to it: its requests in the
-    queue or in flight, those that wait for it, its alarm. Of the others so many are kept that came
-    up last, and so many that are in trouble. A forgotten site is like a new one.
+    A site stays while anything refers to it: its requests in the queue or in flight, requests that
+    wait for it, its timer. Of the others, the most recent ones stay, up to a limit, and those in
+    trouble, up to another. A forgotten site is like a new one.
     """
 
     def __init__(self, policy: PausePolicy) -> None:
@@ -63,11 +63,11 @@ class Sites:
         return name in self._all
 
     def get(self, name: str) -> Site | None:
-        """Return what is known of a site; None: nothing."""
+        """Return the state of a site; None: there is none."""
         return self._all.get(name)
 
     def of(self, name: str) -> Site:
-        """Return what is known of a site, which is nothing at first."""
+        """Return the state of a site; the first call creates it."""
         site = self._recent.get(name)
         if site is not None:
             self._recent.move_to_end(name)

@@ -112,7 +112,7 @@ class Throttle:
         self.timers.take()
 
     def site_of(self, request: Request) -> Site:
-        """Return what is known of the site that a request goes to."""
+        """Return the state of the site that a request goes to."""
         return self.sites.of(site_of_request(request))
 
     # Called by the queue.
@@ -165,7 +165,7 @@ class Throttle:
     # Called by the middlewares for a request in flight.
 
     def flight_of(self, request: Request) -> Flight:
-        """Return what is known of a request on its way."""
+        """Return the flight of a request, with what is known of it."""
         flight = self.in_flight.get(request)
         if flight is None:
             flight = self.in_flight.add(request, self.site_of(request))
@@ -207,12 +207,12 @@ class Throttle:
         self._note_leases(site)
 
     async def wait(self, flight: Flight, decision: Decision | None = None) -> bool:
-        """Wait until a request may try again that never was in the queue; return whether it may.
+        """Wait until a request from outside the queue may try again; return whether it may.
 
-        Not if it has waited as long as the option "wait" says, or its site was given up, or the
-        crawl is closing. Turns at a pace have no limit, as they come; a visit time has.
+        It may not if it has waited for as long as the option "wait" allows, its site was given up,
+        or the crawl is closing. Waits for a crawl delay have no limit; those for a visit time have.
 
-        `decision`: that it waits; None: the site has refused it.
+        `decision` is why it waits; None: the site has refused it.
         """
         self.ended(flight)  # its turn is another's
         site, now = flight.site, self._now()
@@ -284,7 +284,7 @@ class Throttle:
             self.update(site)
 
     def is_silent(self, flight: Flight, failure: Failure) -> bool:
-        """Return whether a request without an answer means that its site is down for a while."""
+        """Return whether a request without an answer means that its site is down."""
         is_certain = failure is Failure.REFUSED  # nobody listens there: one request is proof enough
         self.in_flight.unresponsive.fail(flight, failure)
         page = flight.fingerprint or self._fingerprint(flight)
@@ -330,7 +330,7 @@ class Throttle:
         self.timers.set(site, self._now())  # waiting requests may go now
 
     def _due(self, site: Site, now: float, section: str = "") -> float:
-        """Return when a request may go, leases included; ``inf``: when another has ended."""
+        """Leases count; ``inf``: it may go when another has ended."""
         due = max(site.due(now), site.faults.due(section, now))
         return due if due > now else self._leases.due(site, now)
 
@@ -391,7 +391,7 @@ class Throttle:
             self.timers.set(flight.site, decision.until)
 
     def _look(self, site: Site) -> None:
-        """Drop requests that ended without a word while others wait for them."""
+        """Remove requests that ended unnoticed while others wait for them."""
         if self.in_flight.drop_lost(site):
             self.update(site)
 
@@ -405,6 +405,6 @@ class Throttle:
         self.update(site)
 
     def _fingerprint(self, flight: Flight) -> bytes:
-        """Return the fingerprint of a request, and store it on its flight."""
+        """Store the fingerprint on the flight."""
         flight.fingerprint = self._crawler.request_fingerprinter.fingerprint(flight.request)
         return flight.fingerprint

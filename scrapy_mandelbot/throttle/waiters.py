@@ -79,9 +79,9 @@ class HealthCheck:
         return True
 
     def _request_to(self, site: Site) -> Request | None:
-        """Return the request for the page that goes the way of the one that was answered well.
+        """Make a request for a page like the one that was answered well.
 
-        None: it cannot, as another download handler took that one, or the rules forbid it now.
+        None: another download handler took that one, or the rules forbid the page now.
         """
         headers, was = site.well_way
         if any(str(key).startswith(_OF_OTHER_HANDLERS) for key in was):

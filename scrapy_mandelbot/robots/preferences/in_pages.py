@@ -213,7 +213,7 @@ def _terms(
 
 
 def _relations(parameters: str) -> list[str]:
-    """Return the relation types of a link in lower case; only its first ``rel`` counts."""
+    """Only the first ``rel`` of a link counts; in lower case."""
     for name, quoted, bare in _PARAMETER.findall(parameters):
         if name.lower() == "rel":
             named: str = quoted or bare

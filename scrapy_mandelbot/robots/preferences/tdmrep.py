@@ -93,7 +93,7 @@ class TdmFile:
         return Usage(statements, terms)
 
     def _first(self, target: str) -> int:
-        """Return the index of the first rule that matches; the number of rules if none does."""
+        """The number of rules if none matches."""
         rules, first = self.rules, len(self.rules)
         if first < _MANY:
             return next((n for n, one in enumerate(rules) if one.pattern.matches(target)), first)

@@ -196,7 +196,7 @@ def _any_of(names: Iterable[str]) -> str:
 
 
 def _field(names: Iterable[str], dialect: Dialect) -> str:
-    """Return an expression for a field and its colon, or its substitute in the dialect."""
+    """Write the expression for a field and its colon, or its substitute in the dialect."""
     anything = r"[^:#\r\n]*" if dialect.field_by_prefix else _WS
     with_colon = rf"(?i:{_any_of(names)}){anything}:"
     if not dialect.colon_optional:

@@ -53,7 +53,7 @@ class _Ranked:
         self._globs = Globs([glob for _, _, glob in globs])
 
     def decide(self, target: str) -> _Rule | None:
-        """Return the strongest rule that matches, or None."""
+        """The strongest rule that matches wins."""
         first = self._globs.first(target)
         return None if first is None else self._rules[first]
 
@@ -104,7 +104,7 @@ class WildcardInterval:
     _allows: bool
 
     def decide(self, url: str) -> bool:
-        """Return the answer of the strongest rule that matches."""
+        """The strongest rule that matches wins."""
         strongest, answer = self._rank, self._allows
         wildcards: Wildcards | None = self._wildcards
         while wildcards is not None:
@@ -140,7 +140,7 @@ class Index:
                 self.answers.append(answer)
 
     def decide(self, target: str) -> bool:
-        """Return whether a comparable target is allowed."""
+        """The strongest rule that matches wins."""
         url = self.origin + target
         answer = self.answers[bisect_right(self.bounds, url)]
         return answer.decide(url) if isinstance(answer, WildcardInterval) else answer is True
@@ -184,7 +184,7 @@ def _intervals(
 def _inside(
     around: _Range, end: str, rule: _Rule | None, wildcards: Wildcards | None, path_at: int
 ) -> _Range:
-    """Return a range that inherits from the one around it, unless its own rule is stronger."""
+    """Inherit from the range around, unless the rule is stronger."""
     _, rank, allows, _, _ = around
     if rule and rule[0] < rank:
         rank, allows = rule

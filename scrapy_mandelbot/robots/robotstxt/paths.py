@@ -121,7 +121,7 @@ def google_target(url: str) -> str:
 
 
 def _first_of(text: str, characters: str, start: int) -> int:
-    """Return the index of the first of `characters`, or the length of `text`."""
+    """The length of `text` if it has none."""
     found = (text.find(character, start) for character in characters)
     return min((at for at in found if at >= 0), default=len(text))
 

@@ -170,7 +170,7 @@ class Globs:
         return bisect_left(self._ends, (found & -found).bit_length() - 1) if found else None
 
     def _renumbered(self, glob: Glob) -> str:
-        """Return the steps of a glob with the characters that its classes have here."""
+        """Replace the classes of a glob by the characters that stand for them here."""
         if not glob.classes:
             return glob.text
         signs = {}
@@ -195,7 +195,7 @@ class Globs:
 
 
 def _bits(places: Iterable[int], size: int) -> int:
-    """Return the number with these bits set, in time linear in its size."""
+    """Set these bits, in time linear in the size."""
     digits = bytearray(b"0") * (size or 1)
     for place in places:
         digits[-1 - place] = 0x31
@@ -203,7 +203,7 @@ def _bits(places: Iterable[int], size: int) -> int:
 
 
 def _marked(steps: str | bytes, signs: set[str]) -> int:
-    """Return the number with a bit for each step, set if the step is one of `signs`."""
+    """Set a bit for each step that is one of `signs`."""
     if isinstance(steps, str):  # more classes than in practice; much slower
         return int("".join(["01"[step in signs] for step in steps]), 2)
     table = bytearray(b"0") * _OCTETS
@@ -256,7 +256,7 @@ def glob_pattern(path: str, comparable: Callable[[str], str]) -> Pattern | Glob:
 
 
 def _listed(brackets: tuple[str, str]) -> _Step:
-    """Return the characters that ``a-z_`` lists, and whether all others are meant."""
+    """Read the characters that ``a-z_`` lists, and whether all others are meant."""
     but, written = brackets
     listed: set[str] = set()
     for first, last, single in _RANGE.findall(written):
@@ -268,7 +268,7 @@ def _listed(brackets: tuple[str, str]) -> _Step:
 
 
 def _taken(brackets: tuple[str, str]) -> int:
-    """Return the characters that brackets match as bits, with one bit for all beyond ASCII."""
+    """Set a bit for each character that brackets match, one for all beyond ASCII."""
     but, written = brackets
     taken = 0
     for first, last, single in _RANGE.findall(written):

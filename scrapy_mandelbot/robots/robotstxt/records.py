@@ -180,7 +180,7 @@ def _split(text: str, dialect: Dialect) -> tuple[str, str]:
 
 
 def _meant(name: str, dialect: Dialect) -> str:
-    """Return the field that a lower-case name stands for: itself if unknown."""
+    """A lower-case name that is unknown stands for itself."""
     for known in FIELDS if name else ():
         spellings = (known, *dict(dialect.spellings).get(known, ()))
         by_prefix = dialect.field_by_prefix and known not in FIELDS_OF_USE

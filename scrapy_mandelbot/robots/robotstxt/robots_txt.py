@@ -282,7 +282,7 @@ class RobotsTxt:
     def _refused_as(
         self, tokens: dict[str, tuple[Statement, ...] | None], url: str, agent: Agent
     ) -> tuple[Statement, ...]:
-        """Return the refusals of the control tokens; none for an agent that is one itself."""
+        """No control token refuses an agent that is one itself."""
         from scrapy_mandelbot.robots.preferences.statements import CONTROL_TOKENS, refused_as  # noqa: PLC0415
 
         own = names_in_order(agent if isinstance(agent, str) else tuple(agent))

@@ -63,9 +63,9 @@ def read_window(value: str) -> TimeWindow | None:
 def read_rate(value: str) -> RequestRate | None:
     """Read ``10/60``, ``100/24h``, ``1/10m 1300-1659``; the default unit is the second.
 
-    Neither number may be zero. Other forms occur, and count rather than slow nothing: a number
-    alone, ``10``, is one document in so many seconds; a rate with an unreadable window is for all
-    times.
+    Neither number may be zero. Other forms occur, and count, as their owners want to be crawled
+    slowly: a number alone, ``10``, is one document in so many seconds; a rate with an unreadable
+    window is for all times.
     """
     rate = _RATE.fullmatch(f"1/{value}" if _SECONDS_FOR_ONE.fullmatch(value) else value)
     if rate is None:

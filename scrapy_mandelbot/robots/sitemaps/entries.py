@@ -152,7 +152,7 @@ _TOO_LONG = EntryText("", None, is_closed=False, is_cut=False)
 
 
 def _plain_pattern(entries: str, fields: tuple[str, ...]) -> str:
-    """Return the pattern of an entry with these fields: the first required, the others optional."""
+    """The first field is required, the others are optional."""
     if not fields:
         return ""
     first, *others = (rf"<{field}>([^<]*)</{field}>\s*" for field in fields)
@@ -230,7 +230,7 @@ class EntryMaker:
         alternates: tuple[tuple[str, str], ...] = (),
         extensions: dict[str, Any] | None = None,
     ) -> SitemapEntry | None:
-        """Return the entry of these fields, given as written and in the order of `Format.plain`."""
+        """The fields are as written, in the order of `Format.plain`."""
         link, lastmod, changefreq, priority = fields
         loc = self._loc(link)
         if loc is None:

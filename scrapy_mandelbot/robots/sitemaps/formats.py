@@ -158,14 +158,14 @@ class Format(NamedTuple):
 
 
 def _loc(entry: Element) -> str:
-    """Return <loc>, preferably one with the entry's own prefix: misplaced images have one too."""
+    """Prefer a <loc> with the entry's own prefix: misplaced images have one too."""
     found = [child for child in entry.children if child.name == "loc" and child.text.strip()]
     own = [child for child in found if child.prefix == entry.prefix]
     return next((child.text for child in (*own, *found)), "")
 
 
 def _rss_link(item: Element) -> str:
-    """Return <link>; else a <guid> that is a permalink; else the link of another namespace."""
+    """Prefer <link>, then a <guid> that is a permalink, then the link of another namespace."""
     for child in item.children:
         if child.name == "link" and child.prefix == item.prefix and child.text.strip():
             return child.text
@@ -176,7 +176,7 @@ def _rss_link(item: Element) -> str:
 
 
 def _atom_link(entry: Element) -> str:
-    """Return the href of the link to the page: with rel "alternate" or without rel."""
+    """The link to the page has rel "alternate" or no rel."""
     for child in entry.children:
         if child.name == "link":
             attributes = attributes_of(child)

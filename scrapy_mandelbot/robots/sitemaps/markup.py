@@ -95,7 +95,7 @@ class Simplifier:
 
 
 def _before_a_beginning(text: str, at: int) -> int:
-    """Return where an opening may begin at the end of the text and continue in the next chunk."""
+    """Find where an opening may begin that continues in the next chunk."""
     start = text.rfind("<", max(at, len(text) - _LONGEST))
     if start >= 0 and any(opening.startswith(text[start:].lower()) for opening in _OPENINGS):
         return start

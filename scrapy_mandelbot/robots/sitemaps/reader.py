@@ -301,7 +301,7 @@ class _Decoder:
         self._rest: bytes | None = None  # an incomplete character; None: nothing read
 
     def decode(self, block: bytes, *, final: bool) -> str:
-        """Return the text of the next block, without byte-order mark and NULs."""
+        """Decode the next block, without byte-order mark and NULs."""
         if self._rest is None:
             self._rest = b""
             mark, name = _encoding(block, self._problems)

@@ -158,7 +158,7 @@ class Gunzip:
 
 
 def _sound_part(inflate: zlib._Decompress, data: bytes) -> bytes:
-    """Return the output of `data` before its defect: a step that fails returns none of it."""
+    """Unpack `data` up to its defect: a step that fails returns nothing."""
     sound, good, bad = b"", 0, len(data)
     while bad - good > 1:
         middle = (good + bad) // 2

@@ -63,7 +63,7 @@ def absolute_url(text: str, base: str) -> str | None:
 
 
 def _is_nowhere(url: str) -> bool:
-    """Characters of a host name. Converting a longer one to ASCII would be slow."""
+    """A host name too long to exist is not converted to ASCII, which would be slow."""
     found = _AUTHORITY.match(url)
     if found is None:
         return False
@@ -76,6 +76,6 @@ def _is_nowhere(url: str) -> bool:
 
 @lru_cache(maxsize=16)
 def _joints(base: str) -> tuple[str, str] | None:
-    """Return the prefixes for absolute and for relative paths, or None if `base` is not plain."""
+    """The prefixes for absolute and for relative paths; None: `base` is not plain."""
     found = _PLAIN_BASE.fullmatch(base) if len(base) < LONGEST_URL else None
     return None if found is None else (found[1], base[: base.rindex("/") + 1])

@@ -99,7 +99,7 @@ _FIRST_TEXT = 16_384  # bytes within which a page in ISO-2022-JP shows Japanese 
 
 
 def _as_ascii_shows_it(body: bytes) -> bytes:
-    """Return the page in an encoding whose markup is ASCII."""
+    """Encode the page anew, so that its markup is ASCII."""
     if body[:2] in _UTF_16:
         return _recoded(body, _UTF_16[body[:2]])
     zeros = body.count(b"\0", 0, _FIRST_MARKUP)
@@ -204,7 +204,7 @@ def _last_mention(page: bytes, patterns: _Patterns) -> int:
 
 
 def _may_name(text: bytes, patterns: _Patterns) -> bool:
-    """Return False only if the text of meta tags has none of the names."""
+    """False is certain: the text of meta tags has none of the names."""
     text = text.lower()
     for name in patterns.names:  # any() would take three times as long
         if name in text:
@@ -271,7 +271,7 @@ def metas_of(
 
 
 def _after_other(page: bytes, position: int) -> int:
-    """Return the end of a comment, a doctype, a processing instruction or a lone "<"."""
+    """Skip a comment, a doctype, a processing instruction or a lone "<"."""
     if page.startswith(b"<!--", position):
         # "<!-->" and "<!--->" are whole comments.
         end = _COMMENT_END.search(page, position + 2)
@@ -299,7 +299,7 @@ def _attributes(page: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
 
 
 def _after_content(page: bytes, name: bytes, position: int) -> int:
-    """Return the end of an element's content that is no markup; negative if it is missing."""
+    """Skip an element's content that is no markup; negative: its end is missing."""
     if name != b"template":
         if name not in _CONTENT_END:
             return position

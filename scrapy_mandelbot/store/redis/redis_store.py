@@ -43,11 +43,11 @@ _YEAR = 31_536_000.0  # seconds
 
 
 class RedisStore(LiveStore):
-    """What is known of sites, shared by all workers that name one database of a server.
+    """The state of sites, shared by all workers that name one database of a server.
 
-    `loop` returns a callable that runs a function in the current loop, from any thread. Without it
-    each question waits for its answer, as commands need it. A copy can serve anybody for `keep_for`
-    seconds since it was fetched. A `url` that is none of a server raises ValueError.
+    `loop` returns a callable that runs a function in the current loop, from any thread. Without it,
+    each question waits for its answer, as commands need. A cached file can be used for `keep_for`
+    seconds after it was fetched. A `url` that names no server raises ValueError.
     """
 
     def __init__(

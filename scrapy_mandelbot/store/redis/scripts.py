@@ -1,15 +1,14 @@
 """The keys of a store in Redis, and what the server does in one step.
 
 All keys have one prefix, and all expire. A site's name, which any page can choose, is part
-of a key only where the value expires by itself; elsewhere it is a member of a set that is cut to a
-number.
+of a key only if the value expires by itself; elsewhere it is a member of a set of bounded size.
 
 =====================  ==========================================================================
-``…:copy:SITE``        its copy; expires when the copy can serve nobody any more
+``…:copy:SITE``        its cached robots.txt; expires when it can no longer be used
 ``…:copies``           sorted set: sites that have one, by when they were fetched
 ``…:pauses``           sorted set: sites that are paused, by when the pause ends
 ``…:pause``            hash: the pause of each of those
-``…:turns``            sorted set: sites with a pace, by when they may be asked next
+``…:turns``            sorted set: sites with a crawl delay, by their next turn
 ``…:run:SPIDER``       when its last run that finished began
 ``…:fetch:SITE``       lease: which worker fetches its robots.txt
 ``…:probe:SITE``       lease: which worker probes a paused site
@@ -38,7 +37,7 @@ _LONGEST_REASON = 300  # characters of what a site is paused for; a URL in it ma
 
 
 def name_of(site: str) -> bytes:
-    """Return a site, spider or proxy as it is written. It may hold what is no UTF-8."""
+    """Return a site, spider or proxy as it is written, even if it is not UTF-8."""
     return site.encode("utf-8", "backslashreplace")
 
 
@@ -105,10 +104,10 @@ def news(sender: bytes, kind: str, name: bytes, detail: Any = None) -> bytes:
 
 
 def read_news(message: bytes, ahead: float) -> tuple[bytes, str, str, Any]:
-    """Return the sender of a message, its kind, the site, and what is said of it.
+    """Return the sender of a message, its kind, the site, and the pause or turn.
 
-    That is, of a ``pause``, the pause, or None: it is over; of a ``turn``, when the next one is.
-    Raises one of NO_ROW_OF_OURS where it is none, or of a later version.
+    A pause is None when it is over; a turn is the time of the next one. Raises one of
+    NO_ROW_OF_OURS for any other message, or one of a later version.
     """
     form, sender, kind, name, detail = _loaded(message)
     _check(form)

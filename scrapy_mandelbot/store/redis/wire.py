@@ -121,12 +121,12 @@ class RedisOp(NamedTuple):
 class Wire:
     """Sends commands to a server in its own thread, so that the crawl never waits for the server.
 
-    They are sent in order, as many at a time as have come meanwhile. While the server cannot be
-    reached, queries fail at once, and writes are kept until it can, the last of each key.
+    Commands are sent in order, all that have collected at a time. While the server is unreachable,
+    queries fail at once, and the last write of each key waits.
 
-    `connect` returns a client that waits for a bounded time and does not retry. In the thread are
-    called: `joined` with each new client, when the server was reached; `lost` with what is wrong,
-    when it cannot be, or takes no more; `found` when it can be again, or takes what it gets.
+    `connect` returns a client that waits for a bounded time and does not retry. The thread calls
+    `joined` with each new client, when it has reached the server; `lost` with the error, when the
+    server is unreachable or refuses writes; `found` when it works again.
     """
 
     def __init__(
