@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 NAME = "scrapy_mandelbot"
 PACKAGE = ROOT / NAME
 
-MOST_MODULES = 191
+MOST_MODULES = 190
 MOST_TOP_LEVEL_MODULES = 9
 MOST_LINES = 39_760
 MOST_CODE_LINES = 26_300
@@ -66,7 +66,7 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
 MOST_IMPORTED_NAMES_OF_TEN = 27.1
 """The average of the ten modules that import most."""
 MOST_CIRCLES = 3
-MOST_RETURN_DOCSTRINGS = 124
+MOST_RETURN_DOCSTRINGS = 123
 LINES_OF_A_STORY = 25
 SEVERAL_STORIES: set[str] = {
     "commands/output/check_report.py",
