@@ -18,9 +18,8 @@ from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.commands.output import check_report as reports_on
 from scrapy_mandelbot.commands.output.check_report import ALL, Choices
 from scrapy_mandelbot.commands.output.rules_in_force import SUCCESS
-from scrapy_mandelbot.commands.output.terminal_text import is_url
+from scrapy_mandelbot.commands.output.terminal_text import UnavailableError, is_url
 from scrapy_mandelbot.commands.sources import read_source, rules_of
-from scrapy_mandelbot.commands.terminal import UnavailableError
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.lint import FINDINGS, Severity
 

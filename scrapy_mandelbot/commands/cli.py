@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.commands.invocation import Invocation, Result, print_result
-from scrapy_mandelbot.commands.terminal import Terminal, UnavailableError
+from scrapy_mandelbot.commands.output.terminal_text import Terminal, UnavailableError
 from scrapy_mandelbot.robots.preferences.statements import CATEGORIES
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.commands.output import check_report, fix_report, sitemaps_report
 from scrapy_mandelbot.commands.output.rules_in_force import SUCCESS
-from scrapy_mandelbot.commands.output.terminal_text import is_url
+from scrapy_mandelbot.commands.output.terminal_text import UnavailableError, is_url
 from scrapy_mandelbot.commands.sources import rules_of
-from scrapy_mandelbot.commands.terminal import UnavailableError
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.invocation import Invocation

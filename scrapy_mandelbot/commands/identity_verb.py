@@ -20,8 +20,7 @@ from urllib.parse import urlsplit
 import http_sf
 
 from scrapy_mandelbot.commands.invocation import Result
-from scrapy_mandelbot.commands.output.terminal_text import joined
-from scrapy_mandelbot.commands.terminal import UnavailableError
+from scrapy_mandelbot.commands.output.terminal_text import UnavailableError, joined
 from scrapy_mandelbot.fetching.request_agents import default_header, first_named
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.robotstxt.agents import product_tokens

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.commands.output.rules_in_force import EVERYBODY
-from scrapy_mandelbot.commands.terminal import UnavailableError
+from scrapy_mandelbot.commands.output.terminal_text import UnavailableError
 from scrapy_mandelbot.politeness.inside import leads_inside
 from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from scrapy_mandelbot.commands.fetch import Fetched
-    from scrapy_mandelbot.commands.terminal import Terminal
+    from scrapy_mandelbot.commands.output.terminal_text import Terminal
 
 #: The version of ``--format json``: it grows when a field is removed or changes its meaning.
 VERSION = 1

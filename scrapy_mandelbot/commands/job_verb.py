@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.commands.invocation import Result
-from scrapy_mandelbot.commands.output.terminal_text import cut, joined
-from scrapy_mandelbot.commands.terminal import UnavailableError
+from scrapy_mandelbot.commands.output.terminal_text import UnavailableError, cut, joined
 from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.fleet.server import JobServer
 from scrapy_mandelbot.job import deliveries, job_file, salvage

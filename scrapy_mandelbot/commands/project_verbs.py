@@ -12,9 +12,13 @@ from typing import TYPE_CHECKING, Any
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.commands.invocation import Result
-from scrapy_mandelbot.commands.output.terminal_text import PLAIN, joined, table_lines
+from scrapy_mandelbot.commands.output.terminal_text import (
+    PLAIN,
+    UnavailableError,
+    joined,
+    table_lines,
+)
 from scrapy_mandelbot.commands.sources import Url
-from scrapy_mandelbot.commands.terminal import UnavailableError
 from scrapy_mandelbot.crawl import store_path
 from scrapy_mandelbot.politeness.outcome import is_fresh
 from scrapy_mandelbot.robots.formatting import (

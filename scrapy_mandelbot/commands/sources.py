@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 
 from scrapy_mandelbot.commands.output.check_report import STANDARD_INPUT
 from scrapy_mandelbot.commands.output.rules_in_force import SUCCESS, Rules
-from scrapy_mandelbot.commands.output.terminal_text import is_url
-from scrapy_mandelbot.commands.terminal import UnavailableError
+from scrapy_mandelbot.commands.output.terminal_text import UnavailableError, is_url
 from scrapy_mandelbot.politeness.outcome import Failure, OutcomePolicy
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.lint import Delivery

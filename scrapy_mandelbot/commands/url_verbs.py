@@ -19,8 +19,8 @@ from scrapy_mandelbot.commands.output.rules_in_force import (
     robots_listed,
     unknown_names,
 )
+from scrapy_mandelbot.commands.output.terminal_text import UnavailableError
 from scrapy_mandelbot.commands.sources import Url, read_urls, rules_of
-from scrapy_mandelbot.commands.terminal import UnavailableError
 from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 from scrapy_mandelbot.robots.robotstxt.known_robots import dialect_of

@@ -19,8 +19,7 @@ from scrapy_mandelbot.commands.output import fix_report as correction
 from scrapy_mandelbot.commands.output import sitemaps_report as sitemaps
 from scrapy_mandelbot.commands.output.explain_report import Changes
 from scrapy_mandelbot.commands.output.rules_in_force import Question, Rules
-from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
-from scrapy_mandelbot.commands.terminal import Terminal
+from scrapy_mandelbot.commands.output.terminal_text import Terminal, TerminalStyle
 from scrapy_mandelbot.robots.formatting import printable
 from scrapy_mandelbot.robots.lint import FINDINGS, Delivery
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt

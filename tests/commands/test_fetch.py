@@ -6,12 +6,12 @@ import gzip
 import io
 import socket
 import ssl
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 from certificates import Authority
 
-from scrapy_mandelbot.commands.fetch import Fetcher, connect
+from scrapy_mandelbot.commands.fetch import Fetcher
 from scrapy_mandelbot.politeness.inside import leads_inside
 from scrapy_mandelbot.politeness.outcome import Failure
 
@@ -19,26 +19,11 @@ URL = "http://site.example/robots.txt"
 BODY = b"User-agent: *\nDisallow: /x\n"
 
 
-class Clock:
-    """Time that passes when a server says so."""
-
-    def __init__(self) -> None:
-        self.time = 1_000.0
-
-    def __call__(self) -> float:
-        return self.time
-
-
 class Wire(io.RawIOBase):
-    """The socket of a server that sends pieces, each after some seconds."""
+    """The socket of a server that sends pieces, and of one that then sends no more."""
 
-    def __init__(self, clock: Clock, pieces, seconds: float = 0.0) -> None:
-        self.clock, self.pieces, self.seconds = clock, list(pieces), seconds
-        self.timeout, self.sent, self.timeouts = None, b"", []
-
-    def settimeout(self, seconds):
-        self.timeout = seconds
-        self.timeouts.append(seconds)
+    def __init__(self, pieces) -> None:
+        self.pieces, self.sent = list(pieces), b""
 
     def setsockopt(self, *_):
         pass
@@ -49,38 +34,65 @@ class Wire(io.RawIOBase):
     def makefile(self, *_):
         return io.BufferedReader(self)
 
+    def close(self):
+        """Stay open for its file, as a socket does."""
+
     def readable(self):
         return True
 
     def readinto(self, buffer):
         if not self.pieces:
             return 0
-        if self.seconds > self.timeout:
-            self.clock.time += self.timeout
-            raise TimeoutError
-        self.clock.time += self.seconds
         piece = self.pieces.pop(0)
         if isinstance(piece, Exception):
             raise piece
+        if isinstance(piece, Stall):
+            piece.wait()
+            return 0
         buffer[: len(piece)] = piece
         return len(piece)
 
 
-def fetched(*answers, seconds=0.0, timeout=10.0, most=1_000, url=URL, may=lambda *_: True):
+class Stall:
+    """A server that sends nothing until the deadline is over."""
+
+    def __init__(self) -> None:
+        self.seconds = None
+        self._began, self._over = Event(), Event()
+
+    def wait(self):
+        self._began.set()
+        self._over.wait(30)
+
+    def deadline(self, thread, seconds):
+        """Let the deadline come while it waits."""
+        self.seconds = seconds
+        assert self._began.wait(30)
+
+    def end(self):
+        self._over.set()
+
+
+@pytest.fixture
+def stall():
+    stall = Stall()
+    yield stall
+    stall.end()
+
+
+def fetched(*answers, most=1_000, url=URL, may=lambda *_: True, join=Thread.join):
     """Fetch from servers that send these pieces, one after the other; return that, and them."""
-    clock = Clock()
-    wires = [Wire(clock, pieces, seconds) for pieces in answers]
+    wires = [Wire(pieces) for pieces in answers]
     opened = iter(wires)
     hosts = []
 
-    def fake(address, left):
+    def fake(address, *_):
         hosts.append(tuple(address))
-        wire = next(opened)
-        wire.settimeout(left())
-        return wire
+        return next(opened)
 
-    fetcher = Fetcher("Examplebot/1.0", may, now=clock, connect=fake)
-    found = fetcher.fetch(url, most, timeout)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket, "create_connection", fake)
+        found = Fetcher("Examplebot/1.0", may, join=join).fetch(url, most, 10.0)
     return found, wires, hosts
 
 
@@ -121,53 +133,40 @@ def test_any_status_is_a_response(status):
 # One deadline for the whole download.
 
 
-def test_a_body_that_trickles_ends_at_the_deadline():
+def test_a_body_that_trickles_ends_at_the_deadline(stall):
     """A byte a second is never late by itself; what came until then counts."""
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n"
-    found, (wire,), _ = fetched([head, *([b"x"] * 900)], seconds=1.0)
+    found, *_ = fetched([head, *([b"x"] * 9), stall], join=stall.deadline)
     assert (found.status, found.is_incomplete, found.seconds) == (200, True, 10.0)
-    assert 0 < len(found.body) < 10
-    assert max(wire.timeouts) == 10
-    assert wire.timeouts[-1] <= 1
+    assert (found.body, stall.seconds) == (b"x" * 9, 10.0)
 
 
 @pytest.mark.parametrize(
     "pieces",
     [
-        [b"HTTP/1.1 200 OK\r\n", *([b"X-A: 1\r\n"] * 90)],
-        [bytes([one]) for one in b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"],
-        [b"HTTP/1.1 100 Continue\r\n\r\n"] * 90,
+        [],
+        [b"HTTP/1.1 200 OK\r\n", *([b"X-A: 1\r\n"] * 9)],
+        [bytes([one]) for one in b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"],
+        [b"HTTP/1.1 100 Continue\r\n\r\n"] * 9,
     ],
-    ids=["headers", "bytes", "continue"],
+    ids=["nothing", "headers", "bytes", "continue"],
 )
-def test_headers_that_trickle_end_at_the_deadline(pieces):
-    found, *_ = fetched(pieces, seconds=1.0)
+def test_headers_that_trickle_end_at_the_deadline(pieces, stall):
+    found, *_ = fetched([*pieces, stall], join=stall.deadline)
     assert (found.status, found.failure, found.seconds) == (None, Failure.TIMED_OUT, 10.0)
 
 
-def test_a_server_that_sends_nothing_ends_at_the_deadline():
-    found, *_ = fetched([b"HTTP/1.1 200 OK\r\n\r\n"], seconds=60.0)
-    assert (found.failure, found.seconds) == (Failure.TIMED_OUT, 10.0)
-
-
-def test_redirects_share_the_deadline():
-    """Four of three seconds each are more than ten."""
-    found, wires, _ = fetched(*(moved(f"/{n}") for n in range(5)), seconds=3.0)
+def test_redirects_share_the_deadline(stall):
+    found, *_ = fetched(*(moved(f"/{n}") for n in range(3)), [stall], join=stall.deadline)
     assert (found.failure, found.redirects, found.seconds) == (Failure.TIMED_OUT, 3, 10.0)
-    assert [wire.timeouts[0] for wire in wires[:4]] == [10, 7, 4, 1]
 
 
-def test_a_name_that_is_never_resolved_ends_at_the_deadline(monkeypatch):
+def test_a_name_that_is_never_resolved_ends_at_the_deadline(monkeypatch, stall):
     """The resolver of the system waits as long as it likes."""
-    from threading import Event
-
-    over = Event()
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: over.wait(30))
-    found = Fetcher("x", lambda *_: True, connect=lambda at, _: connect(at, lambda: 0.01)).fetch(
-        URL, 10, 5
-    )
-    over.set()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: stall.wait() or [])
+    found = Fetcher("x", lambda *_: True, join=stall.deadline).fetch(URL, 10, 5)
     assert found.failure is Failure.TIMED_OUT
+    stall.end()
 
 
 # Redirects.
