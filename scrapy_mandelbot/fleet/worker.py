@@ -184,9 +184,8 @@ class JobWorker(RunningJob):
             self._exchange()
         except (OSError, ValueError) as error:  # the last: a feed that is closed
             return self._went_wrong(StorageError(str(error)))
-        except Exception as error:  # unreported, it would leave the worker waiting
-            logger.exception("Error while an exchange was made")
-            self.failed(StorageError(repr(error)))
+        except Exception as error:  # noqa: BLE001 -- unreported, the worker would wait for ever
+            self.erred("Error while an exchange was made", error)
         return None
 
     def _exchange(self) -> None:
@@ -206,12 +205,14 @@ class JobWorker(RunningJob):
         self._is_asking = True
         self.link.call(lambda: self.server.exchange(exchange), self._answered)
 
-    def _answered(self, answer: Reply | StorageError) -> None:
+    def _has_come(self, answer: object) -> bool:
         self._is_asking = False
-        if self._is_closed:
-            return
-        if isinstance(answer, StorageError):
+        if isinstance(answer, StorageError) and not self._is_closed:
             self._went_wrong(answer)
+        return not (self._is_closed or isinstance(answer, StorageError))
+
+    def _answered(self, answer: Reply) -> None:
+        if not self._has_come(answer):
             return
         if answer.is_lost:
             self._join_again(answer.last)
@@ -220,9 +221,8 @@ class JobWorker(RunningJob):
             self.saves.succeeded()
         try:
             brought = self._go_by(answer)
-        except Exception as error:  # as above
-            logger.exception("Error while an answer was taken")
-            self.failed(StorageError(repr(error)))
+        except Exception as error:  # noqa: BLE001 -- as above
+            self.erred("Error while an answer was taken", error)
             return
         if brought:
             self._poll = _POLL
@@ -286,12 +286,8 @@ class JobWorker(RunningJob):
         self._emit(events.JOB_FORGOTTEN)
         engine.close_spider(self._crawler, "job_forgotten")
 
-    def _joined_again(self, joined: JoinReply | StorageError) -> None:
-        self._is_asking = False
-        if self._is_closed:
-            return
-        if isinstance(joined, StorageError):
-            self._went_wrong(joined)
+    def _joined_again(self, joined: JoinReply) -> None:
+        if not self._has_come(joined):
             return
         if joined.born != self.job.born:
             self._forgotten()

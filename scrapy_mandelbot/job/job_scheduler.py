@@ -111,9 +111,8 @@ class JobScheduler(BaseScheduler):
                 one.has_come_back = True
                 one.is_out = False
             self.keep(request)
-        except Exception as error:  # see above
-            logger.exception("Error while a request was kept: %s", request)
-            self._running.failed(StorageError(repr(error)))
+        except Exception as error:  # noqa: BLE001 -- see above
+            self._running.erred(f"Error while {request} was kept", error)
             return False
         return True
 
@@ -128,9 +127,8 @@ class JobScheduler(BaseScheduler):
                 self._storage.is_tired = False
                 self._running.save_soon()
                 engine.wake(self._crawler)
-        except Exception as error:  # see above
-            logger.exception("Error while the next request was looked for")
-            self._running.failed(StorageError(repr(error)))
+        except Exception as error:  # noqa: BLE001 -- see above
+            self._running.erred("Error while the next request was looked for", error)
             return None
         return request
 

@@ -384,9 +384,8 @@ class RunningJob:
         try:
             if self.storage.acknowledged(request):
                 self.save_soon()
-        except Exception as error:
-            logger.exception("Error while a request was settled: %s", request)
-            self.failed(StorageError(repr(error)))
+        except Exception as error:  # noqa: BLE001 -- an error of ours
+            self.erred(f"Error while {request} was settled", error)
 
     def begin(self, spider: Spider) -> JobStorage:
         raise NotImplementedError
@@ -423,6 +422,10 @@ class RunningJob:
         unread = self._counts[events.JOB_REQUEST_UNREADABLE]
         if unread > 1:
             logger.warning("%d requests of the job could not be restored", unread)
+
+    def erred(self, what: str, error: Exception) -> None:
+        logger.error(what, exc_info=error)
+        self.failed(StorageError(repr(error)))
 
     def failed(self, error: StorageError) -> None:
         """Close the spider: the job cannot be read, or an internal error occurred."""

@@ -79,10 +79,12 @@ class LineIndex:
         self.in_file = 0
         return None
 
-    def take_in_file(self, number: int) -> None:
+    def take_in_file(self, number: int) -> bool:
+        """Claim a row; return whether it is to be moved out of the way of the next claim."""
         self.hidden.add(number)
         self.in_file -= 1
         self.waiting -= 1
+        return len(self.hidden) > MOST_HIDDEN
 
 
 class RequestRow(NamedTuple):
