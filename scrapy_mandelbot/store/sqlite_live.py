@@ -284,13 +284,6 @@ class Unsaved:
         for name, keep_for in self.releases.items():
             leases.release(name, keep_for)
 
-    def clear(self) -> None:
-        self.memory.close()
-        self.pauses.clear()
-        self.runs.clear()
-        self.waits.clear()
-        self.releases.clear()
-
     def _write_copies(self, database: sqlite3.Connection) -> None:
         rows = [
             (
