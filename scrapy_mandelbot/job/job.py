@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import pickle
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,6 +24,7 @@ from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.site_states import StoredSites
 from scrapy_mandelbot.job.takeover import take_over
 from scrapy_mandelbot.robots.formatting import counted
+from scrapy_mandelbot.settings.values import fail_cleanly
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.job.job_storage import Unacked
     from scrapy_mandelbot.job.job_store import JobStore
+    from scrapy_mandelbot.job.requests import RequestForm
 
     Seconds = Callable[[], float]
 
@@ -45,8 +46,10 @@ _FINISHED = "finished"  # that the last run has finished
 _ATTRIBUTE = "_scrapy_mandelbot_job"
 
 
-class JobError(Exception):
+class JobError(ValueError):
     """The crawl cannot start: its job cannot be stored."""
+
+    is_logged = False
 
 
 def keeps_job(settings: BaseSettings) -> bool:
@@ -81,13 +84,14 @@ class Job(RunningJob):
             folder = job_dir(crawler.settings)
             if folder is None or not keeps_job(crawler.settings):
                 return None
-            job = cls(crawler, Path(folder))
+            with fail_cleanly(crawler):
+                job = cls(crawler, Path(folder))
             setattr(crawler, _ATTRIBUTE, job)
         return job
 
     def begin(self, spider: Spider) -> JobStorage:
         self.storage = JobStorage.of(self._crawler, spider, self.store, self)
-        self._state = SpiderState(spider, self, self.clock.now, time.thread_time)
+        self._state = SpiderState(self.storage.form, self, self.clock.now, time.thread_time)
         try:
             files = feeds.read_stored(self.store.get_states(feeds.IN_JOB))
             feeds.cut(files, self.folder, has_died=not self._was_closed)
@@ -119,10 +123,10 @@ class Job(RunningJob):
             )
         return self.storage
 
-    def take_over(self, spider: Spider, push: Callable[[Request], None]) -> None:
+    def take_over(self, push: Callable[[Request], None]) -> None:
         self.storage.is_taking_over = True
         try:
-            take_over(self.folder, self.store, spider, push)
+            take_over(self.folder, self.store, self.storage.form, push)
         except (OSError, StorageError) as error:
             raise JobError(f"{self.folder} cannot be taken over: {error}") from error
         self.storage.is_taking_over = False
@@ -233,7 +237,7 @@ class Job(RunningJob):
             raise CloseSpider(_SET_ASIDE)
 
     def _spider_opened(self) -> None:
-        if not self._was_closed:
+        if not self._was_closed or not self._crawl.config.job_pickles:
             try:
                 self._state.restore()
             except StorageError as error:
@@ -253,8 +257,9 @@ class SpiderState:
     `busy` returns seconds of processor time, which a suspended machine does not add to.
     """
 
-    def __init__(self, spider: Spider, job: Job, now: Seconds, busy: Seconds) -> None:
-        self._spider: Any = spider
+    def __init__(self, form: RequestForm, job: Job, now: Seconds, busy: Seconds) -> None:
+        self._form = form
+        self._spider: Any = form.spider
         self._job = job
         self._now = now
         self._busy = busy
@@ -268,7 +273,7 @@ class SpiderState:
         if kept is None:
             return
         try:
-            self._spider.state = pickle.loads(kept)  # noqa: S301 -- of our own file, as Scrapy does
+            self._spider.state = self._form.load(kept)
         except Exception as error:  # noqa: BLE001 -- whatever a changed spider leads to
             logger.warning("spider.state of the previous run cannot be restored: %r", error)
 
@@ -279,7 +284,7 @@ class SpiderState:
             return
         began = self._busy()
         try:
-            pickled = pickle.dumps(state, protocol=4)
+            pickled = self._form.dump(state)
         except Exception as error:  # noqa: BLE001 -- whatever a project's objects raise
             if not self._is_complained_of:
                 self._is_complained_of = True

@@ -14,6 +14,8 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
+from scrapy.extensions.spiderstate import SpiderState
+
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.feeds import Feeds
@@ -363,6 +365,9 @@ class RunningJob:
         self._crawler = crawler
         self._crawl = Crawl.of(crawler)
         self.clock = self._crawl.clock
+        for one in crawler.extensions.middlewares:
+            if isinstance(one, SpiderState) and not self._crawl.config.job_pickles:
+                one.jobdir = None  # it would unpickle what is in JOBDIR
         self._emit = self._crawl.events.emit
         self.start = Unacked(START)  # stands for start() as a parent
         self._given: WeakKeyDictionary[Request, Unacked] = WeakKeyDictionary()
