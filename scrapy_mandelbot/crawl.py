@@ -235,7 +235,9 @@ def _store(settings: BaseSettings, config: Config, clock: Clock) -> Store:
         # Imported only here: it takes the package of the extra.
         from scrapy_mandelbot.store.redis.redis_store import RedisStore  # noqa: PLC0415
 
-        return RedisStore(config.store, clock.loop, longest, clock.now)
+        store = RedisStore(config.store, clock.loop, longest, clock.now)
+        store.check()
+        return store
     path = store_path(settings, config.store)
     if path is None:
         return MemoryStore()

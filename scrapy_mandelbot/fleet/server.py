@@ -82,6 +82,30 @@ class JobServer:
     def __repr__(self) -> str:
         return f"<JobServer {self.url} {self.key}>"
 
+    def risks(self) -> list[str]:
+        """Return why Redis may lose data; StorageError: it evicts the job's keys when it is full.
+
+        Nothing is known where the user of the URL may not call INFO.
+        """
+        from redis import ResponseError  # noqa: PLC0415 -- not everyone needs it
+
+        with self._connection() as redis:
+            try:
+                about = redis.info()
+            except ResponseError:
+                return []
+        policy = str(about.get("maxmemory_policy")) if about.get("maxmemory") else ""
+        is_off = about.get("aof_enabled") == 0
+        if policy.startswith("allkeys-"):
+            raise StorageError(
+                f"{self.url} evicts any key when it is full, requests too"
+                f" (maxmemory-policy {policy}): set noeviction"
+            )
+        return [
+            *([f"maxmemory-policy is {policy}"] if policy.startswith("volatile-") else ()),
+            *(["appendonly is off"] if is_off else ()),
+        ]
+
     def join(self) -> JoinReply:
         """Join the job, if it has this format and belongs to this project."""
         token = os.urandom(4).hex()

@@ -20,6 +20,7 @@ from scrapy_mandelbot.fleet.shared_storage import SharedStorage
 from scrapy_mandelbot.job.job import JobError, Saves
 from scrapy_mandelbot.job.job_storage import RunningJob
 from scrapy_mandelbot.job.job_store import StorageError
+from scrapy_mandelbot.settings.values import fail_cleanly
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -72,6 +73,8 @@ class JobWorker(RunningJob):
         self._next_due: float | None = None
         self.link = Link(self._renew, self._lease / _RENEWALS, self.clock.loop(), self.clock.now)
         try:
+            for risk in self.link.call_and_wait(self.server.risks, _WAIT_AT_END):
+                self._emit(events.JOB_AT_RISK, reason=risk)
             joined = self.link.call_and_wait(self.server.join, _WAIT_AT_END)
         except BaseException:
             self.link.thread.end(self.server.close)
@@ -87,12 +90,13 @@ class JobWorker(RunningJob):
         if worker is None:
             if not shares_job(crawler):
                 return None
-            try:
-                worker = cls(crawler)
-            except (StorageError, ValueError) as error:
-                raise JobError(f"The job on Redis is not available: {error}") from error
-            except ImportError as error:
-                raise JobError(f'{error}: pip install "scrapy-mandelbot[redis]"') from error
+            with fail_cleanly(crawler):
+                try:
+                    worker = cls(crawler)
+                except (StorageError, ValueError) as error:
+                    raise JobError(f"The job on Redis is not available: {error}") from error
+                except ImportError as error:
+                    raise JobError(f'{error}: pip install "scrapy-mandelbot[redis]"') from error
             setattr(crawler, _ATTRIBUTE, worker)
         return worker
 

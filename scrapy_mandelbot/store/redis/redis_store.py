@@ -17,7 +17,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from redis.exceptions import RedisError
+from redis.exceptions import MovedError, RedisError
 
 from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.store.contract import Lease, LiveStore
@@ -40,6 +40,12 @@ _ONE_CLOCK = 0.1  # seconds; clocks that differ by less are taken for one
 _COMPLAINS_AFTER = 60.0  # seconds between warnings of a flapping server
 _LISTED_AT_A_TIME = 100  # copies
 _YEAR = 31_536_000.0  # seconds
+
+
+class OtherNodeError(ValueError):
+    """The store cannot be used: another node of the cluster has its keys."""
+
+    is_logged = False
 
 
 class RedisStore(LiveStore):
@@ -68,11 +74,20 @@ class RedisStore(LiveStore):
         self._listener: Listener | None = None
         self._channel: ChannelListener | None = None
         self._complained_at = -inf
-        self._is_closed = False
+        self._is_closed = self._is_checked = False
+        self._refusal = ""
         self._wire = Wire(self._connect, scripts.SCRIPTS, self._joined, self._lost, self._found)
 
     def __repr__(self) -> str:
         return f"<RedisStore {shown_address(self._url)}>"
+
+    def check(self) -> None:
+        """Raise an error if the server is one node of several, and another has the keys."""
+        self._wire.answer_to(b"EXISTS", lambda: (scripts.PAUSES,))
+        self._is_checked = True
+        if self._refusal:
+            self.close()
+            raise OtherNodeError(f"MANDELBOT_STORE {shown_address(self._url)}: {self._refusal}")
 
     def get_copy(self, site: str) -> CachedRobots | None:
         """Return the site's copy, however old; within a crawl, the last one found.
@@ -351,6 +366,9 @@ class RedisStore(LiveStore):
             self._read_all()
 
     def _lost(self, error: Exception) -> None:
+        if isinstance(error, MovedError) and not self._is_checked:
+            self._refusal = f"another node of its cluster has the keys ({error})"
+            return
         now = time.monotonic()
         if now - self._complained_at >= _COMPLAINS_AFTER:
             self._complained_at = now
