@@ -235,9 +235,7 @@ def _store(settings: BaseSettings, config: Config, clock: Clock) -> Store:
         # Imported only here: it takes the package of the extra.
         from scrapy_mandelbot.store.redis.redis_store import RedisStore  # noqa: PLC0415
 
-        store = RedisStore(config.store, clock.loop, longest, clock.now)
-        store.check()
-        return store
+        return RedisStore(config.store, clock.loop, longest, clock.now)
     path = store_path(settings, config.store)
     if path is None:
         return MemoryStore()

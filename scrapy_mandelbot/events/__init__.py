@@ -312,6 +312,7 @@ JOB_UNREADABLE = _error("The spider is closed, as the job cannot be read: %(erro
 JOB_LOST = _error(
     "The end of this run is not saved; the next run fetches its last pages again: %(error)s",
 )
+JOB_SALVAGED = _error("Requests of this job may be lost: its file was damaged")
 
 JOB_JOINED = Event(
     "Worker %(worker)s joined the job %(where)s: unassigned sites: %(unassigned)s, other"

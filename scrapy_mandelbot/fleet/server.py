@@ -83,10 +83,7 @@ class JobServer:
         return f"<JobServer {self.url} {self.key}>"
 
     def risks(self) -> list[str]:
-        """Return why Redis may lose data; StorageError: it evicts the job's keys when it is full.
-
-        Nothing is known where the user of the URL may not call INFO.
-        """
+        """Say why Redis may lose data, if INFO may be called; StorageError: it evicts requests."""
         from redis import ResponseError  # noqa: PLC0415 -- not everyone needs it
 
         with self._connection() as redis:
@@ -95,16 +92,13 @@ class JobServer:
             except ResponseError:
                 return []
         policy = str(about.get("maxmemory_policy")) if about.get("maxmemory") else ""
-        is_off = about.get("aof_enabled") == 0
         if policy.startswith("allkeys-"):
             raise StorageError(
                 f"{self.url} evicts any key when it is full, requests too"
                 f" (maxmemory-policy {policy}): set noeviction"
             )
-        return [
-            *([f"maxmemory-policy is {policy}"] if policy.startswith("volatile-") else ()),
-            *(["appendonly is off"] if is_off else ()),
-        ]
+        risks = [f"maxmemory-policy is {policy}"] if policy.startswith("volatile-") else []
+        return [*risks, "appendonly is off"] if about.get("aof_enabled") == 0 else risks
 
     def join(self) -> JoinReply:
         """Join the job, if it has this format and belongs to this project."""

@@ -145,11 +145,14 @@ class SharedJob:
         if site is not None:
             self._add(("done", key(site), number))
 
-    def refuse(self, number: int, why: str) -> None:
-        """Leave a claimed request to another version of the spider: this one cannot read it."""
+    def refuse(self, number: int, why: str, exception: str = "") -> None:
+        """Leave a claimed request to another version of the spider: this one cannot read it.
+
+        One whose callback raised an exception is set aside until it is requeued.
+        """
         site = self._forget_claim(number)
         if site is not None:
-            self._add(("refuse", key(site), number, why))
+            self._add(("refuse", key(site), number, why, exception))
 
     def has_seen(self, fingerprint: int) -> bool:
         """Return whether this worker knows the fingerprint; the server knows more."""

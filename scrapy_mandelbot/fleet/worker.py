@@ -20,23 +20,22 @@ from scrapy_mandelbot.fleet.shared_storage import SharedStorage
 from scrapy_mandelbot.job.job import JobError, Saves
 from scrapy_mandelbot.job.job_storage import RunningJob
 from scrapy_mandelbot.job.job_store import StorageError
-from scrapy_mandelbot.settings.values import fail_cleanly
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
+    from typing_extensions import Self
 
     from scrapy_mandelbot.fleet.changes import Reply
     from scrapy_mandelbot.fleet.own_sites import OwnSites
     from scrapy_mandelbot.fleet.server import JoinReply
-    from scrapy_mandelbot.job.job_storage import Unacked
+    from scrapy_mandelbot.job.deliveries import Unacked
 
     Answered = Callable[[Any], None]
 
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
-_ATTRIBUTE = "_scrapy_mandelbot_worker"
 _TRY_AGAIN = 1.0  # seconds, where the server did not answer
 _POLL, _POLL_SLOWLY = 0.05, 1.0  # seconds between two questions for work
 _RENEWALS = 4  # in the time of a lease
@@ -44,11 +43,6 @@ _SAFE = 0.9  # of a lease, after which nothing is sent unless it is renewed
 _TAKEN_AT_ONCE = 16  # sites
 _WAIT_BEFORE, _NOT_FOR = 0.25, 10.0  # seconds for Redis before a callback; none, where it was slow
 _WAIT_AT_END = 10.0  # seconds for Redis, at the start and at the end of a crawl
-
-
-def shares_job(crawler: Crawler) -> bool:
-    crawl = Crawl.of(crawler)
-    return crawl.config.shares_job and crawl.asks_for_more
 
 
 class JobWorker(RunningJob):
@@ -84,25 +78,19 @@ class JobWorker(RunningJob):
         self._report_joined(joined)
 
     @classmethod
-    def of(cls, crawler: Crawler) -> JobWorker | None:
-        """Return the crawler's worker, created on first use; None: it shares no job."""
-        worker: JobWorker | None = vars(crawler).get(_ATTRIBUTE)
-        if worker is None:
-            if not shares_job(crawler):
-                return None
-            with fail_cleanly(crawler):
-                try:
-                    worker = cls(crawler)
-                except (StorageError, ValueError) as error:
-                    raise JobError(f"The job on Redis is not available: {error}") from error
-                except ImportError as error:
-                    raise JobError(f'{error}: pip install "scrapy-mandelbot[redis]"') from error
-            setattr(crawler, _ATTRIBUTE, worker)
-        return worker
+    def open(cls, crawler: Crawler) -> Self | None:
+        crawl = Crawl.of(crawler)
+        try:
+            return cls(crawler) if crawl.config.shares_job and crawl.asks_for_more else None
+        except (StorageError, ValueError) as error:
+            raise JobError(f"The job on Redis is not available: {error}") from error
+        except ImportError as error:
+            raise JobError(f'{error}: pip install "scrapy-mandelbot[redis]"') from error
 
     def begin(self, spider: Spider) -> SharedStorage:
         self.storage = SharedStorage.of(self._crawler, spider, self.job, self)
-        self._crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
+        # Feeds are not cut where a run died: other workers may have written to them.
+        self._crawler.signals.connect(self.begin_feeds, signal=scrapy.signals.spider_opened)
         self._crawler.signals.connect(self._spider_idle, signal=scrapy.signals.spider_idle)
         return self.storage
 
@@ -308,7 +296,7 @@ class JobWorker(RunningJob):
         now = self.clock.now()
         if self._idle_since is None:
             self._idle_since = now
-        elif (most := self._crawl.config.job_idle) is not None and now - self._idle_since >= most:
+        elif now - self._idle_since >= (self._crawl.config.closes_unless_due_within or inf):
             raise CloseSpider("job_idle")
         if not self._is_idle:
             self._is_idle = True
@@ -343,20 +331,15 @@ class JobWorker(RunningJob):
             logger.debug("Other workers get this worker's sites when its lease ends: %s", error)
         self.link.thread.end(self.server.close)
 
-    def unreadable(self, line: str, number: int, error: Exception) -> None:
-        """Leave a request that cannot be restored to a worker that can."""
-        super().unreadable(line, number, error)
-        self.job.refuse(number, f"it cannot be read: {error!r:.200}")
+    def set_aside(self, number: int, why: str, exception: str = "") -> None:
+        """Set a request aside that cannot be restored until a worker comes that can."""
+        self.job.refuse(number, why, exception)
 
     def save_soon(self) -> None:
         self.saves.acknowledged()
 
     def _renew(self) -> object:
         return self.server.exchange(self.job.only_renewing())
-
-    def _spider_opened(self) -> None:
-        # They are not cut where a run died: other workers may have written to them.
-        self.begin_feeds()
 
     def _count(self, said: int, answer: Reply) -> None:
         count = self._crawler.stats.inc_value

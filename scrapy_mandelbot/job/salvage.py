@@ -30,6 +30,7 @@ from scrapy_mandelbot.store.sqlite_file import network_disk, transaction
 logger = logging.getLogger(__name__)
 
 FILE, LOCK = "job.sqlite", "job.lock"
+SALVAGED = "salvaged"  # state: no run has finished since requests may have been lost with a file
 _BROKEN, _READ = f"{FILE}.corrupt-", f"{FILE}.salvaged-"
 _PARTS = "", "-wal", "-shm"
 _QUICKLY = 128 * 1024 * 1024  # bytes of a file that is checked at each start: 0.3 s
@@ -202,6 +203,8 @@ class _Salvage:
         names = ((number, name) for name, number in self._lines.items())
         self._into.executemany("INSERT INTO lines VALUES (?, ?)", names)
         self._into.execute("DELETE FROM state WHERE name = ?", (CLEAN,))
+        values = SALVAGED, b"1", crc32(b"1", crc32(SALVAGED.encode()))
+        self._into.execute("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", values)
         counts = "SELECT (SELECT count(*) FROM seen) + (SELECT count(*) FROM fresh)"
         (self.seen,) = self._into.execute(counts).fetchone()
         return bool(self.kept or self.seen)

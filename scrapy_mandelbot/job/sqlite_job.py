@@ -208,14 +208,10 @@ class SqliteJob:
     def get_states(self, prefix: str) -> dict[str, bytes]:
         with as_ours():
             kept = read_states(self.database, prefix)
-        for name, value in self._pending.state.items():
-            if not name.startswith(prefix):
-                continue
-            if value is None:
-                kept.pop(name, None)
-            else:
-                kept[name] = value
-        return kept
+        pending = self._pending.state
+        kept = {name: value for name, value in kept.items() if name not in pending}
+        new = {name: value for name, value in pending.items() if value is not None}
+        return kept | {name: new[name] for name in new if name.startswith(prefix)}
 
     def put_state(self, name: str, value: bytes | None) -> None:
         self._pending.put_state(name, value)

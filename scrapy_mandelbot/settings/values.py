@@ -47,6 +47,7 @@ CLOSE = "close"
 IDLE_MODES = ("auto", "wait", "signal", CLOSE)
 DURABLE = "durable"
 JOB_SYNCS = ("normal", "full")
+JOB_ERRORS = ("acknowledge", "keep")
 METRICS_API = "api"
 SIGN_MODES = ("always", "asked")
 _PORTS = 65_536
@@ -85,7 +86,7 @@ def fail_cleanly(crawler: Crawler | None) -> Iterator[None]:
         raise
 
 
-def _log_refusal(crawler: Crawler | None, error: Any) -> None:
+def _log_refusal(crawler: Crawler | None, error: SettingsError | Any) -> None:
     error.is_logged = True
     logger.critical("%s", error)
     for name in ("asyncio", "twisted"):

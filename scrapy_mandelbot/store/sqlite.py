@@ -234,7 +234,6 @@ class SqliteStore(LiveStore):
                 database.execute("DELETE FROM copies WHERE fetched_at < ?", before)
                 database.execute("DELETE FROM turns WHERE due < ?", before)
             if now >= self._forgets_at:
-                live.LeaseTable(database, self._token, now).forget_ended()
                 live.forget_old(database, now)
             self._unsaved.write(database, self._token, now)
             answers = [one.try_to_claim(database, self._token, now) for one in self._questions]
@@ -267,8 +266,10 @@ class SqliteStore(LiveStore):
     def _answer_alone(self) -> None:
         questions, self._questions = self._questions, []
         for question in questions:
-            copy = self.get_copy(question.site) if isinstance(question, live.FetchClaim) else None
-            question.answer(*question.answer_alone(copy))
+            if isinstance(question, live.FetchClaim):
+                question.answer(self.get_copy(question.site), 0.0)
+            else:
+                question.answer(0.0)
 
     def _enqueue(self, question: live.LeaseRequest | live.FetchClaim) -> None:
         if self._is_closed:
@@ -412,10 +413,6 @@ _SCHEMA = f"""
 _BUSY = 0.05  # seconds that the crawl may stand still while another process writes
 
 
-class _UnknownFormatError(sqlite3.DatabaseError):
-    """The file is in another version of the format."""
-
-
 def connect(path: Path) -> sqlite3.Connection:
     """Open the file, and create its tables where it is new."""
     try:
@@ -428,5 +425,5 @@ def connect(path: Path) -> sqlite3.Connection:
 def _is_new(database: sqlite3.Connection) -> bool:
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version not in {0, _FORMAT}:
-        raise _UnknownFormatError(f"written by another version (format {version})")
+        raise sqlite3.DatabaseError(f"written by another version (format {version})")
     return not version

@@ -24,6 +24,8 @@ from scrapy_mandelbot.job import job as job_module
 from scrapy_mandelbot.job.deliveries import FEW, bring_back
 from scrapy_mandelbot.job.job import Job, JobError
 from scrapy_mandelbot.job.job_store import StorageError
+from scrapy_mandelbot.job.middleware import JobMiddleware
+from scrapy_mandelbot.job.salvage import FILE
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
 PAGE = "https://example.com/"
@@ -55,6 +57,7 @@ class Run:
         self._throttle = Crawl.of(crawler).throttle
         self.scheduler = JobScheduler.from_crawler(crawler)
         self.job = Job.of(crawler)
+        JobMiddleware.from_crawler(crawler)
         self.scheduler.open(crawler.spider)
         self.told = crawler.stats.get_value
         self.is_over = False
@@ -274,7 +277,7 @@ def test_a_page_that_kills_each_run_is_set_aside_after_three(run, caplog):
     path = last.job.store.path
     for wanted, found in ((False, 0), (True, 1)):
         store = SqliteJob(path)
-        assert len(bring_back(store, lambda _, wanted=wanted: wanted)) == found
+        assert len(bring_back(store, lambda *_, wanted=wanted: wanted)) == found
         store.commit()
         store.close()
     after = run()
@@ -485,3 +488,27 @@ def test_a_plain_state_of_the_spider_outlasts_a_run_without_pickle(run, tmp_path
     second.send(signals.spider_opened)
     assert second.crawler.spider.state == {"pages": 7}
     assert not (tmp_path / "job" / "spider.state").exists()
+
+
+def test_a_run_on_a_salvaged_file_fails_at_its_end(run, tmp_path, caplog):
+    """As nobody knows what was lost; also where the run that salvaged it was killed, and once."""
+    first = run()
+    first.start("1", "2")
+    first.close()
+    path = tmp_path / "job" / FILE
+    path.write_bytes(b"\xff" * 2048 + path.read_bytes()[2048:])
+    second = run()
+    second.send(signals.spider_opened)
+    assert len(second.scheduler) == 2
+    second.die()
+    third = run()
+    for request in iter(third.next, None):
+        third.end(request)
+    (closing,) = (one for one in third.send(signals.spider_idle) if one is not None)
+    assert isinstance(closing.value, CloseSpider)
+    assert closing.value.reason == "job_salvaged"
+    third.close(reason="job_salvaged")
+    third.send(signals.engine_stopped)
+    assert third.crawler.spider is None, "scrapy crawl exits with 1"
+    assert "Requests of this job may be lost" in caplog.messages[-1]
+    assert not any(run().send(signals.spider_idle))

@@ -22,7 +22,7 @@ from store_logs import Log
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.store.contract import CachedRobots, Lease, StoredPause
-from scrapy_mandelbot.store.redis.redis_store import OtherNodeError
+from scrapy_mandelbot.store.redis.address import OtherNodeError
 from scrapy_mandelbot.store.rows import LONGEST_BODY
 
 pytestmark = NEEDS_REDIS
@@ -508,7 +508,6 @@ def test_a_cluster_of_one_node_has_all_keys_in_one_slot(tmp_path, open_store, lo
     """Each script and each batch of commands finds its keys there."""
     with ClusterNode(tmp_path, "0-16383") as node:
         store, other = open_store(node.url), open_store(node.url)
-        store.check()
         listener = Listener()
         other.listen(listener)
         listener.heard.next()

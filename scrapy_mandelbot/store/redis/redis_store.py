@@ -17,7 +17,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from redis.exceptions import MovedError, RedisError
+from redis.exceptions import RedisError
 
 from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.store.contract import Lease, LiveStore
@@ -42,12 +42,6 @@ _LISTED_AT_A_TIME = 100  # copies
 _YEAR = 31_536_000.0  # seconds
 
 
-class OtherNodeError(ValueError):
-    """The store cannot be used: another node of the cluster has its keys."""
-
-    is_logged = False
-
-
 class RedisStore(LiveStore):
     """What is known of sites, shared by all workers that name one database of a server.
 
@@ -63,7 +57,8 @@ class RedisStore(LiveStore):
         keep_for: float = _YEAR,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._url = checked(url)
+        self._url = checked(url, None if loop is None else scripts.PAUSES)
+        self._connect = partial(connect, self._url)
         self._loop = loop
         self._in_loop: Callable[[Callable[[], None]], object] | None = None
         self._keep_for = keep_for
@@ -74,20 +69,11 @@ class RedisStore(LiveStore):
         self._listener: Listener | None = None
         self._channel: ChannelListener | None = None
         self._complained_at = -inf
-        self._is_closed = self._is_checked = False
-        self._refusal = ""
+        self._is_closed = False
         self._wire = Wire(self._connect, scripts.SCRIPTS, self._joined, self._lost, self._found)
 
     def __repr__(self) -> str:
         return f"<RedisStore {shown_address(self._url)}>"
-
-    def check(self) -> None:
-        """Raise an error if the server is one node of several, and another has the keys."""
-        self._wire.answer_to(b"EXISTS", lambda: (scripts.PAUSES,))
-        self._is_checked = True
-        if self._refusal:
-            self.close()
-            raise OtherNodeError(f"MANDELBOT_STORE {shown_address(self._url)}: {self._refusal}")
 
     def get_copy(self, site: str) -> CachedRobots | None:
         """Return the site's copy, however old; within a crawl, the last one found.
@@ -350,9 +336,6 @@ class RedisStore(LiveStore):
         if listener is not None:
             self._call_in_loop(lambda: call(listener))
 
-    def _connect(self) -> Redis:
-        return connect(self._url)
-
     def _joined(self, client: Redis) -> None:
         before, (seconds, microseconds), after = self._now(), client.time(), self._now()
         half_trip = (after - before) / 2  # the server read its clock anywhere in the trip
@@ -366,9 +349,6 @@ class RedisStore(LiveStore):
             self._read_all()
 
     def _lost(self, error: Exception) -> None:
-        if isinstance(error, MovedError) and not self._is_checked:
-            self._refusal = f"another node of its cluster has the keys ({error})"
-            return
         now = time.monotonic()
         if now - self._complained_at >= _COMPLAINS_AFTER:
             self._complained_at = now
