@@ -17,6 +17,7 @@ all      kill, stop and restart, one after the other
 brief    kill and stop, for the tests
 one      nothing happens to them, and each callback takes half a second: what a second worker is
          worth to a crawl of one site (``one 3 60 1``)
+memory   no crawl: how many bytes of Redis' memory a waiting request, a site and a fingerprint take
 
 Usage::
 
@@ -50,6 +51,7 @@ REFUSES = 3.0  # seconds, from the first request of a site
 RETRY_AFTER = 2
 DELAY = 1.0
 LONGEST = 600  # seconds
+MOST_ENTRIES = 1_000  # of an exchange
 SETTINGS = {
     "ADDONS": {"scrapy_mandelbot.Addon": 500},
     "CONCURRENT_REQUESTS": IN_FLIGHT,
@@ -241,10 +243,54 @@ def disturb(what: str, workers: Workers, redis, chance: random.Random, lease: fl
         redis.start()
 
 
+MEMORY = (  # what, how many, sites, and whether they are requests
+    ("a request of 129 bytes with its fingerprint, of one of 100 sites", 50_000, 100, True),
+    ("the same, each of a site of its own", 20_000, 20_000, True),
+    *((f"a fingerprint, one of {count:,}", count, 0, False) for count in (10**4, 10**5, 10**6)),
+)
+
+
+def memory() -> int:
+    """Print what a job's parts take; return the exit code."""
+    from redis import Redis  # noqa: PLC0415 -- of the extra
+    from redis_server import RedisServer  # noqa: PLC0415 -- of the tests
+
+    from scrapy_mandelbot.fleet.server import JobServer  # noqa: PLC0415
+    from scrapy_mandelbot.fleet.shared_job import SharedJob  # noqa: PLC0415
+    from scrapy_mandelbot.job.job_store import Place  # noqa: PLC0415
+
+    chance, place = random.Random(1), Place(0, 0, is_last_first=False)
+    with (
+        tempfile.TemporaryDirectory(prefix="redis-workers-") as name,
+        RedisServer(Path(name)) as redis,
+        Redis.from_url(redis.url) as client,
+    ):
+        for what, count, sites, are_requests in MEMORY:
+            redis.clear()
+            server = JobServer(redis.url, "memory", 600.0)
+            job = SharedJob(server.join(), time.monotonic)
+            before = client.info("memory")["used_memory"]
+            for number in range(count):
+                fingerprint = chance.getrandbits(64) - (1 << 63)
+                if are_requests:
+                    site = f"https://site{number % sites}.example"
+                    job.push_new(site, place, b"x" * 129, fingerprint, None)
+                else:
+                    job.see(fingerprint)
+                while job.uncommitted >= MOST_ENTRIES or (job.uncommitted and number + 1 == count):
+                    job.take_answer(server.exchange(job.next_exchange(0, "")))
+            took = client.info("memory")["used_memory"] - before
+            print(f"{took / count:7,.0f} bytes: {what}", flush=True)
+            server.close()
+    return 0
+
+
 def main(what="kill", workers=3, pages=2_000, sites=50, times=5, lease=5) -> int:  # noqa: PLR0913, PLR0917 -- of the command line
     """Crawl, and print what came of it."""
     from redis_server import RedisServer  # noqa: PLC0415 -- of the tests
 
+    if what == "memory":
+        return memory()
     chance = random.Random(1)
     kinds = {"none": [], "all": ["kill", "stop", "kill", "restart", "kill"]}
     kinds["brief"] = ["kill", "stop"]

@@ -96,7 +96,9 @@ class _FileJob:
                 if wanted in {"", site}:
                     job.put_state(name, None)
                     found.append(site)
-            back = deliveries.bring_back(job, lambda line: wanted in {"", site_of_line(line)})
+            back = deliveries.bring_back(
+                job, lambda line, raised: wanted in {"", site_of_line(line), raised}
+            )
             found += [site_of_line(line) for line in back]
             job.commit()
         return sorted(set(found))

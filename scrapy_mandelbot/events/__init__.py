@@ -312,11 +312,13 @@ JOB_UNREADABLE = _error("The spider is closed, as the job cannot be read: %(erro
 JOB_LOST = _error(
     "The end of this run is not saved; the next run fetches its last pages again: %(error)s",
 )
+JOB_SALVAGED = _error("Requests of this job may be lost: its file was damaged")
 
 JOB_JOINED = Event(
     "Worker %(worker)s joined the job %(where)s: unassigned sites: %(unassigned)s, other"
     " workers: %(others)s"
 )
+JOB_AT_RISK = _warning("A crash of Redis, or a full one, may cost the job data: %(reason)s")
 JOB_SITES_TAKEN = Event(sums=(("mandelbot/job/sites", "count"),))
 JOB_GIVEN_BEFORE = Event(sums=(("mandelbot/job/passed_over", "count"),))
 JOB_LEASE_LOST = _warning(

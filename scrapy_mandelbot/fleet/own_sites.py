@@ -83,14 +83,10 @@ class OwnSites:
         for name in wanted:
             if name in self._job.sites and self._is_movable(site := sites.of(name)):
                 self._give_back(site, now)
-        left = min(surplus, _MOST_GIVEN)
-        for name in list(islice(self._job.sites, _LOOKED_AT)) if left else ():
-            site = sites.of(name)
-            if self._is_movable(site) and is_calm(site):
-                self._give_back(site, now)
-                left -= 1
-                if not left:
-                    return
+        looked_at = map(sites.of, [*islice(self._job.sites, _LOOKED_AT)] if surplus else [])
+        calm = (site for site in looked_at if self._is_movable(site) and is_calm(site))
+        for site in islice(calm, min(surplus, _MOST_GIVEN)):
+            self._give_back(site, now)
 
     def lose(self) -> list[HandedOverSite]:
         """Forget all sites: others own them. Return the states of those that must wait."""
@@ -130,9 +126,7 @@ class OwnSites:
     def _is_movable(self, site: Site) -> bool:
         delayed = self._queue.delayed_of(site)
         is_in_flight = self._storage.under_way.get(site.name, 0) > delayed
-        if is_in_flight or site.awaited:
-            return False
-        return not self._storage.holds_in_memory(site.name)
+        return not (is_in_flight or site.awaited or self._storage.holds_in_memory(site.name))
 
     def _give_back(self, site: Site, now: float) -> None:
         self._say_what_is_left(site, now, engine.slot_delay(self._crawler, site.slots))

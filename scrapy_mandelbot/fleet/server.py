@@ -82,6 +82,24 @@ class JobServer:
     def __repr__(self) -> str:
         return f"<JobServer {self.url} {self.key}>"
 
+    def risks(self) -> list[str]:
+        """Say why Redis may lose data, if INFO may be called; StorageError: it evicts requests."""
+        from redis import ResponseError  # noqa: PLC0415 -- not everyone needs it
+
+        with self._connection() as redis:
+            try:
+                about = redis.info()
+            except ResponseError:
+                return []
+        policy = str(about.get("maxmemory_policy")) if about.get("maxmemory") else ""
+        if policy.startswith("allkeys-"):
+            raise StorageError(
+                f"{self.url} evicts any key when it is full, requests too"
+                f" (maxmemory-policy {policy}): set noeviction"
+            )
+        risks = [f"maxmemory-policy is {policy}"] if policy.startswith("volatile-") else []
+        return [*risks, "appendonly is off"] if about.get("aof_enabled") == 0 else risks
+
     def join(self) -> JoinReply:
         """Join the job, if it has this format and belongs to this project."""
         token = os.urandom(4).hex()

@@ -45,7 +45,8 @@ class SharedJob:
     def __init__(self, joined: JoinReply, now: Callable[[], float]) -> None:
         self._now = now
         self.sites: dict[str, HeldSite] = {}  # those that are this worker's
-        self._lines = HeldLines()
+        self._lines: dict[str, list[tuple[tuple[int, int, int], int, bytes]]] = {}
+        """By line, heaps of claimed requests: place, number and body."""
         self._line_of_site: dict[str, set[str]] = {}
         self._claimed: dict[int, str] = {}  # by number: site; those that wait here too
         self._low: dict[str, None] = {}  # sites of which more is to be claimed
@@ -78,7 +79,7 @@ class SharedJob:
         self._entries = [one.moved(moved) for one in self._entries]
 
     def lengths(self) -> dict[str, int]:
-        return self._lines.lengths()
+        return {line: len(heap) for line, heap in self._lines.items()}
 
     @property
     def uncommitted(self) -> int:
@@ -110,14 +111,17 @@ class SharedJob:
         return self._push(line, place, body, parent, (str(fingerprint), parent, times))
 
     def claim(self, line: str) -> StoredRequest | None:
-        taken = self._lines.take(line)
-        if taken is None:
+        heap = self._lines.get(line)
+        if heap is None:
             return None
+        _, number, body = heappop(heap)
+        if not heap:
+            del self._lines[line]
         site = self.sites[site_of_line(line)]
         site.waiting -= 1
         if site.is_low:
             self._low[site.name] = None
-        return StoredRequest(*taken)
+        return StoredRequest(number, body)
 
     def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
         site = site_of_line(line)
@@ -141,11 +145,14 @@ class SharedJob:
         if site is not None:
             self._add(("done", key(site), number))
 
-    def refuse(self, number: int, why: str) -> None:
-        """Leave a claimed request to another version of the spider: this one cannot read it."""
+    def refuse(self, number: int, why: str, exception: str = "") -> None:
+        """Leave a claimed request to another version of the spider: this one cannot read it.
+
+        One whose callback raised an exception is set aside until it is requeued.
+        """
         site = self._forget_claim(number)
         if site is not None:
-            self._add(("refuse", key(site), number, why))
+            self._add(("refuse", key(site), number, why, exception))
 
     def has_seen(self, fingerprint: int) -> bool:
         """Return whether this worker knows the fingerprint; the server knows more."""
@@ -173,7 +180,7 @@ class SharedJob:
         site = self.sites.pop(name)
         self._low.pop(name, None)
         for line in self._line_of_site.pop(name, ()):
-            self._lines.drop(line)
+            self._lines.pop(line, None)
         for number in site.numbers:  # those that came back and were delayed, too
             del self._claimed[number]
         self._add(("give_back", key(name)))
@@ -287,7 +294,7 @@ class SharedJob:
         self._entries = [*again, *(one for one in entries if one.is_alone)]
         self._size = sum(one.size for one in self._entries)
         self.sites.clear()
-        self._lines = HeldLines()
+        self._lines.clear()
         self._line_of_site.clear()
         self._claimed.clear()
         self.out.clear()
@@ -321,7 +328,7 @@ class SharedJob:
         self.sites[site].numbers.add(number)
         self.sites[site].waiting += 1
         self._line_of_site.setdefault(site, set()).add(line)
-        self._lines.add(line, place, number, body)
+        heappush(self._lines.setdefault(line, []), (place, number, body))
 
     def _forget_claim(self, number: int) -> str | None:
         site = self._claimed.pop(number, None)
@@ -383,28 +390,3 @@ class HeldSite:
     def arrived(self, count: int) -> None:
         self.has_more = count >= self.asked
         self.asked = 0
-
-
-class HeldLines:
-    """Claimed requests by line, in order."""
-
-    def __init__(self) -> None:
-        self._lines: dict[str, list[tuple[tuple[int, int, int], int, bytes]]] = {}
-
-    def lengths(self) -> dict[str, int]:
-        return {line: len(heap) for line, heap in self._lines.items()}
-
-    def add(self, line: str, place: tuple[int, int, int], number: int, body: bytes) -> None:
-        heappush(self._lines.setdefault(line, []), (place, number, body))
-
-    def take(self, line: str) -> tuple[int, bytes] | None:
-        heap = self._lines.get(line)
-        if heap is None:
-            return None
-        _, number, body = heappop(heap)
-        if not heap:
-            del self._lines[line]
-        return number, body
-
-    def drop(self, line: str) -> None:
-        self._lines.pop(line, None)

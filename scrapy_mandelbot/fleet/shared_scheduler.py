@@ -18,7 +18,7 @@ from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
-    from scrapy import Request, Spider
+    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
@@ -51,7 +51,7 @@ class SharedJobScheduler(JobScheduler):
     def __len__(self) -> int:
         return len(self._queue)
 
-    def resume(self, spider: Spider) -> None:  # noqa: ARG002 -- a file's
+    def resume(self) -> None:
         self._crawler.signals.connect(self._spider_opened, scrapy.signals.spider_opened)
         worker, soon = self._worker, self._worker.save_soon
         worker.serve(OwnSites(self._crawler, worker.job, worker.storage, self._queue, soon))

@@ -7,15 +7,16 @@ from heapq import heapify
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from scrapy_mandelbot.job.job_storage import LOST, JobStorage
+from scrapy_mandelbot.job.deliveries import Unacked
+from scrapy_mandelbot.job.job_storage import JobStorage
 from scrapy_mandelbot.job.site_states import site_of_line
 
 if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_mandelbot.fleet.shared_job import SharedJob
-    from scrapy_mandelbot.job.job_storage import RunningJob, Unacked
-    from scrapy_mandelbot.job.job_store import LineOrder, StoredRequest
+    from scrapy_mandelbot.job.job_storage import RunningJob
+    from scrapy_mandelbot.job.job_store import LineOrder
     from scrapy_mandelbot.job.requests import RequestForm
 
 
@@ -115,7 +116,7 @@ class SharedStorage(JobStorage):
         """
         for request, one in list(self.unacked.items()):
             if one.number is not None:
-                one.number = LOST
+                one.number = Unacked.LOST
                 self._lost.add(request)
                 del self.unacked[request]
                 self._away.discard(request)
@@ -135,9 +136,9 @@ class SharedStorage(JobStorage):
         for line in self._in_memory:
             self.homeless.setdefault(site_of_line(line), set()).add(line)
 
-    def set_aside(self, name: str, kept: StoredRequest) -> None:
+    def set_aside(self, name: str) -> None:
         self.touched[site_of_line(name)] = None
-        super().set_aside(name, kept)
+        super().set_aside(name)
 
     def push_in_memory(self, name: str, request: Request) -> None:
         super().push_in_memory(name, request)
@@ -187,5 +188,4 @@ class _BySite:
         return site
 
     def line_of(self, request: Request) -> str | None:
-        place = self._places.get(request)
-        return None if place is None else place[0]
+        return self._places.get(request, (None,))[0]

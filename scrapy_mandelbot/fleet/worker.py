@@ -24,18 +24,18 @@ from scrapy_mandelbot.job.job_store import StorageError
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
+    from typing_extensions import Self
 
     from scrapy_mandelbot.fleet.changes import Reply
     from scrapy_mandelbot.fleet.own_sites import OwnSites
     from scrapy_mandelbot.fleet.server import JoinReply
-    from scrapy_mandelbot.job.job_storage import Unacked
+    from scrapy_mandelbot.job.deliveries import Unacked
 
     Answered = Callable[[Any], None]
 
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
-_ATTRIBUTE = "_scrapy_mandelbot_worker"
 _TRY_AGAIN = 1.0  # seconds, where the server did not answer
 _POLL, _POLL_SLOWLY = 0.05, 1.0  # seconds between two questions for work
 _RENEWALS = 4  # in the time of a lease
@@ -43,11 +43,6 @@ _SAFE = 0.9  # of a lease, after which nothing is sent unless it is renewed
 _TAKEN_AT_ONCE = 16  # sites
 _WAIT_BEFORE, _NOT_FOR = 0.25, 10.0  # seconds for Redis before a callback; none, where it was slow
 _WAIT_AT_END = 10.0  # seconds for Redis, at the start and at the end of a crawl
-
-
-def shares_job(crawler: Crawler) -> bool:
-    crawl = Crawl.of(crawler)
-    return crawl.config.shares_job and crawl.asks_for_more
 
 
 class JobWorker(RunningJob):
@@ -72,6 +67,8 @@ class JobWorker(RunningJob):
         self._next_due: float | None = None
         self.link = Link(self._renew, self._lease / _RENEWALS, self.clock.loop(), self.clock.now)
         try:
+            for risk in self.link.call_and_wait(self.server.risks, _WAIT_AT_END):
+                self._emit(events.JOB_AT_RISK, reason=risk)
             joined = self.link.call_and_wait(self.server.join, _WAIT_AT_END)
         except BaseException:
             self.link.thread.end(self.server.close)
@@ -81,24 +78,19 @@ class JobWorker(RunningJob):
         self._report_joined(joined)
 
     @classmethod
-    def of(cls, crawler: Crawler) -> JobWorker | None:
-        """Return the crawler's worker, created on first use; None: it shares no job."""
-        worker: JobWorker | None = vars(crawler).get(_ATTRIBUTE)
-        if worker is None:
-            if not shares_job(crawler):
-                return None
-            try:
-                worker = cls(crawler)
-            except (StorageError, ValueError) as error:
-                raise JobError(f"The job on Redis is not available: {error}") from error
-            except ImportError as error:
-                raise JobError(f'{error}: pip install "scrapy-mandelbot[redis]"') from error
-            setattr(crawler, _ATTRIBUTE, worker)
-        return worker
+    def open(cls, crawler: Crawler) -> Self | None:
+        crawl = Crawl.of(crawler)
+        try:
+            return cls(crawler) if crawl.config.shares_job and crawl.asks_for_more else None
+        except (StorageError, ValueError) as error:
+            raise JobError(f"The job on Redis is not available: {error}") from error
+        except ImportError as error:
+            raise JobError(f'{error}: pip install "scrapy-mandelbot[redis]"') from error
 
     def begin(self, spider: Spider) -> SharedStorage:
         self.storage = SharedStorage.of(self._crawler, spider, self.job, self)
-        self._crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
+        # Feeds are not cut where a run died: other workers may have written to them.
+        self._crawler.signals.connect(self.begin_feeds, signal=scrapy.signals.spider_opened)
         self._crawler.signals.connect(self._spider_idle, signal=scrapy.signals.spider_idle)
         return self.storage
 
@@ -184,9 +176,8 @@ class JobWorker(RunningJob):
             self._exchange()
         except (OSError, ValueError) as error:  # the last: a feed that is closed
             return self._went_wrong(StorageError(str(error)))
-        except Exception as error:  # unreported, it would leave the worker waiting
-            logger.exception("Error while an exchange was made")
-            self.failed(StorageError(repr(error)))
+        except Exception as error:  # noqa: BLE001 -- unreported, the worker would wait for ever
+            self.erred("Error while an exchange was made", error)
         return None
 
     def _exchange(self) -> None:
@@ -206,12 +197,14 @@ class JobWorker(RunningJob):
         self._is_asking = True
         self.link.call(lambda: self.server.exchange(exchange), self._answered)
 
-    def _answered(self, answer: Reply | StorageError) -> None:
+    def _has_come(self, answer: object) -> bool:
         self._is_asking = False
-        if self._is_closed:
-            return
-        if isinstance(answer, StorageError):
+        if isinstance(answer, StorageError) and not self._is_closed:
             self._went_wrong(answer)
+        return not (self._is_closed or isinstance(answer, StorageError))
+
+    def _answered(self, answer: Reply) -> None:
+        if not self._has_come(answer):
             return
         if answer.is_lost:
             self._join_again(answer.last)
@@ -220,9 +213,8 @@ class JobWorker(RunningJob):
             self.saves.succeeded()
         try:
             brought = self._go_by(answer)
-        except Exception as error:  # as above
-            logger.exception("Error while an answer was taken")
-            self.failed(StorageError(repr(error)))
+        except Exception as error:  # noqa: BLE001 -- as above
+            self.erred("Error while an answer was taken", error)
             return
         if brought:
             self._poll = _POLL
@@ -286,12 +278,8 @@ class JobWorker(RunningJob):
         self._emit(events.JOB_FORGOTTEN)
         engine.close_spider(self._crawler, "job_forgotten")
 
-    def _joined_again(self, joined: JoinReply | StorageError) -> None:
-        self._is_asking = False
-        if self._is_closed:
-            return
-        if isinstance(joined, StorageError):
-            self._went_wrong(joined)
+    def _joined_again(self, joined: JoinReply) -> None:
+        if not self._has_come(joined):
             return
         if joined.born != self.job.born:
             self._forgotten()
@@ -308,7 +296,7 @@ class JobWorker(RunningJob):
         now = self.clock.now()
         if self._idle_since is None:
             self._idle_since = now
-        elif (most := self._crawl.config.job_idle) is not None and now - self._idle_since >= most:
+        elif now - self._idle_since >= (self._crawl.config.closes_unless_due_within or inf):
             raise CloseSpider("job_idle")
         if not self._is_idle:
             self._is_idle = True
@@ -343,20 +331,15 @@ class JobWorker(RunningJob):
             logger.debug("Other workers get this worker's sites when its lease ends: %s", error)
         self.link.thread.end(self.server.close)
 
-    def unreadable(self, line: str, number: int, error: Exception) -> None:
-        """Leave a request that cannot be restored to a worker that can."""
-        super().unreadable(line, number, error)
-        self.job.refuse(number, f"it cannot be read: {error!r:.200}")
+    def set_aside(self, number: int, why: str, exception: str = "") -> None:
+        """Set a request aside that cannot be restored until a worker comes that can."""
+        self.job.refuse(number, why, exception)
 
     def save_soon(self) -> None:
         self.saves.acknowledged()
 
     def _renew(self) -> object:
         return self.server.exchange(self.job.only_renewing())
-
-    def _spider_opened(self) -> None:
-        # They are not cut where a run died: other workers may have written to them.
-        self.begin_feeds()
 
     def _count(self, said: int, answer: Reply) -> None:
         count = self._crawler.stats.inc_value

@@ -1,19 +1,123 @@
-"""Requests that were in flight when a run died: sent last, a few at a time, or set aside."""
+"""Claimed requests: what waits for them, what their callbacks raised, in how many deaths they were.
+
+Those that were in flight at a death are sent last, a few at a time, or set aside.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Callable, Mapping
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import PurePath
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from scrapy import Spider
+
     from scrapy_mandelbot.job.sqlite_job import SqliteJob
+
+
+class Unacked:
+    """A request that was claimed, or that cannot be serialized and is in memory only.
+
+    A row is acknowledged when its request and all requests in memory that came from it are done:
+    after a crash, only the callback of the row can yield them again. A request in memory has no
+    number, and names the rows that wait for it.
+    """
+
+    LOST = -1  # number of a request whose lease was lost: its new owner has it
+
+    __slots__ = (
+        "_left",
+        "fingerprints",
+        "has_called",
+        "has_come_back",
+        "is_out",
+        "number",
+        "raised",
+        "rows",
+        "waits",
+    )
+
+    def __init__(self, number: int | None, rows: tuple[Unacked, ...] = ()) -> None:
+        self.number = number
+        self.rows = rows
+        self.waits = 1  # itself, and the requests in memory that came from it
+        self.fingerprints: list[int] = []
+        """Of requests in memory that came from it: stored as seen when the row is acknowledged."""
+        self.has_come_back = False  # sent back: the next end that the engine reports does not count
+        self.is_out = False  # in flight: the engine has it
+        self.has_called = False  # whether its callback has run in this run
+        self.raised: tuple[str, str] | None = None
+        """Why its page is set aside, and the name of the exception that its callback raised."""
+        self._left: PendingChildren | None = None
+
+    def fail(self, failure: Any, spider: Spider) -> str:
+        """Note that its callback raised, so that its page is set aside; return why."""
+        name = re.sub(r"\W", "_", type(failure.value).__name__)
+        place = _last_line_of_project(failure.getTracebackObject(), spider)
+        self.raised = f"{_RAISED}{name} at {place}", name
+        return self.raised[0]
+
+    @property
+    def has_row(self) -> bool:
+        return self.number not in {None, self.LOST}
+
+    def gave_before(
+        self, fingerprint: int, find: Callable[[int], Iterable[tuple[int, int]]]
+    ) -> bool:
+        """Return whether a previous run yielded the request, and count it off."""
+        if self._left is None:
+            self._left = PendingChildren(() if self.number is None else find(self.number))
+        return self._left.take(fingerprint)
+
+    def forget_children(self) -> None:
+        """Skip none of the callback's requests from now on: it is called again."""
+        self._left = PendingChildren()
+
+
+class PendingChildren:
+    """Fingerprints still to be skipped, and how often each: 10 bytes per fingerprint.
+
+    `counted`: unique fingerprints in ascending order.
+    """
+
+    __slots__ = ("_fingerprints", "_left", "_times")
+
+    def __init__(self, counted: Iterable[tuple[int, int]] = ()) -> None:
+        self._fingerprints = array("q")
+        self._times = array("H")
+        self._left = 0
+        for fingerprint, times in counted:
+            self._fingerprints.append(fingerprint)
+            self._times.append(max(0, min(times, 0xFFFF)))
+            self._left += self._times[-1]
+
+    def __len__(self) -> int:
+        return self._left
+
+    def take(self, fingerprint: int) -> bool:
+        """Return whether a request was yielded before, and count it off."""
+        if not self._left:
+            return False
+        at = bisect_left(self._fingerprints, fingerprint)
+        is_there = at < len(self._fingerprints) and self._fingerprints[at] == fingerprint
+        if not is_there or not self._times[at]:
+            return False
+        self._times[at] -= 1
+        self._left -= 1
+        return True
+
 
 CLAIMED = "claimed"  # state: numbers of requests in flight at the last commit
 DEATHS = "deaths"  # in the job's state: by number, in how many deaths a request was in flight
 ASIDE = "aside"  # in the job's state: why requests are set aside, and their numbers
 _MORE = 1.1  # write the set anew when it has grown by this factor
+_RAISED = "its callback raised "
 FEW = 8  # requests that were in flight at a death, sent at a time
 
 
@@ -27,6 +131,11 @@ def most_at_once(deaths: int, limit: int) -> int:
     return FEW if deaths + 1 < limit else 1
 
 
+def exception_of(why: str) -> str:
+    """Return the name of the exception for which a page is set aside; empty: for another reason."""
+    return why.removeprefix(_RAISED).partition(" ")[0] if why.startswith(_RAISED) else ""
+
+
 class Deliveries:
     """Counts in how many deaths each request was in flight, and withholds those with any.
 
@@ -38,13 +147,15 @@ class Deliveries:
     def __init__(self, store: SqliteJob, limit: int, *, has_died: bool) -> None:
         self._store = store
         self._limit = limit
-        deaths = _read_deaths(store.get_state(DEATHS))
+        deaths, aside = _read_deaths(store.get_state(DEATHS)), read_aside(store.get_state(ASIDE))
         if has_died:
             for number in json.loads(store.get_state(CLAIMED) or b"[]"):
                 deaths[number] = deaths.get(number, 0) + 1
         self._deaths: dict[int, int] = {}
         self.lines: dict[int, str] = {}  # lines of the withheld requests
         for number, times in deaths.items():
+            if exception_of(aside.get(number, "")):
+                continue
             line = store.withhold(number)
             if line is not None:
                 self._deaths[number], self.lines[number] = times, line
@@ -60,6 +171,9 @@ class Deliveries:
             if not most_at_once(times, limit)
         }
         """Requests set aside, and why."""
+        for number, why in aside.items():
+            if exception_of(why) and (line := store.withhold(number)):
+                self.aside[number], self.lines[number] = why, line
         self.in_flight: set[int] = set()  # in flight at the last commit
         store.put_state(DEATHS, _written(self._deaths))
         self.write_aside()
@@ -104,12 +218,12 @@ def _read_deaths(kept: bytes | None) -> dict[int, int]:
     return {int(number): times for number, times in json.loads(kept or b"{}").items()}
 
 
-def bring_back(store: SqliteJob, is_wanted: Callable[[str], bool]) -> list[str]:
+def bring_back(store: SqliteJob, is_wanted: Callable[[str, str], bool]) -> list[str]:
     deaths, aside = _read_deaths(store.get_state(DEATHS)), read_aside(store.get_state(ASIDE))
     lines = []
     for number in list(aside):
         line = store.line_of(number)
-        if line is None or is_wanted(line):
+        if line is None or is_wanted(line, exception_of(aside[number])):
             deaths.pop(number, None)
             del aside[number]
             lines += [] if line is None else [line]
@@ -120,3 +234,11 @@ def bring_back(store: SqliteJob, is_wanted: Callable[[str], bool]) -> list[str]:
 
 def _written(values: Mapping[Any, object]) -> bytes | None:
     return json.dumps(values).encode() if values else None
+
+
+def _last_line_of_project(traceback: Any, spider: Spider) -> str:
+    project, place = type(spider).__module__.partition(".")[0], "?"
+    for frame, line in walk_tb(traceback):
+        if str(frame.f_globals.get("__name__")).partition(".")[0] == project:
+            place = f"{PurePath(frame.f_code.co_filename).name}:{line}"
+    return place

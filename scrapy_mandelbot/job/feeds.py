@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 _WHOLE = JsonItemExporter, XmlItemExporter  # those that write something at the end
 _END = re.compile(rb"\s*(?:\]|</[^<>]*>)\s*")  # what they write there
-_PIECE, _PIECES = 65_536, 4  # bytes of a spool that are copied at once, and how often in a turn
+_PIECE = 262_144  # bytes of a spool that are copied in a turn of the event loop
 _KNOWN = (
     *_WHOLE,
     CsvItemExporter,
@@ -258,38 +258,31 @@ class Spool:
         return self.path.open("ab")
 
     def store(self, file: IO[bytes]) -> Deferred[None]:
-        """Copy the spool into the feed in slices, yielding to the event loop between them."""
         file.close()
+        return Deferred.fromCoroutine(self._copy())
+
+    async def _copy(self) -> None:
+        """Copy the spool into the feed in slices, yielding to the event loop between them."""
         storage = self._storage
         if isinstance(storage, FileFeedStorage):
             storage.write_mode = "wb"  # it has all of what is there
         target = storage.open(self._feed.spider)
         plugins = self._options.get("postprocessing")
         into = PostProcessingManager(plugins, target, self._options) if plugins else target
-        copied: Deferred[None] = Deferred()
-        self._copy(self.path.open("rb"), into, copied)
-        if plugins:
-            copied.addCallback(lambda _: into.close())
-        return copied.addCallback(lambda _: storage.store(target)).addCallback(self._is_stored)
-
-    def _copy(self, spool: IO[bytes], into: Any, copied: Deferred[None]) -> None:
-        try:
-            for _ in range(_PIECES):
-                piece = spool.read(_PIECE)
+        with self.path.open("rb") as spool:
+            into.write(spool.read(_PIECE))
+            while piece := spool.read(_PIECE):
+                turn: Deferred[None] = Deferred()
+                self._feeds.clock.call_later(0, turn.callback, None)
+                await turn
                 into.write(piece)
-                if len(piece) < _PIECE:
-                    spool.close()
-                    break
-        except Exception:  # noqa: BLE001 -- the feed exporter logs it
-            spool.close()
-            copied.errback()
-            return
-        if spool.closed:
-            copied.callback(None)
-        else:
-            self._feeds.clock.call_later(0, self._copy, spool, into, copied)
+        if plugins:
+            into.close()
+        if isinstance(stored := storage.store(target), Deferred):
+            await stored
+        self._is_stored()
 
-    def _is_stored(self, _: object) -> None:
+    def _is_stored(self) -> None:
         if self._options.get("batch_item_count"):
             mark = _mark(self.path)
             last = max(self._feed.batch_id, _stored(mark))  # they are stored in any order

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import pickle
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -30,8 +29,9 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
+    from typing_extensions import Self
 
-    from scrapy_mandelbot.job.job_storage import Unacked
+    from scrapy_mandelbot.job.deliveries import Unacked
     from scrapy_mandelbot.job.job_store import JobStore
 
     Seconds = Callable[[], float]
@@ -39,14 +39,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SET_ASIDE = "job_set_aside"  # finish reason: all is done but what is set aside
+_SALVAGED = "job_salvaged"  # all is done but what may have been lost with a damaged file
 
 
 _FINISHED = "finished"  # that the last run has finished
-_ATTRIBUTE = "_scrapy_mandelbot_job"
 
 
-class JobError(Exception):
+class JobError(ValueError):
     """The crawl cannot start: its job cannot be stored."""
+
+    is_logged = False
 
 
 def keeps_job(settings: BaseSettings) -> bool:
@@ -65,6 +67,7 @@ class Job(RunningJob):
         except StorageError as error:
             raise JobError(str(error)) from error
         self._was_closed = self.store.is_clean
+        self._is_salvaged = bool(self.store.get_state(salvage.SALVAGED))
         limit = self._crawl.config.job_deliveries
         self.deliveries = Deliveries(self.store, limit, has_died=not self._was_closed)
         soon = _GROUP if self._is_synced else 0.0
@@ -74,20 +77,15 @@ class Job(RunningJob):
         self._crawl.job = self
 
     @classmethod
-    def of(cls, crawler: Crawler) -> Job | None:
-        """Return the crawler's job, opened on first use; None where it has none of this package."""
-        job: Job | None = vars(crawler).get(_ATTRIBUTE)
-        if job is None:
-            folder = job_dir(crawler.settings)
-            if folder is None or not keeps_job(crawler.settings):
-                return None
-            job = cls(crawler, Path(folder))
-            setattr(crawler, _ATTRIBUTE, job)
-        return job
+    def open(cls, crawler: Crawler) -> Self | None:
+        folder = job_dir(crawler.settings)
+        if folder is None or not keeps_job(crawler.settings):
+            return None
+        return cls(crawler, Path(folder))
 
     def begin(self, spider: Spider) -> JobStorage:
         self.storage = JobStorage.of(self._crawler, spider, self.store, self)
-        self._state = SpiderState(spider, self, self.clock.now, time.thread_time)
+        self._state = SpiderState(self.storage, self, self.clock.now, time.thread_time)
         try:
             files = feeds.read_stored(self.store.get_states(feeds.IN_JOB))
             feeds.cut(files, self.folder, has_died=not self._was_closed)
@@ -114,15 +112,13 @@ class Job(RunningJob):
             body = b""
             with suppress(StorageError):
                 body = self.store.read(number)
-            self._emit(
-                events.JOB_SET_ASIDE, request=self.storage.form.shown(body, otherwise), reason=why
-            )
+            self.report_aside(self.storage.form.shown(body, otherwise), why)
         return self.storage
 
-    def take_over(self, spider: Spider, push: Callable[[Request], None]) -> None:
+    def take_over(self, push: Callable[[Request], None]) -> None:
         self.storage.is_taking_over = True
         try:
-            take_over(self.folder, self.store, spider, push)
+            take_over(self.folder, self.store, self.storage.form, push)
         except (OSError, StorageError) as error:
             raise JobError(f"{self.folder} cannot be taken over: {error}") from error
         self.storage.is_taking_over = False
@@ -159,17 +155,19 @@ class Job(RunningJob):
             if self.storage.bring_back(line, number, self.store.read(number))
         ]
 
-    def unreadable(self, line: str, number: int, error: Exception) -> None:
-        super().unreadable(line, number, error)
-        self.deliveries.set_aside(number, f"it cannot be read: {error!r:.200}")
+    def set_aside(self, number: int, why: str, exception: str = "") -> None:  # noqa: ARG002 -- it is in why
+        self.deliveries.set_aside(number, why)
 
     def close(self, reason: str) -> None:
         self.saves.close()
         self.report_leftovers()
-        is_done = reason in {"finished", _SET_ASIDE} and not self.store.lengths()
+        is_done = reason in {"finished", _SET_ASIDE, _SALVAGED} and not self.store.lengths()
         if is_done:  # start() is asked again by the next run
             self.storage.forget_start()
-        self._feeds.has_finished = is_done and reason != _SET_ASIDE
+        if is_done and self._is_salvaged:
+            self.store.put_state(salvage.SALVAGED, None)
+            engine.fail(self._crawler, "", lambda: self._emit(events.JOB_SALVAGED))
+        self._feeds.has_finished = is_done and reason == "finished"
         self.store.put_state(_FINISHED, b"1" if self._feeds.has_finished else None)
         self.store.is_clean = True
         self.deliveries.write_aside()
@@ -226,18 +224,15 @@ class Job(RunningJob):
             engine.wake(self._crawler)
 
     def _spider_idle(self) -> None:
-        """End a run that left or lost something as ``job_set_aside`` or ``job_not_saved``."""
+        """End a run that left or lost something with a reason that says so."""
         if self.saves.error is not None and self.saves.now() is not None:
             raise CloseSpider("job_not_saved")
-        if self.deliveries.aside and not self.store.lengths():
-            raise CloseSpider(_SET_ASIDE)
+        if (self._is_salvaged or self.deliveries.aside) and not self.store.lengths():
+            raise CloseSpider(_SALVAGED if self._is_salvaged else _SET_ASIDE)
 
     def _spider_opened(self) -> None:
-        if not self._was_closed:
-            try:
-                self._state.restore()
-            except StorageError as error:
-                self.failed(error)
+        if not self._was_closed or not self._crawl.config.job_pickles:
+            self._state.restore()
         self.begin_feeds(self._feeds)
         self.saves.now()
 
@@ -253,8 +248,9 @@ class SpiderState:
     `busy` returns seconds of processor time, which a suspended machine does not add to.
     """
 
-    def __init__(self, spider: Spider, job: Job, now: Seconds, busy: Seconds) -> None:
-        self._spider: Any = spider
+    def __init__(self, storage: JobStorage, job: Job, now: Seconds, busy: Seconds) -> None:
+        self._form = storage.form
+        self._spider: Any = storage.form.spider
         self._job = job
         self._now = now
         self._busy = busy
@@ -264,11 +260,11 @@ class SpiderState:
 
     def restore(self) -> None:
         """Restore the state of a run that died; Scrapy has restored that of an earlier one."""
-        kept = self._job.store.get_state(_STATE)
+        kept = self._job.kept(_STATE).get(_STATE)
         if kept is None:
             return
         try:
-            self._spider.state = pickle.loads(kept)  # noqa: S301 -- of our own file, as Scrapy does
+            self._spider.state = self._form.load(kept)
         except Exception as error:  # noqa: BLE001 -- whatever a changed spider leads to
             logger.warning("spider.state of the previous run cannot be restored: %r", error)
 
@@ -279,7 +275,7 @@ class SpiderState:
             return
         began = self._busy()
         try:
-            pickled = pickle.dumps(state, protocol=4)
+            pickled = self._form.dump(state)
         except Exception as error:  # noqa: BLE001 -- whatever a project's objects raise
             if not self._is_complained_of:
                 self._is_complained_of = True

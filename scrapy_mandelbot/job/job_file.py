@@ -79,12 +79,11 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
         database = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro", timeout=_BUSY, isolation_level=None, uri=True
         )
-    try:
-        with as_ours():
+        try:
             is_new = _is_new(database, path)
-    except StorageError:
-        database.close()
-        raise
+        except BaseException:
+            database.close()
+            raise
     if is_new:
         database.close()
         raise StorageError(f"{path} holds no job yet")

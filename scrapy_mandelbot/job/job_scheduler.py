@@ -12,6 +12,7 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.job.job import Job, JobError
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.scheduling.site_queue import SiteQueue
+from scrapy_mandelbot.settings.values import fail_cleanly
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -78,18 +79,19 @@ class JobScheduler(BaseScheduler):
         """Take up what a previous run has left."""
         self._spider = spider
         try:
-            engine.on_settled(self._crawler, self.finish_request)
-            self._storage: JobStorage = self._running.begin(spider)
-            self._unacked = self._storage.unacked
-            self._queue = SiteQueue.over(self._crawler, self._storage)
-            self.resume(spider)
+            with fail_cleanly(self._crawler):
+                engine.on_settled(self._crawler, self.finish_request)
+                self._storage: JobStorage = self._running.begin(spider)
+                self._unacked = self._storage.unacked
+                self._queue = SiteQueue.over(self._crawler, self._storage)
+                self.resume()
         except BaseException:
             self._running.release()
             raise
         self._is_open = True
 
-    def resume(self, spider: Spider) -> None:
-        self._job.take_over(spider, self._queue.push)
+    def resume(self) -> None:
+        self._job.take_over(self._queue.push)
         self._job.sites.restore(self._storage)
 
     def close(self, reason: str) -> None:
@@ -111,9 +113,8 @@ class JobScheduler(BaseScheduler):
                 one.has_come_back = True
                 one.is_out = False
             self.keep(request)
-        except Exception as error:  # see above
-            logger.exception("Error while a request was kept: %s", request)
-            self._running.failed(StorageError(repr(error)))
+        except Exception as error:  # noqa: BLE001 -- see above
+            self._running.erred(f"Error while {request} was kept", error)
             return False
         return True
 
@@ -128,9 +129,8 @@ class JobScheduler(BaseScheduler):
                 self._storage.is_tired = False
                 self._running.save_soon()
                 engine.wake(self._crawler)
-        except Exception as error:  # see above
-            logger.exception("Error while the next request was looked for")
-            self._running.failed(StorageError(repr(error)))
+        except Exception as error:  # noqa: BLE001 -- see above
+            self._running.erred("Error while the next request was looked for", error)
             return None
         return request
 

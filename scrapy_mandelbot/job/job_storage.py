@@ -6,81 +6,36 @@ Of a waiting request, memory holds only its line's length.
 from __future__ import annotations
 
 import logging
-from array import array
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
+import scrapy.signals
+
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.job.deliveries import Unacked
 from scrapy_mandelbot.job.feeds import Feeds
 from scrapy_mandelbot.job.job_store import START, LineOrder, StorageError
 from scrapy_mandelbot.job.requests import CannotWriteError, RequestForm, fingerprint_number
 from scrapy_mandelbot.scheduling.storage import RequestStorage
+from scrapy_mandelbot.settings.values import fail_cleanly
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from typing_extensions import Self
 
-    from scrapy_mandelbot.events import Event
-    from scrapy_mandelbot.job.job_store import JobStore, Place, StoredRequest
+    from scrapy_mandelbot.job.job_store import JobStore, Place
 
 logger = logging.getLogger(__name__)
 
 Storage = TypeVar("Storage", bound="JobStorage")
 
 READ_AT_ONCE = 500  # requests that are claimed and cannot be made again before the loop has a turn
-LOST = -1  # number of a request whose lease was lost: its new owner has it
-
-
-class Unacked:
-    """A request that was claimed, or that cannot be serialized and is in memory only.
-
-    A row is acknowledged when its request and all requests in memory that came from it are done:
-    after a crash, only the callback of the row can yield them again. A request in memory has no
-    number, and names the rows that wait for it.
-    """
-
-    __slots__ = (
-        "_left",
-        "fingerprints",
-        "has_called",
-        "has_come_back",
-        "is_out",
-        "number",
-        "rows",
-        "waits",
-    )
-
-    def __init__(self, number: int | None, rows: tuple[Unacked, ...] = ()) -> None:
-        self.number = number
-        self.rows = rows
-        self.waits = 1  # itself, and the requests in memory that came from it
-        self.fingerprints: list[int] = []
-        """Of requests in memory that came from it: stored as seen when the row is acknowledged."""
-        self.has_come_back = False  # sent back: the next end that the engine reports does not count
-        self.is_out = False  # in flight: the engine has it
-        self.has_called = False  # whether its callback has run in this run
-        self._left: PendingChildren | None = None
-
-    @property
-    def has_row(self) -> bool:
-        return self.number not in {None, LOST}
-
-    def gave_before(
-        self, fingerprint: int, find: Callable[[int], Iterable[tuple[int, int]]]
-    ) -> bool:
-        """Return whether a previous run yielded the request, and count it off."""
-        if self._left is None:
-            self._left = PendingChildren(() if self.number is None else find(self.number))
-        return self._left.take(fingerprint)
-
-    def forget_children(self) -> None:
-        """Skip none of the callback's requests from now on: it is called again."""
-        self._left = PendingChildren()
 
 
 class JobStorage(RequestStorage):
@@ -241,7 +196,7 @@ class JobStorage(RequestStorage):
     def forget_start(self) -> None:
         self._store.forget_children(START)
 
-    def set_aside(self, name: str, kept: StoredRequest) -> None:  # noqa: ARG002 -- others need it
+    def set_aside(self, name: str) -> None:
         self.shrink(name)
 
     def _end_wait(self, row: Unacked) -> None:
@@ -249,7 +204,10 @@ class JobStorage(RequestStorage):
         if row.waits or not row.has_row:
             return
         assert row.number is not None  # noqa: S101 -- it has a row
-        self._store.acknowledge(row.number)
+        if row.raised is not None:
+            self._complaints.set_aside(row.number, *row.raised)
+        else:
+            self._store.acknowledge(row.number)
         for number in row.fingerprints:
             self._seen_in_memory.discard(number)
             self._store.see(number)
@@ -257,7 +215,7 @@ class JobStorage(RequestStorage):
     def _push_new(self, name: str, request: Request, body: bytes) -> None:
         parent, place = self._complaints.given_by(request), self._place(request)
         number = None if parent is None else parent.number
-        if number == LOST:  # whoever has the parent is given it
+        if number == Unacked.LOST:  # whoever has the parent is given it
             return
         if parent is not None and not parent.waits:  # it gave it when it had been settled
             number = None
@@ -309,7 +267,7 @@ class JobStorage(RequestStorage):
                 request = self.form.read(kept.body)
             except Exception as error:  # noqa: BLE001 -- whatever a changed spider leads to
                 self._complaints.unreadable(name, kept.number, error)
-                self.set_aside(name, kept)
+                self.set_aside(name)
                 self._in_vain += 1
                 self.is_tired = not self._in_vain % READ_AT_ONCE
                 continue
@@ -318,40 +276,8 @@ class JobStorage(RequestStorage):
         return None
 
 
-class PendingChildren:
-    """Fingerprints still to be skipped, and how often each: 10 bytes per fingerprint.
-
-    `counted`: unique fingerprints in ascending order.
-    """
-
-    __slots__ = ("_fingerprints", "_left", "_times")
-
-    def __init__(self, counted: Iterable[tuple[int, int]] = ()) -> None:
-        self._fingerprints = array("q")
-        self._times = array("H")
-        self._left = 0
-        for fingerprint, times in counted:
-            self._fingerprints.append(fingerprint)
-            self._times.append(max(0, min(times, 0xFFFF)))
-            self._left += self._times[-1]
-
-    def __len__(self) -> int:
-        return self._left
-
-    def take(self, fingerprint: int) -> bool:
-        """Return whether a request was yielded before, and count it off."""
-        if not self._left:
-            return False
-        at = bisect_left(self._fingerprints, fingerprint)
-        is_there = at < len(self._fingerprints) and self._fingerprints[at] == fingerprint
-        if not is_there or not self._times[at]:
-            return False
-        self._times[at] -= 1
-        self._left -= 1
-        return True
-
-
-_NAMED = 10  # requests that cannot be written down
+_ATTRIBUTE = "_scrapy_mandelbot_job"
+_NAMED = 10  # requests that cannot be written down, or are set aside
 
 
 class RunningJob:
@@ -368,8 +294,37 @@ class RunningJob:
         self._given: WeakKeyDictionary[Request, Unacked] = WeakKeyDictionary()
         self.given_by = self._given.get  # returns the parent of a new request; None: unknown
         self._broken: Exception | None = None  # why the spider was closed
-        self._counts: Counter[Event] = Counter()
+        self._counts: Counter[events.Event] = Counter()
         self.feeds: Feeds | None = None
+        if self._crawl.config.job_errors == "keep":
+            crawler.signals.connect(self._has_raised, scrapy.signals.spider_error)
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Self | None:
+        """Return the crawler's job, opened on first use; None: it has none of this kind."""
+        job = vars(crawler).get(_ATTRIBUTE)
+        if not isinstance(job, cls):
+            with fail_cleanly(crawler):
+                job = cls.open(crawler)
+            if job is not None:
+                setattr(crawler, _ATTRIBUTE, job)
+        return job
+
+    @classmethod
+    def open(cls, crawler: Crawler) -> Self | None:
+        raise NotImplementedError
+
+    def _has_raised(self, failure: Any, response: Response, spider: Spider) -> None:
+        one = None if response.request is None else self.storage.unacked.get(response.request)
+        if one is not None:
+            self.report_aside(response.request, one.fail(failure, spider))
+
+    def report_aside(self, request: object, why: str) -> None:
+        self._emit_first(_NAMED, events.JOB_SET_ASIDE, request=request, reason=why)
+
+    def set_aside(self, number: int, why: str, exception: str = "") -> None:
+        """Set a claimed request aside: it cannot be read, or its callback raised an exception."""
+        raise NotImplementedError
 
     def called(self, request: Request | None) -> Unacked | None:
         one = None if request is None else self.storage.unacked.get(request)
@@ -377,16 +332,12 @@ class RunningJob:
             one.has_called = True
         return one
 
-    def begins(self, request: Request | None) -> None:
-        """Save that the callback of a request is about to run."""
-
     def acknowledged(self, request: Request) -> None:
         try:
             if self.storage.acknowledged(request):
                 self.save_soon()
-        except Exception as error:
-            logger.exception("Error while a request was settled: %s", request)
-            self.failed(StorageError(repr(error)))
+        except Exception as error:  # noqa: BLE001 -- an error of ours
+            self.erred(f"Error while {request} was settled", error)
 
     def begin(self, spider: Spider) -> JobStorage:
         raise NotImplementedError
@@ -400,10 +351,11 @@ class RunningJob:
     def unwritable(self, request: Request, error: Exception) -> None:
         self._emit_first(_NAMED, events.JOB_IN_MEMORY, request=request, error=error)
 
-    def unreadable(self, line: str, number: int, error: Exception) -> None:  # noqa: ARG002 -- the contract's
+    def unreadable(self, line: str, number: int, error: Exception) -> None:
         self._emit_first(1, events.JOB_REQUEST_UNREADABLE, line=line, error=repr(error))
+        self.set_aside(number, f"it cannot be read: {error!r:.200}")
 
-    def _emit_first(self, most: int, event: Event, **values: Any) -> None:
+    def _emit_first(self, most: int, event: events.Event, **values: Any) -> None:
         self._counts[event] += 1
         if self._counts[event] <= most:
             self._emit(event, **values)
@@ -424,6 +376,10 @@ class RunningJob:
         if unread > 1:
             logger.warning("%d requests of the job could not be restored", unread)
 
+    def erred(self, what: str, error: Exception) -> None:
+        logger.error(what, exc_info=error)
+        self.failed(StorageError(repr(error)))
+
     def failed(self, error: StorageError) -> None:
         """Close the spider: the job cannot be read, or an internal error occurred."""
         self._break(error, events.JOB_UNREADABLE, "job_unreadable")
@@ -440,7 +396,7 @@ class RunningJob:
         reason = "job_not_saved" if self._broken is None else ""
         engine.fail(self._crawler, reason, lambda: self._emit(events.JOB_LOST, error=error))
 
-    def _break(self, error: Exception, event: Event, reason: str) -> None:
+    def _break(self, error: Exception, event: events.Event, reason: str) -> None:
         if self._broken is None:
             self._broken = error
             self._emit(event, error=error)

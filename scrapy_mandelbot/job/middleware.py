@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 from scrapy.exceptions import NotConfigured
+from scrapy.extensions.spiderstate import SpiderState
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
+from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job import Job
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_mandelbot.clock import Clock
-    from scrapy_mandelbot.job.job_storage import Unacked
+    from scrapy_mandelbot.job.deliveries import Unacked
 
 _WITHOUT_A_TURN = 1_000  # requests of start() skipped before the event loop gets a turn
 
@@ -35,6 +37,9 @@ class JobMiddleware:
         if job is None:
             raise NotConfigured
         self._job = job
+        for one in crawler.extensions.middlewares:
+            if isinstance(one, SpiderState) and not Crawl.of(crawler).config.job_pickles:
+                one.jobdir = None  # it would unpickle what is in JOBDIR
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> JobMiddleware:

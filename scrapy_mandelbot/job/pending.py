@@ -7,6 +7,7 @@ before a commit has succeeded: SQLite forgets a whole transaction where the disk
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sized
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -79,10 +80,12 @@ class LineIndex:
         self.in_file = 0
         return None
 
-    def take_in_file(self, number: int) -> None:
+    def take_in_file(self, number: int) -> bool:
+        """Claim a row; return whether it is to be moved out of the way of the next claim."""
         self.hidden.add(number)
         self.in_file -= 1
         self.waiting -= 1
+        return len(self.hidden) > MOST_HIDDEN
 
 
 class RequestRow(NamedTuple):
@@ -113,16 +116,9 @@ class Pending:
     size: int = 0  # bytes of the bodies of rows, as they were added, and of state
 
     def __len__(self) -> int:
-        return (
-            len(self.rows)
-            + len(self.gone)
-            + len(self.aside)
-            + len(self.lines)
-            + len(self.lines_gone)
-            + sum(map(len, self.children.values()))
-            + len(self.parents_gone)
-            + len(self.state)
-        )
+        parts: list[Sized] = [self.rows, self.gone, self.aside, self.lines, self.lines_gone]
+        parts += self.parents_gone, self.state, *self.children.values()
+        return sum(map(len, parts))
 
     def count_child(self, parent: int, fingerprint: int) -> None:
         children = self.children.setdefault(parent, {})

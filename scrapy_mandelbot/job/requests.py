@@ -7,6 +7,7 @@ import pickle
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,6 +74,20 @@ class _PlainUnpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} is not plain")
 
 
+def _dump_plain(value: object) -> bytes:
+    written = io.BytesIO()
+    _PlainPickler(written, pickle.HIGHEST_PROTOCOL).dump(value)
+    return written.getvalue()
+
+
+def load_plain(body: bytes) -> Any:
+    """Return a value of Python's own types; raise an error where it names a class or a function."""
+    value = _PlainUnpickler(io.BytesIO(body)).load()
+    if isinstance(value, dict) and value.get("_class") not in {None, *_CLASSES}:
+        raise ValueError(f"{value['_class']} is not plain")  # it would be imported
+    return value
+
+
 class RequestForm:
     """Writes down requests whose callbacks are methods of a spider, and reads them.
 
@@ -81,8 +96,12 @@ class RequestForm:
     """
 
     def __init__(self, spider: Spider | None, *, pickles: bool = True) -> None:
-        self._spider = spider
-        self._pickles = pickles
+        self.spider = spider
+        self.dump: Callable[[Any], bytes] = _dump_plain
+        self.load: Callable[[bytes], Any] = load_plain
+        if pickles:
+            self.dump = partial(pickle.dumps, protocol=pickle.HIGHEST_PROTOCOL)
+            self.load = pickle.loads  # of our own file, as Scrapy's queues do
         self._lacks_parse = engine.is_undefined(spider, getattr(spider, "parse", None))
         self._names: dict[Callable[..., Any], str] = {}
         """Of methods of the spider: Scrapy looks through all of them each time."""
@@ -93,12 +112,7 @@ class RequestForm:
         A CannotWriteError: a callback is no method of the spider, or something in it has no form.
         """
         try:
-            data = self._to_dict(request)
-            if self._pickles:
-                return pickle.dumps(data, protocol=pickle.HIGHEST_PROTOCOL)
-            written = io.BytesIO()
-            _PlainPickler(written, pickle.HIGHEST_PROTOCOL).dump(data)
-            return written.getvalue()
+            return self.dump(self._to_dict(request))
         except Exception as error:  # whatever the pickling of a project's objects raises
             raise CannotWriteError(f"{type(error).__name__}: {error}"[:500]) from error
 
@@ -109,18 +123,12 @@ class RequestForm:
         """
         if not body:
             raise ValueError("its row in the file is damaged")
-        if self._pickles:
-            data = pickle.loads(body)  # noqa: S301 -- of our own file, as Scrapy's queues do
-        else:
-            data = _PlainUnpickler(io.BytesIO(body)).load()
-            if data.get("_class") not in {None, *_CLASSES}:  # it would be imported
-                raise ValueError(f"{data['_class']} is not plain")
-        request = request_from_dict(data, spider=self._spider)
+        request = request_from_dict(self.load(body), spider=self.spider)
         if self._lacks_parse and is_to_be_sent:
             calls = [request.callback, *filter(None, [request.errback])]
-            if any(engine.is_undefined(self._spider, one) for one in calls):
+            if any(engine.is_undefined(self.spider, one) for one in calls):
                 # Sent, it would be lost: Scrapy's own method raises, as an error in the callback.
-                raise ValueError(f"{type(self._spider).__name__} has no parse()")
+                raise ValueError(f"{type(self.spider).__name__} has no parse()")
         return request
 
     def shown(self, body: bytes, otherwise: str) -> str:
@@ -132,7 +140,7 @@ class RequestForm:
 
     def _to_dict(self, request: Request) -> dict[str, Any]:
         if type(request) is not Request:  # another class may have other defaults
-            return request.to_dict(spider=self._spider)
+            return request.to_dict(spider=self.spider)
         data: dict[str, Any] = {"url": request.url}
         if request.callback is not None:
             data["callback"] = self._name(request, "callback")
@@ -150,11 +158,11 @@ class RequestForm:
     def _name(self, request: Request, which: str) -> str:
         method = getattr(request, which)
         function = getattr(method, "__func__", None)
-        if function is not None and getattr(method, "__self__", None) is self._spider:
+        if function is not None and getattr(method, "__self__", None) is self.spider:
             name: str | None = self._names.get(function)
             if name is not None:
                 return name
-        name = request.to_dict(spider=self._spider)[which]
+        name = request.to_dict(spider=self.spider)[which]
         if function is not None:
             self._names[function] = str(name)
         return str(name)

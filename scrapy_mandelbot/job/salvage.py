@@ -30,6 +30,7 @@ from scrapy_mandelbot.store.sqlite_file import network_disk, transaction
 logger = logging.getLogger(__name__)
 
 FILE, LOCK = "job.sqlite", "job.lock"
+SALVAGED = "salvaged"  # state: no run has finished since requests may have been lost with a file
 _BROKEN, _READ = f"{FILE}.corrupt-", f"{FILE}.salvaged-"
 _PARTS = "", "-wal", "-shm"
 _QUICKLY = 128 * 1024 * 1024  # bytes of a file that is checked at each start: 0.3 s
@@ -202,6 +203,8 @@ class _Salvage:
         names = ((number, name) for name, number in self._lines.items())
         self._into.executemany("INSERT INTO lines VALUES (?, ?)", names)
         self._into.execute("DELETE FROM state WHERE name = ?", (CLEAN,))
+        values = SALVAGED, b"1", crc32(b"1", crc32(SALVAGED.encode()))
+        self._into.execute("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", values)
         counts = "SELECT (SELECT count(*) FROM seen) + (SELECT count(*) FROM fresh)"
         (self.seen,) = self._into.execute(counts).fetchone()
         return bool(self.kept or self.seen)
@@ -280,13 +283,7 @@ class _StandIn:
     def __init__(self, *_: object, **__: object) -> None:
         """Accept any arguments."""
 
-    def __setstate__(self, state: object) -> None:
-        """Ignore the state."""
-
-    def __setitem__(self, name: object, value: object) -> None:
-        """Ignore the item."""
-
-    append = extend = add = update = __init__
+    __setstate__ = __setitem__ = append = extend = add = update = __init__
 
 
 class _HarmlessUnpickler(pickle.Unpickler):
@@ -300,16 +297,18 @@ def outline(body: bytes) -> dict[str, Any] | None:
     """Return a request's main fields without running its code; None: not a request."""
     try:
         data = _HarmlessUnpickler(io.BytesIO(body)).load()
-        depth, url = data.get("meta", {}).get("depth", 0), data["url"]
+        about = {
+            "url": data["url"],
+            "method": data.get("method", "GET"),
+            "priority": data.get("priority", 0),
+            "callback": data.get("callback"),
+            "depth": data.get("meta", {}).get("depth", 0),
+        }
     except Exception:  # noqa: BLE001 -- whatever is in there
         return None
-    return {
-        "url": str(url),
-        "method": str(data.get("method", "GET")),
-        "priority": data.get("priority", 0),
-        "callback": data.get("callback"),
-        "depth": depth if isinstance(depth, int) else 0,
-    }
+    *texts, priority, depth = (about[name] for name in ("url", "method", "priority", "depth"))
+    are_texts = all(isinstance(one, str) for one in (*texts, about["callback"] or ""))
+    return about if are_texts and {type(priority), type(depth)} == {int} else None
 
 
 if sys.platform == "win32":  # pragma: no cover

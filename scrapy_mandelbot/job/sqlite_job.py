@@ -23,7 +23,7 @@ from scrapy_mandelbot.job.job_file import (
     read_states,
 )
 from scrapy_mandelbot.job.job_store import StoredRequest
-from scrapy_mandelbot.job.pending import MOST_HIDDEN, LineIndex, Pending, RequestRow
+from scrapy_mandelbot.job.pending import LineIndex, Pending, RequestRow
 from scrapy_mandelbot.store.sqlite_file import transaction
 
 if TYPE_CHECKING:
@@ -128,9 +128,8 @@ class SqliteJob:
                 return None
         number = kept[1]
         body = self.read(number)
-        its.take_in_file(number)
         self._claimed[number] = self._out[number] = its
-        if len(its.hidden) > MOST_HIDDEN:
+        if its.take_in_file(number):
             self._pending.aside.add(number)
         return StoredRequest(number, body)
 
@@ -156,9 +155,8 @@ class SqliteJob:
         its = self.lines.get(line or "")
         if its is None:
             return None
-        its.take_in_file(number)
         self._claimed[number] = self._out[number] = its
-        if len(its.hidden) > MOST_HIDDEN:
+        if its.take_in_file(number):
             self._pending.aside.add(number)
         return line
 
@@ -210,14 +208,10 @@ class SqliteJob:
     def get_states(self, prefix: str) -> dict[str, bytes]:
         with as_ours():
             kept = read_states(self.database, prefix)
-        for name, value in self._pending.state.items():
-            if not name.startswith(prefix):
-                continue
-            if value is None:
-                kept.pop(name, None)
-            else:
-                kept[name] = value
-        return kept
+        pending = self._pending.state
+        kept = {name: value for name, value in kept.items() if name not in pending}
+        new = {name: value for name, value in pending.items() if value is not None}
+        return kept | {name: new[name] for name in new if name.startswith(prefix)}
 
     def put_state(self, name: str, value: bytes | None) -> None:
         self._pending.put_state(name, value)

@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.request import request_from_dict
 
-from scrapy_mandelbot.job.requests import fingerprint_number
+from scrapy_mandelbot.job.requests import fingerprint_number, load_plain
 from scrapy_mandelbot.robots.formatting import counted, shown
 
 if TYPE_CHECKING:
-    from scrapy import Request, Spider
+    from scrapy import Request
 
+    from scrapy_mandelbot.job.requests import RequestForm
     from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
 QUEUE, SEEN = "requests.queue", "requests.seen"
@@ -62,11 +63,13 @@ def read_queues(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:
             left.unreadable.append(f"{path} ({error})")
 
 
-def read_request(octets: bytes) -> dict[str, Any]:
+def read_request(octets: bytes, load: Callable[[bytes], Any]) -> dict[str, Any]:
     """Return a request as ``Request.to_dict()`` does; whatever it holds is made, and may raise."""
     try:
-        read = pickle.loads(octets)  # noqa: S301 -- the project's own files, as Scrapy reads them
+        read = load(octets)
     except pickle.UnpicklingError:
+        if load is load_plain:
+            raise
         read = marshal.loads(octets)  # noqa: S302 -- as above
     if not isinstance(read, dict):
         raise TypeError(f"{read!r:.100} is no request")
@@ -160,7 +163,7 @@ _NAMED = 10
 
 
 def take_over(
-    folder: Path, store: SqliteJob, spider: Spider, push: Callable[[Request], None]
+    folder: Path, store: SqliteJob, form: RequestForm, push: Callable[[Request], None]
 ) -> None:
     """Push what Scrapy's files in JOBDIR hold into the job, and put those aside.
 
@@ -170,7 +173,7 @@ def take_over(
         return
     before = store.get_state(_STATE) or b"0"
     if before != _ALL:
-        _take_over(folder, store, spider, push, int(before))
+        _take_over(folder, store, form, push, int(before))
     for name in (QUEUE, SEEN):
         if (folder / name).exists():
             (folder / name).rename(_aside(folder / name))
@@ -179,7 +182,7 @@ def take_over(
 
 
 def _take_over(
-    folder: Path, store: SqliteJob, spider: Spider, push: Callable[[Request], None], done: int
+    folder: Path, store: SqliteJob, form: RequestForm, push: Callable[[Request], None], done: int
 ) -> None:
     seen = map(fingerprint_number, read_seen(folder / SEEN))
     known = 0
@@ -191,7 +194,7 @@ def _take_over(
         if number <= done:
             continue
         try:
-            push(request_from_dict(read_request(octets), spider=spider))
+            push(request_from_dict(read_request(octets, form.load), spider=form.spider))
         except Exception as error:  # noqa: BLE001 -- whatever a changed spider leads to
             left.unreadable.append(f"request {number} ({shown(repr(error))})")
         else:

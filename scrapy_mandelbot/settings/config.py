@@ -104,7 +104,9 @@ class Config:
     job_deliveries: int = _setting('MANDELBOT_JOB_OPTIONS["deliveries"]', v.count(1), 3)
     job_pickles: bool = _setting('MANDELBOT_JOB_OPTIONS["pickle"]', v.flag, default=True)
     job_lease: float = _setting('MANDELBOT_JOB_OPTIONS["lease"]', v.lease, 30)
-    job_idle: float | None = _setting('MANDELBOT_JOB_OPTIONS["idle"]', v.or_none(v.seconds))
+    job_errors: str = _setting(
+        'MANDELBOT_JOB_OPTIONS["errors"]', v.one_of(*v.JOB_ERRORS), "acknowledge"
+    )
     purposes: tuple[str, ...] = _setting("MANDELBOT_PURPOSE", v.purposes)
     usage: str = _setting("MANDELBOT_USAGE", v.one_of(*v.USAGE_MODES), "obey")
     usage_unknown: str = _setting("MANDELBOT_USAGE_UNKNOWN", v.one_of("allow", "drop"), "allow")

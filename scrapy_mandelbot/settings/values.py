@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from scrapy.pqueues import ScrapyPriorityQueue
@@ -47,6 +47,7 @@ CLOSE = "close"
 IDLE_MODES = ("auto", "wait", "signal", CLOSE)
 DURABLE = "durable"
 JOB_SYNCS = ("normal", "full")
+JOB_ERRORS = ("acknowledge", "keep")
 METRICS_API = "api"
 SIGN_MODES = ("always", "asked")
 _PORTS = 65_536
@@ -67,24 +68,25 @@ class SettingsError(ValueError):
 
 @contextmanager
 def fail_cleanly(crawler: Crawler | None) -> Iterator[None]:
-    """End a crawl on an invalid value with one log line and a nonzero exit code.
+    """End a crawl that cannot start with one log line and a nonzero exit code.
 
     Scrapy raises the error to the code that awaits the crawl. Its own commands do not await it, so
     asyncio or Twisted would log a traceback, which adds nothing and is suppressed. (In a script
     with ``CrawlerProcess``, Twisted writes one to stderr, past the log.)
 
     Raises:
-        SettingsError: from the block.
+        ValueError: from the block, such as a SettingsError. One whose class has an ``is_logged``
+            is a refusal.
     """
     try:
         yield
-    except SettingsError as error:
-        if not error.is_logged:
+    except ValueError as error:
+        if getattr(error, "is_logged", None) is False:
             _log_refusal(crawler, error)
         raise
 
 
-def _log_refusal(crawler: Crawler | None, error: SettingsError) -> None:
+def _log_refusal(crawler: Crawler | None, error: SettingsError | Any) -> None:
     error.is_logged = True
     logger.critical("%s", error)
     for name in ("asyncio", "twisted"):
@@ -96,7 +98,7 @@ def _log_refusal(crawler: Crawler | None, error: SettingsError) -> None:
 
 def _is_unlogged(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
-    return not (isinstance(error, SettingsError) and error.is_logged)
+    return not getattr(error, "is_logged", False)
 
 
 def seconds(name: str, value: object) -> float:

@@ -124,7 +124,5 @@ class MemoryStore:
         return self._copies.items()
 
     def close(self) -> None:
-        self._copies.clear()
-        self._pauses.clear()
-        self._turns.clear()
-        self._runs.clear()
+        for kept in (self._copies, self._pauses, self._turns, self._runs):
+            kept.clear()

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from scrapy_mandelbot.store import rows as stored
 from scrapy_mandelbot.store import sqlite_live as live
@@ -26,6 +26,8 @@ from scrapy_mandelbot.store.sqlite_file import as_text, is_locked, may_pass, ope
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.store.contract import CachedRobots, Listener, StoredPause
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -131,11 +133,7 @@ class SqliteStore(LiveStore):
             self._enqueue(question)
 
     def get_pauses(self, after: float = -inf) -> dict[str, StoredPause]:
-        try:
-            if (database := self._open()) is not None:
-                live.mend_clock(database, self._now())
-        except sqlite3.Error as error:
-            self._complain(error)
+        self._tried(lambda database: live.mend_clock(database, self._now()), None)
         query = "SELECT site, until, reason, failed_probes FROM pauses WHERE until > ?"
         pauses: dict[str, StoredPause | None] = dict(
             stored.read_rows(self._rows(query, after), stored.as_pause, self._path)
@@ -236,7 +234,6 @@ class SqliteStore(LiveStore):
                 database.execute("DELETE FROM copies WHERE fetched_at < ?", before)
                 database.execute("DELETE FROM turns WHERE due < ?", before)
             if now >= self._forgets_at:
-                live.LeaseTable(database, self._token, now).forget_ended()
                 live.forget_old(database, now)
             self._unsaved.write(database, self._token, now)
             answers = [one.try_to_claim(database, self._token, now) for one in self._questions]
@@ -244,7 +241,7 @@ class SqliteStore(LiveStore):
             self._forgets_at = now + _FORGET_AFTER
         self._forget_before = 0.0
         self._locked_since, self._alone_until = inf, -inf
-        self._unsaved.clear()
+        self._unsaved = live.Unsaved()
         if self._save_timer is not None:
             self._save_timer.cancel()
             self._save_timer = None
@@ -269,8 +266,10 @@ class SqliteStore(LiveStore):
     def _answer_alone(self) -> None:
         questions, self._questions = self._questions, []
         for question in questions:
-            copy = self.get_copy(question.site) if isinstance(question, live.FetchClaim) else None
-            question.answer(*question.answer_alone(copy))
+            if isinstance(question, live.FetchClaim):
+                question.answer(self.get_copy(question.site), 0.0)
+            else:
+                question.answer(0.0)
 
     def _enqueue(self, question: live.LeaseRequest | live.FetchClaim) -> None:
         if self._is_closed:
@@ -326,21 +325,21 @@ class SqliteStore(LiveStore):
         return self.get_pauses(now), self.get_turns(now)
 
     def _left_of(self, name: str) -> float:
-        try:
-            database = self._open() if self._is_readable else None
-            leases = None if database is None else live.LeaseTable(database, "", self._now())
-            return 0.0 if leases is None else leases.held_by(name)[1]
-        except sqlite3.Error as error:
-            self._complain(error)
+        if not self._is_readable:
             return 0.0
+        now = self._now()
+        return self._tried(lambda file: live.LeaseTable(file, "", now).held_by(name)[1], 0.0)
 
     def _rows(self, query: str, *values: object) -> list[stored.Row]:
+        return self._tried(lambda database: database.execute(query, values).fetchall(), [])
+
+    def _tried(self, call: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
         try:
             database = self._open()
-            return [] if database is None else database.execute(query, values).fetchall()
+            return otherwise if database is None else call(database)
         except sqlite3.Error as error:
             self._complain(error)
-            return []
+            return otherwise
 
     def _open(self) -> sqlite3.Connection | None:
         """None: the file is unusable."""
@@ -414,10 +413,6 @@ _SCHEMA = f"""
 _BUSY = 0.05  # seconds that the crawl may stand still while another process writes
 
 
-class _UnknownFormatError(sqlite3.DatabaseError):
-    """The file is in another version of the format."""
-
-
 def connect(path: Path) -> sqlite3.Connection:
     """Open the file, and create its tables where it is new."""
     try:
@@ -430,5 +425,5 @@ def connect(path: Path) -> sqlite3.Connection:
 def _is_new(database: sqlite3.Connection) -> bool:
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version not in {0, _FORMAT}:
-        raise _UnknownFormatError(f"written by another version (format {version})")
+        raise sqlite3.DatabaseError(f"written by another version (format {version})")
     return not version

@@ -36,7 +36,8 @@ def add_news(
 
 
 def forget_old(database: sqlite3.Connection, now: float) -> None:
-    """Delete old news; the last one stays, so that a gap can be seen."""
+    """Delete leases that are over, and old news but for the last, so that a gap can be seen."""
+    database.execute("DELETE FROM leases WHERE until < ?", (now,))
     database.execute(
         "DELETE FROM news WHERE (told_at < ? OR told_at > ?)"
         " AND number < (SELECT MAX(number) FROM news)",
@@ -158,10 +159,6 @@ class LeaseRequest(NamedTuple):
             left = 0.0
         return (left or LeaseTable(database, owner, now).take(self.name, self.lease_for),)
 
-    def answer_alone(self, _copy: CachedRobots | None) -> tuple[float]:
-        """Return the answer where the file is unavailable."""
-        return (0.0,)
-
 
 class FetchClaim(NamedTuple):
     """A crawl's request to fetch a site's robots.txt, of which there is no fresh copy."""
@@ -190,10 +187,6 @@ class FetchClaim(NamedTuple):
                 if copy.fetched_at > self.fresh_since:
                     return copy, 0.0
         return copy, LeaseTable(database, owner, now).take(self.name, self.lease_for)
-
-    def answer_alone(self, copy: CachedRobots | None) -> tuple[CachedRobots | None, float]:
-        """Return the answer where the file is unavailable."""
-        return copy, 0.0
 
 
 class LeaseTable:
@@ -230,9 +223,6 @@ class LeaseTable:
             query = "DELETE FROM leases WHERE name = ? AND owner = ?"
             self._database.execute(query, (name, self._owner))
 
-    def forget_ended(self) -> None:
-        self._database.execute("DELETE FROM leases WHERE until < ?", (self._now,))
-
 
 def _seconds_until(moment: Any, now: float) -> float:
     # 0 where it is over or no time at all.
@@ -254,14 +244,8 @@ class Unsaved:
         self.releases: dict[str, float] = {}  # by name of the lease: seconds for which it is kept
 
     def __bool__(self) -> bool:
-        return bool(
-            len(self.memory)
-            or self.pauses
-            or self.runs
-            or self.waits
-            or self.releases
-            or self.memory.get_turns(-inf)
-        )
+        turns = self.memory.get_turns(-inf)
+        return any((len(self.memory), turns, self.pauses, self.runs, self.waits, self.releases))
 
     def write(self, database: sqlite3.Connection, owner: str, now: float) -> None:
         """Write all of it; within a transaction."""
@@ -283,13 +267,6 @@ class Unsaved:
         leases = LeaseTable(database, owner, now)
         for name, keep_for in self.releases.items():
             leases.release(name, keep_for)
-
-    def clear(self) -> None:
-        self.memory.close()
-        self.pauses.clear()
-        self.runs.clear()
-        self.waits.clear()
-        self.releases.clear()
 
     def _write_copies(self, database: sqlite3.Connection) -> None:
         rows = [

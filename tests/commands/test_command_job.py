@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import sqlite3
 import time
 from collections import Counter
@@ -224,3 +225,19 @@ def test_requests_are_exported_as_json_lines(robots, tmp_path, redis_server):
             "depth": 2,
         }
         assert robots("job", where, "requeue", "--export").returncode == 2
+
+
+@pytest.mark.parametrize("field", ["url", "method", "callback"])
+def test_a_strangers_request_does_not_grow_at_its_export(robots, tmp_path, field):
+    """A list of lists of one list is a few octets, and its text without end: strings only."""
+    growing: list = ["x"]
+    for _ in range(20):
+        growing = [growing, growing]
+    body = pickle.dumps({"url": "https://a.example/", field: growing})
+    assert len(body) < 300
+    with closing(SqliteJob(tmp_path / "job.sqlite")) as job:
+        job.push("https://a.example", PLACE, body)
+        job.commit()
+    run = robots("job", str(tmp_path), "--export")
+    assert (run.returncode, run.stdout) == (1, b"")
+    assert b"1 request cannot be read" in run.stderr

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import sqlite3
+from contextlib import closing
+
 import pytest
+
+from scrapy_mandelbot.job.job_file import APPLICATION
 
 SPIDER = """
 import sys
@@ -42,3 +48,18 @@ def test_a_job_that_has_failed_is_told_by_the_exit_status(tmp_path, forked, fail
         run = forked.program(tmp_path, *command)
         assert run.returncode == (status if fails else 0), run.stderr.decode()
         assert f"Spider closed ({fails or 'finished'})" in run.stderr.decode()
+
+
+def test_a_job_that_cannot_be_used_is_refused_in_one_line(tmp_path, forked):
+    """As one of another version: no traceback follows."""
+    (tmp_path / "spider.py").write_text(SPIDER.replace("FAILS", "''"))
+    (tmp_path / "job").mkdir()
+    with closing(sqlite3.connect(tmp_path / "job" / "job.sqlite")) as database:
+        database.execute(f"PRAGMA application_id = {APPLICATION}")
+        database.execute("PRAGMA user_version = 99")
+    run = forked.program(tmp_path, "scrapy", "runspider", "spider.py", "-s", "JOBDIR=job")
+    assert run.returncode == 1
+    lines = run.stderr.decode().splitlines()
+    (line,) = (one for one in lines if re.search(r" (WARNING|ERROR|CRITICAL): ", one))
+    assert line.endswith("was written by another version (format 99)")
+    assert not [one for one in lines if one.startswith("Traceback")]

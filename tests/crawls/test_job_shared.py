@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections import Counter
+from contextlib import closing
+from functools import partial
+from typing import Any, ClassVar
 
 import pytest
 import scrapy
@@ -23,6 +27,7 @@ from twisted.internet.defer import Deferred, DeferredList
 from webs import Answer, html
 
 from scrapy_mandelbot import SharedJobScheduler
+from scrapy_mandelbot.commands.job_verb import _FileJob, _RedisJob
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet import worker as worker_module
 from scrapy_mandelbot.fleet.own_sites import OwnSites
@@ -293,7 +298,7 @@ async def test_a_worker_whose_end_is_not_saved_fails(webs, tmp_path, monkeypatch
 
 @ensureDeferred
 async def test_an_idle_worker_may_end_before_the_job(webs, settings):
-    """After MANDELBOT_JOB_OPTIONS["idle"] seconds, as job_idle; the others go on."""
+    """After the seconds of MANDELBOT_PAUSE_IDLE, as job_idle; the others go on."""
     web = webs()
     web.pages["/"] = html()
     end = asyncio.Event()
@@ -306,7 +311,11 @@ async def test_an_idle_worker_may_end_before_the_job(webs, settings):
     async def idle_one():
         result = await crawl(
             LinksSpider,
-            {**settings, "MANDELBOT_JOB_OPTIONS": {"name": "a", "idle": 0.2}},
+            {
+                **settings,
+                "MANDELBOT_JOB_OPTIONS": {"name": "a"},
+                "MANDELBOT_PAUSE_IDLE": 0.2,
+            },
         )
         end.set()
         return result
@@ -567,3 +576,96 @@ async def test_the_spiders_filter_chooses_what_is_followed(webs, settings):
     result = await crawl(Filtering, settings, start_urls=[web.url + "/"])
     assert result.urls() == sorted([web.url + "/", *urls(web, *range(1, 10, 2))])
     assert result.logged(f"The sitemap {web.url}/gone.xml was not read")
+
+
+class Release(LinksSpider):
+    """Some of its versions raise for some pages, having given a part of what they have."""
+
+    bugs: ClassVar[dict[str, type[Exception]]] = {}
+
+    def parse(self, response):
+        path = response.url.partition("127.0.0.1")[2].partition("/")[2]
+        outputs = list(super().parse(response))
+        yield from outputs[:3]
+        if path in self.bugs:
+            raise self.bugs[path](path)
+        yield from outputs[3:]
+
+
+@pytest.mark.parametrize("place", ["file", "redis"])
+@ensureDeferred
+async def test_pages_whose_callback_raised_come_back_when_they_are_requeued(
+    webs, settings, tmp_path, redis_server, place
+):
+    """All of them, or those of one exception; each run before sends none of them."""
+    web = tree(webs)
+    keeps = {**settings, "MANDELBOT_JOB_OPTIONS": {"errors": "keep"}}
+    job: Any = partial(_RedisJob, f"{redis_server.url}#links")
+    if place == "file":
+        keeps |= {"MANDELBOT_JOB": "durable", "JOBDIR": str(tmp_path)}
+        job = partial(_FileJob, str(tmp_path))
+
+    async def run(**bugs):
+        bugs = {name.removeprefix("_"): error for name, error in bugs.items()}
+        spider = type("LinksSpider", (Release,), {"bugs": bugs, "__module__": __name__})
+        result = await crawl(spider, keeps, start_urls=[web.url + "/"])
+        with closing(job()) as there:
+            aside = there.contents().given_up
+        paths = [url.removeprefix(web.url) for url in result.urls()]
+        assert len(aside) == len({why.split()[3] for why in aside})
+        assert all(re.search(r" at test_job_shared\.py:\d+$", why) for why in aside)
+        return (
+            paths,
+            result.stats["finish_reason"],
+            {why.split()[3]: count for why, count in aside.items()},
+        )
+
+    def requeue(wanted):
+        with closing(job()) as there:
+            return there.requeue(wanted)
+
+    first = await run(_1=ZeroDivisionError, _2=KeyError, _3=KeyError)
+    children = {f"/1/{number}" for number in range(10)}
+    assert first[1:] == ("job_set_aside", {"ZeroDivisionError": 1, "KeyError": 2})
+    assert {*first[0]} == {"/", "/1", "/2", "/3", "/1/0", "/1/1"}
+    assert await run() == (["/"], *first[1:])
+    assert requeue("ZeroDivisionError") == [web.url]
+    paths, *ended = await run()
+    assert ended == ["job_set_aside", {"KeyError": 2}]
+    assert {*paths} == {"/", "/1", *children} - {"/1/0", "/1/1"}
+    assert requeue("OSError") == []
+    assert requeue(web.url) == [web.url]
+    assert await run() == (["/", "/2", "/3"], "finished", {})
+
+
+@pytest.mark.parametrize("place", ["file", "redis"])
+@ensureDeferred
+async def test_a_run_that_ends_for_its_errors_loses_nothing(
+    webs, settings, tmp_path, redis_server, place
+):
+    """CLOSESPIDER_ERRORCOUNT: what raised is set aside, and the rest waits."""
+    web = tree(webs)
+    keeps = {
+        **settings,
+        "MANDELBOT_JOB_OPTIONS": {"errors": "keep"},
+        "CLOSESPIDER_ERRORCOUNT": 3,
+        "CONCURRENT_REQUESTS": 1,
+    }
+    job: Any = partial(_RedisJob, f"{redis_server.url}#links")
+    if place == "file":
+        keeps |= {"MANDELBOT_JOB": "durable", "JOBDIR": str(tmp_path)}
+        job = partial(_FileJob, str(tmp_path))
+    bugs = dict.fromkeys(("1", "2", "3", "1/0", "1/1", "1/2"), OSError)
+    bad = type("LinksSpider", (Release,), {"bugs": bugs, "__module__": __name__})
+    good = type("LinksSpider", (Release,), {"__module__": __name__})
+    first = await crawl(bad, keeps, start_urls=[web.url + "/"])
+    assert first.stats["finish_reason"] == "closespider_errorcount"
+    with closing(job()) as there:
+        assert there.contents().given_up.total() >= 3
+        assert there.requeue("") == [web.url]
+    second = await crawl(good, keeps, start_urls=[])
+    assert second.stats["finish_reason"] == "finished"
+    assert {*first.urls(), *second.urls()} == {web.url + path for path in web.pages}
+    raised = {web.url + "/" + path for path in bugs} & {*first.urls()}
+    assert len(raised) >= 3
+    assert raised <= {*second.urls()}

@@ -17,7 +17,7 @@ from scrapy_mandelbot.fleet.changes import (
     read_request,
 )
 from scrapy_mandelbot.fleet.holdings import KEPT_FOR, Exchange, UnackedEntry, UnackedExchanges
-from scrapy_mandelbot.fleet.shared_job import FIRST, MOST_HELD, HeldLines, HeldSite
+from scrapy_mandelbot.fleet.shared_job import FIRST, MOST_HELD, HeldSite
 from scrapy_mandelbot.job.job_store import START, Place
 
 SITE = "https://example.com"
@@ -166,20 +166,6 @@ def test_fewer_than_were_asked_for_are_all(count, has_more):
     site.asked = 4
     site.arrived(count)
     assert (site.has_more, site.asked) == (has_more, 0)
-
-
-def test_lines_are_handed_out_by_place():
-    """The least first; a line that is empty is none."""
-    lines = HeldLines()
-    for order in (3, 1, 2):
-        lines.add("a", (0, 0, order), order, b"%d" % order)
-    lines.add("b", (0, 0, 0), 9, b"b")
-    assert lines.lengths() == {"a": 3, "b": 1}
-    assert [lines.take("a") for _ in range(4)] == [(1, b"1"), (2, b"2"), (3, b"3"), None]
-    assert lines.take("none") is None
-    lines.drop("b")
-    lines.drop("b")
-    assert lines.lengths() == {}
 
 
 # What was said.

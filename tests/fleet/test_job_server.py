@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from redis_server import NEEDS_REDIS
+from redis import Redis
+from redis_server import NEEDS_REDIS, RedisServer
 from shared_jobs import LEASE, Worker
 
 from scrapy_mandelbot.fleet.server import JobServer
-from scrapy_mandelbot.job.job_store import Place
+from scrapy_mandelbot.job.job_store import Place, StorageError
 
 pytestmark = NEEDS_REDIS
 
@@ -147,3 +148,38 @@ def test_who_leaves_tells_what_is_to_be_known(redis_server, looker):
     assert 40 < other.answer.next_due <= 50
     one.close()
     other.leave()
+
+
+NO_AOF = "appendonly is off"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "risks"),
+    [
+        ([], [NO_AOF]),
+        (["--appendonly", "yes"], []),
+        (["--maxmemory-policy", "allkeys-lru"], [NO_AOF]),  # it has no limit
+        (["--maxmemory", "9mb"], [NO_AOF]),
+        (
+            ["--maxmemory", "9mb", "--maxmemory-policy", "volatile-ttl"],
+            ["maxmemory-policy is volatile-ttl", NO_AOF],
+        ),
+        (["--maxmemory", "9mb", "--maxmemory-policy", "allkeys-lru"], None),
+        (["--maxmemory", "9mb", "--maxmemory-policy", "allkeys-random"], None),
+    ],
+)
+def test_a_server_that_evicts_requests_is_refused(tmp_path, arguments, risks):
+    """Where it has a limit of memory; what may cost data is warned of. No CONFIG is needed."""
+    with RedisServer(tmp_path, *arguments) as started, Redis.from_url(started.url) as client:
+        client.acl_setuser(
+            "robot", enabled=True, passwords=["+x"], keys=["*"], commands=["+info", "+ping"]
+        )
+        server = JobServer(started.url.replace("//", "//robot:x@"), "job", LEASE)
+        if risks is None:
+            with pytest.raises(StorageError, match="evicts any key"):
+                server.risks()
+        else:
+            assert server.risks() == risks
+        client.acl_setuser("robot", commands=["-info"])
+        assert server.risks() == []
+        server.close()

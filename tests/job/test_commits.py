@@ -13,6 +13,7 @@ from scrapy_mandelbot.job.deliveries import read_aside
 from scrapy_mandelbot.job.job import AT_ONCE, Saves, SpiderState
 from scrapy_mandelbot.job.job_file import CorruptError
 from scrapy_mandelbot.job.job_store import StorageError
+from scrapy_mandelbot.job.requests import RequestForm
 
 
 class FakeJob:
@@ -46,8 +47,8 @@ class FakeJob:
     def put(self, name: str, value: bytes) -> None:
         self.state[name] = value
 
-    def get_state(self, name: str) -> bytes | None:
-        return self.state.get(name)
+    def kept(self, prefix: str) -> dict[str, bytes]:
+        return {name: value for name, value in self.state.items() if name.startswith(prefix)}
 
     def count(self, what: str) -> int:
         return self.said.count(what)
@@ -163,7 +164,7 @@ def test_the_state_of_a_spider_is_kept_where_it_changed(job):
         worked[0] += 0.5  # each look at it: so a pickling takes half a second
         return worked[0]
 
-    state = SpiderState(spider, job, now, busy)
+    state = SpiderState(SimpleNamespace(form=RequestForm(spider)), job, now, busy)
     state.save()
     assert job.state == {}
     spider.state["pages"] = 1
@@ -178,7 +179,7 @@ def test_the_state_of_a_spider_is_kept_where_it_changed(job):
     spider.state["pages"] = 3
     state.save(is_last=True)
     again = SimpleNamespace(state={"pages": 0})
-    SpiderState(again, job, now, busy).restore()
+    SpiderState(SimpleNamespace(form=RequestForm(again)), job, now, busy).restore()
     assert again.state == {"pages": 3}
 
 
@@ -186,7 +187,9 @@ def test_the_state_of_a_spider_is_kept_though_the_machine_stood_still(job):
     """What was counted of settled pages is in the commit that has them as settled."""
     seconds = itertools.count(step=60)  # each look at the clock is a minute after the last one
     spider = SimpleNamespace(state={})
-    state = SpiderState(spider, job, lambda: next(seconds), lambda: 0.0)
+    state = SpiderState(
+        SimpleNamespace(form=RequestForm(spider)), job, lambda: next(seconds), lambda: 0.0
+    )
     for pages in range(1, 4):
         spider.state["pages"] = pages
         state.save()
@@ -196,7 +199,7 @@ def test_the_state_of_a_spider_is_kept_though_the_machine_stood_still(job):
 def test_a_state_that_cannot_be_read_or_written_is_told(job, caplog):
     """Once, where it is asked for at each commit; the crawl goes on with what it has."""
     spider = SimpleNamespace(state={"callback": lambda: None})
-    state = SpiderState(spider, job, lambda: 0.0, lambda: 0.0)
+    state = SpiderState(SimpleNamespace(form=RequestForm(spider)), job, lambda: 0.0, lambda: 0.0)
     state.save()
     state.save()
     assert caplog.text.count("does not survive a crash") == 1

@@ -13,8 +13,8 @@ import pytest
 from memory_job import MemoryJob
 
 from scrapy_mandelbot.job import sqlite_job
+from scrapy_mandelbot.job.deliveries import PendingChildren
 from scrapy_mandelbot.job.job_file import CorruptError, connect_to_read
-from scrapy_mandelbot.job.job_storage import PendingChildren
 from scrapy_mandelbot.job.job_store import Place, StorageError
 from scrapy_mandelbot.job.salvage import JobInUseError, JobLock
 from scrapy_mandelbot.job.sqlite_job import SqliteJob

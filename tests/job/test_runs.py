@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import sys
 from types import SimpleNamespace
 
 import pytest
 import scrapy
 from engine_slot import EngineSlot
+from queuelib import LifoDiskQueue
 from scrapy import Request, signals
 from scrapy.exceptions import CloseSpider
 from scrapy.exporters import PythonItemExporter
 from scrapy.extensions.feedexport import FeedExporter
+from scrapy.extensions.spiderstate import SpiderState
 from scrapy.utils.request import RequestFingerprinter
 
 from scrapy_mandelbot import JobScheduler
@@ -19,6 +24,8 @@ from scrapy_mandelbot.job import job as job_module
 from scrapy_mandelbot.job.deliveries import FEW, bring_back
 from scrapy_mandelbot.job.job import Job, JobError
 from scrapy_mandelbot.job.job_store import StorageError
+from scrapy_mandelbot.job.middleware import JobMiddleware
+from scrapy_mandelbot.job.salvage import FILE
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
 PAGE = "https://example.com/"
@@ -44,10 +51,13 @@ class Run:
         crawler.spider = Pages()
         crawler.spider.crawler, crawler.spider.state = crawler, {}
         crawler.request_fingerprinter = RequestFingerprinter(crawler)
+        states = [SpiderState.from_crawler(crawler)]
+        crawler.extensions = SimpleNamespace(middlewares=states)
         crawler.engine._slot = EngineSlot()
         self._throttle = Crawl.of(crawler).throttle
         self.scheduler = JobScheduler.from_crawler(crawler)
         self.job = Job.of(crawler)
+        JobMiddleware.from_crawler(crawler)
         self.scheduler.open(crawler.spider)
         self.told = crawler.stats.get_value
         self.is_over = False
@@ -267,7 +277,7 @@ def test_a_page_that_kills_each_run_is_set_aside_after_three(run, caplog):
     path = last.job.store.path
     for wanted, found in ((False, 0), (True, 1)):
         store = SqliteJob(path)
-        assert len(bring_back(store, lambda _, wanted=wanted: wanted)) == found
+        assert len(bring_back(store, lambda *_, wanted=wanted: wanted)) == found
         store.commit()
         store.close()
     after = run()
@@ -420,3 +430,85 @@ def test_a_page_that_is_sent_back_while_another_waits_for_it_is_asked_for_again(
     assert first.give(first.job.called(parent), "child", callback=lambda response: None)
     first.send_back(parent)
     assert sorted(first.all()) == ["child", "parent"]
+
+
+class Trap:
+    """Who unpickles it makes a folder."""
+
+    def __init__(self, folder) -> None:
+        self._folder = str(folder)
+
+    def __reduce__(self):
+        return os.mkdir, (self._folder,)
+
+
+@pytest.mark.parametrize("pickles", [True, False])
+@pytest.mark.parametrize("where", ["file", "job", "queue", "class"])
+def test_no_pickle_that_runs_code_is_read_where_none_may(run, tmp_path, where, pickles):
+    """Of ``spider.state``, Scrapy's or the job's, or of a queue of Scrapy's; with them it runs."""
+    folder, told = tmp_path / "job", {"MANDELBOT_JOB_OPTIONS": {"pickle": pickles}}
+    first = run(**told)
+    if where == "job":
+        first.job.put("spider.state", pickle.dumps({"pages": Trap(tmp_path / "ran")}))
+    first.job.saves.now()
+    first.die()
+    trap = {"url": PAGE, "meta": {"x": Trap(tmp_path / "ran")}}
+    if where == "file":
+        (folder / "spider.state").write_bytes(pickle.dumps(Trap(tmp_path / "ran")))
+    if where == "class":
+        trap = {"url": PAGE, "_class": "job_that_is_imported.Request"}
+        (tmp_path / "job_that_is_imported.py").write_text(
+            f"import os; os.mkdir({str(tmp_path / 'ran')!r})"
+        )
+        sys.path.insert(0, str(tmp_path))
+    if where in {"queue", "class"}:
+        (folder / "requests.queue").mkdir()
+        queue = LifoDiskQueue(str(folder / "requests.queue" / "0"))
+        queue.push(pickle.dumps(trap))
+        queue.close()
+    second = run(**told)
+    second.send(signals.spider_opened)
+    if where == "class":
+        sys.path.remove(str(tmp_path))
+        sys.modules.pop("job_that_is_imported", None)
+    assert (tmp_path / "ran").exists() == pickles
+
+
+@pytest.mark.parametrize("ends", ["die", "close"])
+def test_a_plain_state_of_the_spider_outlasts_a_run_without_pickle(run, tmp_path, ends):
+    """However that ended: Scrapy's extension, which pickles, has no part in it."""
+    told = {"MANDELBOT_JOB_OPTIONS": {"pickle": False}}
+    first = run(**told)
+    first.send(signals.spider_opened)
+    first.crawler.spider.state["pages"] = 7
+    first.job.saves.now()
+    getattr(first, ends)()
+    first.send(signals.spider_closed, reason="shutdown")
+    second = run(**told)
+    second.send(signals.spider_opened)
+    assert second.crawler.spider.state == {"pages": 7}
+    assert not (tmp_path / "job" / "spider.state").exists()
+
+
+def test_a_run_on_a_salvaged_file_fails_at_its_end(run, tmp_path, caplog):
+    """As nobody knows what was lost; also where the run that salvaged it was killed, and once."""
+    first = run()
+    first.start("1", "2")
+    first.close()
+    path = tmp_path / "job" / FILE
+    path.write_bytes(b"\xff" * 2048 + path.read_bytes()[2048:])
+    second = run()
+    second.send(signals.spider_opened)
+    assert len(second.scheduler) == 2
+    second.die()
+    third = run()
+    for request in iter(third.next, None):
+        third.end(request)
+    (closing,) = (one for one in third.send(signals.spider_idle) if one is not None)
+    assert isinstance(closing.value, CloseSpider)
+    assert closing.value.reason == "job_salvaged"
+    third.close(reason="job_salvaged")
+    third.send(signals.engine_stopped)
+    assert third.crawler.spider is None, "scrapy crawl exits with 1"
+    assert "Requests of this job may be lost" in caplog.messages[-1]
+    assert not any(run().send(signals.spider_idle))

@@ -12,6 +12,7 @@ from queueing import open_scheduler as open_scrapys
 from scrapy import Request
 
 from scrapy_mandelbot.job import takeover as scrapys_files
+from scrapy_mandelbot.job.requests import RequestForm
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.job.takeover import take_over
 
@@ -49,7 +50,8 @@ def take(tmp_path):
         store = SqliteJob(tmp_path / "job.sqlite")
         urls: list[str] = []
         try:
-            take_over(tmp_path, store, None, push or (lambda request: urls.append(request.url)))
+            form = RequestForm(None)
+            take_over(tmp_path, store, form, push or (lambda request: urls.append(request.url)))
         finally:
             store.close()
         return urls

@@ -12,11 +12,17 @@ import zlib
 
 import pytest
 import redis
+import scrapy
+from crawling import SETTINGS
 from live_stores import SITE, Events, Listener, claim, find
-from redis_server import NEEDS_REDIS, USER, RedisServer, add_user
+from redis_server import NEEDS_REDIS, USER, ClusterNode, RedisServer, add_user
+from scrapy.crawler import Crawler
+from scrapy.settings import Settings
 from store_logs import Log
 
+from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.store.contract import CachedRobots, Lease, StoredPause
+from scrapy_mandelbot.store.redis.address import OtherNodeError
 from scrapy_mandelbot.store.rows import LONGEST_BODY
 
 pytestmark = NEEDS_REDIS
@@ -492,3 +498,43 @@ def test_scripts_ask_for_no_key_that_they_were_not_told():
         assert keys
         assert {re.sub(r"^KEYS\[\d\]$|^key$", "told", one) for one in keys} == {"told"}
         assert "for _, key in ipairs({KEYS" in script.text or "key" not in keys
+
+
+# On a cluster.
+
+
+@pytest.mark.slow
+def test_a_cluster_of_one_node_has_all_keys_in_one_slot(tmp_path, open_store, log):
+    """Each script and each batch of commands finds its keys there."""
+    with ClusterNode(tmp_path, "0-16383") as node:
+        store, other = open_store(node.url), open_store(node.url)
+        listener = Listener()
+        other.listen(listener)
+        listener.heard.next()
+        store.put_copy(SITE, COPY)
+        store.put_pause(SITE, PAUSE)
+        assert listener.heard.next() == ("pause", SITE, PAUSE)
+        store.put_turn(SITE, NOW + 5_000)
+        store.put_run("links", NOW)
+        told(store)
+        assert claim(store, "https://other") == 0
+        assert claim(other, "https://other") > 0
+        assert find(other, NOW - 50) == (COPY, 0)
+        assert dict(other.copies()) == {SITE: COPY}
+        assert (other.get_pauses(), other.get_run("links")) == ({SITE: PAUSE}, NOW)
+        assert other.get_turns(NOW) == {SITE: NOW + 5_000}
+        store.drop_copy(SITE)
+        told(store)
+        store.close()
+        other.close()
+    assert log.warnings == []
+
+
+@pytest.mark.slow
+def test_a_node_without_the_slot_of_the_store_is_refused(tmp_path, log):
+    """At the start, in one line: the crawl would go on alone for ever."""
+    with ClusterNode(tmp_path, "0-1", others="2-16383") as node:
+        settings = Settings({**SETTINGS, "MANDELBOT_STORE": node.url})
+        with pytest.raises(OtherNodeError, match="another node of its cluster has the keys"):
+            Crawl.of(Crawler(scrapy.Spider, settings))
+    assert log.warnings == []

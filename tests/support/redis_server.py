@@ -169,3 +169,31 @@ class RedisServer:
         with socket.create_connection(("127.0.0.1", self.port), timeout=_PATIENCE) as connection:
             connection.sendall(command)
             return connection.recv(1_000)
+
+
+_NODES = """{me} 127.0.0.1:{port}@0 myself,master - 0 0 1 connected {own}
+{other} 127.0.0.1:1@2 master - 0 0 2 connected {others}
+vars currentEpoch 2 lastVoteEpoch 0
+"""
+
+
+class ClusterNode(RedisServer):
+    """A node of a cluster, which has these slots; the others are those of a node that is not there.
+
+    It takes two seconds to start: so long a node waits whether it is still the one that has them.
+    """
+
+    def __init__(self, folder: Path, own: str, others: str = "") -> None:
+        super().__init__(
+            folder,
+            *("--cluster-enabled", "yes", "--cluster-require-full-coverage", "no"),
+            *("--cluster-node-timeout", "600000", "--cluster-port", str(free_port())),
+        )
+        nodes = _NODES.format(me="a" * 40, port=self.port, own=own, other="b" * 40, others=others)
+        (folder / "nodes.conf").write_text(nodes)
+
+    def start(self) -> None:
+        """Start it, and wait till it has its slots."""
+        super().start()
+        while b"cluster_state:ok" not in self._ask(b"CLUSTER INFO\r\n"):
+            time.sleep(0.01)

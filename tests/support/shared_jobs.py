@@ -44,7 +44,7 @@ class Worker(SharedJob):
 
     def claimed(self) -> Iterator[int]:
         """Yield the numbers of the requests that were handed out."""
-        waiting = (number for heap in self._lines._lines.values() for _, number, _ in heap)
+        waiting = (number for heap in self._lines.values() for _, number, _ in heap)
         yield from self._claimed.keys() - set(waiting)
 
     def close(self) -> None:

@@ -28,7 +28,7 @@
 --   tries:W  hash: number of such a one that worker W has -> how much of what it may have of these
 --   last     sorted set, as due: sites of which nothing else waits. They come after those in due
 --   r:WHO:SITE  sorted set, as q: requests that are set aside. WHO is '!', where workers have died with
---            them, or the versions of the spider that cannot read them, with '+' between; meta has the
+--            them, '!' and the name of the exception that their callback raised, or the versions of the spider that cannot read them, with '+' between; meta has the
 --            version of worker W as knows:W
 --   refused  hash: site -> each WHO that it has, with a space behind
 --   why      hash: WHO:SITE -> why the last of them is set aside
@@ -60,7 +60,7 @@ end
 local function readable(site, version)
   local found = {}
   for who in string.gmatch(redis.call('HGET', key('refused'), site) or '', '%S+') do
-    if who ~= '!' and not string.find(who, version, 1, true) then found[#found + 1] = who end
+    if string.sub(who, 1, 1) ~= '!' and not string.find(who, version, 1, true) then found[#found + 1] = who end
   end
   return found
 end

@@ -259,18 +259,20 @@ local words = {
     end
     return i + 2
   end,
-  refuse = function(i)  -- site, number, why: it cannot be read by this version
-    local site, number = ARGV[i], ARGV[i + 1]
+  refuse = function(i)  -- site, number, why; '': this version cannot read it, else what its callback raised
+    local site, number, raised = ARGV[i], ARGV[i + 1], ARGV[i + 3]
     local kept = owner(site) == me and redis.call('HGET', key('c:' .. site), number)
     if kept then
       local was = redis.call('HGET', key('was'), number)
       local priority, member = split(kept)
-      set_aside(site, priority, member, was and was .. '+' .. version or version, ARGV[i + 2])
+      local who = was and was .. '+' .. version or version
+      set_aside(site, priority, member, raised ~= '' and '!' .. raised or who, ARGV[i + 2])
+      redis.call('SREM', key('out:' .. me), number)
       redis.call('HDEL', key('was'), number)
       redis.call('HDEL', key('tries:' .. me), number)
       redis.call('HDEL', key('c:' .. site), number)
     end
-    return i + 3
+    return i + 4
   end,
   out = function(i)  -- numbers of requests that are sent
     for number in string.gmatch(ARGV[i], '%d+') do

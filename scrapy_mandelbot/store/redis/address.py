@@ -8,6 +8,7 @@ from typing import Any
 from redis import ConnectionPool, Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.connection import parse_url
+from redis.exceptions import MovedError
 from redis.retry import Retry
 
 from scrapy_mandelbot.robots.formatting import without_credentials
@@ -17,8 +18,11 @@ _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 PATIENCE = 2.0  # seconds for which an answer of the server is waited for, in a thread of its own
 
 
-def checked(url: str) -> str:
-    """Return the URL as ``redis`` takes it; a ValueError that names no password: it is none."""
+def checked(url: str, key: bytes | None = None) -> str:
+    """Return the URL as ``redis`` takes it; a ValueError that names no password: it is none.
+
+    `key`: raise an OtherNodeError if the server is there, and another node of its cluster has it.
+    """
     scheme, separator, rest = url.partition("://")
     url = _ALIASES.get(scheme, scheme) + separator + rest
     try:
@@ -31,6 +35,8 @@ def checked(url: str) -> str:
     if scheme != "unix" and "/" in rest and last and not last.isdecimal():
         raise ValueError(f"{last} is no number of a database")
     _check_options(url, options)
+    if key is not None:
+        _check_node(url, key)
     return url
 
 
@@ -52,6 +58,25 @@ def connect(url: str) -> Redis:
     )
     client.connection_pool.connection_kwargs["decode_responses"] = False  # whatever the URL says
     return client
+
+
+class OtherNodeError(ValueError):
+    """A store cannot be used: another node of the cluster has its keys."""
+
+    is_logged = False
+
+
+def _check_node(url: str, key: bytes) -> None:
+    client = connect(url)
+    try:
+        client.exists(key)
+    except MovedError as error:
+        where = f"another node of its cluster has the keys ({error})"
+        raise OtherNodeError(f"MANDELBOT_STORE {shown_address(url)}: {where}") from None
+    except (RedisError, OSError):
+        pass  # the store says what is wrong
+    finally:
+        client.close()
 
 
 def _of_tls(url: str) -> dict[str, Any]:

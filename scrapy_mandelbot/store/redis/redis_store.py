@@ -57,7 +57,8 @@ class RedisStore(LiveStore):
         keep_for: float = _YEAR,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._url = checked(url)
+        self._url = checked(url, None if loop is None else scripts.PAUSES)
+        self._connect = partial(connect, self._url)
         self._loop = loop
         self._in_loop: Callable[[Callable[[], None]], object] | None = None
         self._keep_for = keep_for
@@ -334,9 +335,6 @@ class RedisStore(LiveStore):
         listener = self._listener
         if listener is not None:
             self._call_in_loop(lambda: call(listener))
-
-    def _connect(self) -> Redis:
-        return connect(self._url)
 
     def _joined(self, client: Redis) -> None:
         before, (seconds, microseconds), after = self._now(), client.time(), self._now()

@@ -130,7 +130,7 @@ def _check(form: Any) -> None:
         raise ValueError(f"a form of another version: {str(form)[:20]}")
 
 
-PREFIX = b"mandelbot:1:"
+PREFIX = b"mandelbot:{1}:"  # with a hash tag: one node of a cluster has all of them
 COPIES = PREFIX + b"copies"
 PAUSES = PREFIX + b"pauses"
 PAUSE = PREFIX + b"pause"
