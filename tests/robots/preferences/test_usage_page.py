@@ -17,7 +17,9 @@ from scrapy_mandelbot.robots.preferences.statements import (
     DOCUMENTS,
     MEANINGS,
 )
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
+CASES = Path(__file__).parents[2] / "cases"
 PAGE = (Path(__file__).parents[3] / "docs" / "usage.rst").read_text(encoding="utf-8")
 TREE = docutils.core.publish_doctree(
     PAGE, settings_overrides={"halt_level": docutils.utils.Reporter.WARNING_LEVEL}
@@ -57,6 +59,26 @@ def test_the_tokens_are_those_of_the_code():
     """In their order."""
     rows = [(token.name, ", ".join(token.refuses)) for token in CONTROL_TOKENS.values()]
     assert [tuple(row[:2]) for row in BY_HEAD["token"]] == rows
+
+
+LIST, *LISTED = (CASES / "ai_robots_txt.tsv").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("line", LISTED)
+def test_each_robot_that_trains_by_a_public_list_is_known_or_left_out_for_a_reason(line):
+    """A Disallow for it refuses training; a name ends at its space."""
+    name, _, reason = line.partition("\t")
+    robots = RobotsTxt.parse(f"User-agent: {name}\nDisallow: /\n".encode())
+    said = robots.usage("https://example.com/", "Examplebot")
+    assert said["train-ai"] == ("unknown" if reason else "disallowed")
+
+
+def test_the_date_of_that_list_is_on_the_page():
+    """And all that is known by the list alone is on it."""
+    dated = LIST.removeprefix("# ").partition(":")[0]
+    by_list = {token.name for token in CONTROL_TOKENS.values() if dated in token.document}
+    assert len(by_list) == PAGE.count(dated) == 10
+    assert by_list <= set(LISTED)
 
 
 def test_the_examples_do_what_they_show():
