@@ -116,15 +116,10 @@ def _old_urllib(text: str) -> Allowed:
     return allowed
 
 
-def _protego(text: str) -> Allowed:
-    decide: Allowed = Protego.parse(text).can_fetch
-    return decide
-
-
 #: By name, how each of them reads a file.
 READERS: Mapping[str, Reader] = {name: _reader(row) for name, row in _READ_ALIKE.items()} | {
     OLD_URLLIB: _other(_old_urllib),
-    PROTEGO: _other(_protego),
+    PROTEGO: _other(lambda text: Protego.parse(text).can_fetch),
 }
 HEADER = "Mozilla/5.0 (compatible; {}/1.0; +https://example.com/bot)"
 """What a robot may call itself to a reader that looks for names of the file in the whole."""

@@ -20,68 +20,8 @@ import http_sf
 from scrapy_mandelbot.robots.formatting import shown
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.robots.robotstxt.known_robots import KnownRobot
     from scrapy_mandelbot.robots.robotstxt.verdict import Rule
-
-
-class ControlToken(NamedTuple):
-    """A robot whose Disallow refuses a use."""
-
-    name: str
-    """As its vendor writes it."""
-    refuses: tuple[str, ...]
-    """The categories refused by its Disallow."""
-    document: str
-
-
-_TRAINING = ("train-ai",)
-_ANSWERS = ("ai-input",)
-_CLAUDE = "https://support.claude.com/articles/8896518"
-_GOOGLE = "Google, 'List of Google's common crawlers'"
-_LIST = "ai.robots.txt, 22 August 2026"
-"""What a public list says of robots whose vendors have no page that says it."""
-_META = "https://developers.facebook.com/docs/sharing/webmasters/web-crawlers"
-_OPENAI = "https://developers.openai.com/docs/bots"
-_PERPLEXITY = "https://docs.perplexity.ai/guides/bots"
-
-_ROWS_CONTROL_TOKENS = (
-    ControlToken("AI2Bot", _TRAINING, "https://allenai.org/crawler"),
-    ControlToken("Amazonbot", _TRAINING, "https://developer.amazon.com/amazonbot"),
-    ControlToken("anthropic-ai", _TRAINING, "Anthropic's name before ClaudeBot"),
-    ControlToken("Applebot-Extended", _TRAINING, "https://support.apple.com/119829"),
-    ControlToken("Brightbot", _TRAINING, f"Bright Data; {_LIST}"),
-    ControlToken("Bytespider", _TRAINING, "ByteDance; Cloudflare Radar, 'AI crawlers'"),
-    ControlToken("CCBot", ("train-ai", "tdm"), "https://commoncrawl.org/ccbot"),
-    ControlToken("ChatGPT-User", _ANSWERS, _OPENAI),
-    ControlToken("Claude-SearchBot", _ANSWERS, _CLAUDE),
-    ControlToken("Claude-User", _ANSWERS, _CLAUDE),
-    ControlToken("ClaudeBot", _TRAINING, _CLAUDE),
-    ControlToken("cohere-training-data-crawler", _TRAINING, "by its name"),
-    ControlToken("Cotoyogi", _TRAINING, f"https://ds.rois.ac.jp/en_center8/en_crawler/; {_LIST}"),
-    ControlToken("DeepSeekBot", _TRAINING, f"DeepSeek; {_LIST}"),
-    ControlToken("DuckAssistBot", _ANSWERS, "https://duckduckgo.com/duckassistbot"),
-    ControlToken("FacebookBot", _TRAINING, "https://developers.facebook.com/docs/sharing/bot"),
-    ControlToken("Google-CloudVertexBot", _ANSWERS, _GOOGLE),
-    ControlToken("Google-Extended", _TRAINING + _ANSWERS, f"{_GOOGLE}: training and grounding"),
-    ControlToken("GPTBot", _TRAINING, _OPENAI),
-    ControlToken("ICC-Crawler", _TRAINING, f"NICT; {_LIST}"),
-    ControlToken("img2dataset", _TRAINING, f"https://github.com/rom1504/img2dataset; {_LIST}"),
-    ControlToken("Meta-ExternalAgent", _TRAINING, _META),
-    ControlToken("Meta-ExternalFetcher", _ANSWERS, _META),
-    ControlToken("MistralAI-User", _ANSWERS, "https://docs.mistral.ai/robots"),
-    ControlToken("OAI-SearchBot", _ANSWERS, _OPENAI),
-    ControlToken("omgili", _TRAINING, f"Webz.io; {_LIST}"),
-    ControlToken("PanguBot", _TRAINING, f"Huawei; {_LIST}"),
-    ControlToken("Perplexity-User", _ANSWERS, _PERPLEXITY),
-    ControlToken("PerplexityBot", _ANSWERS, _PERPLEXITY),
-    ControlToken("TikTokSpider", _TRAINING, f"ByteDance; {_LIST}"),
-    ControlToken("Timpibot", _TRAINING, f"Timpi; {_LIST}"),
-    ControlToken("Webzio-Extended", _TRAINING, f"Webz.io; {_LIST}"),
-)
-
-#: The tokens by their lower-case names.
-CONTROL_TOKENS: Mapping[str, ControlToken] = MappingProxyType(
-    {row.name.lower(): row for row in _ROWS_CONTROL_TOKENS}
-)
 
 
 Answer = Literal["allowed", "disallowed", "unknown"]
@@ -365,15 +305,14 @@ def statements_of(
                 )
 
 
-def refused_as(token: str, rule: Rule) -> Iterator[Statement]:
+def refused_as(robot: KnownRobot, rule: Rule) -> Iterator[Statement]:
     """Yield the refusals that a rule against a control token makes."""
-    name, categories, _ = CONTROL_TOKENS[token]
-    for category in categories:
+    for category in robot.refuses:
         yield Statement(
             category,
             allowed=False,
             source="control-token",
             where="robots.txt",
-            text=f"{rule} for {name}",
+            text=f"{rule} for {robot.name}",
             line=rule.line,
         )
