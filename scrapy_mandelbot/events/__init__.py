@@ -196,7 +196,7 @@ ROBOTS_UNKNOWN = _warning(
     " again later; this interactive request is sent anyway.",
 )
 ROBOTS_MISSPELT = _warning(
-    "The robots.txt of %(site)s: line %(line)d '%(text)s' is not read (Google's and Scrapy's"
+    "The robots.txt of %(site)s: line %(line)s '%(text)s' is not read (Google's and Scrapy's"
     " parsers read it as %(field)s); set MANDELBOT_DIALECT = 'google' to obey it",
 )
 COMMENTED = Event("%(site)s has a comment for this robot in its robots.txt: %(comments)s")
