@@ -141,6 +141,10 @@ def lines(data: bytes) -> None:
     robots = RobotsTxt.parse(body, dialect=dialect)
     records = robots.records
     assert [record.number for record in records] == list(range(1, len(records) + 1))
+    if robots.misspelt_line:
+        number, text, field = robots.misspelt_line
+        assert text in records[number - 1].raw
+        assert records[number - 1].field != field.lower()
     whole = RobotsTxt.parse(body, dialect=dialect, max_bytes=None)
     for finding in whole.findings():
         assert str(finding).isprintable(), repr(str(finding))

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _NOT_KNOWN = frozenset({OutcomeKind.UNAVAILABLE, OutcomeKind.FAILED})
 _SCHEME = len("https://")
+_EVERY_PAGE = frozenset({"/", "/*", "*"})
 
 
 class RobotsTxtMiddleware:
@@ -182,6 +183,15 @@ class RobotsTxtMiddleware:
         verdict = rp.verdict(url, agent)
         site = site_of_request(request)
         emit(events.FORBIDDEN, request=request, site=site, file=robots_url(site), verdict=verdict)
+        flight = self._flight(request)
+        if (
+            flight is not None
+            and verdict.rule is not None
+            and verdict.rule.path in _EVERY_PAGE
+            and flight.site.is_news("forbidden")
+            and not rp.robots.group_lines("allow", agent)
+        ):
+            emit(events.FORBIDDEN_ALL, site=site, file=robots_url(site), verdict=verdict)
         raise IgnoreRequest(f"Forbidden by robots.txt: {verdict}")
 
     def _robots_txt(self, site: str, request: Request) -> Response | None:

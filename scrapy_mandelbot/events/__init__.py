@@ -195,6 +195,10 @@ ROBOTS_UNKNOWN = _warning(
     "The rules of %(site)s are not known (%(reason)s). A crawl would pause the site and try"
     " again later; this interactive request is sent anyway.",
 )
+ROBOTS_MISSPELT = _warning(
+    "The robots.txt of %(site)s: line %(line)s '%(text)s' is not read (Google's and Scrapy's"
+    " parsers read it as %(field)s); set MANDELBOT_DIALECT = 'google' to obey it",
+)
 COMMENTED = Event("%(site)s has a comment for this robot in its robots.txt: %(comments)s")
 FORBIDDEN = Event(
     "Forbidden by robots.txt: %(request)s (%(file)s: %(verdict)s)",
@@ -202,6 +206,9 @@ FORBIDDEN = Event(
     stats=("robotstxt/forbidden",),
     signal=signals.request_forbidden,
     signal_values=("request", "verdict"),
+)
+FORBIDDEN_ALL = Event(
+    "Every page of %(site)s is forbidden (%(file)s: %(verdict)s); see docs/recipes/why.rst",
 )
 FORBIDDEN_UNEXPLAINED = Event(
     "Forbidden by robots.txt: %(request)s", logging.DEBUG, stats=FORBIDDEN.stats

@@ -187,6 +187,14 @@ class RobotsFetcher:
         if is_new and (comments := rules.robots.comments(self._agents.of(request))):
             text = " / ".join(map(shown, comments[:_MOST_COMMENTS]))
             self._events.emit(events.COMMENTED, site=site, comments=text)
+        if (
+            is_new
+            and isinstance(rules.parser, MandelbotRobotParser)
+            and (misspelt := rules.robots.misspelt_line)
+        ):
+            line, text, field = misspelt
+            emit = self._events.emit
+            emit(events.ROBOTS_MISSPELT, site=site, line=line, text=shown(text), field=field)
         robots_parsed = getattr(scrapy.signals, "robots_parsed", None)  # Scrapy 2.18 and newer
         if robots_parsed is not None:
             await self._crawler.signals.send_catch_log_async(

@@ -160,7 +160,10 @@ def _no_identity(project: Project) -> Iterator[Mistake]:
         return
     contact = _CONTACT.search(agent)
     if "scrapy.org" in agent:
-        lack = "is Scrapy's default: site owners cannot identify your crawl"
+        lack = (
+            "is Scrapy's default: site owners cannot identify your crawl, and many forbid Scrapy by"
+            " name, as public lists of AI robots do"
+        )
     elif contact is None and agent.startswith("Mozilla/"):
         lack = "claims to be a browser: site owners cannot recognize a robot"
     elif contact is None:

@@ -43,6 +43,62 @@ async def test_mandelbot_rules_are_obeyed_and_explained(webs):
     assert f"{web.url}/robots.txt: forbidden by line 2: Disallow: /page/1" in line
 
 
+FOR_SCRAPY = b"User-agent: GPTBot\nUser-agent: Scrapy\nDisallow: /\n\nUser-agent: *\nAllow: /\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        (FOR_SCRAPY, "forbidden by line 3: Disallow: / (agent Scrapy)"),
+        (b"User-agent: *\nDisallow: /*\n", "forbidden by line 2: Disallow: /* (agent *)"),
+        (b"User-agent: *\nDisallow: /\nAllow: /page/9\n", None),
+        (b"User-agent: *\nDisallow: /page\nDisallow: /$\n", None),
+    ],
+)
+@ensureDeferred
+async def test_a_site_that_forbids_all_by_one_rule_is_reported_once(webs, body, line):
+    """With the rule, its line and its agent, at INFO: of the default User-Agent by its name."""
+    web = site(webs, 3)
+    web.pages["/robots.txt"] = Answer(body)
+    urls = [f"{web.url}/page/{number}" for number in range(3)]
+    settings = {"USER_AGENT": "Scrapy/2.19 (+https://scrapy.org)", "LOG_LEVEL": "INFO"}
+    result = await crawl(LinksSpider, settings, start_urls=urls)
+    assert result.stats["robotstxt/forbidden"] == 3
+    said = result.logged("Every page of")
+    text = f"Every page of {web.url} is forbidden ({web.url}/robots.txt: {line}); see docs/"
+    assert [one.partition("recipes")[0] for one in said] == [text] * (line is not None)
+
+
+@pytest.mark.parametrize(
+    ("body", "settings", "line"),
+    [
+        (b"Useragent: *\nDisalow: /p/\n", {}, "line 2 'Disalow: /p/'|Disallow"),
+        (b"USERAGENT : *\nDisallow: /p/ # x\n", {}, "line 1 'USERAGENT : *'|User-agent"),
+        (b"User-agent: *\r\rDisalow: /p/ # x\r", {}, "line 3 'Disalow: /p/'|Disallow"),
+        (b"# Disalow: /p/\nUser-agent: *\nDisallowed: /p/\nSite-map: /s\n", {}, None),
+        (b"Useragent: *\nDisalow: /p/\n", {"MANDELBOT_DIALECT": "google"}, None),
+        (
+            b"Useragent: *\nDisalow: /p/\n",
+            {"ROBOTSTXT_PARSER": "scrapy.robotstxt.ProtegoRobotParser"},
+            None,
+        ),
+    ],
+)
+@ensureDeferred
+async def test_a_misspelt_line_that_other_parsers_obey_is_reported_once(webs, body, settings, line):
+    """Stock Scrapy obeys it, and this crawl does not, unless Google's spellings are set."""
+    web = site(webs, 3)
+    web.pages["/robots.txt"] = Answer(body)
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/", web.url + "/page/1"])
+    said = [one for one in result.logged("The robots.txt of") if "is not read" in one]
+    named, _, field = (line or "").partition("|")
+    text = (
+        f"The robots.txt of {web.url}: {named} is not read (Google's and Scrapy's parsers read it"
+        f" as {field}); set MANDELBOT_DIALECT = 'google' to obey it"
+    )
+    assert said == [text] * (line is not None)
+
+
 @pytest.mark.parametrize("status", [200, 204, 206])
 @ensureDeferred
 async def test_mandelbot_2xx_has_rules(webs, status):

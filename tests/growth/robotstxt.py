@@ -280,7 +280,8 @@ def _rows_of(name):
     if name in _INDEXED_IN_THEIR_WAY:
         yield Row(f"{function}allowed", ask, FILES, f"{name}, by the index", _asked(name, 2))
     yield Row(f"{function}records", lambda it: it.records, FILES, name, read, bound=SLOW)
-    # The correction is proved by six dialects and urllib.robotparser.
+    yield Row(f"{function}misspelt_line", lambda it: it.misspelt_line, FILES, name, read)
+    # The correction is proved by six dialects, Protego and both of urllib.robotparser.
     # For many agents that share many rules its cost grows faster than the file, up to the bound of
     # questions.py: a limit, and so no growth. A sample of what hostile globs decide takes seconds.
     files = {shape: file for shape, file in FILES.items() if shape != "many agents, many rules"}

@@ -37,7 +37,7 @@ def test_a_user_agent_with_a_contact_is_told_of_nothing(settings):
 
 
 BAD = [
-    ({}, "USER_AGENT is Scrapy's default: site owners cannot identify your crawl"),
+    ({}, "USER_AGENT is Scrapy's default: site owners cannot identify your crawl, and many forbid"),
     ({"USER_AGENT": CHROME}, "USER_AGENT claims to be a browser"),
     ({"USER_AGENT": "Examplebot/1.0"}, "USER_AGENT has no contact"),
     ({"USER_AGENT": "Examplebot/1.0 (+here)\x1b[2J"}, "USER_AGENT has no contact"),

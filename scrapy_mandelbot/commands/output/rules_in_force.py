@@ -77,7 +77,7 @@ def unknown_names(rules: Rules) -> Iterator[str]:
 
 def _robot_data(robot: KnownRobot) -> dict[str, Any]:
     data = robot._asdict()
-    data.pop("name")
+    del data["name"], data["refuses"]
     return data
 
 

@@ -7,11 +7,11 @@ the same URLs: a correction must not open anything that was closed to a robot.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
-from urllib.robotparser import RobotFileParser
+from urllib.parse import quote, unquote, urlparse, urlunparse
 
 from protego import Protego
 
@@ -40,12 +40,18 @@ if TYPE_CHECKING:
     _Asked = list[tuple[str, list[str]]]
     _Deciding = tuple[tuple[object, ...], list[str]]
 
-URLLIB = "urllib.robotparser"
+OLD_URLLIB = "urllib.robotparser before 3.13.14"
+"""Python's parser before 3.13.14 and 3.14.5."""
 PROTEGO = "protego"
 """Scrapy's own parser."""
+_READ_ALIKE: Mapping[str, Dialect] = {
+    **DIALECTS,
+    # Since then it follows RFC 9309, but looks for the names of groups within the robot's.
+    "urllib.robotparser": replace(DIALECTS["rfc9309"], name="urllib", agent_match="inside"),
+}
 
 
-def _reader(dialect: str) -> Reader:
+def _reader(dialect: Dialect) -> Reader:
     def read(body: bytes, max_bytes: int | None) -> Allowed:
         return RobotsTxt.parse(body, dialect=dialect, max_bytes=max_bytes).allowed
 
@@ -74,22 +80,46 @@ def _other(parse: Callable[[str], Allowed]) -> Reader:
     return read
 
 
-def _urllib(text: str) -> Allowed:
-    parser = RobotFileParser()
-    parser.parse(text.splitlines())
-    parser.modified()
-    return lambda url, agent: parser.can_fetch(agent, url)
+def _old_urllib(text: str) -> Allowed:
+    """Read a file by the rules of CPython 3.8 to 3.13.13: the first matching rule decides.
 
+    A blank line ends a group, and one without lines is none; the first group whose name is part of
+    the robot's applies, and that for all robots last.
+    """
+    groups: list[tuple[list[str], list[tuple[str, bool]]]] = []
+    names: list[str] = []
+    rules: list[tuple[str, bool]] = []
+    has_lines = False
+    for line in (*text.splitlines(), ""):
+        name, colon, value = line.partition("#")[0].partition(":")
+        field, value = name.strip().lower() if colon else "", unquote(value.strip())
+        if not line or (has_lines and field == "user-agent"):
+            groups += [(names, rules)] * has_lines
+            names, rules, has_lines = [], [], False
+        if field == "user-agent":
+            names.append(value.lower())
+        elif names and field in {"allow", "disallow", "crawl-delay", "request-rate"}:
+            has_lines = True
+            if field.endswith("allow"):
+                path = quote(urlunparse(urlparse(value)))
+                rules.append((path, field == "allow" or not value))
+    groups.sort(key=lambda group: "*" in group[0])
 
-def _protego(text: str) -> Allowed:
-    decide: Allowed = Protego.parse(text).can_fetch
-    return decide
+    def allowed(url: str, agent: str) -> bool:
+        robot = agent.partition("/")[0].lower()
+        path = quote(urlunparse(("", "", *urlparse(unquote(url))[2:]))) or "/"
+        for names, rules in groups:
+            if any(name == "*" or name in robot for name in names):
+                return next((allows for prefix, allows in rules if path.startswith(prefix)), True)
+        return True
+
+    return allowed
 
 
 #: By name, how each of them reads a file.
-READERS: Mapping[str, Reader] = {name: _reader(name) for name in DIALECTS} | {
-    URLLIB: _other(_urllib),
-    PROTEGO: _other(_protego),
+READERS: Mapping[str, Reader] = {name: _reader(row) for name, row in _READ_ALIKE.items()} | {
+    OLD_URLLIB: _other(_old_urllib),
+    PROTEGO: _other(lambda text: Protego.parse(text).can_fetch),
 }
 HEADER = "Mozilla/5.0 (compatible; {}/1.0; +https://example.com/bot)"
 """What a robot may call itself to a reader that looks for names of the file in the whole."""
@@ -103,7 +133,7 @@ class Effect:
     """What becomes otherwise for one reader."""
 
     reader: str
-    """A dialect, ``urllib.robotparser`` or ``protego``."""
+    """A dialect, or another name of `READERS`."""
     dialect: str
     """That of the correction."""
     bytes_read: int | None
@@ -163,12 +193,13 @@ def effects_by(
                 continue
             these: Iterable[tuple[str, Iterable[str]]]
             effect = Effect(name, own, limit)
-            if name in DIALECTS:
-                rules = tuple(_RobotRules(body, name, limit) for body in (before, after))
+            if name in _READ_ALIKE:
+                row = _READ_ALIKE[name]
+                rules = tuple(_RobotRules(body, row, limit) for body in (before, after))
                 these = _where_rules_differ(effect, asked, *rules)
             else:
-                # Python's own reads of a browser-like header one robot's name, Mozilla.
-                by_header = {questions.nobody} if name == URLLIB else {one for one, _ in asked}
+                # Python's old one reads of a browser-like header one robot's name, Mozilla.
+                by_header = {questions.nobody} if name == OLD_URLLIB else {one for one, _ in asked}
                 by_header -= questions.made_up
                 these = _by_token_and_header(asked, questions, by_header, lines)
             _compare(effect, (one, other), standard, these, questions)
@@ -180,7 +211,7 @@ def effects_by(
 class _RobotRules:
     """The rules of each robot; files with the same rules make the same decisions."""
 
-    def __init__(self, body: bytes, dialect: str, max_bytes: int | None) -> None:
+    def __init__(self, body: bytes, dialect: Dialect, max_bytes: int | None) -> None:
         self._grammar = grammar_of(dialect)
         self._text = searchable(self._grammar.clean(body, max_bytes))
         self._groups = list(read_groups(self._text, self._grammar))

@@ -291,7 +291,8 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
      "Mandelbot and most robots ignore it; some read it as Disallow: /."),
     ("empty-disallow-first", _W, "An empty Disallow stands before other rules.",
      ("It allows everything: robots that obey the first matching rule, such as Python's "
-      "urllib.robotparser, never reach the rules after it. Mandelbot and Google ignore it.")),
+      "urllib.robotparser before 3.13.14, never reach the rules after it. Mandelbot and Google "
+      "ignore it.")),
     ("allow-all", _N, "An Allow matches everything.",
      ("Everything is allowed by default; and robots that obey the first matching rule read no "
       "further.")),

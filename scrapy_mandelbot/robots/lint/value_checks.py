@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy_mandelbot.robots.lint.source import ABSOLUTE_URL, STANDARD, LintHit, quoted
 from scrapy_mandelbot.robots.preferences.in_robots_txt import split_path
 from scrapy_mandelbot.robots.preferences.statements import (
-    CONTROL_TOKENS,
     MEANINGS,
     read_content_signal,
     read_content_usage,
     statements_of,
 )
 from scrapy_mandelbot.robots.robotstxt import times
+from scrapy_mandelbot.robots.robotstxt.known_robots import CONTROL_TOKENS
 from scrapy_mandelbot.robots.robotstxt.records import name_of
 from scrapy_mandelbot.robots.robotstxt.verdict import path_of
 

@@ -14,13 +14,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.preferences.statements import (
-    CONTROL_TOKENS,
     Terms,
     read_content_signal,
     read_content_usage,
     statements_of,
 )
 from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, decode, line_ends, value_of
+from scrapy_mandelbot.robots.robotstxt.known_robots import CONTROL_TOKENS
 from scrapy_mandelbot.robots.robotstxt.paths import COMPARABLE, escape_non_ascii
 from scrapy_mandelbot.robots.robotstxt.patterns import Pattern, wildcard_pattern
 

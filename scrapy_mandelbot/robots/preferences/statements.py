@@ -20,65 +20,8 @@ import http_sf
 from scrapy_mandelbot.robots.formatting import shown
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.robots.robotstxt.known_robots import KnownRobot
     from scrapy_mandelbot.robots.robotstxt.verdict import Rule
-
-
-class ControlToken(NamedTuple):
-    """A robot whose Disallow refuses a use."""
-
-    name: str
-    """As its vendor writes it."""
-    refuses: tuple[str, ...]
-    """The categories refused by its Disallow."""
-    document: str
-
-
-_TRAINING = ("train-ai",)
-_ANSWERS = ("ai-input",)
-
-_ROWS_CONTROL_TOKENS = (
-    ControlToken("AI2Bot", _TRAINING, "https://allenai.org/crawler"),
-    ControlToken("Amazonbot", _TRAINING, "https://developer.amazon.com/amazonbot"),
-    ControlToken("anthropic-ai", _TRAINING, "Anthropic's name before ClaudeBot"),
-    ControlToken(
-        "Applebot-Extended", _TRAINING, "https://support.apple.com/119829 'Applebot-Extended'"
-    ),
-    ControlToken("Bytespider", _TRAINING, "ByteDance; Cloudflare Radar, 'AI crawlers'"),
-    ControlToken("CCBot", ("train-ai", "tdm"), "https://commoncrawl.org/ccbot"),
-    ControlToken("ChatGPT-User", _ANSWERS, "https://developers.openai.com/docs/bots"),
-    ControlToken("Claude-SearchBot", _ANSWERS, "https://support.claude.com/articles/8896518"),
-    ControlToken("Claude-User", _ANSWERS, "https://support.claude.com/articles/8896518"),
-    ControlToken("ClaudeBot", _TRAINING, "https://support.claude.com/articles/8896518"),
-    ControlToken("cohere-training-data-crawler", _TRAINING, "by its name"),
-    ControlToken("DuckAssistBot", _ANSWERS, "https://duckduckgo.com/duckassistbot"),
-    ControlToken("FacebookBot", _TRAINING, "https://developers.facebook.com/docs/sharing/bot"),
-    ControlToken("Google-CloudVertexBot", _ANSWERS, "Google, 'List of Google's common crawlers'"),
-    ControlToken(
-        "Google-Extended",
-        ("train-ai", "ai-input"),
-        "Google, 'List of Google's common crawlers': training and grounding",
-    ),
-    ControlToken("GPTBot", _TRAINING, "https://developers.openai.com/docs/bots"),
-    ControlToken(
-        "Meta-ExternalAgent",
-        _TRAINING,
-        "https://developers.facebook.com/docs/sharing/webmasters/web-crawlers",
-    ),
-    ControlToken(
-        "Meta-ExternalFetcher",
-        _ANSWERS,
-        "https://developers.facebook.com/docs/sharing/webmasters/web-crawlers",
-    ),
-    ControlToken("MistralAI-User", _ANSWERS, "https://docs.mistral.ai/robots"),
-    ControlToken("OAI-SearchBot", _ANSWERS, "https://developers.openai.com/docs/bots"),
-    ControlToken("Perplexity-User", _ANSWERS, "https://docs.perplexity.ai/guides/bots"),
-    ControlToken("PerplexityBot", _ANSWERS, "https://docs.perplexity.ai/guides/bots"),
-)
-
-#: The tokens by their lower-case names.
-CONTROL_TOKENS: Mapping[str, ControlToken] = MappingProxyType(
-    {row.name.lower(): row for row in _ROWS_CONTROL_TOKENS}
-)
 
 
 Answer = Literal["allowed", "disallowed", "unknown"]
@@ -362,15 +305,14 @@ def statements_of(
                 )
 
 
-def refused_as(token: str, rule: Rule) -> Iterator[Statement]:
+def refused_as(robot: KnownRobot, rule: Rule) -> Iterator[Statement]:
     """Yield the refusals that a rule against a control token makes."""
-    name, categories, _ = CONTROL_TOKENS[token]
-    for category in categories:
+    for category in robot.refuses:
         yield Statement(
             category,
             allowed=False,
             source="control-token",
             where="robots.txt",
-            text=f"{rule} for {name}",
+            text=f"{rule} for {robot.name}",
             line=rule.line,
         )

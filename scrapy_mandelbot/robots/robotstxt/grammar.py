@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS, GROUP_FIELDS, Dialect
+from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS, GROUP_FIELDS, Dialect, documented
 
 # NUL: files get padded with it after a power cut, or by programs in C. Google ends a line there;
 # as a part of a value it would make the rule match nothing.
@@ -64,6 +64,14 @@ _WS = f"{_WHITE}*"
 _PLAIN_PATH = r"/[!\"&-)+-~]*"  # printable ASCII but for space, #, $, % and *
 _MEANINGLESS = r"[!\"&-)+->@-Z\]^-~]"  # nor ?, [ and \, which are special in globs
 _NEVER = r"(?!)"
+
+#: Spellings of Disallow and User-agent that Google's parser and Protego read.
+_MISSPELT = {
+    word.encode(): (field, re.compile(rf"[\r\n]{_WS}((?i:{word}){_WS}:[^#\r\n]*)"))
+    for field, words in sorted(DIALECTS["google"].spellings)
+    for word in words
+    if field != "sitemap"
+}
 
 #: An empty line, without even a comment.
 BLANK_LINE = re.compile(rf"(?:\r\n|\r(?!\n)|\n){_WS}(?=[\r\n])")
@@ -159,6 +167,16 @@ class Grammar:
             line = self.any_rule.match(text, read, end)
             if line:
                 yield line
+
+    def misspelt_line(self, body: bytes) -> tuple[int, str, str] | None:
+        """Return number, text and field of a rule, else a name, that only others read."""
+        lower = b"" if self.dialect.spellings else body.lower()
+        for word in [word for word in _MISSPELT if word in lower]:
+            field, misspelt = _MISSPELT[word]
+            text = searchable(body)
+            if line := misspelt.search(text):
+                return line_number(text, line.start()), value_of(line[1]), documented(field)
+        return None
 
     def field_line(self, field: str) -> re.Pattern[str]:
         """Return the expression for lines with a field; its group is the value."""

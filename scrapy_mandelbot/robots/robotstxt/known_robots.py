@@ -32,6 +32,8 @@ class KnownRobot(NamedTuple):
     """The document of its operator."""
     dated: str
     """The month or year of the last comparison with the source, in ISO 8601."""
+    refuses: tuple[str, ...] = ()
+    """The categories of use that an owner refuses by a Disallow for it: see `preferences`."""
     is_token: bool = False
     """Whether the name is never sent: it only controls the use of another robot's pages."""
 
@@ -55,8 +57,15 @@ _AMAZON = "https://developer.amazon.com/amazonbot"
 _DUCKDUCKGO = "https://duckduckgo.com/duckduckgo-help-pages/results"
 _MOZ = "https://moz.com/help/moz-procedures/crawlers"
 _ARCHIVE = "https://archive.org/details/archive.org_bot"
+_SEZNAM = "https://o-seznam.cz/napoveda/vyhledavani/en/seznambot-crawler/"
+_PETALBOT = "https://webmaster.petalsearch.com/site/petalbot"
+_PINTERESTBOT = "https://help.pinterest.com/en/business/article/pinterestbot"
+_CCBOT = "https://commoncrawl.org/ccbot"
+_MISTRAL = "https://docs.mistral.ai/robots"
 _X = "https://developer.x.com/en/docs/x-for-websites"
 _LIST = "https://github.com/ai-robots-txt/ai.robots.txt"
+_TRAINING = ("train-ai",)
+_ANSWERS = ("ai-input",)
 
 KNOWN_ROBOTS: tuple[KnownRobot, ...] = tuple(
     KnownRobot(*row)
@@ -74,43 +83,49 @@ KNOWN_ROBOTS: tuple[KnownRobot, ...] = tuple(
         ("Baiduspider", "search", "Baidu", "https://help.baidu.com/question?prod_id=99", "2025"),
         ("Applebot", "search", "Apple", _APPLE, "2026-11"),
         ("Slurp", "search", "Yahoo", "https://help.yahoo.com/kb/SLN22600.html", "2025"),
-        (
-            *("SeznamBot", "search", "Seznam.cz"),
-            *("https://o-seznam.cz/napoveda/vyhledavani/en/seznambot-crawler/", "2025"),
-        ),
+        ("SeznamBot", "search", "Seznam.cz", _SEZNAM, "2025"),
         ("Yeti", "search", "Naver", "https://naver.me/spd", "2025"),
-        (
-            *("PetalBot", "search", "Huawei"),
-            *("https://webmaster.petalsearch.com/site/petalbot", "2026-11"),
-        ),
+        ("PetalBot", "search", "Huawei", _PETALBOT, "2026-11"),
         ("Qwantbot", "search", "Qwant", "https://help.qwant.com/bot/", "2026-11"),
         ("MojeekBot", "search", "Mojeek", "https://www.mojeek.com/bot.html", "2025"),
-        ("GPTBot", "ai", "OpenAI", _OPENAI, "2026-11"),
-        ("OAI-SearchBot", "ai", "OpenAI", _OPENAI, "2026-11"),
-        ("ChatGPT-User", "ai", "OpenAI", _OPENAI, "2026-11"),
-        ("ClaudeBot", "ai", "Anthropic", _ANTHROPIC, "2026-11"),
-        ("Claude-SearchBot", "ai", "Anthropic", _ANTHROPIC, "2026-11"),
-        ("Claude-User", "ai", "Anthropic", _ANTHROPIC, "2026-11"),
-        ("Google-Extended", "ai", "Google", _GOOGLE, "2026-11", True),
-        ("Google-CloudVertexBot", "ai", "Google", _GOOGLE, "2026-11"),
-        ("Applebot-Extended", "ai", "Apple", _APPLE, "2026-11", True),
-        ("Meta-ExternalAgent", "ai", "Meta", _META, "2026-11"),
-        ("Meta-ExternalFetcher", "ai", "Meta", _META, "2026-11"),
+        ("GPTBot", "ai", "OpenAI", _OPENAI, "2026-11", _TRAINING),
+        ("OAI-SearchBot", "ai", "OpenAI", _OPENAI, "2026-11", _ANSWERS),
+        ("ChatGPT-User", "ai", "OpenAI", _OPENAI, "2026-11", _ANSWERS),
+        ("ClaudeBot", "ai", "Anthropic", _ANTHROPIC, "2026-11", _TRAINING),
+        ("Claude-SearchBot", "ai", "Anthropic", _ANTHROPIC, "2026-11", _ANSWERS),
+        ("Claude-User", "ai", "Anthropic", _ANTHROPIC, "2026-11", _ANSWERS),
+        ("Google-Extended", "ai", "Google", _GOOGLE, "2026-11", _TRAINING + _ANSWERS, True),
+        ("Google-CloudVertexBot", "ai", "Google", _GOOGLE, "2026-11", _ANSWERS),
+        ("Applebot-Extended", "ai", "Apple", _APPLE, "2026-11", _TRAINING, True),
+        ("Meta-ExternalAgent", "ai", "Meta", _META, "2026-11", _TRAINING),
+        ("Meta-ExternalFetcher", "ai", "Meta", _META, "2026-11", _ANSWERS),
         ("Meta-WebIndexer", "ai", "Meta", _META, "2026-11"),
-        ("FacebookBot", "ai", "Meta", _FACEBOOKBOT, "2026-11"),
-        ("PerplexityBot", "ai", "Perplexity", _PERPLEXITY, "2025"),
-        ("Perplexity-User", "ai", "Perplexity", _PERPLEXITY, "2025"),
-        ("CCBot", "ai", "Common Crawl", "https://commoncrawl.org/ccbot", "2026-11"),
-        ("Amazonbot", "ai", "Amazon", _AMAZON, "2026-11"),
+        ("FacebookBot", "ai", "Meta", _FACEBOOKBOT, "2026-11", _TRAINING),
+        ("PerplexityBot", "ai", "Perplexity", _PERPLEXITY, "2025", _ANSWERS),
+        ("Perplexity-User", "ai", "Perplexity", _PERPLEXITY, "2025", _ANSWERS),
+        ("CCBot", "ai", "Common Crawl", _CCBOT, "2026-11", (*_TRAINING, "tdm")),
+        ("Amazonbot", "ai", "Amazon", _AMAZON, "2026-11", _TRAINING),
         ("Amzn-SearchBot", "ai", "Amazon", _AMAZON, "2026-11"),
         ("Amzn-User", "ai", "Amazon", _AMAZON, "2026-11"),
-        ("Bytespider", "ai", "ByteDance", _LIST, "2026-11"),
-        ("DuckAssistBot", "ai", "DuckDuckGo", f"{_DUCKDUCKGO}/duckassistbot", "2026-11"),
-        ("MistralAI-User", "ai", "Mistral AI", "https://docs.mistral.ai/robots", "2026-11"),
+        ("Bytespider", "ai", "ByteDance", _LIST, "2026-11", _TRAINING),
+        ("DuckAssistBot", "ai", "DuckDuckGo", f"{_DUCKDUCKGO}/duckassistbot", "2026-11", _ANSWERS),
+        ("MistralAI-User", "ai", "Mistral AI", _MISTRAL, "2026-11", _ANSWERS),
         ("cohere-ai", "ai", "Cohere", _LIST, "2026-11"),
-        ("AI2Bot", "ai", "Ai2", "https://allenai.org/crawler", "2026-11"),
+        ("AI2Bot", "ai", "Ai2", "https://allenai.org/crawler", "2026-11", _TRAINING),
         ("Diffbot", "ai", "Diffbot", _LIST, "2026-11"),
         ("ImagesiftBot", "ai", "ImageSift", "https://imagesift.com/about", "2026-11"),
+        ("anthropic-ai", "ai", "Anthropic, before ClaudeBot", _LIST, "2026-08", _TRAINING),
+        ("Brightbot", "ai", "Bright Data", _LIST, "2026-08", _TRAINING),
+        ("cohere-training-data-crawler", "ai", "Cohere", _LIST, "2026-08", _TRAINING),
+        ("Cotoyogi", "ai", "ROIS", _LIST, "2026-08", _TRAINING),
+        ("DeepSeekBot", "ai", "DeepSeek", _LIST, "2026-08", _TRAINING),
+        ("ICC-Crawler", "ai", "NICT", _LIST, "2026-08", _TRAINING),
+        ("img2dataset", "ai", "its users", _LIST, "2026-08", _TRAINING),
+        ("omgili", "ai", "Webz.io", _LIST, "2026-08", _TRAINING),
+        ("PanguBot", "ai", "Huawei", _LIST, "2026-08", _TRAINING),
+        ("TikTokSpider", "ai", "ByteDance", _LIST, "2026-08", _TRAINING),
+        ("Timpibot", "ai", "Timpi", _LIST, "2026-08", _TRAINING),
+        ("Webzio-Extended", "ai", "Webz.io", _LIST, "2026-08", _TRAINING, True),
         ("AhrefsBot", "seo", "Ahrefs", "https://ahrefs.com/robot", "2025"),
         ("SemrushBot", "seo", "Semrush", "https://www.semrush.com/bot/", "2025"),
         ("MJ12bot", "seo", "Majestic", "https://mj12bot.com/", "2025"),
@@ -127,10 +142,7 @@ KNOWN_ROBOTS: tuple[KnownRobot, ...] = tuple(
         ("LinkedInBot", "preview", "LinkedIn", "https://www.linkedin.com/robots.txt", "2025"),
         ("Slackbot", "preview", "Slack", "https://api.slack.com/robots", "2025"),
         ("Discordbot", "preview", "Discord", "https://discordapp.com", "2025"),
-        (
-            *("Pinterestbot", "preview", "Pinterest"),
-            *("https://help.pinterest.com/en/business/article/pinterestbot", "2025"),
-        ),
+        ("Pinterestbot", "preview", "Pinterest", _PINTERESTBOT, "2025"),
         ("AdsBot-Google", "ads", "Google", _GOOGLE_SPECIAL, "2026-11"),
         ("Mediapartners-Google", "ads", "Google", _GOOGLE_SPECIAL, "2026-11"),
     )
@@ -138,6 +150,8 @@ KNOWN_ROBOTS: tuple[KnownRobot, ...] = tuple(
 """The robots, by kind."""
 
 
+#: Robots whose Disallow refuses a use, by their lower-case names.
+CONTROL_TOKENS = {robot.name.lower(): robot for robot in KNOWN_ROBOTS if robot.refuses}
 _GOOGLES = {robot.name.lower() for robot in KNOWN_ROBOTS if robot.operator == "Google"}
 
 

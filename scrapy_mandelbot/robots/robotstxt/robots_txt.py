@@ -204,7 +204,8 @@ class RobotsTxt:
         return tuple((bisect_right(ends, match.start()), value_of(match[1])) for match in found)
 
     def _group_values(self, field: str, agent: Agent) -> list[str]:
-        if not self._grammar.field_line(field).search(searchable(self._body)):
+        lower, others = self._body.lower(), dict(self.dialect.spellings)
+        if not any(name.encode() in lower for name in (field, *others.get(field, ()))):
             return []  # as in most files: the groups need not be searched
         return self._values(field, self._group_spans(field, agent))
 
@@ -268,6 +269,7 @@ class RobotsTxt:
         Most files have one rule for each: Disallow: /.
         """
         from scrapy_mandelbot.robots.preferences.statements import refused_as  # noqa: PLC0415
+        from scrapy_mandelbot.robots.robotstxt.known_robots import CONTROL_TOKENS  # noqa: PLC0415
 
         decider, text = self._decider(token), searchable(self._body)
         lines = (
@@ -277,13 +279,14 @@ class RobotsTxt:
         )
         first = list(islice(lines, 2))
         is_one = len(first) == 1 and first[0][1]
-        return tuple(refused_as(token, rule_of(first[0]))) if is_one else None
+        return tuple(refused_as(CONTROL_TOKENS[token], rule_of(first[0]))) if is_one else None
 
     def _refused_as(
         self, tokens: dict[str, tuple[Statement, ...] | None], url: str, agent: Agent
     ) -> tuple[Statement, ...]:
         """No control token refuses an agent that is one itself."""
-        from scrapy_mandelbot.robots.preferences.statements import CONTROL_TOKENS, refused_as  # noqa: PLC0415
+        from scrapy_mandelbot.robots.preferences.statements import refused_as  # noqa: PLC0415
+        from scrapy_mandelbot.robots.robotstxt.known_robots import CONTROL_TOKENS  # noqa: PLC0415
 
         own = names_in_order(agent if isinstance(agent, str) else tuple(agent))
         if not CONTROL_TOKENS.keys().isdisjoint(own):
@@ -292,7 +295,9 @@ class RobotsTxt:
         for token, always in tokens.items():
             if not self.allowed(url, token):
                 rule = None if always else self.verdict(url, token).rule
-                found += always or (refused_as(token, rule) if rule is not None else ())
+                found += always or (
+                    refused_as(CONTROL_TOKENS[token], rule) if rule is not None else ()
+                )
         return tuple(found)
 
     # Lines for all agents.
@@ -326,6 +331,14 @@ class RobotsTxt:
     def records(self) -> tuple[Record, ...]:
         """Every line, numbered, with its problems."""
         return tuple(read_records(self._body, self.dialect))
+
+    @property
+    def misspelt_line(self) -> tuple[int, str, str] | None:
+        """Number, text and field of a rule or name that only other parsers read; None: no such.
+
+        Google's parser and Protego read ``Disalow`` as Disallow; the dialect may not.
+        """
+        return self._grammar.misspelt_line(self._body)
 
     # Linting, rewriting and export.
 

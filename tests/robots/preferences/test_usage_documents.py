@@ -10,11 +10,11 @@ from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.robots.preferences import TdmFile, page_usage, with_tdm_file
 from scrapy_mandelbot.robots.preferences.statements import (
     CATEGORIES,
-    CONTROL_TOKENS,
     DOCUMENTS,
     MEANINGS,
 )
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
+from scrapy_mandelbot.robots.robotstxt.known_robots import CONTROL_TOKENS
 
 
 def said(case, dialect="mandelbot"):
@@ -87,7 +87,8 @@ def test_the_table_of_words_is_about_the_categories():
         assert any(year in document for year in ("2022", "2023", "2024", "2025", "2026"))
     for name, token in CONTROL_TOKENS.items():
         assert name == token.name.lower()
-        assert token.document
+        assert token.source
+        assert token.dated
         assert set(token.refuses) <= set(CATEGORIES)
 
 

@@ -13,11 +13,13 @@ import pytest
 
 from scrapy_mandelbot.robots.preferences.statements import (
     CATEGORY_TEXTS,
-    CONTROL_TOKENS,
     DOCUMENTS,
     MEANINGS,
 )
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.robots.robotstxt.known_robots import CONTROL_TOKENS
 
+CASES = Path(__file__).parents[2] / "cases"
 PAGE = (Path(__file__).parents[3] / "docs" / "usage.rst").read_text(encoding="utf-8")
 TREE = docutils.core.publish_doctree(
     PAGE, settings_overrides={"halt_level": docutils.utils.Reporter.WARNING_LEVEL}
@@ -58,9 +60,30 @@ def test_the_words_are_those_of_the_code():
 
 
 def test_the_tokens_are_those_of_the_code():
-    """In their order."""
-    rows = [(token.name, ", ".join(token.refuses)) for token in CONTROL_TOKENS.values()]
-    assert [tuple(row[:2]) for row in BY_HEAD["token"]] == rows
+    """In their order, each with its source and the month of the comparison."""
+    rows = [[one.name, ", ".join(one.refuses), *one[3:5]] for one in CONTROL_TOKENS.values()]
+    assert BY_HEAD["token"] == rows
+
+
+LIST, *LISTED = (CASES / "ai_robots_txt.tsv").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("line", LISTED)
+def test_each_robot_that_trains_by_a_public_list_is_known_or_left_out_for_a_reason(line):
+    """A Disallow for it refuses training; a name ends at its space."""
+    name, _, reason = line.partition("\t")
+    robots = RobotsTxt.parse(f"User-agent: {name}\nDisallow: /\n".encode())
+    said = robots.usage("https://example.com/", "Examplebot")
+    assert said["train-ai"] == ("unknown" if reason else "disallowed")
+
+
+def test_the_date_of_that_list_is_on_the_page():
+    """And all that is known by the list alone is on it."""
+    dated = LIST.removeprefix("# ").partition(":")[0].replace(",", " of")
+    assert f"compared with {dated}" in PAGE
+    by_list = [one.name for one in CONTROL_TOKENS.values() if "ai-robots-txt" in one.source]
+    assert len(by_list) == 13
+    assert set(by_list) <= set(LISTED)
 
 
 def test_the_examples_do_what_they_show():

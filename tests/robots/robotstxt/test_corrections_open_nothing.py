@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.robotparser import RobotFileParser
+
 import pytest
 from protego import Protego
 
@@ -70,9 +72,59 @@ def test_for_one_dialect_the_name_is_what_it_reads():
 
 
 def test_all_who_read_the_file_are_asked():
-    """The six dialects, Python's own, and Protego, which Scrapy brings."""
-    assert [*READERS][-2:] == ["urllib.robotparser", "protego"]
-    assert len(READERS) == 8
+    """The six dialects, Python's own, new and old, and Protego, which Scrapy brings."""
+    new, old, scrapys = [*READERS][6:]
+    assert (new, old) == ("urllib.robotparser", "urllib.robotparser before 3.13.14")
+    assert scrapys == "protego"
+
+
+FIRST = b"User-agent: *\nDisallow: /a\nAllow: /a/b\n"
+BLANK = b"User-agent: *\nDisallow: /a\n\nDisallow: /b\n"
+DELAY = b"User-agent: bot\nCrawl-delay: 1\nUser-agent: *\nDisallow: /a\n"
+NO_RULES = b"User-agent: *\nDisallow: /a\n\nUser-agent: bot\n"
+STAR = b"User-agent: bot\nDisallow: /*a\nDisallow: /x$\n"
+AGAIN = b"User-agent: bot\nDisallow: /a\n\nUser-agent: bot\nDisallow: /b\n"
+HOST = b"User-agent: *\nDisallow: //[x\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "agent", "path", "old", "new"),
+    [
+        (FIRST, "bot", "/a/b", False, True),
+        (BLANK, "bot", "/b", True, False),
+        (DELAY, "bot", "/a", True, False),
+        (NO_RULES, "bot", "/a", False, True),
+        (STAR, "bot", "/ba", True, False),
+        (STAR, "bot", "/x", True, False),
+        (STAR, "mybot/1.0", "/ba", True, False),
+        (AGAIN, "bot", "/b", True, False),
+        (AGAIN, "Mozilla/5.0 (compatible; bot/1.0)", "/a", True, False),
+        (b"User-agent: *\nDisallow: /%7ea\n", "bot", "/~a", False, False),
+        (b"user agent: *\nDisallow: /\n", "bot", "/a", True, True),
+    ],
+)
+def test_both_of_pythons_parsers_are_asked_whichever_python_runs(body, agent, path, old, new):
+    """CPython's changelog, gh-138907: since 3.13.14 and 3.14.5 robotparser follows RFC 9309."""
+    url = f"https://example.com{path}"
+    said = [READERS[name](body, None)(url, agent) for name in [*READERS][6:8]]
+    assert said == [new, old]
+
+
+@pytest.mark.parametrize("body", [FIRST, BLANK, DELAY, NO_RULES, STAR, AGAIN, TABOOLA])
+def test_the_one_of_this_python_is_read_as_it_reads(body):
+    """Its own module is asked the same."""
+    own = RobotFileParser()
+    own.parse(body.decode().splitlines())
+    is_old = not hasattr(own, "groups")
+    read = READERS[[*READERS][7 if is_old else 6]](body, None)
+    for url in (*URLS, "https://example.com/b", "https://example.com/ba"):
+        for agent in ("bot", "mybot", "other", "Taboolabot"):
+            assert read(url, agent) == own.can_fetch(agent, url)
+
+
+def test_a_file_that_the_old_parser_cannot_read_has_no_rules_to_it():
+    """It raised ValueError."""
+    assert READERS["urllib.robotparser before 3.13.14"](HOST, None) is None
 
 
 CLOUDFLARE = """\
