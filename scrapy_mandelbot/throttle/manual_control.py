@@ -55,8 +55,7 @@ class ManualControl:
 
     def shut(self) -> set[str]:
         """Return the sites that get no request now."""
-        now = self._now()
-        return {site.name for site in self._throttle.sites.in_trouble() if site.is_shut(now)}
+        return set(self.closed_sites())
 
     def closed_sites(self) -> dict[str, str]:
         """Return the states of the sites that get no request now, by name, as text."""
