@@ -119,12 +119,10 @@ class PauseMiddleware:
         found = None if refuses else self._look_closer(flight, response)
         flight.is_refused = refuses or found is not None
         if not flight.is_refused:
-            flight.is_refused = is_marked and self._refusals.is_bot_block(
-                flight, response, terms_of(response)
-            )
-            is_notice = flight.site in self._redirected and self._refusals.is_notice(
-                flight, response
-            )
+            is_notice = flight.site in self._redirected
+            is_notice = is_notice and self._refusals.is_notice(flight, response)
+            mark = terms_of(response) if is_marked else None
+            flight.is_refused = is_marked and self._refusals.is_bot_block(flight, response, mark)
             if not flight.is_refused and not is_notice:
                 self._answered(flight, response)
             return
@@ -146,9 +144,7 @@ class PauseMiddleware:
     def _look_closer(self, flight: Flight, response: Response) -> retry_after.AskedFor | None:
         """See whether an answer refuses by something else than its status, and what it asks for."""
         request, found = flight.request, None
-        if "cached" in response.flags or self._crawl.is_for_a_person(request):
-            return None
-        if self._is_read:
+        if self._is_read and not self._crawl.is_for_a_person(request):
             found = self._refusals.recognised(request, response)
         is_temporary = found is None and response.status in _TEMPORARY and self._statuses
         if is_temporary and not self._is_handled(request, response):
@@ -157,10 +153,9 @@ class PauseMiddleware:
 
     def _names_a_time(self, response: Response) -> bool:
         """Whether an error pauses its site by the time that it names, not by its status."""
-        is_error = response.status >= HTTPStatus.BAD_REQUEST
-        if not is_error or not self._statuses or response.status in MISSING_STATUSES:
-            return False
-        if _OF_TIMES.isdisjoint(response.headers):
+        status = response.status
+        may_pause = self._statuses and status >= HTTPStatus.BAD_REQUEST
+        if not may_pause or status in MISSING_STATUSES or _OF_TIMES.isdisjoint(response.headers):
             return False
         return retry_after.names_a_time(response.headers.get, self._crawl.now())
 

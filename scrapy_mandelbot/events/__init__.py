@@ -124,8 +124,7 @@ MAINTENANCE = _warning(
     stats=("mandelbot/pause/maintenance",),
 )
 REFUSAL_FAILED = _error(
-    "MANDELBOT_REFUSAL: %(function)s failed, and %(url)s counts as a page: %(error)s (further such"
-    " errors are only counted)",
+    "MANDELBOT_REFUSAL: %(function)s failed, and %(url)s counts as a page: %(error)s",
     stats=("mandelbot/pause/refusal_errors",),
 )
 REFUSED = Event(stats=("mandelbot/pause/refused",))

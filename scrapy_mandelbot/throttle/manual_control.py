@@ -53,10 +53,6 @@ class ManualControl:
                 times.append(max(site.due(now), site.faults.due(section, now)))
         return max(0.0, min(times, default=inf) - now)
 
-    def shut(self) -> set[str]:
-        """Return the sites that get no request now."""
-        return set(self.closed_sites())
-
     def closed_sites(self) -> dict[str, str]:
         """Return the states of the sites that get no request now, by name, as text."""
         now = self._now()
