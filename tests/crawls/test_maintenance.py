@@ -186,3 +186,12 @@ async def test_a_mistaken_notice_costs_some_seconds(webs):
     assert len(pages(result, web)) == 1 + 50 + 1
     assert result.stats["mandelbot/pause/count"] <= 3
     assert result.stats["mandelbot/pause/seconds"] <= 4
+
+
+@ensureDeferred
+async def test_in_a_job_on_redis_too(webs, redis_server):
+    """Which drops a new request for a page that it has seen."""
+    web = site(webs, 60, delay=0.05)
+    web.refuse = Maintained(web, 30, 3)
+    result = await once_each(web, {"MANDELBOT_JOB": redis_server.url})
+    assert len(pages(result, web) - {NOTICE}) == 61
