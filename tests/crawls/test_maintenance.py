@@ -119,10 +119,10 @@ async def test_nothing_pauses_where_no_status_does(webs):
 
 
 def to(place: str, status: int = 302, every: int = 1):
-    """Redirect each page from the 20th on, or each n-th, to one place."""
+    """Redirect each of the last 40 pages to be requested, or each n-th, to one place."""
 
     def answer(number: int) -> Answer | None:
-        is_meant = number >= 20 and number % every == 0
+        is_meant = number < 40 and number % every == 0
         return redirect(place, status) if is_meant else None
 
     return answer
@@ -140,8 +140,8 @@ HEALTHY = {
     "moved for good, by 308": to("/new.html", 308),
     "discontinued products between others": to("/gone.html", every=2),
     "another host": to("http://127.0.0.9:9/status.html"),
-    "another place": lambda number: redirect(f"/de/{number}") if number >= 20 else None,
-    "nowhere": lambda number: Answer(b"", 302) if number >= 20 else None,
+    "another place": lambda number: redirect(f"/de/{number}") if number < 40 else None,
+    "nowhere": lambda number: Answer(b"", 302) if number < 40 else None,
     "no URL": to("http://[/"),
 }
 
