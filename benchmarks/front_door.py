@@ -8,6 +8,8 @@ refusals (503) that the site had to send; a range where runs differ.
 
 503      answers 503 for some seconds after 50 pages, with Retry-After
 limit    bears 30 requests a second and five more, and answers 503 to what is above
+4xx/5xx  the same limit, answers 429, 430, 509 and 529 in turn
+302      redirects all pages to one notice for eleven seconds after 50 pages
 kill -9  the crawl has a JOBDIR, is killed after a quarter of the pages, and is started again
 
 With ``--picture FILE`` the first of them is drawn too: each answer of the site by its time.
@@ -40,6 +42,7 @@ LONGEST = 300  # seconds of a crawl
 AT_ONCE = 4  # crawls of a project, which mostly wait for their delay
 DOWN = 5  # seconds for which the first site refuses
 GREY = "#7d8590"
+NOTICE = "/notice.html"  # no page of the site; see refusing_server.py
 COLOURS = {"times": "#3d8bbd", "refusals": "#d9762b"}
 SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"'
@@ -57,6 +60,8 @@ SETTINGS = {
 CASES = [
     ("a 503 for five seconds", "library", f"closed:{DOWN}", 300, None),
     ("a limit of 30 a second", "library", "limit:30:5", 300, None),
+    ("429, 430, 509 and 529", "library", "odd:30:5", 300, None),
+    ("maintenance by a 302", "library", "maintained:11", 300, None),
     ("a kill -9, and a second run", "library", "well", 2000, 500),
     ("a 503 for five seconds", "project", f"closed:{DOWN}", 60, None),
     ("a 503 for a minute", "project", "closed:60", 120, None),
@@ -118,7 +123,7 @@ def measure(behaviour: str, pages: int, settings: dict, kill_at: int | None) -> 
             settings["JOBDIR"] = "job"
             run(Path(name), server.url, settings, kill_at)
         run(Path(name), server.url, settings, None)
-        got = len(set(pages_of(Path(name))))
+        got = len({url for url in pages_of(Path(name)) if not url.endswith(NOTICE)})
     return {"got": got, **server.stop()}
 
 

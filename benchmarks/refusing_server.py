@@ -10,7 +10,9 @@ Usage::
 A behaviour is ``limit:RATE:BURST``, ``distant:RATE:BURST`` (the same 50 ms away in either
 direction, with ``Retry-After: 1``), ``halving:RATE:BURST`` (after ten seconds), ``flapping`` (up
 two seconds, down one), ``down:SECONDS`` (after 50 pages), ``closed:SECONDS`` (the same, with
-Retry-After), ``one-page`` (page 7 answers 503), or ``well``.
+Retry-After), ``odd:RATE:BURST`` (a limit whose refusals are 429, 430, 509 and 529 in turn),
+``maintained:SECONDS`` (after 50 pages, redirects each page to a notice), ``one-page`` (page 7
+answers 503), or ``well``.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from itertools import cycle
 from time import monotonic
 
 from twisted.internet import reactor, stdio
@@ -25,6 +28,8 @@ from twisted.internet.protocol import Protocol
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Site
 
+FOUND = 302
+NOTICE = "/notice.html"
 ONE_WAY = 0.05  # seconds to a distant server, and from it
 
 
@@ -40,6 +45,7 @@ class Refusing(Resource):
         self._one_way = ONE_WAY if kind == "distant" else 0.0
         self._numbers = [float(number) for number in numbers]
         self._index = "".join(f'<a href="/{n}">{n}</a>' for n in range(pages)).encode()
+        self._statuses = cycle([429, 430, 509, 529])
         self._excess = 0.0
         self._last = -1e9
         self._began: float | None = None
@@ -69,8 +75,10 @@ class Refusing(Resource):
         path = request.path.decode()
         refused = path != "/robots.txt" and self._refuses(path, now)
         status = 503 if refused else 200
+        if refused is not True and isinstance(refused, int) and refused:
+            status = refused
         self.statuses[status] += 1
-        if path != "/robots.txt" and not refused:
+        if path not in {"/robots.txt", NOTICE} and not refused:
             self._served += 1
             self.times.append(now - self._began)
         elif refused:
@@ -79,6 +87,8 @@ class Refusing(Resource):
         request.setHeader("Content-Type", "text/html")
         if isinstance(refused, str):
             request.setHeader("Retry-After", refused)
+        if status == FOUND:
+            request.setHeader("Location", NOTICE)
         return self._index if path == "/" else b"<html><body>page</body></html>"
 
     def _limit(self, _path, now):
@@ -90,6 +100,12 @@ class Refusing(Resource):
             return True
         self._excess, self._last = excess, now
         return False
+
+    def _odd(self, path, now):
+        return next(self._statuses) if self._limit(path, now) else False
+
+    def _maintained(self, path, now):
+        return FOUND if path != NOTICE and self._down(path, now) else False
 
     def _distant(self, path, now):
         return "1" if self._limit(path, now) else False

@@ -70,7 +70,7 @@ _OF_USE = _sets("MANDELBOT_PURPOSE", "MANDELBOT_LEDGER")
 _DOWNLOADS, _SPIDERS, _EXTENSIONS = "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS"
 COMPONENTS = (
     Component(_DOWNLOADS, "report.account.Account", _FIRST),
-    Component(_DOWNLOADS, "sitemap_crawl.bodies.SitemapBodies", _FIRST + 1, _OF_SITEMAPS),
+    Component(_DOWNLOADS, "sitemap_crawl.selection.SitemapBodies", _FIRST + 1, _OF_SITEMAPS),
     Component(_DOWNLOADS, "RobotsTxtMiddleware", 100),
     Component(_DOWNLOADS, "PauseMiddleware", 950),
     Component(

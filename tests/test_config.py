@@ -61,6 +61,8 @@ BAD = [
     ('MANDELBOT_LIMITS["robots_redirects"]', 2.5, "a whole number, 0 or more"),
     ("MANDELBOT_PAUSE_HTTP_CODES", [200], "from 400 to 599"),
     ("MANDELBOT_PAUSE_HTTP_CODES", 503, "a list of HTTP status codes"),
+    ("MANDELBOT_REFUSAL", 5, "a function, or its import path"),
+    ("MANDELBOT_REFUSAL", "looks_refused", "a function, or its import path"),
     ("MANDELBOT_PAUSE_HTTP_CODES", "503,x", "a list of HTTP status codes"),
     ('MANDELBOT_PAUSE_OPTIONS["first"]', -0.1, "0 or more"),
     ('MANDELBOT_PAUSE_OPTIONS["longest"]', float("inf"), "a number of seconds"),
@@ -379,7 +381,7 @@ def test_a_lease_below_a_second_is_an_error(lease):
 
 def test_there_are_not_too_many_settings():
     """The whole table fits on two screens."""
-    assert len(setting_defaults()) <= 32
+    assert len(setting_defaults()) <= 33
 
 
 def test_what_is_in_force_is_told_of_each_setting():

@@ -30,7 +30,7 @@ MOST_LINES = 39_760
 MOST_CODE_LINES = 26_300
 LINES_OF_A_MODULE = 450
 LONGER: dict[str, int] = {}
-MOST_KNOBS = 58
+MOST_KNOBS = 59
 MOST_IMPORTED_NAMES = 15
 MORE_IMPORTED_NAMES: dict[str, int] = {
     "commands/job_verb.py": 23,

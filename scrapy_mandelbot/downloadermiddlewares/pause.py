@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import cached_property
 from http import HTTPStatus
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
@@ -19,11 +20,8 @@ from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching.failures import failure_of
 from scrapy_mandelbot.politeness import retry_after
-from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS
 from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.outcome import MISSING_STATUSES, Failure
-from scrapy_mandelbot.politeness.pause import PauseEffect
-from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
 from scrapy_mandelbot.robots.preferences import MARKED_STATUSES, TERMS_STATUSES, stated_terms
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
@@ -34,13 +32,17 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from scrapy_mandelbot.downloadermiddlewares.refusals import Redirected, Refusals
     from scrapy_mandelbot.politeness.flight import Flight
+    from scrapy_mandelbot.politeness.site_state import Site
 
 logger = logging.getLogger(__name__)
 
 _OF_QUOTAS = frozenset({b"Ratelimit", b"Ratelimit-Remaining"})  # in Scrapy's spelling
 _CHALLENGE = "cf-mitigated"  # of any status; the other marks have theirs
 _OF_TIMES = _OF_QUOTAS | {b"Retry-After"}
+_PROBLEM = b"application/problem+json"  # RFC 9457, section 3
+_TEMPORARY = frozenset({302, 303, 307})
 _NO_ANSWER = frozenset({Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT})
 _NO_WORD_OF_THE_SITE = frozenset({Failure.DROPPED, Failure.OTHER})
 
@@ -60,10 +62,14 @@ class PauseMiddleware:
         self._throttle = self._crawl.throttle
         self._flight = self._throttle.in_flight.get
         self._statuses = self._crawl.config.pause_statuses
+        self._is_read = self._crawl.config.refusal is not None
+        self._redirected: dict[Site, Redirected] = {}
         handled = map(int, crawler.settings.getlist("HTTPERROR_ALLOWED_CODES"))
         are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")  # the spider handles them
         self._spiders = range(1_000) if are_all else frozenset(handled)
         self._marked = MARKED_STATUSES.difference(self._spiders)
+        if self._is_read:
+            self._refusals.load()
         self._is_subscribed = False
         self._limits = self._crawl.fetcher.limits
         self._limits.is_notified = True
@@ -110,24 +116,46 @@ class PauseMiddleware:
             refuses = refuses and (terms_of(response) is None or is_of_the_package(request))
         if (refuses or is_marked) and self._is_handled(request, response):
             refuses = is_marked = False
-        flight.is_refused = refuses
-        if not refuses:
-            flight.is_refused = is_marked and is_bot_block(self._crawl, flight, response)
-            if not flight.is_refused:
+        found = None if refuses else self._look_closer(flight, response)
+        flight.is_refused = refuses or found is not None
+        if not flight.is_refused:
+            is_notice = flight.site in self._redirected
+            is_notice = is_notice and self._refusals.is_notice(flight, response)
+            mark = terms_of(response) if is_marked else None
+            flight.is_refused = is_marked and self._refusals.is_bot_block(flight, response, mark)
+            if not flight.is_refused and not is_notice:
                 self._answered(flight, response)
             return
-        wait = retry_after.wait_asked_for(response.headers.get, self._crawl.now())
+        wait = found or retry_after.wait_asked_for(response.headers.get, self._crawl.now())
         reason = f"{response.status} for {request}" + (f", {wait.said}" if wait.said else "")
+        if (response.headers.get("Content-Type") or b"").startswith(_PROBLEM):
+            reason += self._refusals.problem(request, response)
         if wait.unreadable:
             report_unreadable(self._crawl, flight, wait.unreadable)
         self._throttle.refused(flight, reason, wait.seconds, response)
 
+    @cached_property
+    def _refusals(self) -> Refusals:
+        # Few crawls need it before their first redirect.
+        from scrapy_mandelbot.downloadermiddlewares.refusals import Refusals  # noqa: PLC0415
+
+        return Refusals(self.crawler, self._crawl, self._redirected)
+
+    def _look_closer(self, flight: Flight, response: Response) -> retry_after.AskedFor | None:
+        """See whether an answer refuses by something else than its status, and what it asks for."""
+        request, found = flight.request, None
+        if self._is_read and not self._crawl.is_for_a_person(request):
+            found = self._refusals.recognised(request, response)
+        is_temporary = found is None and response.status in _TEMPORARY and self._statuses
+        if is_temporary and not self._is_handled(request, response):
+            found = self._refusals.note_redirect(flight, response)
+        return found
+
     def _names_a_time(self, response: Response) -> bool:
         """Whether an error pauses its site by the time that it names, not by its status."""
-        is_error = response.status >= HTTPStatus.BAD_REQUEST
-        if not is_error or not self._statuses or response.status in MISSING_STATUSES:
-            return False
-        if _OF_TIMES.isdisjoint(response.headers):
+        status = response.status
+        may_pause = self._statuses and status >= HTTPStatus.BAD_REQUEST
+        if not may_pause or status in MISSING_STATUSES or _OF_TIMES.isdisjoint(response.headers):
             return False
         return retry_after.names_a_time(response.headers.get, self._crawl.now())
 
@@ -180,8 +208,9 @@ class PauseMiddleware:
         tally = flight.site.tally
         is_own = request.callback is NO_CALLBACK and is_of_the_package(request)
         if heeds_pauses and not flight.is_noticed and not is_cached:
-            if status < 400 and status not in self._marked:  # noqa: PLR2004 -- for each page
-                self._answered(flight, response)
+            is_plain = status < 300 and flight.site not in self._redirected  # noqa: PLR2004
+            if is_plain and status not in self._marked and not self._is_read:
+                self._answered(flight, response)  # for each page
             else:
                 self._notice(flight, response)
         is_refused = heeds_pauses and flight.is_refused and ASKS_AGAIN not in request.meta
@@ -333,30 +362,6 @@ def terms_of(response: Response) -> str | None:
     """Return the terms that a response states in place of a page; None: it states none."""
     headers = ((name, value) for name, values in response.headers.items() for value in values)
     return stated_terms(response.status, headers)
-
-
-def is_bot_block(crawl: Crawl, flight: Flight, response: Response) -> bool:
-    """Note a challenge, a price or a plain 403; return whether the request goes back to the queue.
-
-    Only the probe of a site or section that blocks robots goes back.
-    """
-    mark, request = terms_of(response), flight.request
-    if is_of_the_package(request) or (mark is None and response.status != HTTPStatus.FORBIDDEN):
-        return False
-    throttle, site = crawl.throttle, flight.site
-    section = site.faults.of(request)
-    is_probe = section is not None and section.robots and section.is_probed_by(flight)
-    if mark is not None and not is_probe:
-        request.meta["dont_retry"] = True  # a retry gets the same
-    reason = f"{REFUSES_ROBOTS}: {response.status} for {request}, {mark or 'no good page since'}"
-    refusal = Refusal(crawl.now(), reason, marked=mark is not None)
-    effect = site.refused(flight, crawl.fingerprint(request), refusal)
-    if effect is not None:
-        if effect is PauseEffect.REFUSES_ROBOTS:
-            throttle.in_flight.evict(site)
-        throttle.reports.section(effect, site, request)
-        throttle.update(site)
-    return is_probe
 
 
 def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:

@@ -118,6 +118,15 @@ GIVEN_UP = _warning(
     " %(fate)s)",
     stats=("mandelbot/pause/given_up",),
 )
+MAINTENANCE = _warning(
+    "%(site)s redirects its pages to %(notice)s, which no link led to: it is in maintenance, and"
+    " the last %(pages)d are requested again",
+    stats=("mandelbot/pause/maintenance",),
+)
+REFUSAL_FAILED = _error(
+    "MANDELBOT_REFUSAL: %(function)s failed, and %(url)s counts as a page: %(error)s",
+    stats=("mandelbot/pause/refusal_errors",),
+)
 REFUSED = Event(stats=("mandelbot/pause/refused",))
 WAITING = Event("%(status)s")
 BOUNCED = Event(stats=("mandelbot/pause/bounced",))

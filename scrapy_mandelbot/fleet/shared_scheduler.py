@@ -75,7 +75,7 @@ class SharedJobScheduler(JobScheduler):
 
     def keep(self, request: Request) -> None:
         """Store a new request on Redis; take back one that was handed out."""
-        if request in self._unacked or self._throttle.in_flight.is_coming_back(request):
+        if request in self._unacked or request in self._throttle.in_flight.coming_back:
             self._queue.push(request)
         elif not self._worker.storage.push_new(self._line_of(request), request):
             self._queue.load(self._line_of(request))

@@ -117,7 +117,7 @@ class ParkingScheduler(BaseScheduler):
 
     def enqueue_request(self, request: Request) -> bool:
         """Park a request that comes back; hand the others to the project's scheduler."""
-        if self._in_flight.is_coming_back(request):
+        if request in self._in_flight.coming_back:
             self.parked.push(request)
             return True
         self._rests_until = -inf

@@ -60,6 +60,7 @@ class Config:
     pause_statuses: frozenset[int] = _setting(
         "MANDELBOT_PAUSE_HTTP_CODES", v.statuses, list(PAUSE_STATUSES)
     )
+    refusal: object = _setting("MANDELBOT_REFUSAL", v.or_none(v.function))
     pause_first: float = _setting('MANDELBOT_PAUSE_OPTIONS["first"]', v.seconds, 1)
     pause_longest: float = _setting('MANDELBOT_PAUSE_OPTIONS["longest"]', v.seconds, 3_600)
     retry_after_longest: float = _setting(

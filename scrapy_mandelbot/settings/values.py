@@ -368,10 +368,25 @@ def agent(name: str, value: object) -> str | tuple[str, ...] | None:
     raise SettingsError(name, value, "a product token, a User-Agent header or a list of tokens")
 
 
+_FUNCTION = "a function, or its import path such as 'project.refusals.looks_refused'"
+
+
+def function(name: str, value: object) -> Callable[..., object] | str:
+    """Return a function, or its import path; :func:`loaded_function` imports it."""
+    if callable(value) or (isinstance(value, str) and "." in value):
+        return value
+    raise SettingsError(name, value, _FUNCTION)
+
+
+def loaded_function(name: str, value: object) -> Callable[..., object]:
+    """Return a function of the project, given it or its import path."""
+    return _loaded(name, value, _FUNCTION, Callable)  # type: ignore[arg-type]  # isinstance takes it
+
+
 def queue_class(name: str, value: object) -> type[ScrapyPriorityQueue]:
     """Return the class of a priority queue, given it or its import path."""
     takes = "scrapy.pqueues.ScrapyPriorityQueue or a subclass of it"
-    queue_class = _class(name, value, takes)
+    queue_class = _loaded(name, value, takes, type)
     if not issubclass(queue_class, ScrapyPriorityQueue):
         raise SettingsError(name, value, takes)
     return queue_class
@@ -379,15 +394,15 @@ def queue_class(name: str, value: object) -> type[ScrapyPriorityQueue]:
 
 def scheduler_class(name: str, value: object) -> type:
     """Return the class of a scheduler, given it or its import path."""
-    return _class(name, value, "a scheduler class")
+    return _loaded(name, value, "a scheduler class", type)
 
 
-def _class(name: str, value: object, takes: str) -> type:
+def _loaded(name: str, value: object, takes: str, kind: type[Value]) -> Value:
     try:
         found = load_object(value)  # type: ignore[arg-type]  # whatever the project wrote
     except (ImportError, NameError, TypeError, ValueError):
         raise SettingsError(name, value, takes) from None
-    if not isinstance(found, type):
+    if not isinstance(found, kind):
         raise SettingsError(name, value, takes)
     return found
 

@@ -239,8 +239,9 @@ class CrossSubmits:
         """Request the robots.txt of the next unconfirmed sites, while there is room."""
         if not self._to_request or engine.is_closing(self._crawler):
             return
-        shut = self._manual_control.shut()  # their requests wait in the queue, without a place
-        while self._to_request and len(self._requested - shut) < _AT_ONCE:
+        # Requests to closed sites wait in the queue, without a place.
+        closed = self._manual_control.closed_sites()
+        while self._to_request and len(self._requested.difference(closed)) < _AT_ONCE:
             site = self._to_request.popleft()
             self._requested.add(site)
             self._progress[site].robots_requested = True

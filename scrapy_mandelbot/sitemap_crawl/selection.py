@@ -14,11 +14,14 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
+from scrapy_mandelbot.crawl import CITED, Crawl
 from scrapy_mandelbot.robots.sitemaps import SitemapReader
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
     from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
     from scrapy_mandelbot.robots.sitemaps import SitemapEntry
     from scrapy_mandelbot.settings.config import Config
@@ -195,3 +198,34 @@ class SitemapReading:
             return True
         self.older += 1
         return False
+
+
+# The engine hands out no request of any site while callbacks hold responses of more than
+# SCRAPER_SLOT_MAX_ACTIVE_SIZE bytes, and a sitemap takes seconds to read. The scraper therefore
+# counts an empty response, whose callback still runs until the whole sitemap is read.
+MOST_BYTES = 128 * 2**20  # held, over all sites
+
+
+class SitemapBodies:
+    """The downloader middleware that replaces the responses of cited sitemaps.
+
+    It is next to the engine, as the body is missing from here on.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._bodies = Crawl.of(crawler).sitemap_bodies
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> SitemapBodies:
+        """Build the middleware."""
+        return cls(crawler)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Return an empty response for the scraper; above the bound, the response itself."""
+        if CITED not in request.meta:
+            return response
+        if sum(map(len, self._bodies.values())) + len(response.body) > MOST_BYTES:
+            return response
+        empty = response.replace(body=b"")
+        self._bodies[empty] = response.body
+        return empty

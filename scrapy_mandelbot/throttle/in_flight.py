@@ -12,6 +12,7 @@ and may have to give it another one.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from copy import copy
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
@@ -314,9 +315,12 @@ class InFlight:
         request.dont_filter = True
         return request
 
-    def is_coming_back(self, request: Request) -> bool:
-        """Return whether the request was sent back and has not arrived."""
-        return request in self.coming_back
+    def bring_back(self, flight: Flight) -> Request:
+        """Return a copy of a request that ended with an answer which turns out to be none."""
+        flight.site.tally.others -= 1
+        again = copy(flight)
+        again.request = flight.request.copy()
+        return self.send_back(again)
 
     def take_back(self, request: Request) -> PriorState | None:
         """Make a request what it was when it was handed out, if it comes back; return that."""

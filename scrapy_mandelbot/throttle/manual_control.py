@@ -53,11 +53,6 @@ class ManualControl:
                 times.append(max(site.due(now), site.faults.due(section, now)))
         return max(0.0, min(times, default=inf) - now)
 
-    def shut(self) -> set[str]:
-        """Return the sites that get no request now."""
-        now = self._now()
-        return {site.name for site in self._throttle.sites.in_trouble() if site.is_shut(now)}
-
     def closed_sites(self) -> dict[str, str]:
         """Return the states of the sites that get no request now, by name, as text."""
         now = self._now()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -159,7 +160,7 @@ class Waiters:
         if left <= 0 or engine.is_closing(self._crawler):
             return False
         waiter = Waiter(flight, Deferred())
-        self._timers.set(waiter, self._now() + left, self._time_out)
+        self._timers.set(waiter, self._now() + left, partial(self.release, may_go=False))
         self._waiters.setdefault(flight.site, []).append(waiter)
         self._check_later()
         flight.is_waiting = True
@@ -203,9 +204,6 @@ class Waiters:
         if flight.waits_since is None:
             flight.waits_since = now
         return flight.waits_since + self._longest - now
-
-    def _time_out(self, waiter: Waiter) -> None:
-        self.release(waiter, may_go=False)
 
     def _check_later(self) -> None:
         self._timers.set(self, self._now() + _LOOK_AGAIN, self._check_now)

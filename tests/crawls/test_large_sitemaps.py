@@ -13,7 +13,7 @@ from shops import FOLLOW, shop
 from webs import Answer, site
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.sitemap_crawl import bodies
+from scrapy_mandelbot.sitemap_crawl import selection
 
 LINE = b"http://127.0.0.1/no-such-page-of-mine/a-longer-path/to-fill/a-line\n"
 LARGE = LINE * (5_500_000 // len(LINE))
@@ -69,9 +69,9 @@ async def test_a_large_sitemap_stops_no_other_site(webs, monkeypatch, sitemap):
 @ensureDeferred
 async def test_bodies_beyond_the_bound_stay_with_the_scraper(webs, monkeypatch):
     """Bytes held are bounded over all sites; the scraper holds the engine up for the others."""
-    monkeypatch.setattr(bodies, "MOST_BYTES", 100)
+    monkeypatch.setattr(selection, "MOST_BYTES", 100)
     held, whole = [], []
-    take = bodies.SitemapBodies.process_response
+    take = selection.SitemapBodies.process_response
 
     def process_response(self, request, response):
         answer = take(self, request, response)
@@ -80,7 +80,7 @@ async def test_bodies_beyond_the_bound_stay_with_the_scraper(webs, monkeypatch):
             held.append(sum(map(len, self._bodies.values())))
         return answer
 
-    monkeypatch.setattr(bodies.SitemapBodies, "process_response", process_response)
+    monkeypatch.setattr(selection.SitemapBodies, "process_response", process_response)
     webs_of = [shop(webs, 2, "/map.txt", host=f"127.0.0.{number}") for number in (1, 2)]
     for web in webs_of:
         body = f"{web.url}/0\n{web.url}/1\n".encode() + b"\n" * 20

@@ -81,6 +81,46 @@ async def test_a_slow_limit_loses_nothing(nginx, rate, burst, pages, times):
 
 
 @ensureDeferred
+@pytest.mark.parametrize("status", [429, 430, 509, 529, 420])
+async def test_a_limit_that_answers_otherwise_is_one_too(nginx, status):
+    """By ``limit_req_status``: Shopify's, cPanel's, SSL Labs', Twitter's."""
+    server = nginx(rate=20, burst=5, status=status)
+    server.pages(150)
+    server.start()
+    result = await crawl(FailuresSpider, start_urls=[server.url + "/"])
+    assert len(set(result.urls())) == len(result.items) == 151
+    assert result.failures == []
+    assert server.statuses().count(status) <= 0.15 * 150  # some five where nothing else runs
+
+
+@ensureDeferred
+async def test_maintenance_by_a_redirect_loses_no_page(nginx):
+    """For some seconds each path answers 302 to one notice, which is fetched once."""
+    server = nginx(rate=200, burst=100)
+    server.pages(100)
+    server.start()
+    items = []
+
+    def take_down(item) -> None:
+        from twisted.internet import reactor
+
+        items.append(item)
+        if len(items) == 50:
+            server.maintain(begin=True)
+            reactor.callLater(3, lambda: server.maintain(begin=False))
+
+    def before(crawler) -> None:
+        crawler.signals.connect(take_down, signal=signals.item_scraped)
+
+    result = await crawl(FailuresSpider, start_urls=[server.url + "/"], before=before)
+    notice = server.url + "/maintenance.html"
+    assert len(set(result.urls()) - {notice}) == 101
+    assert result.failures == []
+    assert result.urls().count(notice) == 1
+    assert result.stats["mandelbot/pause/maintenance"] == 1
+
+
+@ensureDeferred
 async def test_the_servers_log_tells_the_polite_from_the_others(nginx):
     """A server that says Retry-After: 2 gets two quiet seconds; from stock Scrapy it does not."""
     ours, stock = (nginx(rate=20, burst=5, retry_after=2) for _ in range(2))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 import math
 import random
-import textwrap
 from datetime import datetime, timezone
 from email.utils import formatdate
 from math import inf
-from pathlib import Path
 
 import pytest
 import scrapy
@@ -409,26 +408,39 @@ async def test_a_login_area_and_a_forbidden_page_are_none_of_it(webs):
     assert "mandelbot/pause/refuses_robots" not in result.stats
 
 
+# Problem details (RFC 9457).
+
+PROBLEMS = {
+    "quota": (
+        b'{"type": "https://iana.org/#quota-exceeded", "title": "Not\\nnow", "policies": [1]}',
+        ", https://iana.org/#quota-exceeded, Not now",
+    ),
+    "title": (b'{"title": "Temporarily reduced capacity"}', ", Temporarily reduced capacity"),
+    "long": (b'{"title": "' + b"x" * 5_000 + b'"}', ", " + "x" * 100),
+    "numbers": (b'{"type": 5, "title": [1]}', ", 5, [1]"),
+    "a list": (b"[1, 2]", ""),
+    "cut": (b'{"type": "a', ""),
+    "deep": (b"[" * 100_000, ""),
+    "no text": (b"\xff\xfe\x00", ""),
+    "empty": (b"", ""),
+}
+
+
 @ensureDeferred
-async def test_a_waiting_room_of_another_host_is_a_refusal_by_the_recipe(webs):
-    """The one of docs/faq.rst: its 302 pauses the site, and its page is no page."""
-    page = (Path(__file__).parents[2] / "docs" / "faq.rst").read_text("utf-8")
-    block = page.partition(".. code-block:: python\n\n        class WaitingRoom")[2]
-    code, names = "class WaitingRoom" + textwrap.dedent(block.split("\n\nHow do I test")[0]), {}
-    exec(textwrap.dedent(code.replace("\n        ", "\n")), names)
-    web = site(webs, 20)
-    since = []
-
-    def refuse(path):
-        since.append(TIME.elapsed())
-        to = {"Location": "http://127.0.0.1:1/room.queue-it.net/"}
-        return Answer(b"", 302, to) if len(since) > 10 and TIME.elapsed() < since[10] + 50 else None
-
-    web.refuse = refuse
-    settings = {"DOWNLOADER_MIDDLEWARES": {names["WaitingRoomMiddleware"]: 960}}
-    result = await crawl(LinksSpider, {**IN_MEMORY, **settings}, start_urls=[web.url + "/"])
-    assert result.urls() == web.urls(20)
-    assert result.stats["mandelbot/pause/count"] == 1
+@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize("problem", PROBLEMS)
+async def test_the_problem_that_a_refusal_states_is_its_reason(webs, problem, zipped):
+    body, said = PROBLEMS[problem]
+    headers = {"Content-Type": "application/problem+json; charset=utf-8"}
+    if zipped:
+        body, headers = gzip.compress(body), {**headers, "Content-Encoding": "gzip"}
+    web = site(webs, 10)
+    answers = [Answer(body, 429, headers)]
+    web.refuse = lambda path: answers.pop() if answers and path == "/page/3" else None
+    result = await crawl(LinksSpider, IN_MEMORY, start_urls=[web.url + "/"])
+    assert result.urls() == web.urls(10)
+    (paused,) = result.signals("site_paused")
+    assert paused["reason"] == f"429 for <GET {web.url}/page/3>{said}"
 
 
 # A quota.

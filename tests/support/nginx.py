@@ -36,7 +36,13 @@ http {{
         listen 127.0.0.1:{port};
         root {folder}/www;
         index index.html;
-        location / {{ limit_req zone=pages {burst}; {refuses} }}
+        location = /maintenance.html {{ }}
+        location / {{
+            if (-f {folder}/maintained) {{ return 302 /maintenance.html; }}
+            limit_req zone=pages {burst};
+            limit_req_status {status};
+            {refuses}
+        }}
         location @refused {{ {retry_after} return 503; }}
     }}
 }}
@@ -100,6 +106,7 @@ class Nginx:
         retry_after: int | None = None,
         *,
         per: str = "s",
+        status: int = 503,
     ) -> None:
         self.folder = folder
         with socket.socket() as probe:
@@ -113,6 +120,7 @@ class Nginx:
             port=self.port,
             rate=rate,
             per=per,
+            status=status,
             burst=f"burst={burst} {delay}" if burst else "",
             refuses="" if retry_after is None else "error_page 503 @refused;",
             retry_after=f"add_header Retry-After {retry_after} always;" if retry_after else "",
@@ -122,10 +130,16 @@ class Nginx:
         (folder / "www").mkdir()
         self._process: subprocess.Popen | None = None
 
+    def maintain(self, *, begin: bool) -> None:
+        """Begin or end maintenance: a 302 to a notice, for all paths but that of the notice."""
+        flag = self.folder / "maintained"
+        flag.touch() if begin else flag.unlink()
+
     def pages(self, count: int) -> None:
         www = self.folder / "www"
         links = "".join(f'<a href="/{number}.html">{number}</a>' for number in range(count))
         (www / "index.html").write_text(f"<html><body>{links}</body></html>")
+        (www / "maintenance.html").write_text("<html><body>back soon</body></html>")
         (www / "robots.txt").write_text("User-agent: *\nDisallow:\n")
         for number in range(count):
             (www / f"{number}.html").write_text(f"<html><body>{number}</body></html>")

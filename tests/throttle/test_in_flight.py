@@ -69,14 +69,14 @@ def test_it_comes_back_as_it_was(world, meta, dont_filter):
     back = in_flight.send_back(flight, not_before=7.0)
     assert back is request
     assert back.dont_filter, "it has to pass the dupe filter"
-    assert in_flight.is_coming_back(request)
+    assert request in in_flight.coming_back
     assert in_flight.in_slot("example.com") == 0
     assert in_flight.take_back(request).not_before == 7
 
     assert request.meta == meta
     assert request.dont_filter is dont_filter
     assert in_flight.get(request) is None
-    assert not in_flight.is_coming_back(request)
+    assert request not in in_flight.coming_back
     assert in_flight.take_back(request) is None, "once"
 
 
@@ -93,7 +93,7 @@ def test_a_request_sent_back_that_never_arrives_is_forgotten(world):
     back = world.in_flight.send_back(world.hand_out())
     world.active.clear()
     world.hand_out(1)
-    assert world.in_flight.is_coming_back(back)
+    assert back in world.in_flight.coming_back
     del back
     gc.collect()
     assert not len(world.in_flight.coming_back)

@@ -48,7 +48,7 @@ def test_a_site_prints_how_it_stands(crawler, clock):
     refuse(crawler, f"{SITE}/", retry_after=60.0)
     shown = repr(crawl.sites[SITE])
     assert shown.startswith("<https://a.example: paused until 2024-10-04 00:01:00 UTC, 0 failed")
-    assert crawl.manual_control.shut() == {SITE}
+    assert set(crawl.manual_control.closed_sites()) == {SITE}
 
 
 def test_a_pause_ends_with_a_probe_and_is_told(crawler, scheduler, clock, heard):
@@ -70,7 +70,7 @@ def test_a_pause_ends_with_a_probe_and_is_told(crawler, scheduler, clock, heard)
     throttle.answered(flight)
     throttle.release(flight)
     assert heard[1:] == [("resumed", 62)]
-    assert manual_control.shut() == set()
+    assert manual_control.closed_sites() == {}
     assert len(drain(scheduler)) == 2
 
 

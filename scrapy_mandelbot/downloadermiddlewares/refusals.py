@@ -1,0 +1,229 @@
+"""Refusals that no pause status shows. Loaded with the first answer that may be one.
+
+A challenge, a price or a bare 403; a redirect of all pages to one notice; and what the function in
+``MANDELBOT_REFUSAL`` recognises.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from copy import copy
+from http import HTTPStatus
+from math import inf
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit
+
+from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
+
+from scrapy_mandelbot import events
+from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS
+from scrapy_mandelbot.politeness.pause import PauseEffect
+from scrapy_mandelbot.politeness.pause_policy import Refusal
+from scrapy_mandelbot.politeness.retry_after import AskedFor
+from scrapy_mandelbot.robots.formatting import shown
+from scrapy_mandelbot.settings.values import fail_cleanly, loaded_function
+from scrapy_mandelbot.throttle.waiters import is_of_the_package
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_mandelbot.crawl import Crawl
+    from scrapy_mandelbot.politeness.flight import Flight
+    from scrapy_mandelbot.politeness.site_state import Site
+
+MOST_SUSPECTED = 1_000  # sites whose last redirects are remembered
+MOST_REDIRECTED = 100  # of their requests that are held, each, as they may have met a notice
+_ENOUGH = 5  # pages that are redirected to one URL
+_STRAY = 2  # good pages between: servers begin, or end, maintenance one after the other
+_PLACES = 3  # those pages are of so many, or of that of the last good page
+_LONGEST = 100  # characters of a problem's type, and of its title
+# Where a site sends visitors that it does not know, or of whom it needs to know something.
+_OF_VISITORS = re.compile(
+    r"log-?_?[io]n|sign-?_?(in|on|up)|auth|account|member|session|consent|cookie|privacy|captcha"
+    r"|challenge|\b(sso|age|region|country|locale|lang)",
+    re.IGNORECASE,
+)
+
+
+class Redirected:
+    """The pages of a site that were redirected to one URL lately."""
+
+    def __init__(self, target: str, first: Flight) -> None:
+        site = first.site
+        self.target, self.tick, self.good = target, first.tick, 0
+        # Those whose redirects were followed, by URL.
+        self.flights: dict[str, Flight] = {}
+        # Whether the target was fetched only because of a redirect: no link led there.
+        self.has_notice = target in site.reported
+        self.is_certain = False
+        self._place = _place(site.well_url) if site.well_url else None
+
+    def decide(self) -> bool:
+        """Return whether all pages lead to a notice: there are enough, and the site was well."""
+        places = set(map(_place, self.flights))
+        is_all = self._place in places or len(places) >= _PLACES
+        is_enough = len(self.flights) >= _ENOUGH and is_all and self._place is not None
+        self.is_certain = self.is_certain or (self.has_notice and is_enough)
+        return self.is_certain
+
+
+class Refusals:
+    """Recognises the refusals of one crawl.
+
+    `redirected`: of sites that may be in maintenance, read by the middleware.
+    """
+
+    def __init__(self, crawler: Crawler, crawl: Crawl, redirected: dict[Site, Redirected]) -> None:
+        self._crawler, self._crawl, self._redirected = crawler, crawl, redirected
+        self._has_failed = False
+
+    # Maintenance.
+
+    def note_redirect(self, flight: Flight, response: Response) -> AskedFor | None:
+        """Note a temporary redirect; return what it asks for if it leads to a notice."""
+        request, site = flight.request, flight.site
+        run, target = self._redirected.get(site), _notice_at(response)
+        if not target or request.method != "GET":
+            return None
+        if run is None or (run.target != target and not run.is_certain):
+            if is_of_the_package(request):
+                return None
+            if len(self._redirected) >= MOST_SUSPECTED:
+                del self._redirected[next(iter(self._redirected))]
+            run = self._redirected[site] = Redirected(target, flight)
+        if run.target != target:
+            return None
+        is_held = flight.is_from_queue and not run.is_certain
+        if is_held and len(run.flights) < MOST_REDIRECTED:
+            run.flights[request.url] = flight
+        if not run.decide():
+            return None
+        self._bring_back(site, run, flight)
+        if site.pause.probe is flight:  # it lasts: next time the notice is known
+            site.reported |= {target}
+        return AskedFor(None, f"redirected to {target}, as all pages")
+
+    def is_notice(self, flight: Flight, response: Response) -> bool:
+        """Note an answer of a suspected site; return whether it is the notice itself."""
+        request, site = flight.request, flight.site
+        run = self._redirected[site]
+        is_target = bool(request.url == run.target)
+        run.has_notice |= is_target and "redirect_urls" in request.meta
+        is_notice = is_target and run.has_notice
+        if run.decide():
+            self._bring_back(site, run)
+        if not is_notice and response.status < HTTPStatus.MULTIPLE_CHOICES:
+            run.good += flight.tick > run.tick
+            if is_target or run.good > _STRAY:
+                del self._redirected[site]
+        return is_notice
+
+    def _bring_back(self, site: Site, run: Redirected, last: Flight | None = None) -> None:
+        """Put requests back whose redirects were followed, or dropped as duplicates."""
+        flights, run.flights = run.flights, {}
+        if flights:
+            self._crawl.events.emit(
+                events.MAINTENANCE, site=site.name, notice=run.target, pages=len(flights)
+            )
+        for flight in flights.values():
+            if flight is last:
+                continue
+            if self._crawl.config.shares_job:
+                request = flight.request.replace(dont_filter=True)  # Redis drops what it has seen
+            else:
+                request = self._crawl.throttle.in_flight.bring_back(flight)
+            request.meta["dont_cache"] = True  # a cache may hold the redirect
+            self._crawler.engine.crawl(request)
+
+    # Challenges.
+
+    def is_bot_block(self, flight: Flight, response: Response, mark: str | None) -> bool:
+        """Note a challenge, a price or a plain 403; return whether the request goes back.
+
+        Only the probe of a site or section that blocks robots goes back to the queue.
+        """
+        request = flight.request
+        if is_of_the_package(request) or (mark is None and response.status != HTTPStatus.FORBIDDEN):
+            return False
+        throttle, site = self._crawl.throttle, flight.site
+        section = site.faults.of(request)
+        is_probe = section is not None and section.robots and section.is_probed_by(flight)
+        if mark is not None and not is_probe:
+            request.meta["dont_retry"] = True  # a retry gets the same
+        why = mark or "no good page since"
+        reason = f"{REFUSES_ROBOTS}: {response.status} for {request}, {why}"
+        refusal = Refusal(self._crawl.now(), reason, marked=mark is not None)
+        effect = site.refused(flight, self._crawl.fingerprint(request), refusal)
+        if effect is not None:
+            if effect is PauseEffect.REFUSES_ROBOTS:
+                throttle.in_flight.evict(site)
+            throttle.reports.section(effect, site, request)
+            throttle.update(site)
+        return is_probe
+
+    # Bodies.
+
+    def load(self) -> None:
+        """Import the project's function."""
+        with fail_cleanly(self._crawler):
+            self._looks_refused = loaded_function("MANDELBOT_REFUSAL", self._crawl.config.refusal)
+
+    def recognised(self, request: Request, response: Response) -> AskedFor | None:
+        """Return what an answer asks for, if the project's function says that it is a refusal."""
+        function = self._looks_refused
+        name = f"{function.__module__}.{getattr(function, '__qualname__', function)}"
+        try:
+            said: Any = function(self._decoded(request, response))
+            seconds, problem = float(said or 0), f"it returned {said!r}"
+        except Exception as error:  # noqa: BLE001 -- whatever the project's function raises
+            said, seconds, problem = None, -1.0, repr(error)
+        if not 0 <= seconds < inf:
+            emit = self._crawl.events.count if self._has_failed else self._crawl.events.emit
+            self._has_failed = True
+            emit(events.REFUSAL_FAILED, function=name, url=response.url, error=problem)
+            return None
+        return (
+            AskedFor(None if said is True else seconds, f"recognised by {name}") if said else None
+        )
+
+    def problem(self, request: Request, response: Response) -> str:
+        """Return type and title of the problem details in an answer, as the rest of a log line."""
+        try:
+            problem = json.loads(self._decoded(request, response).body)
+            said = [str(problem[name]) for name in ("type", "title") if problem.get(name)]
+        except (ValueError, AttributeError, RecursionError):
+            return ""
+        return "".join(f", {shown(' '.join(one.split())[:_LONGEST])}" for one in said)
+
+    def _decoded(self, request: Request, response: Response) -> Response:
+        """Decode an answer as for the spider; one that cannot be decoded stays as it is."""
+        response.request = request
+        middleware: Any = copy(self._crawler.get_downloader_middleware(HttpCompressionMiddleware))
+        if middleware is None or "Content-Encoding" not in response.headers:
+            return response
+        middleware.stats = None  # it counts the answer when it comes by
+        try:
+            decoded: Response = middleware.process_response(request, response.copy())
+        except Exception:  # noqa: BLE001 -- too large, or damaged: no spider sees it
+            return response
+        decoded.request = request
+        return decoded
+
+
+def _notice_at(response: Response) -> str:
+    """Find out where a redirect leads; an empty string: no notice can be there."""
+    source = response.url
+    try:
+        target = urljoin(source, (response.headers.get("Location") or b"").decode("latin-1"))
+        to, here = urlsplit(target), urlsplit(source)
+    except ValueError:
+        return ""
+    is_here = to.hostname == here.hostname and to.path not in {"", "/", here.path}
+    return "" if not is_here or _OF_VISITORS.search(to.path) else target
+
+
+def _place(url: str) -> str:
+    return url.partition("://")[2].partition("/")[2].partition("/")[0]
