@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.lint.source import STANDARD, LintHit, quoted
+from scrapy_mandelbot.robots.robotstxt.index import MOST_COMPARED
 from scrapy_mandelbot.robots.robotstxt.paths import escaped_length, normalise
 from scrapy_mandelbot.robots.robotstxt.patterns import Pattern, wildcard_pattern
 from scrapy_mandelbot.robots.robotstxt.records import name_of
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.records import Group, Record
 
 _ANYTHING = "\uffff"  # stands in no comparable path: these are ASCII
+_LONG_URL = 2_048  # characters; a sitemap lists no longer ones
 _KEY = 5  # characters by which wildcards are looked up
 _EFFORT_CLASHES = 2_000_000
 """Pieces of patterns tried in a file; rules left after that count as reachable."""
@@ -40,6 +42,7 @@ def check_clashes(source: LintInput) -> Check:
     for group in source.outline.groups:
         rules = list(_rules_of(group))
         yield from _check_order(rules)
+        yield from _check_cost(rules)
         wildcards = _WildcardRules(rules, effort)
         yield from _check_reach(sorted(rules), wildcards)
         effort = wildcards.effort
@@ -51,6 +54,25 @@ def _rules_of(group: Group) -> Iterator[_RuleAt]:
         if path:
             weight = -2 * escaped_length(path) - (record.field == "allow")
             yield _RuleAt(weight, record.number, record, wildcard_pattern(path, normalise))
+
+
+def _check_cost(rules: list[_RuleAt]) -> Check:
+    """A path is compared with the rules whose heads it begins with."""
+    wildcards = [rule for rule in rules if not rule.pattern.is_prefix and not rule.pattern.exact]
+    if len(wildcards) * _LONG_URL <= MOST_COMPARED:
+        return
+    heads = Counter(rule.pattern.head for rule in wildcards)
+    around = [("", 0)]
+    for head in sorted(heads):
+        while not head.startswith(around[-1][0]):
+            around.pop()
+        around.append((head, around[-1][1] + heads[head]))
+        count = around[-1][1]
+        if count * _LONG_URL > MOST_COMPARED:
+            line = next(rule.line for rule in wildcards if rule.pattern.head == head)
+            message = f"{count:,} rules with wildcards match URLs like this one's."
+            yield LintHit("costly-wildcards", line, message)
+            return
 
 
 def _check_reach(strongest_first: list[_RuleAt], wildcards: _WildcardRules) -> Check:

@@ -147,6 +147,7 @@ ROBOTS_TXT = "/robots.txt"
 _LISTED_ANSWERS = 40  # so many decisions by a list cost about as much as an index
 _SMALL = 4_000  # characters of a robot's groups
 _SCANS = 6  # so many cost about as much as parsing all rules
+_SHORTEST = 7  # characters of a line with a glob, by its cost
 _ALWAYS: Matcher = (-sys.maxsize, -1, True, Pattern(ROBOTS_TXT, exact=True))
 
 
@@ -154,7 +155,7 @@ class Decider:
     """Decides for one robot. It stores the body and the places of the robot's groups."""
 
     __slots__ = (
-        *("_is_used", "_body", "_explained", "_grammar", "_rules"),
+        *("_body", "_explained", "_grammar", "_is_used", "_rules", "_wildcards"),
         *("index", "listed", "preferences", "selection"),
     )
 
@@ -164,6 +165,8 @@ class Decider:
         self._is_used = False
         self._explained = 0
         self._rules: DecidingRules | None = None
+        self._wildcards: int | None = None
+        """At least as many as the rules with wildcards, once counted."""
         self.selection = select_groups(searchable(body), grammar, names)
         self.listed: RuleList | None = None
         self.index: Index | None = None
@@ -177,7 +180,7 @@ class Decider:
         if not self._is_used:
             self._is_used = True
             if not self._is_small():
-                return self.scan(target)[0]
+                return not self.is_too_costly(origin, target) and self.scan(target)[0]
             text = searchable(self._body)
             self.listed = RuleList(text, self.selection, self._grammar, origin)
         if self.listed is not None and self.listed.left:
@@ -195,8 +198,26 @@ class Decider:
             and sum(span.end - span.start for span in self.selection.spans) <= _SMALL
         )
 
+    def is_too_costly(self, origin: str, target: str) -> bool:
+        """Return whether a target is forbidden without comparing it with the rules."""
+        if self._wildcards is None:
+            text = searchable(self._body)
+            has_globs = self._grammar.dialect.patterns == "globs"
+            self._wildcards = sum(
+                (end - start) // _SHORTEST if has_globs else text.count("*", start, end)
+                for start, end, _ in self.selection.spans
+            )
+        if not Index.may_cost(self._wildcards, target):
+            return False
+        if self.index is None:
+            self.index = self._build_index(origin)
+        return self.index.is_too_costly(target)
+
     def explain(self, target: str) -> tuple[bool, Rule | None]:
-        """Return whether a target is allowed, and the rule that decided, or None."""
+        """Return whether a target is allowed, and the rule that decided, or None.
+
+        Check :meth:`is_too_costly` before.
+        """
         if self._explained < _SCANS:
             self._explained += 1
             allowed, line = self.scan(target)

@@ -36,6 +36,12 @@ _Wildcard = tuple[int, bool, str, Callable[[str], bool]]
 _Glob = tuple[int, bool, Glob]
 """Its rank, whether it allows, and its pattern."""
 
+MOST_COMPARED = 4_000_000
+"""Characters of a path, times the rules with wildcards that may match it, that a decision may cost.
+A URL that costs more is forbidden, unless these rules are few."""
+FEW = 500
+"""More than the smallest files have, which are decided without an index."""
+
 # So many wildcards with one head are looked up by a key in their literal: one character that is no
 # letter or digit before two that are, or after them. Keys of one kind never overlap, so `findall`
 # finds all keys in a URL.
@@ -61,10 +67,14 @@ class _Ranked:
 class Wildcards:
     """Rules with wildcards and the same head, strongest first, and those of enclosing ranges."""
 
-    __slots__ = ("around", "first", "globs", "here", "tables")
+    __slots__ = ("around", "count", "first", "globs", "here", "tables")
 
     def __init__(self, here: list[_Wildcard], globs: list[_Glob], around: Wildcards | None) -> None:
         self.around = around
+        self.count = len(here) + sum(glob.cost for _, _, glob in globs)
+        """The rules here and in `around`."""
+        if around is not None:
+            self.count += around.count
         self.first: list[int] = [sys.maxsize, sys.maxsize] if around is None else [*around.first]
         """The ranks of the strongest rules that forbid and that allow, here or in `around`."""
         for rank, allows, _, _ in here:
@@ -88,7 +98,7 @@ class Wildcards:
         """Return the few of these rules that may match."""
         found = self.here.copy()
         for key, table in self.tables:
-            for text in key.findall(url):
+            for text in set(key.findall(url)):
                 if text in table:
                     found += table[text]
         return found
@@ -120,6 +130,20 @@ class WildcardInterval:
         return answer
 
 
+class CostlyInterval(WildcardInterval):
+    """One with so many rules that a long URL is forbidden without comparing it with them."""
+
+    __slots__ = ()
+
+    def decide(self, url: str) -> bool:
+        """Return the answer of the strongest rule that matches; False: it would cost too much."""
+        return not self.is_too_costly(url) and WildcardInterval.decide(self, url)
+
+    def is_too_costly(self, url: str) -> bool:
+        """Return whether the URL is forbidden without comparing it."""
+        return self._wildcards.count * (len(url) - self._path_at) > MOST_COMPARED
+
+
 class Index:
     """Answers for one robot."""
 
@@ -144,6 +168,17 @@ class Index:
         url = self.origin + target
         answer = self.answers[bisect_right(self.bounds, url)]
         return answer.decide(url) if isinstance(answer, WildcardInterval) else answer is True
+
+    @staticmethod
+    def may_cost(wildcards: int, target: str) -> bool:
+        """Return whether so many rules with wildcards may make a target too costly."""
+        return wildcards > FEW and wildcards * len(target) > MOST_COMPARED
+
+    def is_too_costly(self, target: str) -> bool:
+        """Return whether a comparable target is forbidden without comparing it."""
+        url = self.origin + target
+        answer = self.answers[bisect_right(self.bounds, url)]
+        return isinstance(answer, CostlyInterval) and answer.is_too_costly(url)
 
 
 _Range = tuple[str, int, bool, "Wildcards | None", "bool | WildcardInterval | None"]
@@ -190,7 +225,8 @@ def _inside(
         rank, allows = rule
     if wildcards is None or wildcards.first[not allows] > rank:
         return end, rank, allows, wildcards, allows
-    return end, rank, allows, wildcards, WildcardInterval(rank, wildcards, path_at, allows)
+    kind = WildcardInterval if wildcards.count <= FEW else CostlyInterval
+    return end, rank, allows, wildcards, kind(rank, wildcards, path_at, allows)
 
 
 def _by_head(
