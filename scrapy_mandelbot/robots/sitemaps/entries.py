@@ -171,6 +171,8 @@ class EntryMaker:
     _entities: bool
     """Whether the file declares entities."""
     _number: int = 0
+    others: list[SitemapEntry | None] = field(default_factory=list)
+    """What the last entry listed beside its first URL, until the caller takes it."""
 
     def entry_of(self, piece: EntryText) -> SitemapEntry | None:
         """Return the entry, or None if it has no URL that can be requested."""
@@ -181,12 +183,6 @@ class EntryMaker:
             return None
         if piece.plain is not None:
             return self._entry(piece.plain)
-        if text.rfind("<") == 0:  # no element inside
-            if not text.partition(">")[0].endswith("/"):
-                self._note("cut-off" if piece.is_cut else "not-closed")
-            if not piece.is_cut:
-                self._note("no-loc")
-            return None
         if text.count("<") > MOST_TAGS:
             self._note("many-tags", MOST_TAGS)
             return None
@@ -203,6 +199,9 @@ class EntryMaker:
 
     def _from_elements(self, element: Element) -> SitemapEntry | None:
         link = self._form.link(element)
+        if not link and element.text.strip().lower().startswith(("http://", "https://")):
+            self._note("bare-loc")
+            link = element.text
         texts: dict[str, str] = {}
         for child in element.children:
             texts.setdefault(child.name, child.text)
@@ -222,6 +221,11 @@ class EntryMaker:
         if links > _MOST_ALTERNATES:
             self._note("many-alternates", _MOST_ALTERNATES)
         fields = (link, lastmod, texts.get("changefreq", ""), texts.get("priority", ""))
+        for child in element.children:
+            if child[:2] == (element.prefix, "loc") and child.text.strip() not in {"", link.strip()}:
+                self._note("several-locs")
+                others = (child.text, *fields[1:])
+                self.others.append(self._entry(others, tuple(alternates), extensions))
         return self._entry(fields, tuple(alternates), extensions)
 
     def _entry(
