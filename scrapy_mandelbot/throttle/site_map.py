@@ -22,6 +22,8 @@ MOST_SITES = 10_000
 """Sites that are remembered though nothing refers to them: those that came up last."""
 MOST_IN_TROUBLE = 50_000
 """Sites that are remembered because they are paused, given up, or slowed."""
+MOST_LEARNT = 10_000
+"""Sites whose runs between pauses are remembered, some KiB each."""
 
 
 def site_of_request(request: Request) -> str:
@@ -46,6 +48,7 @@ class Sites:
         self._all: WeakValueDictionary[str, Site] = WeakValueDictionary()
         self._recent: OrderedDict[str, Site] = OrderedDict()
         self._in_trouble: OrderedDict[str, Site] = OrderedDict()
+        self._learnt: OrderedDict[str, None] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._all)
@@ -108,6 +111,13 @@ class Sites:
         self._in_trouble[site.name] = site
         if len(self._in_trouble) > MOST_IN_TROUBLE:
             self._in_trouble.popitem(last=False)
+        if site.pause.rate_control is not None:
+            self._learnt[site.name] = None
+            self._learnt.move_to_end(site.name)
+            if len(self._learnt) > MOST_LEARNT:
+                oldest = self._all.get(self._learnt.popitem(last=False)[0])
+                if oldest is not None and oldest.pause.rate_control is not None:
+                    oldest.pause.rate_control.forget_runs()
 
     def forget(self, site: Site) -> None:
         """Forget a site: another crawl requests it from now on."""

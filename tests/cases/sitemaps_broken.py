@@ -101,7 +101,9 @@ BROKEN = (
     ),
     Broken(
         "a URL without its tag",
-        around(b"<url> HTTPS://example.com/3\n</url><url>https://example.com/4<a/></url><url>x</url>"),
+        around(
+            b"<url> HTTPS://example.com/3\n</url><url>https://example.com/4<a/></url><url>x</url>"
+        ),
         with_one_between("https://example.com/3", "https://example.com/4"),
         ("bare-loc", "no-loc"),
     ),

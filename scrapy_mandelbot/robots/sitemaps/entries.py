@@ -198,10 +198,7 @@ class EntryMaker:
         return self._from_elements(element)
 
     def _from_elements(self, element: Element) -> SitemapEntry | None:
-        link = self._form.link(element)
-        if not link and element.text.strip().lower().startswith(("http://", "https://")):
-            self._note("bare-loc")
-            link = element.text
+        link = self._form.link(element) or self._bare_link(element.text)
         texts: dict[str, str] = {}
         for child in element.children:
             texts.setdefault(child.name, child.text)
@@ -221,12 +218,20 @@ class EntryMaker:
         if links > _MOST_ALTERNATES:
             self._note("many-alternates", _MOST_ALTERNATES)
         fields = (link, lastmod, texts.get("changefreq", ""), texts.get("priority", ""))
-        for child in element.children:
-            if child[:2] == (element.prefix, "loc") and child.text.strip() not in {"", link.strip()}:
+        own = [child.text for child in element.children if child[:2] == (element.prefix, "loc")]
+        for other in own[1:]:
+            if other.strip() not in {"", link.strip()}:
                 self._note("several-locs")
-                others = (child.text, *fields[1:])
+                others = (other, *fields[1:])
                 self.others.append(self._entry(others, tuple(alternates), extensions))
         return self._entry(fields, tuple(alternates), extensions)
+
+    def _bare_link(self, text: str) -> str:
+        """Return the text of an entry without ``<loc>``, if it is a URL."""
+        if not text.strip().lower().startswith(("http://", "https://")):
+            return ""
+        self._note("bare-loc")
+        return text
 
     def _entry(
         self,
