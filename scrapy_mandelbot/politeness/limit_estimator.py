@@ -65,26 +65,23 @@ _TOP = 65_504.0  # the largest
 
 
 class _Run(NamedTuple):
-    """What is kept of a run: some numbers for each rate that may be the limit, by kind.
+    """What is kept of a run.
 
-    The buckets of slower rates are no usable limit, and those of faster rates never filled.
+    `numbers`, by kind, for each rate from `first` on that may be the limit: the highest level of
+    the bucket; how many good answers came at about that level; for each refusal, the level at which
+    it came. The buckets of slower rates are no usable limit, those of faster rates never filled.
     """
 
     goods: int
     refused: int
     first: int
-    """The slowest of the rates."""
-    width: int
-    """How many they are."""
     numbers: bytes
-    """For each kind one for each rate: the highest level of the bucket; how many good answers came
-    at about that level; for each refusal, the level at which it came."""
 
     def at(self, kind: int, number: int) -> float:
         """Return a number of the bucket of a rate."""
-        place = number - self.first
-        if 0 <= place < self.width:
-            return float(*_HALF.unpack_from(self.numbers, 2 * (kind * self.width + place)))
+        place, width = number - self.first, len(self.numbers) // (self.refused + _LEVELS) // 2
+        if 0 <= place < width:
+            return float(*_HALF.unpack_from(self.numbers, 2 * (kind * width + place)))
         return 0.0 if kind else 2.0 * _LONGEST * RATES[number] if place < 0 else 1.0
 
 
@@ -133,8 +130,7 @@ class LimitEstimator:
             buckets.pop()
         kinds = zip(*buckets[first:], strict=True)
         numbers = b"".join(_HALF.pack(min(one, _TOP)) for kind in kinds for one in kind)
-        goods = len(run) - count + more
-        self._runs.append(_Run(goods, levels, first, len(buckets) - first, numbers))
+        self._runs.append(_Run(len(run) - count + more, levels, first, numbers))
 
     def reading(self) -> Reading:
         """Return what the runs say together."""
@@ -148,8 +144,7 @@ class LimitEstimator:
     def explains_last(self, rate: float) -> bool:
         """Return whether the last run ended where the bucket of about this rate was full."""
         number, last = _near(rate), self._runs[-1]
-        is_refused = last.refused > 0
-        return is_refused and last.at(_LEVELS, number) >= _threshold(self._peak(number))
+        return last.refused > 0 and last.at(_LEVELS, number) >= _threshold(self._peak(number))
 
     def share_below(self, rate: float) -> float:
         """Return the share that is refused where the bucket of about this rate is not full."""

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_mandelbot.politeness.pause_policy import PausePolicy
+    from scrapy_mandelbot.politeness.rate_control import RateControl
 
 MOST_SITES = 10_000
 """Sites that are remembered though nothing refers to them: those that came up last."""
 MOST_IN_TROUBLE = 50_000
 """Sites that are remembered because they are paused, given up, or slowed."""
-MOST_LEARNT = 10_000
-"""Sites whose runs between pauses are remembered, some KiB each."""
+MOST_LEARNT = 10_000  # sites whose runs between pauses are remembered, some KiB each
 
 
 def site_of_request(request: Request) -> str:
@@ -48,7 +48,7 @@ class Sites:
         self._all: WeakValueDictionary[str, Site] = WeakValueDictionary()
         self._recent: OrderedDict[str, Site] = OrderedDict()
         self._in_trouble: OrderedDict[str, Site] = OrderedDict()
-        self._learnt: OrderedDict[str, None] = OrderedDict()
+        self._learnt: OrderedDict[RateControl, None] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._all)
@@ -111,13 +111,12 @@ class Sites:
         self._in_trouble[site.name] = site
         if len(self._in_trouble) > MOST_IN_TROUBLE:
             self._in_trouble.popitem(last=False)
-        if site.pause.rate_control is not None:
-            self._learnt[site.name] = None
-            self._learnt.move_to_end(site.name)
+        learnt = site.pause.rate_control
+        if learnt is not None:
+            self._learnt[learnt] = None
+            self._learnt.move_to_end(learnt)
             if len(self._learnt) > MOST_LEARNT:
-                oldest = self._all.get(self._learnt.popitem(last=False)[0])
-                if oldest is not None and oldest.pause.rate_control is not None:
-                    oldest.pause.rate_control.forget_runs()
+                self._learnt.popitem(last=False)[0].forget_runs()
 
     def forget(self, site: Site) -> None:
         """Forget a site: another crawl requests it from now on."""

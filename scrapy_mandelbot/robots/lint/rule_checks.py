@@ -57,22 +57,10 @@ def _rules_of(group: Group) -> Iterator[_RuleAt]:
 
 
 def _check_cost(rules: list[_RuleAt]) -> Check:
-    """A path is compared with the rules whose heads it begins with."""
     wildcards = [rule for rule in rules if not rule.pattern.is_prefix and not rule.pattern.exact]
-    if len(wildcards) * _LONG_URL <= MOST_COMPARED:
-        return
-    heads = Counter(rule.pattern.head for rule in wildcards)
-    around = [("", 0)]
-    for head in sorted(heads):
-        while not head.startswith(around[-1][0]):
-            around.pop()
-        around.append((head, around[-1][1] + heads[head]))
-        count = around[-1][1]
-        if count * _LONG_URL > MOST_COMPARED:
-            line = next(rule.line for rule in wildcards if rule.pattern.head == head)
-            message = f"{count:,} rules with wildcards match URLs like this one's."
-            yield LintHit("costly-wildcards", line, message)
-            return
+    if len(wildcards) * _LONG_URL > MOST_COMPARED:
+        message = f"There are {len(wildcards):,} rules with wildcards from here on."
+        yield LintHit("costly-wildcards", wildcards[0].line, message)
 
 
 def _check_reach(strongest_first: list[_RuleAt], wildcards: _WildcardRules) -> Check:

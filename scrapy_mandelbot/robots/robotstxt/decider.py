@@ -155,7 +155,7 @@ class Decider:
     """Decides for one robot. It stores the body and the places of the robot's groups."""
 
     __slots__ = (
-        *("_body", "_explained", "_grammar", "_is_used", "_rules", "_wildcards"),
+        *("_is_used", "_body", "_explained", "_grammar", "_rules"),
         *("index", "listed", "preferences", "selection"),
     )
 
@@ -165,8 +165,6 @@ class Decider:
         self._is_used = False
         self._explained = 0
         self._rules: DecidingRules | None = None
-        self._wildcards: int | None = None
-        """At least as many as the rules with wildcards, once counted."""
         self.selection = select_groups(searchable(body), grammar, names)
         self.listed: RuleList | None = None
         self.index: Index | None = None
@@ -200,16 +198,14 @@ class Decider:
 
     def is_too_costly(self, origin: str, target: str) -> bool:
         """Return whether a target is forbidden without comparing it with the rules."""
-        if self._wildcards is None:
-            text = searchable(self._body)
-            has_globs = self._grammar.dialect.patterns == "globs"
-            self._wildcards = sum(
+        if self.index is None:
+            text, has_globs = searchable(self._body), self._grammar.dialect.patterns == "globs"
+            wildcards = sum(  # at most
                 (end - start) // _SHORTEST if has_globs else text.count("*", start, end)
                 for start, end, _ in self.selection.spans
             )
-        if not Index.may_cost(self._wildcards, target):
-            return False
-        if self.index is None:
+            if not Index.may_cost(wildcards, target):
+                return False
             self.index = self._build_index(origin)
         return self.index.is_too_costly(target)
 

@@ -36,11 +36,10 @@ _Wildcard = tuple[int, bool, str, Callable[[str], bool]]
 _Glob = tuple[int, bool, Glob]
 """Its rank, whether it allows, and its pattern."""
 
+# A URL is forbidden if more characters of its path, times the rules with wildcards that may match,
+# would be compared; but not if these rules are few, as in small files, which are not indexed.
 MOST_COMPARED = 4_000_000
-"""Characters of a path, times the rules with wildcards that may match it, that a decision may cost.
-A URL that costs more is forbidden, unless these rules are few."""
 FEW = 500
-"""More than the smallest files have, which are decided without an index."""
 
 # So many wildcards with one head are looked up by a key in their literal: one character that is no
 # letter or digit before two that are, or after them. Keys of one kind never overlap, so `findall`
@@ -71,15 +70,12 @@ class Wildcards:
 
     def __init__(self, here: list[_Wildcard], globs: list[_Glob], around: Wildcards | None) -> None:
         self.around = around
-        self.count = len(here) + sum(glob.cost for _, _, glob in globs)
-        """The rules here and in `around`."""
-        if around is not None:
-            self.count += around.count
+        # The rules here and in `around`; one more for 32 steps of a glob, which cost as much.
+        self.count = len(here) + sum(1 + len(glob.text) // 32 for _, _, glob in globs)
+        self.count += 0 if around is None else around.count
         self.first: list[int] = [sys.maxsize, sys.maxsize] if around is None else [*around.first]
         """The ranks of the strongest rules that forbid and that allow, here or in `around`."""
-        for rank, allows, _, _ in here:
-            self.first[allows] = min(rank, self.first[allows])
-        for rank, allows, _ in globs:
+        for rank, allows in [one[:2] for one in here] + [one[:2] for one in globs]:
             self.first[allows] = min(rank, self.first[allows])
         self.globs = _Ranked(globs) if globs else None
         self.tables: list[tuple[re.Pattern[str], dict[str, list[_Wildcard]]]] = []

@@ -109,11 +109,6 @@ class Glob:
     """The number of steps before each star."""
 
     @property
-    def cost(self) -> int:
-        """The rules without ``?`` and brackets that cost as much to compare, about."""
-        return 1 + len(self.text) // 32
-
-    @property
     def steps(self) -> list[_Step]:
         """For each character of the target: those listed, or with True all others."""
         meant: dict[str, _Step] = {_ANY: ("", True)}

@@ -188,17 +188,17 @@ class EntryMaker:
             return None
         if piece.is_cut:
             self._note("cut-off")
-            element = read_elements(
-                text[: text.rfind("<")]
-            )  # text without a tag after it may be cut
+            element = read_elements(text[: text.rfind("<")])  # the text after it may be cut
             return self._from_elements(element) if self._form.link(element) else None
         element = read_elements(text)
         if not piece.is_closed and not element.attributes.endswith("/"):
             self._note("not-closed")
+        if element.text and element.text is self._form.link(element):
+            self._note("bare-loc")
         return self._from_elements(element)
 
     def _from_elements(self, element: Element) -> SitemapEntry | None:
-        link = self._form.link(element) or self._bare_link(element.text)
+        link = self._form.link(element)
         texts: dict[str, str] = {}
         for child in element.children:
             texts.setdefault(child.name, child.text)
@@ -225,13 +225,6 @@ class EntryMaker:
                 others = (other, *fields[1:])
                 self.others.append(self._entry(others, tuple(alternates), extensions))
         return self._entry(fields, tuple(alternates), extensions)
-
-    def _bare_link(self, text: str) -> str:
-        """Return the text of an entry without ``<loc>``, if it is a URL."""
-        if not text.strip().lower().startswith(("http://", "https://")):
-            return ""
-        self._note("bare-loc")
-        return text
 
     def _entry(
         self,

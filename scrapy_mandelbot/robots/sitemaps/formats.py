@@ -158,10 +158,14 @@ class Format(NamedTuple):
 
 
 def _loc(entry: Element) -> str:
-    """Return <loc>, preferably one with the entry's own prefix: misplaced images have one too."""
+    """Return <loc>, preferably one with the entry's own prefix: misplaced images have one too.
+
+    Without one, a URL in its place.
+    """
     found = [child for child in entry.children if child.name == "loc" and child.text.strip()]
     own = [child for child in found if child.prefix == entry.prefix]
-    return next((child.text for child in (*own, *found)), "")
+    is_bare = entry.text.strip().lower().startswith(("http://", "https://"))
+    return next((child.text for child in (*own, *found)), entry.text if is_bare else "")
 
 
 def _rss_link(item: Element) -> str:
