@@ -49,14 +49,15 @@ _TRUST = 20.0  # requests, at most, till it is asked at the rate itself, then fa
 
 
 class Reading(NamedTuple):
-    """What the ladder says of a site."""
+    """What the ladder says of a site.
+
+    The evidence for a limit is the G of the rate that explains most; the rate, in requests a
+    second, the best guess at the limit; the burst what the bucket of about this rate has held.
+    """
 
     evidence: float
-    """For a limit: the G of the rate that explains most."""
     rate: float
-    """Requests a second, the best guess at the limit."""
     burst: float
-    """How much the bucket of about this rate has held."""
 
 
 _PEAK, _NEAR, _LEVELS = range(3)  # the kinds of a run's numbers; a level for each refusal

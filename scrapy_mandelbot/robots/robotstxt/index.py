@@ -48,25 +48,10 @@ _MANY = 48
 _KEYS = (re.compile("[^A-Za-z0-9][A-Za-z0-9]{2}"), re.compile("[A-Za-z0-9]{2}[^A-Za-z0-9]"))
 
 
-class _Ranked:
-    """Globs with the same head, strongest first, matched together."""
-
-    __slots__ = ("_globs", "_rules")
-
-    def __init__(self, globs: list[_Glob]) -> None:
-        self._rules: list[_Rule] = [(rank, allows) for rank, allows, _ in globs]
-        self._globs = Globs([glob for _, _, glob in globs])
-
-    def decide(self, target: str) -> _Rule | None:
-        """Return the strongest rule that matches, or None."""
-        first = self._globs.first(target)
-        return None if first is None else self._rules[first]
-
-
 class Wildcards:
     """Rules with wildcards and the same head, strongest first, and those of enclosing ranges."""
 
-    __slots__ = ("around", "count", "first", "globs", "here", "tables")
+    __slots__ = ("around", "count", "first", "glob_rules", "globs", "here", "tables")
 
     def __init__(self, here: list[_Wildcard], globs: list[_Glob], around: Wildcards | None) -> None:
         self.around = around
@@ -77,7 +62,8 @@ class Wildcards:
         """The ranks of the strongest rules that forbid and that allow, here or in `around`."""
         for rank, allows in [one[:2] for one in here] + [one[:2] for one in globs]:
             self.first[allows] = min(rank, self.first[allows])
-        self.globs = _Ranked(globs) if globs else None
+        self.globs = Globs([glob for _, _, glob in globs]) if globs else None
+        self.glob_rules: list[_Rule] = [(rank, allows) for rank, allows, _ in globs]
         self.tables: list[tuple[re.Pattern[str], dict[str, list[_Wildcard]]]] = []
         for key in _KEYS if len(here) >= _MANY else ():
             table: dict[str, list[_Wildcard]] = {}
@@ -119,9 +105,9 @@ class WildcardInterval:
                 if rank < strongest and guard in url and matches(url[self._path_at :]):
                     strongest, answer = rank, allows
             if wildcards.globs is not None:
-                glob = wildcards.globs.decide(url[self._path_at :])
-                if glob and glob[0] < strongest:
-                    strongest, answer = glob
+                glob = wildcards.globs.first(url[self._path_at :])
+                if glob is not None and wildcards.glob_rules[glob][0] < strongest:
+                    strongest, answer = wildcards.glob_rules[glob]
             wildcards = wildcards.around
         return answer
 
