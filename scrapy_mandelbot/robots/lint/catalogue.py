@@ -317,7 +317,7 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
      ("The file is always allowed and must not appear in rules; Google's robots obey such a rule "
       "like any other.")),
     ("costly-wildcards", _W, "A robot has too many rules with wildcards for long URLs.",
-     ("Mandelbot does not compare them: URLs whose path has more characters than 4,000,000 divided "
+     ("Mandelbot does not compare them: URLs whose path has more characters than 500,000 divided "
       "by the number of these rules are forbidden."), 1),
     ("index-page", _N, "An Allow names an index page.",
      ("Google's robots apply it to the directory, too: /a/index.html allows /a/. To all others it "

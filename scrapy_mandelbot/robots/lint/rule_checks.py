@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.lint.source import STANDARD, LintHit, quoted
-from scrapy_mandelbot.robots.robotstxt.index import MOST_COMPARED
+from scrapy_mandelbot.robots.robotstxt.index import FEW
 from scrapy_mandelbot.robots.robotstxt.paths import escaped_length, normalise
 from scrapy_mandelbot.robots.robotstxt.patterns import Pattern, wildcard_pattern
 from scrapy_mandelbot.robots.robotstxt.records import name_of
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.records import Group, Record
 
 _ANYTHING = "\uffff"  # stands in no comparable path: these are ASCII
-_LONG_URL = 2_048  # characters; a sitemap lists no longer ones
 _KEY = 5  # characters by which wildcards are looked up
 _EFFORT_CLASHES = 2_000_000
 """Pieces of patterns tried in a file; rules left after that count as reachable."""
@@ -57,10 +56,17 @@ def _rules_of(group: Group) -> Iterator[_RuleAt]:
 
 
 def _check_cost(rules: list[_RuleAt]) -> Check:
+    """A path is compared with the rules whose heads it begins with."""
     wildcards = [rule for rule in rules if not rule.pattern.is_prefix and not rule.pattern.exact]
-    if len(wildcards) * _LONG_URL > MOST_COMPARED:
-        message = f"There are {len(wildcards):,} rules with wildcards from here on."
-        yield LintHit("costly-wildcards", wildcards[0].line, message)
+    around: list[_RuleAt] = []
+    for rule in sorted(wildcards, key=lambda rule: rule.pattern.head):
+        while around and not rule.pattern.head.startswith(around[-1].pattern.head):
+            around.pop()
+        around.append(rule)
+        if len(around) > FEW:
+            message = f"It is one of more than {FEW} rules with wildcards for the same URLs."
+            yield LintHit("costly-wildcards", around[0].line, message)
+            return
 
 
 def _check_reach(strongest_first: list[_RuleAt], wildcards: _WildcardRules) -> Check:

@@ -38,7 +38,7 @@ _Glob = tuple[int, bool, Glob]
 
 # A URL is forbidden if more characters of its path, times the rules with wildcards that may match,
 # would be compared; but not if these rules are few, as in small files, which are not indexed.
-MOST_COMPARED = 4_000_000
+MOST_COMPARED = 500_000
 FEW = 500
 
 # So many wildcards with one head are looked up by a key in their literal: one character that is no

@@ -32,7 +32,7 @@ function strongest(rules, target) {
 }
 
 // As in index.py.
-const MOST_COMPARED = 4_000_000;
+const MOST_COMPARED = 500_000;
 const FEW = 500;
 
 /** Whether the target is forbidden, as too many rules with wildcards would have to be compared. */
