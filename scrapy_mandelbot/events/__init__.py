@@ -163,8 +163,7 @@ ROBOTS_CUT = _warning(
     stats=("mandelbot/robots/cut",),
 )
 ROBOTS_COSTLY = _warning(
-    "The robots.txt of %(site)s has too many rules with wildcards to compare long URLs with them:"
-    " such URLs are forbidden (scrapy robots check: costly-wildcards)",
+    "The robots.txt of %(site)s has too many rules with wildcards: its long URLs are forbidden",
     stats=("mandelbot/robots/costly",),
 )
 ROBOTS_TRUNCATED = _warning(

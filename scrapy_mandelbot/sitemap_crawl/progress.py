@@ -141,8 +141,8 @@ class Progress:
         self._now = now
         self._next = self._next_lists = 0.0
         self._cannot_wait = False
+        # Files used up since the last commit, and since the one before.
         self._removed: tuple[list[EntryFile], list[EntryFile]] = [], []
-        """Files used up since the last commit, and since the one before."""
         self._sites: dict[str, SiteProgress] = {}
         self._begun: set[str] = set()
         folder.mkdir(parents=True, exist_ok=True)
