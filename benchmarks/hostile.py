@@ -1,6 +1,9 @@
 """What pages and sitemaps that were made to be slow cost: processor time at n, 2n and 4n.
 
-Usage: python benchmarks/hostile.py
+Usage: python benchmarks/hostile.py [attacks]
+
+With ``attacks`` it crawls a healthy site beside each hostile one, without a network, and prints the
+longest time without a response of the healthy site, over that beside another healthy site.
 
 Each shape is read at three lengths, the least of three runs counts, as noise only adds. ``growth``
 is the time for twice the length, the greater of the two; 2 is linear. ``ms / 100 KB`` is at the
@@ -11,10 +14,20 @@ than ten seconds is not read at greater lengths.
 
 from __future__ import annotations
 
+import asyncio
 import gzip
+import json
+import resource
+import subprocess
+import sys
 import time
 import tracemalloc
 from itertools import islice, pairwise
+
+import scrapy
+from scrapy.crawler import CrawlerProcess
+from scrapy.http import HtmlResponse, TextResponse
+from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot import SitemapReader, robot_tags
 
@@ -140,7 +153,111 @@ def memory_of_tags() -> None:
     print(f"\nheld after 1 and 200 such pages: {first / 2**20:.1f} and {last / 2**20:.1f} MiB")
 
 
+RULES = b"User-agent: *\nDisallow: /no\n"
+CITES = RULES + b"Sitemap: https://hostile.example/map\n"
+LINE = b"https://hostile.example/no/such/page/with-a-path-to-fill-the-line\n"
+ATTACKS = {  # the robots.txt of the hostile site, its sitemap, and what its URLs end with
+    "another healthy site": lambda: (RULES, b"", ""),
+    "512 KB of /*a*a*a*a*a, long URLs": lambda: (stars("*a*a*a*a*a"), b"", "a" * 2_000),
+    "the same, URLs of 200 characters": lambda: (stars("*a*a*a*a*a"), b"", "a" * 200),
+    "512 KB of keys in each URL": lambda: (stars("*-ab*-ab"), b"", "-ab" * 600),
+    "a sitemap of 6 MB": lambda: (CITES, fill(LINE.decode(), 6_000_000), ""),
+    "a sitemap of 50 MB": lambda: (CITES, fill(LINE.decode(), 50_000_000), ""),
+    "a sitemap of 20 MB of tags": lambda: (CITES, fill("<a/>", 20_000_000, OPEN + ENTRY), ""),
+    "a sitemap of alternates, 10 MB": lambda: (CITES, SITEMAPS["alternates"](10_000_000), ""),
+}
+ROUNDS = 750  # pages of each site
+
+
+def stars(path: str) -> bytes:
+    """Return a robots.txt of so many rules with wildcards as are read."""
+    lines = "".join(f"Disallow: /{path}{number:x}b\n" for number in range(50_000))
+    return f"User-agent: *\n{lines}"[:511_000].encode()
+
+
+class Web:
+    """Answers for all sites, a few milliseconds later."""
+
+    lazy = False
+    robots = sitemap = b""
+
+    async def download_request(self, request: scrapy.Request) -> scrapy.http.Response:
+        await asyncio.sleep(0.003)
+        path = urlparse_cached(request).path
+        if path in {"/robots.txt", "/map"}:
+            is_hostile = "//hostile." in request.url
+            body = (self.sitemap if path == "/map" else self.robots) if is_hostile else RULES
+            return TextResponse(request.url, body=body, request=request)
+        return HtmlResponse(request.url, body=b"<html>", request=request)
+
+    async def close(self) -> None:
+        """Have nothing to close."""
+
+
+class TwoSites(scrapy.Spider):
+    """Notes when the pages of the healthy site come."""
+
+    name = "two"
+    end = ""
+    came: list[float] = []  # noqa: RUF012 - of the one crawl of this process
+
+    async def start(self):
+        for number in range(ROUNDS):
+            yield scrapy.Request(f"https://hostile.example/{number}{self.end}")
+            yield scrapy.Request(f"https://healthy.example/{number}")
+
+    def parse(self, response):
+        if "//healthy." in response.url:
+            self.came.append(time.perf_counter())
+
+
+def attack(name: str) -> None:
+    """Print the longest gap, the seconds of the processor and the peak of memory, as JSON."""
+    Web.robots, Web.sitemap, TwoSites.end = ATTACKS[name]()
+    settings = {
+        "ADDONS": {"scrapy_mandelbot.Addon": 500},
+        "CLOSESPIDER_TIMEOUT": 120,
+        "DOWNLOAD_HANDLERS": {"http": Web, "https": Web},
+        "LOG_LEVEL": "ERROR",
+        "MANDELBOT_SITEMAPS": "follow",
+        "MANDELBOT_STORE": "memory",
+        "TELNETCONSOLE_ENABLED": False,
+        "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
+    }
+    before = time.process_time()
+    process = CrawlerProcess(settings)
+    process.crawl(TwoSites)
+    process.start()
+    gap = max(later - earlier for earlier, later in pairwise(TwoSites.came))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    took = TwoSites.came[-1] - TwoSites.came[0]
+    print(json.dumps([gap, took, time.process_time() - before, peak, len(TwoSites.came)]))
+
+
+def attacks() -> None:
+    """Print a row for each attack; each is crawled in a process of its own, three times."""
+    print(f"{'beside':36} {'gap':>7} {'ratio':>6} {'ends':>6} {'ratio':>6} {'CPU s':>6} {'MiB':>6}")
+    well: list[float] = []
+    for name in ATTACKS:
+        run = [sys.executable, __file__, "attack", name]
+        runs = [json.loads(subprocess.check_output(run)) for _ in range(3)]
+        gap, took, cpu, peak, pages = map(min, zip(*runs, strict=True))
+        well = well or [gap, took]
+        lost = "" if pages == ROUNDS else f"  only {pages} pages"
+        print(
+            f"{name:36} {gap * 1000:4.0f} ms {gap / well[0]:6.1f} {took:4.1f} s"
+            f" {took / well[1]:6.2f} {cpu:6.1f} {peak:6.0f}{lost}",
+            flush=True,
+        )
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["attack"]:
+        attack(sys.argv[2])
+        sys.exit()
+    if sys.argv[1:] == ["attacks"]:
+        attacks()
+        sys.exit()
     table("page, robot_tags", read_page, PAGES, PAGE_SIZES)
     table("sitemap, SitemapReader in pieces", read_sitemap, SITEMAPS, SITEMAP_SIZES)
     memory_of_tags()

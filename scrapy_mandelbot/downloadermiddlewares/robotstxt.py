@@ -182,6 +182,8 @@ class RobotsTxtMiddleware:
             raise IgnoreRequest("Forbidden by robots.txt")
         verdict = rp.verdict(url, agent)
         site = site_of_request(request)
+        if verdict.is_too_costly and self._crawl.throttle.flight_of(request).site.is_news("costly"):
+            emit(events.ROBOTS_COSTLY, site=site)
         emit(events.FORBIDDEN, request=request, site=site, file=robots_url(site), verdict=verdict)
         flight = self._flight(request)
         if (

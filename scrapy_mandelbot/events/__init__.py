@@ -171,6 +171,10 @@ ROBOTS_CUT = _warning(
     "The robots.txt of %(site)s %(cut)s: the rest is ignored",
     stats=("mandelbot/robots/cut",),
 )
+ROBOTS_COSTLY = _warning(
+    "The robots.txt of %(site)s has too many rules with wildcards: its long URLs are forbidden",
+    stats=("mandelbot/robots/costly",),
+)
 ROBOTS_TRUNCATED = _warning(
     "The robots.txt of %(site)s is truncated after %(size)s of whole lines (%(reason)s)",
     stats=("mandelbot/robots/broken_off",),

@@ -25,6 +25,7 @@ from array import array
 from collections import deque
 from collections.abc import Iterable
 from math import inf, log
+from struct import Struct
 from typing import NamedTuple
 
 RATES = tuple(0.1 * 1.1**step for step in range(100))
@@ -35,6 +36,7 @@ _REFUSED = 4  # refusals of a run that are judged: one that is over limits refus
 _LIKELY = 1.5  # of G: a rate that explains that much less is not the site's
 _LONG = 2.0  # seconds for which a bucket holds its own rate; larger ones are seldom,
 _SELDOM = 3.0  # by this power,
+_FILLED = 1.05  # a level, at least, of a bucket that holds anything
 _LONGEST = 12.0  # a larger bucket is no usable limit: a pause is
 BELOW = 0.97
 """The share of its limit at which a site is requested: the bucket drains."""
@@ -47,27 +49,41 @@ _TRUST = 20.0  # requests, at most, till it is asked at the rate itself, then fa
 
 
 class Reading(NamedTuple):
-    """What the ladder says of a site."""
+    """What the ladder says of a site.
+
+    The evidence for a limit is the G of the rate that explains most; the rate, in requests a
+    second, the best guess at the limit; the burst what the bucket of about this rate has held.
+    """
 
     evidence: float
-    """For a limit: the G of the rate that explains most."""
     rate: float
-    """Requests a second, the best guess at the limit."""
     burst: float
-    """How much the bucket of about this rate has held."""
+
+
+_PEAK, _NEAR, _LEVELS = range(3)  # the kinds of a run's numbers; a level for each refusal
+_HALF = Struct("e")  # a number in two bytes, of which it needs no more than three digits
+_TOP = 65_504.0  # the largest
 
 
 class _Run(NamedTuple):
-    """What is kept of a run: for each rate some numbers."""
+    """What is kept of a run.
+
+    `numbers`, by kind, for each rate from `first` on that may be the limit: the highest level of
+    the bucket; how many good answers came at about that level; for each refusal, the level at which
+    it came. The buckets of slower rates are no usable limit, those of faster rates never filled.
+    """
 
     goods: int
     refused: int
-    peaks: array[float]
-    """The highest level of the bucket."""
-    near: array[float]
-    """How many good answers came at about that level."""
-    levels: list[array[float]]
-    """For each refusal, the level at which it came."""
+    first: int
+    numbers: bytes
+
+    def at(self, kind: int, number: int) -> float:
+        """Return a number of the bucket of a rate."""
+        place, width = number - self.first, len(self.numbers) // (self.refused + _LEVELS) // 2
+        if 0 <= place < width:
+            return float(*_HALF.unpack_from(self.numbers, 2 * (kind * width + place)))
+        return 0.0 if kind else 2.0 * _LONGEST * RATES[number] if place < 0 else 1.0
 
 
 class LimitEstimator:
@@ -87,8 +103,8 @@ class LimitEstimator:
         """
         run = sorted([*((sent, False) for sent in good), *((sent, True) for sent in refused)])
         count = sum(was_refused for _, was_refused in run)
-        peaks, near = array("d"), array("d")
-        levels: list[array[float]] = [array("d") for _ in range(min(count, _REFUSED))]
+        levels = min(count, _REFUSED)
+        buckets: list[tuple[float, ...]] = []
         for number, rate in enumerate(RATES):
             level, at = self._levels[number], self._at
             filled: list[float] = []
@@ -105,18 +121,21 @@ class LimitEstimator:
             self._levels[number] = level
             peak = max(filled, default=1.0)
             least = _threshold(peak)
-            peaks.append(peak)
-            near.append(sum(least <= one for one in filled))
-            for one, kept in zip(refused_at, levels, strict=False):
-                kept.append(one)
+            near = sum(least <= one for one in filled)
+            buckets.append((peak, near, *refused_at[:levels]))
         if run:
             self._at = run[-1][0]
-        self._runs.append(_Run(len(run) - count + more, len(levels), peaks, near, levels))
+        sizes = zip(RATES, buckets, strict=True)
+        first = sum(bucket[_PEAK] > _LONGEST * rate for rate, bucket in sizes)
+        while len(buckets) > first and max((buckets[-1][_PEAK], *buckets[-1][_LEVELS:])) < _FILLED:
+            buckets.pop()
+        kinds = zip(*buckets[first:], strict=True)
+        numbers = b"".join(_HALF.pack(min(one, _TOP)) for kind in kinds for one in kind)
+        self._runs.append(_Run(len(run) - count + more, levels, first, numbers))
 
     def reading(self) -> Reading:
         """Return what the runs say together."""
-        peaks = map(max, zip(*(run.peaks for run in self._runs), strict=True))
-        values = [self._g(number, peak) for number, peak in enumerate(peaks)]
+        values = [self._g(number, self._peak(number)) for number in range(len(RATES))]
         evidence = max(values, default=0.0)
         likely = [number for number, value in enumerate(values) if value > evidence - _LIKELY]
         slowest, fastest = (likely[0], likely[-1]) if likely else (0, -1)
@@ -126,7 +145,7 @@ class LimitEstimator:
     def explains_last(self, rate: float) -> bool:
         """Return whether the last run ended where the bucket of about this rate was full."""
         number, last = _near(rate), self._runs[-1]
-        return bool(last.levels) and last.levels[0][number] >= _threshold(self._peak(number))
+        return last.refused > 0 and last.at(_LEVELS, number) >= _threshold(self._peak(number))
 
     def share_below(self, rate: float) -> float:
         """Return the share that is refused where the bucket of about this rate is not full."""
@@ -136,7 +155,7 @@ class LimitEstimator:
         return (below + 0.5) / (good_below + below + 1.0)
 
     def _peak(self, number: int) -> float:
-        return max((run.peaks[number] for run in self._runs), default=1.0)
+        return max((run.at(_PEAK, number) for run in self._runs), default=1.0)
 
     def _counts(self, number: int, peak: float) -> tuple[float, float, int, int]:
         """Return good answers and refusals above the threshold, and all of them."""
@@ -146,10 +165,10 @@ class LimitEstimator:
         for run in self._runs:
             good += run.goods
             refused += run.refused
-            if run.peaks[number] >= least:
-                good_above += run.near[number]
-            for levels in run.levels:
-                if levels[number] >= least:
+            if run.at(_PEAK, number) >= least:
+                good_above += run.at(_NEAR, number)
+            for refusal in range(run.refused):
+                if run.at(_LEVELS + refusal, number) >= least:
                     above += 1.0
         return good_above, above, good, refused
 
@@ -242,7 +261,7 @@ class SlowLimitEstimator:
 
 
 def _threshold(peak: float) -> float:
-    return max(0.97 * peak - 0.7, 1.05)
+    return max(0.97 * peak - 0.7, _FILLED)
 
 
 def _near(rate: float) -> int:

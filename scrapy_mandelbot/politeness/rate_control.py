@@ -159,6 +159,10 @@ class RateControl:
         """The seconds for which a refused request lets others go first: five of a slow site."""
         return _OTHERS_FIRST / self.rate if self.mode is Mode.SLOW else 0.0
 
+    def forget_runs(self) -> None:
+        """Forget the runs so far; what was concluded from them stays."""
+        self._estimator = LimitEstimator()
+
     # The way back.
 
     def resume(self, now: float, *, is_conclusive: bool, is_short: bool = True) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
+from time import thread_time
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
@@ -23,7 +25,7 @@ from scrapy_mandelbot.sitemap_crawl.progress import (
     UnfollowedRequests,
     progress_folder,
 )
-from scrapy_mandelbot.sitemap_crawl.selection import SitemapReading, SitemapSelection, yield_to_loop
+from scrapy_mandelbot.sitemap_crawl.selection import LoopShare, SitemapReading, SitemapSelection
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ class SitemapFollower:
         self._warnings = SitemapWarnings(self._events)
         self._citations = Citations(crawl.config, self._warnings)
         self._limits = DownloadLimits(crawler, crawl.now)
+        self._share = LoopShare()
         self._to_feed: set[str] = set()  # not fed, as the scheduler was full
         self._only_consulted: set[str] = set()  # only their robots.txt was needed
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
@@ -272,9 +275,9 @@ class SitemapFollower:
         """Store the entries of a sitemap, yielding to the event loop between slices."""
         cited, reading = self._reading(response)
         progress = self._progress[cited.site]
-        file, count = None, 0
+        file, count, began = None, 0, thread_time()
         try:
-            for some in self._wanted(reading, cited):
+            for some in reading.wanted(partial(self._progress.new_file, cited, is_index=False)):
                 if some and file is None:
                     file = self._progress.new_file(cited, is_index=reading.is_index)
                     progress.files.append(file)
@@ -283,7 +286,7 @@ class SitemapFollower:
                     count += len(some)
                     self._store(file, some)
                     self._advance(cited.site)
-                await yield_to_loop()
+                began = await self._share.end_slice(progress, began)
         finally:
             if file is not None:
                 file.is_complete = True
@@ -297,11 +300,6 @@ class SitemapFollower:
         body = self._crawl.sitemap_bodies.get(response, response.body)
         config, selection = self._crawl.config, self._selection
         return cited, SitemapReading(response.url, body, config, selection, self._since)
-
-    def _wanted(
-        self, reading: SitemapReading, cited: CitedSitemap
-    ) -> Iterator[list[dict[str, Any]]]:
-        return reading.wanted(lambda: self._progress.new_file(cited, is_index=False))
 
     def _has_read(self, cited: CitedSitemap, reading: SitemapReading, wanted: int) -> None:
         self._has_come(cited, is_sitemap=reading.reader.kind != "unknown")
@@ -379,15 +377,15 @@ class WorkerFollower(SitemapFollower):
     async def _yield_requests(self, response: Response) -> AsyncIterator[Request]:
         """Yield what a sitemap lists, in slices of the event loop."""
         cited, reading = self._reading(response)
-        progress, wanted = self._progress[cited.site], 0
+        progress, wanted, began = self._progress[cited.site], 0, thread_time()
         try:
-            for some in self._wanted(reading, cited):
+            for some in reading.wanted(partial(self._progress.new_file, cited, is_index=False)):
                 wanted += len(some)
                 listed = self._sitemap if reading.is_index else self._pages
                 for entry in some:
                     for request in listed(progress, cited, entry):
                         yield request
-                await yield_to_loop()
+                began = await self._share.end_slice(progress, began)
         finally:
             self._has_read(cited, reading, wanted)
 

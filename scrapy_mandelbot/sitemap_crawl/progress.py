@@ -73,12 +73,13 @@ class SiteProgress:
     files: list[EntryFile] = field(default_factory=list)  # those with entries left
     known: set[str] = field(default_factory=set)  # digests of cited URLs
     cross_host: CrossHostSitemaps = field(default_factory=CrossHostSitemaps)
+    # Pages of this site in sitemaps of other sites, until its robots.txt is known.
     unconfirmed: list[EntryFile] = field(default_factory=list)
-    """Pages of this site in sitemaps of other sites, until its robots.txt is known."""
     robots_requested: bool = False  # whether that robots.txt is scheduled
+    # Other sites whose robots.txt was requested for this site's sitemaps, and cites none.
     strangers: set[str] = field(default_factory=set)
-    """Other sites whose robots.txt was requested for this site's sitemaps, and cites none."""
     elsewhere: set[str] = field(default_factory=set)  # sites that may hold entries of its sitemaps
+    cost: float = 0.0  # seconds of processor time for its sitemaps in this run
 
     @property
     def is_done(self) -> bool:
@@ -97,16 +98,13 @@ class SiteProgress:
 
     def state(self) -> dict[str, Any]:
         """Return the state without `known`, which grows with each sitemap."""
+        cross_host = self.cross_host
         return {
             "to_request": [asdict(one) for one in self.to_request],
             "requested": self.requested and asdict(self.requested),
             "files": [one.state() for one in self.files],
             "unconfirmed": [one.state() for one in self.unconfirmed],
-            "cross_host": [
-                self.cross_host.cited,
-                sorted(self.cross_host.hosts),
-                self.cross_host.misses,
-            ],
+            "cross_host": [cross_host.cited, sorted(cross_host.hosts), cross_host.misses],
             "robots_requested": self.robots_requested,
             "strangers": sorted(self.strangers),
             "elsewhere": sorted(self.elsewhere),
@@ -143,8 +141,8 @@ class Progress:
         self._now = now
         self._next = self._next_lists = 0.0
         self._cannot_wait = False
+        # Files used up since the last commit, and since the one before.
         self._removed: tuple[list[EntryFile], list[EntryFile]] = [], []
-        """Files used up since the last commit, and since the one before."""
         self._sites: dict[str, SiteProgress] = {}
         self._begun: set[str] = set()
         folder.mkdir(parents=True, exist_ok=True)

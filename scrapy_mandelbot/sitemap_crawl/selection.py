@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from time import monotonic, thread_time
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
@@ -26,12 +27,31 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.sitemaps import SitemapEntry
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.sitemap_crawl.entry_files import EntryFile
+    from scrapy_mandelbot.sitemap_crawl.progress import SiteProgress
 
 
-async def yield_to_loop() -> None:
-    turn: Deferred[None] = Deferred()
-    call_later(0, turn.callback, None)
-    await maybe_deferred_to_future(turn)
+FULL_SPEED = 5.0  # seconds of processor time for the sitemaps of a site
+_REST = 4.0  # times as long as a slice beyond it took, until the next such slice of any site
+
+
+class LoopShare:
+    """Yields to the event loop after each slice of a sitemap: costly sites share a fifth of it."""
+
+    def __init__(self) -> None:
+        self._next_at = 0.0
+
+    async def end_slice(self, progress: SiteProgress, began: float) -> float:
+        """Return the processor time at which the next slice begins."""
+        took, wait = thread_time() - began, 0.0
+        progress.cost += took
+        if progress.cost > FULL_SPEED:
+            now = monotonic()
+            self._next_at = max(self._next_at, now) + _REST * took
+            wait = self._next_at - now
+        turn: Deferred[None] = Deferred()
+        call_later(wait, turn.callback, None)
+        await maybe_deferred_to_future(turn)
+        return thread_time()
 
 
 def entry_data(entry: SitemapEntry, sitemap: str) -> dict[str, Any]:

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_mandelbot.politeness.pause_policy import PausePolicy
+    from scrapy_mandelbot.politeness.rate_control import RateControl
 
-MOST_SITES = 10_000
-"""Sites that are remembered though nothing refers to them: those that came up last."""
-MOST_IN_TROUBLE = 50_000
-"""Sites that are remembered because they are paused, given up, or slowed."""
+MOST_SITES = 10_000  # that are remembered though nothing refers to them: those that came up last
+MOST_IN_TROUBLE = 50_000  # that are remembered because they are paused, given up, or slowed
+MOST_LEARNT = 10_000  # sites whose runs between pauses are remembered, some KiB each
 
 
 def site_of_request(request: Request) -> str:
@@ -46,6 +46,7 @@ class Sites:
         self._all: WeakValueDictionary[str, Site] = WeakValueDictionary()
         self._recent: OrderedDict[str, Site] = OrderedDict()
         self._in_trouble: OrderedDict[str, Site] = OrderedDict()
+        self._learnt: OrderedDict[RateControl, None] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._all)
@@ -108,6 +109,12 @@ class Sites:
         self._in_trouble[site.name] = site
         if len(self._in_trouble) > MOST_IN_TROUBLE:
             self._in_trouble.popitem(last=False)
+        learnt = site.pause.rate_control
+        if learnt is not None:
+            self._learnt[learnt] = None
+            self._learnt.move_to_end(learnt)
+            if len(self._learnt) > MOST_LEARNT:
+                self._learnt.popitem(last=False)[0].forget_runs()
 
     def forget(self, site: Site) -> None:
         """Forget a site: another crawl requests it from now on."""

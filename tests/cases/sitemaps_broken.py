@@ -24,8 +24,8 @@ def around(broken: bytes) -> bytes:
 ONE_TWO = ("https://example.com/1", "https://example.com/2")
 
 
-def with_one_between(loc: str) -> tuple[str, ...]:
-    return (ONE_TWO[0], loc, ONE_TWO[1])
+def with_one_between(*locs: str) -> tuple[str, ...]:
+    return (ONE_TWO[0], *locs, ONE_TWO[1])
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,51 @@ BROKEN = (
         around(b"<url><lastmod>2020-01-01</lastmod></url><url/><url><loc/></url>"),
         ONE_TWO,
         ("no-loc",),
+    ),
+    Broken(
+        "several URLs",
+        around(
+            b"<url><loc>https://example.com/3</loc><loc>https://example.com/4</loc>"
+            b"<image:loc>/i.png</image:loc><loc></loc><loc> https://example.com/3 </loc></url>"
+        ),
+        with_one_between("https://example.com/3", "https://example.com/4"),
+        ("several-locs",),
+    ),
+    Broken(
+        "several URLs in an index",
+        b"<sitemapindex><sitemap><loc>https://example.com/1</loc>"
+        b"<loc>https://example.com/2</loc></sitemap></sitemapindex>",
+        ONE_TWO,
+        ("several-locs",),
+        kind="index",
+    ),
+    Broken(
+        "several URLs, one unreadable",
+        around(b"<url><loc>http://[/</loc><loc>https://example.com/3</loc></url>"),
+        with_one_between("https://example.com/3"),
+        ("several-locs", "bad-loc"),
+    ),
+    Broken(
+        "a URL without its tag",
+        around(
+            b"<url> HTTPS://example.com/3\n</url><url>https://example.com/4<a/></url><url>x</url>"
+        ),
+        with_one_between("https://example.com/3", "https://example.com/4"),
+        ("bare-loc", "no-loc"),
+    ),
+    Broken(
+        "a URL without its tag in an index",
+        b"<sitemapindex><sitemap>https://example.com/1</sitemap>"
+        b"<sitemap>https://example.com/2<sitemap/></sitemapindex>",
+        ONE_TWO,
+        ("bare-loc", "not-closed", "no-loc"),
+        kind="index",
+    ),
+    Broken(
+        "an entry in a URL",
+        around(b"<url><loc><url><![CDATA[https://example.com/3]]></url></loc></url>"),
+        with_one_between("https://example.com/3"),
+        ("not-closed", "no-loc", "bare-loc"),
     ),
     Broken("an empty URL", around(b"<url><loc> </loc></url>"), ONE_TWO, ("no-loc",)),
     Broken(

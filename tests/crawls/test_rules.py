@@ -99,6 +99,24 @@ async def test_a_misspelt_line_that_other_parsers_obey_is_reported_once(webs, bo
     assert said == [text] * (line is not None)
 
 
+@ensureDeferred
+async def test_too_many_wildcards_forbid_long_urls(webs):
+    """One warning names the site; its short URLs, and other sites, are crawled."""
+    web, other = site(webs, 3), site(webs, 3, "127.0.0.2")
+    stars = "".join(f"Disallow: /*a*a*a{number:x}b\n" for number in range(10_000))
+    web.pages["/robots.txt"] = Answer(f"User-agent: *\n{stars}".encode())
+    long = [f"{where.url}/{'a' * 2_000}{number}" for where in (web, other) for number in range(4)]
+    for where in (web, other):
+        where.pages |= {f"/{'a' * 2_000}{number}": html() for number in range(4)}
+
+    result = await crawl(LinksSpider, start_urls=[web.url + "/", other.url + "/", *long])
+
+    assert len(result.items) == 4 + 4 + 4
+    assert result.stats["robotstxt/forbidden"] == 4
+    assert result.stats["mandelbot/robots/costly"] == 1
+    assert len(result.logged(f"The robots.txt of {web.url} has too many rules with wildcards")) == 1
+
+
 @pytest.mark.parametrize("status", [200, 204, 206])
 @ensureDeferred
 async def test_mandelbot_2xx_has_rules(webs, status):

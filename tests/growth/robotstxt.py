@@ -347,4 +347,5 @@ NOT_FROM_OUTSIDE = {
     "robotstxt.Record.is_blank": "measured with the records of which it is one",
     "robotstxt.RequestRate": "two numbers of nine digits at most",
     "robotstxt.TimeWindow": "two numbers",
+    "robotstxt.Verdict.is_too_costly": "measured with the decision of which it is one",
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
+from itertools import product
 from math import isfinite
 
 import pytest
@@ -136,4 +138,21 @@ def test_what_is_kept_is_bounded():
     for number in range(30):
         ladder.read([float(number)], [float(number)] * 500)
     assert len(ladder._runs) == 8
-    assert sum(len(run.levels) for run in ladder._runs) <= 8 * 4
+    assert sum(len(run.numbers) for run in ladder._runs) <= 8 * 6 * 2 * len(RATES)
+
+
+def test_a_site_in_trouble_costs_few_kilobytes():
+    """Buckets that are no usable limit, and those that never filled, are not stored."""
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        ladders = [LimitEstimator() for _ in range(20)]
+        for ladder, run in product(ladders, range(12)):
+            good, refused = (
+                [run * 100 + i * 0.1 for i in range(40)],
+                [run * 100 + 4 + i * 0.01 for i in range(10)],
+            )
+            ladder.read(good, refused)
+        assert (tracemalloc.get_traced_memory()[0] - before) / len(ladders) < 6 * 1024
+    finally:
+        tracemalloc.stop()

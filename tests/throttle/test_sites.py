@@ -115,3 +115,18 @@ def test_only_so_many_in_trouble_are_remembered(sites, few):
     assert len(sites.in_trouble()) == 5
     assert len(sites) == 5
     assert sites.get(name(19)) is not None
+
+
+def test_what_was_learnt_of_few_sites_is_remembered(monkeypatch):
+    """Each run takes memory; a site whose runs are forgotten keeps its pause and its rate."""
+    monkeypatch.setattr("scrapy_mandelbot.throttle.site_map.MOST_LEARNT", 2)
+    sites = Sites(PausePolicy(first=1, recovers=True))
+    runs = {}
+    for number in (1, 2, 1, 3):
+        pause(sites, number)
+        control = sites[name(number)].pause.rate_control
+        control.resume(105.0, is_conclusive=True)
+        runs[number] = control
+    sites.note_trouble(sites[name(1)])
+    assert [len(runs[number]._estimator._runs) for number in (1, 2, 3)] == [2, 0, 1]
+    assert not any(sites[name(number)].pause.is_open for number in (1, 2, 3))

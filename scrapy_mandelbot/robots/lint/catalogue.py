@@ -94,7 +94,7 @@ class Finding:
 
 _CODES_OF = {
     Consequence.SHUTS_OUT: """
-        allow-after-disallow allow-loses closed-to-all closed-to-robot empty-allow
+        allow-after-disallow allow-loses closed-to-all closed-to-robot costly-wildcards empty-allow
         hash-without-space long-crawl-delay long-line robots-txt-in-rule status-forbids
         status-server-error status-too-many-requests too-slow
     """,
@@ -317,6 +317,9 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     ("robots-txt-in-rule", _W, "A rule matches /robots.txt itself.",
      ("The file is always allowed and must not appear in rules; Google's robots obey such a rule "
       "like any other.")),
+    ("costly-wildcards", _W, "A robot has too many rules with wildcards for long URLs.",
+     ("Mandelbot does not compare them: URLs whose path has more characters than 500,000 divided "
+      "by the number of these rules are forbidden."), 1),
     ("index-page", _N, "An Allow names an index page.",
      ("Google's robots apply it to the directory, too: /a/index.html allows /a/. To all others it "
       "is only the page."), 10),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.lint.source import STANDARD, LintHit, quoted
+from scrapy_mandelbot.robots.robotstxt.index import FEW
 from scrapy_mandelbot.robots.robotstxt.paths import escaped_length, normalise
 from scrapy_mandelbot.robots.robotstxt.patterns import Pattern, wildcard_pattern
 from scrapy_mandelbot.robots.robotstxt.records import name_of
@@ -40,6 +41,7 @@ def check_clashes(source: LintInput) -> Check:
     for group in source.outline.groups:
         rules = list(_rules_of(group))
         yield from _check_order(rules)
+        yield from _check_cost(rules)
         wildcards = _WildcardRules(rules, effort)
         yield from _check_reach(sorted(rules), wildcards)
         effort = wildcards.effort
@@ -51,6 +53,20 @@ def _rules_of(group: Group) -> Iterator[_RuleAt]:
         if path:
             weight = -2 * escaped_length(path) - (record.field == "allow")
             yield _RuleAt(weight, record.number, record, wildcard_pattern(path, normalise))
+
+
+def _check_cost(rules: list[_RuleAt]) -> Check:
+    """A path is compared with the rules whose heads it begins with."""
+    wildcards = [rule for rule in rules if not rule.pattern.is_prefix and not rule.pattern.exact]
+    around: list[_RuleAt] = []
+    for rule in sorted(wildcards, key=lambda rule: rule.pattern.head):
+        while around and not rule.pattern.head.startswith(around[-1].pattern.head):
+            around.pop()
+        around.append(rule)
+        if len(around) > FEW:
+            message = f"It is one of more than {FEW} rules with wildcards for the same URLs."
+            yield LintHit("costly-wildcards", around[0].line, message)
+            return
 
 
 def _check_reach(strongest_first: list[_RuleAt], wildcards: _WildcardRules) -> Check:

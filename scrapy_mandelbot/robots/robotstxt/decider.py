@@ -147,6 +147,7 @@ ROBOTS_TXT = "/robots.txt"
 _LISTED_ANSWERS = 40  # so many decisions by a list cost about as much as an index
 _SMALL = 4_000  # characters of a robot's groups
 _SCANS = 6  # so many cost about as much as parsing all rules
+_SHORTEST = 7  # characters of a line with a glob, by its cost
 _ALWAYS: Matcher = (-sys.maxsize, -1, True, Pattern(ROBOTS_TXT, exact=True))
 
 
@@ -177,7 +178,7 @@ class Decider:
         if not self._is_used:
             self._is_used = True
             if not self._is_small():
-                return self.scan(target)[0]
+                return not self.is_too_costly(origin, target) and self.scan(target)[0]
             text = searchable(self._body)
             self.listed = RuleList(text, self.selection, self._grammar, origin)
         if self.listed is not None and self.listed.left:
@@ -195,8 +196,24 @@ class Decider:
             and sum(span.end - span.start for span in self.selection.spans) <= _SMALL
         )
 
+    def is_too_costly(self, origin: str, target: str) -> bool:
+        """Return whether a target is forbidden without comparing it with the rules."""
+        if self.index is None:
+            text, has_globs = searchable(self._body), self._grammar.dialect.patterns == "globs"
+            wildcards = sum(  # at most
+                (end - start) // _SHORTEST if has_globs else text.count("*", start, end)
+                for start, end, _ in self.selection.spans
+            )
+            if not Index.may_cost(wildcards, target):
+                return False
+            self.index = self._build_index(origin)
+        return self.index.is_too_costly(target)
+
     def explain(self, target: str) -> tuple[bool, Rule | None]:
-        """Return whether a target is allowed, and the rule that decided, or None."""
+        """Return whether a target is allowed, and the rule that decided, or None.
+
+        Check :meth:`is_too_costly` before.
+        """
         if self._explained < _SCANS:
             self._explained += 1
             allowed, line = self.scan(target)

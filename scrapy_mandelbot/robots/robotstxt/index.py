@@ -36,6 +36,11 @@ _Wildcard = tuple[int, bool, str, Callable[[str], bool]]
 _Glob = tuple[int, bool, Glob]
 """Its rank, whether it allows, and its pattern."""
 
+# A URL is forbidden if more characters of its path, times the rules with wildcards that may match,
+# would be compared; but not if these rules are few, as in small files, which are not indexed.
+MOST_COMPARED = 500_000
+FEW = 500
+
 # So many wildcards with one head are looked up by a key in their literal: one character that is no
 # letter or digit before two that are, or after them. Keys of one kind never overlap, so `findall`
 # finds all keys in a URL.
@@ -43,35 +48,22 @@ _MANY = 48
 _KEYS = (re.compile("[^A-Za-z0-9][A-Za-z0-9]{2}"), re.compile("[A-Za-z0-9]{2}[^A-Za-z0-9]"))
 
 
-class _Ranked:
-    """Globs with the same head, strongest first, matched together."""
-
-    __slots__ = ("_globs", "_rules")
-
-    def __init__(self, globs: list[_Glob]) -> None:
-        self._rules: list[_Rule] = [(rank, allows) for rank, allows, _ in globs]
-        self._globs = Globs([glob for _, _, glob in globs])
-
-    def decide(self, target: str) -> _Rule | None:
-        """The strongest rule that matches wins."""
-        first = self._globs.first(target)
-        return None if first is None else self._rules[first]
-
-
 class Wildcards:
     """Rules with wildcards and the same head, strongest first, and those of enclosing ranges."""
 
-    __slots__ = ("around", "first", "globs", "here", "tables")
+    __slots__ = ("around", "count", "first", "glob_rules", "globs", "here", "tables")
 
     def __init__(self, here: list[_Wildcard], globs: list[_Glob], around: Wildcards | None) -> None:
         self.around = around
+        # The rules here and in `around`; one more for 32 steps of a glob, which cost as much.
+        self.count = len(here) + sum(1 + len(glob.text) // 32 for _, _, glob in globs)
+        self.count += 0 if around is None else around.count
         self.first: list[int] = [sys.maxsize, sys.maxsize] if around is None else [*around.first]
         """The ranks of the strongest rules that forbid and that allow, here or in `around`."""
-        for rank, allows, _, _ in here:
+        for rank, allows in [one[:2] for one in here] + [one[:2] for one in globs]:
             self.first[allows] = min(rank, self.first[allows])
-        for rank, allows, _ in globs:
-            self.first[allows] = min(rank, self.first[allows])
-        self.globs = _Ranked(globs) if globs else None
+        self.globs = Globs([glob for _, _, glob in globs]) if globs else None
+        self.glob_rules: list[_Rule] = [(rank, allows) for rank, allows, _ in globs]
         self.tables: list[tuple[re.Pattern[str], dict[str, list[_Wildcard]]]] = []
         for key in _KEYS if len(here) >= _MANY else ():
             table: dict[str, list[_Wildcard]] = {}
@@ -88,7 +80,7 @@ class Wildcards:
         """Return the few of these rules that may match."""
         found = self.here.copy()
         for key, table in self.tables:
-            for text in key.findall(url):
+            for text in set(key.findall(url)):
                 if text in table:
                     found += table[text]
         return found
@@ -113,11 +105,25 @@ class WildcardInterval:
                 if rank < strongest and guard in url and matches(url[self._path_at :]):
                     strongest, answer = rank, allows
             if wildcards.globs is not None:
-                glob = wildcards.globs.decide(url[self._path_at :])
-                if glob and glob[0] < strongest:
-                    strongest, answer = glob
+                glob = wildcards.globs.first(url[self._path_at :])
+                if glob is not None and wildcards.glob_rules[glob][0] < strongest:
+                    strongest, answer = wildcards.glob_rules[glob]
             wildcards = wildcards.around
         return answer
+
+
+class CostlyInterval(WildcardInterval):
+    """One with so many rules that a long URL is forbidden without comparing it with them."""
+
+    __slots__ = ()
+
+    def decide(self, url: str) -> bool:
+        """Return the answer of the strongest rule that matches; False: it would cost too much."""
+        return not self.is_too_costly(url) and WildcardInterval.decide(self, url)
+
+    def is_too_costly(self, url: str) -> bool:
+        """Return whether the URL is forbidden without comparing it."""
+        return self._wildcards.count * (len(url) - self._path_at) > MOST_COMPARED
 
 
 class Index:
@@ -144,6 +150,17 @@ class Index:
         url = self.origin + target
         answer = self.answers[bisect_right(self.bounds, url)]
         return answer.decide(url) if isinstance(answer, WildcardInterval) else answer is True
+
+    @staticmethod
+    def may_cost(wildcards: int, target: str) -> bool:
+        """Return whether so many rules with wildcards may make a target too costly."""
+        return wildcards > FEW and wildcards * len(target) > MOST_COMPARED
+
+    def is_too_costly(self, target: str) -> bool:
+        """Return whether a comparable target is forbidden without comparing it."""
+        url = self.origin + target
+        answer = self.answers[bisect_right(self.bounds, url)]
+        return isinstance(answer, CostlyInterval) and answer.is_too_costly(url)
 
 
 _Range = tuple[str, int, bool, "Wildcards | None", "bool | WildcardInterval | None"]
@@ -190,7 +207,8 @@ def _inside(
         rank, allows = rule
     if wildcards is None or wildcards.first[not allows] > rank:
         return end, rank, allows, wildcards, allows
-    return end, rank, allows, wildcards, WildcardInterval(rank, wildcards, path_at, allows)
+    kind = WildcardInterval if wildcards.count <= FEW else CostlyInterval
+    return end, rank, allows, wildcards, kind(rank, wildcards, path_at, allows)
 
 
 def _by_head(

@@ -45,6 +45,9 @@ _GOOGLE_SPECIAL = (
 _BING = "https://www.bing.com/webmasters/help/which-crawlers-does-bing-use-8c184ec0"
 _YANDEX = "https://yandex.com/support/webmaster/en/robot-workings/check-yandex-robots"
 _APPLE = "https://support.apple.com/en-us/119829"
+_SEZNAM = "https://o-seznam.cz/napoveda/vyhledavani/en/seznambot-crawler/"
+_PETAL = "https://webmaster.petalsearch.com/site/petalbot"
+_PINTEREST = "https://help.pinterest.com/en/business/article/pinterestbot"
 _OPENAI = "https://platform.openai.com/docs/bots"
 _ANTHROPIC = (
     "https://support.claude.com/en/articles/8896518-does-anthropic-crawl-data-from-the-web-"
@@ -57,9 +60,6 @@ _AMAZON = "https://developer.amazon.com/amazonbot"
 _DUCKDUCKGO = "https://duckduckgo.com/duckduckgo-help-pages/results"
 _MOZ = "https://moz.com/help/moz-procedures/crawlers"
 _ARCHIVE = "https://archive.org/details/archive.org_bot"
-_SEZNAM = "https://o-seznam.cz/napoveda/vyhledavani/en/seznambot-crawler/"
-_PETALBOT = "https://webmaster.petalsearch.com/site/petalbot"
-_PINTERESTBOT = "https://help.pinterest.com/en/business/article/pinterestbot"
 _CCBOT = "https://commoncrawl.org/ccbot"
 _MISTRAL = "https://docs.mistral.ai/robots"
 _X = "https://developer.x.com/en/docs/x-for-websites"
@@ -85,7 +85,7 @@ KNOWN_ROBOTS: tuple[KnownRobot, ...] = tuple(
         ("Slurp", "search", "Yahoo", "https://help.yahoo.com/kb/SLN22600.html", "2025"),
         ("SeznamBot", "search", "Seznam.cz", _SEZNAM, "2025"),
         ("Yeti", "search", "Naver", "https://naver.me/spd", "2025"),
-        ("PetalBot", "search", "Huawei", _PETALBOT, "2026-11"),
+        ("PetalBot", "search", "Huawei", _PETAL, "2026-11"),
         ("Qwantbot", "search", "Qwant", "https://help.qwant.com/bot/", "2026-11"),
         ("MojeekBot", "search", "Mojeek", "https://www.mojeek.com/bot.html", "2025"),
         ("GPTBot", "ai", "OpenAI", _OPENAI, "2026-11", _TRAINING),
@@ -142,7 +142,7 @@ KNOWN_ROBOTS: tuple[KnownRobot, ...] = tuple(
         ("LinkedInBot", "preview", "LinkedIn", "https://www.linkedin.com/robots.txt", "2025"),
         ("Slackbot", "preview", "Slack", "https://api.slack.com/robots", "2025"),
         ("Discordbot", "preview", "Discord", "https://discordapp.com", "2025"),
-        ("Pinterestbot", "preview", "Pinterest", _PINTERESTBOT, "2025"),
+        ("Pinterestbot", "preview", "Pinterest", _PINTEREST, "2025"),
         ("AdsBot-Google", "ads", "Google", _GOOGLE_SPECIAL, "2026-11"),
         ("Mediapartners-Google", "ads", "Google", _GOOGLE_SPECIAL, "2026-11"),
     )

@@ -60,6 +60,11 @@ class Verdict:
     reason: str
     """Why, as text."""
 
+    @property
+    def is_too_costly(self) -> bool:
+        """Whether it is forbidden as the comparison would cost too much (``docs/limits.rst``)."""
+        return self.reason == reasons.TOO_COSTLY
+
     def __str__(self) -> str:
         answer = "allowed" if self.allowed else "forbidden"
         rule = self.rule
@@ -145,6 +150,8 @@ class RobotsTxt:
         parts = read_url(url, self._grammar.dialect)
         if parts is None:
             return Verdict(True, None, name, reasons.NOT_A_URL)  # noqa: FBT003 - Verdict.allowed
+        if decider.is_too_costly(*parts):
+            return Verdict(False, None, name, reasons.TOO_COSTLY)  # noqa: FBT003 - Verdict.allowed
         allowed, rule = decider.explain(parts[1])
         if rule is not None:
             return Verdict(allowed, rule, name, reasons.A_RULE)

@@ -6,7 +6,7 @@ comparable, rules are weighed. The rest depends on agent and URL:
 1. Make the agent's names and the URL's target, as `agents.py` and `paths.py` do.
 2. Take the groups that name the agent best.
 3. Of their rules that match the target, the one with the smallest weight decides, and the first
-   among equals.
+   among equals. Targets that would cost more than `index.MOST_COMPARED` are forbidden.
 
 The page of ``scrapy robots … --format html`` does this in the browser, and builds the same tables:
 
@@ -31,9 +31,9 @@ A pattern is one of
 - a text, which the target begins with;
 - ``[head, pieces, tail, exact]``: the head begins the target, or is all of it if ``exact``; the
   pieces follow somewhere, in their order; the tail ends it after them, if it is not null;
-- ``{"steps", "stars"}``: each step ``[characters, but]`` matches one character of the target, one
-  of these, or with ``but`` any other; each number in ``stars`` counts the steps after which any
-  characters may follow; the whole target must match.
+- ``{"head", "steps", "stars"}``: each step ``[characters, but]`` matches one character of the
+  target, one of these, or with ``but`` any other; each number in ``stars`` counts the steps after
+  which any characters may follow; the whole target must match, and begins with the head.
 """
 
 from __future__ import annotations
@@ -87,5 +87,5 @@ def tables_of(text: str, grammar: Grammar) -> dict[str, Any]:
 
 def _plain(pattern: Pattern | Glob) -> Any:
     if isinstance(pattern, Glob):
-        return {"steps": pattern.steps, "stars": pattern.stars}
+        return {"head": pattern.head, "steps": pattern.steps, "stars": pattern.stars}
     return pattern.head if pattern.is_prefix else list(pattern)

@@ -39,6 +39,7 @@ NOT_LISTED = "no rule matches, and only what is allowed may be read"
 NO_GROUP = "no group is about this agent"
 ROBOTS_TXT = "/robots.txt is always allowed"
 NOT_A_URL = "not a URL that can be read"
+TOO_COSTLY = "too many rules with wildcards for a URL of this length"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,8 @@ def scan(
     globs: list[tuple[_Found, Glob]] = []
     for start, end, version in selection.spans:
         for line in grammar.rules_like(target, text, start, end):
-            if plain and literal_in(line[2]) not in target:
+            literal = literal_in(line[2]) if plain else ""
+            if literal not in target if "*" in line[2] else not target.startswith(literal):
                 continue
             for weight, place, allows, pattern in read_rule(
                 line[2], version, dialect, line.start(), allow=not line[1]

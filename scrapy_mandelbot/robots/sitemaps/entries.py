@@ -171,6 +171,8 @@ class EntryMaker:
     _entities: bool
     """Whether the file declares entities."""
     _number: int = 0
+    others: list[SitemapEntry | None] = field(default_factory=list)
+    """What the last entry listed beside its first URL, until the caller takes it."""
 
     def entry_of(self, piece: EntryText) -> SitemapEntry | None:
         """Return the entry, or None if it has no URL that can be requested."""
@@ -181,24 +183,18 @@ class EntryMaker:
             return None
         if piece.plain is not None:
             return self._entry(piece.plain)
-        if text.rfind("<") == 0:  # no element inside
-            if not text.partition(">")[0].endswith("/"):
-                self._note("cut-off" if piece.is_cut else "not-closed")
-            if not piece.is_cut:
-                self._note("no-loc")
-            return None
         if text.count("<") > MOST_TAGS:
             self._note("many-tags", MOST_TAGS)
             return None
         if piece.is_cut:
             self._note("cut-off")
-            element = read_elements(
-                text[: text.rfind("<")]
-            )  # text without a tag after it may be cut
+            element = read_elements(text[: text.rfind("<")])  # the text after it may be cut
             return self._from_elements(element) if self._form.link(element) else None
         element = read_elements(text)
         if not piece.is_closed and not element.attributes.endswith("/"):
             self._note("not-closed")
+        if element.text and element.text is self._form.link(element):
+            self._note("bare-loc")
         return self._from_elements(element)
 
     def _from_elements(self, element: Element) -> SitemapEntry | None:
@@ -222,6 +218,12 @@ class EntryMaker:
         if links > _MOST_ALTERNATES:
             self._note("many-alternates", _MOST_ALTERNATES)
         fields = (link, lastmod, texts.get("changefreq", ""), texts.get("priority", ""))
+        own = [child.text for child in element.children if child[:2] == (element.prefix, "loc")]
+        for other in own[1:]:
+            if other.strip() not in {"", link.strip()}:
+                self._note("several-locs")
+                others = (other, *fields[1:])
+                self.others.append(self._entry(others, tuple(alternates), extensions))
         return self._entry(fields, tuple(alternates), extensions)
 
     def _entry(

@@ -158,10 +158,11 @@ class Format(NamedTuple):
 
 
 def _loc(entry: Element) -> str:
-    """Prefer a <loc> with the entry's own prefix: misplaced images have one too."""
+    """Prefer a <loc> with the entry's own prefix (misplaced images have one too), then bare text."""
     found = [child for child in entry.children if child.name == "loc" and child.text.strip()]
     own = [child for child in found if child.prefix == entry.prefix]
-    return next((child.text for child in (*own, *found)), "")
+    is_bare = entry.text.strip().lower().startswith(("http://", "https://"))
+    return next((child.text for child in (*own, *found)), entry.text if is_bare else "")
 
 
 def _rss_link(item: Element) -> str:

@@ -34,6 +34,8 @@ MESSAGES = {
     "not-closed": "an entry is not closed",
     # Entries.
     "no-loc": "an entry has no URL: it is left out",
+    "bare-loc": "an entry's URL is not in a <loc>: it is read all the same",
+    "several-locs": "an entry has several URLs: each counts as an entry",
     "bad-loc": "an entry's URL cannot be read, or is not of http or https: it is left out",
     "relative-loc": "an entry's URL is relative: it is read as relative to the sitemap",
     "long-loc": "an entry's URL is longer than 2,048 characters",

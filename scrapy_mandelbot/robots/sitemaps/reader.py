@@ -36,6 +36,9 @@ class XmlBody:
         for piece in self._splitter.feed(text, final=final):
             is_cut = piece.is_cut
             yield self._maker.entry_of(piece)
+            if self._maker.others:
+                yield from self._maker.others
+                self._maker.others.clear()
         if final and not self._splitter.root_is_closed and not is_cut:
             self._problems.note("cut-off")
 

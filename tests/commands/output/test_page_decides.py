@@ -98,6 +98,26 @@ def test_parts_of_a_pattern_do_not_overlap(decide):
     assert decide(questions) == expected(questions)
 
 
+COSTLY = "".join(f"Disallow: /*a*a*a{number:x}b\n" for number in range(4_000))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_would_cost_too_much_is_forbidden_alike(decide, dialect):
+    """Beyond as many characters, of the rules that may match, unless a prefix decides anyhow."""
+    urls = [
+        *("/" + "a" * 124, "/" + "a" * 125, "/x/" + "a" * 125, "/y/" + "a" * 125),
+        *("/robots.txt", "/" + "b" * 5_000, "/" + "a" * 30),
+    ]
+    rules = [
+        *(COSTLY, COSTLY.replace("/*", "/x/*"), COSTLY + "Allow: /aaaaaaaaaaaaaaaaaaaaaaaaa\n"),
+        *(f"{COSTLY}Disallow: /y/\nAllow: /*c\n", COSTLY[: 20 * 500], "Disallow: /a\n" + COSTLY),
+        *("Robot-version: 2.0\n" + COSTLY, "Robot-version: 2.0\n" + COSTLY.replace("a*", "?*")),
+    ]
+    files = [RobotsTxt.parse(f"User-agent: *\n{one}".encode(), dialect=dialect) for one in rules]
+    questions = [(robots, [(url, "bot") for url in urls]) for robots in files]
+    assert decide(questions) == expected(questions)
+
+
 # No surrogates: two of them are one character in a browser. A lone one is among the cases.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 urls = st.one_of(

@@ -29,7 +29,7 @@ DELIVERIES = re.compile(r"^\| Found: ``(.+)``\n\| Clean: ``(.+)``$", re.MULTILIN
 def octets(block):
     """Return what a block of the page stands for."""
     text = "".join(line[4:] + "\n" for line in block.rstrip("\n").split("\n"))
-    text = re.sub(r"\[(.) (\d+) times\]", lambda run: run[1] * int(run[2]), text)
+    text = re.sub(r"\[([^\[\]]+) (\d+) times\]", lambda run: run[1] * int(run[2]), text)
     return text.encode().decode("unicode_escape").encode("latin-1")
 
 

@@ -87,7 +87,9 @@ def kinds_of(findings: Sequence[dict[str, Any]]) -> list[FoundKind]:
     ]
 
 
-_REASONS = ("A_RULE", "NO_RULE", "NOT_LISTED", "NO_GROUP", "ROBOTS_TXT", "NOT_A_URL")
+_REASONS = (
+    *("A_RULE", "NO_RULE", "NOT_LISTED", "NO_GROUP", "ROBOTS_TXT", "NOT_A_URL", "TOO_COSTLY"),
+)
 _OF_FETCHING = frozenset({"fresh_for", "forbidding_statuses", "only_status_200"})
 _NAMED = 100  # robots of the file that are offered
 _TRIED = 2  # paths of the file that are in the box at first

@@ -13,14 +13,44 @@ function decide(tables, url, names) {
   if (target === "/robots.txt" && tables.robots_txt_allowed) {
     return { allowed: true, line: null, group, reason: "ROBOTS_TXT" };
   }
-  let best = null;
-  for (const rule of rules) {
-    if ((best === null || rule[0] < best[0]) && matches(rule[3], target)) best = rule;
+  if (isTooCostly(tables.kinds, rules, target)) {
+    return { allowed: false, line: null, group, reason: "TOO_COSTLY" };
   }
+  const best = strongest(rules, target);
   if (best !== null) return { allowed: best[2], line: best[1], group, reason: "A_RULE" };
   if (group === null) return { allowed: true, line: null, group, reason: "NO_GROUP" };
   const allowed = isUnlistedAllowed(tables.kinds, rules);
   return { allowed, line: null, group, reason: allowed ? "NO_RULE" : "NOT_LISTED" };
+}
+
+function strongest(rules, target) {
+  let best = null;
+  for (const rule of rules) {
+    if ((best === null || rule[0] < best[0]) && matches(rule[3], target)) best = rule;
+  }
+  return best;
+}
+
+// As in index.py.
+const MOST_COMPARED = 500_000;
+const FEW = 500;
+
+/** Whether the target is forbidden, as too many rules with wildcards would have to be compared. */
+function isTooCostly(kinds, rules, target) {
+  if (rules.length <= FEW) return false;
+  const costOf = (pattern) => {
+    if (typeof pattern === "string" || pattern[3]) return 0;
+    if (Array.isArray(pattern)) return target.startsWith(pattern[0]) ? 1 : 0;
+    return target.startsWith(pattern.head) ? 1 + (pattern.steps.length >> 5) : 0;
+  };
+  const costs = rules.map((rule) => costOf(rule[3]));
+  const cost = costs.reduce((sum, one) => sum + one, 0);
+  if (cost <= FEW || cost * target.length <= MOST_COMPARED) return false;
+  const best = strongest(rules.filter((_, place) => !costs[place]), target);
+  const [allowed, weight, place] = best ? [best[2], best[0], rules.indexOf(best)]
+    : [isUnlistedAllowed(kinds, rules), Infinity, 0];
+  return rules.some((rule, at) => costs[at] && rule[2] !== allowed
+    && (rule[0] < weight || (rule[0] === weight && at < place)));
 }
 
 function isUnlistedAllowed(kinds, rules) {

@@ -8,6 +8,7 @@
     ["urls", "agents", "dialect", "results", "editor"].map(byId);
   const MOST_URLS = 200;
   const MOST_BRIEF = 5; // beside the editor
+  const SLICE = 40; // milliseconds of deciding, before the browser goes on
   const WAIT = 150; // milliseconds after a key, before a file is read anew
 
   const fileView = new FileView(byId("file"), "L", data.changed.before);
@@ -80,7 +81,7 @@
   }
 
   /** All dialects, folded where they agree; those that decide otherwise than the chosen are marked. */
-  function comparison(url, names, chosen) {
+  function* compare(box, url, names, chosen) {
     const shown = columns();
     const head = ["", "Dialect", ...shown.map((column) => column.head)];
     const body = element("tbody");
@@ -88,6 +89,7 @@
     const others = []; // that decide otherwise than the one chosen
     const changed = []; // that the other file has decide otherwise
     for (const dialect of dialects) {
+      yield;
       const decided = shown.map((column) => verdict(column, dialect, url, names));
       const differs = decided[0].allowed !== chosen.allowed;
       if (differs) others.push(dialect);
@@ -105,9 +107,9 @@
       caption += `. ${shown[1].head}, unlike for ${who}`;
     }
     const isOpen = others.length + changed.length > 0;
-    return element("details", { open: isOpen }, element("summary", {}, caption),
+    box.append(element("details", { open: isOpen }, element("summary", {}, caption),
       element("table", {}, element("thead", {}, element("tr", {},
-        ...head.map((text) => element("th", { scope: "col" }, text)))), body));
+        ...head.map((text) => element("th", { scope: "col" }, text)))), body)));
   }
 
   function sentence(column, decided) {
@@ -144,32 +146,56 @@
     }
   }
 
-  function result(url, names) {
+  function result(url, decided) {
     const [column] = columns();
-    const decided = verdict(column, dialectBox.value, url, names);
     if (column.view) byId("L" + decided.line)?.classList.add("decides");
     const box = element("article", { className: "result" },
       element("h3", {}, url), sentence(column, decided));
     for (const text of [hint(url, decided), ...notesOn(url)].filter(Boolean)) {
       box.append(element("p", { className: "hint" }, text));
     }
-    box.append(comparison(url, names, decided));
     return box;
   }
 
+  let testing = null;
+
+  /** Decide in slices, so that typing goes on; a later test ends an earlier one. */
   function test() {
+    clearTimeout(testing);
+    const steps = testSteps();
+    const go = () => {
+      const end = performance.now() + SLICE;
+      while (!steps.next().done) {
+        if (performance.now() > end) {
+          testing = setTimeout(go);
+          return;
+        }
+      }
+    };
+    go();
+  }
+
+  function* testSteps() {
     for (const line of document.querySelectorAll(".decides")) line.classList.remove("decides");
     byId("about").textContent = data.dialects[dialectBox.value].about;
     const names = namesOf(linesIn(agentsBox), data.browser_words);
     const urls = linesIn(urlsBox);
-    results.replaceChildren(...urls.slice(0, MOST_URLS).map((url) => result(url, names)));
-    const [column] = columns(); // for who edits, and does not see the results
-    const brief = urls.slice(0, MOST_BRIEF).map((url) =>
-      `${url}: ${wordOf(verdict(column, dialectBox.value, url, names))}`);
-    byId("brief").textContent = brief.join("; ");
+    const [column] = columns();
+    const decided = [];
+    results.replaceChildren();
+    for (const url of urls.slice(0, MOST_URLS)) {
+      decided.push(verdict(column, dialectBox.value, url, names));
+      results.append(result(url, decided.at(-1)));
+      yield;
+    }
+    const brief = urls.slice(0, MOST_BRIEF).map((url, place) => `${url}: ${wordOf(decided[place])}`);
+    byId("brief").textContent = brief.join("; "); // for who edits, and does not see the results
     if (urls.length > MOST_URLS) {
       results.append(element("p", { className: "hint" },
         `The first ${MOST_URLS} of ${urls.length} are shown; scrapy robots explain takes them all.`));
+    }
+    for (const [place, one] of decided.entries()) {
+      yield* compare(results.children[place], urls[place], names, one);
     }
   }
 

@@ -252,7 +252,7 @@ function globPattern(path, comparable) {
     if (hasStar) stars.push(steps.length);
     steps.push(...literally(pieces[place + 1]));
   }
-  return { steps, stars };
+  return { head: pieces[0], steps, stars };
 }
 
 /** The characters of ASCII that `a-z_` lists. */
