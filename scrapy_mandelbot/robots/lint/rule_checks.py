@@ -236,7 +236,7 @@ def _check_explicit(group: Group) -> Check:
 def _check_dropped(groups: list[Group]) -> Check:
     """SearchTools, "Bad Examples": general directives should be repeated in the special blocks."""
     everyone = [
-        rule
+        (rule.number, f"/{rule.value.lstrip('/')}")  # of a rule that begins with *, one match
         for group in groups
         if any(agent.value == "*" for agent in group.agents)
         for rule in group.rules()
@@ -266,10 +266,10 @@ def _check_dropped(groups: list[Group]) -> Check:
         if effort < 0:
             continue
         dropped = [
-            rule.number
-            for rule in everyone
-            if not any(rule.value[:size] in paths for size in lengths)
-            and not any(one.matches(normalise(rule.value)) for one in wild)
+            number
+            for number, path in everyone
+            if not any(path[:size] in paths for size in lengths)
+            and not any(one.matches(normalise(path)) for one in wild)
         ]
         if dropped:
             agent = groups[places[0]].agents[0]

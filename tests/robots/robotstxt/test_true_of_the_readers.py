@@ -7,11 +7,12 @@ import re
 import pytest
 from protego import Protego
 
+from scrapy_mandelbot.robots.fix import correct
 from scrapy_mandelbot.robots.fix.effects import READERS
+from scrapy_mandelbot.robots.fix.questions import SITE
 from scrapy_mandelbot.robots.lint import FINDINGS, Severity, lint
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 
-SITE = "https://example.com"
 OF_GOOGLE, ALL, NONE = {"google"}, set(READERS), set()
 STAR = "User-agent: *\n"
 
@@ -126,6 +127,7 @@ def test_a_search_engine_may_fetch_what_its_group_does_not_repeat(rules, own):
         f"{STAR}Disallow: /\n\nUser-agent: Googlebot\nDisallow: /a\n",
         f"{STAR}Disallow: /a\n\nUser-agent: Googlebot\nDisallow:\n",  # so it is meant
         f"{STAR}Disallow: /a\n\nUser-agent: Twitterbot\nAllow: /\n",  # a preview
+        f"{STAR}Disallow: *?sort=\n\nUser-agent: Bingbot\nDisallow: /\n",
         f"{STAR}Disallow: /a.pdf\n\nUser-agent: Googlebot\nDisallow: /*.pdf$\n",
     ],
 )
@@ -141,3 +143,15 @@ def test_what_follows_a_misspelt_agent_is_not_called_ignored(agent):
     assert {one.line for one in lint(body.encode())} == {1}
     assert closed_by(body) == {"google", "protego"}
     assert not Protego.parse(body).can_fetch(SITE + "/a", "Foobot")
+
+
+def test_what_a_correction_opens_is_booked_on_robots_that_exist():
+    """Here it opens /a to all robots of Google's that the file does not name."""
+    named = b"User-agent: Foo\nDisallow: /b\nUser-agent: Bar\nDisallow: /c\n"
+    body = b"useragent: *\nDisallow: /a\n" + named
+    effects = {one.reader: one for one in correct(body, unsafe=True).effects}
+    url = f"{SITE}/a"
+    assert (url, "others") in effects["google"].opened
+    before, after = body, correct(body, unsafe=True).text.encode()
+    for read in (READERS["google"], READERS["protego"]):
+        assert [read(one, None)(url, "Otherbot") for one in (before, after)] == [False, True]
