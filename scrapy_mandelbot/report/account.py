@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import scrapy.signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
-from scrapy_mandelbot import engine
+from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import CRAWL_ENDED, JOB_REQUEST_UNREADABLE, REQUESTS_ENDED
 from scrapy_mandelbot.fetching.failures import failure_of
 from scrapy_mandelbot.politeness.flight import LOST, End
 from scrapy_mandelbot.politeness.outcome import Failure
@@ -159,7 +158,7 @@ class Account:
             self._next_at = self._crawl.now() + control.next_due()
         if self._crawl.config.shares_job:  # other workers take from it and add to it
             return
-        unreadable = self._crawler.stats.get_value(JOB_REQUEST_UNREADABLE.stats[0], 0)
+        unreadable = self._crawler.stats.get_value(events.JOB_REQUEST_UNREADABLE.stats[0], 0)
         self._left = self._waiting() + unreadable
         for flight in throttle.in_flight.flights():
             if not is_of_the_package(flight.request):
@@ -184,7 +183,7 @@ class Account:
         values: dict[str, Any] = {str(end): ends.get(end, 0) for end in End}
         emit = self._crawl.events.emit
         emit(
-            REQUESTS_ENDED,
+            events.REQUESTS_ENDED,
             account=f"{total.taken + self.from_former_run:,} accepted: {_ends_text(ends)}",
             taken_in=total.taken,
             from_former_run=self.from_former_run,
@@ -192,7 +191,7 @@ class Account:
             **values,
         )
         level = logging.WARNING if total.lost else None
-        emit(CRAWL_ENDED, level=level, verdict=self.verdict(reason))
+        emit(events.CRAWL_ENDED, level=level, verdict=self.verdict(reason))
 
     def _advice(self, lost: dict[End, int], left: int) -> Iterator[str]:
         given_up = {End.SITE, End.SECTION, End.URL} & lost.keys()

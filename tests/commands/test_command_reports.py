@@ -36,7 +36,7 @@ REP2008_BAD = [
     (
         b"User-agent: *\nDisallow: /tmp/\n\nUser-agent: Weirdbot\nDisallow: /links/listing.html\n",
         {"star-before-robots"},
-        0,
+        1,
     ),
     (b"User-agent: BadBot\nAllow: /a.html Disallow: /\n", {"several-directives"}, 3),
 ]
