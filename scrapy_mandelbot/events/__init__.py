@@ -401,9 +401,7 @@ REQUESTS_ENDED = Event(
     "Requests: %(account)s",
     sums=tuple((f"mandelbot/requests/{name}", name) for name in IN_ACCOUNT),
 )
-REQUESTS_LOST = _warning(
-    "%(lost)s failed (%(how)s); links on those pages were not followed. %(advice)s",
-)
+CRAWL_ENDED = Event("%(verdict)s")
 REPORT_WRITTEN = Event("Wrote the report on the crawl: %(path)s")
 REPORT_FAILED = _error(
     "The report on the crawl cannot be written to %(path)s: %(why)s",

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
-from scrapy_mandelbot import engine
+from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import JOB_REQUEST_UNREADABLE, REQUESTS_ENDED, REQUESTS_LOST
 from scrapy_mandelbot.fetching.failures import failure_of
 from scrapy_mandelbot.politeness.flight import LOST, End
 from scrapy_mandelbot.politeness.outcome import Failure
-from scrapy_mandelbot.robots.formatting import counted
+from scrapy_mandelbot.robots.formatting import clock_time, counted, duration, shown
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.waiters import is_of_the_package
 
@@ -45,6 +46,18 @@ _ONE_AND_MORE = {
     End.ERROR: ("ended by an error in the project",),
     End.LEFT: ("left in the queue",),
 }
+_HOW = {
+    "finished": ("Finished", ""),
+    "not finished": ("Running", ""),
+    "shutdown": ("Stopped", "Ctrl-C or SIGTERM"),
+    "sites_paused": ("Stopped", "only paused sites are left"),
+    "job_set_aside": ("Finished", "but for requests set aside, which `scrapy robots job` lists"),
+    "job_not_saved": ("Stopped", "the job could not be saved"),
+    "job_unreadable": ("Stopped", "the job could not be read"),
+    "job_forgotten": ("Stopped", "Redis has lost the job"),
+    "ledger_not_saved": ("Stopped", "the ledger could not be written"),
+}
+"""Of finish reasons, the first word of the verdict, and why; of all others, they are the why."""
 
 
 class Account:
@@ -62,6 +75,9 @@ class Account:
         self.from_former_run = 0
         """Requests that the previous run left."""
         self._left: int | None = None
+        self._began = self._next_at = inf
+        self._unanswered = ""
+        """The first site that lost a request without an answer, and what failed."""
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         connect(self._request_dropped, signal=scrapy.signals.request_dropped)
@@ -77,10 +93,12 @@ class Account:
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Count a request that fails for good."""
         if not is_of_the_package(request):
-            tally = self._crawl.throttle.site_of(request).tally
-            tally.count(End.TRIED_AGAIN, -1)
-            fates = self._crawl.fates
-            tally.count(fates.pop(request) if request in fates else _end_of(exception))
+            site, fates = self._crawl.throttle.site_of(request), self._crawl.fates
+            site.tally.count(End.TRIED_AGAIN, -1)
+            end = fates.pop(request) if request in fates else _end_of(exception)
+            site.tally.count(end)
+            if end is End.NETWORK and not self._unanswered:
+                self._unanswered = f"{site.name}: {failure_of(exception).value}"
 
     @property
     def left(self) -> int:
@@ -99,16 +117,48 @@ class Account:
         total.count(End.LEFT, self.left)
         return total
 
+    def verdict(self, reason: str) -> str:
+        """Return in one line how a crawl with this finish reason ended, and what to do."""
+        total, left, now = self.counted(), self.left, self._crawl.now()
+        first, why = _HOW.get(reason, ("Stopped", shown(reason)))
+        lost = {end: count for end, count in total.by_end().items() if end in LOST}
+        parts = [f"{first} after {duration(max(0.0, now - self._began))}{why and f' ({why})'}."]
+        parts.append(f"{counted(total.pages, 'page')}.")
+        keeps = self._crawl.throttle.keeps_given_up
+        if left and keeps:
+            next_at = f" (next at {clock_time(self._next_at)})" if now < self._next_at < inf else ""
+            parts.append(f"{counted(left, 'request waits', 'requests wait')}{next_at}.")
+        elif left and reason != "not finished":
+            parts.append(f"{counted(left, 'request was', 'requests were')} not sent.")
+        if lost:
+            example = self._unanswered or self._given_up()
+            how = f"{_ends_text(lost)}{example and f', such as {example}'}"
+            text = "links on those pages were not followed"
+            parts.append(f"{counted(total.lost, 'request')} failed ({how}); {text}.")
+        if left and keeps and reason not in {"finished", "not finished"}:
+            parts.append("Run the same command to continue.")
+        return " ".join((*parts, *self._advice(lost, left)))
+
+    def _given_up(self) -> str:
+        sites = self._crawl.throttle.sites.in_trouble()
+        found = (f"{one.name}: {one.pause.reason}" for one in sites if one.pause.is_given_up)
+        return shown(next(found, ""))
+
     def _spider_opened(self) -> None:
+        self._began = self._crawl.now()
         self.from_former_run = self._waiting() - self._crawl.throttle.sites.counted().taken
         engine.before_requests_are_left(self._crawler, self._count_leftovers)
 
     def _count_leftovers(self) -> None:
         """Count what stays queued or set aside; a request still in flight has been replaced."""
         throttle = self._crawl.throttle
+        control = self._crawl.manual_control
+        shut, given_up = control.held()
+        if shut != given_up:  # what is given up is not sent, though its pages may be due
+            self._next_at = self._crawl.now() + control.next_due()
         if self._crawl.config.shares_job:  # other workers take from it and add to it
             return
-        unreadable = self._crawler.stats.get_value(JOB_REQUEST_UNREADABLE.stats[0], 0)
+        unreadable = self._crawler.stats.get_value(events.JOB_REQUEST_UNREADABLE.stats[0], 0)
         self._left = self._waiting() + unreadable
         for flight in throttle.in_flight.flights():
             if not is_of_the_package(flight.request):
@@ -125,30 +175,29 @@ class Account:
         tally.taken += 1
         tally.count(End.SEEN)
 
-    def _spider_closed(self) -> None:
+    def _spider_closed(self, reason: str) -> None:
         total = self.counted()
         if not (total.taken or self.from_former_run):
             return
         ends = total.by_end()
         values: dict[str, Any] = {str(end): ends.get(end, 0) for end in End}
-        lost = {end: count for end, count in ends.items() if end in LOST}
         emit = self._crawl.events.emit
         emit(
-            REQUESTS_ENDED,
+            events.REQUESTS_ENDED,
             account=f"{total.taken + self.from_former_run:,} accepted: {_ends_text(ends)}",
             taken_in=total.taken,
             from_former_run=self.from_former_run,
             lost=total.lost,
             **values,
         )
-        if lost:
-            how, advice = _ends_text(lost), " ".join(self._advice(lost))
-            emit(REQUESTS_LOST, lost=counted(total.lost, "request"), how=how, advice=advice)
+        level = logging.WARNING if total.lost else None
+        emit(events.CRAWL_ENDED, level=level, verdict=self.verdict(reason))
 
-    def _advice(self, lost: dict[End, int]) -> Iterator[str]:
-        if {End.SITE, End.SECTION, End.URL} & lost.keys():
-            if not self._crawl.throttle.keeps_given_up:
-                yield "Set JOBDIR to store the requests of given-up sites for the next run."
+    def _advice(self, lost: dict[End, int], left: int) -> Iterator[str]:
+        given_up = {End.SITE, End.SECTION, End.URL} & lost.keys()
+        if (given_up or left) and not self._crawl.throttle.keeps_given_up:
+            yield "Set JOBDIR to store such requests for the next run."
+        if given_up:
             config = self._crawl.config
             names = ["tries"] if config.pause_total is None else ["tries", "total"]
             options = " and ".join(f"MANDELBOT_PAUSE_OPTIONS[{name!r}]" for name in names)

@@ -157,6 +157,7 @@ class CrawlReport(CrawlExtension):
             0 if account is None else account.left,
             is_finished,
             self._ledger(),
+            "" if account is None else account.verdict(reason),
         )
 
     def _write(self, header: ReportHeader) -> bool:
@@ -190,6 +191,8 @@ class ReportHeader(NamedTuple):
     """Whether the spider has closed."""
     ledger: Mapping[str, Any] | None = None
     """The path of the ledger, and the numbers of lines that this run added and lost."""
+    verdict: str = ""
+    """How it ended, and what to do."""
 
 
 def report_of(record: CrawlRecord, header: ReportHeader) -> dict[str, Any]:
@@ -227,6 +230,7 @@ def filling(report: dict[str, Any], record: CrawlRecord, header: ReportHeader) -
         "seconds": _rounded(now - record.began),
         "is_finished": header.is_finished,
         "reason": shown(header.reason),
+        "verdict": header.verdict,
         "is_watched": record.is_watched,
         "from_former_run": header.from_former_run,
         "ledger": header.ledger,

@@ -226,6 +226,9 @@ def _paused(kind: str, where: Callable[[Values], str] = itemgetter("where")) -> 
     )
 
 
+_section_paused = _paused("section", _where)
+
+
 def _prolonged(
     one: SiteRecord,
     its: Values,
@@ -233,6 +236,11 @@ def _prolonged(
     where: Callable[[Values], str] = itemgetter("where"),
 ) -> None:
     one.prolong(where(its), its["until"], shown(its["reason"]), its["tries"])
+
+
+def _section_prolonged(one: SiteRecord, its: Values, now: Now) -> None:
+    _section_paused(one, its, now)  # the previous run set it aside
+    _prolonged(one, its, now, _where)
 
 
 def _restored(one: SiteRecord, its: Values, now: Now) -> None:
@@ -261,10 +269,13 @@ def _cited(one: SiteRecord, its: Values, _now: Now) -> None:
     one.cited_sitemaps(len(urls), (shown(without_user(url)) for url in urls))
 
 
-def _given_up(*, is_section: bool) -> Write:
-    return lambda one, its, _: one.give_up(
-        _where(its), shown(its["reason"]), its["tries"], is_section=is_section
-    )
+def _given_up(one: SiteRecord, its: Values, _now: Now) -> None:
+    one.give_up(_where(its), shown(its["reason"]), its["tries"], is_section="path" in its)
+
+
+def _section_given_up(one: SiteRecord, its: Values, now: Now) -> None:
+    _section_paused(one, its, now)
+    _given_up(one, its, now)
 
 
 def _resumed(one: SiteRecord, its: Values, now: Now) -> None:
@@ -282,19 +293,19 @@ _WRITTEN: dict[Event, Write] = {
     events.HELD: _paused("manual"),
     events.SHUT: _paused("visit time"),
     events.PAUSED_BY_PEER: _paused("overheard"),
-    events.REFUSES_ROBOTS: _paused("section", _where),
-    events.SECTION_PAUSED: _paused("section", _where),
+    events.REFUSES_ROBOTS: _section_paused,
+    events.SECTION_PAUSED: _section_paused,
     events.RESTORED: _restored,
     events.PROLONGED: _prolonged,
-    events.SECTION_PROLONGED: partial(_prolonged, where=_where),
+    events.SECTION_PROLONGED: _section_prolonged,
     events.RESUMED: _resumed,
     events.OPENED: _resumed,
     events.SECTION_RESUMED: _resumed,
     events.ROBOTS_UNANSWERED: _resumed,
-    events.GIVEN_UP: _given_up(is_section=False),
-    events.LAST_ATTEMPTS: _given_up(is_section=False),
-    events.SECTION_GIVEN_UP: _given_up(is_section=True),
-    events.REFUSES_ROBOTS_STILL: _given_up(is_section=True),
+    events.GIVEN_UP: _given_up,
+    events.LAST_ATTEMPTS: _given_up,
+    events.SECTION_GIVEN_UP: _section_given_up,
+    events.REFUSES_ROBOTS_STILL: _section_given_up,
     events.REFUSED: lambda one, its, now: one.refusal(its["kind"], now(), its["retry_after"]),
     events.TURN_WAITED: lambda one, its, _: one.waited(its["seconds"]),
     events.PACE: _paced,

@@ -155,13 +155,22 @@ class SiteRecord(Tally):
 
     @property
     def rank(self) -> tuple[int, int, int, int, int]:
-        """Sort key, largest first: given up, lost, refusals and pauses, pages."""
-        return self.given_up, self.lost, self.refused + self.pauses_seen, self.pages, self.forbidden
+        """Sort key, largest first: given up or unreachable, lost, refusals and pauses, pages."""
+        is_over = self.given_up or self.is_unreachable
+        return is_over, self.lost, self.refused + self.pauses_seen, self.pages, self.forbidden
+
+    @property
+    def is_unreachable(self) -> bool:
+        """Whether requests failed without an answer, and none had any."""
+        is_silent = not (self.pages or self.others or self.refusals.keys() - {"no answer"})
+        return is_silent and not {End.NETWORK, End.NO_HOST}.isdisjoint(self.ends)
 
     def state(self) -> str:
         """Return the state of the site; a single failing section or page is a separate state."""
         if self.given_up:
             return "given up"
+        if self.is_unreachable:
+            return "unreachable"
         open_ones = [one for one in self.pauses if one.ended is None]
         if End.SECTION in self.ends or any(one.is_given_up for one in open_ones):
             return "section given up"

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
+    from scrapy_mandelbot.politeness.faults import Section
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.throttle.throttle import Throttle
 
@@ -114,11 +115,9 @@ class Survey:
     def _snapshot(self, site: Site) -> SiteSnapshot | None:
         waiting = self._waiting.get(site, 0)
         under_way = self._under_way.get(site, 0)
-        why = (
-            held(site, self._now)
-            or self._part_reason(site, waiting)
-            or self._slot_reason(site, waiting, under_way)
-        )
+        why = self._part_reason(site, waiting)
+        if why is None or why.reason is not Reason.GIVEN_UP:  # else nothing probes the site
+            why = held(site, self._now) or why or self._slot_reason(site, waiting, under_way)
         if not (waiting or under_way or why.reason in SHUT):
             return None
         return SiteSnapshot(site, why, waiting, under_way)
@@ -130,7 +129,8 @@ class Survey:
         aside = {
             section.path: section.pause
             for section in site.faults.set_aside()
-            if section.pause is not None and site.faults.due(section.path, self._now) > self._now
+            if section.pause is not None
+            and (section.due(self._now) > self._now or self._stays(section))
         }
         lines = self._sections.get(site, Counter())
         in_sections = sum(count for path, count in lines.items() if path in aside)
@@ -138,11 +138,17 @@ class Survey:
         if in_sections + len(delayed) < waiting:
             return None
         if in_sections:
-            path = max((one for one in lines if one in aside), key=lines.__getitem__)
+            here = (one for one in lines if one in aside)
+            path = max(here, key=lambda one: (not aside[one].is_given_up, lines[one]))
             pause = aside[path]
+            if pause.is_given_up:
+                return Why(Reason.GIVEN_UP, None, f"{path}, {pause.reason}")
             return Why(Reason.SECTION, pause.until, f"{path}, {pause.reason}")
         refused = f"{len(delayed)} pages that were refused"
         return Why(Reason.PAGE, min(delayed), refused)
+
+    def _stays(self, section: Section) -> bool:
+        return section.is_over() and self._throttle.keeps_given_up
 
     def _slot_reason(self, site: Site, waiting: int, under_way: int) -> Why:
         if waiting and self._is_full(site):

@@ -140,7 +140,8 @@ class Reports:
             event = events.REFUSES_ROBOTS_STILL
         elif effect is PauseEffect.SECTION_GIVEN_UP:
             event = events.SECTION_GIVEN_UP
-            fate = "those that were not refused twice are sent once more"
+            if not self._keeps_given_up:
+                fate = "those that were not refused twice are sent once more"
         elif not section.is_reported:
             event = events.SECTION_PAUSED
         section.is_reported = True

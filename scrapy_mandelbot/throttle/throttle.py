@@ -268,7 +268,8 @@ class Throttle:
         site, now = flight.site, self._now()
         refusal = Refusal(now, reason, retry_after, self._random.uniform(0.0, JITTER))
         kind = "no answer" if response is None else str(response.status)
-        self._count(events.REFUSED, site=site.name, kind=kind, retry_after=retry_after)
+        named = None if response is None else retry_after  # without one, the wait is our own
+        self._count(events.REFUSED, site=site.name, kind=kind, retry_after=named)
         fingerprint = flight.fingerprint or self._fingerprint(flight)
         if self._shared_limits:
             self._shared_limits.refused(site, now)

@@ -45,7 +45,8 @@ def test_each_finding_is_told_with_its_line(robots, tmp_path):
         '    1  warning   The group for "googlebot" has no rules. [group-without-rules]\n'
         "    2  error     There is no colon after Disallow. [missing-colon]\n"
         "                 Disallow /\n"
-        "                 Only Google's robots read such a line; all others ignore it.\n"
+        "                 Google's robots and Protego, Scrapy's parser, read such a line;\n"
+        "                 most others ignore it.\n"
         "\n"
         "robots.txt: 1 error, 1 warning\n"
     )

@@ -67,7 +67,7 @@ def test_what_is_said_often_is_explained_once():
     body = b"User-agent: *\n" + b"".join(b"Disalow: /%d\n" % n for n in range(60))
     report = findings.check("x", RobotsTxt.parse(body), Delivery(status=404))
     text = findings.text(report, in_full=True)
-    assert text.count("Robots skip the line; only Google's know") == 1
+    assert text.count("Most robots skip the line; Google's") == 1
     assert text.count("[misspelt-field]") == 1
     assert "And 59 more, lines 3, 4, 5, 6, 7, …." in " ".join(text.split())
     assert report["counts"] == {"error": 60, "warning": 1, "note": 1}

@@ -52,7 +52,10 @@ def test_a_crawl_that_is_told_to_stop_leaves_its_report(tmp_path, told):
     assert (report["reason"], report["is_finished"]) == ("shutdown", True)
     assert report["total"]["pages"] >= 1  # others may be under way
     assert f"Wrote the report on the crawl: {path}" in log
-    assert "ended as <b>shutdown</b>" in path.read_text()
+    assert report["verdict"].startswith("Stopped after ")
+    assert " (Ctrl-C or SIGTERM). " in report["verdict"]
+    assert f'<p class="verdict">{report["verdict"]}</p>' in path.read_text()
+    assert report["verdict"].partition(" s ")[2] in log
 
 
 @pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])

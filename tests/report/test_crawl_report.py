@@ -180,6 +180,9 @@ def test_in_short_it_says_whether_the_crawl_has_hurt_its_sites(time, share, said
     """A hundredth more of the answers, or half as long again as each site's first ones took."""
     answers = {"all": 1_000, "errors": 1_000 * share, "first": 100, "first_errors": 1}
     total = {"lost": 0, "retry_after": None, "forbidden": 0, "refused": 0}
-    total["answers"] = {**answers, "time": time, "first_time": 0.10}
-    found = in_short({"total": total, "sites": [], "waiting": []})
+    well = {**a_report()["sites"][-1], "forbidden": 0, "pace": None}
+    site = {**well, "site": "https://a.example"}
+    site["answers"] = {**answers, "time": time, "first_time": 0.10}
+    found = list(in_short({"total": total, "sites": [well, site], "waiting": []}))
+    assert all(text.startswith("1 of 2 sites, such as https://a.ex") for _, _, text in found)
     assert [(level, word) for level, word, _ in found] == [("warning", word) for word in said]

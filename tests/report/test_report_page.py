@@ -66,6 +66,7 @@ def test_what_happened_is_there(opened):
     assert not any("kept" in one for one in short), "nothing is wrong with these"
     assert any(item.startswith("Given up 1 site ") for item in short)
     assert any(item.startswith("Left 1,204 requests") for item in short)
+    assert one(browser, ".short a").get_attribute("href").endswith("#waiting-head")
     assert names(browser)[0] == "https://site-3.example"
     assert len(all_of(browser, ".lane svg")) == 6
     assert "Disallow: /private" in one(browser, "section[aria-labelledby=rules-head]").text

@@ -28,7 +28,7 @@ def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         text = f"{asked['broken']:,} of {known:,} times a request was sent too early."
         yield "warning", "Retry-After not observed", text
     yield from _gaps(sites)
-    yield from _hurt(total["answers"])
+    yield from _hurt(sites)
     if total["forbidden"]:
         where = sum(1 for one in sites if one["forbidden"])
         urls, forbidding = counted(total["forbidden"], "URL"), counted(where, "site")
@@ -44,6 +44,7 @@ def _missing(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         text = f"{counted(lost, 'request')} failed. Links on those pages were not followed."
         yield "warning", "Lost", text
     for state, what in (
+        ("unreachable", "never answered."),
         ("given up", "did not recover in time."),
         ("section given up", "answered, except a section that did not recover in time."),
         ("page given up", "answered, except pages that were always refused."),
@@ -69,18 +70,25 @@ def _gaps(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
         yield "warning", "Delay not observed", text
 
 
-def _hurt(answers: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    if not answers["all"]:
-        return
-    share = answers["errors"] / answers["all"]
-    first = answers["first_errors"] / max(1, answers["first"])
-    if share > first + _WORSE:
-        text = f"{share:.1%} of {answers['all']:,} answers; of each site's first {first:.1%}."
-        yield "warning", "More 5xx", text
-    time, first_time = answers["time"], answers["first_time"]
-    if time is not None and first_time is not None and time > _SLOWER * first_time:
-        text = f"The median time to the first byte is {duration(time)}; of the first answers"
-        yield "warning", "Slower", f"{text} {duration(first_time)}."
+def _hurt(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    """Yield in how many sites the later answers are worse than the first, and where most."""
+    judged = [(one, one["answers"]) for one in sites if one["answers"]["all"]]
+    more, slower = [], []
+    for one, answers in judged:
+        share = answers["errors"] / answers["all"]
+        first = answers["first_errors"] / max(1, answers["first"])
+        if share > first + _WORSE:
+            text = f"{share:.1%} of {answers['all']:,} answers; of the first {first:.1%}"
+            more.append((share - first, f"{one['site']}: {text}"))
+        time, first_time = answers["time"], answers["first_time"]
+        if time is not None and first_time is not None and time > _SLOWER * first_time:
+            text = f"median time to the first byte {duration(time)}, at first"
+            text = f"{one['site']}: {text} {duration(first_time)}"
+            slower.append((time / first_time, text))
+    for title, found in (("More 5xx", more), ("Slower", slower)):
+        if found:
+            where = f"{len(found):,} of {counted(len(judged), 'site')}"
+            yield "warning", title, f"{where}, such as {max(found)[1]}."
 
 
 def times(report: dict[str, Any]) -> str:

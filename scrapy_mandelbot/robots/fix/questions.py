@@ -177,9 +177,9 @@ class Questions:
         names = [name for name in self._own if name and name != "*"]
         blended = self._blended(names)
         self.made_up = frozenset(blended)
-        agents = self._some([*names, *blended], self._most_robots)
         self.nobody = self._nobody()
-        agents.append(self.nobody)
+        # It stands for all that the file does not name, so what changes for it is named as theirs.
+        agents = [self.nobody, *self._some([*names, *blended], self._most_robots)]
         quota = max(_FEWEST_URLS, self._affordable // len(agents))
         everywhere = self._urls(list(self._everything), self._most_others or quota)
         for agent in agents:

@@ -200,15 +200,15 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
      "Google's robots cut it there: the shorter path that remains matches more."),
     # Lines.
     ("missing-colon", _E, "There is no colon after the field.",
-     "Only Google's robots read such a line; all others ignore it."),
+     "Google's robots and Protego, Scrapy's parser, read such a line; most others ignore it."),
     ("semicolon-for-colon", _E, "There is a semicolon, or another sign, instead of the colon.",
-     "No robot reads such a line."),
+     "Robots ignore such a line; Google's read it where white space follows the sign."),
     ("not-a-directive", _W, "A line is neither a directive nor a comment.",
      "Robots skip it, but some end the group there; a comment begins with #."),
     ("no-field", _W, "There is nothing before the colon.",
      "Robots skip the line."),
     ("misspelt-field", _E, "A field is misspelt.",
-     "Robots skip the line; only Google's know a few of the misspellings."),
+     "Most robots skip the line; Google's and Protego, Scrapy's parser, know some misspellings."),
     ("unknown-field", _N, "No known robot reads this field.",
      "Robots skip the line, and those of 2008 end a run of User-agent lines there."),
     ("noindex", _W, "A field about indexing does not work in robots.txt.",
@@ -234,7 +234,7 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
       'ignore closed-to-all".')),
     # Groups.
     ("directive-outside-group", _E, "A directive stands before any User-agent.",
-     "It applies to no robot: all robots ignore it."),
+     "It applies to no robot."),
     ("blank-line-in-group", _W, "A directive follows a blank line within a group.",
      ("Robots of the 1994 standard and Moderatobot end the group there, and ignore it; Mandelbot "
       "and Google read on.")),
@@ -249,15 +249,16 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     ("repeated-agent", _W, "A robot is named more than once.",
      ("Invalid (Mandelbot's page). Most robots of today merge the groups, those of the older "
       "standards obey only the first.")),
-    ("star-before-robots", _W, "The group for * is not the last.",
-     "Robots that read from the top stop at the first group that applies, and * always does."),
+    ("star-before-robots", _N, "The group for * is not the last.",
+     ("Robots that stop at the first group that applies would not reach the others; no dialect of "
+      "this package, Protego or urllib.robotparser does so."), 1),
     ("wide-name-first", _N, "A group's name is part of a later group's name.",
      ("Robots that search for each name within their own obey the first group, not the more "
       "specific one. Mandelbot and Google compare whole names."), 10),
     ("wide-name-last", _N, "A group's name is part of an earlier group's name.",
      ("Robots that search for the first value that contains their name obey the earlier group "
       "(Moderatobot). Mandelbot and Google compare whole names."), 10),
-    ("own-group-drops-rules", _N, "A robot's own group allows what is disallowed for *.",
+    ("own-group-drops-rules", _W, "A robot's own group allows what is disallowed for *.",
      ("A robot with its own group ignores the group for *: repeat the rules that should apply to "
       "it (SearchTools)."), 10),
     ("group-without-rules", _W, "A group has no rules.",
@@ -269,7 +270,7 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
      "Robots differ in what they make of it: it is safer in the groups of robots that know it.", 1),
     # User-agent.
     ("empty-agent", _E, "A User-agent has no name.",
-     "The group applies to no robot."),
+     "The group applies to no robot, but to all in Python's urllib.robotparser."),
     ("star-in-agent", _W, "A User-agent mixes * with other characters.",
      ("The standard knows only a lone *; to Mandelbot and Google a name ends there, and without a "
       "name the group applies to no robot.")),
@@ -303,7 +304,7 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
       "nevertheless.")),
     ("full-url", _E, "A path is a whole URL.",
      ("A path is relative to the site's root. Mandelbot reads the URL's path; to Google and "
-      "others the rule matches nothing.")),
+      "Protego the rule matches nothing.")),
     ("wildcard", _N, "A path contains * or ends with $.",
      ("Robots of the 1994 standard compare the characters literally, so that the rule matches "
       "nothing."), 1),
@@ -361,7 +362,7 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
      "Robots obey the first, the last or the longest."),
     # Sitemap.
     ("relative-sitemap", _E, "A Sitemap is not an absolute URL.",
-     "sitemaps.org requires the full URL: robots ignore any other."),
+     "sitemaps.org requires the full URL: many robots ignore any other."),
     ("sitemap-extension", _N, "A Sitemap's name ends neither with .xml nor with .xml.gz.",
      "Moderatobot requires these; some robots read a text file or a feed."),
     ("sitemap-is-directory", _W, "A Sitemap ends with a slash.",

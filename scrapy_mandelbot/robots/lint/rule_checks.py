@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.lint.source import STANDARD, LintHit, quoted
+from scrapy_mandelbot.robots.lint.structure import SEARCH_ENGINES
 from scrapy_mandelbot.robots.robotstxt.index import FEW
 from scrapy_mandelbot.robots.robotstxt.paths import escaped_length, normalise
 from scrapy_mandelbot.robots.robotstxt.patterns import Pattern, wildcard_pattern
@@ -251,11 +252,12 @@ def _check_explicit(group: Group) -> Check:
 def _check_dropped(groups: list[Group]) -> Check:
     """SearchTools, "Bad Examples": general directives should be repeated in the special blocks."""
     everyone = [
-        rule
+        (rule.number, f"/{rule.value.lstrip('/')}")  # of a rule that begins with *, one match
         for group in groups
         if any(agent.value == "*" for agent in group.agents)
         for rule in group.rules()
-        if rule.field == "disallow" and path_of(rule.value, 1, STANDARD)
+        # What is closed but for the robots that are named is meant so.
+        if rule.field == "disallow" and path_of(rule.value, 1, STANDARD) and rule.value.strip("/*$")
     ]
     of_name: dict[str, list[int]] = {}
     for place, group in enumerate(groups):
@@ -270,19 +272,34 @@ def _check_dropped(groups: list[Group]) -> Check:
         seen.add(tuple(places))
         rules = [rule for place in places for rule in groups[place].rules()]
         paths = {rule.value for rule in rules if rule.field == "disallow"}
-        if not any(paths):
-            continue  # an empty Disallow is there to allow everything (Mandelbot's page)
+        # An empty Disallow is there to allow everything (Mandelbot's page), and so is a lone Allow
+        # where it is not for a search engine: for a preview or an advertisement.
+        if not any(paths) and (paths or (rules and name not in SEARCH_ENGINES)):
+            continue
         lengths = {len(path) for path in paths if path}
-        effort -= len(rules)
-        for rule in everyone:
-            effort -= 1 + len(lengths)
-            if not any(rule.value[:size] in paths for size in lengths):
-                message = (
-                    f"{quoted(rule.value)}, line {rule.number}, is disallowed for others, "
-                    f"and allowed for {quoted(name)}."
-                )
-                line = groups[places[0]].agents[0].number
-                yield LintHit("own-group-drops-rules", line, message)
-                break
-            if effort < 0:
-                break
+        wild = [wildcard_pattern(path, normalise) for path in paths if "*" in path or "$" in path]
+        effort -= len(rules) + len(everyone) * (1 + len(lengths) + len(wild))
+        if effort < 0:
+            continue
+        dropped = [
+            number
+            for number, path in everyone
+            if not any(path[:size] in paths for size in lengths)
+            and not any(one.matches(normalise(path)) for one in wild)
+        ]
+        if dropped:
+            agent = groups[places[0]].agents[0]
+            message = (
+                f"{quoted(name_of(agent))[1:-1]} may fetch what {_closing_lines(dropped)} to "
+                "others: its own group replaces the group for *."
+            )
+            yield LintHit("own-group-drops-rules", agent.number, message)
+
+
+def _closing_lines(numbers: list[int]) -> str:
+    first, last = numbers[0], numbers[-1]
+    if first == last:
+        return f"line {first} closes"
+    if last - first == len(numbers) - 1:
+        return f"lines {first} to {last} close"
+    return f"{len(numbers)} rules from line {first} on close"

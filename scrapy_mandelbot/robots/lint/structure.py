@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.lint.source import LintHit, field_of, quoted
+from scrapy_mandelbot.robots.lint.syntax import is_agent_misspelt
 from scrapy_mandelbot.robots.lint.value_checks import STATEMENT_FIELDS
 from scrapy_mandelbot.robots.robotstxt.known_robots import KNOWN_ROBOTS
 from scrapy_mandelbot.robots.robotstxt.records import ABOUT_ALL, name_of
@@ -59,8 +61,10 @@ _NONSTANDARD = _GROUP_FIELDS - {"allow", "disallow"}
 def check_structure(source: LintInput) -> Check:
     """What is wrong with the groups of the file."""
     outline = source.outline
+    # Some robots read a misspelt User-agent: what follows stands in a group then.
+    misspelt = next((one.number for one in outline.records if is_agent_misspelt(one)), inf)
     for record in outline.outside:
-        if record.field in _GROUP_FIELDS | STATEMENT_FIELDS:
+        if record.number < misspelt and record.field in _GROUP_FIELDS | STATEMENT_FIELDS:
             message = f"{field_of(record)} stands before any User-agent."
             yield LintHit("directive-outside-group", record.number, message)
     yield from _check_blank_lines(outline)
@@ -179,7 +183,9 @@ def _check_group(group: Group) -> Check:
 
 
 _EVERYTHING = frozenset({"/", "/*", "*", "/*$", "*$"})
-_SEARCH = {one.name.lower() for one in KNOWN_ROBOTS if one.kind == "search"} | {"slurp", "yandex"}
+SEARCH_ENGINES = {one.name.lower() for one in KNOWN_ROBOTS if one.kind == "search"}
+SEARCH_ENGINES |= {"slurp", "yandex"}
+"""Names of their robots, in lower case."""
 
 
 class _Closed(NamedTuple):
@@ -248,18 +254,18 @@ def _hardly_meant(outline: Outline, groups_of: Mapping[str, list[_Closed]]) -> I
     for group in reversed(outline.groups):
         others_search = is_apart = False
         for one, after in reversed([*pairwise(group.agents)]):
-            others_search |= name_of(after).lower() in _SEARCH
+            others_search |= name_of(after).lower() in SEARCH_ENGINES
             between = outline.records[one.number : after.number - 1]
             is_apart |= any(record.field or record.problems for record in between)
             is_blank = any(record.is_blank for record in between)
             name = name_of(one).lower()
-            is_lone = is_blank and name in _SEARCH and not others_search
+            is_lone = is_blank and name in SEARCH_ENGINES and not others_search
             if name not in {"", "*"} and (is_apart or is_lone):
                 found.setdefault(name)
     found = dict.fromkeys(reversed(found))
     for name, groups in groups_of.items():
         if len(groups) > 1 and name != "*":
-            lets_in = (one.is_open or (one.has_rules and name in _SEARCH) for one in groups)
+            lets_in = (one.is_open or (one.has_rules and name in SEARCH_ENGINES) for one in groups)
             if any(
                 is_so and not _closing([one]) for is_so, one in zip(lets_in, groups, strict=True)
             ):

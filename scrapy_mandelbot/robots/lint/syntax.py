@@ -202,6 +202,21 @@ def _no_colon(record: Record) -> Check:
         yield LintHit("missing-colon", record.number, f"There is no colon after {field[0]}.")
 
 
+def meant_field(record: Record) -> str:
+    """Return the field of a line, or the one that it misspells; empty: there is none."""
+    if RecordProblem.NO_COLON in record.problems:
+        word = _FIRST_WORD.match(record.raw.partition("#")[0].strip(WHITE_SPACE))
+        return ((word and _field_in(word[0])) or ("", ""))[1]
+    if RecordProblem.UNKNOWN_FIELD in record.problems:
+        return _FIELDS.corrected(record.name) or ""
+    return record.field
+
+
+def is_agent_misspelt(record: Record) -> bool:
+    """Return whether a line is no User-agent but was meant for one: some robots read it so."""
+    return record.field != "user-agent" and meant_field(record) == "user-agent"
+
+
 def _field_in(words: str) -> tuple[str, str] | None:
     """Return as much of the words as is a field, and which one: ``User agent`` of two words."""
     for text in (" ".join(words.split()[:2]), words.split(maxsplit=1)[0]):

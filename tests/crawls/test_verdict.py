@@ -1,0 +1,126 @@
+"""The last line of a crawl and the first of its report: how it ended, what to do."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
+from scrapy.signals import spider_opened
+from webs import Answer, Closed, html, site
+
+from scrapy_mandelbot import engine, status
+
+pytestmark = pytest.mark.usefixtures("loop_is_turned")
+
+CASES = {
+    "finished": ({}, False, "Finished after", ["11 pages."]),
+    "a limit of the project": (
+        {"CLOSESPIDER_PAGECOUNT": 3, "CONCURRENT_REQUESTS": 1},
+        False,
+        "Stopped after",
+        ["(closespider_pagecount)", "requests were not sent.", "Set JOBDIR to store such"],
+    ),
+    "the same with a job": (
+        {"CLOSESPIDER_PAGECOUNT": 3, "CONCURRENT_REQUESTS": 1, "JOBDIR": "job"},
+        False,
+        "Stopped after",
+        ["requests wait.", "Run the same command to continue."],
+    ),
+    "paused sites left": (
+        {"MANDELBOT_PAUSE_IDLE": 0, "JOBDIR": "job"},
+        True,
+        "Stopped after",
+        ["(only paused sites are left)", "requests wait (next at 20", "Run the same command"],
+    ),
+    "a site given up": (
+        {"MANDELBOT_PAUSE_OPTIONS": {"total": 5}},
+        True,
+        "Finished after",
+        ["requests failed", "of sites that were given up, such as http://127.0.0.1:"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@ensureDeferred
+async def test_the_last_line_says_how_it_ended_and_what_to_do(webs, tmp_path, case):
+    """Its numbers are those of the account, and the report begins with it."""
+    settings, goes_down, begins, parts = CASES[case]
+    web = site(webs, 10)
+    if goes_down:
+        web.refuse = Closed(seconds=10**6, after=3)
+    path = tmp_path / "report.html"
+    settings = {**settings, "MANDELBOT_REPORT": str(path)}
+    if "JOBDIR" in settings:
+        settings["JOBDIR"] = str(tmp_path / "job")
+    result = await crawl(FailuresSpider, settings, start_urls=[web.url + "/"])
+    (line,) = result.logged(begins)
+    for part in parts:
+        assert part in line
+    numbers = {name: result.stats.get(f"mandelbot/requests/{name}", 0) for name in ("page", "lost")}
+    assert f" {numbers['page']} page" in line
+    assert (f" {numbers['lost']} request" in line) == bool(numbers["lost"])
+    of_the_package = [one for one in result.messages if one.startswith(("Requests: ", begins))]
+    assert of_the_package[-1] == line
+    report = json.loads(path.with_suffix(".json").read_text())
+    said = report["verdict"].partition(" s")[2]  # the seconds go on
+    assert said == line.partition(" s")[2]
+
+
+@ensureDeferred
+async def test_a_host_that_refuses_connections_is_unreachable(webs, tmp_path):
+    """It is named, ranked first, and has asked for no wait."""
+    well, gone = site(webs, 3), site(webs, 1, "127.0.0.2")
+    gone_url = gone.url
+    gone.close()
+    path = tmp_path / "report.json"
+    urls = [well.url + "/", gone_url + "/"]
+    result = await crawl(FailuresSpider, {"MANDELBOT_REPORT": str(path)}, start_urls=urls)
+    (line,) = result.logged("Finished after")
+    assert f"1 without an answer, such as {gone_url}: connection refused); " in line
+    report = json.loads(path.read_text())
+    first, second = report["sites"]
+    assert (first["site"], first["state"], second["state"]) == (gone_url, "unreachable", "well")
+    assert first["refused"] > 0
+    assert first["retry_after"] is None
+
+
+@ensureDeferred
+async def test_a_section_given_up_in_a_resumed_job_is_so_everywhere(webs, tmp_path):
+    """In the log, the status, the end table and the report: its requests stay in the job."""
+    web = site(webs, 60)
+    dead = [f"/dead/{number}" for number in range(20)]
+    links = [path for path in web.pages if path not in {"/", "/robots.txt"}]
+    web.pages |= {path: Answer(b"", 503) for path in dead} | {"/": html(*dead, *links)}
+    path = tmp_path / "report.json"
+    settings = {
+        "JOBDIR": str(tmp_path / "job"),
+        "MANDELBOT_REPORT": str(path),
+        "MANDELBOT_PAUSE_IDLE": 5,
+    }
+    first = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    assert first.stats["finish_reason"] == "sites_paused"
+    assert first.logged("/dead/ of ")
+    asked = len(web.hits)
+    seen = []
+
+    def look(crawler):
+        def before_the_end():
+            engine.before_requests_are_left(crawler, lambda: seen.append(status(crawler)))
+
+        crawler.signals.connect(before_the_end, signal=spider_opened, weak=False)
+
+    settings |= {"MANDELBOT_PAUSE_IDLE": "wait", "MANDELBOT_PAUSE_OPTIONS": {"tries": 3}}
+    second = await crawl(LinksSpider, settings, start_urls=[], before=look)
+
+    (line,) = second.logged("Gave up /dead/ of ")
+    assert "kept for the next run" in line
+    (site_status,) = seen[0].sites
+    assert (str(site_status.reason), site_status.until) == ("given up", None)
+    assert site_status.details.startswith("/dead/, ")
+    (one,) = json.loads(path.read_text())["sites"]
+    assert one["state"] == "section given up"
+    assert len(web.hits) - asked < 5
+    (verdict,) = second.logged("Stopped after")
+    assert f" {site_status.waiting} requests wait." in verdict
