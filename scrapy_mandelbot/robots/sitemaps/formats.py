@@ -158,7 +158,7 @@ class Format(NamedTuple):
 
 
 def _loc(entry: Element) -> str:
-    """Prefer a <loc> with the entry's own prefix (misplaced images have one too), then bare text."""
+    """Prefer a <loc> with the entry's own prefix (images may have one too), then bare text."""
     found = [child for child in entry.children if child.name == "loc" and child.text.strip()]
     own = [child for child in found if child.prefix == entry.prefix]
     is_bare = entry.text.strip().lower().startswith(("http://", "https://"))
