@@ -247,7 +247,10 @@ def _is_4xx(answer: Answer) -> bool:
     return answer.status is not None and 400 <= answer.status < 500  # noqa: PLR2004
 
 
-def _failed(failure: Failure) -> Callable[[Answer, SiteKnowledge, OutcomePolicy], bool]:
+_Takes = Callable[[Answer, SiteKnowledge, OutcomePolicy], bool]
+
+
+def _failed(failure: Failure) -> _Takes:
     return lambda answer, _known, _policy: answer.failure is failure
 
 
@@ -256,9 +259,11 @@ def _confirms_the_copy(answer: Answer, known: SiteKnowledge, _policy: OutcomePol
 
 
 def _has_rules(answer: Answer, _known: SiteKnowledge, policy: OutcomePolicy) -> bool:
-    if answer.status is None or not 200 <= answer.status < 300:  # noqa: PLR2004
-        return False
-    return answer.status == 200 or not policy.only_status_200  # noqa: PLR2004
+    return answer.status in range(200, 201 if policy.only_status_200 else 300)
+
+
+def _is_whole(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
+    return not answer.broken_off and _has_rules(answer, known, policy)
 
 
 def _is_another_2xx_or_3xx(answer: Answer, _known: SiteKnowledge, _policy: OutcomePolicy) -> bool:
@@ -275,6 +280,10 @@ def _is_misreported(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy)
 
 def _has_good_copy(_answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
     return known.copy_status is not None and is_fresh(known.copy_age, 0.0, policy.longest_stale)
+
+
+def _and_has_copy(takes: _Takes) -> _Takes:
+    return lambda *all_three: takes(*all_three) and _has_good_copy(*all_three)
 
 
 def _asks_for_pause(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
@@ -306,29 +315,26 @@ def _is_tried_enough(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy
     )
 
 
-def _says(status: int) -> Callable[[Answer, SiteKnowledge, OutcomePolicy], bool]:
+def _says(status: int) -> _Takes:
     return lambda answer, _known, _policy: answer.status == status
 
 
 class _OutcomeRow(NamedTuple):
     case: str
-    takes: Callable[[Answer, SiteKnowledge, OutcomePolicy], bool]
+    takes: _Takes
     kind: OutcomeKind | None
     """None: what the site's copy means."""
     meaning: str
 
 
+_COPY_SERVES, _OF_ALL = "the last good copy stays in use", "said of every missing page"
 TABLE = (
+    _OutcomeRow("rules", _is_whole, OutcomeKind.RULES, "has rules"),
     # As with Scrapy's own middleware: someone else's component did not want it asked.
     _OutcomeRow("unasked", _failed(Failure.DROPPED), OutcomeKind.UNASKED, "its requests go on"),
     # Only an answer of the site says something about the site. The request that needs the file
     # fails as its own download by that proxy would, and is retried by the project's components.
-    _OutcomeRow(
-        "stale_used",
-        lambda *all_three: _failed(Failure.PROXY)(*all_three) and _has_good_copy(*all_three),
-        None,
-        "the last good copy stays in use",
-    ),
+    _OutcomeRow("stale_used", _and_has_copy(_failed(Failure.PROXY)), None, _COPY_SERVES),
     _OutcomeRow("unanswered", _failed(Failure.PROXY), OutcomeKind.FAILED, "its request fails"),
     # More hops than anyone means, or a target that may not be requested: as 404. A loop is none of
     # these, nor is a target that is no http(s) URL: such a server is broken, its rules are unknown.
@@ -337,31 +343,18 @@ TABLE = (
     # "A message is considered complete when all of the octets indicated by its framing are
     # available." (RFC 9112, section 8). Of one that is not, no line can be relied on: cut after
     # "User-agent: *" it opens all, cut within a rule it closes what it does not name.
-    _OutcomeRow(
-        "stale_used",
-        lambda *all_three: _breaks_off(*all_three) and _has_good_copy(*all_three),
-        None,
-        "is truncated; the last good copy stays in use",
-    ),
+    _OutcomeRow("stale_used", _and_has_copy(_breaks_off), None, f"is truncated; {_COPY_SERVES}"),
     _OutcomeRow("rules", _ends_there_each_time, OutcomeKind.RULES, "ends there each time"),
     _OutcomeRow(
         "unavailable", _breaks_off, OutcomeKind.UNAVAILABLE, "is truncated; its rules are unknown"
     ),
-    _OutcomeRow("rules", _has_rules, OutcomeKind.RULES, "has rules"),
     _OutcomeRow("allow_all", _is_another_2xx_or_3xx, OutcomeKind.ALLOW_ALL, "counts as none"),
     _OutcomeRow("forbid_all", _forbids, OutcomeKind.FORBID_ALL, "forbids the whole site"),
     # "If Mandelbot determines a server is incorrectly returning 5xx status codes instead of 404
     # status codes, it will treat 5xx errors as 404 errors." Before the pauses: a server that says
     # 503 for 404 is not down. A good copy is believed rather than that the file has gone.
-    _OutcomeRow(
-        "stale_used",
-        lambda *all_three: _is_misreported(*all_three) and _has_good_copy(*all_three),
-        None,
-        "said of every missing page; the last good copy stays in use",
-    ),
-    _OutcomeRow(
-        "misreported_5xx", _is_misreported, OutcomeKind.ALLOW_ALL, "said of every missing page"
-    ),
+    _OutcomeRow("stale_used", _and_has_copy(_is_misreported), None, f"{_OF_ALL}; {_COPY_SERVES}"),
+    _OutcomeRow("misreported_5xx", _is_misreported, OutcomeKind.ALLOW_ALL, _OF_ALL),
     # Whatever was asked. The document lets every 4xx allow all; a 429 is waited for first, as is
     # one that names a time.
     _OutcomeRow("unavailable", _asks_for_pause, OutcomeKind.UNAVAILABLE, "asks for a pause"),
@@ -370,7 +363,7 @@ TABLE = (
         "allow_all", lambda answer, *_: _is_4xx(answer), OutcomeKind.ALLOW_ALL, "there is none"
     ),
     # Whatever follows: no rules are more recent than those of the copy.
-    _OutcomeRow("stale_used", _has_good_copy, None, "the last good copy stays in use"),
+    _OutcomeRow("stale_used", _has_good_copy, None, _COPY_SERVES),
     # As with Scrapy's own middleware: what the project's own code raises is no word of the site.
     _OutcomeRow("unasked", _failed(Failure.OTHER), OutcomeKind.UNASKED, "its requests go on"),
     # No site has been found to be polite to, and it is not waited for as one that is known is.

@@ -14,6 +14,7 @@ from scrapy_mandelbot.politeness.pace import CrawlDelayTimer, Pace
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
 
+_NEVER = -inf  # one number for all sites
 _FREE = Pace()
 NO_CRAWL_DELAY = CrawlDelayTimer(_FREE)
 """Of all sites without a pace: everything may go at once. It is never changed."""
@@ -71,9 +72,9 @@ class Pacer:
         self.timer = NO_CRAWL_DELAY
         self.quota: Quota | None = None
         """What it says is left, if it does."""
-        self.known_until = -inf
+        self.known_until = _NEVER
         """Until when the pace need not be learnt."""
-        self.resumes_at = -inf
+        self.resumes_at = _NEVER
         """When the next turn is, as restored from the previous run."""
         self.turn: Flight | None = None
         """The request whose turn it is, or that was sent last."""
@@ -81,7 +82,7 @@ class Pacer:
         """Since when a request waits for the next turn."""
         self.shut_since: float | None = None
         """Since when a request waits for the site's visit time; None: none does."""
-        self._answered_at = -inf
+        self._answered_at = _NEVER
 
     # State.
 

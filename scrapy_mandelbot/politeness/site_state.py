@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy
 
 _MOST_UNANSWERED = 1_000  # fingerprints; two prove as much
+_NONE: frozenset[Any] = frozenset()  # each new one takes 216 bytes, a crawl holds many sites
 _RECENT = 64  # good answers; what a site that says no for the first time bore
 
 
@@ -62,7 +63,7 @@ class Site:
         "well_way",
     )
 
-    def __init__(self, name: str, policy: PausePolicy) -> None:
+    def __init__(self, name: str, policy: PausePolicy, tally: Tally | None = None) -> None:
         self.name = name
         self._policy = policy
         self.is_plain = True
@@ -71,7 +72,7 @@ class Site:
         """A number that grows with each request handed out, and with each good answer."""
         self.scout: Flight | None = None
         """The one request on its way while the site's rules are not known."""
-        self.reserving: frozenset[Flight] = frozenset()
+        self.reserving: frozenset[Flight] = _NONE
         """The requests for whose end others wait, as they hold a reservation."""
         self.held_until = -inf
         """When the manual hold ends."""
@@ -96,11 +97,11 @@ class Site:
         """The headers and meta of the request for that page: by these it is requested again."""
         self.rules: Callable[[], Any] = _nothing
         """Returns its rules as they were found out last, if they are at hand."""
-        self.slots: set[str] = set()
+        self.slots: frozenset[str] = _NONE
         """Download slots through which its requests went."""
-        self.tally = Tally()
+        self.tally = tally or Tally()
         """What became of its requests."""
-        self.reported: frozenset[str] = frozenset()
+        self.reported: frozenset[str] = _NONE
         """The facts that are reported once for each site."""
 
     def __repr__(self) -> str:

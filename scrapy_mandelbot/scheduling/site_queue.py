@@ -109,9 +109,15 @@ class SiteQueue:
             )
             return queue
 
-        self._storage: RequestStorage = (
-            Storage(open_queue, key, _OPEN_DISK_QUEUES, startprios) if storage is None else storage
-        )
+        if storage is None:
+            # A third-party queue may do anything with a request, also with one that is alone.
+            queues = {self._crawl.config.inner_queue.__module__, downstream_queue_cls.__module__}
+            alone = not key and queues == {"scrapy.pqueues", "scrapy.squeues"}
+            storage = Storage(open_queue, key, _OPEN_DISK_QUEUES, startprios, alone=alone)
+            # Scrapy does not close the one in memory.
+            if not key and job_dir(crawler.settings):
+                crawler.signals.connect(self._warn_of_lost, signal=scrapy.signals.spider_closed)
+        self._storage = storage
         self._delayed = Timers(self._crawl.clock, self._wait_is_over)
         self._round_robin = RoundRobin(self._in_flight.in_slot)
         self.slot_changed = self._round_robin.slot_changed
@@ -120,9 +126,6 @@ class SiteQueue:
         self.unloaded = deque(self._storage)
         """Names of sub-queues of the previous run that were not loaded yet."""
         self._throttle.notify(self)
-        # Scrapy does not close the one in memory.
-        if storage is None and not key and job_dir(crawler.settings):
-            crawler.signals.connect(self._warn_of_lost, signal=scrapy.signals.spider_closed)
 
     @classmethod
     def over(cls, crawler: Crawler, storage: RequestStorage) -> SiteQueue:
@@ -187,11 +190,7 @@ class SiteQueue:
         return None
 
     def peek(self) -> Request | None:
-        """Return what :meth:`pop` would return, and leave it in the queue.
-
-        Raises:
-            NotImplementedError: the queue class within cannot do so.
-        """
+        """Return what :meth:`pop` would return, and leave it in the queue."""
         queue = self._next_queue()
         return None if queue is None else self._storage.peek(queue.name)
 

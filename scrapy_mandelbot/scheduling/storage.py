@@ -195,8 +195,12 @@ class Storage(RequestStorage):
         directory: str,
         most_open: int,
         left: Mapping[str, Iterable[int]] | None = None,
+        *,
+        alone: bool = False,
     ) -> None:
         super().__init__()
+        self._alone: dict[str, Request] | None = {} if alone else None
+        """Requests that are the only one of their name and have no queue; None: each has one."""
         self._open_queue = open_queue
         self._directory = directory
         self._most_open = most_open if directory else 0
@@ -214,11 +218,14 @@ class Storage(RequestStorage):
         Raises:
             ValueError: it cannot be written to disk; nothing has changed.
         """
+        if self._alone is not None and name not in self.lengths:
+            self._alone[name] = request
+            self.grow(name)
+            return
         queue = self._in_memory.get(name) or self._reach(name)
         try:
             queue.push(request)
         except ValueError:
-            self.lengths.setdefault(name, 0)
             self._put_away_if_empty(name)
             raise
         self.lengths[name] = self.lengths.get(name, 0) + 1
@@ -228,6 +235,9 @@ class Storage(RequestStorage):
         """Take the next request of a queue; the last one ends the queue."""
         if name in self.at_hand:
             return self._pop_at_hand(name)
+        if self._alone and name in self._alone:
+            self.shrink(name)
+            return self._alone.pop(name)
         queue = self._in_memory.get(name) or self._reach(name)
         request = queue.pop()
         # A queue that lost what it held (its file was cut) is believed, not its former length.
@@ -237,12 +247,6 @@ class Storage(RequestStorage):
         if not left:
             self._put_away_if_empty(name)
         return request
-
-    def peek(self, name: str) -> Request | None:
-        """Return what :meth:`pop` would, and leave it."""
-        if name in self.at_hand:
-            return self.at_hand[name][0]
-        return self._reach(name).peek()
 
     def put_down(self) -> list[Request]:
         """Write the requests in memory to disk; return those that cannot be written."""
@@ -265,8 +269,7 @@ class Storage(RequestStorage):
 
     def _pop_at_hand(self, name: str) -> Request:
         request = self.take_at_hand(name)
-        self.lengths[name] -= 1
-        self.total -= 1
+        self.shrink(name)
         self._put_away_if_empty(name)
         return request
 
@@ -280,13 +283,15 @@ class Storage(RequestStorage):
                 self._closed[longest_ago] = self.opened.pop(longest_ago).close()
             directory = self._directory and self._directory_of(name)
             queue = self._open_queue(directory, self._closed.pop(name, ()))
+            if self._alone and name in self._alone:
+                queue.push(self._alone.pop(name))
         self.opened[name] = queue
         return queue
 
     def _put_away_if_empty(self, name: str) -> None:
-        if self.lengths[name]:
+        if self.lengths.get(name):
             return
-        del self.lengths[name]
+        self.lengths.pop(name, None)
         if name not in self.opened and name not in self._closed:  # all it had was at hand
             return
         self._reach(name)

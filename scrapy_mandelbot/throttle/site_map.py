@@ -75,8 +75,7 @@ class Sites:
             return site
         site = self._all.get(name)
         if site is None:
-            site = self._all[name] = Site(name, self._policy)
-            site.tally = self._tally_of(name)
+            site = self._all[name] = Site(name, self._policy, self._tally_of(name))
         self._recent[name] = site
         if len(self._recent) > MOST_SITES:
             self._recent.popitem(last=False)

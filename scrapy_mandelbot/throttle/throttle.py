@@ -154,7 +154,7 @@ class Throttle:
             self._count_wait(site)
             self._note_leases(site)
         if flight.slot not in site.slots and len(site.slots) < _MOST_SLOTS:
-            site.slots.add(flight.slot)
+            site.slots |= {flight.slot}
 
     def may_go_at(self, request: Request, site: Site) -> tuple[float, bool]:
         """Return when a request may go that was refused, and whether its page is to blame."""
@@ -198,7 +198,7 @@ class Throttle:
         """Note that a request leaves for its site."""
         site, now = flight.site, self._now()
         if not flight.is_from_queue and len(site.slots) < _MOST_SLOTS:
-            site.slots.add(engine.slot_key(self._crawler, flight.request))
+            site.slots |= {engine.slot_key(self._crawler, flight.request)}
         site.sent(flight, now)
         if site.pacer.is_on:
             site.tally.left(now)

@@ -223,7 +223,7 @@ def test_what_waits_in_a_download_slot_is_called_back_when_a_lease_is_over(fleet
     assert fleet.send(0)
     crawler, _ = fleet.schedulers[0]
     (flight,), slot = fleet.under_way[0], FakeSlot()
-    flight.site.slots.add("a.example")
+    flight.site.slots |= {"a.example"}
     crawler.engine.downloader.slots["a.example"] = slot
     called_back = []
     waiting = Deferred().addErrback(lambda failure: called_back.append(failure.type))

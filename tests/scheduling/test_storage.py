@@ -79,3 +79,18 @@ def test_a_request_that_cannot_be_written_changes_nothing(crawler, tmp_path):
     assert "site" not in storage
     assert len(storage) == 0
     assert not storage.opened
+
+
+def test_a_request_that_is_alone_has_no_queue(crawler):
+    """Most sites of a wide crawl have one that waits; its queue would take the most memory."""
+
+    def open_queue(path, priorities):
+        return ScrapyPriorityQueue(crawler, FifoMemoryQueue, path, priorities)
+
+    storage = Storage(open_queue, "", 0, alone=True)
+    low, high = (Request(f"http://site/{one}", priority=one) for one in (1, 2))
+    storage.push("site", low)
+    assert (dict(storage.opened), storage.pop("site"), list(storage)) == ({}, low, [])
+    storage.push("site", low)
+    storage.push("site", high)
+    assert [storage.pop("site"), storage.pop("site"), len(storage)] == [high, low, 0]

@@ -99,7 +99,7 @@ class RuleList:
     It decides URLs of its origin without escapes, fragments and characters beyond ASCII.
     """
 
-    __slots__ = ("_always", "_dialect", "_others", "_plain", "_prefixes", "left", "origin")
+    __slots__ = ("_always", "_dialect", "_others", "_prefixes", "_rules", "left", "origin")
 
     def __init__(self, text: str, selection: GroupMatch, grammar: Grammar, origin: str) -> None:
         self.origin = origin
@@ -107,38 +107,38 @@ class RuleList:
         """The decisions left until an index pays."""
         self._dialect = grammar.dialect
         self._always = origin + ROBOTS_TXT if grammar.dialect.robots_txt_allowed else None
-        self._plain: list[tuple[str, int, bool]] = []  # a prefix, its place, whether it allows
+        self._rules: list[tuple[str, str, str]] = []  # as `Grammar.rule` finds them
         self._others: list[tuple[str, str, int, int, bool]] = []
-        place = 0
         for start, end, version in selection.spans:
-            for forbids, plain, other in grammar.rule.findall(text, start, end):
-                place += 1
-                if plain:
-                    self._plain.append((origin + plain, place, not forbids))
-                elif other:
-                    rule = literal_in(other), other, version, place, not forbids
-                    self._others.append(rule)
-        self._prefixes = tuple([prefix for prefix, _, _ in self._plain])
+            found = grammar.rule.findall(text, start, end)
+            self._others += [
+                (literal_in(other), other, version, place, not forbids)
+                for place, (forbids, _, other) in enumerate(found, len(self._rules))
+                if other
+            ]
+            self._rules += found
+        self._prefixes = tuple([plain for _, plain, _ in self._rules if plain])
 
     def decide(self, url: str) -> bool:
         """Return whether a URL is allowed."""
         self.left -= 1
         if url == self._always:
             return True
-        path_at, weigh = len(self.origin), WEIGHTS[self._dialect.precedence]
+        target = url[len(self.origin) :]
         found: list[tuple[int, int, bool]] = []  # weight, place, whether it allows
-        if url.startswith(self._prefixes):
+        if target.startswith(self._prefixes):
+            weigh = WEIGHTS[self._dialect.precedence]
             found += (
-                (weigh(len(prefix) - path_at, allows, False), place, allows)  # noqa: FBT003 - not exact
-                for prefix, place, allows in self._plain
-                if url.startswith(prefix)
+                (weigh(len(plain), not forbids, False), place, not forbids)  # noqa: FBT003 - not exact
+                for place, (forbids, plain, _) in enumerate(self._rules)
+                if plain and target.startswith(plain)
             )
         for literal, value, version, place, allows in self._others:
-            if literal in url:
+            if literal in target:
                 found += (
                     read[:3]
                     for read in read_rule(value, version, self._dialect, place, allow=allows)
-                    if read[3].matches(url[path_at:])
+                    if read[3].matches(target)
                 )
         return min(found)[2] if found else True
 
