@@ -52,6 +52,8 @@ _HOW = {
     "shutdown": ("Stopped", "Ctrl-C or SIGTERM"),
     "sites_paused": ("Stopped", "only paused sites are left"),
     "job_set_aside": ("Finished", "but for requests set aside, which `scrapy robots job` lists"),
+    "job_salvaged": ("Finished", "but a damaged file may have lost requests"),
+    "job_idle": ("Stopped", "other workers go on"),
     "job_not_saved": ("Stopped", "the job could not be saved"),
     "job_unreadable": ("Stopped", "the job could not be read"),
     "job_forgotten": ("Stopped", "Redis has lost the job"),
@@ -122,7 +124,9 @@ class Account:
         total, left, now = self.counted(), self.left, self._crawl.now()
         first, why = _HOW.get(reason, ("Stopped", shown(reason)))
         lost = {end: count for end, count in total.by_end().items() if end in LOST}
-        parts = [f"{first} after {duration(max(0.0, now - self._began))}{why and f' ({why})'}."]
+        parts = [
+            f"{first} after {duration(max(0.0, round(now - self._began, 1)))}{why and f' ({why})'}."
+        ]
         parts.append(f"{counted(total.pages, 'page')}.")
         keeps = self._crawl.throttle.keeps_given_up
         if left and keeps:

@@ -176,7 +176,7 @@ class Config:
         """Seconds: a spider with JOBDIR closes when all other sites are paused for longer."""
         if isinstance(self.pause_idle, float):
             return self.pause_idle
-        return 60.0 if self.pause_idle == v.CLOSE else None
+        return 60.0 if self.pause_idle in {"close", "fail"} else None
 
     @property
     def signals_idle(self) -> bool:

@@ -124,6 +124,7 @@ class IdlePolicy:
         self._manual_control = manual_control
         self._clock = clock
         self._sends_idle = config.signals_idle
+        self._fails = config.pause_idle == "fail"
         self._closes = config.closes_unless_due_within if throttle.keeps_given_up else None
         """Seconds; the run ends where nothing is due so soon."""
         self._left = config.pause_total
@@ -146,6 +147,8 @@ class IdlePolicy:
             return
         is_late = self._closes is not None and self._manual_control.next_due() > self._closes
         if is_late or (self._throttle.keeps_given_up and shut == given_up):
+            if self._fails:
+                engine.fail(self._crawler, "", lambda: None)
             self._close(SITES_PAUSED)
             return
         if self._waits_since is None:

@@ -7,8 +7,10 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from pages import ROOT
 
 from scrapy_mandelbot.job.job_file import APPLICATION
+from scrapy_mandelbot.report.account import _HOW
 
 SPIDER = """
 import sys
@@ -63,3 +65,13 @@ def test_a_job_that_cannot_be_used_is_refused_in_one_line(tmp_path, forked):
     (line,) = (one for one in lines if re.search(r" (WARNING|ERROR|CRITICAL): ", one))
     assert line.endswith("was written by another version (format 99)")
     assert not [one for one in lines if one.startswith("Traceback")]
+
+
+def test_the_page_on_services_has_every_reason_and_its_exit_status():
+    """All finish reasons that the package gives, and no others."""
+    page = (ROOT / "docs" / "services.rst").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"(?m)^``(\w+)`` +(\d) ", page))
+    assert set(listed) == _HOW.keys() - {"not finished"}
+    failed = {reason for reason, status in listed.items() if status == "1"}
+    jobs = {f"job_{end}" for end in ("salvaged", "not_saved", "unreadable", "forgotten")}
+    assert failed == {*jobs, "ledger_not_saved"}

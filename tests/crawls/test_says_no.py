@@ -495,11 +495,14 @@ async def test_a_run_that_closes_waits_for_what_is_due_soon(webs, tmp_path, idle
 
 
 @ensureDeferred
-async def test_it_closes_where_nothing_is(webs, tmp_path):
+@pytest.mark.parametrize("idle", ["close", "fail"])
+async def test_it_closes_where_nothing_is(webs, tmp_path, idle):
     """A pause of two minutes ends a run that waits for one."""
     web = site(webs, 10)
     web.pages["/page/3"] = lambda _request: Answer(b"", 503, {"Retry-After": "120"})
-    settings = {"JOBDIR": str(tmp_path / "job"), "MANDELBOT_PAUSE_IDLE": "close"}
+    settings = {"JOBDIR": str(tmp_path / "job"), "MANDELBOT_PAUSE_IDLE": idle}
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert result.stats["finish_reason"] == "sites_paused"
     assert result.seconds < 10
+    has_failed = result.crawler.spider is None  # Scrapy's commands exit with status 1
+    assert has_failed == (idle == "fail")
