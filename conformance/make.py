@@ -1,9 +1,9 @@
-"""Write the tables of this folder anew, from the cases of the tests::
+"""Write the cases of this folder anew, from the tables of the tests::
 
     python conformance/make.py
 
-One file a document, ``tables/NAME.json``, as ``schema.json`` describes it. The tests hold the files
-equal to the cases.
+One file a document, ``cases/NAME.jsonl``, with a case in each line, as ``schema.json`` describes
+it. The tests hold the files equal to the tables.
 """
 
 from __future__ import annotations
@@ -11,63 +11,139 @@ from __future__ import annotations
 import base64
 import json
 import sys
+from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 
 HERE = Path(__file__).parent
+SITE = "https://www.example.com"
 DOCUMENTS = {
     "mandelbot": 'Mandelbot, "Support for robots.txt"',
     "rfc9309": "RFC 9309, Robots Exclusion Protocol",
-    "google": "What Google's open-source parser does",
+    "google": "Google's open-source parser (google/robotstxt)",
     "rep1994": "A Standard for Robot Exclusion (1994)",
     "rep2008": 'SearchTools, "About Robots.txt" (2008)',
     "moderatobot": 'Moderatobot, "Checking robots.txt theory"',
     "extended2": "An Extended Standard for Robot Exclusion (2.0)",
     "decided": "Decided by scrapy-mandelbot where the documents are silent",
 }
+OTHERS = ("sitemaps", "robot_tags", "usage")
 
 
 def main() -> None:
-    for name in DOCUMENTS:
-        (HERE / "tables" / f"{name}.json").write_text(table_text(name), encoding="ascii")
+    """Write all files."""
+    (HERE / "cases").mkdir(exist_ok=True)
+    for name in (*DOCUMENTS, *OTHERS):
+        (HERE / "cases" / f"{name}.jsonl").write_text(lines_of(name), encoding="ascii")
 
 
-def table_text(name: str) -> str:
-    """Return a document's table as it stands in its file."""
+def lines_of(name: str) -> str:
+    """Return the lines of a file."""
     if str(HERE.parent / "tests") not in sys.path:
         sys.path.append(str(HERE.parent / "tests"))
     module = import_module(f"cases.{name}")
-    decided = (case for case in module.CASES if case.allowed or case.forbidden)
-    cases = [_case(number, case, module.DIALECT) for number, case in enumerate(decided, 1)]
-    table = {"document": DOCUMENTS[name], "name": name, "cases": cases}
-    return json.dumps(table, indent=1) + "\n"
+    find = globals().get(f"_{name}", _allowed)
+    cases = [
+        {"id": f"{name}/{number}", **case} for number, case in enumerate(find(module, name), 1)
+    ]
+    return "".join(json.dumps(case) + "\n" for case in cases)
 
 
-def _case(number, case, dialect):
-    octets = case.octets
-    lines = dict(case.lines)
-    answers = dict.fromkeys(case.allowed, True) | dict.fromkeys(case.forbidden, False)
-    return {
-        "number": number,
-        "section": case.section,
-        "says": case.says,
-        "dialect": case.dialect or dialect,
-        **_body(octets),
-        "agent": case.agent if isinstance(case.agent, str) else list(case.agent),
-        "expected": [
-            {"url": url, "allowed": allowed, **({"line": lines[url]} if url in lines else {})}
+def _allowed(module, name):
+    for case in module.CASES:
+        lines = dict(case.lines)
+        answers = dict.fromkeys(case.allowed, True) | dict.fromkeys(case.forbidden, False)
+        dialect = case.dialect or module.DIALECT
+        is_path = dialect != "google"
+        questions = [
+            {
+                "url": SITE * (is_path and url.startswith("/")) + url,
+                "expected": allowed,
+                **({"line": lines[url]} if url in lines else {}),
+            }
             for url, allowed in answers.items()
-        ],
-        **({"disputed": case.gap} if case.gap else {}),
-    }
+        ]
+        if questions:
+            yield {
+                "kind": "allowed",
+                "source": DOCUMENTS[name],
+                "section": case.section,
+                "says": case.says,
+                "dialect": dialect,
+                "input": {**_text("robots_txt", case.octets), "agent": _names(case.agent)},
+                "questions": questions,
+                **({"disputed": case.gap} if case.gap else {}),
+            }
 
 
-def _body(octets):
+def _sitemaps(module, _):
+    for case in module.CASES:
+        yield {
+            "kind": "sitemap",
+            **_source(case.document, ", "),
+            "says": case.says,
+            "input": {**_text("sitemap", case.octets), "url": module.URL},
+            "questions": [{"expected": [entry.loc for entry in case.entries]}],
+        }
+
+
+def _robot_tags(module, _):
+    for case in module.CASES:
+        yield {
+            "kind": "robot_tags",
+            **_source(case.section, ", '"),
+            "says": case.says,
+            "input": {
+                "headers": [list(header) for header in case.all_headers],
+                **_text("page", case.octets),
+                "agent": _names(case.agent),
+            },
+            "questions": [{"expected": plain(case.means)}],
+        }
+
+
+def _usage(module, _):
+    for case in module.CASES:
+        yield {
+            "kind": "usage",
+            "source": case.document,
+            "section": case.section,
+            "says": case.says,
+            "input": {
+                **_text("robots_txt", case.file),
+                "url": case.url,
+                "agent": _names(case.agent),
+                "headers": [list(header) for header in case.headers],
+                **_text("page", case.octets),
+                **({} if case.tdmrep is None else {"tdmrep": case.tdmrep}),
+            },
+            "questions": [{"expected": case.means}],
+        }
+
+
+def _source(text, before_the_section):
+    source, _, section = text.partition(before_the_section)
+    return {"source": source, "section": section.removesuffix("'").replace("', '", ", ")}
+
+
+def _names(agent):
+    return agent if isinstance(agent, str) else list(agent)
+
+
+def plain(value):
+    """Return a value as JSON has it: a time in ISO 8601, a set as a sorted list."""
+    if isinstance(value, dict):
+        return {name: plain(one) for name, one in value.items()}
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _text(name, octets):
     try:
-        text = octets.decode("utf-8")
+        return {name: octets.decode("utf-8")}
     except UnicodeDecodeError:
-        return {"body_base64": base64.b64encode(octets).decode("ascii")}
-    return {"body": text}
+        return {f"{name}_base64": base64.b64encode(octets).decode("ascii")}
 
 
 if __name__ == "__main__":

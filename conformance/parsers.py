@@ -1,30 +1,123 @@
-"""Parsers as ``run.py`` asks them: copy a function, and put yours in."""
+"""Parsers in Python, as ``run.py`` asks them::
 
+    python run.py "python parsers.py NAME"
+
+A function takes the octets of a file, a robot's name and a URL, and returns whether it may be
+fetched: copy one, and put your parser in.
+"""
+
+import base64
+import json
+import sys
+from dataclasses import fields
+from datetime import datetime
 from functools import lru_cache
+from importlib import import_module
 from urllib.robotparser import RobotFileParser
 
 
-def mandelbot(octets, agent, url, dialect="mandelbot"):
-    """Ask this package."""
-    from scrapy_mandelbot import RobotsTxt  # noqa: PLC0415 - each parser where it is installed
-
-    return RobotsTxt.parse(octets, dialect=dialect).allowed(url, agent)
-
-
 def protego(octets, agent, url):
-    """Ask Protego, which Scrapy uses: it takes text, as Scrapy decodes it."""
+    """Scrapy's parser, with the text that Scrapy gives it."""
     return _protego(octets).can_fetch(url, agent)
 
 
 @lru_cache(maxsize=1)
 def _protego(octets):
-    from protego import Protego  # noqa: PLC0415
-
-    return Protego.parse(octets.decode("utf-8", "ignore"))
+    return import_module("protego").Protego.parse(octets.decode("utf-8", "ignore"))
 
 
 def urllib(octets, agent, url):
-    """Ask Python's own."""
+    """Python's own: it reads by RFC 9309 since 3.13.14 and 3.14.5."""
     parser = RobotFileParser()
     parser.parse(octets.decode("utf-8", "replace").splitlines())
     return parser.can_fetch(agent, url)
+
+
+def robotexclusionrulesparser(octets, agent, url):
+    parser = import_module("robotexclusionrulesparser").RobotExclusionRulesParser()
+    parser.parse(octets.decode("utf-8", "replace"))
+    return parser.is_allowed(agent, url)
+
+
+def robotspy(octets, agent, url):
+    parse = import_module("robots").RobotsParser.from_string
+    return parse(octets.decode("utf-8", "replace")).can_fetch(agent, url)
+
+
+def gpyrobotstxt(octets, agent, url):
+    """A port of Google's parser."""
+    matcher = import_module("gpyrobotstxt.robots_cc").RobotsMatcher()
+    return matcher.allowed_by_robots(octets, [agent], url)
+
+
+def jwm_robotstxt(octets, agent, url):
+    """Bindings of Google's parser: PyPI's jwm.robotstxt."""
+    matcher = import_module("jwm.robotstxt.googlebot").RobotsMatcher()
+    return matcher.OneAgentAllowedByRobots(octets, agent, url)
+
+
+def fast_robotstxt(octets, agent, url):
+    """A port of Google's parser: PyPI's fast-robotstxt."""
+    matcher = import_module("robotstxt").RobotsMatcher()
+    return matcher.is_allowed(octets.decode("utf-8", "replace"), agent, url)
+
+
+def mandelbot(question):
+    """This package, which answers all kinds of questions, in all dialects."""
+    package, given = import_module("scrapy_mandelbot"), question["input"]
+    agent = given.get("agent", "")
+    agent = agent if isinstance(agent, str) else tuple(agent)
+    if question["kind"] == "sitemap":
+        reader = package.SitemapReader(given["url"])
+        entries = [*reader.feed(octets_of(given, "sitemap")), *reader.close()]
+        return [entry.loc for entry in entries]
+    if question["kind"] == "robot_tags":
+        tags = package.robot_tags(given["headers"], octets_of(given, "page"), agent)
+        nothing, skipped = package.RobotTags(), {"unknown", "sources"}
+        values = {one.name: getattr(tags, one.name) for one in fields(tags)}
+        return {
+            name: value.isoformat() if isinstance(value, datetime) else value
+            for name, value in values.items()
+            if name not in skipped and value != getattr(nothing, name)
+        }
+    dialect = question.get("dialect", "mandelbot")
+    robots = package.RobotsTxt.parse(octets_of(given, "robots_txt"), dialect=dialect)
+    if question["kind"] == "allowed":
+        return robots.allowed(question["url"], agent)
+    preferences = import_module("scrapy_mandelbot.robots.preferences")
+    page = preferences.page_usage(given["headers"], octets_of(given, "page"), agent)
+    if "tdmrep" in given:
+        file = preferences.TdmFile.parse(given["tdmrep"].encode())
+        page = preferences.with_tdm_file(page, file.usage(given["url"]))
+    answers = robots.usage(given["url"], agent).combined_with(page).answers
+    return {name: answer for name, answer in answers.items() if answer != "unknown"}
+
+
+def octets_of(given, name):
+    """Return an input as it would be fetched."""
+    encoded = given.get(f"{name}_base64")
+    return given[name].encode() if encoded is None else base64.b64decode(encoded)
+
+
+def answer(parser, question):
+    """Ask a parser of robots.txt files; None: the question is of another kind."""
+    if parser is mandelbot:
+        return mandelbot(question)
+    given = question["input"]
+    if question["kind"] != "allowed" or not isinstance(given["agent"], str):
+        return None
+    try:
+        return bool(parser(octets_of(given, "robots_txt"), given["agent"], question["url"]))
+    except Exception as error:  # whatever it is, it is no answer
+        return repr(error)
+
+
+def main(name):
+    """Answer the questions on standard input."""
+    parser = globals()[name]
+    for line in sys.stdin:
+        print(json.dumps({"answer": answer(parser, json.loads(line))}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,4 +1,4 @@
-"""conformance/: the tables are those of the cases, the runner runs, its page is true."""
+"""conformance/: the cases are those of the tables, the runner runs, its page is true."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ import docutils.core
 import docutils.utils
 import pytest
 
-from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
+from scrapy_mandelbot.robots.robotstxt import DIALECTS
 
 FOLDER = Path(__file__).parents[3] / "conformance"
 MAKE = runpy.run_path(str(FOLDER / "make.py"))
 RUN = runpy.run_path(str(FOLDER / "run.py"))
+PARSERS = runpy.run_path(str(FOLDER / "parsers.py"))
 PAGE = (FOLDER / "README.rst").read_text(encoding="utf-8")
 SCHEMA = json.loads((FOLDER / "schema.json").read_text(encoding="utf-8"))
 TYPES = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool}
@@ -46,47 +47,42 @@ def fits(value, schema):
     if isinstance(value, list):
         items = schema.get("items", {})
         return len(value) >= schema.get("minItems", 0) and all(fits(one, items) for one in value)
-    return not isinstance(value, int) or value >= schema.get("minimum", value)
+    is_known = value in schema.get("enum", [value])
+    return is_known and (not isinstance(value, int) or value >= schema.get("minimum", value))
 
 
-@pytest.mark.parametrize("name", sorted(MAKE["DOCUMENTS"]))
-def test_the_table_is_that_of_the_cases(name):
-    """`python conformance/make.py` would change nothing; and it is as the schema says."""
-    text = (FOLDER / "tables" / f"{name}.json").read_text(encoding="ascii")
-    assert text == MAKE["table_text"](name)
-    assert fits(json.loads(text), SCHEMA)
+@pytest.mark.parametrize("name", [*MAKE["DOCUMENTS"], *MAKE["OTHERS"]])
+def test_the_cases_are_those_of_the_tables(name):
+    """`python conformance/make.py` would change nothing; and they are as the schema says."""
+    text = (FOLDER / "cases" / f"{name}.jsonl").read_text(encoding="ascii")
+    assert text == MAKE["lines_of"](name)
+    assert all(fits(json.loads(line), SCHEMA) for line in text.splitlines())
 
 
-def test_every_table_is_one_of_a_document():
+def test_every_file_is_one_of_a_document():
     """And every document has one."""
-    assert {path.stem for path in RUN["TABLES"]} == MAKE["DOCUMENTS"].keys()
+    assert {path.stem for path in RUN["FILES"]} == {*MAKE["DOCUMENTS"], *MAKE["OTHERS"]}
 
 
-def test_the_schema_tells_wrong_tables():
+def test_the_schema_finds_wrong_cases():
     """A name that is not known, one that is missing, a value of another kind."""
-    table = json.loads(MAKE["table_text"]("rep2008"))
-    for wrong in ({"line": 0}, {"line": "1"}, {"allowed": 1}, {"url": None}, {"more": 1}):
-        case = {**table["cases"][0], "expected": [{"url": "/", "allowed": True, **wrong}]}
-        assert not fits({**table, "cases": [case]}, SCHEMA)
-    for wrong in ({"expected": []}, {"body_base64": "x"}, {"agent": 1}, {"number": 0}):
-        assert not fits({**table, "cases": [{**table["cases"][0], **wrong}]}, SCHEMA)
-    assert fits(table, SCHEMA)
+    case = json.loads(MAKE["lines_of"]("rep2008").splitlines()[0])
+    for wrong in ({"line": 0}, {"line": "1"}, {"expected": 1}, {"url": None}, {"more": 1}):
+        assert not fits({**case, "questions": [{"expected": True, **wrong}]}, SCHEMA)
+    for wrong in ({"questions": []}, {"input": {"file": "x"}}, {"kind": 1}, {"more": 1}):
+        assert not fits({**case, **wrong}, SCHEMA)
+    assert fits(case, SCHEMA)
 
 
-@pytest.mark.parametrize("dialect", sorted(DIALECTS))
-def test_this_package_passes(dialect):
-    """Every answer of every table, in each of its dialects."""
-
-    def allowed(octets, agent, url):
-        return RobotsTxt.parse(octets, dialect=dialect).allowed(url, agent)
-
+@pytest.mark.parametrize("name", [*sorted(DIALECTS), *MAKE["OTHERS"]])
+def test_this_package_passes(name):
+    """Every answer of every file, in each of its dialects, and of every other kind."""
     asked = 0
-    for path in RUN["TABLES"]:
-        table = json.loads(path.read_text(encoding="ascii"))
-        for case, one, said in RUN["answers"](table, [dialect], allowed):
-            assert said == one["allowed"], (table["name"], case["number"])
+    for path in RUN["FILES"]:
+        for case, question, expected in RUN["questions_of"](path, {name}):
+            assert MAKE["plain"](PARSERS["mandelbot"](question)) == expected, case["id"]
             asked += 1
-    assert asked > 30
+    assert asked > 10
 
 
 def run(*arguments):
@@ -100,25 +96,35 @@ def run(*arguments):
     )
 
 
-def test_the_runner_tells_what_fails():
-    """How many of each table, each failure where that is asked for, and an exit code."""
-    good = run("parsers:mandelbot")
+def test_the_runner_prints_what_fails():
+    """How many of each file, each failure where that is asked for, and an exit status."""
+    good = run(f"{sys.executable} parsers.py mandelbot")
     assert (good.returncode, good.stderr) == (0, "")
-    counts = re.findall(r"^\w+ +(\d+) of (\d+)$", good.stdout, re.MULTILINE)
+    counts = re.findall(r"^\w+ +([\d,]+) of ([\d,]+)$", good.stdout, re.MULTILINE)
     assert len(counts) == good.stdout.count("\n") >= 5
     assert all(one == other for one, other in counts)
-    bad = run("parsers:urllib", "rfc9309", "--failures")
+    bad = run("--failures", f"{sys.executable} parsers.py urllib", "rfc9309")
     assert bad.returncode == 1
-    assert re.search(r"^  \d+, .+: .+ '/.+': (True|False|'.+Error.*')$", bad.stdout, re.MULTILINE)
+    assert re.search(r"^  rfc9309/\d+, .+: .+ '.+': (True|False|'.+')$", bad.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", ["true", f"{sys.executable} parsers.py no_parser"])
+def test_a_program_that_does_not_answer_has_no_score(command):
+    """Nor has one that answers other kinds alone."""
+    done = run(command)
+    assert done.returncode == 1
+    assert ": 0 answers to " in done.stderr
+    none = run(f"{sys.executable} parsers.py protego", "usage")
+    assert (none.returncode, none.stdout) == (1, "all              0 of 0\n")
 
 
 def test_the_page_shows_what_the_runner_prints():
     """For Protego in the version that is named, where it is that one which is installed."""
     from importlib.metadata import version
 
-    shown = re.search(r"    \$ python run.py parsers:protego\n((?:    .*\n)+)", PAGE)[1]
+    shown = re.search(r'    \$ python run.py "python parsers.py protego"\n((?:    .*\n)+)', PAGE)[1]
     text = "".join(f"{line[4:]}\n" for line in shown.splitlines())
-    result = run("parsers:protego")
+    result = run(f"{sys.executable} parsers.py protego")
     assert result.returncode == 1
     if re.search(r"Protego ([\d.]*\d)", PAGE)[1] == version("protego"):
         assert result.stdout == text
@@ -126,15 +132,14 @@ def test_the_page_shows_what_the_runner_prints():
     docutils.core.publish_doctree(PAGE, settings_overrides={"halt_level": warnings})
 
 
-def test_the_runner_can_be_read_in_a_minute():
-    """Fifty lines of code and no more."""
-    text = (FOLDER / "run.py").read_text(encoding="utf-8")
-    lines = text.partition('"""\n\n')[2].splitlines()
-    assert len([line for line in lines if line.strip()]) <= 50
-
-
-def test_a_dialect_that_is_none_is_an_error():
-    """All of no questions is nothing that a parser passes."""
-    done = run("parsers:protego", "gogle")
-    assert done.returncode == 1
-    assert "there is no dialect gogle: it is one of " in done.stderr
+def test_the_table_of_the_page_has_this_packages_scores(monkeypatch):
+    """``python conformance/table.py`` prints it."""
+    monkeypatch.syspath_prepend(FOLDER)
+    table = runpy.run_path(str(FOLDER / "table.py"))
+    scores, failures = RUN["score"](
+        f"{sys.executable} {FOLDER / 'parsers.py'} mandelbot", table["NAMES"]
+    )
+    assert not failures
+    cells = ["{} of {}".format(*scores[column]) for column in table["COLUMNS"]]
+    assert re.search("(?m)^scrapy-mandelbot .*" + " +".join(cells) + "$", PAGE)
+    assert len(re.findall(r"(?m)^\S.* +\d+ of \d+ +\d+ of \d+ ", PAGE)) >= 8
