@@ -32,11 +32,8 @@ Results
 too. Calls and instructions are counted and repeat; seconds and megabytes are those of one machine.
 The docstring of each program says what it measures.
 
-More is printed by ``laws.py`` (simulated servers that refuse, by several laws of recovery),
-``pauses.py`` (the same with nginx and real crawls), ``says_no.py`` (refusals other than 503),
-``hostile.py`` (pages, sitemaps and files made to take long), ``many_sites.py`` (pages a second of
-thousands of sites), ``soak.py`` (memory, and the account of requests), ``job_kill.py`` and
-``redis_workers.py`` (what is lost when processes are killed).
+``laws.py``, ``pauses.py``, ``says_no.py``, ``hostile.py``, ``many_sites.py``, ``soak.py``,
+``job_kill.py`` and ``redis_workers.py`` print more.
 """
 
 
