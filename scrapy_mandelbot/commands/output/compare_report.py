@@ -33,13 +33,16 @@ _BEFORE_BY = 34  # columns
 def compare(question: Question, max_bytes: int) -> dict[str, Any]:
     """Return the verdict of each dialect; ``differs`` marks those that differ from Mandelbot's."""
     url, agent, rules, _ = question
-    verdicts = [{"dialect": name, **rules.decide(url, agent, name, max_bytes)} for name in DIALECTS]
+    verdicts = [
+        {"dialect": name, **rules.decide(url, agent, dialect, max_bytes)}
+        for name, dialect in DIALECTS.items()
+    ]
     answer = next(one["allowed"] for one in verdicts if one["dialect"] == _STANDARD)
     return {
         **question.data(),
         "alike": all(one["allowed"] == answer for one in verdicts),
         "verdicts": [{**one, "differs": one["allowed"] != answer} for one in verdicts],
-        "usage": of_use(question, _STANDARD, max_bytes),
+        "usage": of_use(question, DIALECTS[_STANDARD], max_bytes),
     }
 
 
