@@ -18,7 +18,7 @@ from scrapy_mandelbot.commands.output.terminal_text import (
     table_lines,
     wrapped,
 )
-from scrapy_mandelbot.robots.formatting import columns, counted, printable
+from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 
 if TYPE_CHECKING:
@@ -54,11 +54,8 @@ def exit_code(reports: list[dict[str, Any]]) -> int:
 def text(report: dict[str, Any], paint: TerminalStyle = PLAIN) -> str:
     """Return the report for a terminal: a table, what differs marked with an asterisk."""
     rows = [_row(verdict, paint.width) for verdict in report["verdicts"]]
-    aligned = columns([_HEAD, *rows], right=frozenset({3}))
-    lines = [paint("strong", printable(report["url"])), f"  {'  '.join(aligned[0])}"]
-    for row, cells in zip(rows, aligned[1:], strict=True):
-        cells[2] = paint(VERDICT_COLOURS[row[2]], row[2]) + " " * (len(cells[2]) - len(row[2]))
-        lines.append(f"  {'  '.join(cells)}")
+    shown = table_lines([_HEAD, *rows], paint, frozenset({3}), {2: VERDICT_COLOURS})
+    lines = [paint("strong", printable(report["url"])), *(f"  {line}" for line in shown)]
     notes = dict.fromkeys(beyond_sentence(one) for one in report["verdicts"] if one["beyond"])
     lines += [wrapped(sentence, 4, "  ", width=paint.width) for sentence in notes]
     return joined([*lines, *usage_row(report, paint)])
