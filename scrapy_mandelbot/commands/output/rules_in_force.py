@@ -68,7 +68,7 @@ def robots_listed(rules: Rules) -> list[tuple[str, dict[str, Any]]]:
 def unknown_names(rules: Rules) -> Iterator[str]:
     """Yield the robots that a file names and that are not among the known ones, each once."""
     seen = {robot.name.lower() for robot in KNOWN_ROBOTS} | {"", EVERYBODY}
-    for record in rules.records if rules.is_there else ():
+    for record in rules.records:
         name = name_of(record) if record.field == "user-agent" else ""
         if name.lower() not in seen:
             seen.add(name.lower())
@@ -123,8 +123,8 @@ class Rules:
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
-        """Every line of the file, of which all may be shown."""
-        return RobotsTxt.parse(self.body, max_bytes=None).records
+        """Every line of the file, of which all may be shown; none if there is no file."""
+        return RobotsTxt.parse(self.body if self.is_there else b"", max_bytes=None).records
 
     def comments(self, agent: Agent, dialect: Dialect, max_bytes: int) -> tuple[str, ...]:
         """Return the owner's comments for those who run a robot."""

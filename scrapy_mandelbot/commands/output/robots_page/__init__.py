@@ -8,7 +8,7 @@ are held equal to the package (`read.js`, `decide.js`).
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from html import escape
 from pathlib import PurePath
@@ -98,20 +98,12 @@ def tester_data(
 
 def dialect_data(dialect: Dialect) -> dict[str, Any]:
     """Return how a dialect reads files, as the page's script takes it."""
-    return {
-        field.name: getattr(dialect, field.name)
-        for field in fields(dialect)
-        if field.name not in _OF_FETCHING
-    }
+    return {name: value for name, value in asdict(dialect).items() if name not in _OF_FETCHING}
 
 
 def robots_offered(rules: Rules) -> list[tuple[str, list[str]]]:
     """Return the robots that can be chosen, by kinds: those that the file names first."""
-    named = dict.fromkeys(
-        name_of(record)
-        for record in (rules.records if rules.is_there else ())
-        if record.field == "user-agent"
-    )
+    named = dict.fromkeys(name_of(one) for one in rules.records if one.field == "user-agent")
     of_file = [name for name in named if name not in {"", EVERYBODY}][:_NAMED]
     known = [
         (words, [robot.name for robot in KNOWN_ROBOTS if robot.kind == kind])
@@ -131,12 +123,12 @@ def _meaning(subject: RobotsPageData, dialect: Dialect) -> dict[str, Any] | None
 
 def _paths(rules: Rules) -> list[str]:
     """Return paths of which the file says something."""
-    values = [
-        record.value
-        for record in (rules.records if rules.is_there else ())
-        if record.field in {"allow", "disallow"} and record.value.startswith("/")
+    values = [one.value for one in rules.records if one.field in {"allow", "disallow"}]
+    plain = [
+        value
+        for value in values
+        if value.startswith("/") and 1 < len(value) < _LONG and not set(value) & set("*$?[")
     ]
-    plain = [value for value in values if 1 < len(value) < _LONG and not set(value) & set("*$?[")]
     return [*list(dict.fromkeys(plain))[:_TRIED], "/"]
 
 
