@@ -35,10 +35,10 @@ MOST_IMPORTED_NAMES = 15
 MORE_IMPORTED_NAMES: dict[str, int] = {
     "commands/job_verb.py": 23,
     "commands/output/check_report.py": 17,
-    "commands/output/compare_report.py": 17,
+    "commands/output/compare_report.py": 16,
     "commands/output/explain_report.py": 27,
     "commands/output/robots_page/__init__.py": 20,
-    "commands/output/rules_in_force.py": 21,
+    "commands/output/rules_in_force.py": 20,
     "commands/project_verbs.py": 22,
     "commands/url_verbs.py": 18,
     "crawl.py": 27,
@@ -66,11 +66,10 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
 MOST_IMPORTED_NAMES_OF_TEN = 27.1
 """The average of the ten modules that import most."""
 MOST_CIRCLES = 3
-MOST_RETURN_DOCSTRINGS = 67
+MOST_RETURN_DOCSTRINGS = 65
 LINES_OF_A_STORY = 25
 SEVERAL_STORIES: set[str] = {
     "commands/output/check_report.py",
-    "commands/output/compare_report.py",
     "commands/output/explain_report.py",
     "commands/output/rules_in_force.py",
     "engine.py",

@@ -11,7 +11,7 @@ its labels stays with the others.
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import nlargest
@@ -108,9 +108,9 @@ class CrawlMetrics(CrawlExtension):
 
     def _measuring(self) -> Iterator[None]:
         now, stats = self._crawl.now(), self._crawler.stats
-        measuring = Measurer(self._record, self._labels, now)
-        yield from measuring.look(Survey(self._crawl.throttle, now).snapshots())
-        found = measuring.found(waiting_elsewhere(self._crawler))
+        sites = Survey(self._crawl.throttle, now).snapshots()
+        elsewhere = waiting_elsewhere(self._crawler)
+        found = yield from measuring(self._record, self._labels, now, sites, elsewhere)
         failures = stats.get_value(events.JOB_NOT_SAVED.stats[0], 0) if stats else 0
         found["mandelbot.job.not_saved"].append(Measurement(failures, {}))
         self.measured = found
@@ -259,6 +259,7 @@ class Measurement(NamedTuple):
 
 Measurements = dict[str, list[Measurement]]
 """By metric name."""
+_Key = tuple[Any, ...]
 
 
 @dataclass
@@ -266,7 +267,7 @@ class Labels:
     """The sites with their own labels, and what they counted before they had them."""
 
     most: int = MOST_LABELLED
-    before: dict[str, Mapping[tuple[str, ...], float]] = field(default_factory=dict)
+    before: dict[str, Mapping[_Key, float]] = field(default_factory=dict)
     """By site: its counts when it got its labels, which stay with the others."""
     records_seen: int = 0
     """The number of records at the last measurement."""
@@ -315,94 +316,75 @@ def _trouble(one: SiteRecord) -> tuple[int, int, str]:
     return one.given_up, one.refused + one.pauses_seen, one.site
 
 
-class Measurer:
-    """One measurement, which reads each record and each site once, in steps.
+def measuring(
+    record: CrawlRecord,
+    labels: Labels,
+    now: float,
+    sites: Iterable[SiteSnapshot | None],
+    elsewhere: int,
+) -> Generator[None, None, Measurements]:
+    """Measure in steps, reading each record and each site once, and return the measurement.
 
     The crawl continues in between. The sums cover the records that existed at the start, whatever
-    is folded meanwhile, so that no counter decreases.
+    is folded meanwhile, so that no counter decreases. `elsewhere`: waiting requests of unknown
+    sites.
     """
+    found: Measurements = {metric.name: [] for metric in METRICS}
+    yield from _count_records(record, labels, now, found)
+    by_reason: Counter[Reason] = Counter()
+    waiting = Counter({OTHERS: elsewhere})
+    under_way = 0
+    for one in sites:
+        yield
+        if one is not None:
+            by_reason[one.reason] += 1
+            under_way += one.under_way
+            waiting[one.site if one.site in labels.before else OTHERS] += one.waiting
+    for reason, count in in_order(by_reason).items():
+        found["mandelbot.sites"].append(Measurement(count, {"state": str(reason)}))
+    for site in {*waiting, *labels.before}:
+        found["mandelbot.requests.waiting"].append(Measurement(waiting[site], labels.of(site)))
+    found["mandelbot.requests.under_way"].append(Measurement(under_way, {}))
+    return found
 
-    def __init__(self, record: CrawlRecord, labels: Labels, now: float) -> None:
-        self._labels = labels
-        self._now = now
-        self._records = list(record)
-        self._made = record.made
-        self._found: Measurements = {metric.name: [] for metric in METRICS}
-        self._others: defaultdict[tuple[str, ...], float] = defaultdict(float)
-        self._cases = Counter(record.rest.robots_seen)
-        for key, count in _counts(record.rest, now):
-            self._others[key] += count
-        self._by_reason: Counter[Reason] = Counter()
-        self._waiting: Counter[str] = Counter()
-        self._under_way = 0
 
-    def look(self, sites: Iterable[SiteSnapshot | None]) -> Iterator[None]:
-        """Measure the records and the sites, in steps."""
-        yield from self._labels.choose(self._records, self._now)
-        self._labels.records_seen = self._made
-        for record in self._records:
-            yield
-            self._add_record(record)
-        for one in sites:
-            yield
-            if one is not None:
-                self._add_site(one)
+def _count_records(
+    record: CrawlRecord, labels: Labels, now: float, found: Measurements
+) -> Iterator[None]:
+    def put(key: _Key, site: str, value: float) -> None:
+        name, *more = key
+        found[name].append(Measurement(value, {**labels.of(site), **dict(more)}))
 
-    def found(self, elsewhere: int) -> Measurements:
-        """Return the measurement; the sites of `elsewhere` waiting requests are unknown."""
-        found = self._found
-        for key, count in self._others.items():
-            self._put(key, OTHERS, count)
-        for case, seen in self._cases.items():
-            found["mandelbot.robots_txt.answers"].append(Measurement(seen, {"case": case}))
-        for reason, sites in in_order(self._by_reason).items():
-            found["mandelbot.sites"].append(Measurement(sites, {"state": str(reason)}))
-        waiting = self._waiting
-        waiting[OTHERS] += elsewhere
-        for site in {*waiting, *self._labels.before}:
-            of_site = Measurement(waiting[site], self._labels.of(site))
-            found["mandelbot.requests.waiting"].append(of_site)
-        found["mandelbot.requests.under_way"].append(Measurement(self._under_way, {}))
-        return found
-
-    def _add_record(self, one: SiteRecord) -> None:
-        others = self._others
-        for case, seen in one.robots_seen.items():
-            self._cases[case] += seen
-        before = self._labels.before.get(one.site)
-        for key, count in _counts(one, self._now):
+    records, made = list(record), record.made
+    cases = Counter(record.rest.robots_seen)
+    others = defaultdict[_Key, float](float, _counts(record.rest, now))
+    yield from labels.choose(records, now)
+    labels.records_seen = made
+    for one in records:
+        yield
+        cases.update(one.robots_seen)
+        before = labels.before.get(one.site)
+        for key, count in _counts(one, now):
             earlier = count if before is None else min(count, before.get(key, 0))
             others[key] += earlier
             if before is not None:
-                self._put(key, one.site, count - earlier)
-
-    def _put(self, key: tuple[str, ...], site: str, value: float) -> None:
-        name, *more = key
-        labels = self._labels.of(site)
-        for kind in more:
-            if kind.isdecimal():
-                labels["http.response.status_code"] = int(kind)
-            else:
-                labels["error.type"] = kind
-        self._found[name].append(Measurement(value, labels))
-
-    def _add_site(self, one: SiteSnapshot) -> None:
-        self._by_reason[one.reason] += 1
-        self._under_way += one.under_way
-        if one.waiting:
-            site = one.site
-            self._waiting[site if site in self._labels.before else OTHERS] += one.waiting
+                put(key, one.site, count - earlier)
+    for key, count in others.items():
+        put(key, OTHERS, count)
+    for case, seen in cases.items():
+        found["mandelbot.robots_txt.answers"].append(Measurement(seen, {"case": case}))
 
 
-def _counts(one: SiteRecord, now: float) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Yield the counters of a site, by metric and further label."""
+def _counts(one: SiteRecord, now: float) -> Iterator[tuple[_Key, float]]:
+    """Yield the counters of a site, by the name of the metric and further labels."""
     yield ("mandelbot.pages",), one.pages
     if one.forbidden:
         yield ("mandelbot.requests.forbidden",), one.forbidden
     if one.lost:
         yield ("mandelbot.requests.lost",), one.lost
     for kind, count in one.refusals.items():
-        yield ("mandelbot.refusals", kind), count
+        label = "http.response.status_code" if kind.isdecimal() else "error.type"
+        yield ("mandelbot.refusals", (label, int(kind) if kind.isdecimal() else kind)), count
     if one.pauses_seen:
         yield ("mandelbot.pauses",), one.pauses_seen
         yield ("mandelbot.pause.time",), one.paused_for(now)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
@@ -220,27 +219,22 @@ def _where(its: Values) -> str:
     return where + shown(its["path"]) if "path" in its else where
 
 
-def _paused(kind: str, where: Callable[[Values], str] = itemgetter("where")) -> Write:
+def _paused(kind: str) -> Write:
     return lambda one, its, now: one.pause(
-        PauseRecord(where(its), kind, now(), its["until"], shown(its["reason"]))
+        PauseRecord(_where(its), kind, now(), its["until"], shown(its["reason"]))
     )
 
 
-_section_paused = _paused("section", _where)
+_section_paused = _paused("section")
 
 
-def _prolonged(
-    one: SiteRecord,
-    its: Values,
-    _now: Now,
-    where: Callable[[Values], str] = itemgetter("where"),
-) -> None:
-    one.prolong(where(its), its["until"], shown(its["reason"]), its["tries"])
+def _prolonged(one: SiteRecord, its: Values, _now: Now) -> None:
+    one.prolong(_where(its), its["until"], shown(its["reason"]), its["tries"])
 
 
 def _section_prolonged(one: SiteRecord, its: Values, now: Now) -> None:
     _section_paused(one, its, now)  # the previous run set it aside
-    _prolonged(one, its, now, _where)
+    _prolonged(one, its, now)
 
 
 def _restored(one: SiteRecord, its: Values, now: Now) -> None:

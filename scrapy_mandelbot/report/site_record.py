@@ -259,8 +259,7 @@ class SiteRecord(Tally):
         else:
             rule = RuleRecord(line, text, agent)
             if len(self.rules) >= MOST_RULES:  # drop the one that forbade least
-                least = min(self.rules, key=lambda one: one.count)
-                self.rules.remove(least)
+                self.rules.remove(min(self.rules, key=lambda one: one.count))
             self.rules.append(rule)
         rule.count += 1
         if len(rule.examples) < MOST_EXAMPLES and url not in rule.examples:
@@ -305,8 +304,16 @@ class SiteRecord(Tally):
         """Record a request; return the seconds since the previous one, None: unknown."""
         if self.timeline is not None:
             self.timeline.numbers[self.timeline.at(now) + Timeline.SENT] += 1
-        if self.retry_after is not None and self.retry_after.until is not None:
-            _hold_to(self.retry_after, self.retry_after.until, now)
+        asked = self.retry_after
+        if asked is not None and asked.until is not None:
+            late = now - asked.until
+            if late < -_PUNCTUAL and now < asked.asked_at + _UNDER_WAY:
+                asked.under_way += 1
+            else:
+                asked.soonest = min(asked.soonest, late)
+                asked.kept += late >= -_PUNCTUAL
+                asked.broken += late < -_PUNCTUAL
+                asked.until = None
         return None if is_robots_txt else self._note_gap(now)  # no delay is known before it
 
     def answered(self, status: int, first_byte: float | None, now: float, rate: float) -> None:
@@ -349,9 +356,8 @@ class SiteRecord(Tally):
                 setattr(self, name, getattr(self, name) + value)
         if other.pauses:
             self.in_pauses += other.paused_for(now) - other.in_pauses
-        for mine, its in ((self.refusals, other.refusals), (self.robots_seen, other.robots_seen)):
-            for case, times in its.items():
-                mine[case] += times
+        self.refusals.update(other.refusals)
+        self.robots_seen.update(other.robots_seen)
         for name in ("sitemaps", "tags", "usage", "retry_after", "timed", "first_timed"):
             mine, its = getattr(self, name), getattr(other, name)
             if its is not None:
@@ -384,17 +390,6 @@ class SiteRecord(Tally):
 def is_pause(kind: str) -> bool:
     """Return whether a kind of pause is one of the whole site, visit times excluded."""
     return kind not in {"visit time", "section"}
-
-
-def _hold_to(asked: RetryAfterRecord, until: float, now: float) -> None:
-    late = now - until
-    if late < -_PUNCTUAL and now < asked.asked_at + _UNDER_WAY:
-        asked.under_way += 1
-        return
-    asked.soonest = min(asked.soonest, late)
-    asked.kept += late >= -_PUNCTUAL
-    asked.broken += late < -_PUNCTUAL
-    asked.until = None
 
 
 _SUMS = (

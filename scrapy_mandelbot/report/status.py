@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
-from math import inf, isfinite
+from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.politeness.pause import PauseState
@@ -321,7 +321,7 @@ class SiteSnapshot(NamedTuple):
 
     def as_status(self) -> SiteStatus:
         """Return the status for users."""
-        details, until = shown(self.details), time_of(self.until)
+        details, until = shown(self.details), None if self.until is None else moment(self.until)
         return SiteStatus(self.site, self.reason, until, details, self.waiting, self.under_way)
 
 
@@ -355,10 +355,3 @@ def _time_of_day(until: datetime, now: datetime) -> str:
 
 
 _FOR_EVER = datetime.max.replace(tzinfo=timezone.utc)
-
-
-def time_of(seconds: float | None) -> datetime | None:
-    """Return a time from seconds since the epoch; ``datetime.max`` for ``inf``, None for NaN."""
-    if seconds is None:
-        return None
-    return moment(seconds) if isfinite(seconds) or seconds == inf else None

@@ -8,10 +8,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
+from functools import wraps
 from http import HTTPStatus
 from importlib import import_module
 from importlib.util import find_spec
-from math import isfinite
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -100,15 +101,28 @@ def _is_unlogged(record: logging.LogRecord) -> bool:
     return not getattr(error, "is_logged", False)
 
 
-def seconds(name: str, value: object) -> float:
+def _reader(takes: str) -> Callable[[Callable[[Any], Value]], Callable[[str, object], Value]]:
+    """Decorate what converts a value; its errors and those of Python say what the setting takes."""
+
+    def decorate(convert: Callable[[Any], Value]) -> Callable[[str, object], Value]:
+        @wraps(convert)
+        def read(name: str, value: object) -> Value:
+            try:
+                return convert(value)
+            except (AttributeError, TypeError, ValueError, LookupError, OverflowError):
+                raise SettingsError(name, value, takes) from None
+
+        return read
+
+    return decorate
+
+
+@_reader("a number of seconds, 0 or more")
+def seconds(value: Any) -> float:
     """Return finite seconds, 0 or more."""
-    takes = "a number of seconds, 0 or more"
-    try:
-        seconds = float(value)  # type: ignore[arg-type]  # whatever the project wrote
-    except (TypeError, ValueError):
-        raise SettingsError(name, value, takes) from None
-    if not isfinite(seconds) or seconds < 0:
-        raise SettingsError(name, value, takes)
+    seconds = float(value)
+    if not 0 <= seconds < inf:
+        raise ValueError
     return seconds
 
 
@@ -130,16 +144,13 @@ def sign_key_place(name: str, value: object) -> str:
     return str(value)
 
 
-def sign_agent_url(name: str, value: object) -> str:
+@_reader("the https URL of a key directory, such as 'https://bot.example'")
+def sign_agent_url(value: Any) -> str:
     """Return a URL that can stand in a header; ``http`` is checked elsewhere."""
-    takes = "the https URL of a key directory, such as 'https://bot.example'"
-    try:
-        url = urlsplit(str(value))
-        is_url = url.scheme in {"https", "http"} and bool(url.hostname) and url.port != 0
-    except ValueError:
-        raise SettingsError(name, value, takes) from None
+    url = urlsplit(str(value))
+    is_url = url.scheme in {"https", "http"} and url.hostname and url.port != 0
     if not is_url or "@" in url.netloc or safe_url_string(str(value)) != value or url.fragment:
-        raise SettingsError(name, value, takes)
+        raise ValueError
     return str(value)
 
 
@@ -167,43 +178,30 @@ def _as_mapping(value: object) -> Mapping[str, object] | None:
     return value if isinstance(value, Mapping) else None
 
 
-def _place(name: str, key: object) -> str:
+@_reader(_DELAYS)
+def _place(key: Any) -> str:
     """Return the site, host or domain as :func:`value_for` looks it up.
 
     A path is an error, and so is a star anywhere but at the front of a domain.
     """
-    if not isinstance(key, str):
-        raise SettingsError(name, key, _DELAYS)
     front = next((one for one in ("*.", ".") if key.startswith(one)), "")
     place = key.removeprefix(front)
     scheme, _, host = place.rpartition("://")
-    if "*" in host or host.startswith(".") or (front and scheme):
-        raise SettingsError(name, key, _DELAYS)
-    return front + _site_or_host(name, place, key)
-
-
-def _site_or_host(name: str, text: str, key: str) -> str:
-    is_site = "://" in text
-    if text.split() != [text]:
-        raise SettingsError(name, key, _DELAYS)
-    try:
-        url = urlsplit(safe_url_string(text if is_site else f"http://{text}"))
-        port, rest = url.port, url.path.strip("/") + url.query + url.fragment
-    except ValueError:  # such as "http://[", or a port that is no number
-        raise SettingsError(name, key, _DELAYS) from None
+    if "*" in host or host.startswith(".") or (front and scheme) or place.split() != [place]:
+        raise ValueError
+    is_site = "://" in place
+    url = urlsplit(safe_url_string(place if is_site else f"http://{place}"))
+    port, rest = url.port, url.path.strip("/") + url.query + url.fragment
     if not url.hostname or rest or (port and not is_site) or url.scheme not in {"http", "https"}:
-        raise SettingsError(name, key, _DELAYS)
+        raise ValueError
     site = site_of(url)
-    return site if is_site else site.removeprefix("http://")
+    return front + (site if is_site else site.removeprefix("http://"))
 
 
-def flag(name: str, value: object) -> bool:
+@_reader("True or False")
+def flag(value: Any) -> bool:
     """Return True or False."""
-    spellings = {"true": True, "1": True, "false": False, "0": False}
-    try:
-        return spellings[str(value).lower()]
-    except KeyError:
-        raise SettingsError(name, value, "True or False") from None
+    return {"true": True, "1": True, "false": False, "0": False}[str(value).lower()]
 
 
 def idle(name: str, value: object) -> str | float:
@@ -255,39 +253,33 @@ def _server(name: str, url: str) -> str:
 def count(least: int) -> Callable[[str, object], int]:
     """Return a reader of whole numbers from `least` up."""
 
-    def read(name: str, value: object) -> int:
-        try:
-            number = int(value)  # type: ignore[call-overload]  # whatever the project wrote
-        except (TypeError, ValueError, OverflowError):
-            number = least - 1
+    @_reader(f"a whole number, {least} or more")
+    def read(value: Any) -> int:
+        number = int(value)
         if number < least or str(number) != str(value).strip():
-            raise SettingsError(name, value, f"a whole number, {least} or more")
-        return int(number)
+            raise ValueError
+        return number
 
     return read
 
 
-def statuses(name: str, value: object) -> frozenset[int]:
+@_reader("a list of HTTP status codes from 400 to 599")
+def statuses(value: Any) -> frozenset[int]:
     """Return HTTP status codes that are errors."""
-    takes = "a list of HTTP status codes from 400 to 599"
-    parts = value.split(",") if isinstance(value, str) else value
-    try:
-        statuses = frozenset(int(part) for part in parts)  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
-        raise SettingsError(name, value, takes) from None
+    statuses = frozenset(map(int, value.split(",") if isinstance(value, str) else value))
     if any(not HTTPStatus.BAD_REQUEST <= status <= 599 for status in statuses):  # noqa: PLR2004
-        raise SettingsError(name, value, takes)
+        raise ValueError
     return statuses
 
 
-def moment(name: str, value: object) -> float | str | None:
+@_reader(f"a date as 2026-11-20 or 2026-11-20T08:00:00+01:00, a datetime, or {LAST_RUN!r}")
+def moment(value: Any) -> float | str | None:
     """Return a moment in seconds since the epoch, ``LAST_RUN``, or None."""
     if value in (None, "", LAST_RUN):
         return str(value) if value else None
-    takes = f"a date as 2026-11-20 or 2026-11-20T08:00:00+01:00, a datetime, or {LAST_RUN!r}"
     moment = read_date(value.isoformat() if isinstance(value, date) else str(value))
     if moment is None:
-        raise SettingsError(name, value, takes)
+        raise ValueError
     return moment.timestamp()
 
 
@@ -302,13 +294,10 @@ def one_of(*choices: str) -> Callable[[str, object], str]:
     return read
 
 
-def dialect(name: str, value: object) -> Dialect:
+@_reader(f"a Dialect or one of {', '.join(map(repr, DIALECTS))}")
+def dialect(value: Any) -> Dialect:
     """Return the dialect, given it or its name."""
-    if isinstance(value, Dialect):
-        return value
-    if isinstance(value, str) and value in DIALECTS:
-        return DIALECTS[value]
-    raise SettingsError(name, value, f"a Dialect or one of {', '.join(map(repr, DIALECTS))}")
+    return value if isinstance(value, Dialect) else DIALECTS[value]
 
 
 def purposes(name: str, value: object) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from scrapy_mandelbot.commands.output import compare_report as comparison
 from scrapy_mandelbot.commands.output import explain_report as explanation
 from scrapy_mandelbot.commands.output import fix_report as correction
 from scrapy_mandelbot.commands.output import sitemaps_report as sitemaps
-from scrapy_mandelbot.commands.output.explain_report import Changes
+from scrapy_mandelbot.commands.output.explain_report import changes_to
 from scrapy_mandelbot.commands.output.rules_in_force import Question, Rules
 from scrapy_mandelbot.commands.output.terminal_text import Terminal, TerminalStyle
 from scrapy_mandelbot.robots.formatting import printable
@@ -141,7 +141,7 @@ def test_what_would_change_a_verdict_does(lines, path, dialect):
     url = f"https://example.com{path}"
     robots = RobotsTxt.parse("\n".join(lines).encode(), dialect=dialect)
     verdict = robots.verdict(url, "bot")
-    for change in Changes(robots, url, "bot").found():
+    for change in list(changes_to(robots, url, "bot")):
         texts = [record.raw for record in robots.records]
         at = change["line"] - 1
         if change["change"] == "remove":
@@ -161,7 +161,7 @@ def test_a_line_that_would_change_it_is_found(dialect):
     for body in (b"", b"User-agent: *\nDisallow: /a\n", b"User-agent: bot\nAllow: /\n"):
         robots = RobotsTxt.parse(body, dialect=dialect)
         added = [
-            one for one in Changes(robots, "/a/b", "bot/1.0").found() if one["change"] == "add"
+            one for one in list(changes_to(robots, "/a/b", "bot/1.0")) if one["change"] == "add"
         ]
         assert len(added) == 1, body
 
@@ -169,7 +169,7 @@ def test_a_line_that_would_change_it_is_found(dialect):
 def test_what_decides_without_the_line_is_told_by_its_own_number():
     """The numbers are those of the file as it is, not of the file without the line."""
     robots = RobotsTxt.parse(b"User-agent: *\nAllow: /a/b\nDisallow: /a\n")
-    without = Changes(robots, "/a/b", "bot").found()[0]
+    without = next(changes_to(robots, "/a/b", "bot"))
     assert (without["change"], without["line"], without["allowed"]) == ("remove", 2, False)
     assert without["rule"]["line"] == 3
 
@@ -186,7 +186,7 @@ def test_what_decides_without_the_line_is_told_by_its_own_number():
 def test_a_line_is_about_its_url_and_no_more(url, line):
     """Signs that mean something in a rule are escaped."""
     robots = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: 1\n")
-    (added,) = Changes(robots, url, "bot").found()
+    (added,) = list(changes_to(robots, url, "bot"))
     assert (added["line"], added["lines"]) == (2, [line])
 
 
@@ -202,13 +202,13 @@ def test_a_line_can_beat_a_longer_one(rule, lines):
     """By stars that match nothing, where the longest wins: in a tie Allow does."""
     robots = RobotsTxt.parse(f"User-agent: *\n{rule}\n".encode())
     url = "/é" if "é" in rule else "/abcde"
-    assert Changes(robots, url, "bot").found()[1]["lines"] == lines
+    assert list(changes_to(robots, url, "bot"))[1]["lines"] == lines
 
 
 def test_robots_txt_itself_cannot_be_forbidden():
     """So no line is said to do it."""
     robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /\n")
-    assert Changes(robots, "/robots.txt", "bot").found() == []
+    assert list(changes_to(robots, "/robots.txt", "bot")) == []
 
 
 def test_every_kind_of_finding_can_be_told():

@@ -9,7 +9,7 @@ import pytest
 from clocks import MIDNIGHT as NOW
 
 from scrapy_mandelbot.politeness.flight import End
-from scrapy_mandelbot.report.metrics import METRICS, MOST_LABELLED, OTHERS, Labels, Measurer
+from scrapy_mandelbot.report.metrics import METRICS, MOST_LABELLED, OTHERS, Labels, measuring
 from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import RobotsRecord
 from scrapy_mandelbot.report.site_record import PauseRecord
@@ -27,10 +27,13 @@ def record() -> CrawlRecord:
 
 def measure(record, status, labels, now, meanwhile=lambda: None):
     """Measure at once; call what happens meanwhile wherever there could be a break."""
-    measuring = Measurer(record, labels, now)
-    for _ in measuring.look(status.sites):
+    steps = measuring(record, labels, now, status.sites, status.elsewhere)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
         meanwhile()
-    return measuring.found(status.elsewhere)
 
 
 def values(found, name: str, label: str = "server.address") -> dict[str, float]:

@@ -10,8 +10,8 @@ from scrapy_mandelbot.report.status import (
     CrawlStatus,
     Reason,
     SiteStatus,
-    time_of,
 )
+from scrapy_mandelbot.robots.formatting import moment
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
 PAUSED = SiteStatus(
@@ -22,7 +22,7 @@ PAUSED = SiteStatus(
     1_200,
     0,
 )
-HELD = SiteStatus("https://example.org", Reason.MANUAL, time_of(float("inf")), "", 40, 0)
+HELD = SiteStatus("https://example.org", Reason.MANUAL, moment(float("inf")), "", 40, 0)
 BUSY = SiteStatus("https://example.net", Reason.ASKED, None, "", 8, 8)
 
 

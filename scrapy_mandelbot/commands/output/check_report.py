@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import asdict
 from fnmatch import fnmatchcase
 from itertools import groupby
 from operator import itemgetter
@@ -156,15 +157,9 @@ def _finding(finding: Finding, texts: dict[int, str]) -> dict[str, Any]:
 
 
 def _delivery(delivery: Delivery) -> dict[str, Any]:
-    return {
-        "url": delivery.url,
-        "final_url": delivery.final_url,
-        "redirects": delivery.redirects,
-        "status": delivery.status,
-        "seconds": None if delivery.seconds is None else round(delivery.seconds, 3),
-        "content_type": delivery.content_type,
-        "content_encoding": delivery.content_encoding,
-    }
+    data = asdict(delivery)
+    del data["incomplete"], data["encoded"], data["in_capitals"]
+    return {**data, "seconds": None if delivery.seconds is None else round(delivery.seconds, 3)}
 
 
 def exit_code(reports: list[dict[str, Any]], wanted: Choices = ALL) -> int:

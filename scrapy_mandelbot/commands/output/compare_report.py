@@ -18,7 +18,7 @@ from scrapy_mandelbot.commands.output.terminal_text import (
     table_lines,
     wrapped,
 )
-from scrapy_mandelbot.robots.formatting import columns, counted, printable
+from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 
 if TYPE_CHECKING:
@@ -33,13 +33,16 @@ _BEFORE_BY = 34  # columns
 def compare(question: Question, max_bytes: int) -> dict[str, Any]:
     """Return the verdict of each dialect; ``differs`` marks those that differ from Mandelbot's."""
     url, agent, rules, _ = question
-    verdicts = [{"dialect": name, **rules.decide(url, agent, name, max_bytes)} for name in DIALECTS]
+    verdicts = [
+        {"dialect": name, **rules.decide(url, agent, dialect, max_bytes)}
+        for name, dialect in DIALECTS.items()
+    ]
     answer = next(one["allowed"] for one in verdicts if one["dialect"] == _STANDARD)
     return {
         **question.data(),
         "alike": all(one["allowed"] == answer for one in verdicts),
         "verdicts": [{**one, "differs": one["allowed"] != answer} for one in verdicts],
-        "usage": of_use(question, _STANDARD, max_bytes),
+        "usage": of_use(question, DIALECTS[_STANDARD], max_bytes),
     }
 
 
@@ -51,11 +54,8 @@ def exit_code(reports: list[dict[str, Any]]) -> int:
 def text(report: dict[str, Any], paint: TerminalStyle = PLAIN) -> str:
     """Return the report for a terminal: a table, what differs marked with an asterisk."""
     rows = [_row(verdict, paint.width) for verdict in report["verdicts"]]
-    aligned = columns([_HEAD, *rows], right=frozenset({3}))
-    lines = [paint("strong", printable(report["url"])), f"  {'  '.join(aligned[0])}"]
-    for row, cells in zip(rows, aligned[1:], strict=True):
-        cells[2] = paint(VERDICT_COLOURS[row[2]], row[2]) + " " * (len(cells[2]) - len(row[2]))
-        lines.append(f"  {'  '.join(cells)}")
+    shown = table_lines([_HEAD, *rows], paint, frozenset({3}), {2: VERDICT_COLOURS})
+    lines = [paint("strong", printable(report["url"])), *(f"  {line}" for line in shown)]
     notes = dict.fromkeys(beyond_sentence(one) for one in report["verdicts"] if one["beyond"])
     lines += [wrapped(sentence, 4, "  ", width=paint.width) for sentence in notes]
     return joined([*lines, *usage_row(report, paint)])

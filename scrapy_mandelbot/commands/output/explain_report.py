@@ -41,99 +41,61 @@ _GLOB = str.maketrans({sign: f"\\{sign}" for sign in "*?[\\"})
 _LONGEST = 2000  # characters of a URL for which a line is looked for
 
 
-class Changes:
-    """Tries changed files, for what would turn the verdict on a URL."""
+def changes_to(robots: RobotsTxt, url: str, agent: Agent) -> Iterator[dict[str, Any]]:
+    """Yield changes of the file, with the verdict on the URL after each.
 
-    def __init__(self, robots: RobotsTxt, url: str, agent: Agent) -> None:
-        self._robots, self._url, self._agent = robots, url, agent
-        self._lines = [record.raw for record in robots.records]
-        self._verdict = robots.verdict(url, agent)
+    First what becomes of it without the line that decided, whether it turns or not; then the
+    shortest line that turns it, among those that are about this URL and what begins with it.
+    """
+    lines, verdict = [record.raw for record in robots.records], robots.verdict(url, agent)
 
-    def found(self) -> list[dict[str, Any]]:
-        """Return the changes that turn it.
+    def tried(change: str, line: int, its_lines: list[str], file: list[str]) -> dict[str, Any]:
+        body = "\n".join(file).encode()
+        changed = RobotsTxt.parse(body, dialect=robots.dialect, max_bytes=None).verdict(url, agent)
+        rule = None if changed.rule is None else rule_data(changed.rule)
+        found = {"change": change, "line": line, "lines": its_lines}
+        return {**found, "allowed": changed.allowed, "rule": rule}
 
-        First what becomes of it without the line that decided, whether it turns or not; then the
-        shortest line that turns it, among those that are about this URL and what begins with it.
-        """
-        found = []
-        if self._verdict.rule is not None:
-            found.append(self._without(self._verdict.rule.line))
-        found += self._shortest()
-        return found
-
-    def _decide(self, lines: list[str]) -> Verdict:
-        body = "\n".join(lines).encode()
-        changed = RobotsTxt.parse(body, dialect=self._robots.dialect, max_bytes=None)
-        return changed.verdict(self._url, self._agent)
-
-    def _without(self, number: int) -> dict[str, Any]:
+    if verdict.rule is not None:
+        at = verdict.rule.line
         # In place of the line comes a comment, as a blank line may end a group.
-        verdict = self._decide([*self._lines[: number - 1], "#", *self._lines[number:]])
-        return {
-            "change": "remove",
-            "line": number,
-            "lines": [self._lines[number - 1]],
-            "allowed": verdict.allowed,
-            "rule": None if verdict.rule is None else rule_data(verdict.rule),
-        }
-
-    def _shortest(self) -> list[dict[str, Any]]:
-        """Return the first of the lines that turns the verdict; none: no such line does."""
-        for before, added in self._candidates():
-            lines = [*self._lines[: before - 1], *added, *self._lines[before - 1 :]]
-            verdict = self._decide(lines)
-            if verdict.allowed is not self._verdict.allowed and verdict.rule is not None:
-                change = {
-                    "change": "add",
-                    "line": before,
-                    "lines": added,
-                    "allowed": verdict.allowed,
-                    "rule": rule_data(verdict.rule),
-                }
-                return [change]
-        return []
-
-    def _candidates(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield lines, and before which line of the file they would stand."""
-        parts = paths.split_url(self._url)
-        if parts is None or not parts[1] or len(parts[1]) > _LONGEST:
+        yield tried("remove", at, [lines[at - 1]], [*lines[: at - 1], "#", *lines[at:]])
+    parts = paths.split_url(url)
+    if parts is None or not parts[1] or len(parts[1]) > _LONGEST:
+        return
+    before, group = _place(robots, verdict, agent)
+    for path in _paths(parts[1], verdict):
+        added = [*group, f"{'Disallow' if verdict.allowed else 'Allow'}: {path}"]
+        change = tried("add", before, added, [*lines[: before - 1], *added, *lines[before - 1 :]])
+        if change["allowed"] is not verdict.allowed and change["rule"] is not None:
+            yield change
             return
-        field = "Disallow" if self._verdict.allowed else "Allow"
-        before, group = self._place()
-        for path in self._paths(parts[1]):
-            yield before, [*group, f"{field}: {path}"]
 
-    def _place(self) -> tuple[int, list[str]]:
-        """Return the line before which a rule would stand, and the lines that make its group."""
-        if self._verdict.rule is not None:
-            return self._verdict.rule.line, []
-        end = len(self._lines) + 1
-        if self._verdict.agent is not None:
-            outline = read_outline(self._robots.records, self._robots.dialect)
-            for group in outline.groups:
-                if self._verdict.agent not in {record.value for record in group.agents}:
-                    continue
-                rules = group.rules()
-                return (rules[0].number if rules else group.agents[-1].number + 1), []
-        agent = self._agent if isinstance(self._agent, str) else tuple(self._agent)
-        name = next(iter(names_in_order(agent)), "*")
-        return end, [*([""] if self._lines and self._lines[-1] else []), f"User-agent: {name}"]
 
-    def _paths(self, target: str) -> Iterator[str]:
-        plain = target.translate(_SPECIAL)
-        yield plain
-        rule = self._verdict.rule
-        if rule is not None:  # where the longest wins, Allow wins ties
-            missing = (
-                len(paths.escape_non_ascii(rule.path))
-                - len(paths.escape_non_ascii(plain))
-                + rule.allow
-            )
-            if 0 < missing <= _LONGEST:
-                yield plain + "*" * missing
-        yield f"{plain}$"
-        yield target.translate(_GLOB)
-        yield f"{target.translate(_GLOB)}*"
+def _place(robots: RobotsTxt, verdict: Verdict, agent: Agent) -> tuple[int, list[str]]:
+    """Return the line before which a rule would stand, and the lines that make its group."""
+    if verdict.rule is not None:
+        return verdict.rule.line, []
+    for group in read_outline(robots.records, robots.dialect).groups:
+        if verdict.agent in {record.value for record in group.agents}:
+            rules = group.rules()
+            return (rules[0].number if rules else group.agents[-1].number + 1), []
+    name = next(iter(names_in_order(agent if isinstance(agent, str) else tuple(agent))), "*")
+    blank = [""] if robots.records and robots.records[-1].raw else []
+    return len(robots.records) + 1, [*blank, f"User-agent: {name}"]
+
+
+def _paths(target: str, verdict: Verdict) -> Iterator[str]:
+    plain, rule = target.translate(_SPECIAL), verdict.rule
+    yield plain
+    if rule is not None:  # where the longest wins, Allow wins ties
+        length = len(paths.escape_non_ascii(rule.path))
+        missing = length - len(paths.escape_non_ascii(plain)) + rule.allow
+        if 0 < missing <= _LONGEST:
+            yield plain + "*" * missing
+    yield f"{plain}$"
+    yield target.translate(_GLOB)
+    yield f"{target.translate(_GLOB)}*"
 
 
 _AROUND = 2  # lines before and after the one that decided
@@ -183,7 +145,7 @@ def explain(
             for record in rules.records[max(0, line - 1 - _AROUND) : line + _AROUND]
         ]
     if with_changes:
-        report["changes"] = Changes(robots, url, agent).found()
+        report["changes"] = list(changes_to(robots, url, agent))
     return report
 
 

@@ -21,29 +21,19 @@ _MOST_PAIRS = 2_000_000  # of a line of each file: difflib may take quadratic ti
 _CONTEXT = 3  # lines around a change, as in `diff -u`
 
 
-def same_lines(before: Lines, after: Lines) -> list[tuple[int, int]]:
-    """Return the places of the lines that stay: of each in both files, from 0, in their order."""
-    if len(before) * len(after) > _MOST_PAIRS:
-        start, end = _same_ends(before, after)
-        ends = range(end, 0, -1)
-        return [
-            *((place, place) for place in range(start)),
-            *((len(before) - back, len(after) - back) for back in ends),
-        ]
-    return [
-        (block.a + place, block.b + place)
-        for block in SequenceMatcher(None, before, after).get_matching_blocks()
-        for place in range(block.size)
-    ]
+def differing(before: Lines, after: Lines) -> list[tuple[int, int, int, int]]:
+    """Return the runs of lines that differ: start and end in each file, as slices have them.
 
-
-def _same_ends(before: Lines, after: Lines) -> tuple[int, int]:
-    """Return how many lines are the same at the start, and of the others at the end."""
+    In large files, all from the first change to the last one is one run.
+    """
+    if len(before) * len(after) <= _MOST_PAIRS:
+        found = SequenceMatcher(None, before, after).get_opcodes()
+        return [places for tag, *places in found if tag != "equal"]  # type: ignore[misc]
     most = min(len(before), len(after))
     start = next((at for at in range(most) if before[at] != after[at]), most)
     most -= start
     end = next((at for at in range(most) if before[-1 - at] != after[-1 - at]), most)
-    return start, end
+    return [(start, len(before) - end, start, len(after) - end)]
 
 
 def unified_diff(before: Lines, after: Lines, name: str, other_name: str) -> str:
@@ -56,16 +46,16 @@ def unified_diff(before: Lines, after: Lines, name: str, other_name: str) -> str
     elif before == after:
         lines = []
     else:
-        start, end = _same_ends(before, after)
-        first, back = max(0, start - _CONTEXT), max(0, end - _CONTEXT)
-        length, other_length = len(before) - back - first, len(after) - back - first
+        [(start, stop, _, other_stop)] = differing(before, after)
+        first, last = max(0, start - _CONTEXT), min(len(before), stop + _CONTEXT)
+        length = last - first
         lines = [
             *(f"--- {name}", f"+++ {other_name}"),
-            f"@@ -{first + 1},{length} +{first + 1},{other_length} @@",
+            f"@@ -{first + 1},{length} +{first + 1},{length + other_stop - stop} @@",
             *(f" {line}" for line in before[first:start]),
-            *(f"-{line}" for line in before[start : len(before) - end]),
-            *(f"+{line}" for line in after[start : len(after) - end]),
-            *(f" {line}" for line in before[len(before) - end : len(before) - back]),
+            *(f"-{line}" for line in before[start:stop]),
+            *(f"+{line}" for line in after[start:other_stop]),
+            *(f" {line}" for line in before[stop:last]),
         ]
     return "".join(f"{line}\n" for line in lines)
 

@@ -19,14 +19,14 @@ from scrapy_mandelbot.politeness.outcome import (
     outcome_of,
 )
 from scrapy_mandelbot.robots.preferences.statements import CATEGORY_TEXTS
-from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect, RobotsTxt
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.robots.robotstxt.known_robots import KNOWN_ROBOTS, KnownRobot
 from scrapy_mandelbot.robots.robotstxt.records import name_of
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
     from scrapy_mandelbot.robots.lint import Delivery
-    from scrapy_mandelbot.robots.robotstxt import Record, Rule, Verdict
+    from scrapy_mandelbot.robots.robotstxt import Dialect, Record, Rule, Verdict
     from scrapy_mandelbot.robots.robotstxt.robots_txt import Agent
 
 EVERYBODY = "*"
@@ -68,7 +68,7 @@ def robots_listed(rules: Rules) -> list[tuple[str, dict[str, Any]]]:
 def unknown_names(rules: Rules) -> Iterator[str]:
     """Yield the robots that a file names and that are not among the known ones, each once."""
     seen = {robot.name.lower() for robot in KNOWN_ROBOTS} | {"", EVERYBODY}
-    for record in rules.records if rules.is_there else ():
+    for record in rules.records:
         name = name_of(record) if record.field == "user-agent" else ""
         if name.lower() not in seen:
             seen.add(name.lower())
@@ -113,26 +113,25 @@ class Rules:
         """Whether there is a file: one on disk, or the body of a success."""
         return self.answer is None or self.answer.status in SUCCESS
 
-    def read(self, dialect: str | Dialect, max_bytes: int) -> tuple[RobotsTxt | None, str]:
+    def read(self, dialect: Dialect, max_bytes: int) -> tuple[RobotsTxt | None, str]:
         """Return the file as a dialect reads it, or None and what the answer means instead."""
-        known = _known(dialect)
-        robots = self._robots(known, max_bytes)
+        robots = self._robots(dialect, max_bytes)
         if self.answer is None:
             return robots, ""
-        kind, reason = self._meaning(known)
+        kind, reason = self._meaning(dialect)
         return (robots, "") if kind is OutcomeKind.RULES else (None, reason)
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
-        """Every line of the file, of which all may be shown."""
-        return RobotsTxt.parse(self.body, max_bytes=None).records
+        """Every line of the file, of which all may be shown; none if there is no file."""
+        return RobotsTxt.parse(self.body if self.is_there else b"", max_bytes=None).records
 
-    def comments(self, agent: Agent, dialect: str | Dialect, max_bytes: int) -> tuple[str, ...]:
+    def comments(self, agent: Agent, dialect: Dialect, max_bytes: int) -> tuple[str, ...]:
         """Return the owner's comments for those who run a robot."""
         robots, _ = self.read(dialect, max_bytes)
         if robots is None:
             return ()
-        key = _known(dialect), agent if isinstance(agent, str) else tuple(agent)
+        key = dialect, agent if isinstance(agent, str) else tuple(agent)
         if key not in self._comments:
             self._comments[key] = robots.comments(agent)
         return self._comments[key]
@@ -143,23 +142,20 @@ class Rules:
             self._read[key] = RobotsTxt.parse(self.body, dialect=dialect, max_bytes=max_bytes)
         return self._read[key]
 
-    def decide(
-        self, url: str, agent: Agent, dialect: str | Dialect, max_bytes: int
-    ) -> dict[str, Any]:
+    def decide(self, url: str, agent: Agent, dialect: Dialect, max_bytes: int) -> dict[str, Any]:
         """Return the verdict on a URL as plain data; ``allowed`` None: not known now.
 
         ``beyond`` is what the whole file would say, where another line decides it: one that lies
         past what robots read.
         """
-        known = _known(dialect)
-        robots, reason = self.read(known, max_bytes)
+        robots, reason = self.read(dialect, max_bytes)
         if robots is not None:
             decided = _verdict_data(robots.verdict(url, agent))
             whole = None
             if len(self.body) > max_bytes:
-                whole = _verdict_data(self._robots(known, None).verdict(url, agent))
+                whole = _verdict_data(self._robots(dialect, None).verdict(url, agent))
             return {**decided, "beyond": None if whole in (None, decided) else whole}
-        kind, _ = self._meaning(known)
+        kind, _ = self._meaning(dialect)
         answers = {OutcomeKind.ALLOW_ALL: True, OutcomeKind.FORBID_ALL: False}
         decided = {"allowed": answers.get(kind), "reason": reason, "group": None, "rule": None}
         return {**decided, "beyond": None}
@@ -171,10 +167,6 @@ class Rules:
         )
         outcome = outcome_of(self.answer or Answer(failure=Failure.OTHER), SiteKnowledge(), policy)
         return outcome.kind, outcome.reason.removeprefix("robots.txt: ")
-
-
-def _known(dialect: str | Dialect) -> Dialect:
-    return dialect if isinstance(dialect, Dialect) else DIALECTS[dialect]
 
 
 def _verdict_data(verdict: Verdict) -> dict[str, Any]:
@@ -202,7 +194,7 @@ VERDICT_COLOURS = {"allowed": "good", "forbidden": "error", "unknown": "warning"
 ANSWER_COLOURS = {"allowed": "good", "disallowed": "error", "unknown": "warning"}
 
 
-def of_use(question: Question, dialect: str | Dialect, max_bytes: int) -> list[dict[str, Any]]:
+def of_use(question: Question, dialect: Dialect, max_bytes: int) -> list[dict[str, Any]]:
     """Return the answer for each category, with the statements about it; empty: not known now."""
     robots, _ = question.rules.read(dialect, max_bytes)
     if robots is None:

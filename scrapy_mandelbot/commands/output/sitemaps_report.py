@@ -43,13 +43,10 @@ def read(
     """Return what is in a sitemap, and the sitemaps that it lists, if it is an index."""
     reader = SitemapReader(url, max_bytes=max_bytes, max_entries=max_entries)
     children: list[str] = []
-    for start in range(0, len(body), _PIECE):
-        entries = list(reader.feed(body[start : start + _PIECE]))
-        if reader.kind == "index":
-            children += [entry.loc for entry in entries]
-    entries = list(reader.close())
-    if reader.kind == "index":
-        children += [entry.loc for entry in entries]
+    for start in (*range(0, len(body), _PIECE), None):
+        found = reader.close() if start is None else reader.feed(body[start : start + _PIECE])
+        urls = [entry.loc for entry in found]
+        children += urls if reader.kind == "index" else ()
     problems = [
         {"code": one.code, "message": one.message, "where": one.where, "count": one.count}
         for one in reader.problems

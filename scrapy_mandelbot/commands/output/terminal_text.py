@@ -127,29 +127,28 @@ class Terminal:
             self._out.flush()
             octets.write(text.encode())
             octets.flush()
-            return
-        # A terminal or pipe that is not UTF-8 gets escapes for what it cannot show.
-        encoding = self._out.encoding or "utf-8"
-        self._out.write(text.encode(encoding, "backslashreplace").decode(encoding))
-        self._out.flush()
+        else:
+            _write(self._out, text)
 
     def message(self, message: str) -> None:
         """Write a line to standard error."""
         self._clear()
-        encoding = self._err.encoding or "utf-8"
-        line = f"scrapy robots: {shown(message, _LONGEST)}\n"
-        self._err.write(line.encode(encoding, "backslashreplace").decode(encoding))
-        self._err.flush()
+        _write(self._err, f"scrapy robots: {shown(message, _LONGEST)}\n")
 
     def progress(self, doing: str) -> None:
         """Show progress in one line, if a person may be watching."""
         if self._shows_progress:
-            self._err.write(f"{_CLEAR_LINE}{shown(doing, _PROGRESS_WIDTH)}")
-            self._err.flush()
+            _write(self._err, f"{_CLEAR_LINE}{shown(doing, _PROGRESS_WIDTH)}")
             self._has_progress = True
 
     def _clear(self) -> None:
         if self._has_progress:
-            self._err.write(_CLEAR_LINE)
-            self._err.flush()
+            _write(self._err, _CLEAR_LINE)
             self._has_progress = False
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """A terminal or pipe that is not UTF-8 gets escapes for what it cannot show."""
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()

@@ -104,7 +104,7 @@ def test_boxes_have_names(shown):
         for thing in all_of(browser, selector):
             assert not thing.is_displayed() or thing.accessible_name, selector
     marks = [mark.get_attribute("aria-label") for mark in all_of(browser, "#file .mark")]
-    assert marks[0] == "line 1, warning: star-before-robots"
+    assert marks[0] == "line 1, note: star-before-robots"
     heads = [head.text.split("\n")[0] for head in all_of(browser, "h1, h2")]
     assert heads[:3] == ["robots.txt", "Test URLs", "What is wrong"]
 

@@ -7,18 +7,17 @@ are held equal to the package (`read.js`, `decide.js`).
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from html import escape
-from itertools import pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.commands.output.check_report import STANDARD_INPUT, counts_of
-from scrapy_mandelbot.commands.output.fix_report import same_lines
+from scrapy_mandelbot.commands.output.fix_report import differing
 from scrapy_mandelbot.commands.output.rules_in_force import EVERYBODY
 from scrapy_mandelbot.commands.output.terminal_text import is_url
 from scrapy_mandelbot.report import pages
@@ -57,34 +56,6 @@ def title_of(source: str) -> str:
     parts = urlsplit(source)
     site = site_of(parts).removeprefix("https://").removeprefix("http://")
     return site if parts.path == "/robots.txt" else f"{site}{parts.path}"
-
-
-class FoundKind(NamedTuple):
-    """All findings of one kind."""
-
-    code: str
-    severity: str
-    text: str
-    """What is wrong."""
-    why: str
-    findings: list[dict[str, Any]]
-    """Those that are listed, in the order of their lines."""
-    total: int
-    """How many there are, with those that are not listed."""
-
-
-def kinds_of(findings: Sequence[dict[str, Any]]) -> list[FoundKind]:
-    """Return findings by their kind, in the order in which a report has them."""
-    by_code: dict[str, list[dict[str, Any]]] = {}
-    for one in findings:
-        by_code.setdefault(one["code"], []).append(one)
-    return [
-        FoundKind(
-            *(code, found[0]["severity"], FINDINGS[code].text, found[0]["why"], found),
-            sum(1 + one["more"] for one in found),
-        )
-        for code, found in by_code.items()
-    ]
 
 
 _REASONS = (
@@ -127,20 +98,12 @@ def tester_data(
 
 def dialect_data(dialect: Dialect) -> dict[str, Any]:
     """Return how a dialect reads files, as the page's script takes it."""
-    return {
-        field.name: getattr(dialect, field.name)
-        for field in fields(dialect)
-        if field.name not in _OF_FETCHING
-    }
+    return {name: value for name, value in asdict(dialect).items() if name not in _OF_FETCHING}
 
 
 def robots_offered(rules: Rules) -> list[tuple[str, list[str]]]:
     """Return the robots that can be chosen, by kinds: those that the file names first."""
-    named = dict.fromkeys(
-        name_of(record)
-        for record in (rules.records if rules.is_there else ())
-        if record.field == "user-agent"
-    )
+    named = dict.fromkeys(name_of(one) for one in rules.records if one.field == "user-agent")
     of_file = [name for name in named if name not in {"", EVERYBODY}][:_NAMED]
     known = [
         (words, [robot.name for robot in KNOWN_ROBOTS if robot.kind == kind])
@@ -160,12 +123,12 @@ def _meaning(subject: RobotsPageData, dialect: Dialect) -> dict[str, Any] | None
 
 def _paths(rules: Rules) -> list[str]:
     """Return paths of which the file says something."""
-    values = [
-        record.value
-        for record in (rules.records if rules.is_there else ())
-        if record.field in {"allow", "disallow"} and record.value.startswith("/")
+    values = [one.value for one in rules.records if one.field in {"allow", "disallow"}]
+    plain = [
+        value
+        for value in values
+        if value.startswith("/") and 1 < len(value) < _LONG and not set(value) & set("*$?[")
     ]
-    plain = [value for value in values if 1 < len(value) < _LONG and not set(value) & set("*$?[")]
     return [*list(dict.fromkeys(plain))[:_TRIED], "/"]
 
 
@@ -198,23 +161,11 @@ def html_of(file: ShownFile, linked: Container[int]) -> str:
 
 def changed(before: ShownFile, after: ShownFile) -> tuple[list[list[int]], list[list[int]]]:
     """Return the lines of both that are not in the other: of each run the first and the last."""
-    same = same_lines(before.lines, after.lines)
-    kept, others = {place for place, _ in same}, {place for _, place in same}
+    runs = differing(before.lines, after.lines)
     return (
-        list(_ranges(place + 1 for place in range(len(before.lines)) if place not in kept)),
-        list(_ranges(place + 1 for place in range(len(after.lines)) if place not in others)),
+        [[start + 1, stop] for start, stop, _, _ in runs if start < stop],
+        [[start + 1, stop] for _, _, start, stop in runs if start < stop],
     )
-
-
-def _ranges(numbers: Iterable[int]) -> Iterator[list[int]]:
-    found = list(numbers)
-    if not found:
-        return
-    start = found[0]
-    for number, following in pairwise([*found, -1]):
-        if following != number + 1:
-            yield [start, number]
-            start = following
 
 
 _WITHOUT_SCRIPTS = (
@@ -262,6 +213,9 @@ def render(subject: RobotsPageData, made: datetime) -> str:
     effects = corrected["effects"] if corrected else ()
     sentences = [sentence for effect in effects for sentence in effect["summary"]]
     found = checked["findings"]
+    kinds: dict[str, list[dict[str, Any]]] = {}
+    for one in found:
+        kinds.setdefault(one["code"], []).append(one)
     data = tester_data(subject, before, after)
     marked, marked_after = changed(before, after) if after else ([], [])
     return pages.render(
@@ -274,7 +228,8 @@ def render(subject: RobotsPageData, made: datetime) -> str:
             "shut_out": [one for one in found if one["code"] in _SHUT_OUT],
             "delivery": list(_delivery(checked["delivery"], len(rules.body))),
             "comments": robots.comments(subject.agents) if robots else (),
-            "kinds": kinds_of(found),
+            "kinds": kinds,
+            "catalogue": FINDINGS,
             "lines": html_of(before, {one["line"] for one in found}),
             "absent": absence,
             "corrected": None if after is None else html_of(after, ()),
