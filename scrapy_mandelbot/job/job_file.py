@@ -80,13 +80,11 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
             f"{path.absolute().as_uri()}?mode=ro", timeout=_BUSY, isolation_level=None, uri=True
         )
         try:
-            is_new = _is_new(database, path)
+            if _is_new(database, path):
+                raise StorageError(f"{path} holds no job yet")  # noqa: TRY301 -- it is closed below
         except BaseException:
             database.close()
             raise
-    if is_new:
-        database.close()
-        raise StorageError(f"{path} holds no job yet")
     return database
 
 

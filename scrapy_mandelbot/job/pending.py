@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sized
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from heapq import heappush
 from typing import NamedTuple
 from zlib import crc32
 
@@ -29,7 +29,7 @@ MOST_HIDDEN = 64  # claimed rows that a claim steps over; more are moved out of 
 class LineIndex:
     """A line: what of it is in the file and may be claimed, and what is not written yet."""
 
-    __slots__ = ("_fresh", "_passed", "hidden", "in_file", "name", "number", "rows", "waiting")
+    __slots__ = ("_passed", "fresh", "hidden", "in_file", "name", "number", "rows", "waiting")
 
     def __init__(self, number: int, name: str, in_file: int = 0) -> None:
         self.number = number
@@ -38,7 +38,7 @@ class LineIndex:
         self.rows = in_file  # how many it has in all, those that are claimed too
         self.waiting = in_file  # how many may be claimed
         self.hidden: set[int] = set()  # rows in the file that stand here, and may not be claimed
-        self._fresh: list[tuple[tuple[int, int, int], int]] = []
+        self.fresh: list[tuple[tuple[int, int, int], int]] = []
         """A heap of rows that are not written: place and number."""
         self._passed: tuple[int, int, int] | None = None  # rows up to here are claimed; None: look
 
@@ -46,20 +46,13 @@ class LineIndex:
         return f"<Line {self.name!r}, {self.waiting} of {self.rows} waiting>"
 
     def add(self, row: RequestRow) -> None:
-        heappush(self._fresh, (row[2:5], row.number))
+        heappush(self.fresh, (row[2:5], row.number))
         self.rows += 1
         self.waiting += 1
 
     def written(self) -> None:
-        self._fresh.clear()
+        self.fresh.clear()
         self._passed = None
-
-    def first_fresh(self) -> tuple[tuple[int, int, int], int] | None:
-        return self._fresh[0] if self._fresh else None
-
-    def take_fresh(self) -> None:
-        heappop(self._fresh)
-        self.waiting -= 1
 
     def first_in_file(
         self, database: sqlite3.Connection

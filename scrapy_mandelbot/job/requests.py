@@ -46,14 +46,10 @@ def identity_of(spider: Spider) -> tuple[str, str]:
     digest = blake2b(repr(sorted(dir(type(spider)))).encode(), digest_size=4)
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
-        if file and _is_of(module.__name__, project):
+        if file and module.__name__.partition(".")[0] == project:
             with suppress(OSError):
                 digest.update(Path(file).read_bytes())
     return project, digest.hexdigest()
-
-
-def _is_of(module: str, project: str) -> bool:
-    return module == project or module.startswith(f"{project}.")
 
 
 class CannotWriteError(ValueError):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
+from heapq import heappop
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -115,12 +116,13 @@ class SqliteJob:
         its = self.lines.get(line)
         if its is None or not its.waiting:
             return None
-        fresh = its.first_fresh()
+        fresh = its.fresh[0] if its.fresh else None
         with as_ours():
             kept = its.first_in_file(self.database)
             if fresh is not None and (kept is None or fresh < kept):
                 row = self._pending.rows[fresh[1]]
-                its.take_fresh()
+                heappop(its.fresh)
+                its.waiting -= 1
                 self._claimed[row.number] = its
                 return StoredRequest(row.number, row.body)
             if kept is None:

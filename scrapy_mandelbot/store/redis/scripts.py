@@ -49,8 +49,7 @@ def copy_value(copy: CachedRobots, ahead: float) -> bytes:
 def read_copy(value: bytes, ahead: float) -> CachedRobots:
     """Return the copy by the worker's clock; raise one of NO_ROW_OF_OURS where it is none."""
     head, _, packed = value.partition(b"\n")
-    form, status, fetched_at, url, etag, last_modified = _loaded(head)
-    _check(form)
+    status, fetched_at, url, etag, last_modified = _loaded(head)
     return as_copy((packed, status, fetched_at - ahead, url, etag, last_modified))
 
 
@@ -71,9 +70,7 @@ def pause_value(key: str, pause: StoredPause | None, ahead: float) -> tuple[floa
 
 def read_pause(value: bytes, ahead: float) -> tuple[str, StoredPause]:
     """Return key and pause by the worker's clock; raise one of NO_ROW_OF_OURS for others."""
-    form, *row = _loaded(value)
-    _check(form)
-    key, pause = as_pause(tuple(row))
+    key, pause = as_pause(tuple(_loaded(value)))
     return key, StoredPause(pause.until - ahead, pause.reason, pause.failed_probes)
 
 
@@ -109,8 +106,7 @@ def read_news(message: bytes, ahead: float) -> tuple[bytes, str, str, Any]:
     A pause is None when it is over; a turn is the time of the next one. Raises one of
     NO_ROW_OF_OURS for any other message, or one of a later version.
     """
-    form, sender, kind, name, detail = _loaded(message)
-    _check(form)
+    sender, kind, name, detail = _loaded(message)
     if kind == "turn":
         detail = float(detail) - ahead
     elif kind == "pause" and detail is not None:
@@ -120,14 +116,12 @@ def read_news(message: bytes, ahead: float) -> tuple[bytes, str, str, Any]:
 
 def _loaded(text: bytes) -> Any:
     try:
-        return json.loads(text)
+        form, *values = json.loads(text)
     except RecursionError:
         raise ValueError("nested too deep") from None
-
-
-def _check(form: Any) -> None:
     if form != FORM:
         raise ValueError(f"a form of another version: {str(form)[:20]}")
+    return values
 
 
 PREFIX = b"mandelbot:{1}:"  # with a hash tag: one node of a cluster has all of them
