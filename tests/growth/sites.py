@@ -125,6 +125,7 @@ ROWS = (
         _URLS,
         prepare=_site,
     ),
+    Row("sites.place_of", faults.place_of, _URLS, prepare=bytes.decode),
     Row(
         "sites.sections_of",
         lambda url: list(faults.sections_of(url)),
