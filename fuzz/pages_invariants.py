@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from scrapy_mandelbot.fetching.content_codings import UnreadableBodyError
 from scrapy_mandelbot.fetching.content_codings import unpack as unpack_answer
-from scrapy_mandelbot.politeness.retry_after import parse_retry_after
+from scrapy_mandelbot.politeness.retry_after import wait_asked_for
 from scrapy_mandelbot.robots.dates import IN_SITEMAPS, IN_TAGS, read_date
 from scrapy_mandelbot.robots.robotstxt.times import rate_at, read_delay, read_rate, read_window
 from scrapy_mandelbot.robots.sitemaps import SitemapReader, unpacking
@@ -69,10 +69,9 @@ def _read(body: bytes, step: int) -> tuple[list[tuple[str, object]], str, list[s
 
 def times(data: bytes) -> None:
     """What is read of Retry-After, rates, windows, delays and dates is in its range."""
-    seconds = parse_retry_after(data, NOW)
+    seconds = wait_asked_for({"Retry-After": data}.get, NOW).seconds
     assert seconds is None or 0 < seconds < float("inf"), seconds
     text = data.decode("utf-8", "replace")
-    assert parse_retry_after(data.decode("latin-1"), NOW) == seconds
     delay = read_delay(text)
     assert delay is None or 0 <= delay < float("inf")
     window = read_window(text)

@@ -19,7 +19,6 @@ import scrapy.pqueues
 import scrapy.signals
 from scrapy import Request, Spider
 from scrapy.core.scheduler import BaseScheduler
-from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.defer import Deferred
@@ -27,6 +26,7 @@ from twisted.python.failure import Failure
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
     Download = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -124,16 +124,12 @@ def slot_concurrency(crawler: Crawler, key: str) -> float:
     Fallback: as many as the settings say.
     """
     downloader: Any = cast("Any", crawler.engine).downloader
+    by_settings = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+    of_domain = getattr(downloader, "domain_concurrency", by_settings)
     of_slot = crawler.settings.getdict("DOWNLOAD_SLOTS").get(key, {})
-    found: tuple[int | None, ...] = (
-        getattr(getattr(downloader, "slots", {}).get(key), "concurrency", None),
-        of_slot.get("concurrency"),
-        getattr(downloader, "domain_concurrency", None),
-    )
-    for most in found:
-        if most is not None:
-            return most or inf
-    return crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN") or inf
+    slot = getattr(downloader, "slots", {}).get(key)
+    most: int = getattr(slot, "concurrency", of_slot.get("concurrency", of_domain))
+    return most or inf
 
 
 def is_under_way(crawler: Crawler, request: Request) -> bool:
@@ -419,18 +415,8 @@ def has_delays(crawler: Crawler) -> bool:
 
 
 async def scrape_item(crawler: Crawler, item: Any) -> None:
-    """Send an item that came from no response through the item pipelines, as from ``start()``.
-
-    Fallback: like an item that a callback has yielded, for an empty response.
-    """
-    scraper = cast("Any", crawler.engine).scraper
-    start_itemproc = getattr(scraper, "start_itemproc_async", None)
-    if start_itemproc is not None:
-        await start_itemproc(item, response=None)
-    else:
-        request = Request("data:,")
-        response = Response(request.url, request=request)
-        await scraper.handle_spider_output_async([item], request, response)
+    """Send an item that came from no response through the item pipelines, as from ``start()``."""
+    await cast("Any", crawler.engine).scraper.start_itemproc_async(item, response=None)
 
 
 def schedule(coroutine: Coroutine[Any, Any, None]) -> None:

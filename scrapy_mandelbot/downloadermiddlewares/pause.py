@@ -40,7 +40,6 @@ logger = logging.getLogger(__name__)
 
 _OF_QUOTAS = frozenset({b"Ratelimit", b"Ratelimit-Remaining"})  # in Scrapy's spelling
 _CHALLENGE = "cf-mitigated"  # of any status; the other marks have theirs
-_OF_TIMES = _OF_QUOTAS | {b"Retry-After"}
 _PROBLEM = b"application/problem+json"  # RFC 9457, section 3
 _TEMPORARY = frozenset({302, 303, 307})
 _NO_ANSWER = frozenset({Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT})
@@ -154,10 +153,9 @@ class PauseMiddleware:
     def _names_a_time(self, response: Response) -> bool:
         """Whether an error pauses its site by the time that it names, not by its status."""
         status = response.status
-        may_pause = self._statuses and status >= HTTPStatus.BAD_REQUEST
-        if not may_pause or status in MISSING_STATUSES or _OF_TIMES.isdisjoint(response.headers):
-            return False
-        return retry_after.names_a_time(response.headers.get, self._crawl.now())
+        is_error = status >= HTTPStatus.BAD_REQUEST and status not in MISSING_STATUSES
+        may_pause = bool(self._statuses) and is_error
+        return may_pause and retry_after.names_a_time(response.headers.get, self._crawl.now())
 
     def _answered(self, flight: Flight, response: Response) -> None:
         """Report a good response, and the rest of a quota if its headers state one."""

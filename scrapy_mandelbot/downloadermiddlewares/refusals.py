@@ -17,7 +17,7 @@ from urllib.parse import urljoin, urlsplit
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS
+from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS, place_of
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.politeness.retry_after import AskedFor
@@ -59,11 +59,11 @@ class Redirected:
         # Whether the target was fetched only because of a redirect: no link led there.
         self.has_notice = target in site.reported
         self.is_certain = False
-        self._place = _place(site.well_url) if site.well_url else None
+        self._place = place_of(site.well_url) if site.well_url else None
 
     def decide(self) -> bool:
         """Return whether all pages lead to a notice: there are enough, and the site was well."""
-        places = set(map(_place, self.flights))
+        places = set(map(place_of, self.flights))
         is_all = self._place in places or len(places) >= _PLACES
         is_enough = len(self.flights) >= _ENOUGH and is_all and self._place is not None
         self.is_certain = self.is_certain or (self.has_notice and is_enough)
@@ -223,7 +223,3 @@ def _notice_at(response: Response) -> str:
         return ""
     is_here = to.hostname == here.hostname and to.path not in {"", "/", here.path}
     return "" if not is_here or _OF_VISITORS.search(to.path) else target
-
-
-def _place(url: str) -> str:
-    return url.partition("://")[2].partition("/")[2].partition("/")[0]

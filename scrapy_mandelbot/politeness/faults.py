@@ -174,7 +174,7 @@ class Faults:
     def section_of(self, url: str, method: str = "GET") -> Section | None:
         """Return the section set aside in which a URL is; None: it is in none."""
         if self._aside:
-            for path in (SITE_PATH, *sections_of(url, method)):
+            for path in _around(url, method):
                 if path in self._aside:
                     return self._aside[path]
         return None
@@ -251,7 +251,7 @@ class Faults:
         self._good += 1
         self._urls.pop(fingerprint, None)
         ended = []
-        for path in (SITE_PATH, *sections_of(flight.request.url, flight.request.method)):
+        for path in _around(flight.request.url, flight.request.method):
             section = self._sections.get(path)
             if section is None:
                 continue
@@ -413,7 +413,7 @@ class BotBlockDetector:
         answered well before.
         """
         if len(self._all) < _TURNED_AWAY:
-            self._all[fingerprint] = url.partition("://")[2].partition("/")[2].partition("/")[0]
+            self._all[fingerprint] = place_of(url)
         if is_marked and (path := self._refusing(list(_around(url)), fingerprint)):
             return path
         is_all = len(self._all) >= _BARE and len(set(self._all.values())) >= _PLACES
@@ -437,6 +437,11 @@ class BotBlockDetector:
         return max((path for path in paths if counts[path] == most), key=len, default=None)
 
 
-def _around(url: str) -> Iterator[str]:
+def _around(url: str, method: str = "GET") -> Iterator[str]:
     yield SITE_PATH
-    yield from sections_of(url)
+    yield from sections_of(url, method)
+
+
+def place_of(url: str) -> str:
+    """Return the first segment of the path of a URL."""
+    return url.partition("://")[2].partition("/")[2].partition("/")[0]

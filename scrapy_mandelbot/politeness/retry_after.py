@@ -95,10 +95,8 @@ def names_a_time(header: Header, now: float) -> bool:
     It does by a readable ``Retry-After``, or by a quota that is stated to be used up.
     """
     asked = wait_asked_for(header, now)
-    if asked.seconds is None or asked.said.startswith("Retry-After"):
-        return asked.seconds is not None
-    quota = quota_of(header, now)
-    return quota is not None and not quota[0]
+    is_sure = asked.said.startswith("Retry-After") or (quota_of(header, now) or (1,))[0] == 0
+    return asked.seconds is not None and is_sure
 
 
 def _number(value: bytes | None) -> int | None:
@@ -120,28 +118,11 @@ def _policies(value: str, now: float) -> Iterator[tuple[int | None, float]]:
 
 
 def _until_reset(digits: str, now: float) -> float | None:
-    is_number = digits.isascii() and _DELAY_SECONDS.fullmatch(digits)
-    return parse_retry_after(digits, now) if is_number else None
-
-
-def parse_retry_after(value: str | bytes | None, now: float) -> float | None:
-    """Return the seconds from ``now`` that a ``Retry-After`` value asks for.
-
-    Args:
-        value: the header's value as received.
-        now: seconds since the epoch, against which a date is measured.
-
-    Returns:
-        Seconds, above zero. None where there is no value, it makes no sense, or its time has
-        passed: what asks for nothing counts as absent.
-    """
-    if value is None:
-        return None
-    seconds = _read_any(value.decode("latin-1") if isinstance(value, bytes) else value, now)
+    seconds = _read(digits, now) if _DELAY_SECONDS.fullmatch(digits) else None
     return seconds if seconds and seconds > 0 else None
 
 
-def _read_any(value: str, now: float, header: Header = lambda _: None) -> float | None:
+def _read_any(value: str, now: float, header: Header) -> float | None:
     """Return the seconds that a text asks for, in quotes or not; of several values the longest.
 
     Several stand in one line where a proxy has joined two headers; a date has a comma of its own.

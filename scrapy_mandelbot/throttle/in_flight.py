@@ -62,10 +62,7 @@ class Queues:
 
     def waiting(self, site: Site) -> int:
         """Return how many requests for a site wait in the queues."""
-        count = 0
-        for queue in self._queues:
-            count += queue.waiting(site)
-        return count
+        return sum(queue.waiting(site) for queue in self._queues)
 
     def load_some(self, most: int) -> bool:
         """Load some sub-queues of the previous run; return whether there are more."""

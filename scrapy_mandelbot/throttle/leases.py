@@ -110,46 +110,41 @@ class Leases:
 
     def _due(self, site: Site, lease: Lease, now: float) -> float:
         claim = self._leases.get((lease, site.name))
-        if claim is not None and (claim.ends_at > now or claim.not_before > now):
-            return now if claim.ends_at > now else claim.not_before
-        claim = self._requesting = _RequestedLease(site, lease)
-        self._request(claim)
-        self._requesting = None
+        if claim is None or max(claim.ends_at, claim.not_before) <= now:
+            claim = self._leases[lease, site.name] = _RequestedLease(site, lease)
+            self._requesting = claim
+            self._request(claim)
+            self._requesting = None
+            self._timers.set(self, claim.renewed_at + _LOOKED_AT_EACH, self._look)
         return now if claim.ends_at > now else claim.not_before
 
     def _request(self, claim: _RequestedLease) -> None:
-        now = self._now()
-        claim.renewed_at = claim.used_at = now
-        self._leases[claim.lease, claim.site.name] = claim
+        """Request a lease, or renew it."""
+        claim.renewed_at = now = self._now()
+        longest_wait = inf
+        if claim.lease is Lease.TURN:  # one that is due later belongs to another delay or clock
+            longest_wait = claim.site.pacer.due_after(now) - now + _CLOCKS_DIFFER
         self._store.claim(
             claim.lease,
             claim.site.name,
             LEASE_FOR,
             lambda seconds: self._answered(claim, now, seconds),
-            self._longest_wait(claim, now),
+            longest_wait,
         )
-        self._timers.set(self, now + _LOOKED_AT_EACH, self._look)
 
     def _answered(self, claim: _RequestedLease, requested_at: float, seconds: float) -> None:
-        if self._is_over(claim, seconds):
-            return
-        now = self._now()
-        if seconds:
-            claim.ends_at = 0.0
-            claim.not_before = now + min(seconds, _REQUESTED_AGAIN_AFTER)
-        else:
-            claim.not_before = 0.0
-            claim.ends_at = requested_at + LEASE_FOR
-            claim.used_at = now
-        if claim is not self._requesting:
-            self._look_again(claim.site)
-
-    def _is_over(self, claim: _RequestedLease, seconds: float) -> bool:
-        """A lease that is granted too late is released."""
         current = self._leases.get((claim.lease, claim.site.name))
-        if current is None and not seconds:
-            self._store.release(claim.lease, claim.site.name)
-        return current is not claim
+        if current is not claim:
+            if current is None and not seconds:  # granted too late
+                self._store.release(claim.lease, claim.site.name)
+            return
+        is_renewed, now = bool(claim.ends_at), self._now()
+        if not seconds:
+            claim.ends_at, claim.not_before, claim.used_at = requested_at + LEASE_FOR, 0.0, now
+        elif not is_renewed:
+            claim.not_before = now + min(seconds, _REQUESTED_AGAIN_AFTER)
+        if not is_renewed and claim is not self._requesting:
+            self._look_again(claim.site)
 
     def _release(self, claim: _RequestedLease) -> None:
         del self._leases[claim.lease, claim.site.name]
@@ -169,25 +164,8 @@ class Leases:
             if claim.is_in_use:
                 claim.was_used, claim.used_at = True, now
                 if now - claim.renewed_at >= _RENEWED_AFTER:
-                    self._renew(claim, now)
+                    self._request(claim)
             elif claim.was_used or now - claim.used_at >= _UNUSED_FOR:
                 self._release(claim)
         if self._leases:
             self._timers.set(self, now + _LOOKED_AT_EACH, self._look)
-
-    def _renew(self, claim: _RequestedLease, now: float) -> None:
-        claim.renewed_at = now
-
-        def renewed(seconds: float) -> None:
-            if not self._is_over(claim, seconds) and not seconds:
-                claim.ends_at = now + LEASE_FOR
-
-        longest_wait = self._longest_wait(claim, now)
-        self._store.claim(claim.lease, claim.site.name, LEASE_FOR, renewed, longest_wait)
-
-    @staticmethod
-    def _longest_wait(claim: _RequestedLease, now: float) -> float:
-        """A turn that is due later belongs to another crawl delay or clock."""
-        if claim.lease is Lease.PROBE:
-            return inf
-        return claim.site.pacer.due_after(now) - now + _CLOCKS_DIFFER

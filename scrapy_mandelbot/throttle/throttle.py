@@ -375,21 +375,17 @@ class Throttle:
         if site.held_until > now:
             self.timers.set(site, site.held_until)
         for waiter in self.waiters.of(site):
-            self._let_wait_end(waiter, now)
+            decision = self._decide(waiter.flight, now)
+            if decision.goes:
+                self._count_wait(site)
+            if decision.goes or decision.is_final:
+                self.waiters.release(waiter, may_go=decision.goes)
+            else:
+                self.timers.set(site, decision.until)
         self.queues.site_changed(site)
         if self._shared_limits:
             self._shared_limits.updated(site)
         engine.wake(self._crawler)
-
-    def _let_wait_end(self, waiter: Any, now: float) -> None:
-        flight = waiter.flight
-        decision = self._decide(flight, now)
-        if decision.goes:
-            self._count_wait(flight.site)
-        if decision.goes or decision.is_final:
-            self.waiters.release(waiter, may_go=decision.goes)
-        else:
-            self.timers.set(flight.site, decision.until)
 
     def _look(self, site: Site) -> None:
         """Remove requests that ended unnoticed while others wait for them."""

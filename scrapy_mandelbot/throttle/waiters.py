@@ -156,13 +156,16 @@ class Waiters:
         Returns:
             Whether the request may try again. False after the longest wait, or as the crawl closes.
         """
-        left = self._left(flight) if has_limit else inf
-        if left <= 0 or engine.is_closing(self._crawler):
+        now, ends_at = self._now(), inf
+        if has_limit:
+            flight.waits_since = now if flight.waits_since is None else flight.waits_since
+            ends_at = flight.waits_since + self._longest
+        if ends_at <= now or engine.is_closing(self._crawler):
             return False
         waiter = Waiter(flight, Deferred())
-        self._timers.set(waiter, self._now() + left, partial(self.release, may_go=False))
+        self._timers.set(waiter, ends_at, partial(self.release, may_go=False))
         self._waiters.setdefault(flight.site, []).append(waiter)
-        self._check_later()
+        self._timers.set(self, now + _LOOK_AGAIN, self._check_now)
         flight.is_waiting = True
         engine.give_up_place(self._crawler, flight.request)
         engine.wake(self._crawler)  # the place is free for a request of another site
@@ -199,15 +202,6 @@ class Waiters:
             for waiter in self.of(site):
                 self.release(waiter, may_go=False)
 
-    def _left(self, flight: Flight) -> float:
-        now = self._now()
-        if flight.waits_since is None:
-            flight.waits_since = now
-        return flight.waits_since + self._longest - now
-
-    def _check_later(self) -> None:
-        self._timers.set(self, self._now() + _LOOK_AGAIN, self._check_now)
-
     def _check_now(self, _: Waiters) -> None:
         if engine.is_closing(self._crawler):
             self.close()
@@ -215,4 +209,4 @@ class Waiters:
         for site in list(self._waiters):
             self._look_again(site)
         if self._waiters:
-            self._check_later()
+            self._timers.set(self, self._now() + _LOOK_AGAIN, self._check_now)

@@ -37,7 +37,6 @@ ENGINE_NAMES = [
     "downloader.total_concurrency",
     "downloader.get_slot_key",
     "scraper.slot",
-    "scraper.start_itemproc_async",
     # Scrapy 2.19 and newer have engine.scheduler; the older ones have both names for ever.
     *(["_slot", "_slot.scheduler"] if HAS_SCHEDULER else []),
 ]

@@ -91,7 +91,8 @@ def _pace(body):
 
 def _wait(value):
     quota = {"RateLimit-Reset": value, "RateLimit-Remaining": value}
-    return [retry_after.wait_asked_for(one.get, 1e9) for one in ({"RateLimit": value}, quota)]
+    headers = ({"Retry-After": value}, {"RateLimit": value}, quota)
+    return [retry_after.wait_asked_for(one.get, 1e9) for one in headers]
 
 
 def _quota(value):
@@ -113,7 +114,6 @@ def _split(url):
 
 
 ROWS = (
-    Row("sites.parse_retry_after", lambda it: retry_after.parse_retry_after(it, 1e9), _HEADERS),
     Row("sites.wait_asked_for", _wait, _HEADERS | _RATE_LIMITS),
     Row("sites.quota_of", _quota, _HEADERS | _RATE_LIMITS),
     Row("sites.names_a_time", _names_a_time, _HEADERS | _RATE_LIMITS),
@@ -125,6 +125,7 @@ ROWS = (
         _URLS,
         prepare=_site,
     ),
+    Row("sites.place_of", faults.place_of, _URLS, prepare=bytes.decode),
     Row(
         "sites.sections_of",
         lambda url: list(faults.sections_of(url)),

@@ -8,7 +8,7 @@ import pytest
 
 from scrapy_mandelbot import RobotsTxt, SitemapReader, robot_tags
 from scrapy_mandelbot.fetching.fetcher import MOST_CITED, cited_sitemaps
-from scrapy_mandelbot.politeness.retry_after import parse_retry_after
+from scrapy_mandelbot.politeness.retry_after import wait_asked_for
 from scrapy_mandelbot.robots.dates import IN_SITEMAPS, IN_TAGS, read_date
 from scrapy_mandelbot.robots.formatting import LONGEST, shown
 from scrapy_mandelbot.robots.robotstxt import robots_txt as robots_module
@@ -58,8 +58,8 @@ def test_so_many_sitemap_lines_are_read():
 
 def test_a_long_retry_after_counts_as_absent():
     """White space around it is not counted; digits are."""
-    assert parse_retry_after(" " * 200 + "5", 0) == 5
-    assert parse_retry_after("0" * 101 + "5", 0) is None
+    assert wait_asked_for({"Retry-After": b" " * 200 + b"5"}.get, 0).seconds == 5
+    assert wait_asked_for({"Retry-After": b"0" * 101 + b"5"}.get, 0).seconds is None
 
 
 def test_a_long_date_is_none():
