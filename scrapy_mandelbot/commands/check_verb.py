@@ -141,7 +141,7 @@ def _code(word: str, where: str = "") -> str:
 
 def explain_rules(invocation: Invocation) -> Result:
     """Explain the findings that are named, or all of them."""
-    codes = [_code(word) for word in invocation.args] or list(FINDINGS)
+    codes = [_code(word) for word in invocation.opts.codes] or list(FINDINGS)
     data = {"rules": [reports_on.rule_data(code) for code in codes]}
     return Result(0, data, reports_on.rule_text(codes, invocation.terminal.paint))
 
@@ -154,14 +154,13 @@ _PATTERN = frozenset("*?[")
 def check(invocation: Invocation) -> Result:
     """Check files and sites; one that is not available does not keep others from being checked."""
     choices = read_choices(invocation.opts, Path.cwd())
-    is_one = len(invocation.args) == 1 and not (
-        _is_pattern(invocation.args[0]) or Path(invocation.args[0]).is_dir()
-    )
+    sources = invocation.opts.sources
+    is_one = len(sources) == 1 and not (_is_pattern(sources[0]) or Path(sources[0]).is_dir())
     if invocation.opts.format == "html" and not is_one:
         raise UnavailableError("a page is about one file")
     files = {
         source: _rules_or_failure(invocation, source)
-        for source in dict.fromkeys([*_expanded(invocation.args)])
+        for source in dict.fromkeys([*_expanded(sources)])
     }
     reports = []
     for source, rules in files.items():

@@ -184,13 +184,14 @@ class _RedisJob:
 
 def look_at_job(invocation: Invocation) -> Result:
     """Report what waits, export all requests, or end the pauses of one site or of all."""
-    place, *words = invocation.args
+    opts = invocation.opts
+    place, site = opts.job, opts.site or ""
     try:
         with closing((_RedisJob if is_server(place) else _FileJob)(place)) as job:
-            if invocation.opts.export:
+            if opts.export:
                 return _exported(job.requests())
-            if words:
-                return _requeued(job.requeue(words[1] if words[1:] else ""), words)
+            if opts.requeue:
+                return _requeued(job.requeue(site), site)
             report = _report(job.contents(), int(invocation.setting("pause_tries")))
     except (StorageError, ValueError) as error:
         where = formatting.without_credentials(place)
@@ -209,10 +210,9 @@ def _exported(requests: Iterable[tuple[str, bytes]]) -> Result:
     return Result(1 if unread else 0, {"requests": found}, lines, remarks)
 
 
-def _requeued(sites: list[str], words: list[str]) -> Result:
+def _requeued(sites: list[str], wanted: str) -> Result:
     text = "".join(f"the next run requests {cut(site, 200)} again\n" for site in sites)
-    site = words[1] if words[1:] else "no site"
-    remarks = [] if sites else [f"{site} is not paused, given up or set aside"]
+    remarks = [] if sites else [f"{wanted or 'no site'} is not paused, given up or set aside"]
     return Result(0 if sites else 1, {"requeued": sites}, text, remarks)
 
 

@@ -100,13 +100,13 @@ def look_at_copies(invocation: Invocation) -> Result:
     if place is None:
         raise UnavailableError("no copies are kept here: run it in a project, or say JOBDIR")
     with _opened(place) as store:
-        if invocation.args[0] == "list":
+        if invocation.opts.word == "list":
             rows = [described(*one, fresh_for) for one in (store.copies() if store else ())]
             report = {"store": _shown(place), "copies": rows}
             return Result(0, report, list_text(report, invocation.terminal.paint))
-        if invocation.args[0] == "drop":
+        if invocation.opts.word == "drop":
             return _drop(invocation, store)
-        site = _site(invocation.args[1])
+        site = _site(invocation.opts.url)
         copy = store.get_copy(site) if store else None
         if copy is None:
             return Result(1, {"copy": None}, "", [f"no copy of {site} is kept"])
@@ -121,14 +121,14 @@ def _drop(invocation: Invocation, store: Store | None) -> Result:
         sites = (
             [site for site, _ in store.copies()]
             if invocation.opts.all
-            else [_site(invocation.args[1])]
+            else [_site(invocation.opts.url)]
         )
         gone = [site for site in sites if store.get_copy(site)]
         for site in gone:
             store.drop_copy(site)
     text = "".join(f"dropped {site}\n" for site in gone)
     remarks = (
-        [] if gone or invocation.opts.all else [f"no copy of {_site(invocation.args[1])} is kept"]
+        [] if gone or invocation.opts.all else [f"no copy of {_site(invocation.opts.url)} is kept"]
     )
     return Result(1 if remarks else 0, {"dropped": gone}, text, remarks)
 

@@ -130,9 +130,9 @@ def _left_out(questions: list[Question]) -> Iterator[str]:
 
 def _rules_of(invocation: Invocation) -> list[tuple[Url, Rules]]:
     """Return the URLs, each with the rules of its site, or those of the file."""
-    urls, opts = read_urls(invocation.args, invocation.opts.urls_file), invocation.opts
+    urls, opts = read_urls(invocation.opts), invocation.opts
     if opts.file:
-        if opts.robots and not invocation.args and not opts.urls_file:
+        if opts.robots and not opts.urls and not opts.urls_file:
             urls = [Url("/")]
         for one in urls:
             one.check_is_absolute()
