@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
     from scrapy_mandelbot.store.contract import CachedRobots, Store
 
+_MOST_LOGGED = 1_000  # records of a store
 _HEAD = ("status", "bytes", "fetched (UTC)", "", "site")
 
 
@@ -149,19 +151,21 @@ def _opened(place: str | Path) -> Iterator[Store | None]:
     if not is_server(str(place)) and not Path(place).exists():
         yield None
         return
-    complaints = _StoreWarnings()
+    logged = BufferingHandler(_MOST_LOGGED)
+    logged.setLevel(logging.WARNING)
     logger = logging.getLogger("scrapy_mandelbot.store")
-    logger.addHandler(complaints)
+    logger.addHandler(logged)
     logger.propagate, propagated = False, logger.propagate
-    store = _store(place)
     try:
-        yield store
+        with closing(_store(place)) as store:
+            yield store
     finally:
-        store.close()
-        logger.removeHandler(complaints)
+        logger.removeHandler(logged)
         logger.propagate = propagated
-    if complaints.messages:
-        raise UnavailableError(complaints.messages[0])
+    for record in logged.buffer:
+        match record.args:
+            case (_, where, error):
+                raise UnavailableError(f"{where}: {error}")
 
 
 def _store(place: str | Path) -> Store:
@@ -171,21 +175,6 @@ def _store(place: str | Path) -> Store:
     from scrapy_mandelbot.store.redis.redis_store import RedisStore  # noqa: PLC0415
 
     return RedisStore(str(place))
-
-
-class _StoreWarnings(logging.Handler):
-    """Keeps what a store has to say."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.messages: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep the place and the error, which are the last two arguments."""
-        arguments = record.args if isinstance(record.args, tuple) else ()
-        with suppress(ValueError):
-            _, place, error = arguments
-            self.messages.append(f"{place}: {error}")
 
 
 _ADDON = "scrapy_mandelbot.Addon"
