@@ -32,6 +32,7 @@ from scrapy_mandelbot.robots.formatting import (
 )
 from scrapy_mandelbot.settings.config import settings_in_force
 from scrapy_mandelbot.settings.values import is_server
+from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -103,13 +104,14 @@ def look_at_copies(invocation: Invocation) -> Result:
         raise UnavailableError("no copies are kept here: run it in a project, or say JOBDIR")
     with _opened(place) as store:
         if invocation.opts.word == "list":
-            rows = [described(*one, fresh_for) for one in (store.copies() if store else ())]
+            rows = [described(*one, fresh_for) for one in store.copies()]
             report = {"store": _shown(place), "copies": rows}
             return Result(0, report, list_text(report, invocation.terminal.paint))
+        url = invocation.opts.url
+        site = Url(url).robots_url.removesuffix("/robots.txt") if url else ""
         if invocation.opts.word == "drop":
-            return _drop(invocation, store)
-        site = _site(invocation.opts.url)
-        copy = store.get_copy(site) if store else None
+            return _drop(store, site)
+        copy = store.get_copy(site)
         if copy is None:
             return Result(1, {"copy": None}, "", [f"no copy of {site} is kept"])
         text = copy.body.decode("utf-8", "backslashreplace")
@@ -117,22 +119,15 @@ def look_at_copies(invocation: Invocation) -> Result:
         return Result(0, {"copy": whole}, whole_text(whole, invocation.terminal.paint))
 
 
-def _drop(invocation: Invocation, store: Store | None) -> Result:
-    gone: list[str] = []
-    if store is not None:
-        sites = (
-            [site for site, _ in store.copies()]
-            if invocation.opts.all
-            else [_site(invocation.opts.url)]
-        )
-        gone = [site for site in sites if store.get_copy(site)]
-        for site in gone:
-            store.drop_copy(site)
+def _drop(store: Store, wanted: str) -> Result:
+    """Drop the copy of a site, or those of all if it is empty."""
+    sites = [wanted] if wanted else [site for site, _ in store.copies()]
+    gone = [site for site in sites if store.get_copy(site)]
+    for site in gone:
+        store.drop_copy(site)
     text = "".join(f"dropped {site}\n" for site in gone)
-    remarks = (
-        [] if gone or invocation.opts.all else [f"no copy of {_site(invocation.opts.url)} is kept"]
-    )
-    return Result(1 if remarks else 0, {"dropped": gone}, text, remarks)
+    remarks = [f"no copy of {wanted} is kept"] if wanted and not gone else []
+    return Result(len(remarks), {"dropped": gone}, text, remarks)
 
 
 def _shown(place: str | Path) -> str:
@@ -141,16 +136,9 @@ def _shown(place: str | Path) -> str:
     return without_credentials(text.partition("?")[0]) if is_server(text) else text
 
 
-def _site(url: str) -> str:
-    return Url(url).robots_url.removesuffix("/robots.txt")
-
-
 @contextmanager
-def _opened(place: str | Path) -> Iterator[Store | None]:
-    """Open the store, and raise what it complains of. None: there is no file yet."""
-    if not is_server(str(place)) and not Path(place).exists():
-        yield None
-        return
+def _opened(place: str | Path) -> Iterator[Store]:
+    """Open the store, an empty one if there is no file yet, and raise what it complains of."""
     logged = BufferingHandler(_MOST_LOGGED)
     logged.setLevel(logging.WARNING)
     logger = logging.getLogger("scrapy_mandelbot.store")
@@ -170,7 +158,7 @@ def _opened(place: str | Path) -> Iterator[Store | None]:
 
 def _store(place: str | Path) -> Store:
     if not is_server(str(place)):
-        return SqliteStore(place)
+        return SqliteStore(place) if Path(place).exists() else MemoryStore()
     # Imported only here: it takes the package of the extra.
     from scrapy_mandelbot.store.redis.redis_store import RedisStore  # noqa: PLC0415
 
