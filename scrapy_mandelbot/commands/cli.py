@@ -313,11 +313,11 @@ def parse(arguments: Sequence[str], program: str, *, has_project: bool) -> Names
 
 def run(opts: Namespace, settings: BaseSettings | None) -> int:
     """Run a verb, print its result, and return the exit code."""
-    errors: tuple[type[Exception], ...] = (UnavailableError,)
+    errors: tuple[type[BaseException], ...] = (UnavailableError, KeyboardInterrupt)
     if settings is not None:
         from scrapy_mandelbot.settings.values import SettingsError  # noqa: PLC0415 - needs Scrapy
 
-        errors = (UnavailableError, SettingsError)
+        errors = (*errors, SettingsError)
     terminal = Terminal(sys.stdout, sys.stderr)
     try:
         if opts.format == "html" and find_spec("jinja2") is None:
@@ -327,9 +327,6 @@ def run(opts: Namespace, settings: BaseSettings | None) -> int:
         result: Result = getattr(import_module(f"{__package__}.{module}"), name)(invocation)
         print_result(invocation, result)
     except errors as error:
-        terminal.message(str(error))
-        return USAGE_ERROR
-    except KeyboardInterrupt:
-        terminal.message("interrupted")
+        terminal.message(str(error) or "interrupted")
         return USAGE_ERROR
     return result.exit_code

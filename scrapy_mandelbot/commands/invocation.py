@@ -75,8 +75,7 @@ class Invocation(NamedTuple):
     @property
     def agent(self) -> str | Sequence[str]:
         """The robot of the options, or else of the project; without one, any robot."""
-        agent: str | Sequence[str] | None
-        agent = getattr(self.opts, "agent", None) or self.setting("agent")
+        agent: str | Sequence[str] = getattr(self.opts, "agent", None) or self.setting("agent")
         return agent or self.user_agent or EVERYBODY
 
     @property

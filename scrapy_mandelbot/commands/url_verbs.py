@@ -143,11 +143,10 @@ def _rules_of(invocation: Invocation) -> list[tuple[Url, Rules]]:
     if opts.format == "html" and len(rules_at) > 1:
         raise UnavailableError(f"a page is about one site, and these URLs are of {len(rules_at)}")
     for url in rules_at:
-        rules = rules_of(invocation, url)
+        rules_at[url] = rules = rules_of(invocation, url)
         # Of several sites one that is not there is a line of the report, as one that is down.
         if rules.trouble and len(rules_at) == 1:
             failure = rules.answer and rules.answer.failure
             if failure in {Failure.NO_SUCH_HOST, Failure.OTHER}:
                 raise UnavailableError(rules.trouble)
-        rules_at[url] = rules
     return [(one, rules_at[robots_of[one.url]]) for one in urls]
