@@ -71,6 +71,8 @@ def _result(
     reports: list[dict[str, Any]],
 ) -> Result:
     wanted = invocation.opts.format or ("text" if len(questions) == 1 else "table")
+    if wanted == "html" and not questions:
+        raise UnavailableError("there is no URL, and so no robots.txt to make a page of")
     text = ""
     if wanted == "text":
         text = "\n".join(made_by.text(report, invocation.terminal.paint) for report in reports)
@@ -84,17 +86,9 @@ def _result(
         made_by.exit_code(reports),
         {"urls": reports},
         text,
-        page=partial(_page_of_urls, invocation, questions, notes),
+        page=partial(page_of, invocation, questions[0].rules, notes=notes) if questions else None,
         remarks=list(_left_out(questions)) if invocation.opts.robots else [],
     )
-
-
-def _page_of_urls(
-    invocation: Invocation, questions: list[Question], notes: dict[str, list[str]]
-) -> str:
-    if not questions:
-        raise UnavailableError("there is no URL, and so no robots.txt to make a page of")
-    return page_of(invocation, questions[0].rules, notes=notes)
 
 
 def _counted(invocation: Invocation, questions: list[Question]) -> Iterator[Question]:
