@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 USAGE_ERROR = 2
 """The exit code of wrong use, and of what is not available."""
 
-
 _NEEDS_JINJA = "--format html needs Jinja2: pip install 'scrapy-mandelbot[html]'"
-
 
 Argument = tuple[str, dict[str, Any]]  # the name, and what `add_argument` takes besides
 
@@ -227,20 +225,6 @@ VERBS = {
 }
 
 
-def _parser_of(program: str, verbs: Mapping[str, Verb], of_scrapy: str) -> ArgumentParser:
-    parser = ArgumentParser(
-        program,
-        description="Check, fix and explain robots.txt files. Use - for standard input.",
-        epilog=f"{program} VERB --help shows the options, examples and exit codes of a verb."
-        f"{of_scrapy}",
-        allow_abbrev=False,
-    )
-    added = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
-    for name, verb in verbs.items():
-        _add_verb(added, program, name, verb)
-    return parser
-
-
 def _add_verb(verbs: Any, program: str, name: str, verb: Verb) -> None:
     examples = "\n".join(f"  {program} {name} {one}".rstrip() for one in verb.examples)
     exits = f"exit codes:\n  {verb.exits};\n  2: usage error, or not available"
@@ -252,20 +236,17 @@ def _add_verb(verbs: Any, program: str, name: str, verb: Verb) -> None:
     }
     parser = verbs.add_parser(name, help=verb.does, **looks)
     if isinstance(verb.arguments, tuple):
-        _add_arguments(parser, verb.arguments, verb.formats)
-        return
-    words = parser.add_subparsers(dest="word", metavar="|".join(verb.arguments), required=True)
-    for word, arguments in verb.arguments.items():
-        _add_arguments(words.add_parser(word, **looks), arguments, verb.formats)
-
-
-def _add_arguments(
-    parser: ArgumentParser, arguments: Sequence[Argument], formats: Sequence[str]
-) -> None:
-    for name, options in arguments:
-        parser.add_argument(name, **options)
-    parser.add_argument("--format", choices=formats, help="the output format (default: text)")
-    parser.set_defaults(fail=parser.error)
+        forms = [(parser, verb.arguments)]
+    else:
+        words = parser.add_subparsers(dest="word", metavar="|".join(verb.arguments), required=True)
+        forms = [(words.add_parser(word, **looks), own) for word, own in verb.arguments.items()]
+    for form, arguments in forms:
+        for argument, options in arguments:
+            form.add_argument(argument, **options)
+        form.add_argument(
+            "--format", choices=verb.formats, help="the output format (default: text)"
+        )
+        form.set_defaults(fail=form.error)
 
 
 def _wrong_use(opts: Namespace) -> str:
@@ -296,7 +277,16 @@ def parse(arguments: Sequence[str], program: str, *, has_project: bool) -> Names
     """
     verbs = {name: one for name, one in VERBS.items() if has_project or not one.needs_project}
     of_scrapy = " Scrapy's options, such as -s NAME=VALUE, may stand anywhere."
-    parser = _parser_of(program, verbs, of_scrapy if has_project else "")
+    parser = ArgumentParser(
+        program,
+        description="Check, fix and explain robots.txt files. Use - for standard input.",
+        epilog=f"{program} VERB --help shows the options, examples and exit codes of a verb."
+        f"{of_scrapy if has_project else ''}",
+        allow_abbrev=False,
+    )
+    added = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
+    for name, verb in verbs.items():
+        _add_verb(added, program, name, verb)
     if not arguments:
         parser.print_help()
         raise SystemExit(USAGE_ERROR)
