@@ -219,9 +219,7 @@ def _report(job: _Contents, tries: int) -> dict[str, Any]:
             by_section[parts.site][parts.section] += count
 
     def later(seconds: float | None) -> str | None:
-        if seconds is None or seconds <= now:
-            return None
-        return formatting.moment(seconds).isoformat()
+        return formatting.moment(seconds).isoformat() if seconds and seconds > now else None
 
     sites = []
     counts = {**dict.fromkeys(pauses, 0), **_by_site(job.requests)}

@@ -14,7 +14,6 @@ from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.commands.output.terminal_text import (
-    PLAIN,
     UnavailableError,
     joined,
     table_lines,
@@ -58,7 +57,7 @@ def described(site: str, copy: CachedRobots, fresh_for: float) -> dict[str, Any]
     }
 
 
-def list_text(report: dict[str, Any], paint: TerminalStyle = PLAIN) -> str:
+def list_text(report: dict[str, Any], paint: TerminalStyle) -> str:
     """Return the list for a terminal."""
     rows = [
         (
@@ -76,7 +75,7 @@ def list_text(report: dict[str, Any], paint: TerminalStyle = PLAIN) -> str:
     return joined([*lines, "", f"{counted(len(rows), 'copy', 'copies')} in {report['store']}"])
 
 
-def whole_text(report: dict[str, Any], paint: TerminalStyle = PLAIN) -> str:
+def whole_text(report: dict[str, Any], paint: TerminalStyle) -> str:
     """Return a copy for a terminal: what is known of it, and the file with its lines numbered."""
     fetched_at = without_zone(report["fetched_at"], "minutes")
     stale = "" if report["fresh"] else ", stale"
@@ -105,7 +104,10 @@ def look_at_copies(invocation: Invocation) -> Result:
     with _opened(place) as store:
         if invocation.opts.word == "list":
             rows = [described(*one, fresh_for) for one in store.copies()]
-            report = {"store": _shown(place), "copies": rows}
+            where = str(place)
+            if is_server(where):  # its address may have a password
+                where = without_credentials(where.partition("?")[0])
+            report = {"store": where, "copies": rows}
             return Result(0, report, list_text(report, invocation.terminal.paint))
         url = invocation.opts.url
         site = Url(url).robots_url.removesuffix("/robots.txt") if url else ""
@@ -128,12 +130,6 @@ def _drop(store: Store, wanted: str) -> Result:
     text = "".join(f"dropped {site}\n" for site in gone)
     remarks = [f"no copy of {wanted} is kept"] if wanted and not gone else []
     return Result(len(remarks), {"dropped": gone}, text, remarks)
-
-
-def _shown(place: str | Path) -> str:
-    """Return where copies are kept; without the password of a server's address."""
-    text = str(place)
-    return without_credentials(text.partition("?")[0]) if is_server(text) else text
 
 
 @contextmanager
@@ -165,13 +161,10 @@ def _store(place: str | Path) -> Store:
     return RedisStore(str(place))
 
 
-_ADDON = "scrapy_mandelbot.Addon"
-
-
 def show_settings(invocation: Invocation) -> Result:
     """List each setting as in a crawl; those of a spider are not included."""
     settings = invocation.settings.copy()
-    addon = load_object(_ADDON)
+    addon = load_object("scrapy_mandelbot.Addon")
     if any(load_object(one) is addon for one in settings.getdict("ADDONS")):
         addon().update_settings(settings)
     rows = [{**row._asdict(), "value": _plain(row.value)} for row in settings_in_force(settings)]
