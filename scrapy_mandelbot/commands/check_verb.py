@@ -38,7 +38,6 @@ _SECTIONS = {
 """Where a project's choices are: files of a folder, the first that has the section."""
 _OWN = "check"  # the section of a file that has nothing else
 _KEYS = ("select", "ignore", "fail-on", "per-file-ignores")
-_SEVERITIES = frozenset(map(str, Severity))
 
 
 def read_choices(opts: Namespace, folder: Path) -> Choices:
@@ -123,10 +122,8 @@ def _codes(given: Any, where: str) -> frozenset[str]:
     codes: set[str] = set()
     text = given if isinstance(given, str) else " ".join(map(str, given))
     for word in text.replace(",", " ").split():
-        if word in _SEVERITIES:
-            codes.update(code for code in FINDINGS if str(FINDINGS[code].severity) == word)
-        else:
-            codes.add(_code(word, f"{where}: "))
+        of_severity = {code for code in FINDINGS if str(FINDINGS[code].severity) == word}
+        codes |= of_severity or {_code(word, f"{where}: ")}
     return frozenset(codes)
 
 

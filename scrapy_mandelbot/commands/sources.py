@@ -124,11 +124,10 @@ class Url(NamedTuple):
 
         No rule matches anything else, mostly a host without its scheme: it would seem allowed.
         """
-        try:
+        is_absolute = False
+        with suppress(ValueError):
             parts = urlsplit(self.url)
             is_absolute = bool(parts.scheme and parts.hostname) and split_url(self.url) is not None
-        except ValueError:
-            is_absolute = False
         if not is_absolute and (not self.url.startswith("/") or self.url.startswith("//")):
             raise self._refused("this is no URL: it begins with https:// or with one slash")
 

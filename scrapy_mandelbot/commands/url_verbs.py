@@ -95,8 +95,7 @@ def _counted(invocation: Invocation, questions: list[Question]) -> Iterator[Ques
     step = max(1, len(questions) // _STEPS)
     for number, question in enumerate(questions):
         if number % step == 0:
-            doing = f"{number + 1:,} of {len(questions):,}: {question.url}"
-            invocation.terminal.progress(doing)
+            invocation.terminal.progress(f"{number + 1:,} of {len(questions):,}: {question.url}")
         yield question
 
 
