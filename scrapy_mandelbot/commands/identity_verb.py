@@ -104,13 +104,19 @@ def identity_directory(invocation: Invocation) -> Result:
     headers, body = directory(signers, invocation.opts.host.lower().removesuffix(":443"), now)
     until = datetime.fromtimestamp(now + _PROVED_FOR, tz=timezone.utc)
     lines = [f"{name}: {value}" for name, value in headers.items()]
-    if invocation.opts.output:
-        write_file(invocation.opts.output, body)
-    else:
-        lines += ["", body]
+    if left := _left_of(body, invocation):
+        lines += ["", left]
     data = {"url": f"https://{invocation.opts.host}{WELL_KNOWN}", "headers": headers, "body": body}
     remark = f"serve it at {data['url']}; its proof expires on {until:%Y-%m-%d}"
     return Result(0, {**data, "expires": until.isoformat()}, joined(lines), [remark])
+
+
+def _left_of(text: str, invocation: Invocation) -> str:
+    """Write a text to ``--output``, and return what is left to print."""
+    if not invocation.opts.output:
+        return text
+    write_file(invocation.opts.output, text)
+    return ""
 
 
 def identity_check(invocation: Invocation) -> Result:
@@ -270,12 +276,10 @@ def identity_page(invocation: Invocation) -> Result:
     template = Path(__file__).with_name("robot.html").read_text("utf-8")
     page = template.format(**_parts(invocation, about, mail))
     remarks = [] if mail else ["USER_AGENT has no e-mail address: add to the page how to reach you"]
-    output = invocation.opts.output
-    if output:
-        write_file(output, page)
-        if networks:
-            write_file(Path(output).with_name(_RANGES), json.dumps(about["addresses"]))
-    return Result(0, about, "" if output else page, remarks)
+    if networks and invocation.opts.output:
+        ranges = Path(invocation.opts.output).with_name(_RANGES)
+        write_file(ranges, json.dumps(about["addresses"]))
+    return Result(0, about, _left_of(page, invocation), remarks)
 
 
 def _named(agent: str) -> str:
