@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from configparser import ConfigParser
 from configparser import Error as ConfigError
 from dataclasses import replace
@@ -38,7 +38,6 @@ _SECTIONS = {
 """Where a project's choices are: files of a folder, the first that has the section."""
 _OWN = "check"  # the section of a file that has nothing else
 _KEYS = ("select", "ignore", "fail-on", "per-file-ignores")
-_SEVERITIES = frozenset(map(str, Severity))
 
 
 def read_choices(opts: Namespace, folder: Path) -> Choices:
@@ -47,16 +46,15 @@ def read_choices(opts: Namespace, folder: Path) -> Choices:
     if opts.config:
         path = Path(opts.config)
         chosen = _read(path, _SECTIONS.get(path.name, _OWN)) or {}
-    where = dict.fromkeys(chosen, f"{path}: ")
-    for key in _KEYS[:3]:
-        given = getattr(opts, key.replace("-", "_"))
-        if given is not None:
-            chosen[key] = given
-            where[key] = "--"
-    codes = {key: _codes(chosen[key], where[key] + key) for key in _KEYS[:2] if key in chosen}
-    fail_on = str(chosen.get("fail-on", ALL.fail_on)).strip()
+    codes = {}
+    for key in _KEYS[:2]:
+        if given := getattr(opts, key):
+            codes[key] = _codes(given, f"--{key}")
+        elif key in chosen:
+            codes[key] = _codes(chosen[key], f"{path}: {key}")
+    fail_on = opts.fail_on or str(chosen.get("fail-on", ALL.fail_on)).strip()
     if fail_on not in FAIL_ON:
-        raise UnavailableError(f"{where['fail-on']}fail-on: {shown(fail_on)} is not error, warning")
+        raise UnavailableError(f"{path}: fail-on: {shown(fail_on)} is not error, warning")
     return Choices(
         *(codes.get("select"), codes.get("ignore", ALL.ignore), FAIL_ON[fail_on]),
         tuple(_by_file(chosen.get("per-file-ignores", {}), f"{path}: per-file-ignores")),
@@ -124,10 +122,8 @@ def _codes(given: Any, where: str) -> frozenset[str]:
     codes: set[str] = set()
     text = given if isinstance(given, str) else " ".join(map(str, given))
     for word in text.replace(",", " ").split():
-        if word in _SEVERITIES:
-            codes.update(code for code in FINDINGS if str(FINDINGS[code].severity) == word)
-        else:
-            codes.add(_code(word, f"{where}: "))
+        of_severity = {code for code in FINDINGS if str(FINDINGS[code].severity) == word}
+        codes |= of_severity or {_code(word, f"{where}: ")}
     return frozenset(codes)
 
 
@@ -141,7 +137,7 @@ def _code(word: str, where: str = "") -> str:
 
 def explain_rules(invocation: Invocation) -> Result:
     """Explain the findings that are named, or all of them."""
-    codes = [_code(word) for word in invocation.args] or list(FINDINGS)
+    codes = [_code(word) for word in invocation.opts.codes] or list(FINDINGS)
     data = {"rules": [reports_on.rule_data(code) for code in codes]}
     return Result(0, data, reports_on.rule_text(codes, invocation.terminal.paint))
 
@@ -154,24 +150,21 @@ _PATTERN = frozenset("*?[")
 def check(invocation: Invocation) -> Result:
     """Check files and sites; one that is not available does not keep others from being checked."""
     choices = read_choices(invocation.opts, Path.cwd())
-    is_one = len(invocation.args) == 1 and not (
-        _is_pattern(invocation.args[0]) or Path(invocation.args[0]).is_dir()
-    )
+    found = [(source, _files_of(source)) for source in invocation.opts.sources]
+    is_one = [files for _, files in found] == [None]
     if invocation.opts.format == "html" and not is_one:
         raise UnavailableError("a page is about one file")
-    files = {
-        source: _rules_or_failure(invocation, source)
-        for source in dict.fromkeys([*_expanded(invocation.args)])
-    }
     reports = []
-    for source, rules in files.items():
-        if isinstance(rules, UnavailableError):
+    for source in dict.fromkeys(name for one, files in found for name in files or [one]):
+        try:
+            rules = _rules_of(invocation, source)
+        except UnavailableError as error:  # noqa: PERF203 - each source by itself
             if is_one:
-                raise rules
-            reports.append(reports_on.not_available(source, str(rules)))
+                raise
+            reports.append(reports_on.not_available(source, str(error)))
         else:
             reports.append(reports_on.check_rules(rules, invocation.max_bytes, choices.of(source)))
-    page = partial(_page, invocation, files, reports)
+    page = partial(_page, invocation, rules, reports[0]) if is_one else None
     data = reports[0] if is_one else reports_on.together(reports)
     failures = [one["failure"] for one in reports if one["failure"]]
     code = _UNAVAILABLE if failures else reports_on.exit_code(reports, choices)
@@ -194,42 +187,29 @@ def _text(
     return f"{spaced}{reports_on.total_text(reports, paint)}"
 
 
-def _page(
-    invocation: Invocation,
-    files: dict[str, Rules | UnavailableError],
-    reports: list[dict[str, Any]],
-) -> str:
+def _page(invocation: Invocation, rules: Rules, report: dict[str, Any]) -> str:
     from scrapy_mandelbot.commands.file_verbs import page_of  # noqa: PLC0415 - it is not cheap
 
-    (rules,) = files.values()
-    if isinstance(rules, UnavailableError):
-        raise rules
-    return page_of(invocation, rules, checked=reports[0])
+    return page_of(invocation, rules, checked=report)
 
 
-def _is_pattern(source: str) -> bool:
-    is_other = is_url(source) or source == "-" or Path(source).exists()
-    return not is_other and bool(_PATTERN & set(source))
-
-
-def _expanded(sources: list[str]) -> Iterator[str]:
-    """Yield files and URLs; patterns and folders stand for the files in them."""
-    for source in sources:
-        if source != "-" and Path(source).is_dir():
-            found = sorted(map(str, _in_folder(Path(source))))
-            if not found:
-                raise UnavailableError(f"{source}: there is no robots.txt in it")
-            yield from found
-            continue
-        if not _is_pattern(source):
-            yield source
-            continue
+def _files_of(source: str) -> list[str] | None:
+    """Return the files that a folder or a pattern stands for; None: it is neither."""
+    if is_url(source) or source == "-":
+        return None
+    found: Iterable[str]
+    if Path(source).is_dir():
+        found, missing = map(str, _in_folder(Path(source))), "there is no robots.txt in it"
+    elif _PATTERN & set(source) and not Path(source).exists():
         # Path.glob takes no absolute pattern.
-        matched = glob(source, recursive=True)  # noqa: PTH207
-        found = sorted(one for one in matched if Path(one).is_file())
-        if not found:
-            raise UnavailableError(f"{source}: no file has such a name")
-        yield from found
+        found = filter(os.path.isfile, glob(source, recursive=True))  # noqa: PTH207
+        missing = "no file has such a name"
+    else:
+        return None
+    files = sorted(found)
+    if not files:
+        raise UnavailableError(f"{source}: {missing}")
+    return files
 
 
 def _in_folder(folder: Path) -> Iterator[Path]:
@@ -239,19 +219,13 @@ def _in_folder(folder: Path) -> Iterator[Path]:
         yield from (Path(here, name) for name in names if name.lower() == "robots.txt")
 
 
-def _rules_or_failure(invocation: Invocation, source: str) -> Rules | UnavailableError:
-    """Return the rules of a source, or why they are not available.
-
-    If a site's file is missing, one in capitals is looked for.
-    """
-    try:
-        rules = rules_of(invocation, source)
-    except UnavailableError as error:
-        return error
+def _rules_of(invocation: Invocation, source: str) -> Rules:
+    """Return the rules of a source. If a site's file is missing, one in capitals is looked for."""
+    rules = rules_of(invocation, source)
     if rules.answer is None:
         return rules
     if rules.delivery is None:
-        return UnavailableError(rules.trouble)
+        raise UnavailableError(rules.trouble)
     url = rules.source
     if rules.answer.status not in _NOT_FOUND or not url.endswith("/robots.txt"):
         return rules

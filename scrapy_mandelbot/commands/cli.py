@@ -23,19 +23,13 @@ if TYPE_CHECKING:
 USAGE_ERROR = 2
 """The exit code of wrong use, and of what is not available."""
 
-
 _NEEDS_JINJA = "--format html needs Jinja2: pip install 'scrapy-mandelbot[html]'"
 
-
-class Argument(NamedTuple):
-    """A positional argument, or an option if it begins with ``--``."""
-
-    name: str
-    options: Mapping[str, Any]
+Argument = tuple[str, dict[str, Any]]  # the name, and what `add_argument` takes besides
 
 
 def _argument(name: str, text: str | None = None, **options: Any) -> Argument:
-    return Argument(name, {**options, "help": text})
+    return name, {**options, "help": text}
 
 
 def _flag(name: str, text: str) -> Argument:
@@ -64,7 +58,7 @@ _OF_URLS = (
     _argument("--agent", "the robot (default: the project's)", metavar="NAME"),
     _flag("--robots", "answer for each known robot, and for those that the file names"),
     _file("--file", "read this robots.txt instead of the site's"),
-    _file("--urls", "read URLs from this file, one per line"),
+    _argument("--urls", "read URLs from this file, one per line", dest="urls_file", metavar="FILE"),
 )
 
 
@@ -74,8 +68,8 @@ class Verb(NamedTuple):
     runs: str
     """A module of this package, and its function, which takes an invocation."""
     does: str
-    forms: Mapping[str, tuple[Argument, ...]]
-    """By the word that follows the verb; ``""``: there is none."""
+    arguments: tuple[Argument, ...] | Mapping[str, tuple[Argument, ...]]
+    """Those of the verb, or by the word that follows it."""
     exits: str
     """The exit codes; 2 is a usage error, or something is not available."""
     examples: tuple[str, str]
@@ -87,24 +81,22 @@ VERBS = {
     "check": Verb(
         "check_verb.check",
         "find mistakes in robots.txt files, and which robots they affect",
-        {
-            "": (
-                _argument("sources", nargs="+", metavar="FILE|FOLDER|URL|-"),
-                _many("select", "report only these findings: a code or a severity", "CODE"),
-                _many("ignore", "leave out these findings", "CODE"),
-                _argument(
-                    "--fail-on",
-                    "the least severe finding that fails the check (default: warning)",
-                    choices=("error", "warning"),
-                ),
-                _file(
-                    "--config",
-                    "the configuration file (default: the nearest .robots-check.cfg,"
-                    " pyproject.toml ([tool.robots-check]) or setup.cfg ([robots-check]))",
-                ),
-                _flag("--full", "include notes, and the line and the robots of each finding"),
-            )
-        },
+        (
+            _argument("sources", nargs="+", metavar="FILE|FOLDER|URL|-"),
+            _many("select", "report only these findings: a code or a severity", "CODE"),
+            _many("ignore", "leave out these findings", "CODE"),
+            _argument(
+                "--fail-on",
+                "the least severe finding that fails the check (default: warning)",
+                choices=("error", "warning"),
+            ),
+            _file(
+                "--config",
+                "the configuration file (default: the nearest .robots-check.cfg,"
+                " pyproject.toml ([tool.robots-check]) or setup.cfg ([robots-check]))",
+            ),
+            _flag("--full", "include notes, and the line and the robots of each finding"),
+        ),
         "0: only notes; 1: warnings; 3: errors",
         ("robots.txt --full", "politeness/ https://example.com --ignore note --fail-on error"),
         ("text", "json", "html", "sarif", "github"),
@@ -112,31 +104,29 @@ VERBS = {
     "rule": Verb(
         "check_verb.explain_rules",
         "explain findings",
-        {"": (_argument("codes", nargs="*", metavar="CODE"),)},
+        (_argument("codes", nargs="*", metavar="CODE"),),
         "0: done",
         ("star-before-robots", "--format json"),
     ),
     "fix": Verb(
         "file_verbs.fix",
         "print the corrected file, verified to make the same decisions",
-        {
-            "": (
-                _SOURCE,
-                _flag("--diff", "print only the changes"),
-                _OUTPUT,
-                _DIALECT,
-                _argument(
-                    "--only",
-                    "fix for robots of this dialect, even if that opens something to others",
-                    choices=tuple(DIALECTS),
-                    metavar="DIALECT",
-                ),
-                _flag(
-                    "--unsafe",
-                    "use the order of the specification, and report what that opens or closes",
-                ),
-            )
-        },
+        (
+            _SOURCE,
+            _flag("--diff", "print only the changes"),
+            _OUTPUT,
+            _DIALECT,
+            _argument(
+                "--only",
+                "fix for robots of this dialect, even if that opens something to others",
+                choices=tuple(DIALECTS),
+                metavar="DIALECT",
+            ),
+            _flag(
+                "--unsafe",
+                "use the order of the specification, and report what that opens or closes",
+            ),
+        ),
         "0: verified; 3: not verified",
         ("robots.txt --diff", "robots.txt --output robots.txt"),
         ("text", "json", "html"),
@@ -144,19 +134,17 @@ VERBS = {
     "explain": Verb(
         "url_verbs.explain",
         "show whether URLs may be crawled, and which line decides",
-        {
-            "": (
-                *_OF_URLS,
-                _DIALECT,
-                _flag("--changes", "show what would change each verdict, of several URLs too"),
-                _many(
-                    "purpose",
-                    f"a use of the page: {', '.join(CATEGORIES)}",
-                    "USE",
-                    choices=CATEGORIES,
-                ),
-            )
-        },
+        (
+            *_OF_URLS,
+            _DIALECT,
+            _flag("--changes", "show what would change each verdict, of several URLs too"),
+            _many(
+                "purpose",
+                f"a use of the page: {', '.join(CATEGORIES)}",
+                "USE",
+                choices=CATEGORIES,
+            ),
+        ),
         "0: all URLs are allowed; 1: a URL is forbidden, or the use is refused",
         (
             "https://example.com/a --agent Googlebot",
@@ -167,7 +155,7 @@ VERBS = {
     "compare": Verb(
         "url_verbs.compare",
         "compare the decisions of the six dialects",
-        {"": _OF_URLS},
+        _OF_URLS,
         "0: all agree; 1: dialects differ",
         ("https://example.com/a --agent Googlebot", "/a /b --file robots.txt --robots"),
         ("text", "table", "json", "html"),
@@ -175,7 +163,7 @@ VERBS = {
     "sitemaps": Verb(
         "file_verbs.list_sitemaps",
         "list the sitemaps that a file cites",
-        {"": (_SOURCE, _flag("--read", "read the sitemaps, and count their entries"))},
+        (_SOURCE, _flag("--read", "read the sitemaps, and count their entries")),
         "0: no problems; 1: a sitemap has problems; 3: a sitemap is not available",
         ("robots.txt", "https://example.com --read"),
     ),
@@ -197,20 +185,18 @@ VERBS = {
     "job": Verb(
         "job_verb.look_at_job",
         "show what waits in a job, or resume its paused sites",
-        {
-            "": (
-                _argument("job", metavar="JOBDIR|URL#NAME"),
-                _argument("word", nargs="?", choices=("requeue",), metavar="requeue"),
-                _argument("site", nargs="?", metavar="SITE"),
-                _flag("--export", "print all requests of the job, as JSON lines"),
-            )
-        },
+        (
+            _argument("job", metavar="JOBDIR|URL#NAME"),
+            _argument("requeue", nargs="?", choices=("requeue",), metavar="requeue"),
+            _argument("site", nargs="?", metavar="SITE"),
+            _flag("--export", "print all requests of the job, as JSON lines"),
+        ),
         "0: done; 1: nothing to requeue, or a request cannot be read",
         ("crawls/shop-1", "crawls/shop-1 requeue https://shop.example"),
         needs_project=True,
     ),
     "identity": Verb(
-        "identity_verb.show_identity",
+        "identity_verb.identity_{word}",
         "make the key, the key directory and the page of a robot",
         {
             "new": (_argument("key", metavar="KEY"),),
@@ -231,29 +217,12 @@ VERBS = {
     "settings": Verb(
         "project_verbs.show_settings",
         "show the settings in force, and where each comes from",
-        {"": ()},
+        (),
         "0: done",
         ("", "--format json"),
         needs_project=True,
     ),
 }
-
-
-def parser_of(program: str, *, has_project: bool) -> ArgumentParser:
-    """Return the parser of all verbs, or of those that need no project."""
-    of_scrapy = " Scrapy's options, such as -s NAME=VALUE, may stand anywhere."
-    parser = ArgumentParser(
-        program,
-        description="Check, fix and explain robots.txt files. Use - for standard input.",
-        epilog=f"{program} VERB --help shows the options, examples and exit codes of a verb."
-        f"{of_scrapy if has_project else ''}",
-        allow_abbrev=False,
-    )
-    verbs = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
-    for name, verb in VERBS.items():
-        if has_project or not verb.needs_project:
-            _add_verb(verbs, program, name, verb)
-    return parser
 
 
 def _add_verb(verbs: Any, program: str, name: str, verb: Verb) -> None:
@@ -266,106 +235,88 @@ def _add_verb(verbs: Any, program: str, name: str, verb: Verb) -> None:
         "allow_abbrev": False,
     }
     parser = verbs.add_parser(name, help=verb.does, **looks)
-    parser.set_defaults(word=None)
-    if "" in verb.forms:
-        _add_arguments(parser, verb.forms[""], verb.formats)
-        return
-    words = parser.add_subparsers(dest="word", metavar="|".join(verb.forms), required=True)
-    for word, arguments in verb.forms.items():
-        _add_arguments(words.add_parser(word, **looks), arguments, verb.formats)
+    if isinstance(verb.arguments, tuple):
+        forms = [(parser, verb.arguments)]
+    else:
+        words = parser.add_subparsers(dest="word", metavar="|".join(verb.arguments), required=True)
+        forms = [(words.add_parser(word, **looks), own) for word, own in verb.arguments.items()]
+    for form, arguments in forms:
+        for argument, options in arguments:
+            form.add_argument(argument, **options)
+        form.add_argument(
+            "--format", choices=verb.formats, help="the output format (default: text)"
+        )
+        form.set_defaults(fail=form.error)
 
 
-def _add_arguments(
-    parser: ArgumentParser, arguments: Sequence[Argument], formats: Sequence[str]
-) -> None:
-    for name, options in arguments:
-        if name.startswith("--"):
-            # A positional argument may have the same name.
-            dest = "urls_file" if name == "--urls" else name[2:].replace("-", "_")
-            parser.add_argument(name, dest=dest, **options)
-        else:
-            parser.add_argument(name, **options)
-    parser.set_defaults(fail=parser.error)
-    parser.add_argument("--format", choices=formats, help="the output format (default: text)")
-
-
-def _args_of(opts: Namespace) -> list[str]:
-    """Return the positional arguments in their order, the word first."""
-    forms = VERBS[opts.verb].forms
-    args = [] if "" in forms else [opts.word]
-    for name, _ in forms[opts.word if args else ""]:
-        if not name.startswith("--"):
-            value = getattr(opts, name)
-            args += value if isinstance(value, list) else [] if value is None else [value]
-    return args
-
-
-def _wrong_use(opts: Namespace, args: list[str]) -> str:
+def _wrong_use(opts: Namespace) -> str:
     """Return what is wrong with the options together; empty: nothing."""
     given = vars(opts)
     only, robots = given.get("only"), given.get("robots")
-    inputs = [*args, given.get("file"), given.get("urls_file")]
+    inputs = [given.get("file"), given.get("urls_file")]
+    inputs += given.get("sources") or given.get("urls") or ()
     wrong = {
-        "--only and --unsafe cannot be used together": only and given["unsafe"],
-        "--only and --dialect name different dialects": (
-            only and given["dialect"] not in {None, only}
-        ),
-        "--robots and --agent cannot be used together": robots and given["agent"],
+        "--only and --unsafe cannot be used together": only and opts.unsafe,
+        "--only and --dialect name different dialects": only and opts.dialect not in {None, only},
+        "--robots and --agent cannot be used together": robots and opts.agent,
         "it takes a URL, --urls FILE, or --robots --file FILE": (
-            opts.verb in {"explain", "compare"}
-            and not (args or opts.urls_file or (robots and opts.file))
+            "urls" in given and not (opts.urls or opts.urls_file or (robots and opts.file))
         ),
-        "drop takes a URL or --all": opts.word == "drop" and bool(opts.url) == opts.all,
-        "--export and requeue cannot be used together": given.get("export") and args[1:],
+        "drop takes a URL or --all": "all" in given and bool(opts.url) == opts.all,
+        "--export and requeue cannot be used together": given.get("export") and opts.requeue,
         "standard input can be read only once": inputs.count("-") > 1,
     }
     return next((message for message, is_so in wrong.items() if is_so), "")
 
 
-def parse(
-    arguments: Sequence[str], program: str, *, has_project: bool
-) -> tuple[Namespace, list[str]]:
-    """Return the options and the positional arguments of a verb.
+def parse(arguments: Sequence[str], program: str, *, has_project: bool) -> Namespace:
+    """Return the options and arguments of a verb, without a project of one that needs none.
 
     Raises:
         SystemExit: the help was printed, or a usage error, with exit code 2.
     """
-    parser = parser_of(program, has_project=has_project)
+    verbs = {name: one for name, one in VERBS.items() if has_project or not one.needs_project}
+    of_scrapy = " Scrapy's options, such as -s NAME=VALUE, may stand anywhere."
+    parser = ArgumentParser(
+        program,
+        description="Check, fix and explain robots.txt files. Use - for standard input.",
+        epilog=f"{program} VERB --help shows the options, examples and exit codes of a verb."
+        f"{of_scrapy if has_project else ''}",
+        allow_abbrev=False,
+    )
+    added = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
+    for name, verb in verbs.items():
+        _add_verb(added, program, name, verb)
     if not arguments:
         parser.print_help()
         raise SystemExit(USAGE_ERROR)
     if arguments[0] not in VERBS and not arguments[0].startswith("-"):
-        names = [name for name, verb in VERBS.items() if has_project or not verb.needs_project]
-        meant = get_close_matches(arguments[0], names, 1)
-        hint = f"did you mean {meant[0]}?" if meant else f"it is one of {', '.join(names)}"
+        meant = get_close_matches(arguments[0], verbs, 1)
+        hint = f"did you mean {meant[0]}?" if meant else f"it is one of {', '.join(verbs)}"
         parser.error(f"unknown command {arguments[0]!r}: {hint}")
     opts, unknown = parser.parse_known_args(arguments)
-    args = _args_of(opts)
-    wrong = f"unrecognized arguments: {' '.join(unknown)}" if unknown else _wrong_use(opts, args)
+    wrong = f"unrecognized arguments: {' '.join(unknown)}" if unknown else _wrong_use(opts)
     if wrong:
         opts.fail(wrong)  # with the usage of the verb
-    return opts, args
+    return opts
 
 
-def run(opts: Namespace, args: list[str], settings: BaseSettings | None) -> int:
+def run(opts: Namespace, settings: BaseSettings | None) -> int:
     """Run a verb, print its result, and return the exit code."""
-    errors: tuple[type[Exception], ...] = (UnavailableError,)
+    errors: tuple[type[BaseException], ...] = (UnavailableError, KeyboardInterrupt)
     if settings is not None:
         from scrapy_mandelbot.settings.values import SettingsError  # noqa: PLC0415 - needs Scrapy
 
-        errors = (UnavailableError, SettingsError)
+        errors = (*errors, SettingsError)
     terminal = Terminal(sys.stdout, sys.stderr)
     try:
         if opts.format == "html" and find_spec("jinja2") is None:
             raise UnavailableError(_NEEDS_JINJA)  # before anything is fetched
-        invocation = Invocation(opts.verb, args, opts, settings, terminal)
-        module, name = VERBS[opts.verb].runs.split(".")
+        invocation = Invocation(opts, settings, terminal)
+        module, name = VERBS[opts.verb].runs.format_map(vars(opts)).split(".")
         result: Result = getattr(import_module(f"{__package__}.{module}"), name)(invocation)
         print_result(invocation, result)
     except errors as error:
-        terminal.message(str(error))
-        return USAGE_ERROR
-    except KeyboardInterrupt:
-        terminal.message("interrupted")
+        terminal.message(str(error) or "interrupted")
         return USAGE_ERROR
     return result.exit_code

@@ -10,7 +10,6 @@ from __future__ import annotations
 import socket
 import ssl
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -121,7 +120,8 @@ class Fetcher:
         if response is None:
             error = download.error or TimeoutError("the download took too long")
             return fetched(failure=_failure_of(error), detail=error_text(error))
-        headers = _headers_of(response)
+        given = response.headers
+        headers = {name.lower(): ", ".join(map(str, given.get_all(name, ()))) for name in given}
         encoding = headers.get("content-encoding", "")
         try:
             with suppress(UnknownCodingError):
@@ -213,23 +213,13 @@ class _TimedDownload:
         self.is_whole = not left or len(self.body) > self._max_bytes
 
 
-def _headers_of(response: HTTPResponse) -> dict[str, str]:
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    for name, value in response.headers.items():
-        found[name.lower()].append(str(value))
-    return {name: ", ".join(values) for name, values in found.items()}
-
-
-_PROXY_REFUSES = "Tunnel connection failed"  # what http.client says of a proxy
-
-
 def _failure_of(error: Exception) -> Failure:
-    reason: object = error.reason if isinstance(error, URLError) else error
+    reason = error.reason if isinstance(error, URLError) else None
     if not isinstance(reason, BaseException):
         reason = error
     if isinstance(reason, HTTPException):  # what came makes no sense
         return Failure.LOST
     failure = failure_of(reason)
-    if failure is Failure.OTHER and str(reason).startswith(_PROXY_REFUSES):
-        return Failure.UNREACHABLE
-    return failure
+    # What http.client says of a proxy that refuses.
+    is_refused = failure is Failure.OTHER and str(reason).startswith("Tunnel connection failed")
+    return Failure.UNREACHABLE if is_refused else failure

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.commands.output import check_report, fix_report, sitemaps_report
 from scrapy_mandelbot.commands.output.rules_in_force import SUCCESS
 from scrapy_mandelbot.commands.output.terminal_text import UnavailableError, is_url
-from scrapy_mandelbot.commands.sources import rules_of
+from scrapy_mandelbot.commands.sources import rules_of, write_file
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.invocation import Invocation
@@ -39,7 +38,7 @@ def fix(invocation: Invocation) -> Result:
         text = fix_report.diff_shown(report, paint) if opts.diff else fix_report.text_shown(report)
     if opts.output:
         if not code:
-            _write(opts.output, report["text"])
+            write_file(opts.output, report["text"])
         remarks.append(f"{opts.output} is {'not ' if code else ''}written")
         text = text if opts.diff else ""
     page = partial(page_of, invocation, rules, corrected=report)
@@ -49,24 +48,16 @@ def fix(invocation: Invocation) -> Result:
 
 def _file(invocation: Invocation) -> Rules:
     """Return the file that the verb is about; an error page is none."""
-    rules = rules_of(invocation, invocation.args[0])
+    rules = rules_of(invocation, invocation.opts.source)
     if rules.trouble or not rules.is_there:
         status = rules.answer and rules.answer.status
         raise UnavailableError(rules.trouble or f"{rules.source}: the status is {status}")
     return rules
 
 
-def _write(output: str, text: str) -> None:
-    """Write a file; raise UnavailableError if that is impossible."""
-    try:
-        Path(output).write_bytes(text.encode())
-    except OSError as error:
-        raise UnavailableError(f"{output}: {(error.strerror or str(error)).lower()}") from None
-
-
 def list_sitemaps(invocation: Invocation) -> Result:
     """List the sitemaps of a file; with ``--read``, read them."""
-    source = invocation.args[0]
+    source = invocation.opts.source
     if invocation.opts.read and not is_url(source):
         raise UnavailableError("--read takes the URL of a site")
     rules = _file(invocation)

@@ -7,7 +7,7 @@ import os
 import re
 import time
 from base64 import b64encode, urlsafe_b64decode
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from hashlib import sha256
 from html import escape
@@ -21,7 +21,7 @@ import http_sf
 
 from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.commands.output.terminal_text import UnavailableError, joined
-from scrapy_mandelbot.fetching.request_agents import default_header, first_named
+from scrapy_mandelbot.commands.sources import errors_at, write_file
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.robotstxt.agents import product_tokens
 
@@ -56,27 +56,14 @@ _EXAMPLE_KEY = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"  # RFC 9421, append
 _ERROR, _WARNING = "error", "warning"
 
 
-def show_identity(invocation: Invocation) -> Result:
-    """Make a key, write or check a directory of keys, or write the page about the robot."""
-    verbs: dict[str, Callable[[Invocation], Result]] = {
-        "new": _new,
-        "directory": _directory,
-        "check": _check,
-        "page": _page,
-    }
-    try:
-        return verbs[invocation.args[0]](invocation)
-    except OSError as error:
-        where = error.filename or invocation.args[-1]
-        raise UnavailableError(f"{where}: {(error.strerror or str(error)).lower()}") from None
-
-
-def _new(invocation: Invocation) -> Result:
+def identity_new(invocation: Invocation) -> Result:
     """Write a private key that only its owner can read. What is there already is not touched."""
-    path = Path(invocation.args[1])
-    key = Ed25519PrivateKey.generate()
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    path, key = Path(invocation.opts.key), Ed25519PrivateKey.generate()
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    with errors_at(path):
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(file, "wb") as opened:
+            opened.write(pem)
     keyid = Signer(key).keyid
     text = f"{path} is a new private key: keep it secret. Its thumbprint is {keyid}\n"
     return Result(0, {"key": str(path), "thumbprint": keyid}, text)
@@ -110,24 +97,31 @@ def directory(signers: list[Signer], host: str, now: int) -> tuple[dict[str, str
     return headers, body
 
 
-def _directory(invocation: Invocation) -> Result:
-    signers = [read_signer("KEY", place) for place in invocation.args[1:]]
+def identity_directory(invocation: Invocation) -> Result:
+    """Write the directory of the keys that are given, and the headers that it is served with."""
+    signers = [read_signer("KEY", place) for place in invocation.opts.keys]
     now = int(time.time())
     headers, body = directory(signers, invocation.opts.host.lower().removesuffix(":443"), now)
     until = datetime.fromtimestamp(now + _PROVED_FOR, tz=timezone.utc)
     lines = [f"{name}: {value}" for name, value in headers.items()]
-    if invocation.opts.output:
-        Path(invocation.opts.output).write_text(body, "utf-8")
-    else:
-        lines += ["", body]
+    if left := _left_of(body, invocation):
+        lines += ["", left]
     data = {"url": f"https://{invocation.opts.host}{WELL_KNOWN}", "headers": headers, "body": body}
     remark = f"serve it at {data['url']}; its proof expires on {until:%Y-%m-%d}"
     return Result(0, {**data, "expires": until.isoformat()}, joined(lines), [remark])
 
 
-def _check(invocation: Invocation) -> Result:
+def _left_of(text: str, invocation: Invocation) -> str:
+    """Write a text to ``--output``, and return what is left to print."""
+    if not invocation.opts.output:
+        return text
+    write_file(invocation.opts.output, text)
+    return ""
+
+
+def identity_check(invocation: Invocation) -> Result:
     """Check a directory as it is served."""
-    url = invocation.args[1]
+    url = invocation.opts.url
     if not urlsplit(url).path.strip("/"):
         url = url.rstrip("/") + WELL_KNOWN
     found = invocation.fetch(url)
@@ -251,13 +245,12 @@ def _dictionary(found: Fetched, name: str) -> dict[str, Any]:
 _RANGES = "addresses.json"
 
 
-def _page(invocation: Invocation) -> Result:
+def identity_page(invocation: Invocation) -> Result:
     """Write the page about the robot for owners of sites, from the project's settings.
 
     Source: draft-illyes-webbotauth-cbcp, sections 2.2, 2.5 and 2.6.
     """
-    settings = invocation.settings
-    agent = first_named(default_header(settings), settings["USER_AGENT"])
+    agent = invocation.user_agent
     name = _named(agent)
     if not name or "scrapy.org" in agent:
         raise UnavailableError(
@@ -285,10 +278,8 @@ def _page(invocation: Invocation) -> Result:
     remarks = [] if mail else ["USER_AGENT has no e-mail address: add to the page how to reach you"]
     if networks and invocation.opts.output:
         ranges = Path(invocation.opts.output).with_name(_RANGES)
-        ranges.write_text(json.dumps(about["addresses"]), "utf-8")
-    if invocation.opts.output:
-        Path(invocation.opts.output).write_text(page, "utf-8")
-    return Result(0, about, "" if invocation.opts.output else page, remarks)
+        write_file(ranges, json.dumps(about["addresses"]))
+    return Result(0, about, _left_of(page, invocation), remarks)
 
 
 def _named(agent: str) -> str:

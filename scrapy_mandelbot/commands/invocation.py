@@ -45,8 +45,6 @@ WITHOUT_PROJECT: Mapping[str, Any] = {
 class Invocation(NamedTuple):
     """A verb with its arguments and options."""
 
-    verb: str
-    args: list[str]
     opts: Namespace
     project: BaseSettings | None
     """The settings of the project; None: Scrapy is not used, and need not be installed."""
@@ -77,12 +75,12 @@ class Invocation(NamedTuple):
     @property
     def agent(self) -> str | Sequence[str]:
         """The robot of the options, or else of the project; without one, any robot."""
-        agent: str | Sequence[str] | None
-        agent = getattr(self.opts, "agent", None) or self.setting("agent")
-        return agent or self._user_agent or EVERYBODY
+        agent: str | Sequence[str] = getattr(self.opts, "agent", None) or self.setting("agent")
+        return agent or self.user_agent or EVERYBODY
 
     @property
-    def _user_agent(self) -> str:
+    def user_agent(self) -> str:
+        """The project's User-Agent, one that names a robot if there is any; empty: no project."""
         if self.project is None:
             return ""
         from scrapy_mandelbot.fetching.request_agents import (  # noqa: PLC0415 - needs Scrapy
@@ -109,7 +107,7 @@ class Invocation(NamedTuple):
 
         self.terminal.progress(f"fetching {url}")
         verify = self.project is None or self.project.getbool("DOWNLOAD_VERIFY_CERTIFICATES")
-        agent = self._user_agent or f"scrapy-mandelbot/{__version__}"
+        agent = self.user_agent or f"scrapy-mandelbot/{__version__}"
         fetcher = Fetcher(agent, self.may_redirect, verify=verify)
         return fetcher.fetch(url, max_bytes, timeout or float(self.setting("robots_timeout")))
 
@@ -140,7 +138,7 @@ def print_result(invocation: Invocation, result: Result) -> None:
     if wanted == "html" and result.page:
         text = result.page()
     elif wanted == "json":
-        head = {"version": VERSION, "command": invocation.verb, "exit_code": result.exit_code}
+        head = {"version": VERSION, "command": invocation.opts.verb, "exit_code": result.exit_code}
         text = json.dumps({**head, **result.data}, indent=2) + "\n"
     try:
         terminal.write(text, is_file=result.is_file and wanted != "html")

@@ -29,7 +29,6 @@ from scrapy_mandelbot.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.invocation import Invocation
     from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
-    from scrapy_mandelbot.politeness.pause_policy import LeftPause
 
 _HEAD = ("waiting", "in flight", "site", "why it waits")
 _MOST = 50  # lines for a terminal
@@ -40,12 +39,12 @@ _NO_PAUSE = StoredPause(0, "")
 class _Contents(NamedTuple):
     """What is in a job, whether in a file or on Redis."""
 
-    requests: Mapping[str, int]
-    """How many, by site, without those set aside for good."""
-    in_flight: Mapping[str, int]
-    """How many of them were in flight at the last commit, by site."""
-    left: Iterable[tuple[str, LeftPause]]
-    """Pauses of sites and sections that had not ended."""
+    requests: Counter[str]
+    """How many, by the name of their queue, without those set aside for good."""
+    in_flight: Counter[str]
+    """How many of them were in flight at the last commit."""
+    states: Mapping[str, bytes]
+    """Pauses of sites and sections that had not ended, by site."""
     given_up: Mapping[str, int]
     """How many requests are set aside for good, by the reason."""
     is_running: bool
@@ -53,8 +52,6 @@ class _Contents(NamedTuple):
     """From the store, by site."""
     turns: Mapping[str, float] = {}
     """When a site's crawl delay ends."""
-    by_section: Mapping[str, Mapping[str, int]] = {}
-    """How many requests wait for a section to recover, by site and path."""
     workers: Mapping[int, tuple[float, int]] = {}
     """The seconds left of a worker's lease, and how many sites it has."""
 
@@ -63,11 +60,12 @@ class _FileJob:
     """The job in a folder."""
 
     def __init__(self, place: str) -> None:
-        self.name, self._folder = str(Path(place)), Path(place)
-        self._path, self._store_path = self._folder / salvage.FILE, self._folder / STORE_FILE
+        folder = Path(place)
+        self.name = str(folder)
+        self._path, self._store_path = folder / salvage.FILE, folder / STORE_FILE
         if not self._path.exists():
             raise StorageError(f"there is no job here ({salvage.FILE})")
-        self._is_running = salvage.JobLock(self._folder / salvage.LOCK).is_held()
+        self._is_running = salvage.JobLock(folder / salvage.LOCK).is_held()
 
     def close(self) -> None:
         """Nothing is open between calls."""
@@ -110,28 +108,13 @@ class _FileJob:
             in_flight = _by_line(database, claimed)
             lines = _by_line(database, None) - _by_line(database, list(why))
             states = job_file.read_states(database, IN_JOB)
-        by_section: dict[str, Counter[str]] = defaultdict(Counter)
-        for name, count in (lines - in_flight).items():
-            parts = parts_of_name(name)
-            if parts.section:
-                by_section[parts.site][parts.section] += count
-        contents = _Contents(
-            _by_site(lines),
-            _by_site(in_flight),
-            [
-                (one.removeprefix(IN_JOB), left)
-                for one in states
-                for left in read_handover(states[one])
-            ],
-            Counter(why.values()),
-            self._is_running,
-            by_section=by_section,
-        )
-        if not self._store_path.exists():
-            return contents
-        with closing(SqliteStore(self._store_path)) as store:
-            turns = store.get_turns(time.time())
-            return contents._replace(pauses=store.get_pauses(), turns=turns)
+        pauses, turns = {}, {}
+        if self._store_path.exists():
+            with closing(SqliteStore(self._store_path)) as store:
+                pauses, turns = store.get_pauses(), store.get_turns(time.time())
+        states = {name.removeprefix(IN_JOB): state for name, state in states.items()}
+        given_up = Counter(why.values())
+        return _Contents(lines, in_flight, states, given_up, self._is_running, pauses, turns)
 
 
 def _by_site(lines: Mapping[str, int]) -> Counter[str]:
@@ -171,11 +154,10 @@ class _RedisJob:
 
     def contents(self) -> _Contents:
         lengths, workers = self._server.lengths(), self._server.workers()
-        states = self._server.left()
         return _Contents(
-            {site: sum(counts) for site, counts in lengths.items()},
-            {site: claimed for site, (_, claimed) in lengths.items()},
-            [(site, one) for site in states for one in read_handover(states[site])],
+            Counter({site: sum(counts) for site, counts in lengths.items()}),
+            Counter({site: claimed for site, (_, claimed) in lengths.items()}),
+            self._server.left(),
             sum((Counter(why) for why in self._server.aside().values()), Counter()),
             is_running=bool(workers),
             workers=workers,
@@ -184,13 +166,14 @@ class _RedisJob:
 
 def look_at_job(invocation: Invocation) -> Result:
     """Report what waits, export all requests, or end the pauses of one site or of all."""
-    place, *words = invocation.args
+    opts = invocation.opts
+    place, site = opts.job, opts.site or ""
     try:
         with closing((_RedisJob if is_server(place) else _FileJob)(place)) as job:
-            if invocation.opts.export:
+            if opts.export:
                 return _exported(job.requests())
-            if words:
-                return _requeued(job.requeue(words[1] if words[1:] else ""), words)
+            if opts.requeue:
+                return _requeued(job.requeue(site), site)
             report = _report(job.contents(), int(invocation.setting("pause_tries")))
     except (StorageError, ValueError) as error:
         where = formatting.without_credentials(place)
@@ -209,10 +192,9 @@ def _exported(requests: Iterable[tuple[str, bytes]]) -> Result:
     return Result(1 if unread else 0, {"requests": found}, lines, remarks)
 
 
-def _requeued(sites: list[str], words: list[str]) -> Result:
+def _requeued(sites: list[str], wanted: str) -> Result:
     text = "".join(f"the next run requests {cut(site, 200)} again\n" for site in sites)
-    site = words[1] if words[1:] else "no site"
-    remarks = [] if sites else [f"{site} is not paused, given up or set aside"]
+    remarks = [] if sites else [f"{wanted or 'no site'} is not paused, given up or set aside"]
     return Result(0 if sites else 1, {"requeued": sites}, text, remarks)
 
 
@@ -223,22 +205,27 @@ def _report(job: _Contents, tries: int) -> dict[str, Any]:
     """
     now = time.time()
     pauses, sections = {}, {}
-    for site, one in job.left:
-        if one.section:
-            sections[site, one.section] = one.until
-        else:
-            pauses[site] = StoredPause(one.until, one.reason, one.failed_probes)
+    for site, state in job.states.items():
+        for one in read_handover(state):
+            if one.section:
+                sections[site, one.section] = one.until
+            else:
+                pauses[site] = StoredPause(one.until, one.reason, one.failed_probes)
     pauses |= job.pauses
+    by_section: dict[str, Counter[str]] = defaultdict(Counter)
+    for name, count in (job.requests - job.in_flight).items():
+        parts = parts_of_name(name)
+        if parts.section:
+            by_section[parts.site][parts.section] += count
 
     def later(seconds: float | None) -> str | None:
-        if seconds is None or seconds <= now:
-            return None
-        return formatting.moment(seconds).isoformat()
+        return formatting.moment(seconds).isoformat() if seconds and seconds > now else None
 
     sites = []
-    counts = {**dict.fromkeys(pauses, 0), **job.requests}
+    counts = {**dict.fromkeys(pauses, 0), **_by_site(job.requests)}
+    all_in_flight = _by_site(job.in_flight)
     for site, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
-        pause, in_flight = pauses.get(site, _NO_PAUSE), job.in_flight.get(site, 0)
+        pause, in_flight = pauses.get(site, _NO_PAUSE), all_in_flight[site]
         until = later(pause.until)
         sites.append(
             {
@@ -250,15 +237,15 @@ def _report(job: _Contents, tries: int) -> dict[str, Any]:
                 "given_up": pause.failed_probes >= tries and until is None,
                 "set_aside": [
                     {"section": path, "waiting": some, "until": later(sections.get((site, path)))}
-                    for path, some in sorted(job.by_section.get(site, {}).items())
+                    for path, some in sorted(by_section[site].items())
                 ],
                 "reason": pauses[site].reason if site in pauses else None,
                 "next_turn": later(job.turns.get(site)),
             }
         )
-    in_flight = sum(job.in_flight.values())
+    in_flight = job.in_flight.total()
     return {
-        "waiting": sum(job.requests.values()) - in_flight,
+        "waiting": job.requests.total() - in_flight,
         "in_flight": in_flight,
         "sites": sites,
         "running": job.is_running,

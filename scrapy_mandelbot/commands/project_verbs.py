@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,6 @@ from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.commands.output.terminal_text import (
-    PLAIN,
     UnavailableError,
     joined,
     table_lines,
@@ -31,6 +31,7 @@ from scrapy_mandelbot.robots.formatting import (
 )
 from scrapy_mandelbot.settings.config import settings_in_force
 from scrapy_mandelbot.settings.values import is_server
+from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
     from scrapy_mandelbot.store.contract import CachedRobots, Store
 
+_MOST_LOGGED = 1_000  # records of a store
 _HEAD = ("status", "bytes", "fetched (UTC)", "", "site")
 
 
@@ -55,7 +57,7 @@ def described(site: str, copy: CachedRobots, fresh_for: float) -> dict[str, Any]
     }
 
 
-def list_text(report: dict[str, Any], paint: TerminalStyle = PLAIN) -> str:
+def list_text(report: dict[str, Any], paint: TerminalStyle) -> str:
     """Return the list for a terminal."""
     rows = [
         (
@@ -73,7 +75,7 @@ def list_text(report: dict[str, Any], paint: TerminalStyle = PLAIN) -> str:
     return joined([*lines, "", f"{counted(len(rows), 'copy', 'copies')} in {report['store']}"])
 
 
-def whole_text(report: dict[str, Any], paint: TerminalStyle = PLAIN) -> str:
+def whole_text(report: dict[str, Any], paint: TerminalStyle) -> str:
     """Return a copy for a terminal: what is known of it, and the file with its lines numbered."""
     fetched_at = without_zone(report["fetched_at"], "minutes")
     stale = "" if report["fresh"] else ", stale"
@@ -100,14 +102,18 @@ def look_at_copies(invocation: Invocation) -> Result:
     if place is None:
         raise UnavailableError("no copies are kept here: run it in a project, or say JOBDIR")
     with _opened(place) as store:
-        if invocation.args[0] == "list":
-            rows = [described(*one, fresh_for) for one in (store.copies() if store else ())]
-            report = {"store": _shown(place), "copies": rows}
+        if invocation.opts.word == "list":
+            rows = [described(*one, fresh_for) for one in store.copies()]
+            where = str(place)
+            if is_server(where):  # its address may have a password
+                where = without_credentials(where.partition("?")[0])
+            report = {"store": where, "copies": rows}
             return Result(0, report, list_text(report, invocation.terminal.paint))
-        if invocation.args[0] == "drop":
-            return _drop(invocation, store)
-        site = _site(invocation.args[1])
-        copy = store.get_copy(site) if store else None
+        url = invocation.opts.url
+        site = Url(url).robots_url.removesuffix("/robots.txt") if url else ""
+        if invocation.opts.word == "drop":
+            return _drop(store, site)
+        copy = store.get_copy(site)
         if copy is None:
             return Result(1, {"copy": None}, "", [f"no copy of {site} is kept"])
         text = copy.body.decode("utf-8", "backslashreplace")
@@ -115,86 +121,50 @@ def look_at_copies(invocation: Invocation) -> Result:
         return Result(0, {"copy": whole}, whole_text(whole, invocation.terminal.paint))
 
 
-def _drop(invocation: Invocation, store: Store | None) -> Result:
-    gone: list[str] = []
-    if store is not None:
-        sites = (
-            [site for site, _ in store.copies()]
-            if invocation.opts.all
-            else [_site(invocation.args[1])]
-        )
-        gone = [site for site in sites if store.get_copy(site)]
-        for site in gone:
-            store.drop_copy(site)
+def _drop(store: Store, wanted: str) -> Result:
+    """Drop the copy of a site, or those of all if it is empty."""
+    sites = [wanted] if wanted else [site for site, _ in store.copies()]
+    gone = [site for site in sites if store.get_copy(site)]
+    for site in gone:
+        store.drop_copy(site)
     text = "".join(f"dropped {site}\n" for site in gone)
-    remarks = (
-        [] if gone or invocation.opts.all else [f"no copy of {_site(invocation.args[1])} is kept"]
-    )
-    return Result(1 if remarks else 0, {"dropped": gone}, text, remarks)
-
-
-def _shown(place: str | Path) -> str:
-    """Return where copies are kept; without the password of a server's address."""
-    text = str(place)
-    return without_credentials(text.partition("?")[0]) if is_server(text) else text
-
-
-def _site(url: str) -> str:
-    return Url(url).robots_url.removesuffix("/robots.txt")
+    remarks = [f"no copy of {wanted} is kept"] if wanted and not gone else []
+    return Result(len(remarks), {"dropped": gone}, text, remarks)
 
 
 @contextmanager
-def _opened(place: str | Path) -> Iterator[Store | None]:
-    """Open the store, and raise what it complains of. None: there is no file yet."""
-    if not is_server(str(place)) and not Path(place).exists():
-        yield None
-        return
-    complaints = _StoreWarnings()
+def _opened(place: str | Path) -> Iterator[Store]:
+    """Open the store, an empty one if there is no file yet, and raise what it complains of."""
+    logged = BufferingHandler(_MOST_LOGGED)
+    logged.setLevel(logging.WARNING)
     logger = logging.getLogger("scrapy_mandelbot.store")
-    logger.addHandler(complaints)
+    logger.addHandler(logged)
     logger.propagate, propagated = False, logger.propagate
-    store = _store(place)
     try:
-        yield store
+        with closing(_store(place)) as store:
+            yield store
     finally:
-        store.close()
-        logger.removeHandler(complaints)
+        logger.removeHandler(logged)
         logger.propagate = propagated
-    if complaints.messages:
-        raise UnavailableError(complaints.messages[0])
+    for record in logged.buffer:
+        match record.args:
+            case (_, where, error):
+                raise UnavailableError(f"{where}: {error}")
 
 
 def _store(place: str | Path) -> Store:
     if not is_server(str(place)):
-        return SqliteStore(place)
+        return SqliteStore(place) if Path(place).exists() else MemoryStore()
     # Imported only here: it takes the package of the extra.
     from scrapy_mandelbot.store.redis.redis_store import RedisStore  # noqa: PLC0415
 
     return RedisStore(str(place))
 
 
-class _StoreWarnings(logging.Handler):
-    """Keeps what a store has to say."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.messages: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep the place and the error, which are the last two arguments."""
-        arguments = record.args if isinstance(record.args, tuple) else ()
-        with suppress(ValueError):
-            _, place, error = arguments
-            self.messages.append(f"{place}: {error}")
-
-
-_ADDON = "scrapy_mandelbot.Addon"
-
-
 def show_settings(invocation: Invocation) -> Result:
     """List each setting as in a crawl; those of a spider are not included."""
     settings = invocation.settings.copy()
-    addon = load_object(_ADDON)
+    addon = load_object("scrapy_mandelbot.Addon")
     if any(load_object(one) is addon for one in settings.getdict("ADDONS")):
         addon().update_settings(settings)
     rows = [{**row._asdict(), "value": _plain(row.value)} for row in settings_in_force(settings)]

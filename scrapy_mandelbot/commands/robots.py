@@ -43,4 +43,4 @@ class Command(ScrapyCommand):
         """Run the verb."""
         from scrapy_mandelbot.commands.cli import run  # noqa: PLC0415 - it is not cheap
 
-        self.exitcode = run(*self._parsed, self.settings)
+        self.exitcode = run(self._parsed, self.settings)

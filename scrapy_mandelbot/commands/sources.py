@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +21,8 @@ from scrapy_mandelbot.robots.origins import robots_url, site_of, without_user
 from scrapy_mandelbot.robots.robotstxt.paths import split_url
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
     from scrapy_mandelbot.commands.fetch import Fetched
     from scrapy_mandelbot.commands.invocation import Invocation
 
@@ -68,17 +71,30 @@ def _delivery_of(fetched: Fetched) -> Delivery | None:
 
 def read_source(source: str) -> bytes:
     """Return the contents of a file, or of standard input (``-``)."""
-    try:
+    with errors_at(named(source)):
         if source == "-":
             return sys.stdin.buffer.read(_MOST)
         with Path(source).open("rb") as file:
             return file.read(_MOST)
+
+
+def write_file(place: str | Path, text: str) -> None:
+    """Write a file; raise UnavailableError if that is impossible."""
+    with errors_at(place):
+        Path(place).write_bytes(text.encode())
+
+
+@contextmanager
+def errors_at(place: str | Path) -> Iterator[None]:
+    """Raise errors of the file system as UnavailableError, with the place."""
+    try:
+        yield
     except OSError as error:
         hint = ""
-        if isinstance(error, FileNotFoundError) and "." in source and "/" not in source:
+        if isinstance(error, FileNotFoundError) and "." in str(place) and "/" not in str(place):
             hint = " (a URL begins with https:// or http://)"
         reason = (error.strerror or str(error)).lower()
-        raise UnavailableError(f"{named(source)}: {reason}{hint}") from None
+        raise UnavailableError(f"{place}: {reason}{hint}") from None
 
 
 def named(source: str) -> str:
@@ -108,11 +124,10 @@ class Url(NamedTuple):
 
         No rule matches anything else, mostly a host without its scheme: it would seem allowed.
         """
-        try:
+        is_absolute = False
+        with suppress(ValueError):
             parts = urlsplit(self.url)
             is_absolute = bool(parts.scheme and parts.hostname) and split_url(self.url) is not None
-        except ValueError:
-            is_absolute = False
         if not is_absolute and (not self.url.startswith("/") or self.url.startswith("//")):
             raise self._refused("this is no URL: it begins with https:// or with one slash")
 
@@ -121,13 +136,13 @@ class Url(NamedTuple):
         return UnavailableError(f"{where}{shown(self.url)}: {needed}")
 
 
-def read_urls(arguments: list[str], file: str | None) -> list[Url]:
+def read_urls(opts: Namespace) -> list[Url]:
     """Return the URLs of the arguments (``-``: of standard input), and those in a file."""
     urls: list[Url] = []
-    for argument in arguments:
+    for argument in opts.urls:
         urls += _urls_in("-") if argument == "-" else [Url(argument)]
-    if file:
-        urls += _urls_in(file)
+    if opts.urls_file:
+        urls += _urls_in(opts.urls_file)
     return [one._replace(url=_escaped(one.url)) for one in urls]
 
 

@@ -71,6 +71,8 @@ def _result(
     reports: list[dict[str, Any]],
 ) -> Result:
     wanted = invocation.opts.format or ("text" if len(questions) == 1 else "table")
+    if wanted == "html" and not questions:
+        raise UnavailableError("there is no URL, and so no robots.txt to make a page of")
     text = ""
     if wanted == "text":
         text = "\n".join(made_by.text(report, invocation.terminal.paint) for report in reports)
@@ -84,25 +86,16 @@ def _result(
         made_by.exit_code(reports),
         {"urls": reports},
         text,
-        page=partial(_page_of_urls, invocation, questions, notes),
+        page=partial(page_of, invocation, questions[0].rules, notes=notes) if questions else None,
         remarks=list(_left_out(questions)) if invocation.opts.robots else [],
     )
-
-
-def _page_of_urls(
-    invocation: Invocation, questions: list[Question], notes: dict[str, list[str]]
-) -> str:
-    if not questions:
-        raise UnavailableError("there is no URL, and so no robots.txt to make a page of")
-    return page_of(invocation, questions[0].rules, notes=notes)
 
 
 def _counted(invocation: Invocation, questions: list[Question]) -> Iterator[Question]:
     step = max(1, len(questions) // _STEPS)
     for number, question in enumerate(questions):
         if number % step == 0:
-            doing = f"{number + 1:,} of {len(questions):,}: {question.url}"
-            invocation.terminal.progress(doing)
+            invocation.terminal.progress(f"{number + 1:,} of {len(questions):,}: {question.url}")
         yield question
 
 
@@ -130,9 +123,9 @@ def _left_out(questions: list[Question]) -> Iterator[str]:
 
 def _rules_of(invocation: Invocation) -> list[tuple[Url, Rules]]:
     """Return the URLs, each with the rules of its site, or those of the file."""
-    urls, opts = read_urls(invocation.args, invocation.opts.urls_file), invocation.opts
+    urls, opts = read_urls(invocation.opts), invocation.opts
     if opts.file:
-        if opts.robots and not invocation.args and not opts.urls_file:
+        if opts.robots and not opts.urls and not opts.urls_file:
             urls = [Url("/")]
         for one in urls:
             one.check_is_absolute()
@@ -143,11 +136,10 @@ def _rules_of(invocation: Invocation) -> list[tuple[Url, Rules]]:
     if opts.format == "html" and len(rules_at) > 1:
         raise UnavailableError(f"a page is about one site, and these URLs are of {len(rules_at)}")
     for url in rules_at:
-        rules = rules_of(invocation, url)
+        rules_at[url] = rules = rules_of(invocation, url)
         # Of several sites one that is not there is a line of the report, as one that is down.
         if rules.trouble and len(rules_at) == 1:
             failure = rules.answer and rules.answer.failure
             if failure in {Failure.NO_SUCH_HOST, Failure.OTHER}:
                 raise UnavailableError(rules.trouble)
-        rules_at[url] = rules
     return [(one, rules_at[robots_of[one.url]]) for one in urls]

@@ -88,7 +88,9 @@ def test_the_page_lists_verbs_options_and_exit_codes():
     assert [verb for _, verb in rows] == list(VERBS)
     said = {verb: use for use, verb in rows}
     for verb, use in VERBS.items():
-        options = {name for form in use.forms.values() for name, _ in form if name[:2] == "--"}
+        is_one = isinstance(use.arguments, tuple)
+        forms = [use.arguments] if is_one else use.arguments.values()
+        options = {name for form in forms for name, _ in form if name[:2] == "--"}
         told = set(re.findall(r"--[\w-]+", said[verb]))
         assert told | {"--dialect"} == options | {"--dialect"}
     assert re.findall(r"^(\d)     ", PAGE, re.MULTILINE) == ["0", "1", "2", "3"]
