@@ -30,11 +30,9 @@ from scrapy_mandelbot.robots.lint.rule_checks import check_clashes, check_priori
 from scrapy_mandelbot.robots.lint.source import (
     LintHit,
     LintInput,
-    check_managed,
-    managed_block,
     quoted,
     read_source,
-    without_excused,
+    with_managed_block,
 )
 from scrapy_mandelbot.robots.lint.structure import check_structure
 from scrapy_mandelbot.robots.lint.syntax import check_agent, check_syntax
@@ -72,8 +70,7 @@ def lint(body: bytes, *, max_bytes: int | None = 512_000) -> tuple[Finding, ...]
         return _sorted(_check_octets(source))
     groups = (check_structure(source), check_clashes(source), check_priority(source))
     found = chain(_check_octets(source), *groups, check_usage(source), _check_lines(source))
-    block = managed_block(source)
-    return _sorted(_one_each(chain(without_excused(found, block), check_managed(block))))
+    return _sorted(_one_each(with_managed_block(found, source)))
 
 
 _SAID_BY = {
