@@ -26,7 +26,7 @@ from scrapy_mandelbot.robots.lint.catalogue import (
     Severity,
 )
 from scrapy_mandelbot.robots.lint.delivery import Delivery, check_delivery
-from scrapy_mandelbot.robots.lint.rule_checks import check_clashes, check_priority
+from scrapy_mandelbot.robots.lint.rule_checks import check_clashes
 from scrapy_mandelbot.robots.lint.source import (
     LintHit,
     LintInput,
@@ -68,8 +68,8 @@ def lint(body: bytes, *, max_bytes: int | None = 512_000) -> tuple[Finding, ...]
     source = read_source(body, max_bytes)
     if source.is_html and not source.outline.groups:  # nor of these
         return _sorted(_check_octets(source))
-    groups = (check_structure(source), check_clashes(source), check_priority(source))
-    found = chain(_check_octets(source), *groups, check_usage(source), _check_lines(source))
+    groups = chain(check_structure(source), check_clashes(source))
+    found = chain(_check_octets(source), groups, check_usage(source), _check_lines(source))
     return _sorted(_one_each(with_managed_block(found, source)))
 
 
