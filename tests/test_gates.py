@@ -50,11 +50,11 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "report/crawl_report.py": 16,
     "robots/fix/effects.py": 20,
     "robots/fix/rewrite.py": 21,
-    "robots/lint/__init__.py": 19,
+    "robots/lint/__init__.py": 16,
     "robots/lint/value_checks.py": 17,
     "robots/preferences/in_pages.py": 19,
     "robots/preferences/in_robots_txt.py": 16,
-    "robots/robotstxt/decider.py": 22,
+    "robots/robotstxt/decider.py": 20,
     "robots/robotstxt/robots_txt.py": 37,
     "robots/robotstxt/verdict.py": 16,
     "scheduling/site_queue.py": 18,
@@ -66,7 +66,7 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
 MOST_IMPORTED_NAMES_OF_TEN = 27.0
 """The average of the ten modules that import most."""
 MOST_CIRCLES = 3
-MOST_RETURN_DOCSTRINGS = 65
+MOST_RETURN_DOCSTRINGS = 64
 LINES_OF_A_STORY = 25
 SEVERAL_STORIES: set[str] = {
     "commands/output/check_report.py",
@@ -74,7 +74,6 @@ SEVERAL_STORIES: set[str] = {
     "commands/output/rules_in_force.py",
     "engine.py",
     "politeness/limit_estimator.py",
-    "robots/lint/rule_checks.py",
     "scheduling/storage.py",
     "throttle/in_flight.py",
     "throttle/waiters.py",

@@ -10,7 +10,9 @@ only one that counts (Moderatobot, "Host directive"). `effects.py` compares othe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.fix.effects import READINGS, effects_by
@@ -104,70 +106,62 @@ def prove(
 
 def prove_by(questions: Questions, before: RobotsTxt, after: RobotsTxt) -> Proof:
     """Compare what two files answer to these questions."""
-    return _Comparison(before, after).proof(questions)
+    asked: Counter[str] = Counter()
+    found = _differences(questions, before, after, asked)
+    first = tuple(islice(found, _LISTED))
+    different = len(first) + sum(1 for _ in found)  # all is asked by now
+    return Proof(
+        before.dialect.name,
+        asked["decisions"],
+        asked["fields"],
+        first,
+        different,
+        questions.is_whole,
+    )
 
 
-class _Comparison:
-    """Asks two files, and counts."""
-
-    def __init__(self, before: RobotsTxt, after: RobotsTxt) -> None:
-        self._before = before
-        self._after = after
-        self._decisions = self._fields = self._different = 0
-        self._differences: list[Difference] = []
-
-    def proof(self, questions: Questions) -> Proof:
-        for agent, targets in questions.asked():
-            self._compare_decisions(agent, targets)
-            self._compare_fields(agent)
-        self._compare("Sitemap", None, self._before.sitemaps, self._after.sitemaps)
-        self._compare("License", None, set(self._before.licenses), set(self._after.licenses))
-        self._compare("Host", None, self._before.hosts[:1], self._after.hosts[:1])
-        self._compare("Clean-param", None, self._before.clean_params, self._after.clean_params)
-        return Proof(
-            self._before.dialect.name,
-            self._decisions,
-            self._fields,
-            tuple(self._differences),
-            self._different,
-            questions.is_whole,
-        )
-
-    def _compare_decisions(self, agent: str, targets: Iterable[str]) -> None:
-        before, after = self._before.allowed, self._after.allowed
+def _differences(
+    questions: Questions, before: RobotsTxt, after: RobotsTxt, asked: Counter[str]
+) -> Iterator[Difference]:
+    """Ask two files, count what is asked, and yield the questions with different answers."""
+    for agent, targets in questions.asked():
         for target in targets:
             url = SITE + target
-            self._decisions += 1
-            if before(url, agent) != after(url, agent):
-                verdicts = self._before.verdict(url, agent), self._after.verdict(url, agent)
-                self._differ(Difference(url, agent, *map(str, verdicts)))
-
-    def _compare_fields(self, agent: str) -> None:
-        before, after = self._before, self._after
-        answers: Sequence[tuple[str, object, object]] = (
-            ("Crawl-delay", before.crawl_delay(agent), after.crawl_delay(agent)),
-            ("Request-rate", before.request_rates(agent), after.request_rates(agent)),
-            ("Visit-time", before.visit_times(agent), after.visit_times(agent)),
-            ("Comment", before.comments(agent), after.comments(agent)),
-            ("Content-Usage", _preferences(before, agent), _preferences(after, agent)),
-        )
-        for field, one, other in answers:
-            self._compare(field, agent, one, other)
-
-    def _compare(self, field: str, agent: str | None, before: object, after: object) -> None:
-        self._fields += 1
-        if before != after:
-            self._differ(Difference(field, agent, str(before), str(after)))
-
-    def _differ(self, difference: Difference) -> None:
-        self._different += 1
-        if len(self._differences) < _LISTED:
-            self._differences.append(difference)
+            asked["decisions"] += 1
+            if before.allowed(url, agent) != after.allowed(url, agent):
+                verdicts = before.verdict(url, agent), after.verdict(url, agent)
+                yield Difference(url, agent, *map(str, verdicts))
+        yield from _different_fields(agent, _about(before, agent), _about(after, agent), asked)
+    yield from _different_fields(None, _about_all(before), _about_all(after), asked)
 
 
-def _preferences(robots: RobotsTxt, agent: str) -> list[str]:
-    """Return the Content-Usage and Content-Signal lines about an agent; their order is nothing."""
-    return sorted({line.text for line in robots.preference_lines(agent)})
+def _different_fields(
+    agent: str | None, before: dict[str, object], after: dict[str, object], asked: Counter[str]
+) -> Iterator[Difference]:
+    asked["fields"] += len(before)
+    for field, was in before.items():
+        if was != after[field]:
+            yield Difference(field, agent, str(was), str(after[field]))
+
+
+def _about(robots: RobotsTxt, agent: str) -> dict[str, object]:
+    return {
+        "Crawl-delay": robots.crawl_delay(agent),
+        "Request-rate": robots.request_rates(agent),
+        "Visit-time": robots.visit_times(agent),
+        "Comment": robots.comments(agent),
+        # The order of these lines means nothing.
+        "Content-Usage": sorted({line.text for line in robots.preference_lines(agent)}),
+    }
+
+
+def _about_all(robots: RobotsTxt) -> dict[str, object]:
+    return {
+        "Sitemap": robots.sitemaps,
+        "License": set(robots.licenses),
+        "Host": robots.hosts[:1],
+        "Clean-param": robots.clean_params,
+    }
 
 
 class Correction(NamedTuple):

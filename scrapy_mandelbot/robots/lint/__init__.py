@@ -26,15 +26,13 @@ from scrapy_mandelbot.robots.lint.catalogue import (
     Severity,
 )
 from scrapy_mandelbot.robots.lint.delivery import Delivery, check_delivery
-from scrapy_mandelbot.robots.lint.rule_checks import check_clashes, check_priority
+from scrapy_mandelbot.robots.lint.rule_checks import check_clashes
 from scrapy_mandelbot.robots.lint.source import (
     LintHit,
     LintInput,
-    check_managed,
-    managed_block,
     quoted,
     read_source,
-    without_excused,
+    with_managed_block,
 )
 from scrapy_mandelbot.robots.lint.structure import check_structure
 from scrapy_mandelbot.robots.lint.syntax import check_agent, check_syntax
@@ -70,10 +68,9 @@ def lint(body: bytes, *, max_bytes: int | None = 512_000) -> tuple[Finding, ...]
     source = read_source(body, max_bytes)
     if source.is_html and not source.outline.groups:  # nor of these
         return _sorted(_check_octets(source))
-    groups = (check_structure(source), check_clashes(source), check_priority(source))
-    found = chain(_check_octets(source), *groups, check_usage(source), _check_lines(source))
-    block = managed_block(source)
-    return _sorted(_one_each(chain(without_excused(found, block), check_managed(block))))
+    groups = chain(check_structure(source), check_clashes(source))
+    found = chain(_check_octets(source), groups, check_usage(source), _check_lines(source))
+    return _sorted(_one_each(with_managed_block(found, source)))
 
 
 _SAID_BY = {

@@ -270,7 +270,7 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
      "Robots differ in what they make of it: it is safer in the groups of robots that know it.", 1),
     # User-agent.
     ("empty-agent", _E, "A User-agent has no name.",
-     "The group applies to no robot, but to all in Python's urllib.robotparser."),
+     "It applies to no robot, but to all in urllib.robotparser before 3.13.14."),
     ("star-in-agent", _W, "A User-agent mixes * with other characters.",
      ("The standard knows only a lone *; to Mandelbot and Google a name ends there, and without a "
       "name the group applies to no robot.")),

@@ -30,6 +30,7 @@ class _RuleAt(NamedTuple):
     """The smaller the stronger."""
     line: int
     record: Record
+    path: str
     pattern: Pattern
 
     def __str__(self) -> str:
@@ -37,15 +38,19 @@ class _RuleAt(NamedTuple):
 
 
 def check_clashes(source: LintInput) -> Check:
-    """Which rules of a group conflict."""
+    """Which rules of a group conflict, and which robots apply differently."""
     effort = _EFFORT_CLASHES
     for group in source.outline.groups:
         rules = list(_rules_of(group))
         yield from _check_order(rules)
+        yield from _check_covered(rules)
+        yield from _check_lengths(rules)
+        yield from _check_explicit(group)
         yield from _check_cost(rules)
         wildcards = _WildcardRules(rules, effort)
         yield from _check_reach(sorted(rules), wildcards)
         effort = wildcards.effort
+    yield from _check_dropped(source.outline.groups)
 
 
 def _rules_of(group: Group) -> Iterator[_RuleAt]:
@@ -53,7 +58,8 @@ def _rules_of(group: Group) -> Iterator[_RuleAt]:
         path = path_of(record.value, 1, STANDARD)
         if path:
             weight = -2 * escaped_length(path) - (record.field == "allow")
-            yield _RuleAt(weight, record.number, record, wildcard_pattern(path, normalise))
+            pattern = wildcard_pattern(path, normalise)
+            yield _RuleAt(weight, record.number, record, path, pattern)
 
 
 def _check_cost(rules: list[_RuleAt]) -> Check:
@@ -168,26 +174,12 @@ _EFFORT = 300_000  # rules for * that are looked up in other groups
 _SIGNS = frozenset("*?[\\")
 
 
-def check_priority(source: LintInput) -> Check:
-    """Which rules robots apply differently."""
-    groups = source.outline.groups
-    for group in groups:
-        rules = [
-            (rule, path) for rule in group.rules() if (path := path_of(rule.value, 1, STANDARD))
-        ]
-        patterns = [(rule, path, wildcard_pattern(path, normalise)) for rule, path in rules]
-        yield from _check_covered(patterns)
-        yield from _check_lengths(patterns)
-        yield from _check_explicit(group)
-    yield from _check_dropped(groups)
-
-
-def _check_covered(rules: list[tuple[Record, str, Pattern]]) -> Check:
+def _check_covered(rules: list[_RuleAt]) -> Check:
     """Moderatobot, "Disallow vs. Allow": only the first directive with a matching value is used."""
     allowed: dict[str, Record] = {}
     lengths: list[int] = []
     covered: dict[int, list[int]] = {}
-    for rule, path, pattern in rules:
+    for _, _, rule, path, pattern in rules:
         head = pattern.head
         if rule.field == "allow":
             if pattern.is_prefix:
@@ -208,11 +200,11 @@ def _check_covered(rules: list[tuple[Record, str, Pattern]]) -> Check:
         yield LintHit("allow-before-disallow", first, message)
 
 
-def _check_lengths(rules: list[tuple[Record, str, Pattern]]) -> Check:
+def _check_lengths(rules: list[_RuleAt]) -> Check:
     """Mandelbot's page, "Precedence of Directives": wildcards count as characters."""
     longest: dict[str, tuple[int, Record]] = {}
     heads: list[str] = []
-    for rule, path, pattern in rules:
+    for _, _, rule, path, pattern in rules:
         if rule.field == "disallow" and "*" in path.rstrip("*"):
             length = escaped_length(path)
             if pattern.head not in longest:
@@ -220,7 +212,7 @@ def _check_lengths(rules: list[tuple[Record, str, Pattern]]) -> Check:
             if length > longest.get(pattern.head, (0, rule))[0]:
                 longest[pattern.head] = length, rule
     lengths = sorted({len(head) for head in heads})
-    for rule, path, pattern in rules:
+    for _, _, rule, path, pattern in rules:
         if rule.field != "allow" or not path.strip("/*"):
             continue
         head = pattern.head

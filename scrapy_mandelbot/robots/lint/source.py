@@ -87,25 +87,6 @@ _EXCUSED = frozenset(
 """Findings that are about how the block is written."""
 
 
-class ManagedBlock(NamedTuple):
-    """Where the block is, and whom it names."""
-
-    first: int
-    last: int
-    names: frozenset[str]
-    """In lower case."""
-    robots_by_line: dict[int, str]
-    """The names in all User-agent lines of the file."""
-
-    def excuses(self, found: LintHit) -> bool:
-        """Return whether a finding is about how the block is written, or is named in it first."""
-        if found.line is None:
-            return False
-        if found.code == "repeated-agent":
-            return self.robots_by_line.get(found.line) in self.names
-        return found.code in _EXCUSED and self.first <= found.line <= self.last
-
-
 def marked_blocks(records: Iterable[Record]) -> Iterator[tuple[str, int, int]]:
     """Yield the name, the first and the last line of each part that a service keeps up to date.
 
@@ -124,42 +105,28 @@ def marked_blocks(records: Iterable[Record]) -> Iterator[tuple[str, int, int]]:
             opened = None
 
 
-def managed_block(source: LintInput) -> ManagedBlock | None:
-    """Return the managed block of a file; None: there is none."""
-    found = marked_blocks(source.outline.records)
-    block = next((one for one in found if one[0].lower() == _CLOUDFLARE), None)
+def with_managed_block(found: Iterable[LintHit], source: LintInput) -> Check:
+    """Yield the findings, and that there is a managed block.
+
+    Findings that are only about how the block is written, or about robots that it names first, are
+    left out.
+    """
+    marked = marked_blocks(source.outline.records)
+    block = next((one for one in marked if one[0].lower() == _CLOUDFLARE), None)
     if block is None:
-        return None
-    _, first, last = block
-    robots = {
-        agent.number: name_of(agent).lower()
-        for group in source.outline.groups
-        for agent in group.agents
-    }
-    named = frozenset(name for line, name in robots.items() if first <= line <= last)
-    return ManagedBlock(first, last, named, robots)
-
-
-def without_excused(found: Iterable[LintHit], block: ManagedBlock | None) -> Iterator[LintHit]:
-    """Yield the findings that are not only about how the block is written."""
-    for one in found:
-        if block is None or not block.excuses(one):
-            yield one
-
-
-def check_managed(block: ManagedBlock | None) -> Check:
-    """That there is a block, and which groups it makes of the owner's."""
-    if block is None:
+        yield from found
         return
-    again = [
-        line
-        for line, name in sorted(block.robots_by_line.items())
-        if line > block.last and name in block.names
-    ]
-    message = f"Cloudflare's managed block ends in line {block.last}."
-    if again:
-        message = (
-            f"Cloudflare's managed block ends in line {block.last}; the owner's group in line"
-            f" {again[0]} repeats one of it."
-        )
-    yield LintHit("managed-block", block.first, message)
+    _, first, last = block
+    agents = [agent for group in source.outline.groups for agent in group.agents]
+    named = {name_of(agent).lower() for agent in agents if first <= agent.number <= last}
+    again = [agent.number for agent in agents if name_of(agent).lower() in named]
+    for one in found:
+        line = one.line or 0
+        is_excused = one.code in _EXCUSED and first <= line <= last
+        if not is_excused and not (one.code == "repeated-agent" and line in again):
+            yield one
+    message = f"Cloudflare's managed block ends in line {last}"
+    owners = [line for line in again if line > last]
+    if owners:
+        message += f"; the owner's group in line {owners[0]} repeats one of it"
+    yield LintHit("managed-block", first, f"{message}.")

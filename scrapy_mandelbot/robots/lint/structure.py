@@ -103,14 +103,13 @@ def _check_between_agents(outline: Outline) -> Check:
     """Moderatobot, "Groups": blank lines inside the group are prohibited."""
     blank = {record.number for record in outline.records if record.is_blank}
     for group in outline.groups:
-        for one, other in pairwise(group.agents):
-            if any(number in blank for number in range(one.number + 1, other.number)):
-                message = f"There is a blank line between this User-agent and line {one.number}."
-                yield LintHit("blank-line-between-agents", other.number, message)
-    for group in outline.groups:
         others = {record.number: record for record in group.directives}
         for one, other in pairwise(group.agents):
-            between = next(filter(None, map(others.get, range(one.number + 1, other.number))), None)
+            inside = range(one.number + 1, other.number)
+            if any(number in blank for number in inside):
+                message = f"There is a blank line between this User-agent and line {one.number}."
+                yield LintHit("blank-line-between-agents", other.number, message)
+            between = next(filter(None, map(others.get, inside)), None)
             if between:
                 message = (
                     f"{field_of(between)} of line {between.number} stands between this User-agent "
@@ -172,14 +171,17 @@ def _check_group(group: Group) -> Check:
     reader = next((known for known in map(_dropped, group.agents) if known), None)
     if delays and reader:
         yield LintHit("dropped-field", delays[0].number, f"{reader} no Crawl-delay.")
-    for delay in delays[1:]:
-        message = f"The group has a Crawl-delay in line {delays[0].number} already."
-        yield LintHit("several-crawl-delays", delay.number, message)
+    yield from _check_single(delays, "several-crawl-delays", "The group has a Crawl-delay")
     if any(agent.value == "*" for agent in group.agents):
         for record in group.directives:
             if record.field in _NONSTANDARD:
                 message = f"{field_of(record)} stands in the group for *."
                 yield LintHit("nonstandard-for-all", record.number, message)
+
+
+def _check_single(records: list[Record], code: str, says: str) -> Check:
+    for one in records[1:]:
+        yield LintHit(code, one.number, f"{says} in line {records[0].number} already.")
 
 
 _EVERYTHING = frozenset({"/", "/*", "*", "/*$", "*$"})
@@ -276,9 +278,7 @@ def _hardly_meant(outline: Outline, groups_of: Mapping[str, list[_Closed]]) -> I
 def _check_version(group: Group) -> Check:
     """An Extended Standard for Robot Exclusion, directive Robot-version."""
     versions = [record for record in group.directives if record.field == "robot-version"]
-    for version in versions[1:]:
-        message = f"The group has a Robot-version in line {versions[0].number} already."
-        yield LintHit("repeated-robot-version", version.number, message)
+    yield from _check_single(versions, "repeated-robot-version", "The group has a Robot-version")
     if versions and group.directives[0] is not versions[0]:
         message = f"Robot-version comes after line {group.directives[0].number}."
         yield LintHit("misplaced-robot-version", versions[0].number, message)
@@ -302,9 +302,7 @@ def _check_about_all(outline: Outline) -> Check:
     for host in hosts[:1]:
         message = "Since 20 March 2018 Yandex ignores Host, and follows redirects."
         yield LintHit("dropped-field", host.number, message)
-    for host in hosts[1:]:
-        message = f"There is a Host in line {hosts[0].number} already."
-        yield LintHit("several-hosts", host.number, message)
+    yield from _check_single(hosts, "several-hosts", "There is a Host")
     sitemaps: dict[str, int] = {}
     for record in outline.records:
         if record.field not in ABOUT_ALL or not record.value:

@@ -11,14 +11,13 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Callable
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, decode, line_ends, searchable
+from scrapy_mandelbot.robots.robotstxt.grammar import line_ends, searchable, value_of
 from scrapy_mandelbot.robots.robotstxt.groups import select_groups
-from scrapy_mandelbot.robots.robotstxt.index import Index, Wildcards
-from scrapy_mandelbot.robots.robotstxt.patterns import Glob, Globs, Pattern
+from scrapy_mandelbot.robots.robotstxt.index import Index, Wildcards, by_head
+from scrapy_mandelbot.robots.robotstxt.patterns import Pattern
 from scrapy_mandelbot.robots.robotstxt.verdict import (
     WEIGHTS,
     Matcher,
@@ -41,56 +40,40 @@ class DecidingRules:
     """Finds the rule that decides. Ranks are positions in the dialect's precedence; 0 wins."""
 
     def __init__(self, text: str, selection: GroupMatch, grammar: Grammar) -> None:
-        dialect = grammar.dialect
         ends = line_ends(text)
-        found: list[tuple[int, int, bool, Pattern | Glob, Rule]] = []
-        for start, end, version in selection.spans:
-            for line in grammar.any_rule.finditer(text, start, end):
-                value = line[2].rstrip(WHITE_SPACE)
-                rule = Rule(not line[1], decode(value), bisect_right(ends, line.start()))
-                read = read_rule(value, version, dialect, line.start(), allow=rule.allow)
-                found += ((*one, rule) for one in read)
-        found.sort(key=lambda one: one[:2])  # weight, then place
-        self._ranked = [(allows, rule) for _, _, allows, _, rule in found]
-        self._default = default_of(text, selection, grammar)
-        self._exact: dict[str, int] = {}
-        self._prefixes: dict[str, int] = {}
-        wildcards: defaultdict[str, list[tuple[int, bool, str, Callable[[str], bool]]]]
-        wildcards = defaultdict(list)
-        self._glob_ranks: list[int] = []
-        globs: list[Glob] = []
-        for rank, (_, _, allows, pattern, _) in enumerate(found):
-            if isinstance(pattern, Glob):
-                self._glob_ranks.append(rank)
-                globs.append(pattern)
-            elif pattern.exact:
-                self._exact.setdefault(pattern.head, rank)
-            elif pattern.is_prefix:
-                self._prefixes.setdefault(pattern.head, rank)
-            else:
-                wildcards[pattern.head].append((rank, allows, pattern.guard, pattern.matches))
-        self._wildcards = {head: Wildcards(rules, [], None) for head, rules in wildcards.items()}
+        rules = [
+            Rule(not line[1], value_of(line[2]), bisect_right(ends, line.start()))
+            for start, end, _ in selection.spans
+            for line in grammar.any_rule.finditer(text, start, end)
+        ]
+        default = default_of(text, selection, grammar)
+        found = sorted(read_rules(text, selection, grammar), key=itemgetter(0, 1))
+        self._ranked = [(allows, rules[place]) for _, place, allows, _ in found]
+        self._default = default, None
+        self._prefixes, self._exact, wildcards, globs = by_head(found, default=default)
+        self._wildcards = {
+            head: Wildcards(wildcards.get(head, []), globs.get(head, []), None)
+            for head in wildcards.keys() | globs.keys()
+        }
         self._lengths = sorted({len(head) for head in (*self._prefixes, *self._wildcards)})
-        self._globs = Globs(globs) if globs else None
 
     def explain(self, target: str) -> tuple[bool, Rule | None]:
         """Return whether a target is allowed, and the rule that decides, or None."""
-        best = self._exact.get(target, sys.maxsize)
+        nothing = len(self._ranked), True
+        best, _ = self._exact.get(target, nothing)
         for length in self._lengths:
             if length > len(target):
                 break
             head = target[:length]
-            best = min(best, self._prefixes.get(head, sys.maxsize))
+            best = min(best, self._prefixes.get(head, nothing)[0])
             wildcards = self._wildcards.get(head)
             for rank, _, guard, matches in wildcards.search(target) if wildcards else ():
                 if rank < best and guard in target and matches(target):
                     best = rank
-        glob = None if self._globs is None else self._globs.first(target)
-        if glob is not None:
-            best = min(best, self._glob_ranks[glob])
-        if best == sys.maxsize:
-            return self._default, None
-        return self._ranked[best]
+            if wildcards and wildcards.globs:
+                glob = wildcards.globs.first(target)
+                best = best if glob is None else min(best, wildcards.glob_rules[glob][0])
+        return self._ranked[best] if best < len(self._ranked) else self._default
 
 
 class RuleList:

@@ -44,9 +44,11 @@ class GroupMatch(NamedTuple):
     """Its groups, in order."""
 
 
-def read_groups(text: str, grammar: Grammar) -> Iterator[Group]:
-    """Yield the groups of a searchable text, in order."""
-    blank_ends, ends_run = grammar.dialect.blank_line_ends_group, grammar.run_end.search
+def read_groups(
+    text: str, grammar: Grammar, run_end: re.Pattern[str] | None = None
+) -> Iterator[Group]:
+    """Yield the groups of a searchable text, in order. `run_end`: what ends User-agent lines."""
+    blank_ends, ends_run = grammar.dialect.blank_line_ends_group, run_end or grammar.run_end
     lines = list(grammar.agent_lines(text))
     names: list[str] = []
     start = 0
@@ -59,7 +61,7 @@ def read_groups(text: str, grammar: Grammar) -> Iterator[Group]:
         blank = BLANK_LINE.search(text, after, end + 1) if blank_ends else None
         if blank:
             end = blank.start()
-        elif following and not ends_run(text, after, end):
+        elif following and not ends_run.search(text, after, end):
             continue
         yield names, start, after, end
         names = []
@@ -106,19 +108,9 @@ def own_spans(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[Sp
         return
     wanted = selection.agent.lower()
     for start, end, version in selection.spans:
-        part = text[start:end]
-        lines = list(grammar.agent_lines(part))
-        run: list[str] = []
-        begins = 0
-        for line, following in zip_longest(lines, lines[1:]):
-            begins = begins if run else line.start()
-            run.append(decode(line[1]).lower())
-            after = following.start() if following else len(part)
-            if following and not grammar.member.search(part, line.end(), after):
-                continue
-            if wanted in run:
-                yield Span(start + begins, start + after, version)
-            run = []
+        for names, begins, _, ends in read_groups(text[start:end], grammar, grammar.member):
+            if any(decode(name).lower() == wanted for name in names):
+                yield Span(start + begins, start + ends, version)
 
 
 _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\.[0-9]+)*")

@@ -174,7 +174,7 @@ def _intervals(
     rules: list[Matcher], path_at: int, *, default: bool
 ) -> Iterator[tuple[str, bool | WildcardInterval | None]]:
     """Sweep over all ranges; yield each bound, in order, with the answer from there on."""
-    prefixes, exacts, wildcards, globs = _by_head(rules, default=default)
+    prefixes, exacts, wildcards, globs = by_head(rules, default=default)
     open_ranges = [_OUTSIDE]
     for head in sorted(prefixes.keys() | exacts.keys() | wildcards.keys() | globs.keys()):
         while open_ranges[-1][0] <= head:
@@ -211,7 +211,7 @@ def _inside(
     return end, rank, allows, wildcards, kind(rank, wildcards, path_at, allows)
 
 
-def _by_head(
+def by_head(
     rules: list[Matcher], *, default: bool
 ) -> tuple[dict[str, _Rule], dict[str, _Rule], dict[str, list[_Wildcard]], dict[str, list[_Glob]]]:
     """Rank the rules and group them by kind and head; drop the weaker ones of equals."""

@@ -112,8 +112,10 @@ class Glob:
     def steps(self) -> list[_Step]:
         """For each character of the target: those listed, or with True all others."""
         meant: dict[str, _Step] = {_ANY: ("", True)}
-        for number, one in enumerate(self.classes, start=_FIRST_CLASS):
-            meant[chr(number)] = _listed(one)
+        for number, (but, written) in enumerate(self.classes, start=_FIRST_CLASS):
+            bits = _taken(("", written))
+            listed = "".join(one for one in _ASCII if bits >> ord(one) & 1)
+            meant[chr(number)] = listed, bool(but)
         return [meant.get(step, (step, False)) for step in self.text]
 
     def matches(self, target: str) -> bool:
@@ -253,18 +255,6 @@ def glob_pattern(path: str, comparable: Callable[[str], str]) -> Pattern | Glob:
         size += len(piece)
         steps += (taking, piece)
     return Glob(pieces[0], "".join(steps), tuple(classes), stars)
-
-
-def _listed(brackets: tuple[str, str]) -> _Step:
-    """Read the characters that ``a-z_`` lists, and whether all others are meant."""
-    but, written = brackets
-    listed: set[str] = set()
-    for first, last, single in _RANGE.findall(written):
-        if single:
-            listed.add(single)
-        else:
-            listed.update(_ASCII[ord(first) : ord(last) + 1])
-    return "".join(sorted(one for one in listed if one <= _LAST_ASCII)), bool(but)
 
 
 def _taken(brackets: tuple[str, str]) -> int:

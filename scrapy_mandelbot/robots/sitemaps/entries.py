@@ -203,7 +203,7 @@ class EntryMaker:
         for child in element.children:
             texts.setdefault(child.name, child.text)
         lastmod = next((texts[name] for name in self._form.dates if name in texts), "")
-        if self._form.is_feed:
+        if not self._form.plain:  # other elements of feeds are no extensions of sitemaps
             return self._entry((link, lastmod, "", ""))
         alternates: list[tuple[str, str]] = []
         links = 0

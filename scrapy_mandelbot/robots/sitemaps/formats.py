@@ -149,12 +149,7 @@ class Format(NamedTuple):
     dates: tuple[str, ...]
     """The elements with the date of the last change, the best first."""
     plain: tuple[str, ...]
-    """The fields that most entries have, in their order; empty if entries differ."""
-
-    @property
-    def is_feed(self) -> bool:
-        """Whether it is a feed, whose other elements are no extensions of sitemaps."""
-        return not self.plain
+    """The fields that most entries have, in their order; empty for feeds, whose entries differ."""
 
 
 def _loc(entry: Element) -> str:

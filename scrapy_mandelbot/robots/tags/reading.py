@@ -131,9 +131,8 @@ def robot_tags(
     if not isinstance(agent, str):
         agent = header_text(agent) if isinstance(agent, bytes) else tuple(agent)
     names = _names(agent)
-    values = tuple(_header_values(headers)) if headers else ()
     metas = meta_tags(body, names)
-    return _read_tags(values, metas, names) if values or metas else NO_TAGS
+    return tags_for(headers, metas, names) if headers or metas else NO_TAGS
 
 
 def tags_for(
@@ -143,12 +142,6 @@ def tags_for(
 ) -> RobotTags:
     """Return the robot tags in headers, and in meta tags that have one of the names."""
     values = tuple(_header_values(headers))
-    return _read_tags(values, metas, names) if values or metas else NO_TAGS
-
-
-def _read_tags(
-    values: tuple[_Header, ...], metas: tuple[Meta, ...], names: frozenset[str]
-) -> RobotTags:
     length = sum(len(value) for _, value in values) + sum(len(meta.content) for meta in metas)
     said = _cached_tags if length <= _SHORT else _tags_in
     return said(values, metas, names)
