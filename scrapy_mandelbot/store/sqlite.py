@@ -328,7 +328,7 @@ class SqliteStore(LiveStore):
         if not self._is_readable:
             return 0.0
         now = self._now()
-        return self._tried(lambda file: live.lease_holder(file, name, now)[1], 0.0)
+        return self._tried(lambda file: live.LeaseTable(file, "", now).held_by(name)[1], 0.0)
 
     def _rows(self, query: str, *values: object) -> list[stored.Row]:
         return self._tried(lambda database: database.execute(query, values).fetchall(), [])

@@ -157,7 +157,7 @@ class LeaseRequest(NamedTuple):
         left = 0.0 if row is None else _seconds_until(row[0], now)
         if left > self.longest_wait:
             left = 0.0
-        return (left or take_lease(database, self.name, owner, now, self.lease_for),)
+        return (left or LeaseTable(database, owner, now).take(self.name, self.lease_for),)
 
 
 class FetchClaim(NamedTuple):
@@ -186,28 +186,42 @@ class FetchClaim(NamedTuple):
             else:
                 if copy.fetched_at > self.fresh_since:
                     return copy, 0.0
-        return copy, take_lease(database, self.name, owner, now, self.lease_for)
+        return copy, LeaseTable(database, owner, now).take(self.name, self.lease_for)
 
 
-def take_lease(
-    database: sqlite3.Connection, name: str, owner: str, now: float, lease_for: float
-) -> float:
-    """Take a lease, within a transaction; return for how many seconds another has it instead."""
-    whose, left = lease_holder(database, name, now)
-    if left > 0 and whose != owner:
-        return left
-    values = name, owner, now, now + lease_for
-    database.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", values)
-    return 0.0
+class LeaseTable:
+    """The leases of a file, within a transaction; a lease ends by the machine's clock at last."""
 
+    def __init__(self, database: sqlite3.Connection, owner: str, now: float) -> None:
+        self._database = database
+        self._owner = owner
+        self._now = now
 
-def lease_holder(database: sqlite3.Connection, name: str, now: float) -> tuple[Any, float]:
-    """Return the owner of a lease, and for how many seconds yet, by the machine's clock."""
-    query = "SELECT owner, taken_at, until FROM leases WHERE name = ?"
-    row = database.execute(query, (name,)).fetchone()
-    if row is None or _seconds_until(row[1], now) > _ANOTHER_CLOCK:
-        return None, 0.0
-    return row[0], _seconds_until(row[2], now)
+    def take(self, name: str, lease_for: float) -> float:
+        """Take a lease; return for how many seconds another has it instead."""
+        whose, left = self.held_by(name)
+        if left > 0 and whose != self._owner:
+            return left
+        values = name, self._owner, self._now, self._now + lease_for
+        self._database.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", values)
+        return 0.0
+
+    def held_by(self, name: str) -> tuple[Any, float]:
+        """Return the owner of a lease, and for how many seconds yet."""
+        query = "SELECT owner, taken_at, until FROM leases WHERE name = ?"
+        row = self._database.execute(query, (name,)).fetchone()
+        if row is None or _seconds_until(row[1], self._now) > _ANOTHER_CLOCK:
+            return None, 0.0
+        return row[0], _seconds_until(row[2], self._now)
+
+    def release(self, name: str, keep_for: float) -> None:
+        """Give a lease back that the owner has, or end it after some seconds."""
+        if keep_for > 0:
+            query = "UPDATE leases SET taken_at = ?, until = ? WHERE name = ? AND owner = ?"
+            self._database.execute(query, (self._now, self._now + keep_for, name, self._owner))
+        else:
+            query = "DELETE FROM leases WHERE name = ? AND owner = ?"
+            self._database.execute(query, (name, self._owner))
 
 
 def _seconds_until(moment: Any, now: float) -> float:
@@ -250,13 +264,9 @@ class Unsaved:
             if sites:
                 add_news(database, owner, now, kind, sites)
         # Last, though at once: the next holder of a lease follows what was written.
-        database.executemany(
-            "UPDATE leases SET taken_at = ?, until = ? WHERE name = ? AND owner = ?",
-            [
-                (now, now + keep_for if keep_for else 0.0, name, owner)  # 0: over by any clock
-                for name, keep_for in self.releases.items()
-            ],
-        )
+        leases = LeaseTable(database, owner, now)
+        for name, keep_for in self.releases.items():
+            leases.release(name, keep_for)
 
     def _write_copies(self, database: sqlite3.Connection) -> None:
         rows = [
@@ -284,6 +294,8 @@ class Unsaved:
         )
 
     def _write_pauses(self, database: sqlite3.Connection) -> None:
+        if not self.pauses:
+            return
         database.executemany(
             "INSERT OR REPLACE INTO pauses VALUES (?, ?, ?, ?)",
             [
