@@ -1,4 +1,4 @@
-"""Claimed requests: what waits for them, what their callbacks raised, in how many deaths they were.
+"""Claimed requests: what waits for them, what their callbacks raised, how many runs died with them.
 
 Those that were in flight at a death are sent last, a few at a time, or set aside.
 """

@@ -372,7 +372,7 @@ def _going_on(form: Any, flush: Callable[[], None], *, is_known: bool) -> Any:
 def cut(files: Mapping[str, FeedFile], folder: Path, *, has_died: bool = True) -> None:
     """Cut each file back to the last commit, and store the cut part in the folder.
 
-    After a run that was closed only the closing bracket is cut: lines written since are someone's.
+    After a run that was closed only the closing bracket is cut: others wrote later lines.
     """
     for path, (length, _) in files.items():
         file = Path(path)

@@ -351,7 +351,7 @@ class Fingerprints:
         self._new.append(fingerprint)
 
     def write_all(self, fingerprints: list[int]) -> None:
-        """Write many, within the transaction that is open, which is theirs alone."""
+        """Write rows in the open transaction, which holds nothing else."""
         rows = ((one,) for one in sorted(fingerprints))
         self._database.executemany("INSERT OR IGNORE INTO seen VALUES (?)", rows)
         self._has_older = True

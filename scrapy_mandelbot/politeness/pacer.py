@@ -52,7 +52,7 @@ class Quota:
 
 
 class Pacer:
-    """The turns of one site; one without a pace has none to wait for."""
+    """The turns of one site; without a pace, no request waits for one."""
 
     __slots__ = (
         "_answered_at",

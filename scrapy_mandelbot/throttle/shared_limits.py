@@ -44,9 +44,9 @@ class SharedLimits:
     """Sites that share concurrency, pace and pauses, by MANDELBOT_TOGETHER.
 
     Their requests go through one download slot, so that what Scrapy sets for a slot holds for all
-    of them. Where one that has a pace is requested, the others that have one wait as well. Those
-    that are refused within a second of each other, and are at least half of those requested then,
-    have one pause, one probe and one rate from then on: the limit is the server's, not the site's.
+    of them. A request to one site with a pace makes the others with a pace wait, too. Sites that
+    are refused within a second of each other, and are at least half of those requested then, share
+    one pause, one probe and one rate from then on: the limit is the server's, not the site's.
     """
 
     def __init__(
