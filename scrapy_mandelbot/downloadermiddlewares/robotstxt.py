@@ -86,7 +86,7 @@ class RobotsTxtMiddleware:
     async def _find_out(
         self, flight: Flight, request: Request
     ) -> tuple[Request | Response | None, SiteRules | None]:
-        """Return the rules of the request's site, or the result of `process_request` without."""
+        """Return the rules of the request's site, or what `process_request` returns without any."""
         throttle, site = self._crawl.throttle, flight.site
         if throttle.has_given_up(flight):
             return None, None  # PauseMiddleware answers it

@@ -248,7 +248,7 @@ class SiteQueue:
         return ((one.queue.site, at) for at, one in self._delayed)
 
     def site_changed(self, site: Site) -> None:
-        """Note that a site which had to wait may be asked, perhaps."""
+        """Note that a waiting site may be due."""
         shared_slot = self._in_flight.shared_slot
         for queue in self._round_robin.of(site):
             if shared_slot is not None:
