@@ -71,7 +71,6 @@ BAD = [
     ('MANDELBOT_PAUSE_OPTIONS["wait"]', "long", "a number of seconds"),
     ("MANDELBOT_CRAWL_DELAYS", ["example.com"], "seconds by host or site"),
     ("MANDELBOT_CRAWL_DELAYS", "example.com=5", "seconds by host or site"),
-    ("MANDELBOT_CRAWL_DELAYS", {"example.com": True}, "seconds by host or site"),
     ("MANDELBOT_PACE", "slow", "'manual' or 'obey'"),
     ("MANDELBOT_TOGETHER", "host", "'domain' or 'address'"),
     ('MANDELBOT_PACE_OPTIONS["longest"]', -1, "0 or more"),
@@ -178,13 +177,19 @@ def test_a_delay_is_for_a_host_or_a_site(key):
     assert str(error.value).startswith(f"MANDELBOT_CRAWL_DELAYS = {key!r}: it takes seconds by")
 
 
-@pytest.mark.parametrize("seconds", [-1, "slow", float("inf"), None, [5]])
+@pytest.mark.parametrize("seconds", [-1, "five", float("inf"), None, [5]])
 def test_a_delay_is_a_number_of_seconds(seconds):
     """The wrong one is named."""
     with pytest.raises(SettingsError) as error:
         config(MANDELBOT_CRAWL_DELAYS={"example.org": 1, "example.com": seconds})
     wrong = f"MANDELBOT_CRAWL_DELAYS['example.com'] = {seconds!r}"
     assert str(error.value).startswith(f"{wrong}: it takes a number")
+
+
+def test_a_delay_that_is_a_flag_is_named():
+    """True is no second, though Python counts it as one."""
+    with pytest.raises(SettingsError, match=r"^MANDELBOT_CRAWL_DELAYS\['b\.example'\] = True: it"):
+        config(MANDELBOT_CRAWL_DELAYS={"a.example": 1, "b.example": True})
 
 
 @pytest.mark.parametrize(
@@ -352,7 +357,14 @@ WRONG_OPTIONS = [
         {"tll": 1, "ttl": 2},
         (
             "MANDELBOT_CACHE = {'tll': 1, 'ttl': 2}: it takes a dict with any of 'ttl', 'stale',"
-            " not 'tll'"
+            " not 'tll' (did you mean 'ttl'?)"
+        ),
+    ),
+    (
+        {"STALE": 1, 7: 2, "colour": 3},
+        (
+            "MANDELBOT_CACHE = {'STALE': 1, 7: 2, 'colour': 3}: it takes a dict with any of 'ttl',"
+            " 'stale', not 'STALE' (did you mean 'stale'?), not 7, not 'colour'"
         ),
     ),
     (5, "MANDELBOT_CACHE = 5: it takes a dict with any of 'ttl', 'stale'"),

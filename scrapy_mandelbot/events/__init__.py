@@ -203,6 +203,10 @@ ROBOTS_UNREADABLE = _error(
 )
 ROBOTS_READ = Event(signal=signals.robots_fetched, signal_values=("site", "robots", "outcome"))
 ROBOTS_FROM_CACHE = Event(stats=("mandelbot/robots/from_cache",))
+ROBOTS_CACHED = Event(
+    "The robots.txt of %(site)s was cached at %(since)s and is valid until %(until)s"
+    " (to drop it: %(command)s)",
+)
 ROBOTS_ANSWERED = Event(stats=("mandelbot/robots/answered",))
 ROBOTS_UNKNOWN = _warning(
     "The rules of %(site)s are not known (%(reason)s). A crawl would pause the site and try"

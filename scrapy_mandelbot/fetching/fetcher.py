@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 import scrapy.signals
@@ -96,6 +97,8 @@ class SiteRules:
     """Why there is no response, without a traceback."""
     cites_inside: bool = False
     """Whether a public site may cite sitemaps on this machine or in its network."""
+    cached_at: float | None = None
+    """When the stored file was fetched or last confirmed; None: not read from the store."""
 
     @cached_property
     def sitemaps(self) -> tuple[str, ...]:
@@ -147,8 +150,7 @@ class RobotsFetcher:
         until = None if copy is None else self._serves_until(site, copy)
         if copy is None or until is None:
             return None
-        self._events.count(events.ROBOTS_FROM_CACHE, site=site)
-        return self._remember(site, kept_outcome(copy.status, self._policy), copy.body, until)
+        return self._from_store(site, copy, until)
 
     def sitemaps(self, site: str) -> tuple[str, ...]:
         """Return the absolute URLs of the sitemaps that the site's known robots.txt cites."""
@@ -181,19 +183,24 @@ class RobotsFetcher:
         """Send Scrapy's ``robots_parsed``; report comments and sitemaps once a run."""
         if rules.parser is None:
             return
-        is_new = self.announced.get(site) is None
+        is_new, emit = self.announced.get(site) is None, self._events.emit
         self.announced.put(site, value=True, size=_KNOWN_SIZE + len(site))
+        if is_new and (since := rules.cached_at) is not None:
+            # Pasted into a shell: a host's name is the choice of whoever links to it.
+            job = self._crawler.settings.get("JOBDIR")
+            place = f" -s {quote(f'JOBDIR={job}')}" if job else ""
+            drop = f"scrapy robots cache drop {quote(site)}{place}"
+            emit(events.ROBOTS_CACHED, site=site, since=since, until=rules.until, command=drop)
         # "An Extended Standard for Robot Exclusion": Comment lines address the robot's operator.
         if is_new and (comments := rules.robots.comments(self._agents.of(request))):
             text = " / ".join(map(shown, comments[:_MOST_COMMENTS]))
-            self._events.emit(events.COMMENTED, site=site, comments=text)
+            emit(events.COMMENTED, site=site, comments=text)
         if (
             is_new
             and isinstance(rules.parser, MandelbotRobotParser)
             and (misspelt := rules.robots.misspelt_line)
         ):
             line, text, field = misspelt
-            emit = self._events.emit
             emit(events.ROBOTS_MISSPELT, site=site, line=line, text=shown(text), field=field)
         robots_parsed = getattr(scrapy.signals, "robots_parsed", None)  # Scrapy 2.18 and newer
         if robots_parsed is not None:
@@ -201,7 +208,7 @@ class RobotsFetcher:
                 signal=robots_parsed, robotparser=rules.parser, request=request
             )
         if is_new and self._config.sitemaps != "off" and (urls := rules.sitemaps):
-            self._events.emit(events.SITEMAPS_DISCOVERED, site=site, urls=urls, count=len(urls))
+            emit(events.SITEMAPS_DISCOVERED, site=site, urls=urls, count=len(urls))
 
     def cached(self, site: str) -> CachedRobots | None:
         """Return the site's cached robots.txt, if it is in use now."""
@@ -216,6 +223,12 @@ class RobotsFetcher:
         if is_fresh(now, copy.fetched_at, self._config.fresh_for):
             return copy.fetched_at + self._config.fresh_for
         return None
+
+    def _from_store(self, site: str, copy: CachedRobots, until: float) -> SiteRules:
+        self._events.count(events.ROBOTS_FROM_CACHE, site=site)
+        rules = self._remember(site, kept_outcome(copy.status, self._policy), copy.body, until)
+        rules.cached_at = copy.fetched_at
+        return rules
 
     def _remember(self, site: str, outcome: Outcome, body: bytes, until: float) -> SiteRules:
         bodies = {OutcomeKind.RULES: body, OutcomeKind.FORBID_ALL: _FORBID_ALL}
@@ -264,9 +277,7 @@ class RobotsFetcher:
             return rules
         known, copy = self.known(site), found.copy
         if known is None and copy is not None and found.left and self._may_serve(copy):
-            outcome = kept_outcome(copy.status, self._policy)
-            known = self._remember(site, outcome, copy.body, self._now() + found.left)
-            self._events.count(events.ROBOTS_FROM_CACHE, site=site)
+            known = self._from_store(site, copy, self._now() + found.left)
         if known is not None:
             await self._announce_new(site, request, known)
         return known

@@ -15,6 +15,11 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import nlargest
+from http import HTTPStatus
+from http.server import ThreadingHTTPServer
+from ipaddress import ip_address
+from socket import SOCK_STREAM, getaddrinfo
+from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -42,6 +47,8 @@ OTHERS = "_OTHER"
 _EVERY = 5.0  # seconds
 _SHARE = 0.02  # of the crawl's time: many sites are measured less often
 _ENDED = 10  # ended crawls whose last measurements stay available
+_MOST_CONNECTIONS = 20
+_LONGEST_IDLE = 10  # seconds, as Prometheus waits for an answer by default
 
 
 class CrawlMetrics(CrawlExtension):
@@ -191,15 +198,42 @@ def _exported_at(address: str) -> _Exported:
     return at_addresses[address]
 
 
+class _Server(ThreadingHTTPServer):
+    """Serves a bounded number of connections, each in a thread."""
+
+    def __init__(self, host: str, port: int, handler: Any) -> None:
+        self._open: list[Any] = []
+        found: Any
+        self.address_family, *_, found = getaddrinfo(host, port, type=SOCK_STREAM)[0]
+        super().__init__(found, handler)
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002 -- the base's
+        """Accept so many connections at a time; the base class closes the others at once."""
+        self._open = [request, *(one for one in self._open if one.fileno() >= 0)]
+        return len(self._open) <= _MOST_CONNECTIONS
+
+
 def _served(address: str) -> _Exported:
     """Start a server that offers the instruments to Prometheus."""
     from opentelemetry.exporter.prometheus import PrometheusMetricReader  # noqa: PLC0415 -- an extra
     from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415
-    from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415
+    from prometheus_client import CollectorRegistry, MetricsHandler  # noqa: PLC0415
+
+    class Handler(MetricsHandler):
+        timeout = _LONGEST_IDLE
+
+        def do_GET(self) -> None:  # noqa: N802 -- as http.server calls it
+            # By DNS rebinding, a web page reaches a loopback address with the page's own host.
+            if is_loopback and host_of(self.headers.get("Host", "")).lower() not in names:
+                self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
+            else:
+                super().do_GET()
 
     host, _, port = address.rpartition(":")
+    names = {host.lower(), "localhost", "127.0.0.1", "[::1]"}
     registry = CollectorRegistry()
-    server, thread = start_http_server(int(port), host.strip("[]"), registry)
+    server = _Server(host.strip("[]"), int(port), Handler.factory(registry))
+    is_loopback = ip_address(str(server.server_address[0])).is_loopback
     reader = PrometheusMetricReader(
         disable_target_info=True, scope_info_enabled=False, registry=registry
     )
@@ -209,9 +243,9 @@ def _served(address: str) -> _Exported:
         del at_addresses[address]
         server.shutdown()  # within half a second
         server.server_close()
-        thread.join()
         provider.shutdown()
 
+    Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://{host}:{server.server_port}/metrics"
     return _Exported(provider.get_meter("scrapy_mandelbot"), url, close)
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
+from difflib import get_close_matches
 from functools import wraps
 from http import HTTPStatus
 from importlib import import_module
@@ -163,8 +164,11 @@ _DELAYS = (
 def crawl_delays(name: str, value: object) -> dict[str, float]:
     """Return seconds by site (``https://example.com``), host (``example.com``) and domain."""
     read = _as_mapping(value)
-    if read is None or any(isinstance(delay, bool) for delay in read.values()):
+    if read is None:
         raise SettingsError(name, value, _DELAYS)
+    for key, delay in read.items():
+        if isinstance(delay, bool):
+            raise SettingsError(f"{name}[{key!r}]", delay, _DELAYS)
     return {_place(name, key): seconds(f"{name}[{key!r}]", delay) for key, delay in read.items()}
 
 
@@ -424,8 +428,13 @@ def key_name(name: str, value: object) -> str:
 def options(name: str, value: object, keys: Iterable[str]) -> Mapping[str, object]:
     """Return a setting that is a dict or its JSON; the values are not checked here."""
     read = _as_mapping({} if value is None else value)
-    unknown = [repr(key) for key in read or () if key not in keys]
+    unknown = [_unknown_key(key, keys) for key in read or () if key not in keys]
     if read is None or unknown:
         takes = f"a dict with any of {', '.join(map(repr, keys))}"
         raise SettingsError(name, value, ", not ".join([takes, *unknown]))
     return read
+
+
+def _unknown_key(key: object, keys: Iterable[str]) -> str:
+    meant = get_close_matches(str(key).lower(), keys, 1)
+    return f"{key!r} (did you mean {meant[0]!r}?)" if meant else repr(key)

@@ -160,15 +160,18 @@ def _host(url: str) -> str:
     return host_of(site_of(urlsplit(url)))
 
 
-# Other sites whose robots.txt is requested for one site's sitemaps, until it cites them: more than
-# a family of sites has languages; few enough that no sitemap makes the crawl contact a million.
 MOST_STRANGERS = 100
+"""Other sites whose robots.txt is requested for one site's sitemaps, until it cites them.
+
+More than a family of sites has languages or countries; few enough that no sitemap can make the
+crawl contact a million unrelated sites.
+"""
 # Sites whose robots.txt is requested at a time, paused ones not counted. Each takes two places, for
-# the page and for the robots.txt. A name that does not resolve holds them for long.
+# the page and for the robots.txt: together half of the default of CONCURRENT_REQUESTS. A name that
+# does not resolve holds them for long.
 _AT_ONCE = 4
-# Entries on disk that a site's sitemaps list for other sites, about 300,000; above it the next
-# sitemap waits.
-_MOST_BYTES = 64 * 1024 * 1024
+_MOST_BYTES = 64 * 1024 * 1024  # about 300,000 entries; a sitemap has 50,000 at most
+"""Entries on disk that a site's sitemaps list for other sites; above it the next sitemap waits."""
 
 
 class CrossSubmits:

@@ -73,11 +73,11 @@ class SiteProgress:
     files: list[EntryFile] = field(default_factory=list)  # those with entries left
     known: set[str] = field(default_factory=set)  # digests of cited URLs
     cross_host: CrossHostSitemaps = field(default_factory=CrossHostSitemaps)
-    # Pages of this site in sitemaps of other sites, until its robots.txt is known.
     unconfirmed: list[EntryFile] = field(default_factory=list)
+    """Pages of this site in sitemaps of other sites, until its robots.txt is known."""
     robots_requested: bool = False  # whether that robots.txt is scheduled
-    # Other sites whose robots.txt was requested for this site's sitemaps, and cites none.
     strangers: set[str] = field(default_factory=set)
+    """Other sites whose robots.txt was requested for this site's sitemaps, and cites none."""
     elsewhere: set[str] = field(default_factory=set)  # sites that may hold entries of its sitemaps
     cost: float = 0.0  # seconds of processor time for its sitemaps in this run
 
@@ -141,8 +141,8 @@ class Progress:
         self._now = now
         self._next = self._next_lists = 0.0
         self._cannot_wait = False
-        # Files used up since the last commit, and since the one before.
         self._removed: tuple[list[EntryFile], list[EntryFile]] = [], []
+        """Files used up since the last commit, and since the one before."""
         self._sites: dict[str, SiteProgress] = {}
         self._begun: set[str] = set()
         folder.mkdir(parents=True, exist_ok=True)

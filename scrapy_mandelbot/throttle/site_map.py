@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.pause_policy import PausePolicy
     from scrapy_mandelbot.politeness.rate_control import RateControl
 
-MOST_SITES = 10_000  # that are remembered though nothing refers to them: those that came up last
-MOST_IN_TROUBLE = 50_000  # that are remembered because they are paused, given up, or slowed
+MOST_SITES = 10_000
+"""Sites that are remembered though nothing refers to them: those that came up last."""
+MOST_IN_TROUBLE = 50_000
+"""Sites that are remembered because they are paused, given up, or slowed."""
 MOST_LEARNT = 10_000  # sites whose runs between pauses are remembered, some KiB each
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 
 import pytest
@@ -14,6 +17,7 @@ from webs import Answer
 
 from scrapy_mandelbot import OutcomeKind
 from scrapy_mandelbot.politeness.outcome import IMPOSSIBLE_PATH
+from scrapy_mandelbot.robots.formatting import clock_time
 
 pytestmark = pytest.mark.slow
 
@@ -59,6 +63,64 @@ async def test_mandelbot_the_next_run_within_48_hours_asks_nobody(webs, kept):
     (heard,) = second.signals("sitemaps_discovered")
     assert heard["urls"] == (web.url + "/map.xml",)
     assert second.signals("robots_fetched") == []
+
+
+CACHED = [  # age of the cached file in seconds, status of the next answer, lines
+    (0, 200, 1),
+    (2 * DAY - 60, 200, 1),
+    (3 * DAY, 200, 0),
+    (3 * DAY, 304, 0),
+    (3 * DAY, 500, 0),
+    (None, 200, 0),
+]
+
+
+@pytest.mark.parametrize(("age", "status", "lines"), CACHED)
+@ensureDeferred
+async def test_a_cached_file_in_force_is_named_once(webs, kept, age, status, lines):
+    """Not one that this crawl has fetched, nor one that it has just tried to refresh."""
+    web = site(webs)
+    if age is not None:
+        await crawl(LinksSpider, kept, start_urls=[web.url + "/"])
+        make_older(kept, age)
+    web.pages["/robots.txt"] = Answer(RULES if status == 200 else b"", status)
+    result = await crawl(LinksSpider, kept, start_urls=[web.url + "/"])
+    assert len(result.items) == 3
+    assert len(result.logged(f"The robots.txt of {web.url} was cached at ")) == lines
+
+
+def output_of(words: list[str]) -> str:
+    """Return what a command of Scrapy prints."""
+    command = [sys.executable, "-m", "scrapy", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("place", ["JOBDIR", "MANDELBOT_STORE"])
+@ensureDeferred
+async def test_the_line_of_a_cached_file_has_its_times_and_a_command_that_drops_it(
+    webs, tmp_path, monkeypatch, place
+):
+    """The command runs as it stands, where the project names the store."""
+    web, job = site(webs), tmp_path / "a job's"
+    file = job / "mandelbot.db" if place == "JOBDIR" else tmp_path / "copies.db"
+    settings = {place: str(job if place == "JOBDIR" else file), "MANDELBOT_CACHE": {"ttl": 7_200}}
+    settings = {**QUICK, **settings, "MANDELBOT_STORE": settings.get("MANDELBOT_STORE", "sqlite")}
+    await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("UPDATE copies SET fetched_at = CAST(fetched_at AS INTEGER)")
+        ((fetched_at,),) = database.execute("SELECT fetched_at FROM copies").fetchall()
+        database.commit()
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    (line,) = result.logged("The robots.txt of ")
+    begin, _, command = line.removesuffix(")").partition(" (to drop it: ")
+    since, until = clock_time(fetched_at), clock_time(fetched_at + 7_200)
+    assert begin == f"The robots.txt of {web.url} was cached at {since} and is valid until {until}"
+    program, *words = shlex.split(command)
+    assert program == "scrapy"
+    if place == "MANDELBOT_STORE":
+        words += ["-s", f"MANDELBOT_STORE={file}"]
+    monkeypatch.chdir(tmp_path)
+    assert output_of(words) == f"dropped {web.url}\n"
 
 
 @ensureDeferred

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import socket
 import urllib.request
+from contextlib import ExitStack, closing
 from urllib.parse import urlsplit
 
 import pytest
@@ -126,6 +127,91 @@ async def test_the_projects_own_opentelemetry_reads_them(webs, monkeypatch):
     assert pages == {urlsplit(web.url).hostname: 4, "_OTHER": 0}
     assert found["mandelbot.pages"].data.is_monotonic
     provider.shutdown()
+
+
+@pytest.fixture
+def serve(monkeypatch):
+    """Return what serves metrics at an address, and gives the port."""
+    served = []
+    monkeypatch.setattr(metrics, "at_addresses", {})
+
+    def start(address):
+        served.append(metrics._exported_at(address))
+        return urlsplit(served[-1].url).port
+
+    yield start
+    for one in served:
+        one._close()
+
+
+def connected(port):
+    return closing(socket.create_connection(("127.0.0.1", port), timeout=10))
+
+
+def status_for(port, host):
+    """Return the status of an answer, or None if the connection is closed without one."""
+    sent = "" if host is None else f"Host: {host}\r\n"
+    try:
+        with connected(port) as connection:
+            connection.sendall(f"GET /metrics HTTP/1.1\r\n{sent}\r\n".encode())
+            answer = connection.makefile("rb").read()
+    except ConnectionError:
+        return None
+    return int(answer.split()[1]) if answer else None
+
+
+@pytest.mark.parametrize(
+    ("given", "host", "status"),
+    [
+        ("127.0.0.1", "127.0.0.1:{port}", 200),
+        ("127.0.0.1", "localhost:9464", 200),  # a forwarded port
+        ("127.0.0.1", "LocalHost", 200),
+        ("127.0.0.1", "[::1]:{port}", 200),
+        ("127.0.0.1", "rebound.example:{port}", 421),
+        ("127.0.0.1", "localhost.rebound.example", 421),
+        ("127.0.0.1", "127.0.0.1.rebound.example", 421),
+        ("127.0.0.1", "localhost@rebound.example", 421),
+        ("127.0.0.1", "[", 421),
+        ("127.0.0.1", "", 421),
+        ("127.0.0.1", None, 421),
+        ("Crawls.example", "crawls.example:{port}", 200),
+        ("Crawls.example", "rebound.example:{port}", 421),
+        ("0.0.0.0", "crawls.service:9464", 200),
+        ("0.0.0.0", None, 200),
+    ],
+)
+def test_a_web_page_cannot_read_them_by_dns_rebinding(serve, monkeypatch, given, host, status):
+    """At a loopback address, the Host header has to name it; elsewhere it has any name."""
+    bound = given if given == "0.0.0.0" else "127.0.0.1"
+    found = (socket.AF_INET, socket.SOCK_STREAM, 0, "", (bound, 0))
+    monkeypatch.setattr(metrics, "getaddrinfo", lambda *_args, **_options: [found])
+    port = serve(f"{given}:0")
+    assert status_for(port, host and host.format(port=port)) == status
+
+
+def test_an_idle_connection_ends(serve, monkeypatch, capfd):
+    """Whether it sends nothing, or part of a request; without a traceback."""
+    monkeypatch.setattr(metrics, "_LONGEST_IDLE", 0.05)
+    port = serve("127.0.0.1:0")
+    for sent in b"", b"GET /metr", b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n":
+        with connected(port) as connection:
+            connection.sendall(sent)
+            assert connection.recv(100) == b""
+    assert capfd.readouterr().err == ""
+
+
+def test_only_so_many_connections_are_open(serve, monkeypatch):
+    """Further ones are closed at once, until one of them ends."""
+    monkeypatch.setattr(metrics, "_MOST_CONNECTIONS", 3)
+    port = serve("127.0.0.1:0")
+    with ExitStack() as stack:
+        first, *_ = [stack.enter_context(connected(port)) for _ in range(3)]
+        assert status_for(port, "localhost") is None
+        assert status_for(port, "localhost") is None
+        first.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert first.makefile("rb").read().startswith(b"HTTP/1.0 200")
+        answers = (status_for(port, "localhost") for _ in range(1_000))
+        assert next(filter(None, answers)) == 200
 
 
 def test_without_the_extra_a_message_says_what_is_missing(monkeypatch):

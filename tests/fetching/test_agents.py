@@ -119,7 +119,7 @@ async def comments(case, asked):
     """Look whether the owner says something to the robot's people."""
     crawler = case.crawler()
     robots = SimpleNamespace(comments=asked.append)
-    file = SimpleNamespace(parser=True, robots=robots, sitemaps=())
+    file = SimpleNamespace(parser=True, robots=robots, sitemaps=(), cached_at=None)
     await Crawl.of(crawler).fetcher.announce("https://example.com", case.request(), file)
 
 

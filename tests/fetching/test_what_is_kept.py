@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
+from crawling import SETTINGS, ensureDeferred
+from scrapy import Request
 from scrapy.utils.test import get_crawler
 
 from scrapy_mandelbot.events.emitter import Events
@@ -17,6 +21,7 @@ from scrapy_mandelbot.fetching.requesting import _TROUBLES_LIMIT, FetchedFile, R
 from scrapy_mandelbot.politeness.outcome import Answer
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.settings.config import Config
+from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.memory import MemoryStore
 
 SITE = "https://example.com"
@@ -66,6 +71,26 @@ def test_the_sites_told_of_are_bounded(crawler):
     assert announced.get(NAMES[-1])
     assert announced.get(NAMES[0]) is None
     assert announced.size <= _KNOWN_LIMIT
+
+
+@pytest.mark.parametrize("site", ["http://a.example;reboot", "http://[::1]:80", "http://$(x).b"])
+@ensureDeferred
+async def test_the_command_that_drops_a_cached_file_is_harmless_in_a_shell(
+    caplog, site, tmp_path, monkeypatch
+):
+    """Of hosts as links may name them, and of a folder with a space."""
+    caplog.set_level("INFO", "scrapy_mandelbot.events")
+    monkeypatch.chdir(tmp_path)
+    crawler = get_crawler(settings_dict={**SETTINGS, "JOBDIR": "a job"})
+    config, store = Config.from_settings(crawler.settings), MemoryStore()
+    store.put_copy(site, CachedRobots(b"", 200, 0.0, f"{site}/robots.txt"))
+    fetcher = RobotsFetcher(crawler, config, store, lambda: 1.0, Events(crawler))
+    for _ in range(2):
+        await fetcher.rules(site, Request(site))
+    (line,) = (line for line in caplog.messages if line.startswith("The robots.txt of "))
+    command = line.partition("(to drop it: ")[2].removesuffix(")")
+    words = ["scrapy", "robots", "cache", "drop", site, "-s", "JOBDIR=a job"]
+    assert shlex.join(words) == command
 
 
 def test_as_many_sitemaps_are_read_as_any_file_cites():

@@ -10,7 +10,7 @@ import pytest
 from clocks import MIDNIGHT as NOW
 from reports import WAITING, a_record, a_report
 
-from scrapy_mandelbot.report.crawl_page import in_short, page_of
+from scrapy_mandelbot.report.crawl_page import _gaps, in_short, page_of
 from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import PaceRecord
 from scrapy_mandelbot.report.site_record import PauseRecord
@@ -96,6 +96,34 @@ def test_a_pace_that_is_not_obeyed_is_named_as_such():
     assert "Delay not obeyed" in page_of(report)
     table = summary(record, NOW + 60, 20)
     assert "not obeyed" in table
+
+
+COST = " https://a.example: Crawl-delay 2 s asked for; requests came every 0.4 s."
+
+
+@pytest.mark.parametrize(
+    ("gaps", "cost"),
+    [
+        ([], ""),
+        ([0.4], COST),
+        ([0.1, 0.4, 9], COST.replace("0.4", "0.403")),  # the sketch is 1 % off
+        ([3], ""),
+    ],
+)
+def test_what_obeying_a_delay_would_have_cost_is_told(gaps, cost):
+    """Of the site where requests came fastest, measured by the delay; none if all were slower."""
+    record = CrawlRecord(NOW, lambda _: False)
+    for name, asked, factor in (("b", 3.0, 2), ("a", 2.0, 1)):
+        one = record.of(f"https://{name}.example", NOW)
+        one.pace = PaceRecord(
+            asked, 0.0, f"{asked:g} s between requests", "line 2", is_obeyed=False
+        )
+        now = NOW
+        for gap in [0, *gaps] if gaps else []:
+            now += gap * factor
+            one.sent(now)
+    (text,) = (text for _, title, text in _gaps(a_report(record)["sites"]) if "not obeyed" in title)
+    assert text == f"2 sites with a Crawl-delay; MANDELBOT_PACE is not 'obey'.{cost}"
 
 
 def test_a_limit_that_was_found_is_told():
