@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.fetching.fetcher import SiteRules
-    from scrapy_mandelbot.robots.preferences import Usage
+    from scrapy_mandelbot.robots.preferences import Statement, Usage
     from scrapy_mandelbot.spidermiddlewares.tdm_files import SiteTdm
 
 TEXT_LIMIT = 2_048
@@ -160,14 +160,20 @@ class Ledger:
 
 def _uses(usage: Usage, *, of_images: bool) -> dict[str, Any]:
     answers = answers_of(usage, of_images=of_images)
-    deciding = {one: usage.decided_by(one, of_images=of_images) for one in answers}
     decided_by = {
-        category: {"where": one.where, "line": one.line, "text": one.text[:TEXT_LIMIT]}
-        for category, one in deciding.items()
-        if one is not None
+        category: _statement(usage.decided_by(category, of_images=of_images))
+        for category, answer in answers.items()
+        if answer != "unknown"
     }
     terms = [{**asdict(one), "url": one.url[:TEXT_LIMIT]} for one in usage.terms[:MOST_TERMS]]
     return {"answers": answers, "decided_by": decided_by, "terms": terms}
+
+
+def _statement(statement: Statement | None) -> dict[str, Any] | None:
+    if statement is None:
+        return None
+    where, line = statement.where, statement.line
+    return {"where": where, "line": line, "text": statement.text[:TEXT_LIMIT]}
 
 
 class LedgerFile:
