@@ -62,7 +62,10 @@ class Queues:
 
     def waiting(self, site: Site) -> int:
         """Return how many requests for a site wait in the queues."""
-        return sum(queue.waiting(site) for queue in self._queues)
+        count = 0
+        for queue in self._queues:  # without a generator, which would be one more call for a 503
+            count += queue.waiting(site)
+        return count
 
     def load_some(self, most: int) -> bool:
         """Load some sub-queues of the previous run; return whether there are more."""
