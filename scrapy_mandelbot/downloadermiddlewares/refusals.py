@@ -40,10 +40,10 @@ _ENOUGH = 5  # pages that are redirected to one URL
 _STRAY = 2  # good pages between: servers begin, or end, maintenance one after the other
 _PLACES = 3  # those pages are of so many, or of that of the last good page
 _LONGEST = 100  # characters of a problem's type, and of its title
-# Where a site sends visitors that it does not know, or of whom it needs to know something.
+# Where a site sends visitors of whom it needs to know something, or who want what is gone.
 _OF_VISITORS = re.compile(
     r"log-?_?[io]n|sign-?_?(in|on|up)|auth|account|member|session|consent|cookie|privacy|captcha"
-    r"|challenge|\b(sso|age|region|country|locale|lang)",
+    r"|challenge|\b(sso|age|region|country|locale|lang)|404|410|not.?found|gone|discontinued|sold.?out",
     re.IGNORECASE,
 )
 

@@ -138,7 +138,10 @@ HEALTHY = {
     "a list that the crawl has asked for": to("/list"),
     "moved for good": to("/new.html", 301),
     "moved for good, by 308": to("/new.html", 308),
-    "discontinued products between others": to("/gone.html", every=2),
+    "discontinued products": to("/gone.html"),
+    "discontinued products between others": to("/new.html", every=2),
+    "pages that are not found": to("/errors/404"),
+    "pages that are not found, in words": to("/not_found.html"),
     "another host": to("http://127.0.0.9:9/status.html"),
     "another place": lambda number: redirect(f"/de/{number}") if number < 40 else None,
     "nowhere": lambda number: Answer(b"", 302) if number < 40 else None,
@@ -154,6 +157,7 @@ async def test_a_site_that_is_well_is_not_paused_for_its_redirects(webs, case):
     for path in ("/list", "/gone.html", "/new.html", "/login?next=/", "/users/sign_in"):
         web.pages[path] = html(title=path)
     web.pages |= {path: html(title=path) for path in ("/my-account/", "/cookie-consent")}
+    web.pages |= {path: html(title=path) for path in ("/errors/404", "/not_found.html")}
     web.pages["/age-gate"] = html(title="18?")
     for number in range(60):
         answer = HEALTHY[case](number)
