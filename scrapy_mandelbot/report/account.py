@@ -46,7 +46,7 @@ _ONE_AND_MORE = {
     End.ERROR: ("ended by an error in the project",),
     End.LEFT: ("left in the queue",),
 }
-_HOW = {
+HOW_RUNS_END = {
     "finished": ("Finished", ""),
     "not finished": ("Running", ""),
     "shutdown": ("Stopped", "Ctrl-C or SIGTERM"),
@@ -122,7 +122,7 @@ class Account:
     def verdict(self, reason: str) -> str:
         """Return in one line how a crawl with this finish reason ended, and what to do."""
         total, left, now = self.counted(), self.left, self._crawl.now()
-        first, why = _HOW.get(reason, ("Stopped", shown(reason)))
+        first, why = HOW_RUNS_END.get(reason, ("Stopped", shown(reason)))
         lost = {end: count for end, count in total.by_end().items() if end in LOST}
         parts = [
             f"{first} after {duration(max(0.0, round(now - self._began, 1)))}{why and f' ({why})'}."

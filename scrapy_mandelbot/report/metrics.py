@@ -90,7 +90,7 @@ class CrawlMetrics(CrawlExtension):
         """Start to measure."""
         self.spider = spider.name
         try:
-            self._exported = _exported_at(self._address)
+            self._exported = exported_at(self._address)
         except OSError as error:  # address in use: no reason to stop a crawl
             self._crawl.events.emit(events.METRICS_NOT_SERVED, where=self._address, error=error)
             return
@@ -139,7 +139,7 @@ class _Exported:
 
     def __init__(self, meter: Any, url: str, close: Callable[[], None] | None) -> None:
         self.url = url
-        self._close = close
+        self.close = close
         self._crawls: tuple[CrawlMetrics, ...] = ()
         self._ended: deque[tuple[str, Measurements]] = deque(maxlen=_ENDED)
         self.histograms: dict[str, Any] = {}
@@ -166,10 +166,10 @@ class _Exported:
     def remove(self, crawl: CrawlMetrics) -> None:
         """Keep exporting the last values of a crawl, as long as the instruments exist."""
         self._crawls = tuple(one for one in self._crawls if one is not crawl)
-        if self._close is None:
+        if self.close is None:
             self._ended.append((crawl.spider, crawl.measured))
         elif not self._crawls:
-            self._close()
+            self.close()
 
     def _observer(self, name: str) -> Callable[[Any], Iterator[Any]]:
         from opentelemetry.metrics import Observation  # noqa: PLC0415 -- an extra
@@ -187,8 +187,8 @@ at_addresses: dict[str, _Exported] = {}
 """The instruments of this process."""
 
 
-def _exported_at(address: str) -> _Exported:
-    """Raise OSError if the address is not available."""
+def exported_at(address: str) -> _Exported:
+    """Return the instruments of an address; OSError: it is not available."""
     from opentelemetry.metrics import get_meter  # noqa: PLC0415 -- an extra
 
     if address not in at_addresses and address == METRICS_API:  # the project's MeterProvider

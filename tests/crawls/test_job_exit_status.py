@@ -10,7 +10,7 @@ import pytest
 from pages import ROOT
 
 from scrapy_mandelbot.job.job_file import APPLICATION
-from scrapy_mandelbot.report.account import _HOW
+from scrapy_mandelbot.report.account import HOW_RUNS_END
 
 SPIDER = """
 import sys
@@ -71,7 +71,7 @@ def test_the_page_on_services_has_every_reason_and_its_exit_status():
     """All finish reasons that the package gives, and no others."""
     page = (ROOT / "docs" / "services.rst").read_text(encoding="utf-8")
     listed = dict(re.findall(r"(?m)^``(\w+)`` +(\d) ", page))
-    assert set(listed) == _HOW.keys() - {"not finished"}
+    assert set(listed) == HOW_RUNS_END.keys() - {"not finished"}
     failed = {reason for reason, status in listed.items() if status == "1"}
     jobs = {f"job_{end}" for end in ("salvaged", "not_saved", "unreadable", "forgotten")}
     assert failed == {*jobs, "ledger_not_saved"}

@@ -136,12 +136,12 @@ def serve(monkeypatch):
     monkeypatch.setattr(metrics, "at_addresses", {})
 
     def start(address):
-        served.append(metrics._exported_at(address))
+        served.append(metrics.exported_at(address))
         return urlsplit(served[-1].url).port
 
     yield start
     for one in served:
-        one._close()
+        one.close()
 
 
 def connected(port):
