@@ -193,8 +193,8 @@ def _no_job_to_close_for(project: Project) -> Iterator[Mistake]:
     config = project.config
     if config.closes_when_paused and not (config.shares_job or project.settings["JOBDIR"]):
         yield Mistake(
-            'MANDELBOT_PAUSE_IDLE is "close", but there is no JOBDIR to store waiting requests for'
-            " the next run: the spider waits for paused sites instead."
+            f'MANDELBOT_PAUSE_IDLE is "{config.pause_idle}", but there is no JOBDIR to store'
+            " waiting requests for the next run: the spider waits for paused sites instead."
         )
 
 

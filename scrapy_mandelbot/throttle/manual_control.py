@@ -133,7 +133,7 @@ class IdlePolicy:
         connect = crawler.signals.connect
         connect(self._scheduler_empty, signal=scrapy.signals.scheduler_empty)
         connect(self._continue, signal=signals.site_resumed)
-        connect(self._continue, signal=scrapy.signals.spider_closed)
+        connect(self._spider_closed, signal=scrapy.signals.spider_closed)
 
     def _scheduler_empty(self) -> None:
         """Wait, close or go on: the scheduler hands out nothing, though it may hold requests."""
@@ -147,8 +147,6 @@ class IdlePolicy:
             return
         is_late = self._closes is not None and self._manual_control.next_due() > self._closes
         if is_late or (self._throttle.keeps_given_up and shut == given_up):
-            if self._fails:
-                engine.fail(self._crawler, "", lambda: None)
             self._close(SITES_PAUSED)
             return
         if self._waits_since is None:
@@ -166,6 +164,11 @@ class IdlePolicy:
         self._waits_since = None
         self._throttle.reports.total_ends_at = inf
         self._throttle.timers.drop(self)
+
+    def _spider_closed(self, reason: str) -> None:
+        self._continue()
+        if reason == SITES_PAUSED and self._fails:  # whoever closed it: a worker does so itself
+            engine.fail(self._crawler, "", lambda: None)
 
     def _give_up(self, _: IdlePolicy) -> None:
         self._left = 0.0

@@ -24,7 +24,7 @@ from scrapy.utils.misc import load_object
 from shared_jobs import Worker
 from shops import FOLLOW, index, shop, urls, urlset
 from twisted.internet.defer import Deferred, DeferredList
-from webs import Answer, html
+from webs import Answer, html, site
 
 from scrapy_mandelbot import SharedJobScheduler
 from scrapy_mandelbot.commands.job_verb import _FileJob, _RedisJob
@@ -327,6 +327,19 @@ async def test_an_idle_worker_may_end_before_the_job(webs, settings):
     assert idle.stats["finish_reason"] in {"job_idle", "finished"}
     assert busy.urls() + idle.urls() == [web.url + "/"]
     assert busy.stats["finish_reason"] == "finished"
+
+
+@ensureDeferred
+@pytest.mark.parametrize("idle", ["close", "fail"])
+async def test_a_worker_fails_if_asked_where_paused_sites_are_left(webs, settings, idle):
+    """As a run with JOBDIR does, although the worker closes by itself."""
+    web = site(webs, 3)
+    web.pages["/page/1"] = lambda _request: Answer(b"", 503, {"Retry-After": "3600"})
+    result = await crawl(
+        LinksSpider, {**settings, "MANDELBOT_PAUSE_IDLE": idle}, start_urls=[web.url + "/"]
+    )
+    assert result.stats["finish_reason"] == "sites_paused"
+    assert (result.crawler.spider is None) == (idle == "fail")
 
 
 @ensureDeferred
