@@ -245,7 +245,7 @@ def disturb(what: str, workers: Workers, redis, chance: random.Random, lease: fl
 
 MEMORY = (  # what, how many, sites, and whether they are requests
     ("a request of 129 bytes with its fingerprint, of one of 100 sites", 50_000, 100, True),
-    ("the same, each of a site of its own", 20_000, 20_000, True),
+    ("the same, each of a separate site", 20_000, 20_000, True),
     *((f"a fingerprint, one of {count:,}", count, 0, False) for count in (10**4, 10**5, 10**6)),
 )
 

@@ -1,6 +1,6 @@
 """Plugins from the package index, set up as their READMEs show, without and with the add-on.
 
-Each plugin gets a virtual environment of its own, with the newest Scrapy that it takes, and crawls
+Each plugin gets a separate virtual environment, with the newest Scrapy that it takes, and crawls
 a site on loopback four times: healthy and sick, with stock Scrapy and with scrapy-mandelbot. The
 site has 50 pages and 10 that robots.txt forbids, at 0.05 seconds each; the sick one answers 503 for
 five seconds after the 20th page, and 429 once. Printed are the items of the 50 that the spider
@@ -301,7 +301,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def __getattr__(self, name: str):
-        """Answer every method alike."""
+        """Answer every method in the same way."""
         if name.startswith("do_"):
             return self.do_GET
         raise AttributeError(name)
@@ -502,14 +502,14 @@ def spread(numbers: list[int]) -> str:
 def print_groups(rows: list[Row]) -> None:
     """Print the plugins with the same items from the add-on together, and those that do not run."""
     for items in sorted({one.items[2:] for one in rows if one.runs}, reverse=True):
-        alike = [one for one in rows if one.runs and one.items[2:] == items]
-        sick = spread([one.items[1] for one in alike])
-        stock, ours = (spread([one.refusals[at] for one in alike]) for at in (0, 1))
+        same = [one for one in rows if one.runs and one.items[2:] == items]
+        sick = spread([one.items[1] for one in same])
+        stock, ours = (spread([one.refusals[at] for one in same]) for at in (0, 1))
         text = (
             f"With the add-on {items[0]} and {items[1]} items, {ours} refusals; "
             f"with stock Scrapy {PAGES} and {sick}, {stock} refusals: "
         )
-        print(fill(text + ", ".join(one.name for one in alike), 96, break_on_hyphens=False))
+        print(fill(text + ", ".join(one.name for one in same), 96, break_on_hyphens=False))
     failed = [f"{one.name} ({one.why.partition(':')[0]})" for one in rows if not one.runs]
     if failed:
         print(fill("Does not run with stock Scrapy: " + ", ".join(failed), 96))

@@ -85,7 +85,6 @@ def _nearest(folder: Path) -> tuple[Path, dict[str, Any]]:
 
 
 def _read(path: Path, section: str) -> dict[str, Any] | None:
-    """Return the choices in a file, if it has any."""
     try:
         text = read_source(str(path)).decode()
         if section != _OWN and "robots-check" not in text:

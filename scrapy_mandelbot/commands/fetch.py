@@ -171,7 +171,6 @@ class _TimedDownload:
             self.error = error
 
     def _open(self) -> HTTPResponse:
-        """Return the response to one request, whatever its status."""
         url = self.urls[-1]
         if names_no_host(url):
             raise socket.gaierror("no host can have this name")

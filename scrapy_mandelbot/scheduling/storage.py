@@ -143,7 +143,7 @@ class RequestStorage(ABC):
 class ParkedRequests(RequestStorage):
     """Stores requests in memory, in each sub-queue by priority, then in the order first taken.
 
-    A request that comes back has its former place, before those taken after it.
+    A request that comes back has its previous place, before those taken after it.
     """
 
     def __init__(self) -> None:

@@ -63,7 +63,7 @@ def test_demo_succeeds(demo):
 
 
 def test_demo_logs_no_trouble(demo):
-    """The only warning in the log is that of the misspelt line in a robots.txt of its own."""
+    """The only warning in the log is that of the misspelt line in the demo's robots.txt."""
     (warning,) = re.findall(r"WARNING: .*|ERROR: .*|CRITICAL: .*|Traceback.*", demo.log)
     assert "line 25 'Dissalow: /about.html' is not read (Google's and Scrapy's parsers" in warning
 

@@ -236,7 +236,6 @@ class _Writer:
         return [RewrittenLine("User-agent", "Yandex"), *directives, *self._lines(self._for_yandex)]
 
     def _directives(self, block: Block) -> list[RewrittenLine]:
-        """Return Robot-version, the rules, and the rest."""
         versions = [r for r in block.directives if r.field == "robot-version"]
         first = versions[:1]
         has_effect = {version.number for version in first} <= self._effective_versions
