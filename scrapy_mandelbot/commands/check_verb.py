@@ -163,7 +163,11 @@ def check(invocation: Invocation) -> Result:
             reports.append(reports_on.not_available(source, str(error)))
         else:
             reports.append(reports_on.check_rules(rules, invocation.max_bytes, choices.of(source)))
-    page = partial(_page, invocation, rules, reports[0]) if is_one else None
+    page = None
+    if invocation.opts.format == "html":
+        from scrapy_mandelbot.commands.file_verbs import page_of  # noqa: PLC0415 - it is not cheap
+
+        page = partial(page_of, invocation, rules, checked=reports[0])
     data = reports[0] if is_one else reports_on.together(reports)
     failures = [one["failure"] for one in reports if one["failure"]]
     code = _UNAVAILABLE if failures else reports_on.exit_code(reports, choices)
@@ -184,12 +188,6 @@ def _text(
         return texts[0]
     spaced = "".join(f"{text}\n" if "\n" in text[:-1] else text for text in texts)
     return f"{spaced}{reports_on.total_text(reports, paint)}"
-
-
-def _page(invocation: Invocation, rules: Rules, report: dict[str, Any]) -> str:
-    from scrapy_mandelbot.commands.file_verbs import page_of  # noqa: PLC0415 - it is not cheap
-
-    return page_of(invocation, rules, checked=report)
 
 
 def _files_of(source: str) -> list[str] | None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
+from ipaddress import ip_interface
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.commands.invocation import Invocation, Result, print_result
@@ -208,7 +209,10 @@ VERBS = {
                 _OUTPUT,
             ),
             "check": (_argument("url", metavar="URL"),),
-            "page": (_OUTPUT, _many("address", "an address of the robot", "IP|NETWORK")),
+            "page": (
+                _OUTPUT,
+                _many("address", "an address of the robot", "IP|NETWORK", type=ip_interface),
+            ),
         },
         "0: done; 1: a directory has warnings; 3: errors",
         ("new robot.pem", "directory robot.pem --host example.com"),

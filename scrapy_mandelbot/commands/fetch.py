@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from http.client import HTTPException, HTTPResponse
 from threading import Thread
-from urllib.error import URLError
 from urllib.request import (
     HTTPHandler,
     HTTPSHandler,
@@ -62,7 +61,6 @@ class Fetched:
     status: int | None = None
     body: bytes = b""
     """Unpacked."""
-    content_type: str = ""
     content_encoding: str = ""
     """The header; empty if the body was unpacked. Of a failure: the coding that does not hold."""
     failure: Failure | None = None
@@ -91,30 +89,45 @@ class Fetched:
         return f"{shown(self.final_url)}: {self.failure.value}{detail}"
 
 
-@dataclass
 class Fetcher:
-    """Fetches URLs for one robot."""
+    """Fetches URLs for one robot.
 
-    user_agent: str
-    """The header."""
-    may_redirect: Callable[[str, str], bool]
-    """Whether a site, given by a URL, may redirect to another URL."""
-    verify: bool = True
-    """Whether certificates must be valid."""
-    join: Callable[[Thread, float], None] = Thread.join
-    """Waits for a thread, so many seconds at most."""
+    Args:
+        user_agent: the header.
+        may_redirect: whether a site, given by a URL, may redirect to another URL.
+        verify: whether certificates must be valid.
+        join: waits for a thread, so many seconds at most.
+    """
+
+    def __init__(
+        self,
+        user_agent: str,
+        may_redirect: Callable[[str, str], bool],
+        *,
+        verify: bool = True,
+        join: Callable[[Thread, float], None] = Thread.join,
+    ) -> None:
+        self.headers = {"User-Agent": user_agent, "Accept": "*/*", "Accept-Encoding": _CODINGS}
+        self.may_redirect, self._join = may_redirect, join
+        context = ssl.create_default_context()
+        if not verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        self.opener = OpenerDirector()
+        https = HTTPSHandler(context=context)
+        for handler in (ProxyHandler(), UnknownHandler(), HTTPHandler(), https):
+            self.opener.add_handler(handler)
 
     def fetch(self, url: str, max_bytes: int, timeout: float) -> Fetched:
         """Fetch a URL within a number of seconds, and follow its redirects. Never raises.
 
         A body that is longer is read up to `max_bytes`, one that is late as far as it came.
         """
-        download = _TimedDownload(self, without_user(url), max_bytes, timeout)
-        thread = Thread(target=download.run, daemon=True)
+        download = _Download(self, without_user(url), max_bytes, timeout)
         began = time.monotonic()
-        thread.start()
-        self.join(thread, timeout)
-        seconds = timeout if thread.is_alive() else time.monotonic() - began
+        download.start()
+        self._join(download, timeout)
+        seconds = timeout if download.is_alive() else time.monotonic() - began
         fetched = partial(Fetched, url, timeout, download.urls[-1], len(download.urls) - 1, seconds)
         response, is_whole, body = download.response, download.is_whole, bytes(download.body)
         if response is None:
@@ -134,36 +147,29 @@ class Fetcher:
         return fetched(
             status=response.status,
             body=body[: max_bytes + 1],
-            content_type=headers.get("content-type", ""),
             content_encoding=encoding,
             is_incomplete=not is_whole,
             headers=headers,
         )
 
 
-class _TimedDownload:
+class _Download(Thread):
     """A download, and what has come of it so far."""
 
     def __init__(self, fetcher: Fetcher, url: str, max_bytes: int, timeout: float) -> None:
+        super().__init__(daemon=True)
         self._fetcher, self._max_bytes, self._timeout = fetcher, max_bytes, timeout
-        self.urls = [url]
-        """Where it was redirected to, the last one last."""
-        self.response: HTTPResponse | None = None
-        """The last response, once its headers are there."""
-        self.body = bytearray()
-        """As sent, up to one byte more than it may have."""
+        self.urls = [url]  # where it was redirected to, the last one last
+        self.response: HTTPResponse | None = None  # the last one, once its headers are there
+        self.body = bytearray()  # as sent, up to one byte more than it may have
         self.is_whole = False
-        self.error: Exception | None = None
-        """Why there is no response, or not all of it."""
+        self.error: Exception | None = None  # why there is no response, or not all of it
 
     def run(self) -> None:
-        """Download it. Never raises."""
         try:
-            response = self._open()
-            while (target := self._target(response)) is not None:
+            while (target := self._next_url(response := self._open())) is not None:
                 response.close()
                 self.urls.append(target)
-                response = self._open()
             self.response = response
             with response:
                 self._read(response)
@@ -174,21 +180,11 @@ class _TimedDownload:
         url = self.urls[-1]
         if names_no_host(url):
             raise socket.gaierror("no host can have this name")
-        context = ssl.create_default_context()
-        if not self._fetcher.verify:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        opener = OpenerDirector()
-        https = HTTPSHandler(context=context)
-        for handler in (ProxyHandler(), UnknownHandler(), HTTPHandler(), https):
-            opener.add_handler(handler)
-        headers = {"User-Agent": self._fetcher.user_agent, "Accept": "*/*"}
-        headers["Accept-Encoding"] = _CODINGS
-        request = Request(safe_url_string(url), headers=headers)  # noqa: S310 - http alone
-        response: HTTPResponse = opener.open(request, timeout=self._timeout)
+        request = Request(safe_url_string(url), headers=self._fetcher.headers)  # noqa: S310 - http alone
+        response: HTTPResponse = self._fetcher.opener.open(request, timeout=self._timeout)
         return response
 
-    def _target(self, response: HTTPResponse) -> str | None:
+    def _next_url(self, response: HTTPResponse) -> str | None:
         """Return where a response redirects to; None: nowhere, or not where we may go."""
         urls, location = self.urls, response.headers.get("Location")
         if response.status not in _REDIRECTS or not location:
@@ -213,12 +209,7 @@ class _TimedDownload:
 
 
 def _failure_of(error: Exception) -> Failure:
-    reason = error.reason if isinstance(error, URLError) else None
-    if not isinstance(reason, BaseException):
-        reason = error
-    if isinstance(reason, HTTPException):  # what came makes no sense
-        return Failure.LOST
-    failure = failure_of(reason)
+    failure = failure_of(error)
     # What http.client says of a proxy that refuses.
-    is_refused = failure is Failure.OTHER and str(reason).startswith("Tunnel connection failed")
+    is_refused = failure is Failure.OTHER and "Tunnel connection failed" in str(error)
     return Failure.UNREACHABLE if is_refused else failure

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from hashlib import sha256
 from html import escape
-from ipaddress import ip_network
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -153,7 +152,7 @@ def identity_check(invocation: Invocation) -> Result:
 
 def _of_delivery(url: str, found: Fetched, *, may_be_http: bool) -> Iterator[tuple[str, str]]:
     """Find what is wrong with how a directory is served, and with what it is."""
-    kind = found.content_type.partition(";")[0].strip().lower()
+    kind = found.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not url.startswith("https:") and not may_be_http:
         yield _ERROR, "it is not served over https"
     if found.redirects:
@@ -243,6 +242,7 @@ def _dictionary(found: Fetched, name: str) -> dict[str, Any]:
 
 
 _RANGES = "addresses.json"
+_OBEYS = "It obeys the Crawl-delay, Request-rate and Visit-time of your robots.txt. "
 
 
 def identity_page(invocation: Invocation) -> Result:
@@ -258,10 +258,7 @@ def identity_page(invocation: Invocation) -> Result:
         )
     token = invocation.setting("agent") or name
     mail = next((one.strip("();,+") for one in agent.split() if "@" in one), "")
-    try:
-        networks = [ip_network(one, strict=False) for one in invocation.opts.address or ()]
-    except ValueError as error:
-        raise UnavailableError(str(error)) from None
+    networks = [one.network for one in invocation.opts.address or ()]
     about = {
         "name": name,
         "user_agent": agent,
@@ -273,8 +270,27 @@ def identity_page(invocation: Invocation) -> Result:
             "prefixes": [{f"ipv{one.version}Prefix": str(one)} for one in networks],
         },
     }
-    template = Path(__file__).with_name("robot.html").read_text("utf-8")
-    page = template.format(**_parts(invocation, about, mail))
+    sentences = {
+        f"The pages are wanted for: {', '.join(about['purposes'])}.": about["purposes"],
+        f"They are signed with a key of {about['key_directory']}.": about["key_directory"],
+        f"They come from {', '.join(map(str, networks))}.": networks,
+        f"Write to {mail} for any question.": mail,
+    }
+    delay = invocation.settings.getfloat("DOWNLOAD_DELAY")
+    pace = {
+        f"It waits {delay:g} seconds between two requests to a host. ": delay,
+        _OBEYS: invocation.setting("pace") == "obey",
+    }
+    page = Path(__file__).with_name("robot.html").read_text("utf-8")
+    page = page.format(
+        name=escape(name),
+        agent=escape(agent),
+        about="".join(f"<p>{escape(one)}</p>\n" for one, is_so in sentences.items() if is_so),
+        pace="".join(one for one, is_so in pace.items() if is_so),
+        hours=invocation.fresh_for / 3_600,
+        token=escape(about["robots_txt_token"]),
+        ranges=f'<link rel="client-ranges" href="{_RANGES}">\n' if networks else "",
+    )
     remarks = [] if mail else ["USER_AGENT has no e-mail address: add to the page how to reach you"]
     if networks and invocation.opts.output:
         ranges = Path(invocation.opts.output).with_name(_RANGES)
@@ -287,27 +303,3 @@ def _named(agent: str) -> str:
     token = next(iter(product_tokens(agent)), "")
     found = re.search(re.escape(token), agent, re.IGNORECASE)
     return found[0] if found else ""
-
-
-def _parts(invocation: Invocation, about: dict[str, Any], mail: str) -> dict[str, Any]:
-    """Return what stands in the page, escaped."""
-    delay = invocation.settings.getfloat("DOWNLOAD_DELAY")
-    pace = f"It waits {delay:g} seconds between two requests to a host." if delay else ""
-    if invocation.setting("pace") == "obey":
-        pace += " It obeys the Crawl-delay, Request-rate and Visit-time of your robots.txt."
-    ttl = invocation.setting("cache_ttl")
-    uses = ", ".join(about["purposes"])
-    prefixes = [escape(prefix) for one in about["addresses"]["prefixes"] for prefix in one.values()]
-    keys = escape(about["key_directory"] or "")
-    return {
-        "name": escape(about["name"]),
-        "agent": escape(about["user_agent"]),
-        "token": escape(about["robots_txt_token"]),
-        "hours": (invocation.dialect.fresh_for if ttl is None else ttl) / 3_600,
-        "pace": pace.strip(),
-        "purpose": f"<p>The pages are wanted for: {escape(uses)}.</p>\n" if uses else "",
-        "signed": f"<p>They are signed with a key of <code>{keys}</code>.</p>\n" if keys else "",
-        "contact": f"<p>Write to {escape(mail)} for any question.</p>\n" if mail else "",
-        "addresses": f"<p>They come from {', '.join(prefixes)}.</p>\n" if prefixes else "",
-        "ranges": f'<link rel="client-ranges" href="{_RANGES}">\n' if prefixes else "",
-    }

@@ -73,6 +73,12 @@ class Invocation(NamedTuple):
         return dialect
 
     @property
+    def fresh_for(self) -> float:
+        """For how many seconds a robots.txt is not fetched again."""
+        ttl = self.setting("cache_ttl")
+        return float(self.dialect.fresh_for if ttl is None else ttl)
+
+    @property
     def agent(self) -> str | Sequence[str]:
         """The robot of the options, or else of the project; without one, any robot."""
         agent: str | Sequence[str] = getattr(self.opts, "agent", None) or self.setting("agent")

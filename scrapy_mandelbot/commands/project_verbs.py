@@ -97,13 +97,11 @@ def look_at_copies(invocation: Invocation) -> Result:
     """List, show or drop copies."""
     setting = invocation.setting("store")
     place = setting if is_server(setting) else store_path(invocation.settings, setting)
-    ttl = invocation.setting("cache_ttl")
-    fresh_for = invocation.dialect.fresh_for if ttl is None else float(ttl)
     if place is None:
         raise UnavailableError("no copies are kept here: run it in a project, or say JOBDIR")
     with _opened(place) as store:
         if invocation.opts.word == "list":
-            rows = [described(*one, fresh_for) for one in store.copies()]
+            rows = [described(*one, invocation.fresh_for) for one in store.copies()]
             where = str(place)
             if is_server(where):  # its address may have a password
                 where = without_credentials(where.partition("?")[0])
@@ -117,7 +115,7 @@ def look_at_copies(invocation: Invocation) -> Result:
         if copy is None:
             return Result(1, {"copy": None}, "", [f"no copy of {site} is kept"])
         text = copy.body.decode("utf-8", "backslashreplace")
-        whole = {**described(site, copy, fresh_for), "text": text}
+        whole = {**described(site, copy, invocation.fresh_for), "text": text}
         return Result(0, {"copy": whole}, whole_text(whole, invocation.terminal.paint))
 
 

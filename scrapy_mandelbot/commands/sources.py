@@ -64,7 +64,7 @@ def _delivery_of(fetched: Fetched) -> Delivery | None:
         seconds=fetched.seconds,
         incomplete=fetched.is_incomplete,
         # Of an error page these say nothing about the file.
-        content_type=fetched.content_type if is_success else None,
+        content_type=fetched.headers.get("content-type", "") if is_success else None,
         content_encoding=fetched.content_encoding if is_success else None,
     )
 

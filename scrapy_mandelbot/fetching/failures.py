@@ -32,7 +32,7 @@ _NAMES = (
 )
 _LIBRARIES = frozenset(
     {"aiohttp", "anyio", "curl_cffi", "h11", "h2", "httpcore", "httpcore2", "httpx", "httpx2"}
-    | {"hyperframe", "playwright", "pycurl", "requests", "urllib3"}
+    | {"http", "hyperframe", "playwright", "pycurl", "requests", "urllib3"}
 )
 """Packages whose exceptions, passed on by a handler, are network failures."""
 _ANSWERED = frozenset(
@@ -115,10 +115,11 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
         yield one
         if one.__cause__ is not None:
             pending.append(one.__cause__)
+        found: list[Any] = [getattr(one, "reason", None)]  # of urllib's URLError
         reasons: Any = getattr(one, "reasons", None)  # of Twisted's ResponseFailed
         if isinstance(reasons, (list, tuple)):
-            values = (getattr(reason, "value", None) for reason in reasons)
-            pending.extend(value for value in values if isinstance(value, BaseException))
+            found += (getattr(reason, "value", None) for reason in reasons)
+        pending += (value for value in found if isinstance(value, BaseException))
 
 
 def _class_names(error: BaseException) -> Iterator[str]:

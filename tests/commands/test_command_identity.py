@@ -290,7 +290,7 @@ def test_a_network_that_is_none_is_told(robots):
     """In a line."""
     run = robots("identity", "page", "-s", "USER_AGENT=Examplebot/1.0", "--address", "here")
     assert run.returncode == 2
-    assert b"'here' does not appear to be an IPv4 or IPv6 network" in run.stderr
+    assert b"argument --address: invalid ip_interface value: 'here'" in run.stderr
 
 
 @ensureDeferred

@@ -117,7 +117,7 @@ def test_a_response_is_read():
     head = ("Content-Type: text/plain", "X-A: 1", "X-A: 2")
     found, (wire,), hosts = fetched([response(BODY, "200 OK", *head)])
     assert (found.status, found.body, found.failure) == (200, BODY, None)
-    assert (found.content_type, found.headers["x-a"]) == ("text/plain", "1, 2")
+    assert (found.headers["content-type"], found.headers["x-a"]) == ("text/plain", "1, 2")
     assert (found.final_url, found.redirects, found.is_incomplete) == (URL, 0, False)
     assert hosts == [("site.example", 80)]
     assert wire.sent.startswith(b"GET /robots.txt HTTP/1.1\r\n")
