@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
 from configparser import ConfigParser
 from configparser import Error as ConfigError
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
-from glob import glob
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +35,7 @@ _SECTIONS = {
 }
 """Where a project's choices are: files of a folder, the first that has the section."""
 _OWN = "check"  # the section of a file that has nothing else
-_KEYS = ("select", "ignore", "fail-on", "per-file-ignores")
+_KEYS = ("select", "ignore", "fail-on")
 
 
 def read_choices(opts: Namespace, folder: Path) -> Choices:
@@ -55,22 +53,7 @@ def read_choices(opts: Namespace, folder: Path) -> Choices:
     fail_on = opts.fail_on or str(chosen.get("fail-on", ALL.fail_on)).strip()
     if fail_on not in FAIL_ON:
         raise UnavailableError(f"{path}: fail-on: {shown(fail_on)} is not error, warning")
-    return Choices(
-        *(codes.get("select"), codes.get("ignore", ALL.ignore), FAIL_ON[fail_on]),
-        tuple(_by_file(chosen.get("per-file-ignores", {}), f"{path}: per-file-ignores")),
-        path.resolve().parent,
-    )
-
-
-def _by_file(given: Any, where: str) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield patterns and codes: of a table, or of lines such as ``drafts/*: wildcard``."""
-    if isinstance(given, str):
-        lines = [line.rpartition(":") for line in given.splitlines() if line.strip()]
-        given = {pattern.strip(): codes for pattern, _, codes in lines}
-    if not isinstance(given, dict) or not all(given):
-        raise UnavailableError(f"{where}: it is a pattern of paths, a colon, codes")
-    for pattern, codes in given.items():
-        yield pattern, _codes(codes, where)
+    return Choices(codes.get("select"), codes.get("ignore", ALL.ignore), FAIL_ON[fail_on])
 
 
 def _nearest(folder: Path) -> tuple[Path, dict[str, Any]]:
@@ -143,7 +126,6 @@ def explain_rules(invocation: Invocation) -> Result:
 
 _NOT_FOUND = frozenset({404, 410})
 _UNAVAILABLE = 2
-_PATTERN = frozenset("*?[")
 
 
 def check(invocation: Invocation) -> Result:
@@ -162,7 +144,7 @@ def check(invocation: Invocation) -> Result:
                 raise
             reports.append(reports_on.not_available(source, str(error)))
         else:
-            reports.append(reports_on.check_rules(rules, invocation.max_bytes, choices.of(source)))
+            reports.append(reports_on.check_rules(rules, invocation.max_bytes, choices))
     page = None
     if invocation.opts.format == "html":
         from scrapy_mandelbot.commands.file_verbs import page_of  # noqa: PLC0415 - it is not cheap
@@ -191,29 +173,19 @@ def _text(
 
 
 def _files_of(source: str) -> list[str] | None:
-    """Return the files that a folder or a pattern stands for; None: it is neither."""
-    if is_url(source) or source == "-":
-        return None
-    found: Iterable[str]
-    if Path(source).is_dir():
-        found, missing = map(str, _in_folder(Path(source))), "there is no robots.txt in it"
-    elif _PATTERN & set(source) and not Path(source).exists():
-        # Path.glob takes no absolute pattern.
-        found = filter(os.path.isfile, glob(source, recursive=True))  # noqa: PTH207
-        missing = "no file has such a name"
-    else:
-        return None
-    files = sorted(found)
-    if not files:
-        raise UnavailableError(f"{source}: {missing}")
-    return files
+    """Return the robots.txt files of a folder, at any depth, without hidden folders.
 
-
-def _in_folder(folder: Path) -> Iterator[Path]:
-    """Yield the robots.txt files of a folder, at any depth, without hidden folders."""
-    for here, folders, names in os.walk(folder):
+    None: the source is no folder.
+    """
+    if is_url(source) or source == "-" or not Path(source).is_dir():
+        return None
+    files = []
+    for here, folders, names in os.walk(source):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (Path(here, name) for name in names if name.lower() == "robots.txt")
+        files += [str(Path(here, name)) for name in names if name.lower() == "robots.txt"]
+    if not files:
+        raise UnavailableError(f"{source}: there is no robots.txt in it")
+    return sorted(files)
 
 
 def _rules_of(invocation: Invocation, source: str) -> Rules:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import asdict
-from fnmatch import fnmatchcase
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -45,26 +43,10 @@ class Choices(NamedTuple):
     ignore: frozenset[str] = frozenset()
     fail_on: Severity = Severity.WARNING
     """The least severity that is no success."""
-    by_file: tuple[tuple[str, frozenset[str]], ...] = ()
-    """Patterns of paths, seen from `folder`, each with the codes that are left out of its files."""
-    folder: Path = Path()
 
     def takes(self, code: str) -> bool:
         """Whether findings with this code count."""
         return (self.select is None or code in self.select) and code not in self.ignore
-
-    def of(self, source: str) -> Choices:
-        """Return what counts of one file or URL."""
-        names = {source}
-        if not is_url(source):
-            with suppress(ValueError):
-                names.add(Path(source).resolve().relative_to(self.folder).as_posix())
-        left_out = [
-            codes
-            for pattern, codes in self.by_file
-            if any(fnmatchcase(name, pattern) for name in names)
-        ]
-        return self._replace(ignore=self.ignore.union(*left_out))
 
 
 ALL = Choices()
