@@ -31,13 +31,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import scrapy
-from loopback import hosts, open_more_files, serve_answers
-from scrapy.crawler import CrawlerProcess
+from loopback import crawled, hosts, serve_answers, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,99 +43,120 @@ if TYPE_CHECKING:
 IN_FLIGHT = 32
 REFUSES = 3.0  # seconds, from the first request of a site
 LONGEST = 3_600  # seconds for a run
-SETTINGS = {
+COMMON = {
     "ADDONS": {"scrapy_mandelbot.Addon": 500},
-    "CONCURRENT_REQUESTS": IN_FLIGHT,
-    "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
     "DOWNLOAD_DELAY": 0,
-    "LOG_LEVEL": "WARNING",
     "TELNETCONSOLE_ENABLED": False,
     "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
     "MANDELBOT_LIMITS": {"private_hosts": True},
+}
+SETTINGS = {
+    **COMMON,
+    "CONCURRENT_REQUESTS": IN_FLIGHT,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+    "LOG_LEVEL": "WARNING",
     "JOBDIR": "job",
     "FEEDS": {"items.jsonl": {"format": "jsonlines"}},
 }
 
 
-class Pages(scrapy.Spider):
-    """An item for each page, and all its links; a note when the callback has run to its end."""
+class Noting(scrapy.Spider):
+    """All links of each page; a note in a file when the callback has run to its end."""
 
     name = "pages"
+    number = ""  # of the worker
 
     @classmethod
     def from_crawler(cls, crawler, *args, **kwargs):
         spider = super().from_crawler(crawler, *args, **kwargs)
-        spider.log_of_ends = os.open("ends.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        spider.ends = os.open(f"ends{spider.number}.txt", flags)
         return spider
 
     def parse(self, response):
+        yield from response.follow_all(css="a", callback=self.parse)
+        time.sleep(self.settings.getfloat("PARSE_SECONDS"))
+        os.write(self.ends, f"{response.url}\n".encode())
+
+
+class Pages(Noting):
+    """An item for each page, too."""
+
+    def parse(self, response):
         yield {"url": response.url}
-        for link in response.css("a::attr(href)").getall():
-            yield response.follow(link, self.parse)
         self.state["pages"] = self.state.get("pages", 0) + 1
-        os.write(self.log_of_ends, f"{response.url}\n".encode())
+        yield from super().parse(response)
 
 
 class World:
     """The sites: page n links to 2n + 1 and 2n + 2 of its site, and site n so to two others."""
 
-    def __init__(self, pages: int, sites: int, *, sitemap: bool) -> None:
-        self.each = pages // sites
-        self.sites = sites
-        self.sitemap = sitemap
+    retry_after = 1
+
+    def __init__(self, pages: int, sites: int) -> None:
+        self.each, self.hosts = pages // sites, hosts(sites)
         self.first_asked: dict[int, float] = {}
+
+    def pages_of(self, _site: int) -> int:
+        return self.each
+
+    def robots(self, _site: int) -> str:
+        """Return its robots.txt; empty: it has none."""
+        return ""
 
     def answer(self, host: str, port: int, path: str) -> tuple[int, str, str]:
         """Return status, headers and body."""
-        *_, third, fourth = map(int, host.split("."))
-        site = third * 250 + fourth - 1
+        site = site_of(host)
         if path == "/robots.txt":
-            if self.sitemap:
-                return 200, "text/plain", f"Sitemap: http://{host}:{port}/sitemap.xml\n"
-            return 404, "text/plain", ""
-        if path == "/sitemap.xml":
-            locs = "".join(
-                f"<url><loc>http://{host}:{port}/{n or ''}</loc></url>" for n in range(self.each)
-            )
-            head = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
-            return 200, "application/xml", f"{head}{locs}</urlset>"
+            robots = self.robots(site)
+            return 200 if robots else 404, "text/plain", robots
         since = time.monotonic() - self.first_asked.setdefault(site, time.monotonic())
         if site % 10 == 3 and 0.05 < since < REFUSES:
-            return 503, "text/html\r\nRetry-After: 1", ""
-        return 200, "text/html", f"<html><body>{''.join(self._links(site, port, path))}</body>"
+            return 503, f"text/html\r\nRetry-After: {self.retry_after}", ""
+        return 200, "text/html", f"<html><body>{''.join(self.links(site, port, path))}</body>"
 
-    def _links(self, site: int, port: int, path: str) -> Iterator[str]:
+    def links(self, site: int, port: int, path: str) -> Iterator[str]:
         number = int(path[1:] or 0)
-        names = hosts(self.sites)
-        if self.sitemap:
-            return
         for child in (2 * number + 1, 2 * number + 2):
-            if child < self.each:
+            if child < self.pages_of(site):
                 yield f'<a href="/{child}">page</a>'
-            if not number and (other := child + 2 * site) < self.sites:
-                yield f'<a href="http://{names[other]}:{port}/">site</a>'
+            if not number and (other := child + 2 * site) < len(self.hosts):
+                yield f'<a href="http://{self.hosts[other]}:{port}/">site</a>'
+
+    def urls(self, port: object) -> list[str]:
+        return [
+            f"http://{host}:{port}/{number or ''}"
+            for site, host in enumerate(self.hosts)
+            for number in range(self.pages_of(site))
+        ]
+
+
+def site_of(host: str) -> int:
+    *_, third, fourth = map(int, host.split("."))
+    return third * 250 + fourth - 1
+
+
+class Listed(World):
+    """A site whose pages only its sitemap lists."""
+
+    def answer(self, host: str, port: int, path: str) -> tuple[int, str, str]:
+        if path == "/robots.txt":
+            return 200, "text/plain", f"Sitemap: http://{host}:{port}/sitemap.xml\n"
+        if path != "/sitemap.xml":
+            return 200, "text/html", "<html><body></body>"
+        urls = "".join(f"<url><loc>{url}</loc></url>" for url in self.urls(port))
+        head = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+        return 200, "application/xml", f"{head}{urls}</urlset>"
 
 
 def crawl(url: str, settings: str) -> None:
     """Crawl in this process and folder; print how it ended."""
-    open_more_files()
-    process = CrawlerProcess({**SETTINGS, **json.loads(settings)})
-    crawler = process.create_crawler(Pages)
-    process.crawl(crawler, start_urls=[url])
-    process.start()
+    crawler = crawled(Pages, {**SETTINGS, **json.loads(settings)}, start_urls=[url])
     start = "mandelbot/requests/"
     stats = crawler.stats.get_stats().items()
     account = {name.removeprefix(start): n for name, n in stats if name.startswith(start)}
     Path("account.json").write_text(json.dumps(account))
     print(crawler.stats.get_value("finish_reason"), flush=True)
-
-
-@contextmanager
-def web(pages: int, sites: int, *, sitemap: bool) -> Iterator[int]:
-    command = [sys.executable, __file__, "serve", str(pages), str(sites), str(int(sitemap))]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
-        yield int(server.stdout.readline())
-        server.stdin.close()
 
 
 class Trial:
@@ -212,13 +231,14 @@ class Trial:
 
 def main(what: str = "kill", pages: int = 4_000, sites: int = 200, kills: int = 10, seed=1) -> int:
     """Crawl and kill, and print what came of it."""
+    kind = "World"
     if what == "sitemap":
-        sites = 1
+        kind, sites = "Listed", 1
     chance = random.Random(seed)
     each = pages // sites
     with (
         tempfile.TemporaryDirectory(prefix="job-kill-") as name,
-        web(pages, sites, sitemap=what == "sitemap") as port,
+        serving(__file__, "serve", kind, pages, sites) as port,
     ):
         folder = Path(name)
         trial = Trial(what, folder, f"http://127.0.0.1:{port}/", chance)
@@ -260,14 +280,13 @@ def report(trial: Trial, pages: int, kills: int, reason: str, seconds: float) ->
 
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    if arguments[:1] == ["serve"]:
-        pages, sites, is_sitemap = map(int, arguments[1:])
-        world = World(pages, sites, sitemap=bool(is_sitemap))
-        asyncio.run(serve_answers(sites, world.answer))
-    elif arguments[:1] == ["crawl"]:
-        crawl(*arguments[1:])
-    elif arguments[:1] in (["-h"], ["--help"]):
-        print(__doc__)
-    else:
-        sys.exit(main(*arguments[:1], *map(int, arguments[1:])))
+    match sys.argv[1:]:
+        case ["serve", kind, pages, sites]:
+            world = {"World": World, "Listed": Listed}[kind](int(pages), int(sites))
+            asyncio.run(serve_answers(int(sites), world.answer))
+        case ["crawl", url, settings]:
+            crawl(url, settings)
+        case ["-h" | "--help"]:
+            print(__doc__)
+        case [*what]:
+            sys.exit(main(*what[:1], *map(int, what[1:])))

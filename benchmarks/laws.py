@@ -28,6 +28,7 @@ import heapq
 import random
 import sys
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from math import inf
 from pathlib import Path
@@ -233,23 +234,11 @@ class Crawl:
             leaves()
 
 
-class Ours:
+def ours(crawl: Crawl, *, together: bool = False) -> SiteAndQueue | QueueOfNames:
     """The state of a site as it is, with a queue at its simplest around it."""
-
-    together = False
-
-    def __init__(self, crawl: Crawl) -> None:
-        has_names = crawl.scenario.names > 1
-        names = QueueOfNames(crawl, together=self.together) if has_names else None
-        self._it = SiteAndQueue(crawl) if names is None else names
-        for name in ("due", "take", "sent", "left", "answered", "refused"):
-            setattr(self, name, getattr(self._it, name))
-
-
-class Together(Ours):
-    """The same with ``MANDELBOT_TOGETHER``."""
-
-    together = True
+    if crawl.scenario.names > 1:
+        return QueueOfNames(crawl, together=together)
+    return SiteAndQueue(crawl)
 
 
 class Stock:
@@ -260,11 +249,9 @@ class Stock:
         self.times: dict[str, int] = {}
 
     def due(self, now: float) -> float:
-        """Return when the next request may be sent."""
         return now
 
     def take(self, _now: float) -> str | None:
-        """Take the next one from the queue."""
         return self.crawl.queue.pop(0)
 
     def sent(self, url: str, now: float) -> Any:
@@ -277,7 +264,6 @@ class Stock:
         """Note a good answer."""
 
     def refused(self, _told: Any, url: str, _now: float, _retry_after: float | None) -> None:
-        """Note a refusal."""
         self.times[url] = self.times.get(url, 0) + 1
         if self.times[url] > 2:
             self.crawl.fail(url)
@@ -291,11 +277,9 @@ class Fixed(Stock):
     until = 0.0
 
     def due(self, now: float) -> float:
-        """Return when the next request may be sent."""
         return max(now, self.until)
 
     def refused(self, _told: Any, url: str, now: float, retry_after: float | None) -> None:
-        """Note a refusal."""
         self.until = max(self.until, now + (retry_after or 1.0))
         self.crawl.put_back(url)
 
@@ -306,20 +290,16 @@ class Aimd(Fixed):
     rate, raised_at, next_at = inf, 0.0, 0.0
 
     def due(self, now: float) -> float:
-        """Return when the next request may be sent."""
         return max(now, self.until, self.next_at)
 
     def sent(self, _url: str, now: float) -> None:
-        """Note that it is sent."""
         self.next_at = max(self.next_at, now) + 1 / self.rate
 
     def answered(self, _told: Any, _url: str, now: float) -> None:
-        """Note a good answer."""
         self.rate += max(0.0, now - self.raised_at)
         self.raised_at = max(self.raised_at, now)
 
     def refused(self, told: Any, url: str, now: float, retry_after: float | None) -> None:
-        """Note a refusal."""
         if now >= self.until:
             before = min(self.rate, self.crawl.result.got / max(now, 0.1))
             self.rate = max(before / 2, 0.1)
@@ -328,8 +308,8 @@ class Aimd(Fixed):
 
 
 LAWS: dict[str, Callable[..., Any]] = {
-    "ours": Ours,
-    "together": Together,
+    "ours": ours,
+    "together": partial(ours, together=True),
     "stock": Stock,
     "fixed": Fixed,
     "aimd": Aimd,

@@ -14,11 +14,14 @@ from __future__ import annotations
 import asyncio
 import resource
 import socket
+import subprocess
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 ROBOTS = b"".join(
     [
@@ -34,6 +37,29 @@ CHAINS = 16
 def hosts(sites: int) -> list[str]:
     """Return the loopback addresses of so many sites."""
     return [f"127.0.{number // 250}.{number % 250 + 1}" for number in range(sites)]
+
+
+@contextmanager
+def serving(program: str | Path, *arguments: object, folder: str | Path = ".") -> Iterator[str]:
+    """Run a program that serves until its standard input ends; yield the line that it prints."""
+    command = [sys.executable, program, *map(str, arguments)]
+    with subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        yield server.stdout.readline().strip()
+        server.stdin.close()
+
+
+def crawled(spider: type, settings: dict, **arguments: object):
+    """Crawl in this process; return the crawler."""
+    from scrapy.crawler import CrawlerProcess  # noqa: PLC0415 -- servers need none
+
+    open_more_files()
+    process = CrawlerProcess(settings)
+    crawler = process.create_crawler(spider)
+    process.crawl(crawler, **arguments)
+    process.start()
+    return crawler
 
 
 def open_more_files() -> None:

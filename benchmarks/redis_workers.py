@@ -36,103 +36,48 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
-import scrapy
-from loopback import hosts, open_more_files, serve_answers
-from scrapy.crawler import CrawlerProcess
+import job_kill
+from loopback import crawled, serve_answers, serving
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 IN_FLIGHT = 16
-REFUSES = 3.0  # seconds, from the first request of a site
-RETRY_AFTER = 2
 DELAY = 1.0
 LONGEST = 600  # seconds
 MOST_ENTRIES = 1_000  # of an exchange
+PLANS = {
+    "none": [],
+    "one": [],
+    "all": ["kill", "stop", "kill", "restart", "kill"],
+    "brief": ["kill", "stop"],
+}
 SETTINGS = {
-    "ADDONS": {"scrapy_mandelbot.Addon": 500},
+    **job_kill.COMMON,
     "CONCURRENT_REQUESTS": IN_FLIGHT,
     "CONCURRENT_REQUESTS_PER_DOMAIN": 4,
-    "DOWNLOAD_DELAY": 0,
     "LOG_LEVEL": "INFO",
-    "TELNETCONSOLE_ENABLED": False,
-    "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
-    "MANDELBOT_LIMITS": {"private_hosts": True},
     "MANDELBOT_PACE": "obey",
 }
 
 
-class Pages(scrapy.Spider):
-    """All links of each page; a note when the callback has run to its end."""
+class World(job_kill.World):
+    """The sites, of which some ask for a delay."""
 
-    name = "pages"
-
-    @classmethod
-    def from_crawler(cls, crawler, *args, **kwargs):
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        spider.ends = os.open(f"ends-{spider.number}.txt", flags)
-        return spider
-
-    def parse(self, response):
-        for link in response.css("a::attr(href)").getall():
-            yield response.follow(link, self.parse)
-        time.sleep(self.settings.getfloat("PARSE_SECONDS"))
-        os.write(self.ends, f"{response.url}\n".encode())
-
-
-class World:
-    """The sites: page n links to 2n + 1 and 2n + 2 of its site, and site n so to two others."""
-
-    def __init__(self, pages: int, sites: int) -> None:
-        self.sites = sites
-        self.each = pages // sites
-        self.first_asked: dict[int, float] = {}
+    retry_after = 2
 
     def pages_of(self, site: int) -> int:
         return min(self.each, 8) if is_slow(site) else self.each
 
-    def answer(self, site: int, port: int, path: str) -> tuple[int, str, str]:
-        """Return status, headers and body."""
-        if path == "/robots.txt":
-            delay = f"Crawl-delay: {DELAY}\n" if is_slow(site) else ""
-            return 200, "text/plain", f"User-agent: *\n{delay}Disallow: /private\n"
-        since = time.monotonic() - self.first_asked.setdefault(site, time.monotonic())
-        if is_closed(site) and 0.05 < since < REFUSES:
-            return 503, f"text/html\r\nRetry-After: {RETRY_AFTER}", ""
-        return 200, "text/html", f"<html><body>{''.join(self._links(site, port, path))}</body>"
-
-    def _links(self, site: int, port: int, path: str):
-        number = int(path[1:] or 0)
-        names = hosts(self.sites)
-        for child in (2 * number + 1, 2 * number + 2):
-            if child < self.pages_of(site):
-                yield f'<a href="/{child}">page</a>'
-            if not number and (other := child + 2 * site) < self.sites:
-                yield f'<a href="http://{names[other]}:{port}/">site</a>'
-
-    def urls(self, port: int) -> set[str]:
-        return {
-            f"http://{host}:{port}/{number or ''}"
-            for site, host in enumerate(hosts(self.sites))
-            for number in range(self.pages_of(site))
-        }
+    def robots(self, site: int) -> str:
+        delay = f"Crawl-delay: {DELAY}\n" if is_slow(site) else ""
+        return f"User-agent: *\n{delay}Disallow: /private\n"
 
 
 def is_slow(site: int) -> bool:
     return site % 10 == 5
-
-
-def is_closed(site: int) -> bool:
-    return site % 10 == 3
-
-
-def site_of(host: str) -> int:
-    *_, third, fourth = map(int, host.split("."))
-    return third * 250 + fourth - 1
 
 
 async def serve(pages: int, sites: int) -> None:
@@ -141,8 +86,8 @@ async def serve(pages: int, sites: int) -> None:
     asked = os.open("asked.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def answer(host: str, port: int, path: str) -> tuple[int, str, str]:
-        site = site_of(host)
-        status, headers, body = world.answer(site, port, path)
+        status, headers, body = world.answer(host, port, path)
+        site = job_kill.site_of(host)
         os.write(asked, f"{time.monotonic():.6f} {site} {path} {status}\n".encode())
         return status, headers, body
 
@@ -151,23 +96,10 @@ async def serve(pages: int, sites: int) -> None:
 
 def crawl(url: str, number: str, settings: str) -> None:
     """Be a worker in this process and folder; print how it ended."""
-    open_more_files()
-    process = CrawlerProcess({**SETTINGS, **json.loads(settings)})
-    crawler = process.create_crawler(Pages)
-    process.crawl(crawler, start_urls=[url], number=number)
-    process.start()
+    settings = {**SETTINGS, **json.loads(settings)}
+    crawler = crawled(job_kill.Noting, settings, start_urls=[url], number=f"-{number}")
     stats = {name: value for name, value in crawler.stats.get_stats().items() if "time" not in name}
     print(json.dumps(stats), flush=True)
-
-
-@contextmanager
-def web(folder: Path, pages: int, sites: int):
-    command = [sys.executable, __file__, "serve", str(pages), str(sites)]
-    with subprocess.Popen(
-        command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as server:
-        yield int(server.stdout.readline())
-        server.stdin.close()
 
 
 class Workers:
@@ -292,19 +224,15 @@ def main(what="kill", workers=3, pages=2_000, sites=50, times=5, lease=5) -> int
     if what == "memory":
         return memory()
     chance = random.Random(1)
-    kinds = {"none": [], "all": ["kill", "stop", "kill", "restart", "kill"]}
-    kinds["brief"] = ["kill", "stop"]
-    kinds["one"] = []
-    plan = kinds.get(what, [what] * (1 if what in {"stop", "restart"} else times))
+    plan = PLANS.get(what, [what] * (1 if what in {"stop", "restart"} else times))
     with tempfile.TemporaryDirectory(prefix="redis-workers-") as name:
         folder = Path(name)
         (folder / "redis").mkdir()
         with (
-            web(folder, pages, sites) as port,
+            serving(__file__, "serve", pages, sites, folder=folder) as port,
             RedisServer(folder / "redis", appendonly=True) as redis,
         ):
-            world = World(pages, sites)
-            urls = world.urls(port)
+            urls = set(World(pages, sites).urls(port))
             settings = {
                 "MANDELBOT_JOB": redis.url,
                 "MANDELBOT_JOB_OPTIONS": {"lease": lease},
@@ -370,20 +298,20 @@ def asked_of(path: Path):
         refused_at = None
         for at, status in pages:
             if refused_at is not None:
-                in_pause += refused_at + 0.1 < at < refused_at + RETRY_AFTER - 0.05
-            if status == 503 and (refused_at is None or at > refused_at + RETRY_AFTER - 0.05):
+                in_pause += refused_at + 0.1 < at < refused_at + World.retry_after - 0.05
+            if status == 503 and (refused_at is None or at > refused_at + World.retry_after - 0.05):
                 probes[site] += refused_at is not None
                 refused_at = at
     return least, in_pause, robots, Counter(probes.values())
 
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    if arguments[:1] == ["serve"]:
-        asyncio.run(serve(int(arguments[1]), int(arguments[2])))
-    elif arguments[:1] == ["crawl"]:
-        crawl(*arguments[1:])
-    elif arguments[:1] in (["-h"], ["--help"]):
-        print(__doc__)
-    else:
-        sys.exit(main(*arguments[:1], *map(int, arguments[1:])))
+    match sys.argv[1:]:
+        case ["serve", pages, sites]:
+            asyncio.run(serve(int(pages), int(sites)))
+        case ["crawl", *arguments]:
+            crawl(*arguments)
+        case ["-h" | "--help"]:
+            print(__doc__)
+        case [*what]:
+            sys.exit(main(*what[:1], *map(int, what[1:])))

@@ -44,7 +44,6 @@ class SiteAndQueue:
         self._in_flight = self._answered = 0
 
     def due(self, now: float) -> float:
-        """Return when the next request may be sent."""
         if self.site.pause.is_given_up:
             return now
         if self._in_flight >= AT_FIRST + self._answered:
@@ -57,7 +56,6 @@ class SiteAndQueue:
         return max(due, min((one.due(now) for one in self.site.faults.set_aside()), default=now))
 
     def take(self, now: float) -> str | None:
-        """Take the next request from the queue."""
         queue, site = self.crawl.queue, self.site
         if site.pause.is_given_up:
             while queue:
@@ -117,18 +115,15 @@ class SiteAndQueue:
                     del self._aside[path]
 
     def sent(self, url: str, now: float) -> Any:
-        """Note that it is sent."""
         flight = Flight(Page(url), self.site)
         self._in_flight += 1
         self.site.hand_out(flight, now, as_scout=False)
         return flight
 
     def left(self, flight: Flight, _url: str, now: float) -> None:
-        """Note that it leaves for its site."""
         self.site.sent(flight, now)
 
     def answered(self, flight: Flight, url: str, now: float) -> None:
-        """Note a good answer."""
         self._in_flight -= 1
         self._answered += 1
         self.site.answered(flight, now, url.encode())
@@ -136,7 +131,6 @@ class SiteAndQueue:
         self._look_later(now)
 
     def refused(self, flight: Flight, url: str, now: float, retry_after: float | None) -> None:
-        """Note a refusal, and send it back or hand it on."""
         page = url.encode()
         self._in_flight -= 1
         jitter = self.crawl.random.uniform(0, 0.1)
@@ -197,7 +191,6 @@ class _OfOneName:
         return getattr(self._crawl, name)
 
     def put_back(self, url: str) -> None:
-        """Take back a request that was refused."""
         self.queue.insert(0, url)
 
 
@@ -226,14 +219,12 @@ class QueueOfNames:
         return sum(len(part.queue) for part in self._parts.values())
 
     def due(self, now: float) -> float:
-        """Return when the first of them may be asked."""
         return min(
             (self._sites[name].due(now) for name, part in self._parts.items() if part.queue),
             default=inf,
         )
 
     def take(self, now: float) -> str | None:
-        """Take a request of the site that has waited longest of those that may be asked."""
         for name in self._order:
             if self._parts[name].queue and self._sites[name].due(now) <= now:
                 self._order.remove(name)
@@ -242,23 +233,19 @@ class QueueOfNames:
         return None
 
     def sent(self, url: str, now: float) -> Any:
-        """Note that it is sent."""
         flight = self._sites[_name(url)].sent(url, now)
         self._look_anew()
         return flight
 
     def left(self, flight: Flight, url: str, now: float) -> None:
-        """Note that it leaves for its site."""
         self._sites[_name(url)].left(flight, url, now)
 
     def answered(self, flight: Flight, url: str, now: float) -> None:
-        """Note a good answer."""
         self._well_at[_name(url)] = now
         self._sites[_name(url)].answered(flight, url, now)
         self._look_anew()
 
     def refused(self, flight: Flight, url: str, now: float, retry_after: float | None) -> None:
-        """Note a refusal."""
         if self._is_together:
             self._share(_name(url), now)
         self._sites[_name(url)].refused(flight, url, now, retry_after)

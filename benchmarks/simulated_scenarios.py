@@ -46,7 +46,6 @@ class Bucket(Server):
         self._level, self._at = 0.0, 0.0
 
     def answer(self, now: float, _url: str) -> float | None:
-        """Refuse what does not fit into the bucket."""
         if self.is_full(now):
             return NO_TIME
         self._level, self._at = self._level_at(now) + 1, now
@@ -60,30 +59,15 @@ class Bucket(Server):
         return max(0.0, self._level - (now - self._at) * self.rate)
 
 
-class Moving(Bucket):
-    """A limit that changes."""
+class Varying(Bucket):
+    """A limit that changes, as of a server that others crawl as well."""
 
-    def __init__(self, rate: float, burst: float, at: float, then: float) -> None:
-        super().__init__(rate, burst)
-        self._moves_at, self._then = at, then
-
-    def answer(self, now: float, url: str) -> float | None:
-        """Refuse by the limit of the time."""
-        if now >= self._moves_at:
-            self.rate = self._then
-        return super().answer(now, url)
-
-
-class Swinging(Bucket):
-    """A limit that goes up and down, as of a server that others ask as well."""
-
-    def __init__(self, rate: float, burst: float, by: float, seconds: float) -> None:
-        super().__init__(rate, burst)
-        self._middle, self._by, self._seconds = rate, by, seconds
+    def __init__(self, rate_at: Callable[[float], float], burst: float) -> None:
+        super().__init__(rate_at(0.0), burst)
+        self._rate_at = rate_at
 
     def answer(self, now: float, url: str) -> float | None:
-        """Refuse by the limit of the time."""
-        self.rate = self._middle * (1 + self._by * sin(2 * pi * now / self._seconds))
+        self.rate = self._rate_at(now)
         return super().answer(now, url)
 
 
@@ -94,7 +78,6 @@ class Buckets(Server):
         self._buckets = buckets
 
     def answer(self, now: float, url: str) -> float | None:
-        """Refuse what does not fit into any."""
         if any(bucket.is_full(now) for bucket in self._buckets):
             return NO_TIME
         for bucket in self._buckets:
@@ -110,7 +93,6 @@ class Quota(Server):
         self._let_through: deque[float] = deque([-inf] * most, maxlen=most)
 
     def answer(self, now: float, _url: str) -> float | None:
-        """Refuse what is one too many."""
         if now - self._let_through[0] < self._seconds:
             return NO_TIME
         self._let_through.append(now)
@@ -125,7 +107,6 @@ class Window(Server):
         self._began, self._count = -inf, 0
 
     def answer(self, now: float, _url: str) -> float | None:
-        """Refuse what is too much for the window."""
         if now - self._began >= self._seconds:
             self._began, self._count = now, 0
         if self._count >= self._most:
@@ -141,39 +122,31 @@ class AtOnce(Server):
         self._most, self._now = most, 0
 
     def answer(self, _now: float, _url: str) -> float | None:
-        """Refuse more."""
         self._now += 1
         return None if self._now <= self._most else NO_TIME
 
     def left(self, _now: float) -> None:
-        """One less."""
         self._now -= 1
 
 
-class Chance(Server):
-    """One bad server of many behind one name."""
+class Refusing(Server):
+    """Refuses at some times, or by chance: one bad server of many behind one name."""
 
-    def __init__(self, share: float, chance: random.Random) -> None:
-        self._share, self._random = share, chance
+    def __init__(self, refuses: Callable[[float], bool]) -> None:
+        self._refuses = refuses
 
-    def answer(self, _now: float, _url: str) -> float | None:
-        """Refuse by chance."""
-        return NO_TIME if self._random.random() < self._share else None
+    def answer(self, now: float, _url: str) -> float | None:
+        return NO_TIME if self._refuses(now) else None
 
 
 class Dead(Server):
     """Some pages are refused for good."""
 
-    def __init__(self, is_dead: Callable[[str], bool], seconds: float = NO_TIME) -> None:
-        self._is_dead, self._seconds = is_dead, seconds
+    def __init__(self, is_dead: Callable[[str], bool]) -> None:
+        self.is_dead = is_dead
 
     def answer(self, _now: float, url: str) -> float | None:
-        """Refuse those."""
-        return self._seconds if self._is_dead(url) else None
-
-    def is_dead(self, url: str) -> bool:
-        """Return whether it is one of those."""
-        return self._is_dead(url)
+        return NO_TIME if self.is_dead(url) else None
 
 
 class Down(Server):
@@ -183,26 +156,13 @@ class Down(Server):
         self._times, self._names_time = times, names_time
 
     def answer(self, now: float, _url: str) -> float | None:
-        """Refuse while it is down."""
         for begin, end in self._times:
             if begin <= now < end:
                 return end - now + 0.01 if self._names_time else NO_TIME
         return None
 
     def is_early(self, now: float) -> bool:
-        """Return whether it is down, and was told."""
         return self._names_time and any(begin + 1 < now < end for begin, end in self._times)
-
-
-class Flapping(Server):
-    """Up for so long, down for so long, again and again."""
-
-    def __init__(self, up: float, down: float) -> None:
-        self._up, self._down = up, down
-
-    def answer(self, now: float, _url: str) -> float | None:
-        """Refuse while it is down."""
-        return NO_TIME if now % (self._up + self._down) >= self._up else None
 
 
 class Ban(Server):
@@ -214,7 +174,6 @@ class Ban(Server):
         self._grace = -inf
 
     def answer(self, now: float, url: str) -> float | None:
-        """Refuse who is banned."""
         if now < self._until:
             if now > self._grace:  # what was under way as it banned is no knock
                 self._ban *= 2
@@ -229,7 +188,6 @@ class Ban(Server):
         return None
 
     def is_early(self, now: float) -> bool:
-        """Return whether it is banned."""
         return self._grace < now < self._until
 
 
@@ -241,7 +199,6 @@ class EachName(Server):
         self._servers: dict[str, Server] = {}
 
     def answer(self, now: float, url: str) -> float | None:
-        """Ask the one with the name."""
         name = url.split("/")[2]
         if name not in self._servers:
             self._servers[name] = self._make(name)
@@ -255,7 +212,6 @@ class All(Server):
         self._servers = servers
 
     def answer(self, now: float, url: str) -> float | None:
-        """Ask them in their order."""
         for server in self._servers:
             seconds = server.answer(now, url)
             if seconds is not None:
@@ -263,16 +219,13 @@ class All(Server):
         return None
 
     def left(self, now: float) -> None:
-        """Tell them."""
         for server in self._servers:
             server.left(now)
 
     def is_dead(self, url: str) -> bool:
-        """Return whether it is dead for any."""
         return any(server.is_dead(url) for server in self._servers)
 
     def is_early(self, now: float) -> bool:
-        """Return whether it is early for any."""
         return any(server.is_early(now) for server in self._servers)
 
 
@@ -320,19 +273,9 @@ def spread_within(number: int) -> list[str]:
     return [f"/shop/s{one % 7}/p{one}" if one % 2 else f"/shop/dead/p{one}" for one in pages]
 
 
-def in_inner(url: str) -> bool:
-    """Return whether a URL is in the section within."""
-    return url.startswith("/shop/dead/")
-
-
-def is_search(url: str) -> bool:
-    """Return whether a URL is of the query."""
-    return url.startswith("/shop/search?")
-
-
-def in_dead(url: str) -> bool:
-    """Return whether a URL is in the section."""
-    return url.startswith("/dead/")
+def under(prefix: str) -> Callable[[str], bool]:
+    """Return whether a URL begins so."""
+    return lambda url: url.startswith(prefix)
 
 
 def spread(number: int, every: int) -> list[str]:
@@ -380,9 +323,14 @@ def named(server: Callable[[random.Random], Server], each: int, names: int = 20)
     return Scenario(server, urls, names=names, in_flight=16)
 
 
+def by_chance(share: float, one: random.Random) -> Server:
+    """Return a server that refuses such a share of requests."""
+    return Refusing(lambda _: one.random() < share)
+
+
 def chance(share: float, pages: int = 2_000) -> Scenario:
     """Return a site of which one server is bad; it bears 160 pages a second."""
-    return Scenario(lambda one: Chance(share, one), flat(pages))
+    return Scenario(lambda one: by_chance(share, one), flat(pages))
 
 
 def down(seconds: float, pages: int = 400, **more: object) -> Scenario:
@@ -393,21 +341,23 @@ def down(seconds: float, pages: int = 400, **more: object) -> Scenario:
 
 
 SCENARIOS: dict[str, Scenario] = {
-    "22 dead, path": Scenario(lambda _: Dead(in_dead), with_section(60, 22, 118)),
+    "22 dead, path": Scenario(lambda _: Dead(under("/dead/")), with_section(60, 22, 118)),
     "22 dead, flat": Scenario(lambda _: Dead(some(60, 82)), flat(200)),
-    "111 dead, path": Scenario(lambda _: Dead(in_dead), with_section(40, 111, 49)),
-    "111 dead, by turns": Scenario(lambda _: Dead(in_dead), spread(200, 2)),
+    "111 dead, path": Scenario(lambda _: Dead(under("/dead/")), with_section(40, 111, 49)),
+    "111 dead, by turns": Scenario(lambda _: Dead(under("/dead/")), spread(200, 2)),
     "111 dead, flat": Scenario(lambda _: Dead(some(40, 151)), flat(200)),
-    "30 dead first": Scenario(lambda _: Dead(in_dead), with_section(0, 30, 170)),
+    "30 dead first": Scenario(lambda _: Dead(under("/dead/")), with_section(0, 30, 170)),
     "5 dead of 5,000, flat": Scenario(lambda _: Dead(some(40, 45)), flat(5_000)),
-    "111 dead, inner path": Scenario(lambda _: Dead(in_inner), within_section(111)),
-    "111 dead, inner query": Scenario(lambda _: Dead(is_search), within_section(111, "search?q=")),
-    "100 dead, inner, by turns": Scenario(lambda _: Dead(in_inner), spread_within(200)),
+    "111 dead, inner path": Scenario(lambda _: Dead(under("/shop/dead/")), within_section(111)),
+    "111 dead, inner query": Scenario(
+        lambda _: Dead(under("/shop/search?")), within_section(111, "search?q=")
+    ),
+    "100 dead, inner, by turns": Scenario(lambda _: Dead(under("/shop/dead/")), spread_within(200)),
     "dead behind 30/s": Scenario(
-        lambda _: All(Dead(in_dead), Bucket(30, 5)), with_section(40, 111, 49)
+        lambda _: All(Dead(under("/dead/")), Bucket(30, 5)), with_section(40, 111, 49)
     ),
     "dead and 5 % chance": Scenario(
-        lambda one: All(Dead(in_dead), Chance(0.05, one)), with_section(40, 111, 49)
+        lambda one: All(Dead(under("/dead/")), by_chance(0.05, one)), with_section(40, 111, 49)
     ),
     "chance 0.5 %": chance(0.005, 4_000),
     "chance 1 %": chance(0.01),
@@ -415,10 +365,10 @@ SCENARIOS: dict[str, Scenario] = {
     "chance 10 %": chance(0.10, 600),
     "chance 20 %": chance(0.20, 400),
     "30/5 and 1 % chance": Scenario(
-        lambda one: All(Chance(0.01, one), Bucket(30, 5)), flat(600), latency=0.001, allowed=30
+        lambda one: All(by_chance(0.01, one), Bucket(30, 5)), flat(600), latency=0.001, allowed=30
     ),
     "30/5 and 5 % chance": Scenario(
-        lambda one: All(Chance(0.05, one), Bucket(30, 5)), flat(600), latency=0.001, allowed=30
+        lambda one: All(by_chance(0.05, one), Bucket(30, 5)), flat(600), latency=0.001, allowed=30
     ),
     "down 2 s": down(2.0),
     "down 3 s": down(3.0),
@@ -427,7 +377,7 @@ SCENARIOS: dict[str, Scenario] = {
     "down 3,000 s": down(3_000.0),
     "down thrice": Scenario(lambda _: Down((1, 31), (61, 91), (121, 151)), flat(9_000)),
     "down, names the time": Scenario(lambda _: Down((1, 10), (12, 21), names_time=True), flat(800)),
-    "flapping 10, 5": Scenario(lambda _: Flapping(10, 5), flat(5_000)),
+    "flapping 10, 5": Scenario(lambda _: Refusing(lambda now: now % 15 >= 10), flat(5_000)),
     "ban that doubles": Scenario(lambda _: Ban(5, 5, 3.0), flat(150)),
     "30/5, 1 ms": limit(30, 5, 600, 0.001),
     "30/5, 20 ms": limit(30, 5, 600, 0.02),
@@ -449,10 +399,16 @@ SCENARIOS: dict[str, Scenario] = {
         lambda _: All(Down((2, 32)), Bucket(100, 20)), flat(2_000), latency=0.02, allowed=100
     ),
     "30 to 15 a second": Scenario(
-        lambda _: Moving(30, 5, 10, 15), flat(600), latency=0.001, allowed=15
+        lambda _: Varying(lambda now: 15 if now >= 10 else 30, 5),
+        flat(600),
+        latency=0.001,
+        allowed=15,
     ),
     "30 to 60 a second": Scenario(
-        lambda _: Moving(30, 5, 10, 60), flat(1_200), latency=0.001, allowed=60
+        lambda _: Varying(lambda now: 60 if now >= 10 else 30, 5),
+        flat(1_200),
+        latency=0.001,
+        allowed=60,
     ),
     # Servers that are slow, and machines that are busy.
     "30/min, burst 5": slow(30, 5, 200),
@@ -465,11 +421,13 @@ SCENARIOS: dict[str, Scenario] = {
     "1/min, burst 5": slow(1, 5, 80),
     "1,000/h, burst 50": slow(1_000 / 60, 50, 250),
     "10 to 30 a minute": Scenario(
-        lambda _: Moving(1 / 6, 5, 2_400, 0.5), flat(600), ideal=2_400 + (600 - 406) * 2
+        lambda _: Varying(lambda now: 0.5 if now >= 2_400 else 1 / 6, 5),
+        flat(600),
+        ideal=2_400 + (600 - 406) * 2,
     ),
     "30/min with 5 dead": slow(30, 5, 150, dead=5),
     "30/min, section of 30 dead": Scenario(
-        lambda _: All(Dead(in_dead), Bucket(0.5, 5)), with_section(60, 30, 60), ideal=228
+        lambda _: All(Dead(under("/dead/")), Bucket(0.5, 5)), with_section(60, 30, 60), ideal=228
     ),
     "300 dead, flat": Scenario(lambda _: Dead(some(40, 340)), flat(400)),
     "111 dead, flat, 30/5": Scenario(lambda _: All(Dead(some(40, 151)), Bucket(30, 5)), flat(200)),
@@ -482,7 +440,10 @@ SCENARIOS: dict[str, Scenario] = {
         lambda _: Buckets(Bucket(30, 5), Bucket(10, 50)), flat(300), ideal=24.9, latency=0.02
     ),
     "30/5 that swings": Scenario(
-        lambda _: Swinging(30, 5, 0.5, 20.0), flat(1_200), latency=0.02, allowed=30
+        lambda _: Varying(lambda now: 30 * (1 + 0.5 * sin(2 * pi * now / 20.0)), 5),
+        flat(1_200),
+        latency=0.02,
+        allowed=30,
     ),
     "2 at once, 64 in flight": Scenario(
         lambda _: AtOnce(2), flat(1_000), in_flight=64, latency=0.05, allowed=40
@@ -502,7 +463,7 @@ SCENARIOS: dict[str, Scenario] = {
     "chance 3 %": chance(0.03, 1_000),
     "chance 15 %": chance(0.15, 400),
     "70/10 and 2 % chance": Scenario(
-        lambda one: All(Chance(0.02, one), Bucket(70, 10)), flat(1_000), latency=0.02, allowed=70
+        lambda one: All(by_chance(0.02, one), Bucket(70, 10)), flat(1_000), latency=0.02, allowed=70
     ),
     "45/min, burst 3": slow(45, 3, 120),
     "15/min, burst 2": slow(15, 2, 100),
@@ -524,5 +485,5 @@ SCENARIOS: dict[str, Scenario] = {
     "20 names, 2 down": named(
         lambda _: EachName(lambda name: Down((1, 31)) if name in {"n3", "n9"} else Server()), 40
     ),
-    "20 names, 1 % chance": named(lambda one: Chance(0.01, one), 40),
+    "20 names, 1 % chance": named(lambda one: by_chance(0.01, one), 40),
 }
