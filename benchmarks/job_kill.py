@@ -283,7 +283,7 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["serve", kind, pages, sites]:
             world = {"World": World, "Listed": Listed}[kind](int(pages), int(sites))
-            asyncio.run(serve_answers(int(sites), world.answer))
+            asyncio.run(serve_answers(world.hosts, world.answer))
         case ["crawl", url, settings]:
             crawl(url, settings)
         case ["-h" | "--help"]:

@@ -93,20 +93,25 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     writer.close()
 
 
-async def serve_answers(sites: int, answer: Callable[[str, int, str], tuple]) -> None:
-    """Serve so many sites until standard input ends; print their port.
+async def serve_answers(
+    names: list[str], answer: Callable[[str, int, str], tuple], one_way: float = 0.0
+) -> None:
+    """Serve these hosts until standard input ends; print their port.
 
     Args:
-        sites: how many.
+        names: the addresses.
         answer: takes host, port and path, and returns status, content type and body.
+        one_way: seconds to the server, and from it.
     """
     open_more_files()
 
     async def serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while head := await read_head(reader):
+                await asyncio.sleep(one_way)
                 host, port = writer.get_extra_info("sockname")[:2]
                 status, kind, body = answer(host, port, head.split(b" ", 2)[1].decode())
+                await asyncio.sleep(one_way)
                 writer.write(
                     f"HTTP/1.1 {status} Said\r\nContent-Type: {kind}\r\n"
                     f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
@@ -116,12 +121,12 @@ async def serve_answers(sites: int, answer: Callable[[str, int, str], tuple]) ->
         finally:
             writer.close()
 
-    await until_input_ends(sites, serve_one)
+    await until_input_ends(names, serve_one)
 
 
-async def until_input_ends(sites: int, serve_one: Callable) -> None:
-    """Listen for so many sites, print their port, and go on until standard input ends."""
-    servers = [await asyncio.start_server(serve_one, sock=sock) for sock in listen(sites)]
+async def until_input_ends(names: list[str], serve_one: Callable) -> None:
+    """Listen on these addresses, print their port, and go on until standard input ends."""
+    servers = [await asyncio.start_server(serve_one, sock=sock) for sock in listen(names)]
     print(servers[0].sockets[0].getsockname()[1], flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
 
@@ -133,21 +138,16 @@ async def read_head(reader: asyncio.StreamReader) -> bytes:
         return b""
 
 
-def listen(sites: int) -> list[socket.socket]:
-    """Return a listening socket for each site, all on one free port."""
+def listen(names: list[str]) -> list[socket.socket]:
+    """Return a listening socket for each address, all on one free port."""
     listening: list[socket.socket] = []
     port = 0
-    for host in hosts(sites):
+    for host in names:
         listening.append(socket.create_server((host, port), backlog=128))
         port = listening[0].getsockname()[1]
     return listening
 
 
-async def main(sites: int = 1) -> None:
-    """Serve until standard input ends."""
-    open_more_files()
-    await until_input_ends(sites, serve)
-
-
 if __name__ == "__main__":
-    asyncio.run(main(*map(int, sys.argv[1:])))
+    open_more_files()
+    asyncio.run(until_input_ends(hosts(int((sys.argv[1:] or ["1"])[0])), serve))

@@ -126,7 +126,7 @@ class Server:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        self.url = self._process.stdout.readline().strip()
+        self.url = f"http://{host}:{self._process.stdout.readline().strip()}/"
 
     def stop(self) -> dict:
         answered, _ = self._process.communicate()

@@ -91,7 +91,7 @@ async def serve(pages: int, sites: int) -> None:
         os.write(asked, f"{time.monotonic():.6f} {site} {path} {status}\n".encode())
         return status, headers, body
 
-    await serve_answers(sites, answer)
+    await serve_answers(world.hosts, answer)
 
 
 def crawl(url: str, number: str, settings: str) -> None:

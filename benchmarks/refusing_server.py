@@ -1,6 +1,6 @@
 """A server that refuses, in one of several ways: for ``pauses.py``.
 
-Prints its URL, serves until its standard input is closed, and then prints what it answered, as
+Prints its port, serves until its standard input is closed, and then prints what it answered, as
 JSON. Pages are ``/0`` to ``/N``; ``/`` links to all of them.
 
 Usage::
@@ -17,79 +17,57 @@ answers 503), or ``well``.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections import Counter
 from itertools import cycle
 from time import monotonic
 
-from twisted.internet import reactor, stdio
-from twisted.internet.protocol import Protocol
-from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET, Site
+from loopback import serve_answers
 
 FOUND = 302
 NOTICE = "/notice.html"
 ONE_WAY = 0.05  # seconds to a distant server, and from it
 
 
-class Refusing(Resource):
+class Refusing:
     """Pages, and when they are refused."""
 
-    isLeaf = True  # noqa: N815 -- Twisted's name
-
     def __init__(self, pages: int, behaviour: str) -> None:
-        super().__init__()
         kind, *numbers = behaviour.split(":")
         self._refuses = getattr(self, "_" + kind.replace("-", "_"))
-        self._one_way = ONE_WAY if kind == "distant" else 0.0
+        self.one_way = ONE_WAY if kind == "distant" else 0.0
         self._numbers = [float(number) for number in numbers]
-        self._index = "".join(f'<a href="/{n}">{n}</a>' for n in range(pages)).encode()
+        self._index = "".join(f'<a href="/{n}">{n}</a>' for n in range(pages))
         self._statuses = cycle([429, 430, 509, 529])
         self._excess = 0.0
         self._last = -1e9
         self._began: float | None = None
         self._closed_at: float | None = None
         self._served = 0
-        self.times: list[float] = []
-        self.refusals: list[float] = []
-        self.statuses: Counter[int] = Counter()
+        self.answered = {"statuses": Counter(), "times": [], "refusals": []}
 
-    def render(self, request):
-        if not self._one_way:
-            return self._answer(request)
-        reactor.callLater(self._one_way, self._answer_later, request)
-        return NOT_DONE_YET
-
-    def _answer_later(self, request):
-        reactor.callLater(self._one_way, self._send, request, self._answer(request))
-
-    @staticmethod
-    def _send(request, body):
-        request.write(body)
-        request.finish()
-
-    def _answer(self, request):
+    def answer(self, _host: str, _port: int, path: str) -> tuple[int, str, str]:
+        """Return status, content type with further headers, and body."""
         now = monotonic()
         self._began = self._began or now
-        path = request.path.decode()
         refused = path != "/robots.txt" and self._refuses(path, now)
         status = 503 if refused else 200
         if refused is not True and isinstance(refused, int) and refused:
             status = refused
-        self.statuses[status] += 1
+        self.answered["statuses"][status] += 1
         if path not in {"/robots.txt", NOTICE} and not refused:
             self._served += 1
-            self.times.append(now - self._began)
+            self.answered["times"].append(now - self._began)
         elif refused:
-            self.refusals.append(now - self._began)
-        request.setResponseCode(status)
-        request.setHeader("Content-Type", "text/html")
+            self.answered["refusals"].append(now - self._began)
+        headers = "text/html"
         if isinstance(refused, str):
-            request.setHeader("Retry-After", refused)
+            headers += f"\r\nRetry-After: {refused}"
         if status == FOUND:
-            request.setHeader("Location", NOTICE)
-        return self._index if path == "/" else b"<html><body>page</body></html>"
+            headers += f"\r\nLocation: {NOTICE}"
+        return status, headers, self._index if path == "/" else "<html><body>page</body></html>"
 
     def _limit(self, _path, now):
         rate, burst = self._numbers
@@ -138,25 +116,11 @@ class Refusing(Resource):
         return False
 
 
-class UntilClosed(Protocol):
-    def connectionLost(self, _reason) -> None:  # noqa: N802 -- Twisted's name
-        reactor.stop()
-
-
-def main() -> None:
-    pages, behaviour, host = int(sys.argv[1]), sys.argv[2], (sys.argv[3:] or ["127.0.0.1"])[0]
-    resource = Refusing(pages, behaviour)
-    port = reactor.listenTCP(0, Site(resource), interface=host)
-    print(f"http://{host}:{port.getHost().port}/", flush=True)
-    stdio.StandardIO(UntilClosed())
-    reactor.run()
-    answered = {
-        "statuses": resource.statuses,
-        "times": resource.times,
-        "refusals": resource.refusals,
-    }
-    print(json.dumps(answered), flush=True)
+def main(pages: str, behaviour: str, host: str = "127.0.0.1") -> None:
+    site = Refusing(int(pages), behaviour)
+    asyncio.run(serve_answers([host], site.answer, site.one_way))
+    print(json.dumps(site.answered), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

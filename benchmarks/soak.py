@@ -163,7 +163,8 @@ class Sites:
         if kind == "reset":
             writer.transport.abort()
             return False
-        head, body = ANSWERS[kind](path, chance)
+        answer = ANSWERS[kind]
+        head, body = answer(path, chance) if callable(answer) else answer
         if self._says_more and head.startswith(b"200"):
             head, body = _with_more(host, path, head, body)
         length = len(body) + (1_000 if kind == "cut" else 0)
@@ -172,8 +173,9 @@ class Sites:
             writer.write(head + body)
             return kind != "cut"
         writer.write(head)
-        for start in range(0, len(body), len(body) // 4 + 1):
-            writer.write(body[start : start + len(body) // 4 + 1])
+        size = len(body) // 4 + 1
+        for start in range(0, len(body), size):
+            writer.write(body[start : start + size])
             await asyncio.sleep(DRIP)
         return True
 
@@ -215,19 +217,18 @@ def _with_more(host: bytes, path: bytes, head: bytes, body: bytes) -> tuple[byte
     return head + SAID, body
 
 
+HTML = b"200 OK\r\nContent-Type: text/html"
+TEXT = b"200 OK\r\nContent-Type: text/plain"
 ANSWERS = {
-    "page": lambda _path, _chance: (b"200 OK\r\nContent-Type: text/html", PAGE),
+    **dict.fromkeys(["page", "slow", "cut", "not-robots"], (HTML, PAGE)),
     "moved": _moved,
-    "missing": lambda _path, _chance: (b"404 No", b"no such page"),
-    "error": lambda _path, _chance: (b"500 Oops", b"oops"),
-    "refused": lambda _path, _chance: (b"503 No", PAGE),
+    "missing": (b"404 No", b"no such page"),
+    "error": (b"500 Oops", b"oops"),
+    "refused": (b"503 No", PAGE),
     "refused-until": _refused_until,
-    "slow": lambda _path, _chance: (b"200 OK\r\nContent-Type: text/html", PAGE),
-    "cut": lambda _path, _chance: (b"200 OK\r\nContent-Type: text/html", PAGE),
-    "robots": lambda _path, _chance: (b"200 OK\r\nContent-Type: text/plain", ROBOTS),
-    "noise": lambda _path, chance: (b"200 OK\r\nContent-Type: text/plain", chance.randbytes(5_000)),
-    "long": lambda _path, _chance: (b"200 OK\r\nContent-Type: text/plain", ROBOTS * 20_000),
-    "not-robots": lambda _path, _chance: (b"200 OK\r\nContent-Type: text/html", PAGE),
+    "robots": (TEXT, ROBOTS),
+    "noise": lambda _path, chance: (TEXT, chance.randbytes(5_000)),
+    "long": (TEXT, ROBOTS * 20_000),
 }
 
 
@@ -235,7 +236,7 @@ async def serve(sites: int, seed: int, *, says_more: bool) -> None:
     """Serve until standard input ends; then print how often which answer was given, as JSON."""
     open_more_files()
     web = Sites(seed, says_more=says_more)
-    await until_input_ends(sites, web.serve)
+    await until_input_ends(hosts(sites), web.serve)
     print(json.dumps(web.answered), flush=True)
 
 
@@ -385,10 +386,8 @@ class Soak:
         paused = stats.get_value("mandelbot/pause/count", 0) - stats.get_value(
             "mandelbot/pause/resumed", 0
         )
-        row = (
-            f"{now:>8.0f}{memory():>8.1f}{spider.scheduled:>10,}{len(spider.open):>11,}{paused:>8,}"
-        )
-        print(row, flush=True)
+        numbers = f"{spider.scheduled:>10,}{len(spider.open):>11,}{paused:>8,}"
+        print(f"{now:>8.0f}{memory():>8.1f}{numbers}", flush=True)
         self._sampling = reactor.callLater(self.every, self._sample)
 
     def _stop(self) -> None:

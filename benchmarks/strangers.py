@@ -23,13 +23,14 @@ import base64
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from ast import literal_eval
 from concurrent.futures import ThreadPoolExecutor
+from configparser import ConfigParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from itertools import chain
@@ -47,196 +48,181 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.spidermiddlewares.httperror import HttpError
 
 ROOT = Path(__file__).parents[1]
-KEPT = (
-    Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "scrapy-mandelbot/strangers"
-)
+sys.path.append(str(ROOT / "tests" / "support"))
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser()
+KEPT = CACHE / "scrapy-mandelbot" / "strangers"
 PAGES = 50
 LONGEST = 120  # seconds of a crawl
 ADDON = {"scrapy_mandelbot.Addon": 510}
-ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
-AGENTS = {"scrapy.downloadermiddlewares.useragent.UserAgentMiddleware": None}
-RETRIES = {"scrapy.downloadermiddlewares.retry.RetryMiddleware": None}
-
-
-def both(handler: str) -> dict:
-    """Return the DOWNLOAD_HANDLERS of a plugin that downloads by itself."""
-    return {"DOWNLOAD_HANDLERS": dict.fromkeys(("http", "https"), handler)}
-
-
-def downloader(*middlewares: tuple[str, int], **settings) -> dict:
-    """Return settings that enable downloader middlewares."""
-    return {"DOWNLOADER_MIDDLEWARES": dict(middlewares), **settings}
-
-
-def spider_middleware(name: str, order: int, **settings) -> dict:
-    """Return settings that enable a spider middleware."""
-    return {"SPIDER_MIDDLEWARES": {name: order}, **settings}
-
-
-def extension(name: str, **settings) -> dict:
-    """Return settings that enable an extension."""
-    return {"EXTENSIONS": {name: 500}, **settings}
-
-
-# The settings of each README; {folder}, {proxy}, {redis} and {zyte} are this crawl's.
-PLUGINS: dict[str, dict] = {
-    "scrapy": {},
-    "advertools": {},
-    "scrapy-cookies": downloader(
-        ("scrapy.downloadermiddlewares.cookies.CookiesMiddleware", None),
-        ("scrapy_cookies.downloadermiddlewares.cookies.CookiesMiddleware", 700),
-        COOKIES_STORAGE="scrapy_cookies.storage.in_memory.InMemoryStorage",
-    ),
-    "scrapy-count-filter": downloader(
-        ("scrapy_count_filter.middleware.GlobalCountFilterMiddleware", 995),
-        ("scrapy_count_filter.middleware.HostsCountFilterMiddleware", 996),
-    ),
-    "scrapy-crawl-once": spider_middleware(
-        "scrapy_crawl_once.CrawlOnceMiddleware",
-        100,
-        **downloader(("scrapy_crawl_once.CrawlOnceMiddleware", 50)),
-        CRAWL_ONCE_PATH="{folder}",
-        CRAWL_ONCE_DEFAULT=True,
-    ),
-    "scrapy-curl-cffi": both("scrapy_curl_cffi.handlers.CurlCffiDownloadHandler")
-    | downloader(
-        ("scrapy_curl_cffi.middlewares.CurlCffiMiddleware", 200),
-        ("scrapy_curl_cffi.middlewares.DefaultHeadersMiddleware", 400),
-        ("scrapy_curl_cffi.middlewares.UserAgentMiddleware", 500),
-        ("scrapy.downloadermiddlewares.defaultheaders.DefaultHeadersMiddleware", None),
-        *AGENTS.items(),
-        TWISTED_REACTOR=ASYNCIO,
-    ),
-    "scrapy-fake-useragent": downloader(
-        *AGENTS.items(),
-        *RETRIES.items(),
-        ("scrapy_fake_useragent.middleware.RandomUserAgentMiddleware", 400),
-        ("scrapy_fake_useragent.middleware.RetryUserAgentMiddleware", 401),
-        FAKEUSERAGENT_PROVIDERS=["scrapy_fake_useragent.providers.FakerProvider"],
-    ),
-    "scrapy-fieldstats": extension(
-        "scrapy_fieldstats.fieldstats.FieldStatsExtension", FIELDSTATS_ENABLED=True
-    ),
-    "scrapy-frontera": spider_middleware(
-        "scrapy_frontera.middlewares.SchedulerSpiderMiddleware",
-        0,
-        **downloader(("scrapy_frontera.middlewares.SchedulerDownloaderMiddleware", 0)),
-        SCHEDULER="scrapy_frontera.scheduler.FronteraScheduler",
-        BACKEND="frontera.contrib.backends.memory.FIFO",
-    ),
-    "scrapy-html-storage": downloader(("scrapy_html_storage.HtmlStorageMiddleware", 10)),
-    "scrapy-impersonate": both("scrapy_impersonate.ImpersonateDownloadHandler")
-    | {"TWISTED_REACTOR": ASYNCIO},
-    "scrapy-inline-requests": {},
-    "scrapy-jsonschema": {"ITEM_PIPELINES": {"scrapy_jsonschema.JsonSchemaValidatePipeline": 100}},
-    "scrapy-link-filter": spider_middleware(
-        "scrapy_link_filter.middleware.LinkFilterMiddleware", 950
-    ),
-    "scrapy-playwright": both("scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler")
-    | {
-        "TWISTED_REACTOR": ASYNCIO,
-        "PLAYWRIGHT_LAUNCH_OPTIONS": {
-            "executable_path": which("chromium") or "chromium",
-            "args": ["--no-sandbox"],
-        },
-    },
-    "scrapy-poet": {"ADDONS": {"scrapy_poet.Addon": 300}},
-    "scrapy-proxies": downloader(
-        ("scrapy.downloadermiddlewares.retry.RetryMiddleware", 90),
-        ("scrapy_proxies.RandomProxy", 100),
-        ("scrapy.downloadermiddlewares.httpproxy.HttpProxyMiddleware", 110),
-        RETRY_TIMES=10,
-        RETRY_HTTP_CODES=[500, 503, 504, 400, 403, 404, 408],
-        PROXY_MODE=0,
-        PROXY_LIST="{folder}/proxies",
-    ),
-    "scrapy-proxy-headers": both("scrapy_proxy_headers.HTTP11ProxyDownloadHandler"),
-    "scrapy-querycleaner": spider_middleware(
-        "scrapy_querycleaner.QueryCleanerMiddleware", 100, QUERYCLEANER_REMOVE="utm_.*"
-    ),
-    "scrapy-random-useragent": downloader(
-        *AGENTS.items(),
-        ("random_useragent.RandomUserAgentMiddleware", 400),
-        USER_AGENT_LIST="{folder}/agents",
-    ),
-    "scrapy-random-useragent-pro": downloader(
-        *AGENTS.items(),
-        ("scrapy_random_useragent_pro.middleware.RandomUserAgentMiddleware", 100),
-        RANDOM_UA_ENABLED=True,
-    ),
-    "scrapy-redis": {
-        "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
-        "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
-        "REDIS_URL": "{redis}",
-        "ITEM_PIPELINES": {"scrapy_redis.pipelines.RedisPipeline": 300},
-    },
-    "scrapy-redis-bloomfilter": {
-        "SCHEDULER": "scrapy_redis_bloomfilter.scheduler.Scheduler",
-        "DUPEFILTER_CLASS": "scrapy_redis_bloomfilter.dupefilter.RFPDupeFilter",
-        "REDIS_URL": "{redis}",
-        "BLOOMFILTER_HASH_NUMBER": 6,
-        "BLOOMFILTER_BIT": 20,
-    },
-    "scrapy-rotating-proxies": downloader(
-        ("rotating_proxies.middlewares.RotatingProxyMiddleware", 610),
-        ("rotating_proxies.middlewares.BanDetectionMiddleware", 620),
-        ROTATING_PROXY_LIST=["{proxy}", "127.0.0.1:9"],
-    ),
-    "scrapy-settings-log": extension(
-        "scrapy_settings_log.SpiderSettingsLogging", SETTINGS_LOGGING_ENABLED=True
-    ),
-    "scrapy-splitvariants": spider_middleware(
-        "scrapy_splitvariants.SplitVariantsMiddleware", 100, SPLITVARIANTS_ENABLED=True
-    ),
-    "scrapy-statsd": {
-        "STATS_CLASS": "scrapy_statsd.statscollectors.StatsDStatsCollector",
-        "STATSD_HOST": "127.0.0.1",
-    },
-    "scrapy-sticky-meta-params": spider_middleware(
-        "scrapy_sticky_meta_params.middleware.StickyMetaParamsMiddleware", 550
-    ),
-    "scrapy-time-machine": downloader(
-        ("scrapy_time_machine.timemachine.TimeMachineMiddleware", 901),
-        TIME_MACHINE_ENABLED=True,
-        TIME_MACHINE_STORAGE="scrapy_time_machine.storages.DbmTimeMachineStorage",
-        TIME_MACHINE_SNAPSHOT=True,
-        TIME_MACHINE_URI="{folder}/snapshot.db",
-    ),
-    "scrapy-ua-rotator": downloader(
-        *AGENTS.items(),
-        *RETRIES.items(),
-        ("scrapy_ua_rotator.middleware.RandomUserAgentMiddleware", 400),
-        ("scrapy_ua_rotator.middleware.RetryUserAgentMiddleware", 550),
-        USERAGENT_PROVIDERS=["scrapy_ua_rotator.providers.FixedUserAgentProvider"],
-    ),
-    "scrapy-user-agents": downloader(
-        *AGENTS.items(), ("scrapy_user_agents.middlewares.RandomUserAgentMiddleware", 400)
-    ),
-    "scrapy-warc": downloader(
-        ("scrapy_warc.downloadmiddlewares.warcio.WarcioDownloaderMiddleware", 543)
-    ),
-    "scrapy-zyte-api": {
-        "ADDONS": {"scrapy_zyte_api.Addon": 500},
-        "ZYTE_API_KEY": "key",
-        "ZYTE_API_URL": "{zyte}/v1/",
-        "ZYTE_API_TRANSPARENT_MODE": True,
-    },
-    "scrapy-zyte-smartproxy": downloader(
-        ("scrapy_zyte_smartproxy.ZyteSmartProxyMiddleware", 610),
-        ZYTE_SMARTPROXY_ENABLED=True,
-        ZYTE_SMARTPROXY_APIKEY="key",
-        ZYTE_SMARTPROXY_URL="{proxy}",
-    ),
-    "spidermon": extension(
-        "spidermon.contrib.scrapy.extensions.Spidermon",
-        SPIDERMON_ENABLED=True,
-        SPIDERMON_SPIDER_CLOSE_MONITORS=(
-            "spidermon.contrib.scrapy.monitors.SpiderCloseMonitorSuite",
-        ),
-        SPIDERMON_MIN_ITEMS=PAGES,
-    ),
+COMMON = {
+    "ROBOTSTXT_OBEY": True,
+    "DOWNLOAD_DELAY": 0,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+    "TELNETCONSOLE_ENABLED": False,
+    "LOG_LEVEL": "INFO",
 }
-META = {"scrapy-playwright": {"playwright": True}, "scrapy-impersonate": {"impersonate": "chrome"}}
+# The settings of each README, as Python has them; {folder} and other places are this crawl's.
+PLUGINS = """
+[scrapy]
+[advertools]
+[scrapy-cookies]
+downloader scrapy.downloadermiddlewares.cookies.CookiesMiddleware = None
+downloader scrapy_cookies.downloadermiddlewares.cookies.CookiesMiddleware = 700
+COOKIES_STORAGE = 'scrapy_cookies.storage.in_memory.InMemoryStorage'
+[scrapy-count-filter]
+downloader scrapy_count_filter.middleware.GlobalCountFilterMiddleware = 995
+downloader scrapy_count_filter.middleware.HostsCountFilterMiddleware = 996
+[scrapy-crawl-once]
+spider scrapy_crawl_once.CrawlOnceMiddleware = 100
+downloader scrapy_crawl_once.CrawlOnceMiddleware = 50
+CRAWL_ONCE_PATH = '{folder}'
+CRAWL_ONCE_DEFAULT = True
+[scrapy-curl-cffi]
+handler http = 'scrapy_curl_cffi.handlers.CurlCffiDownloadHandler'
+handler https = 'scrapy_curl_cffi.handlers.CurlCffiDownloadHandler'
+downloader scrapy_curl_cffi.middlewares.CurlCffiMiddleware = 200
+downloader scrapy_curl_cffi.middlewares.DefaultHeadersMiddleware = 400
+downloader scrapy_curl_cffi.middlewares.UserAgentMiddleware = 500
+downloader scrapy.downloadermiddlewares.defaultheaders.DefaultHeadersMiddleware = None
+downloader scrapy.downloadermiddlewares.useragent.UserAgentMiddleware = None
+TWISTED_REACTOR = 'twisted.internet.asyncioreactor.AsyncioSelectorReactor'
+[scrapy-fake-useragent]
+downloader scrapy.downloadermiddlewares.useragent.UserAgentMiddleware = None
+downloader scrapy.downloadermiddlewares.retry.RetryMiddleware = None
+downloader scrapy_fake_useragent.middleware.RandomUserAgentMiddleware = 400
+downloader scrapy_fake_useragent.middleware.RetryUserAgentMiddleware = 401
+FAKEUSERAGENT_PROVIDERS = ['scrapy_fake_useragent.providers.FakerProvider']
+[scrapy-fieldstats]
+extension scrapy_fieldstats.fieldstats.FieldStatsExtension = 500
+FIELDSTATS_ENABLED = True
+[scrapy-frontera]
+spider scrapy_frontera.middlewares.SchedulerSpiderMiddleware = 0
+downloader scrapy_frontera.middlewares.SchedulerDownloaderMiddleware = 0
+SCHEDULER = 'scrapy_frontera.scheduler.FronteraScheduler'
+BACKEND = 'frontera.contrib.backends.memory.FIFO'
+[scrapy-html-storage]
+downloader scrapy_html_storage.HtmlStorageMiddleware = 10
+[scrapy-impersonate]
+meta impersonate = 'chrome'
+handler http = 'scrapy_impersonate.ImpersonateDownloadHandler'
+handler https = 'scrapy_impersonate.ImpersonateDownloadHandler'
+TWISTED_REACTOR = 'twisted.internet.asyncioreactor.AsyncioSelectorReactor'
+[scrapy-inline-requests]
+[scrapy-jsonschema]
+pipeline scrapy_jsonschema.JsonSchemaValidatePipeline = 100
+[scrapy-link-filter]
+spider scrapy_link_filter.middleware.LinkFilterMiddleware = 950
+[scrapy-playwright]
+meta playwright = True
+handler http = 'scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler'
+handler https = 'scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler'
+TWISTED_REACTOR = 'twisted.internet.asyncioreactor.AsyncioSelectorReactor'
+PLAYWRIGHT_LAUNCH_OPTIONS = {'executable_path': '{chromium}', 'args': ['--no-sandbox']}
+[scrapy-poet]
+addon scrapy_poet.Addon = 300
+[scrapy-proxies]
+downloader scrapy.downloadermiddlewares.retry.RetryMiddleware = 90
+downloader scrapy_proxies.RandomProxy = 100
+downloader scrapy.downloadermiddlewares.httpproxy.HttpProxyMiddleware = 110
+RETRY_TIMES = 10
+RETRY_HTTP_CODES = [500, 503, 504, 400, 403, 404, 408]
+PROXY_MODE = 0
+PROXY_LIST = '{folder}/proxies'
+[scrapy-proxy-headers]
+handler http = 'scrapy_proxy_headers.HTTP11ProxyDownloadHandler'
+handler https = 'scrapy_proxy_headers.HTTP11ProxyDownloadHandler'
+[scrapy-querycleaner]
+spider scrapy_querycleaner.QueryCleanerMiddleware = 100
+QUERYCLEANER_REMOVE = 'utm_.*'
+[scrapy-random-useragent]
+downloader scrapy.downloadermiddlewares.useragent.UserAgentMiddleware = None
+downloader random_useragent.RandomUserAgentMiddleware = 400
+USER_AGENT_LIST = '{folder}/agents'
+[scrapy-random-useragent-pro]
+downloader scrapy.downloadermiddlewares.useragent.UserAgentMiddleware = None
+downloader scrapy_random_useragent_pro.middleware.RandomUserAgentMiddleware = 100
+RANDOM_UA_ENABLED = True
+[scrapy-redis]
+SCHEDULER = 'scrapy_redis.scheduler.Scheduler'
+DUPEFILTER_CLASS = 'scrapy_redis.dupefilter.RFPDupeFilter'
+REDIS_URL = '{redis}'
+pipeline scrapy_redis.pipelines.RedisPipeline = 300
+[scrapy-redis-bloomfilter]
+SCHEDULER = 'scrapy_redis_bloomfilter.scheduler.Scheduler'
+DUPEFILTER_CLASS = 'scrapy_redis_bloomfilter.dupefilter.RFPDupeFilter'
+REDIS_URL = '{redis}'
+BLOOMFILTER_HASH_NUMBER = 6
+BLOOMFILTER_BIT = 20
+[scrapy-rotating-proxies]
+downloader rotating_proxies.middlewares.RotatingProxyMiddleware = 610
+downloader rotating_proxies.middlewares.BanDetectionMiddleware = 620
+ROTATING_PROXY_LIST = ['{proxy}', '127.0.0.1:9']
+[scrapy-settings-log]
+extension scrapy_settings_log.SpiderSettingsLogging = 500
+SETTINGS_LOGGING_ENABLED = True
+[scrapy-splitvariants]
+spider scrapy_splitvariants.SplitVariantsMiddleware = 100
+SPLITVARIANTS_ENABLED = True
+[scrapy-statsd]
+STATS_CLASS = 'scrapy_statsd.statscollectors.StatsDStatsCollector'
+STATSD_HOST = '127.0.0.1'
+[scrapy-sticky-meta-params]
+spider scrapy_sticky_meta_params.middleware.StickyMetaParamsMiddleware = 550
+[scrapy-time-machine]
+downloader scrapy_time_machine.timemachine.TimeMachineMiddleware = 901
+TIME_MACHINE_ENABLED = True
+TIME_MACHINE_STORAGE = 'scrapy_time_machine.storages.DbmTimeMachineStorage'
+TIME_MACHINE_SNAPSHOT = True
+TIME_MACHINE_URI = '{folder}/snapshot.db'
+[scrapy-ua-rotator]
+downloader scrapy.downloadermiddlewares.useragent.UserAgentMiddleware = None
+downloader scrapy.downloadermiddlewares.retry.RetryMiddleware = None
+downloader scrapy_ua_rotator.middleware.RandomUserAgentMiddleware = 400
+downloader scrapy_ua_rotator.middleware.RetryUserAgentMiddleware = 550
+USERAGENT_PROVIDERS = ['scrapy_ua_rotator.providers.FixedUserAgentProvider']
+[scrapy-user-agents]
+downloader scrapy.downloadermiddlewares.useragent.UserAgentMiddleware = None
+downloader scrapy_user_agents.middlewares.RandomUserAgentMiddleware = 400
+[scrapy-warc]
+downloader scrapy_warc.downloadmiddlewares.warcio.WarcioDownloaderMiddleware = 543
+[scrapy-zyte-api]
+addon scrapy_zyte_api.Addon = 500
+ZYTE_API_KEY = 'key'
+ZYTE_API_URL = '{zyte}/v1/'
+ZYTE_API_TRANSPARENT_MODE = True
+[scrapy-zyte-smartproxy]
+downloader scrapy_zyte_smartproxy.ZyteSmartProxyMiddleware = 610
+ZYTE_SMARTPROXY_ENABLED = True
+ZYTE_SMARTPROXY_APIKEY = 'key'
+ZYTE_SMARTPROXY_URL = '{proxy}'
+[spidermon]
+extension spidermon.contrib.scrapy.extensions.Spidermon = 500
+SPIDERMON_ENABLED = True
+SPIDERMON_SPIDER_CLOSE_MONITORS = ('spidermon.contrib.scrapy.monitors.SpiderCloseMonitorSuite',)
+SPIDERMON_MIN_ITEMS = 50
+"""
+DICTS = {
+    "addon": "ADDONS",
+    "downloader": "DOWNLOADER_MIDDLEWARES",
+    "extension": "EXTENSIONS",
+    "handler": "DOWNLOAD_HANDLERS",
+    "meta": "meta",  # of requests
+    "pipeline": "ITEM_PIPELINES",
+    "spider": "SPIDER_MIDDLEWARES",
+}
+
+
+def plugins() -> dict[str, dict]:
+    """Return the settings of each plugin."""
+    parser = ConfigParser(delimiters=("=",), interpolation=None)
+    parser.optionxform = str
+    parser.read_string(PLUGINS)
+    found: dict[str, dict] = {name: {} for name in parser.sections()}
+    for name, settings in found.items():
+        for key, value in parser[name].items():
+            kind, _, item = key.rpartition(" ")
+            (settings.setdefault(DICTS[kind], {}) if kind else settings)[item] = literal_eval(value)
+    return found
 
 
 # In the environment of a plugin.
@@ -244,7 +230,7 @@ META = {"scrapy-playwright": {"playwright": True}, "scrapy-impersonate": {"imper
 
 def crawl(name: str, url: str, folder: str, settings: dict) -> None:
     """Crawl the site with the spider that the plugin's README would have."""
-    items = str(Path(folder, "items.jl"))
+    items, meta = str(Path(folder, "items.jl")), settings.pop("meta", {})
     if name == "advertools":
         library, domain = import_module("advertools"), urlsplit(url).hostname
         library.crawl(
@@ -256,11 +242,11 @@ def crawl(name: str, url: str, folder: str, settings: dict) -> None:
         name = "strangers"
 
         async def start(self):
-            yield scrapy.Request(url, meta=dict(META.get(name, {})))
+            yield scrapy.Request(url, meta=dict(meta))
 
         def parse(self, response):
             for link in response.css("a::attr(href)").getall():
-                yield response.follow(link, self.parse_page, meta=dict(META.get(name, {})))
+                yield response.follow(link, self.parse_page, meta=dict(meta))
 
         def parse_page(self, response):
             yield {"url": response.url, "h1": response.css("h1::text").get()}
@@ -285,44 +271,36 @@ def crawl(name: str, url: str, folder: str, settings: dict) -> None:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers by ``reply(path, body)``: the status, the headers and the body."""
+    """Answers every method by ``reply(path, body)``: the status, the headers and the body."""
 
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        """Send the reply."""
         length = int(self.headers.get("Content-Length") or 0)
         status, kind, body = self.reply(self.path, self.rfile.read(length))
-        self.send_response(status)
+        self.send_response_only(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def __getattr__(self, name: str):
-        """Answer every method in the same way."""
-        if name.startswith("do_"):
-            return self.do_GET
-        raise AttributeError(name)
-
-    def log_message(self, *_) -> None:
-        """Log nothing."""
+    do_HEAD = do_POST = do_GET  # noqa: N815 -- http.server's names
 
 
-def serve(reply) -> ThreadingHTTPServer:
+class Server(ThreadingHTTPServer):
+    request_queue_size = 128
+    daemon_threads = True
+
+
+def serve(reply) -> Server:
     """Start a server on a free port of loopback."""
-    handler = type("Handler", (Handler,), {"reply": staticmethod(reply)})
-    kind = type(
-        "Server", (ThreadingHTTPServer,), {"request_queue_size": 128, "daemon_threads": True}
-    )
-    server = kind(("127.0.0.1", 0), handler)
+    server = Server(("127.0.0.1", 0), type("Handler", (Handler,), {"reply": staticmethod(reply)}))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
 
 
-def address(server: ThreadingHTTPServer) -> str:
-    """Return the URL of a server."""
+def address(server: Server) -> str:
     return f"http://127.0.0.1:{server.server_address[1]}"
 
 
@@ -406,7 +384,9 @@ def environment(name: str, wheel: Path) -> Path:
 def filled(value, places: dict[str, str]):
     """Put this crawl's places into the settings."""
     if isinstance(value, str):
-        return re.sub(r"\{(folder|proxy|redis|zyte)\}", lambda found: places[found[1]], value)
+        return re.sub(
+            r"\{(chromium|folder|proxy|redis|zyte)\}", lambda found: places[found[1]], value
+        )
     if isinstance(value, dict):
         return {key: filled(one, places) for key, one in value.items()}
     return [filled(one, places) for one in value] if isinstance(value, list | tuple) else value
@@ -419,37 +399,28 @@ def measure(name: str, python: Path, places: dict, *, is_sick: bool, with_addon:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "proxies").write_text(places["proxy"] + "\n")
         Path(folder, "agents").write_text("Mozilla/5.0 (one)\nMozilla/5.0 (other)\n")
-        settings = {
-            "ROBOTSTXT_OBEY": True,
-            "DOWNLOAD_DELAY": 0,
-            "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
-        }
-        settings |= {"TELNETCONSOLE_ENABLED": False, "LOG_LEVEL": "INFO"}
-        settings |= filled(PLUGINS[name], places | {"folder": folder})
+        settings = COMMON | filled(plugins()[name], places | {"folder": folder})
         if name.startswith("scrapy-redis"):
             queue = f"{name}:{site.url}"
             settings |= {"SCHEDULER_QUEUE_KEY": queue, "SCHEDULER_DUPEFILTER_KEY": queue + ":seen"}
         if with_addon:
             settings["ADDONS"] = settings.get("ADDONS", {}) | ADDON
         command = [python, __file__, "--crawl", name, site.url + "/", folder, json.dumps(settings)]
-        with Path(folder, "log").open("w") as log:
+        log = Path(folder, "log")
+        with log.open("w") as file:
+            run = {
+                "cwd": folder,
+                "stdout": file,
+                "stderr": file,
+                "env": os.environ | {"PATH": path},
+            }
             try:
-                subprocess.run(
-                    command,
-                    cwd=folder,
-                    stdout=log,
-                    stderr=log,
-                    timeout=LONGEST,
-                    check=False,
-                    env={**os.environ, "PATH": path},
-                )
+                subprocess.run(command, timeout=LONGEST, check=False, **run)
             except subprocess.TimeoutExpired:
-                log.write(f"Error: not ended after {LONGEST} s\n")
+                file.write(f"Error: not ended after {LONGEST} s\n")
         items = Path(folder, "items.jl")
         urls = {json.loads(line)["url"] for line in items.open()} if items.exists() else set()
-        errors = re.findall(
-            r"^\S*(?:Error|Exception)\b.*", Path(folder, "log").read_text(), re.MULTILINE
-        )
+        errors = re.findall(r"^\S*(?:Error|Exception)\b.*", log.read_text(), re.MULTILINE)
     site.server.shutdown()
     got = sum("/p/" in url for url in urls & {site.url + path for path in site.pages})
     return {"got": got, "refusals": site.refusals, "forbidden": site.forbidden, "errors": errors}
@@ -476,8 +447,8 @@ def row(name: str, wheel: Path, places: dict) -> Row:
         python = environment(name, wheel)
     except subprocess.CalledProcessError as error:
         return Row(name, why=(error.stderr or "").strip().splitlines()[-1])
-    command = [python, "-c", f"from importlib.metadata import version; print(version({name!r}))"]
-    version = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    code = f"from importlib.metadata import version; print(version({name!r}))"
+    version = subprocess.check_output([python, "-c", code], text=True).strip()
     runs = [
         measure(name, python, places, is_sick=is_sick, with_addon=with_addon)
         for with_addon in (False, True)
@@ -517,35 +488,24 @@ def print_groups(rows: list[Row]) -> None:
 
 def main() -> int:
     """Print the table, and return the exit status."""
+    from redis_server import RedisServer  # noqa: PLC0415 -- of the tests
+
     parser = argparse.ArgumentParser()
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("name", nargs="*")
     options = parser.parse_args()
     rows: list[Row] = []
-    with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
+    with tempfile.TemporaryDirectory() as folder, RedisServer(Path(folder)) as redis:
         pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, ROOT]
         subprocess.run(pip, check=True)
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-        free.close()
-        redis = subprocess.Popen(
-            ["redis-server", "--port", port, "--save", "", "--dir", folder], stdout=-3
-        )
-        places = {
-            "proxy": address(serve(proxy)),
-            "zyte": address(serve(zyte)),
-            "redis": f"redis://127.0.0.1:{port}/0",
-        }
         wheel = next(Path(folder).glob("*.whl"))
-        try:
-            with ThreadPoolExecutor(options.jobs) as pool:
-                names = options.name or list(PLUGINS)
-                for one in pool.map(lambda name: row(name, wheel, places), names):
-                    print(*one, file=sys.stderr, flush=True)
-                    rows.append(one)
-        finally:
-            redis.terminate()
-            redis.wait()
+        places = {"proxy": address(serve(proxy)), "zyte": address(serve(zyte)), "redis": redis.url}
+        places["chromium"] = which("chromium") or "chromium"
+        names = options.name or list(plugins())
+        with ThreadPoolExecutor(options.jobs) as pool:
+            for one in pool.map(lambda name: row(name, wheel, places), names):
+                print(*one, file=sys.stderr, flush=True)
+                rows.append(one)
     print_groups(rows)
     return 0 if all(one.is_well for one in rows if one.runs) else 1
 
