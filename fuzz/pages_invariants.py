@@ -12,7 +12,7 @@ from scrapy_mandelbot.fetching.content_codings import UnreadableBodyError
 from scrapy_mandelbot.fetching.content_codings import unpack as unpack_answer
 from scrapy_mandelbot.politeness.retry_after import wait_asked_for
 from scrapy_mandelbot.robots.dates import IN_SITEMAPS, IN_TAGS, read_date
-from scrapy_mandelbot.robots.robotstxt.times import rate_at, read_delay, read_rate, read_window
+from scrapy_mandelbot.robots.robotstxt.times import RequestRate, TimeWindow, rate_at, read_delay
 from scrapy_mandelbot.robots.sitemaps import SitemapReader, unpacking
 from scrapy_mandelbot.robots.tags import robot_tags
 from scrapy_mandelbot.store.rows import pack, unpack
@@ -74,17 +74,17 @@ def times(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     delay = read_delay(text)
     assert delay is None or 0 <= delay < float("inf")
-    window = read_window(text)
+    window = TimeWindow.read(text)
     if window is not None:
         assert 0 <= window.start < DAY
         assert 0 <= window.end < DAY
-        assert read_window(str(window)) == window
-    rate = read_rate(text)
+        assert TimeWindow.read(str(window)) == window
+    rate = RequestRate.read(text)
     if rate is not None:
         assert rate.documents > 0
         assert rate.delay >= 0
         if rate.seconds < 10**9:  # as many digits are read
-            assert read_rate(str(rate)) == rate
+            assert RequestRate.read(str(rate)) == rate
         assert rate_at([rate], 0) in {None, rate}
     for forms in (IN_SITEMAPS, IN_TAGS):
         date = read_date(text, forms)

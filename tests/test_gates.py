@@ -52,10 +52,8 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "robots/fix/rewrite.py": 21,
     "robots/lint/__init__.py": 16,
     "robots/lint/value_checks.py": 17,
-    "robots/preferences/in_pages.py": 19,
-    "robots/preferences/in_robots_txt.py": 16,
     "robots/robotstxt/decider.py": 20,
-    "robots/robotstxt/robots_txt.py": 37,
+    "robots/robotstxt/robots_txt.py": 28,
     "robots/robotstxt/verdict.py": 16,
     "scheduling/site_queue.py": 18,
     "sitemap_crawl/citations.py": 20,
@@ -63,10 +61,10 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "spidermiddlewares/usage.py": 20,
     "throttle/throttle.py": 30,
 }
-MOST_IMPORTED_NAMES_OF_TEN = 26.9
+MOST_IMPORTED_NAMES_OF_TEN = 26.0
 """The average of the ten modules that import most."""
 MOST_CIRCLES = 3
-MOST_RETURN_DOCSTRINGS = 61
+MOST_RETURN_DOCSTRINGS = 59
 LINES_OF_A_STORY = 25
 SEVERAL_STORIES: set[str] = {
     "commands/output/check_report.py",

@@ -123,7 +123,7 @@ class Fetcher:
 
         A body that is longer is read up to `max_bytes`, one that is late as far as it came.
         """
-        download = _Download(self, without_user(url), max_bytes, timeout)
+        download = _TimedDownload(self, without_user(url), max_bytes, timeout)
         began = time.monotonic()
         download.start()
         self._join(download, timeout)
@@ -153,7 +153,7 @@ class Fetcher:
         )
 
 
-class _Download(Thread):
+class _TimedDownload(Thread):
     """A download, and what has come of it so far."""
 
     def __init__(self, fetcher: Fetcher, url: str, max_bytes: int, timeout: float) -> None:

@@ -20,10 +20,10 @@ from math import floor, inf, isfinite
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_mandelbot.robots.robotstxt.times import read_delay, read_rate, read_window
+from scrapy_mandelbot.robots.robotstxt.times import RequestRate, TimeWindow, read_delay
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.robots.robotstxt import RequestRate, RobotsTxt, TimeWindow
+    from scrapy_mandelbot.robots.robotstxt import RobotsTxt
     from scrapy_mandelbot.robots.robotstxt.robots_txt import Agent
 
 _DAY = 86_400  # seconds; the times of a robots.txt are UTC, and a UTC day has no more
@@ -33,7 +33,11 @@ _THUMB_FACTOR = 2.0  # times "the amount of time it took to retrieve the documen
 _LONGEST_WAY = 10.0  # seconds; by then a request without an answer has reached its server
 _NAMED = 4  # of the values that a file has
 
-_READERS = {"Crawl-delay": read_delay, "Request-rate": read_rate, "Visit-time": read_window}
+_READERS = {
+    "Crawl-delay": read_delay,
+    "Request-rate": RequestRate.read,
+    "Visit-time": TimeWindow.read,
+}
 
 
 class PacePolicy(NamedTuple):

@@ -11,9 +11,9 @@ from scrapy_mandelbot.robots.lint.source import ABSOLUTE_URL, STANDARD, LintHit,
 from scrapy_mandelbot.robots.preferences.in_robots_txt import split_path
 from scrapy_mandelbot.robots.preferences.statements import (
     MEANINGS,
+    Statement,
     read_content_signal,
     read_content_usage,
-    statements_of,
 )
 from scrapy_mandelbot.robots.robotstxt import times
 from scrapy_mandelbot.robots.robotstxt.known_robots import CONTROL_TOKENS
@@ -128,8 +128,7 @@ def _facts_of(group: Group) -> _Facts:
 def _statements(record: Record) -> Iterator[tuple[bool, _UsageStatement]]:
     is_signal = record.field == "content-signal"
     path, value = split_path(record.value)
-    words = read_content_signal(value).words if is_signal else read_content_usage(value).words
-    for one in statements_of(record.field, words, "robots.txt", record.value, record.number):
+    for one in Statement.read(record.field, value, "robots.txt", record.value, record.number):
         yield one.allowed, _UsageStatement(one.category, path, record.number, is_signal)
 
 
@@ -360,7 +359,7 @@ _CHECKS: dict[str, Callable[[Record], Check]] = {
         lambda one: ABSOLUTE_URL.fullmatch(one.value), "relative-license", "is not an absolute URL."
     ),
     "request-rate": _unless(
-        lambda one: times.is_documented_rate(one.value) and times.read_rate(one.value),
+        lambda one: times.is_documented_rate(one.value) and times.RequestRate.read(one.value),
         *("bad-request-rate", "is no rate of documents."),
     ),
     "robot-version": _unless(

@@ -10,15 +10,11 @@ from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.preferences.statements import (
-    MEANINGS,
     NOTHING_SAID,
     VALUE_LIMIT,
     Statement,
     Terms,
     Usage,
-    read_content_signal,
-    read_content_usage,
-    statements_of,
 )
 from scrapy_mandelbot.robots.robotstxt.agents import header_text
 from scrapy_mandelbot.robots.tags.head import LicenseLink, Meta, license_links, meta_tags
@@ -134,15 +130,13 @@ def _content_usage(headers: _Headers) -> Iterator[Statement]:
     values = [value for name, value in headers if name == "content-usage"]
     if values:
         value = ", ".join(values)
-        words = read_content_usage(value).words
-        yield from statements_of("content-usage", words, "header", f"Content-Usage: {value}")
+        yield from Statement.read("content-usage", value, "header", f"Content-Usage: {value}")
 
 
 def _content_signals(headers: _Headers) -> Iterator[Statement]:
     for name, value in headers:
         if name == "content-signal":
-            words = read_content_signal(value).words
-            yield from statements_of("content-signal", words, "header", f"Content-Signal: {value}")
+            yield from Statement.read(name, value, "header", f"Content-Signal: {value}")
 
 
 def _robot_tags(
@@ -151,9 +145,7 @@ def _robot_tags(
     names = names_of_robot(agent)
     own = tuple(meta for meta in metas if meta.name in names)
     for tag in tags_for(headers, own, names).sources:
-        word = tag.text.strip().lower()
-        if ("robot-tag", word) in MEANINGS:
-            yield from statements_of("robot-tag", [word], *_place_of(tag))
+        yield from Statement.of_words("robot-tag", [tag.text.strip().lower()], *_place_of(tag))
 
 
 def _place_of(tag: RobotTag) -> tuple[str, str, int | None]:
@@ -184,9 +176,7 @@ def _tdm(headers: _Headers, metas: tuple[Meta, ...]) -> Iterator[Statement]:
 def tdm_statements(value: str, where: str, line: int | None) -> tuple[Statement, ...]:
     """Return the statements of a reservation; none unless its value is ``0`` or ``1``."""
     word = f"{_RESERVATION}: {value}"
-    if ("tdmrep", word) not in MEANINGS:
-        return ()
-    return tuple(statements_of("tdmrep", [word], where, word, line))
+    return tuple(Statement.of_words("tdmrep", [word], where, word, line))
 
 
 # `<https://example.com/license.xml>; rel="license"`: a link and its parameters, up to the next.

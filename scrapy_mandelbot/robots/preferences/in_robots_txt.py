@@ -9,32 +9,26 @@ section "Robots Exclusion Protocol Content-Usage Rule"). Content-Signal takes a 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_mandelbot.robots.preferences.statements import (
-    Terms,
-    read_content_signal,
-    read_content_usage,
-    statements_of,
-)
+from scrapy_mandelbot.robots.preferences.statements import Statement, Terms
 from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, decode, line_ends, value_of
 from scrapy_mandelbot.robots.robotstxt.known_robots import CONTROL_TOKENS
 from scrapy_mandelbot.robots.robotstxt.paths import COMPARABLE, escape_non_ascii
 from scrapy_mandelbot.robots.robotstxt.patterns import Pattern, wildcard_pattern
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.robots.preferences.statements import Statement
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
     from scrapy_mandelbot.robots.robotstxt.groups import GroupMatch
+    from scrapy_mandelbot.robots.robotstxt.verdict import Rule
 
 MOST_LICENSES = 20
 """License lines of a file that are reported with each of its pages."""
 _SIGNALS = ("content-signal", "content-signals")
 """The field, and a common misspelling."""
 _FIELDS = ("content-usage", *_SIGNALS)
-_READ = {"content-usage": read_content_usage, "content-signal": read_content_signal}
 _EVERYTHING = Pattern("")
 
 
@@ -65,6 +59,32 @@ def split_path(value: str) -> tuple[str | None, str]:
     return words[0], words[1].strip(WHITE_SPACE) if len(words) > 1 else ""
 
 
+class FilePreferences:
+    """What a file says about the use of pages, for any robot."""
+
+    def __init__(
+        self, text: str, grammar: Grammar, only_rule: Callable[[str], Rule | None]
+    ) -> None:
+        self.licenses = _licenses_in(text, grammar)
+        names = (decode(line[1]).lower() for line in grammar.agent_lines(text))
+        self.tokens = {
+            name: self._always_refused_as(name, only_rule(name))
+            for name in dict.fromkeys(names)
+            if name in CONTROL_TOKENS
+        }
+        """The control tokens that it names, in order: the refusals of one with a single rule, as
+        most have (Disallow: /); None: they depend on the URL."""
+        self.has_lines = any(grammar.field_line(field).search(text) for field in _FIELDS)
+        """Whether it has Content-Usage or Content-Signal lines, for any robot."""
+
+    def refusals(self, token: str, rule: Rule | None) -> tuple[Statement, ...]:
+        """Return the refusals that a rule against a control token makes."""
+        return () if rule is None else tuple(Statement.refusals(CONTROL_TOKENS[token], rule))
+
+    def _always_refused_as(self, token: str, rule: Rule | None) -> tuple[Statement, ...] | None:
+        return None if rule is None or rule.allow else self.refusals(token, rule)
+
+
 class AgentPreferences:
     """The lines of a file for one robot. Values are parsed when they first apply."""
 
@@ -86,7 +106,7 @@ class AgentPreferences:
     def of(self, target: str) -> tuple[Statement, ...]:
         """Return the statements about a page, given its comparable target."""
         said = []
-        longest = dict.fromkeys(_READ, -1)
+        longest = dict.fromkeys(("content-usage", "content-signal"), -1)
         for length, pattern, value, one in self._rules:
             source = "content-usage" if one.field == "content-usage" else "content-signal"
             if length >= longest[source] and pattern.matches(target):
@@ -96,16 +116,9 @@ class AgentPreferences:
 
     def _read(self, source: str, value: str, one: Preference) -> tuple[Statement, ...]:
         if one.line not in self._said:
-            words = _READ[source](value).words
-            self._said[one.line] = tuple(
-                statements_of(source, words, "robots.txt", one.text, one.line)
-            )
+            said = Statement.read(source, value, "robots.txt", one.text, one.line)
+            self._said[one.line] = tuple(said)
         return self._said[one.line]
-
-
-def are_in(text: str, grammar: Grammar) -> bool:
-    """Return whether a file has any of these lines, for any robot."""
-    return any(grammar.field_line(field).search(text) for field in _FIELDS)
 
 
 def _lines_about(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[Preference]:
@@ -130,7 +143,7 @@ def _lines_about(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator
             yield Preference(bisect_right(ends, offset), field, value)
 
 
-def licenses_in(text: str, grammar: Grammar) -> tuple[Terms, ...]:
+def _licenses_in(text: str, grammar: Grammar) -> tuple[Terms, ...]:
     """Return the licences that License lines name, for all robots, wherever the lines are.
 
     Source: RSL 1.0 (December 2025), "Adding RSL to robots.txt".
@@ -142,9 +155,3 @@ def licenses_in(text: str, grammar: Grammar) -> tuple[Terms, ...]:
         for line in found
     )
     return tuple(one for one in named if one.url)[:MOST_LICENSES]
-
-
-def control_tokens_in(text: str, grammar: Grammar) -> tuple[str, ...]:
-    """Return the control tokens that a file names, in lower case, in order."""
-    names = (decode(line[1]).lower() for line in grammar.agent_lines(text))
-    return tuple(dict.fromkeys(name for name in names if name in CONTROL_TOKENS))

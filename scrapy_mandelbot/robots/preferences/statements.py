@@ -178,6 +178,8 @@ def _signals(value: str) -> Preferences:
 
 _signals_often = lru_cache(maxsize=1_024)(_signals)
 
+_READERS = {"content-usage": read_content_usage, "content-signal": read_content_signal}
+
 
 _SHOWN = 120  # characters of a statement's text
 
@@ -204,6 +206,37 @@ class Statement:
         at = self.where if self.line is None else f"{self.where} line {self.line}"
         of_images = " of images" if self.images_only else ""
         return f"{self.category}{of_images} {answer} by {shown(self.text, _SHOWN)} ({at})"
+
+    @classmethod
+    def read(
+        cls, source: str, value: str, where: str, text: str, line: int | None = None
+    ) -> Iterator[Statement]:
+        """Yield the statements of a Content-Usage or Content-Signal, by its lower-case name."""
+        return cls.of_words(source, _READERS[source](value).words, where, text, line)
+
+    @classmethod
+    def of_words(
+        cls, source: str, words: Iterable[str], where: str, text: str, line: int | None = None
+    ) -> Iterator[Statement]:
+        """Yield the statements of words of a source; the table does not have all."""
+        for word in words:
+            meaning = MEANINGS.get((source, word), Meaning())
+            for allowed, categories in ((True, meaning.allows), (False, meaning.refuses)):
+                for category in categories:
+                    yield cls(*(category, allowed, source, where, text, line), meaning.images_only)
+
+    @classmethod
+    def refusals(cls, robot: KnownRobot, rule: Rule) -> Iterator[Statement]:
+        """Yield the refusals that a rule against a control token makes."""
+        for category in robot.refuses:
+            yield cls(
+                category,
+                allowed=False,
+                source="control-token",
+                where="robots.txt",
+                text=f"{rule} for {robot.name}",
+                line=rule.line,
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,29 +323,3 @@ def answers_of(usage: Usage, *, of_images: bool = False) -> dict[str, Answer]:
         if is_open and (of_images or not one.images_only):
             answers[one.category] = "allowed" if one.allowed else "disallowed"
     return answers
-
-
-def statements_of(
-    source: str, labels: Iterable[str], where: str, text: str, line: int | None = None
-) -> Iterator[Statement]:
-    """Yield the statements of labels, which are words of the table for a source."""
-    for label in labels:
-        meaning = MEANINGS[source, label]
-        for allowed, categories in ((True, meaning.allows), (False, meaning.refuses)):
-            for category in categories:
-                yield Statement(
-                    *(category, allowed, source, where, text, line), meaning.images_only
-                )
-
-
-def refused_as(robot: KnownRobot, rule: Rule) -> Iterator[Statement]:
-    """Yield the refusals that a rule against a control token makes."""
-    for category in robot.refuses:
-        yield Statement(
-            category,
-            allowed=False,
-            source="control-token",
-            where="robots.txt",
-            text=f"{rule} for {robot.name}",
-            line=rule.line,
-        )

@@ -9,9 +9,10 @@ False
 forbidden by line 2: Disallow: /private (agent *)
 """
 
+from scrapy_mandelbot.robots.robotstxt.decider import Verdict
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS, Dialect
 from scrapy_mandelbot.robots.robotstxt.records import Record, RecordProblem
-from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt, Verdict
+from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
 from scrapy_mandelbot.robots.robotstxt.times import RequestRate, TimeWindow, rate_at
 from scrapy_mandelbot.robots.robotstxt.verdict import Rule
 

@@ -11,9 +11,12 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.robotstxt.grammar import line_ends, searchable, value_of
 from scrapy_mandelbot.robots.robotstxt.groups import select_groups
 from scrapy_mandelbot.robots.robotstxt.index import Index, Wildcards, by_head
@@ -26,7 +29,6 @@ from scrapy_mandelbot.robots.robotstxt.verdict import (
     literal_in,
     read_rule,
     read_rules,
-    rule_of,
     scan,
 )
 
@@ -127,11 +129,46 @@ class RuleList:
 
 
 ROBOTS_TXT = "/robots.txt"
+_NAME_SHOWN = 60  # characters of a robot's name in the text of a verdict
 _LISTED_ANSWERS = 40  # so many decisions by a list cost about as much as an index
 _SMALL = 4_000  # characters of a robot's groups
 _SCANS = 6  # so many cost about as much as parsing all rules
 _SHORTEST = 7  # characters of a line with a glob, by its cost
 _ALWAYS: Matcher = (-sys.maxsize, -1, True, Pattern(ROBOTS_TXT, exact=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer for one URL and agent. Its text is a sentence for any log."""
+
+    A_RULE: ClassVar = "a rule matches"
+    NO_RULE: ClassVar = "no rule matches"
+    NOT_LISTED: ClassVar = "no rule matches, and only what is allowed may be read"
+    NO_GROUP: ClassVar = "no group is about this agent"
+    ROBOTS_TXT: ClassVar = "/robots.txt is always allowed"
+    NOT_A_URL: ClassVar = "not a URL that can be read"
+    TOO_COSTLY: ClassVar = "too many rules with wildcards for a URL of this length"
+
+    allowed: bool
+    rule: Rule | None
+    """The rule that decided; None if none matched."""
+    agent: str | None
+    """The name, as written, of the group that applies; None if none does."""
+    reason: str
+    """Why, as text."""
+
+    @property
+    def is_too_costly(self) -> bool:
+        """Whether it is forbidden as the comparison would cost too much (``docs/limits.rst``)."""
+        return self.reason == self.TOO_COSTLY
+
+    def __str__(self) -> str:
+        answer = "allowed" if self.allowed else "forbidden"
+        rule = self.rule
+        why = f": {self.reason}" if rule is None else f" by line {rule.line}: {rule}"
+        if self.agent is None:
+            return f"{answer}{why}"
+        return f"{answer}{why} (agent {shown(self.agent, _NAME_SHOWN)})"
 
 
 class Decider:
@@ -192,15 +229,38 @@ class Decider:
             self.index = self._build_index(origin)
         return self.index.is_too_costly(target)
 
-    def explain(self, target: str) -> tuple[bool, Rule | None]:
-        """Return whether a target is allowed, and the rule that decided, or None.
+    def verdict(self, origin: str, target: str) -> Verdict:
+        """Like :meth:`allowed`, with the rule that decided, and its group."""
+        agent = self.selection.agent
+        if self.is_too_costly(origin, target):
+            return Verdict(False, None, agent, Verdict.TOO_COSTLY)  # noqa: FBT003 - Verdict.allowed
+        allowed, rule = self._explain(target)
+        if rule is not None:
+            return Verdict(allowed, rule, agent, Verdict.A_RULE)
+        if target == ROBOTS_TXT and self._grammar.dialect.robots_txt_allowed:
+            reason = Verdict.ROBOTS_TXT
+        elif agent is None:
+            reason = Verdict.NO_GROUP
+        else:
+            reason = Verdict.NO_RULE if allowed else Verdict.NOT_LISTED
+        return Verdict(allowed, None, agent, reason)
 
-        Check :meth:`is_too_costly` before.
-        """
+    def only_rule(self) -> Rule | None:
+        """Return the single rule of the robot's groups; None: there are none, or several."""
+        text = searchable(self._body)
+        lines = (
+            line
+            for start, end, _ in self.selection.spans
+            for line in self._grammar.any_rule.finditer(text, start, end)
+        )
+        first = list(islice(lines, 2))
+        return Rule.of(first[0]) if len(first) == 1 else None
+
+    def _explain(self, target: str) -> tuple[bool, Rule | None]:
         if self._explained < _SCANS:
             self._explained += 1
             allowed, line = self.scan(target)
-            return allowed, None if line is None else rule_of(line)
+            return allowed, None if line is None else Rule.of(line)
         if target == ROBOTS_TXT and self._grammar.dialect.robots_txt_allowed:
             return True, None
         if self._rules is None:
@@ -208,7 +268,7 @@ class Decider:
         return self._rules.explain(target)
 
     def scan(self, target: str) -> tuple[bool, re.Match[str] | None]:
-        """Return whether a target is allowed, and the line that decided, for `rule_of`, or None."""
+        """Return whether a target is allowed, and the line that decided, for `Rule.of`, or None."""
         if target == ROBOTS_TXT and self._grammar.dialect.robots_txt_allowed:
             return True, None
         text = searchable(self._body)

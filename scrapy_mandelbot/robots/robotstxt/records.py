@@ -19,7 +19,7 @@ from scrapy_mandelbot.robots.robotstxt.dialects import (
     OWN_FIELDS,
 )
 from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, decode
-from scrapy_mandelbot.robots.robotstxt.times import read_delay, read_rate, read_window
+from scrapy_mandelbot.robots.robotstxt.times import RequestRate, TimeWindow, read_delay
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
@@ -191,8 +191,8 @@ def _meant(name: str, dialect: Dialect) -> str:
 
 _READERS: dict[str, Callable[[str], object]] = {
     "crawl-delay": read_delay,
-    "request-rate": read_rate,
-    "visit-time": read_window,
+    "request-rate": RequestRate.read,
+    "visit-time": TimeWindow.read,
 }
 _MAY_BE_EMPTY = frozenset({"disallow", "comment"})
 

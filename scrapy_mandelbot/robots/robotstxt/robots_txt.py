@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.robotstxt import verdict as reasons
 from scrapy_mandelbot.robots.robotstxt.agents import names_in_order, with_fallbacks
-from scrapy_mandelbot.robots.robotstxt.decider import ROBOTS_TXT, Decider
+from scrapy_mandelbot.robots.robotstxt.decider import Decider, Verdict
 from scrapy_mandelbot.robots.robotstxt.dialects import OWN_FIELDS
 from scrapy_mandelbot.robots.robotstxt.grammar import (
     grammar_of,
@@ -26,52 +22,22 @@ from scrapy_mandelbot.robots.robotstxt.times import (
     RequestRate,
     TimeWindow,
     read_delay,
-    read_rate,
-    read_window,
 )
-from scrapy_mandelbot.robots.robotstxt.verdict import rule_of
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.lint import Finding
-    from scrapy_mandelbot.robots.preferences.in_robots_txt import AgentPreferences, Preference
-    from scrapy_mandelbot.robots.preferences.statements import Statement, Terms, Usage
+    from scrapy_mandelbot.robots.preferences.in_robots_txt import (
+        AgentPreferences,
+        FilePreferences,
+        Preference,
+    )
+    from scrapy_mandelbot.robots.preferences.statements import Statement, Usage
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
-    from scrapy_mandelbot.robots.robotstxt.verdict import Rule
 
     Agent = str | Sequence[str]
-    _AboutUses = tuple[tuple[Terms, ...], dict[str, tuple[Statement, ...] | None], bool]
 
 CACHED_AGENTS = 128  # a crawler has one or two; invented ones must not fill the memory
-
-
-_NAME_SHOWN = 60  # characters of a robot's name in the text of a verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The answer for one URL and agent. Its text is a sentence for any log."""
-
-    allowed: bool
-    rule: Rule | None
-    """The rule that decided; None if none matched."""
-    agent: str | None
-    """The name, as written, of the group that applies; None if none does."""
-    reason: str
-    """Why, as text."""
-
-    @property
-    def is_too_costly(self) -> bool:
-        """Whether it is forbidden as the comparison would cost too much (``docs/limits.rst``)."""
-        return self.reason == reasons.TOO_COSTLY
-
-    def __str__(self) -> str:
-        answer = "allowed" if self.allowed else "forbidden"
-        rule = self.rule
-        why = f": {self.reason}" if rule is None else f" by line {rule.line}: {rule}"
-        if self.agent is None:
-            return f"{answer}{why}"
-        return f"{answer}{why} (agent {shown(self.agent, _NAME_SHOWN)})"
 
 
 class RobotsTxt:
@@ -81,7 +47,7 @@ class RobotsTxt:
     these in order of preference. A `url` is absolute or a path.
     """
 
-    __slots__ = ("_about_uses", "_body", "_deciders", "_fetched", "_grammar", "_max_bytes")
+    __slots__ = ("_body", "_deciders", "_fetched", "_grammar", "_max_bytes", "_preferences")
 
     def __init__(
         self, body: bytes, grammar: Grammar, fetched: bytes, max_bytes: int | None
@@ -91,7 +57,7 @@ class RobotsTxt:
         self._fetched = fetched  # usually the body itself; the linter needs the original
         self._max_bytes = max_bytes
         self._deciders: dict[object, Decider] = {}  # by agent as given, and by its names
-        self._about_uses: _AboutUses | None = None
+        self._preferences: FilePreferences | None = None
 
     @classmethod
     def parse(
@@ -145,23 +111,10 @@ class RobotsTxt:
         Costs a scan of the agent's rules; after several calls some lookups, and memory for the
         rules. On a hot path, call `allowed` first.
         """
-        decider = self._decider(agent)
-        name = decider.selection.agent
-        parts = read_url(url, self._grammar.dialect)
+        decider, parts = self._decider(agent), read_url(url, self.dialect)
         if parts is None:
-            return Verdict(True, None, name, reasons.NOT_A_URL)  # noqa: FBT003 - Verdict.allowed
-        if decider.is_too_costly(*parts):
-            return Verdict(False, None, name, reasons.TOO_COSTLY)  # noqa: FBT003 - Verdict.allowed
-        allowed, rule = decider.explain(parts[1])
-        if rule is not None:
-            return Verdict(allowed, rule, name, reasons.A_RULE)
-        if parts[1] == ROBOTS_TXT and self.dialect.robots_txt_allowed:
-            reason = reasons.ROBOTS_TXT
-        elif name is None:
-            reason = reasons.NO_GROUP
-        else:
-            reason = reasons.NO_RULE if allowed else reasons.NOT_LISTED
-        return Verdict(allowed, None, name, reason)
+            return Verdict(True, None, decider.selection.agent, Verdict.NOT_A_URL)  # noqa: FBT003 - Verdict.allowed
+        return decider.verdict(*parts)
 
     def _decider(self, agent: Agent) -> Decider:
         key = agent if isinstance(agent, str) else tuple(agent)
@@ -183,12 +136,12 @@ class RobotsTxt:
 
     def request_rates(self, agent: Agent) -> tuple[RequestRate, ...]:
         """Return the Request-rates for the agent, in order; `rate_at` selects the current one."""
-        rates = map(read_rate, self._group_values("request-rate", agent))
+        rates = map(RequestRate.read, self._group_values("request-rate", agent))
         return tuple(rate for rate in rates if rate is not None)
 
     def visit_times(self, agent: Agent) -> tuple[TimeWindow, ...]:
         """Return the Visit-times of the agent; empty: at all times."""
-        windows = map(read_window, self._group_values("visit-time", agent))
+        windows = map(TimeWindow.read, self._group_values("visit-time", agent))
         return tuple(window for window in windows if window is not None)
 
     def comments(self, agent: Agent) -> tuple[str, ...]:
@@ -233,23 +186,23 @@ class RobotsTxt:
         A page that the agent may not crawl has none (draft-ietf-aipref-attach). Groups for robots
         whose names stand for a use, such as GPTBot, count too: see `preferences`.
         """
-        from scrapy_mandelbot.robots.preferences import statements as uses  # noqa: PLC0415 - rare
+        from scrapy_mandelbot.robots.preferences.statements import NOTHING_SAID, Usage  # noqa: PLC0415
 
-        licenses, tokens, prefers = self._about_uses or self._read_about_uses()
+        file = self._preferences or self._read_preferences()
         if not self.allowed(url, agent):
-            return uses.Usage((), licenses, is_crawlable=False)
+            return Usage((), file.licenses, is_crawlable=False)
         said: tuple[Statement, ...] = ()
-        if prefers and (preferences := self._preferences(agent)).lines:
+        if file.has_lines and (preferences := self._preferences_of(agent)).lines:
             parts = read_url(url, self.dialect)
             said = preferences.of(parts[1] if parts else "")
-        said += self._refused_as(tokens, url, agent) if tokens else ()
-        return uses.Usage(said, licenses) if said or licenses else uses.NOTHING_SAID
+        said += self._refused_as(file, url, agent) if file.tokens else ()
+        return Usage(said, file.licenses) if said or file.licenses else NOTHING_SAID
 
     def preference_lines(self, agent: Agent) -> tuple[Preference, ...]:
         """Return the Content-Usage and Content-Signal lines for the agent, in order."""
-        return self._preferences(agent).lines
+        return self._preferences_of(agent).lines
 
-    def _preferences(self, agent: Agent) -> AgentPreferences:
+    def _preferences_of(self, agent: Agent) -> AgentPreferences:
         from scrapy_mandelbot.robots.preferences.in_robots_txt import AgentPreferences  # noqa: PLC0415
 
         decider = self._decider(agent)
@@ -258,53 +211,24 @@ class RobotsTxt:
             decider.preferences = AgentPreferences(text, decider.selection, self._grammar)
         return decider.preferences
 
-    def _read_about_uses(self) -> _AboutUses:
-        from scrapy_mandelbot.robots.preferences import in_robots_txt as preferences  # noqa: PLC0415
+    def _read_preferences(self) -> FilePreferences:
+        from scrapy_mandelbot.robots.preferences.in_robots_txt import FilePreferences  # noqa: PLC0415
 
         text = searchable(self._body)
-        tokens = preferences.control_tokens_in(text, self._grammar)
-        self._about_uses = (
-            preferences.licenses_in(text, self._grammar),
-            {token: self._always_refused_as(token) for token in tokens},
-            preferences.are_in(text, self._grammar),
+        self._preferences = FilePreferences(
+            text, self._grammar, lambda token: self._decider(token).only_rule()
         )
-        return self._about_uses
+        return self._preferences
 
-    def _always_refused_as(self, token: str) -> tuple[Statement, ...] | None:
-        """Return the refusals of a control token with a single rule; None: they depend on the URL.
-
-        Most files have one rule for each: Disallow: /.
-        """
-        from scrapy_mandelbot.robots.preferences.statements import refused_as  # noqa: PLC0415
-        from scrapy_mandelbot.robots.robotstxt.known_robots import CONTROL_TOKENS  # noqa: PLC0415
-
-        decider, text = self._decider(token), searchable(self._body)
-        lines = (
-            line
-            for span in decider.selection.spans
-            for line in self._grammar.any_rule.finditer(text, span.start, span.end)
-        )
-        first = list(islice(lines, 2))
-        is_one = len(first) == 1 and first[0][1]
-        return tuple(refused_as(CONTROL_TOKENS[token], rule_of(first[0]))) if is_one else None
-
-    def _refused_as(
-        self, tokens: dict[str, tuple[Statement, ...] | None], url: str, agent: Agent
-    ) -> tuple[Statement, ...]:
+    def _refused_as(self, file: FilePreferences, url: str, agent: Agent) -> tuple[Statement, ...]:
         """No control token refuses an agent that is one itself."""
-        from scrapy_mandelbot.robots.preferences.statements import refused_as  # noqa: PLC0415
-        from scrapy_mandelbot.robots.robotstxt.known_robots import CONTROL_TOKENS  # noqa: PLC0415
-
         own = names_in_order(agent if isinstance(agent, str) else tuple(agent))
-        if not CONTROL_TOKENS.keys().isdisjoint(own):
+        if not file.tokens.keys().isdisjoint(own):
             return ()
         found: list[Statement] = []
-        for token, always in tokens.items():
+        for token, always in file.tokens.items():
             if not self.allowed(url, token):
-                rule = None if always else self.verdict(url, token).rule
-                found += always or (
-                    refused_as(CONTROL_TOKENS[token], rule) if rule is not None else ()
-                )
+                found += always or file.refusals(token, self.verdict(url, token).rule)
         return tuple(found)
 
     # Lines for all agents.

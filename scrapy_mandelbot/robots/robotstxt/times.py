@@ -24,6 +24,15 @@ class TimeWindow(NamedTuple):
     """Minutes since midnight, UTC."""
     end: int
 
+    @classmethod
+    def read(cls, value: str) -> TimeWindow | None:
+        """Read ``0600-0845`` or ``06:00-08:45``, and ``06.00-08.45``, which occurs."""
+        times = _TIMES.fullmatch(value)
+        if times is None:
+            return None
+        from_hour, from_minute, to_hour, to_minute = map(int, times.groups())
+        return cls(from_hour * 60 + from_minute, to_hour * 60 + to_minute)
+
     def covers(self, minute: int) -> bool:
         """Return whether it contains a minute of the day, 0 to 1439."""
         if self.start <= self.end:
@@ -41,6 +50,21 @@ class RequestRate(NamedTuple):
     seconds: int
     window: TimeWindow | None = None
 
+    @classmethod
+    def read(cls, value: str) -> RequestRate | None:
+        """Read ``10/60``, ``100/24h``, ``1/10m 1300-1659``; the default unit is the second.
+
+        Neither number may be zero. Other forms occur, and count, as their owners want to be
+        crawled slowly: a number alone, ``10``, is one document in so many seconds; a rate with an
+        unreadable window is for all times.
+        """
+        rate = _RATE.fullmatch(f"1/{value}" if _SECONDS_FOR_ONE.fullmatch(value) else value)
+        if rate is None:
+            return None
+        documents, seconds = int(rate[1]), int(rate[2]) * _SECONDS[rate[3].lower()]
+        window = TimeWindow.read(rate[4]) if rate[4] else None
+        return cls(documents, seconds, window) if documents and seconds else None
+
     @property
     def delay(self) -> float:
         """Seconds from one document to the next."""
@@ -51,30 +75,6 @@ class RequestRate(NamedTuple):
         return rate if self.window is None else f"{rate} {self.window}"
 
 
-def read_window(value: str) -> TimeWindow | None:
-    """Read ``0600-0845`` or ``06:00-08:45``, and ``06.00-08.45``, which occurs."""
-    times = _TIMES.fullmatch(value)
-    if times is None:
-        return None
-    from_hour, from_minute, to_hour, to_minute = map(int, times.groups())
-    return TimeWindow(from_hour * 60 + from_minute, to_hour * 60 + to_minute)
-
-
-def read_rate(value: str) -> RequestRate | None:
-    """Read ``10/60``, ``100/24h``, ``1/10m 1300-1659``; the default unit is the second.
-
-    Neither number may be zero. Other forms occur, and count, as their owners want to be crawled
-    slowly: a number alone, ``10``, is one document in so many seconds; a rate with an unreadable
-    window is for all times.
-    """
-    rate = _RATE.fullmatch(f"1/{value}" if _SECONDS_FOR_ONE.fullmatch(value) else value)
-    if rate is None:
-        return None
-    documents, seconds = int(rate[1]), int(rate[2]) * _SECONDS[rate[3].lower()]
-    window = read_window(rate[4]) if rate[4] else None
-    return RequestRate(documents, seconds, window) if documents and seconds else None
-
-
 def is_documented_rate(value: str) -> bool:
     """Return whether the extended standard has a rate of this form."""
     rate = _RATE.fullmatch(value)
@@ -83,7 +83,7 @@ def is_documented_rate(value: str) -> bool:
 
 def is_documented_window(value: str) -> bool:
     """Return whether the extended standard has a window of this form."""
-    return "." not in value and read_window(value) is not None
+    return "." not in value and TimeWindow.read(value) is not None
 
 
 def read_delay(value: str) -> float | None:

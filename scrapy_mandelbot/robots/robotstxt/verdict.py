@@ -33,14 +33,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
     from scrapy_mandelbot.robots.robotstxt.groups import GroupMatch
 
-A_RULE = "a rule matches"
-NO_RULE = "no rule matches"
-NOT_LISTED = "no rule matches, and only what is allowed may be read"
-NO_GROUP = "no group is about this agent"
-ROBOTS_TXT = "/robots.txt is always allowed"
-NOT_A_URL = "not a URL that can be read"
-TOO_COSTLY = "too many rules with wildcards for a URL of this length"
-
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -51,6 +43,11 @@ class Rule:
     """As written."""
     line: int
     """From 1."""
+
+    @classmethod
+    def of(cls, line: re.Match[str]) -> Rule:
+        """Return the rule of a line that `scan` returned."""
+        return cls(not line[1], value_of(line[2]), line_number(line.string, line.start()))
 
     def __str__(self) -> str:
         return f"{'Allow' if self.allow else 'Disallow'}: {shown(self.path)}".rstrip()
@@ -137,11 +134,6 @@ def literal_in(value: str) -> str:
     if "%" in piece or "#" in piece:
         piece = piece.partition("%")[0].partition("#")[0]
     return piece if piece.isascii() and value[:1] in "/*" else ""
-
-
-def rule_of(line: re.Match[str]) -> Rule:
-    """Return the rule of a line that `scan` returned."""
-    return Rule(not line[1], value_of(line[2]), line_number(line.string, line.start()))
 
 
 def default_of(text: str, selection: GroupMatch, grammar: Grammar) -> bool:

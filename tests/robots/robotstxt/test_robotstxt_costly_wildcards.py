@@ -6,9 +6,9 @@ import pytest
 from corpus import needs_corpus, read_files
 
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
+from scrapy_mandelbot.robots.robotstxt.decider import Verdict
 from scrapy_mandelbot.robots.robotstxt.index import FEW, MOST_COMPARED
 from scrapy_mandelbot.robots.robotstxt.patterns import Pattern
-from scrapy_mandelbot.robots.robotstxt.verdict import TOO_COSTLY
 
 SITE = "https://example.com"
 MANY = 4_000
@@ -54,7 +54,7 @@ def test_the_first_and_all_later_decisions_agree(case):
     for number in range(10):
         verdict = explained.verdict(SITE + path, "bot")
         assert verdict.allowed == allowed, number
-        assert verdict.is_too_costly == (not is_compared) == (verdict.reason == TOO_COSTLY)
+        assert verdict.is_too_costly == (not is_compared) == (verdict.reason == Verdict.TOO_COSTLY)
     assert explained.allowed(SITE + path, "bot") == allowed
 
 

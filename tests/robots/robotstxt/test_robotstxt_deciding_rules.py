@@ -16,7 +16,7 @@ from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 from scrapy_mandelbot.robots.robotstxt.decider import DecidingRules
 from scrapy_mandelbot.robots.robotstxt.grammar import searchable
 from scrapy_mandelbot.robots.robotstxt.paths import read_url
-from scrapy_mandelbot.robots.robotstxt.verdict import rule_of
+from scrapy_mandelbot.robots.robotstxt.verdict import Rule
 
 DOCUMENTS = (
     *("mandelbot", "rfc9309", "google", "rep1994", "rep2008", "moderatobot", "extended2"),
@@ -35,7 +35,7 @@ def check(robots, asked):
         allowed, line = decider.scan(parts[1])
         if line is None and parts[1] == "/robots.txt":
             continue  # allowed whatever the rules say, and so none is looked for
-        assert rules.explain(parts[1]) == (allowed, line and rule_of(line)), (url, agent)
+        assert rules.explain(parts[1]) == (allowed, line and Rule.of(line)), (url, agent)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

@@ -24,8 +24,7 @@ from scrapy_mandelbot.report import pages
 from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.lint import FINDINGS
 from scrapy_mandelbot.robots.origins import site_of
-from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
-from scrapy_mandelbot.robots.robotstxt import verdict as reasons
+from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt, Verdict
 from scrapy_mandelbot.robots.robotstxt.agents import BROWSER_WORDS
 from scrapy_mandelbot.robots.robotstxt.known_robots import KINDS, KNOWN_ROBOTS
 from scrapy_mandelbot.robots.robotstxt.records import name_of
@@ -91,7 +90,7 @@ def tester_data(
         "notes": subject.notes,
         "before": before.octets,
         "after": None if after is None else after.octets,
-        "reasons": {name: getattr(reasons, name) for name in _REASONS},
+        "reasons": {name: getattr(Verdict, name) for name in _REASONS},
         "browser_words": sorted(BROWSER_WORDS),
     }
 
