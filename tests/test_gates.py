@@ -34,13 +34,10 @@ MOST_KNOBS = 59
 MOST_IMPORTED_NAMES = 15
 MORE_IMPORTED_NAMES: dict[str, int] = {
     "commands/job_verb.py": 22,
-    "commands/output/check_report.py": 17,
-    "commands/output/compare_report.py": 16,
-    "commands/output/explain_report.py": 27,
+    "commands/output/explain_report.py": 24,
     "commands/output/robots_page/__init__.py": 20,
-    "commands/output/rules_in_force.py": 20,
-    "commands/project_verbs.py": 22,
-    "commands/url_verbs.py": 18,
+    "commands/output/rules_in_force.py": 19,
+    "commands/project_verbs.py": 21,
     "crawl.py": 27,
     "downloadermiddlewares/pause.py": 19,
     "downloadermiddlewares/robotstxt.py": 18,
@@ -49,7 +46,7 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "politeness/site_state.py": 20,
     "report/crawl_report.py": 16,
     "robots/fix/effects.py": 20,
-    "robots/fix/rewrite.py": 21,
+    "robots/fix/rewrite.py": 18,
     "robots/lint/__init__.py": 16,
     "robots/lint/value_checks.py": 17,
     "robots/robotstxt/decider.py": 20,
@@ -61,10 +58,10 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "spidermiddlewares/usage.py": 20,
     "throttle/throttle.py": 30,
 }
-MOST_IMPORTED_NAMES_OF_TEN = 26.0
+MOST_IMPORTED_NAMES_OF_TEN = 25.5
 """The average of the ten modules that import most."""
 MOST_CIRCLES = 3
-MOST_RETURN_DOCSTRINGS = 59
+MOST_RETURN_DOCSTRINGS = 58
 LINES_OF_A_STORY = 25
 SEVERAL_STORIES: set[str] = {
     "commands/output/check_report.py",

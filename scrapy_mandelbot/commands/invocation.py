@@ -16,6 +16,7 @@ from scrapy_mandelbot.commands.output.terminal_text import UnavailableError
 from scrapy_mandelbot.politeness.inside import leads_inside
 from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
+from scrapy_mandelbot.robots.robotstxt.known_robots import dialect_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -71,6 +72,12 @@ class Invocation(NamedTuple):
         named = getattr(self.opts, "only", None) or getattr(self.opts, "dialect", None)
         dialect: Dialect = DIALECTS[named] if named else self.setting("dialect")
         return dialect
+
+    def dialect_for(self, agent: str | Sequence[str]) -> Dialect:
+        """Return the robot's own dialect, if it is known and no option names one."""
+        is_named = self.opts.dialect or not isinstance(agent, str)
+        own = None if is_named else dialect_of(str(agent))
+        return DIALECTS[own] if own else self.dialect
 
     @property
     def fresh_for(self) -> float:

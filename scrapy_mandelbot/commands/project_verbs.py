@@ -16,7 +16,6 @@ from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.commands.output.terminal_text import (
     UnavailableError,
     joined,
-    table_lines,
 )
 from scrapy_mandelbot.commands.sources import Url
 from scrapy_mandelbot.crawl import store_path
@@ -71,7 +70,7 @@ def list_text(report: dict[str, Any], paint: TerminalStyle) -> str:
     ]
     if not rows:
         return "No copies are kept.\n"
-    lines = table_lines([_HEAD, *rows], paint, frozenset({0, 1}))
+    lines = paint.table([_HEAD, *rows], frozenset({0, 1}))
     return joined([*lines, "", f"{counted(len(rows), 'copy', 'copies')} in {report['store']}"])
 
 

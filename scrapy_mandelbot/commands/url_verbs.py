@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -13,21 +13,17 @@ from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.commands.output import compare_report as comparison
 from scrapy_mandelbot.commands.output import explain_report as explanation
 from scrapy_mandelbot.commands.output.rules_in_force import (
-    MOST_NAMED,
     Question,
     Rules,
     robots_listed,
-    unknown_names,
+    unlisted,
 )
 from scrapy_mandelbot.commands.output.terminal_text import UnavailableError
 from scrapy_mandelbot.commands.sources import Url, read_urls, rules_of
 from scrapy_mandelbot.politeness.outcome import Failure
-from scrapy_mandelbot.robots.robotstxt import DIALECTS
-from scrapy_mandelbot.robots.robotstxt.known_robots import dialect_of
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.invocation import Invocation
-    from scrapy_mandelbot.robots.robotstxt import Dialect
 
 _STEPS = 100  # of the progress
 
@@ -36,17 +32,10 @@ def explain(invocation: Invocation) -> Result:
     """Say of each URL whether it may be crawled, and which line decides."""
     questions = _questions(invocation)
     with_changes = invocation.opts.changes or len(questions) == 1
-    purposes, of_project = invocation.opts.purpose or (), invocation.dialect
-    is_named = bool(invocation.opts.dialect)
-
-    def dialect(agent: str | Sequence[str]) -> Dialect:
-        """Return the robot's own, if it is known and no option names one."""
-        own = None if is_named or not isinstance(agent, str) else dialect_of(agent)
-        return DIALECTS[own] if own else of_project
-
+    purposes = invocation.opts.purpose or ()
     reports = [
         explanation.explain(
-            *(one, dialect(one.agent), invocation.max_bytes),
+            *(one, invocation.dialect_for(one.agent), invocation.max_bytes),
             with_changes=with_changes,
             purposes=purposes,
         )
@@ -116,8 +105,7 @@ def _questions(invocation: Invocation) -> list[Question]:
 
 def _left_out(questions: list[Question]) -> Iterator[str]:
     for rules in {id(one.rules): one.rules for one in questions}.values():
-        left = sum(1 for _ in unknown_names(rules)) - MOST_NAMED
-        if left > 0:
+        if left := unlisted(rules):
             yield f"{rules.source} names {left:,} more robots, which are left out"
 
 

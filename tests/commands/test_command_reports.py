@@ -24,6 +24,8 @@ from scrapy_mandelbot.robots.formatting import printable
 from scrapy_mandelbot.robots.lint import FINDINGS, Delivery
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 
+PLAIN = TerminalStyle(colours=False)
+
 CORPUS = Path(os.environ.get("MANDELBOT_CORPUS") or Path(__file__).parents[3] / "shared" / "corpus")
 MOST = 512_000
 
@@ -53,7 +55,7 @@ def test_rep2008_bad_examples_are_told(body, codes, exit_code):
     report = findings.check("x", RobotsTxt.parse(body), None)
     assert codes <= {one["code"] for one in report["findings"]}
     assert findings.exit_code([report]) == exit_code
-    assert all(f"[{code}]" in findings.text(report, in_full=True) for code in codes)
+    assert all(f"[{code}]" in findings.text(report, PLAIN, in_full=True) for code in codes)
 
 
 @pytest.mark.parametrize("body", REP2008_GOOD)
@@ -66,7 +68,7 @@ def test_what_is_said_often_is_explained_once():
     """A kind is one paragraph: its first finding, how many more there are and where, the reason."""
     body = b"User-agent: *\n" + b"".join(b"Disalow: /%d\n" % n for n in range(60))
     report = findings.check("x", RobotsTxt.parse(body), Delivery(status=404))
-    text = findings.text(report, in_full=True)
+    text = findings.text(report, PLAIN, in_full=True)
     assert text.count("Most robots skip the line; Google's") == 1
     assert text.count("[misspelt-field]") == 1
     assert "And 59 more, lines 3, 4, 5, 6, 7, …." in " ".join(text.split())
@@ -96,7 +98,7 @@ def test_colours_are_for_terminals_only():
         terminal.write(findings.text(report, terminal.paint))
         written[name] = out.getvalue()
         assert bool(terminal._err.getvalue()) == (kind is Screen)
-    assert written["no"] == written["pipe"] == findings.text(report)
+    assert written["no"] == written["pipe"] == findings.text(report, PLAIN)
     assert "\x1b[31;1merror\x1b[0m" in written["tty"]
     for code in ("31;1", "33", "36", "2", "0"):
         written["tty"] = written["tty"].replace(f"\x1b[{code}m", "")
@@ -122,7 +124,7 @@ def test_a_corrected_file_is_shown_harmless():
     report = correction.fix("x", b"User-agent:\t*\nDisallow: /\x1b[2J\n#\ta\n", "mandelbot", MOST)
     assert "\x1b" in report["text"]
     assert "Disallow: /\\x1b[2J\n" in correction.text_shown(report)
-    shown_diff = correction.diff_shown(report, TerminalStyle(colours=False))
+    shown_diff = correction.diff_shown(report, PLAIN)
     assert "-User-agent: *\n" in shown_diff
     assert shown_diff.replace("\n", "").isprintable()
 
@@ -219,7 +221,7 @@ def test_every_kind_of_finding_can_be_told():
         report = findings.check("x", RobotsTxt.parse(body), Delivery(status=503, seconds=11.0))
         assert {one["code"] for one in report["findings"]} <= set(FINDINGS)
         json.dumps(report)
-        lines = findings.text(report).splitlines()
+        lines = findings.text(report, PLAIN).splitlines()
         assert max(map(len, lines)) <= 80 or any(" " not in line.strip() for line in lines)
 
 
@@ -241,7 +243,7 @@ def test_real_files_are_reported():
         ]
         for module, report in reports:
             json.dumps(report)
-            text = module.text(report)
+            text = module.text(report, PLAIN)
             assert text.replace("\n", "").isprintable(), name
         if len(body) < 20_000:
             report = correction.fix(name, body, "mandelbot", MOST)

@@ -14,11 +14,9 @@ from urllib.parse import quote
 
 from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.commands.output.terminal_text import (
-    PLAIN,
     cut,
     is_url,
     joined,
-    wrapped,
 )
 from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.lint import FINDINGS, Severity, lint_delivery
@@ -160,7 +158,7 @@ def message_of(finding: dict[str, Any]) -> str:
 _LINES_LISTED = 5  # of findings of one kind, besides the first
 
 
-def text(report: dict[str, Any], paint: TerminalStyle = PLAIN, *, in_full: bool = False) -> str:
+def text(report: dict[str, Any], paint: TerminalStyle, *, in_full: bool = False) -> str:
     """Return the report for a terminal, each kind of finding once.
 
     Errors are printed with the line and an explanation, warnings in one line; notes are counted.
@@ -187,12 +185,12 @@ def _kind_text(
     head = f"{one['line'] or '':>5}  {severity:<8}  "
     message = f"{one['message']}{_more_like_it(found)} [{one['code']}]"
     is_whole = in_full or severity == str(Severity.ERROR)
-    first = wrapped(message, _INDENT, head, width=paint.width) if is_whole else head + message
+    first = paint.wrapped(message, _INDENT, head) if is_whole else head + message
     yield first.replace(severity, paint(severity, severity), 1)
     if is_whole:
         if one["text"]:
             yield " " * _INDENT + paint("dim", cut(one["text"], paint.width - _INDENT))
-        yield wrapped(one["why"], _INDENT, width=paint.width)
+        yield paint.wrapped(one["why"], _INDENT)
 
 
 def _more_like_it(found: list[dict[str, Any]]) -> str:
@@ -216,17 +214,17 @@ def rule_data(code: str) -> dict[str, str]:
     }
 
 
-def rule_text(codes: Iterable[str], paint: TerminalStyle = PLAIN) -> str:
+def rule_text(codes: Iterable[str], paint: TerminalStyle) -> str:
     """Return what findings are about, and to whom they matter."""
     parts = []
     for kind in map(FINDINGS.__getitem__, codes):
         head = f"{paint('strong', kind.code)} ({kind.severity}, {kind.consequence})"
-        texts = (wrapped(said, 2, "  ", width=paint.width) for said in (kind.text, kind.why))
+        texts = (paint.wrapped(said, 2, "  ") for said in (kind.text, kind.why))
         parts.append(joined([head, *texts]))
     return "\n".join(parts)
 
 
-def total_text(reports: list[dict[str, Any]], paint: TerminalStyle = PLAIN) -> str:
+def total_text(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:
     """Return the line under the reports on several files."""
     total = _summary({**together(reports), "ignored": 0}, paint)
     failed = sum(1 for one in reports if one["failure"])

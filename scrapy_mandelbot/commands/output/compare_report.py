@@ -12,11 +12,8 @@ from scrapy_mandelbot.commands.output.rules_in_force import (
     verdict_words,
 )
 from scrapy_mandelbot.commands.output.terminal_text import (
-    PLAIN,
     cut,
     joined,
-    table_lines,
-    wrapped,
 )
 from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
@@ -51,13 +48,13 @@ def exit_code(reports: list[dict[str, Any]]) -> int:
     return 0 if all(report["alike"] for report in reports) else 1
 
 
-def text(report: dict[str, Any], paint: TerminalStyle = PLAIN) -> str:
+def text(report: dict[str, Any], paint: TerminalStyle) -> str:
     """Return the report for a terminal: a table, what differs marked with an asterisk."""
     rows = [_row(verdict, paint.width) for verdict in report["verdicts"]]
-    shown = table_lines([_HEAD, *rows], paint, frozenset({3}), {2: VERDICT_COLOURS})
+    shown = paint.table([_HEAD, *rows], frozenset({3}), {2: VERDICT_COLOURS})
     lines = [paint("strong", printable(report["url"])), *(f"  {line}" for line in shown)]
     notes = dict.fromkeys(beyond_sentence(one) for one in report["verdicts"] if one["beyond"])
-    lines += [wrapped(sentence, 4, "  ", width=paint.width) for sentence in notes]
+    lines += [paint.wrapped(sentence, 4, "  ") for sentence in notes]
     return joined([*lines, *usage_row(report, paint)])
 
 
@@ -75,7 +72,7 @@ def _row(verdict: dict[str, Any], width: int) -> tuple[str, ...]:
     )
 
 
-def table(reports: list[dict[str, Any]], paint: TerminalStyle = PLAIN) -> str:
+def table(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:
     """Return a line for each URL: Mandelbot's verdict, and who decides otherwise."""
     if not reports:
         return "There are no URLs.\n"
@@ -91,7 +88,7 @@ def table(reports: list[dict[str, Any]], paint: TerminalStyle = PLAIN) -> str:
     at = len(head) - 4
     who = {row[at + 2]: "warning" for row in rows if row[at + 2]}
     colours = {at: VERDICT_COLOURS, at + 2: who}
-    lines = table_lines([head, *rows], paint, frozenset({at + 1}), colours)
+    lines = paint.table([head, *rows], frozenset({at + 1}), colours)
     different = sum(not report["alike"] for report in reports)
     lines += ["", f"{counted(len(rows), 'line')}: dialects differ in {different:,}"]
     return joined(lines)

@@ -19,11 +19,8 @@ from scrapy_mandelbot.commands.output.rules_in_force import (
     verdict_words,
 )
 from scrapy_mandelbot.commands.output.terminal_text import (
-    PLAIN,
     cut,
     joined,
-    table_lines,
-    wrapped,
 )
 from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt, paths
@@ -157,31 +154,31 @@ def exit_code(reports: list[dict[str, Any]]) -> int:
 # One after the other, each whole.
 
 
-def text(report: dict[str, Any], paint: TerminalStyle = PLAIN) -> str:
+def text(report: dict[str, Any], paint: TerminalStyle) -> str:
     """Return the report for a terminal."""
     agent = report["agent"] if isinstance(report["agent"], str) else ", ".join(report["agent"])
-    answer, width, resolved = verdict_words(report), paint.width, report["resolved_url"]
+    answer, resolved = verdict_words(report), report["resolved_url"]
     is_own = dialect_of(str(report["agent"])) == report["dialect"]
     own = ", as this robot reads it" if is_own else ""
     source = f"robots.txt: {report['robots']}, read as {report['dialect']}{own}"
     lines = [
         paint("strong", printable(report["url"])),
-        wrapped(_why(report), 4, "  ", width=width).replace(
+        paint.wrapped(_why(report), 4, "  ").replace(
             answer, paint(VERDICT_COLOURS[answer], answer), 1
         ),
         *([f"  servers resolve it to {printable(resolved)}"] if resolved else []),
-        wrapped(f"agent: {agent}", 4, "  ", width=width),
-        wrapped(source, 4, "  ", width=width),
+        paint.wrapped(f"agent: {agent}", 4, "  "),
+        paint.wrapped(source, 4, "  "),
     ]
     if report["beyond"]:
-        lines += ["", wrapped(beyond_sentence(report), 4, "  ", width=width)]
+        lines += ["", paint.wrapped(beyond_sentence(report), 4, "  ")]
     if report["lines"]:
         lines += ["", *_excerpt(report, paint)]
     if report["changes"]:
         lines += ["", *_changes(report, paint)]
     if report["comments"]:
         lines += ["", "  The owner's comments for this robot:"]
-        lines += [wrapped(comment, 6, "    ", width=width) for comment in report["comments"]]
+        lines += [paint.wrapped(comment, 6, "    ") for comment in report["comments"]]
     lines += purpose_lines(report, paint)
     return joined(lines)
 
@@ -216,7 +213,7 @@ def _excerpt(report: dict[str, Any], paint: TerminalStyle) -> list[str]:
 def _changes(report: dict[str, Any], paint: TerminalStyle) -> list[str]:
     lines = []
     for change in report["changes"]:
-        lines.append(wrapped(_sentence(change, report), 4, "  ", width=paint.width))
+        lines.append(paint.wrapped(_sentence(change, report), 4, "  "))
         if change["change"] == "add":
             lines += [f"    {paint('good', printable(line))}" for line in change["lines"]]
     return lines
@@ -245,7 +242,7 @@ def _sentence(change: dict[str, Any], report: dict[str, Any]) -> str:
 # One a line.
 
 
-def table(reports: list[dict[str, Any]], paint: TerminalStyle = PLAIN) -> str:
+def table(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:
     """Return the verdicts for a terminal, and how many there are of each. URLs are not cut."""
     if not reports:
         return "There are no URLs.\n"
@@ -265,7 +262,7 @@ def table(reports: list[dict[str, Any]], paint: TerminalStyle = PLAIN) -> str:
     ]
     answers = range(len(head) - 1 - len(purposes), len(head) - 1)
     colours = {at: VERDICT_COLOURS, **dict.fromkeys(answers, ANSWER_COLOURS)}
-    lines = table_lines([head, *rows], paint, frozenset({at + 1}), colours)
+    lines = paint.table([head, *rows], frozenset({at + 1}), colours)
     counts = {word: sum(row[at] == word for row in rows) for word in VERDICT_COLOURS}
     totals = (f"{count:,} {word}" for word, count in counts.items() if count)
     lines += ["", f"{counted(len(rows), 'verdict')}: {', '.join(totals)}"]

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_mandelbot.commands.output.terminal_text import cut, wrapped
+from scrapy_mandelbot.commands.output.terminal_text import cut
 from scrapy_mandelbot.politeness.outcome import (
     Answer,
     Failure,
@@ -61,11 +61,16 @@ def robots_listed(rules: Rules) -> list[tuple[str, dict[str, Any]]]:
     """
     known = [(robot.name, _robot_data(robot)) for robot in KNOWN_ROBOTS]
     unknown = dict.fromkeys((*KnownRobot._fields[1:5], "is_token"))
-    named = islice(unknown_names(rules), MOST_NAMED)
+    named = islice(_unknown_names(rules), MOST_NAMED)
     return [*known, *((name, unknown) for name in (*named, EVERYBODY))]
 
 
-def unknown_names(rules: Rules) -> Iterator[str]:
+def unlisted(rules: Rules) -> int:
+    """Return how many robots that a file names are left out of the list."""
+    return max(0, sum(1 for _ in _unknown_names(rules)) - MOST_NAMED)
+
+
+def _unknown_names(rules: Rules) -> Iterator[str]:
     """Yield the robots that a file names and that are not among the known ones, each once."""
     seen = {robot.name.lower() for robot in KNOWN_ROBOTS} | {"", EVERYBODY}
     for record in rules.records:
@@ -226,12 +231,12 @@ def purpose_lines(report: dict[str, Any], paint: TerminalStyle) -> list[str]:
     lines = []
     for one in _asked(report):
         answer, text = one["answer"], CATEGORY_TEXTS[one["category"]]
-        verdict = wrapped(f"{one['category']}: {answer} ({text})", 4, "  ", width=paint.width)
+        verdict = paint.wrapped(f"{one['category']}: {answer} ({text})", 4, "  ")
         lines += ["", verdict.replace(answer, paint(ANSWER_COLOURS[answer], answer), 1)]
-        lines += [wrapped(said, 6, "    ", width=paint.width) for said in one["statements"]]
+        lines += [paint.wrapped(said, 6, "    ") for said in one["statements"]]
     if lines:
         hint = "The page itself and tdmrep.json may say more: see MANDELBOT_PURPOSE."
-        lines += ["", wrapped(hint, 2, "  ", width=paint.width)]
+        lines += ["", paint.wrapped(hint, 2, "  ")]
     return lines
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.output.terminal_text import PLAIN, joined, wrapped
+from scrapy_mandelbot.commands.output.terminal_text import joined
 from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.origins import without_user
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
@@ -62,7 +62,7 @@ def exit_code(report: dict[str, Any]) -> int:
     return 1 if any(one["problems"] for one in sitemaps) else 0
 
 
-def text(report: dict[str, Any], paint: TerminalStyle = PLAIN) -> str:
+def text(report: dict[str, Any], paint: TerminalStyle) -> str:
     """Return the report for a terminal."""
     sitemaps = report["sitemaps"]
     lines = []
@@ -75,7 +75,7 @@ def text(report: dict[str, Any], paint: TerminalStyle = PLAIN) -> str:
         for problem in one["problems"]:
             where = f"{problem['where']}: " if problem["where"] else ""
             often = f" ({problem['count']:,} times)" if problem["count"] > 1 else ""
-            lines.append(wrapped(f"{where}{problem['message']}{often}", 4, width=paint.width))
+            lines.append(paint.wrapped(f"{where}{problem['message']}{often}", 4))
     if report["left"]:
         lines.append(f"And {counted(report['left'], 'more sitemap')}, not read.")
     if not sitemaps:

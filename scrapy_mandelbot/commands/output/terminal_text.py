@@ -36,44 +36,39 @@ class TerminalStyle:
         """Return the text in the colour for its kind."""
         return f"\x1b[{_COLOURS[kind]}m{text}\x1b[0m" if self._colours and text else text
 
+    def wrapped(self, text: str, indent: int = 0, first: str | None = None) -> str:
+        """Return a text in lines that fit; what has no space in it is not broken."""
+        return textwrap.fill(
+            printable(text),
+            self.width,
+            initial_indent=" " * indent if first is None else first,
+            subsequent_indent=" " * indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
 
-PLAIN = TerminalStyle(colours=False)
+    def table(
+        self,
+        rows: Sequence[Sequence[str]],
+        right: frozenset[int] = frozenset(),
+        colours: Mapping[int, Mapping[str, str]] | None = None,
+    ) -> list[str]:
+        """Return rows as lines, the first as their head; `colours`: of the words of a column."""
+        top, *aligned = columns(rows, right)
+        lines = [self("dim", "  ".join(top))]
+        for row, cells in zip(rows[1:], aligned, strict=True):
+            for place, kinds in (colours or {}).items():
+                word = row[place]
+                if word in kinds:
+                    cells[place] = cells[place].replace(word, self(kinds[word], word), 1)
+            lines.append("  ".join(cells))
+        return lines
 
 
 def cut(text: str, width: int) -> str:
     """Return a text that fits, shown."""
     text = printable(text)
     return text if len(text) <= width else f"{text[: width - 1]}…"
-
-
-def wrapped(text: str, indent: int = 0, first: str | None = None, *, width: int = WIDTH) -> str:
-    """Return a text in lines of at most so many columns; what has no space in it is not broken."""
-    return textwrap.fill(
-        printable(text),
-        width,
-        initial_indent=" " * indent if first is None else first,
-        subsequent_indent=" " * indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-def table_lines(
-    rows: Sequence[Sequence[str]],
-    paint: TerminalStyle,
-    right: frozenset[int] = frozenset(),
-    colours: Mapping[int, Mapping[str, str]] | None = None,
-) -> list[str]:
-    """Return rows as lines, the first as their head; `colours`: of the words of a column."""
-    top, *aligned = columns(rows, right)
-    lines = [paint("dim", "  ".join(top))]
-    for row, cells in zip(rows[1:], aligned, strict=True):
-        for place, kinds in (colours or {}).items():
-            word = row[place]
-            if word in kinds:
-                cells[place] = cells[place].replace(word, paint(kinds[word], word), 1)
-        lines.append("  ".join(cells))
-    return lines
 
 
 def joined(lines: Iterable[str]) -> str:

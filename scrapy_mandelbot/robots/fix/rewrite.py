@@ -15,24 +15,21 @@ import re
 from bisect import bisect_left, insort
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.fix.rewritten_lines import (
     Block,
     RewrittenLine,
+    as_written,
     is_unclear,
-    name_for_all,
-    name_read,
     read_blocks,
     spelt,
-    value_of,
 )
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.lint.source import marked_blocks
 from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, grammar_of
 from scrapy_mandelbot.robots.robotstxt.paths import escaped_length
-from scrapy_mandelbot.robots.robotstxt.records import name_of, read_outline
+from scrapy_mandelbot.robots.robotstxt.records import read_outline
 from scrapy_mandelbot.robots.robotstxt.verdict import path_of
 
 if TYPE_CHECKING:
@@ -120,9 +117,7 @@ class _Writer:
         self._dialect = grammar.dialect
         self._alone = alone
         self._effective_versions = _effective_versions(outline, grammar)
-        key_of = partial(name_read if alone else name_for_all, grammar=grammar)
-        self._written_as = name_of if alone else value_of
-        self._blocks = read_blocks(outline, key_of, self._written_as, grammar.dialect)
+        self._blocks = read_blocks(outline, grammar, alone=alone)
         self._sitemaps = self._about_all(outline, "sitemap")
         self._licenses = self._about_all(outline, "license")
         self._for_yandex = [
@@ -278,7 +273,7 @@ class _Writer:
     def _agent(self, record: Record) -> RewrittenLine:
         """Return a User-agent line; where the name alone is written, the rest becomes a comment."""
         line = self._line(record)
-        written = self._written_as(record)
+        written = as_written(record, alone=self._alone)
         if written != line.value and any(white in line.value for white in WHITE_SPACE):
             line.comments.append(f"# {line.value}")
         line.value = written

@@ -49,14 +49,18 @@ class Blocks:
     """Whether groups of one robot were not merged, because the file would grow too long."""
 
 
-def read_blocks(
-    outline: Outline,
-    key_of: Callable[[Record], str],
-    written_as: Callable[[Record], str],
-    dialect: Dialect,
-) -> Blocks:
-    """Sort the robots of a file into groups of their own, by the name in each User-agent line."""
-    found = Blocks()
+def read_blocks(outline: Outline, grammar: Grammar, *, alone: bool) -> Blocks:
+    """Sort the robots of a file into groups of their own, by the name in each User-agent line.
+
+    With `alone` for robots of the dialect, else for others, too, which may read another name.
+    """
+    found, dialect = Blocks(), grammar.dialect
+
+    def key_of(agent: Record) -> str:
+        read = grammar.agent_name.match(agent.value)
+        name = read[0].lower() if read else ""
+        return name if alone else name or agent.value.lower() or _NAMELESS
+
     # Where groups have versions, which of them counts for a robot is not by its name alone.
     memberships = {} if dialect.robot_version else _memberships(outline, key_of, dialect)
     if _size(outline, memberships) > _GROWTH * len(outline.records) + _SMALL:
@@ -65,38 +69,27 @@ def read_blocks(
     by_groups: dict[tuple[_Membership, bool], Block] = {}
     written: set[tuple[str, str, _Membership]] = set()
     for place, group in enumerate(outline.groups):
-        alone = _Membership((place,), None)
+        by_itself = _Membership((place,), None)
         for agent in group.agents:
             name = key_of(agent)
-            groups = memberships.get(name, alone)
+            groups = memberships.get(name, by_itself)
             if not name:
                 found.unread.add(agent.number)
             elif place not in groups.places:
                 found.unread.add(agent.number)  # of several groups the first alone counts
-            elif (name, written_as(agent).lower(), groups) in written:
+            elif (name, as_written(agent, alone=alone).lower(), groups) in written:
                 found.merged.add(agent.number)
             else:
                 key = (groups, name == "*" and dialect.agent_match in _LOOKING_INSIDE)
                 block = by_groups.setdefault(key, Block())
                 block.agents.append(agent)
                 block.names.append(name)
-                written.add((name, written_as(agent).lower(), groups))
+                written.add((name, as_written(agent, alone=alone).lower(), groups))
     for (groups, _), block in by_groups.items():
         block.directives = list(_directives(outline, groups))
     found.blocks = list(by_groups.values())
     _set_aside(outline, found)
     return found
-
-
-def name_read(agent: Record, grammar: Grammar) -> str:
-    """Return the name that the dialect reads in a User-agent line, in lower case."""
-    name = grammar.agent_name.match(agent.value)
-    return name[0].lower() if name else ""
-
-
-def name_for_all(agent: Record, grammar: Grammar) -> str:
-    """Return the same; where the dialect reads none, what stands there: others may read it."""
-    return name_read(agent, grammar) or agent.value.lower() or _NAMELESS
 
 
 def is_unclear(agent: Record) -> bool:
@@ -105,9 +98,9 @@ def is_unclear(agent: Record) -> bool:
     return not name or name != agent.value or name.lower() in BROWSER_WORDS
 
 
-def value_of(agent: Record) -> str:
-    """Return all that a User-agent line says."""
-    return agent.value
+def as_written(agent: Record, *, alone: bool) -> str:
+    """Return what a User-agent line of the new file says."""
+    return name_of(agent) if alone else agent.value
 
 
 _NAMELESS = " "  # a User-agent line without a value; no value is white space
