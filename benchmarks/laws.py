@@ -110,7 +110,6 @@ class Crawl:
         self.result = Result(len(scenario.urls), gettable)
 
     def run(self) -> Result:
-        """Run to the end, or for as long as the scenario says."""
         self._go_on()
         while self._events:
             at, _, what, is_ours = heapq.heappop(self._events)
@@ -132,7 +131,6 @@ class Crawl:
         self.queue.insert(0, url)
 
     def fail(self, url: str) -> None:
-        """Have a request fail."""
         if url in self._sent:
             return
         if self.server.is_dead(url):
@@ -322,7 +320,6 @@ def results(scenario: Scenario, law: str, seeds: range) -> list[Result]:
 
 
 def main() -> None:
-    """Print the table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("scenario", nargs="*")
     parser.add_argument("--seeds", type=int, default=20)

@@ -33,7 +33,7 @@ from collections import Counter
 from pathlib import Path
 
 import scrapy
-from scrapy.crawler import CrawlerProcess
+from loopback import crawled
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "tests" / "support"))
@@ -88,7 +88,8 @@ def crawl(urls: list[str], settings: dict) -> None:
             yield from response.follow_all(css="a", callback=self.parse)
 
     ours = settings.pop("ours", False)
-    process = CrawlerProcess(
+    crawler = crawled(
+        Spider,
         {
             "LOG_LEVEL": "ERROR",
             "TELNETCONSOLE_ENABLED": False,
@@ -100,11 +101,8 @@ def crawl(urls: list[str], settings: dict) -> None:
             "MANDELBOT_STORE": "memory",
             **({"ADDONS": {"scrapy_mandelbot.Addon": 500}} if ours else {}),
             **settings,
-        }
+        },
     )
-    crawler = process.create_crawler(Spider)
-    process.crawl(crawler)
-    process.start()
     stats, pages = crawler.stats.get_stats(), crawler.spider.pages
     print(
         json.dumps(

@@ -274,7 +274,6 @@ def spread_within(number: int) -> list[str]:
 
 
 def under(prefix: str) -> Callable[[str], bool]:
-    """Return whether a URL begins so."""
     return lambda url: url.startswith(prefix)
 
 
@@ -290,7 +289,6 @@ def some(first: int, last: int) -> Callable[[str], bool]:
 
 
 def limit(rate: float, burst: float, pages: int, latency: float, **more: object) -> Scenario:
-    """Return nginx with a limit."""
     return Scenario(
         lambda _: Bucket(rate, burst), flat(pages), latency=latency, allowed=rate, **more
     )

@@ -365,6 +365,7 @@ class Soak:
         self.samples: list[float] = []
         self.overdue = False
         self.left: dict[str, object] = {}
+        self.wrong: list[str] = []
 
     def run(self) -> None:
         """Crawl, and look at what is left when it has ended."""
@@ -410,72 +411,65 @@ class Soak:
 
     def told(self) -> list[str]:
         """Print what came of it; return what does not hold."""
-        wrong = []
         third = len(self.samples) // 3
         before, after = median(self.samples[third : 2 * third]), median(self.samples[-third:])
         print(f"\nmemory: {before:.1f} MiB in the second third, {after:.1f} in the last")
-        if after > before * GROWTH:
-            wrong.append("memory grows")
-        wrong += self._accounted()
-        if self.overdue:
-            wrong.append(f"the crawl did not end within {DRAIN:.0f} s")
+        self._expect(after <= before * GROWTH, "memory grows")
+        self._account_of_the_spider()
+        self._expect(not self.overdue, f"the crawl did not end within {DRAIN:.0f} s")
         print(f"  the spider closed as {self.crawler.stats.get_value('finish_reason')}")
         for what, found in self.left.items():
             print(f"  left, {what}: {found or 'none'}")
-            if found:
-                wrong.append(f"{what} are left")
-        begun = self._closes()
-        if not begun:
-            wrong.append("the account does not close")
-        elif self.everything:
-            wrong += self._told_of_everything(begun)
-        if self.errors.count:
-            wrong.append(f"{self.errors.count} errors were logged, first:\n" + self.errors.first[0])
-        return wrong
+            self._expect(not found, f"{what} are left")
+        begun = self._account()
+        if begun and self.everything:
+            self._lines_and_files(begun)
+        logged = "".join(self.errors.first[:1])
+        self._expect(not logged, f"{self.errors.count} errors were logged, first:\n{logged}")
+        return self.wrong
 
-    def _accounted(self) -> list[str]:
+    def _expect(self, is_so: object, otherwise: str) -> None:
+        if not is_so:
+            self.wrong.append(otherwise)
+
+    def _account_of_the_spider(self) -> None:
         spider = self.crawler.spider
-        wrong = []
         print(f"requests in {self.took:.0f} s: {spider.scheduled:,} scheduled")
         for end in (*ENDS, "came back twice"):
             print(f"  {end:<16}{spider.ends[end]:>9,}")
         print("  " + ", ".join(f"{name} {n:,}" for name, n in spider.reasons.most_common()))
         kept = self.crawler.stats.get_value("mandelbot/requests/left", 0) if self.everything else 0
-        print(f"  {'left in the job':<16}{len(spider.open):>9,}")
-        if spider.scheduled != sum(spider.ends[end] for end in ENDS) + len(spider.open):
-            wrong.append("the sum of all ends is another")
-        if len(spider.open) > kept:
-            wrong.append(f"{len(spider.open)} requests never came back: {sorted(spider.open)[:10]}")
-        if spider.ends["came back twice"]:
-            wrong.append("requests came back twice")
-        return wrong
+        left = len(spider.open)
+        print(f"  {'left in the job':<16}{left:>9,}")
+        ended = sum(spider.ends[end] for end in ENDS)
+        self._expect(spider.scheduled == ended + left, "the sum of all ends is another")
+        first = sorted(spider.open)[:10]
+        self._expect(left <= kept, f"{left} requests never came back: {first}")
+        self._expect(not spider.ends["came back twice"], "requests came back twice")
 
-    def _closes(self) -> int:
-        """Print the account; return how many requests it is about."""
-        cases = {
-            name.removeprefix("mandelbot/requests/"): count
-            for name, count in self.crawler.stats.get_stats().items()
-            if name.startswith("mandelbot/requests/")
-        }
+    def _account(self) -> int:
+        """Return how many requests the account is about; 0: it does not close."""
+        start = "mandelbot/requests/"
+        stats = self.crawler.stats.get_stats().items()
+        cases = {name.removeprefix(start): n for name, n in stats if name.startswith(start)}
         begun = cases.pop("taken_in", 0) + cases.pop("from_former_run", 0)
         lost = cases.pop("lost", 0)
         said = " + ".join(f"{count:,} {case}" for case, count in cases.items())
         print(f"account: {begun:,} taken in = {said}")
         print(f"  of these lost, since the sites are as they are: {lost:,}")
-        return begun if begun == sum(cases.values()) else 0
+        closes = begun == sum(cases.values())
+        self._expect(begun and closes, "the account does not close")
+        return begun if closes else 0
 
-    def _told_of_everything(self, begun: int) -> list[str]:
-        wrong = []
-        lines, pages = sum(self.errors.lines.values()), begun
-        print(f"lines of the package in the log: {lines:,}, {lines / pages:.3f} for each request")
-        if lines > LINES * pages + LINES_OF_A_SITE * len(self.arguments["sites"]):
-            wrong.append(f"too many lines: {self.errors.lines.most_common(5)}")
+    def _lines_and_files(self, begun: int) -> None:
+        lines = self.errors.lines.total()
+        print(f"lines of the package in the log: {lines:,}, {lines / begun:.3f} for each request")
+        most = LINES * begun + LINES_OF_A_SITE * len(self.arguments["sites"])
+        self._expect(lines <= most, f"too many lines: {self.errors.lines.most_common(5)}")
         for name in ("ledger.jsonl", "report.html", "report.json", "log.txt"):
             size = Path(name).stat().st_size if Path(name).exists() else 0
             print(f"  {name:<14}{size / 2**10:>9,.0f} KiB")
-            if not size:
-                wrong.append(f"{name} was not written")
-        return wrong
+            self._expect(size, f"{name} was not written")
 
 
 def main(seconds: float, sites: int = 2_000, seed: int = 0, *, everything: bool = False) -> None:

@@ -349,7 +349,6 @@ def fetch(url: str) -> tuple[int, str, bytes]:
 
 
 def proxy(path: str, _: bytes) -> tuple[int, str, bytes]:
-    """Answer as a forward proxy."""
     return fetch(path)
 
 
@@ -466,7 +465,6 @@ def row(name: str, wheel: Path, places: dict) -> Row:
 
 
 def spread(numbers: list[int]) -> str:
-    """Return a range as text."""
     return " to ".join(map(str, sorted({min(numbers), max(numbers)})))
 
 

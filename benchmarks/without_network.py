@@ -175,7 +175,6 @@ class Recorder:
         sys.setprofile(self._hear)
 
     def stop(self) -> None:
-        """Record no more."""
         sys.setprofile(None)
 
     def _hear(self, frame: FrameType, event: str, _argument: object) -> None:

@@ -37,7 +37,7 @@ def test_the_exit_code_is_of_the_worst_finding(robots, code, body, says):
     assert run.stderr == b""
 
 
-def test_each_finding_is_told_with_its_line(robots, tmp_path):
+def test_each_finding_has_its_line(robots, tmp_path):
     """Line, severity, what is wrong; of errors the line's text, and why it matters to whom."""
     (tmp_path / "robots.txt").write_bytes(b"User-agent: googlebot\nDisallow /\n")
     run = robots("check", "robots.txt")
@@ -56,14 +56,14 @@ def test_each_finding_is_told_with_its_line(robots, tmp_path):
     ("name", "code"),
     [("robots.txt", []), ("ROBOTS.TXT", ["name-in-capitals"]), ("draft.txt", [])],
 )
-def test_moderatobot_the_name_of_a_file_is_looked_at(robots, tmp_path, name, code):
+def test_moderatobot_file_name(robots, tmp_path, name, code):
     """But that of a draft says nothing of where it will be. (File name and location)"""
     (tmp_path / name).write_bytes(RULES)
     assert codes(robots("check", name, "--format", "json")) == code
 
 
 @ensureDeferred
-async def test_a_site_is_asked_as_the_project_asks(webs, robots_later, project):
+async def test_a_site_is_fetched_with_the_projects_user_agent(webs, robots_later, project):
     """Its agent; a bare site's /robots.txt; nothing else, though its rules forbid all."""
     web = webs()
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /\n", headers=TEXT)
@@ -78,7 +78,7 @@ async def test_a_site_is_asked_as_the_project_asks(webs, robots_later, project):
 
 
 @ensureDeferred
-async def test_a_site_is_asked_outside_of_a_project(webs, robots_later):
+async def test_a_site_is_fetched_outside_of_a_project(webs, robots_later):
     """With Scrapy's default agent; settings can be given."""
     web = webs()
     web.pages["/robots.txt"] = Answer(RULES, headers=TEXT)
@@ -99,7 +99,7 @@ async def test_the_projects_proxy_is_used(webs, robots_later):
 
 
 @ensureDeferred
-async def test_a_plain_file_that_says_it_is_packed_is_an_error(webs, robots_later):
+async def test_a_wrong_content_encoding_is_an_error(webs, robots_later):
     """No lost connection: what robots make of it is said."""
     web = webs()
     web.pages["/robots.txt"] = Answer(RULES, headers={**TEXT, "Content-Encoding": "gzip"})
@@ -142,7 +142,7 @@ def started(folder, *arguments):
 
 
 @ensureDeferred
-async def test_ctrl_c_ends_it(webs, tmp_path):
+async def test_ctrl_c_ends_the_command(webs, tmp_path):
     """Long before an answer comes, in one line, with exit code 2."""
     import os
     import signal
@@ -270,7 +270,7 @@ async def test_moderatobot_a_slow_file(webs, robots_later):
 
 
 @ensureDeferred
-async def test_a_file_that_is_too_large_is_read_and_told(webs, robots_later):
+async def test_a_file_beyond_the_size_limit_is_reported(webs, robots_later):
     """Of a megabyte the finding says how much it is."""
     web = webs()
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /x\n" * 40_000, headers=TEXT)
@@ -283,7 +283,7 @@ async def test_a_file_that_is_too_large_is_read_and_told(webs, robots_later):
 
 
 @ensureDeferred
-async def test_a_body_that_does_not_end_is_read_as_far_as_it_came(webs, robots_later):
+async def test_an_endless_body_is_read_until_the_timeout(webs, robots_later):
     """A drip that outlasts the time: what came is checked, and it is told that it is not all."""
     web = webs()
 
@@ -305,7 +305,7 @@ async def test_a_body_that_does_not_end_is_read_as_far_as_it_came(webs, robots_l
 
 
 @ensureDeferred
-async def test_a_file_that_breaks_off_is_incomplete(webs, robots_later):
+async def test_a_truncated_file_is_incomplete(webs, robots_later):
     """Fewer bytes than announced: what came is checked, and it is told that it is not all."""
     web = webs()
 

@@ -85,7 +85,7 @@ def test_several_urls_from_standard_input(robots, file):
 
 
 @ensureDeferred
-async def test_each_site_is_asked_once(webs, robots_later, project):
+async def test_each_robots_txt_is_fetched_once(webs, robots_later, project):
     """For all its URLs, with the project's agent; a site that is down tells nothing."""
     one, other = webs(), webs("127.0.0.2")
     one.pages["/robots.txt"] = Answer(BODY)
@@ -118,7 +118,7 @@ async def test_what_no_file_means_depends_on_the_dialect(
 
 
 @ensureDeferred
-async def test_a_host_that_is_not_there_is_one_clear_line(robots_later):
+async def test_an_unknown_host_is_a_one_line_error(robots_later):
     """Nobody can say anything about its URLs."""
     run = await robots_later("explain", "http://nowhere.invalid/a")
     assert (run.returncode, run.stdout) == (2, b"")
@@ -126,7 +126,7 @@ async def test_a_host_that_is_not_there_is_one_clear_line(robots_later):
 
 
 @ensureDeferred
-async def test_of_several_sites_one_that_is_not_there_stops_nothing(webs, robots_later):
+async def test_an_unavailable_site_does_not_stop_the_others(webs, robots_later):
     """Nobody knows what it says; the others are asked."""
     web = webs()
     web.pages["/robots.txt"] = Answer(BODY)
@@ -145,7 +145,7 @@ async def test_of_several_sites_one_that_is_not_there_stops_nothing(webs, robots
         ("Examplebot", [], "mandelbot"),
     ],
 )
-def test_a_known_robot_is_asked_in_its_own_dialect(robots, file, agent, dialect, read_as):
+def test_a_known_robot_reads_in_its_own_dialect(robots, file, agent, dialect, read_as):
     """Which is told; what was asked for counts more."""
     run = robots("explain", "/a", "--file", "robots.txt", "--agent", agent, *dialect)
     (line,) = [one for one in run.stdout.decode().splitlines() if "read as" in one]
@@ -181,7 +181,7 @@ async def test_dialects_differ_in_what_a_status_means(webs, robots_later):
 
 
 @ensureDeferred
-async def test_the_projects_settings_hold_for_it_as_for_the_crawl(webs, robots_later, project):
+async def test_project_settings_apply_as_in_a_crawl(webs, robots_later, project):
     """A status that pauses a crawl of the project is no word on the rules."""
     web = webs()
     web.pages["/robots.txt"] = Answer(b"", 403)

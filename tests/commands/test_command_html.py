@@ -157,7 +157,7 @@ def test_a_page_is_about_one_file(robots, tmp_path, arguments, line):
     assert run.stderr.decode().startswith(f"scrapy robots: {line}")
 
 
-def test_without_jinja_one_line_says_what_to_install(tmp_path, monkeypatch, capsys):
+def test_html_without_jinja_says_what_to_install(tmp_path, monkeypatch, capsys):
     """It is an extra; text and JSON do without."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "jinja2", None)

@@ -33,7 +33,7 @@ def signer_of(path):
     return read_signer("KEY", str(path))
 
 
-def test_a_new_key_is_its_owners_alone(robots, key):
+def test_only_its_owner_can_read_a_new_key(robots, key):
     """With its thumbprint told; it signs; and one that is there is not written over."""
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     before = key.read_bytes()
@@ -126,14 +126,14 @@ def test_text_is_the_headers_and_the_body(robots, key):
         [],
     ],
 )
-def test_wrong_use_says_what_it_takes(robots, arguments):
+def test_identity_usage_errors(robots, arguments):
     """In one line, with Scrapy's exit code for that."""
     run = robots("identity", *arguments)
     assert run.returncode == 2
     assert run.stderr.startswith(b"usage: scrapy robots identity")
 
 
-def test_a_key_that_is_none_is_told_in_a_line(robots, tmp_path):
+def test_an_invalid_key_is_a_one_line_error(robots, tmp_path):
     """Without what is in it."""
     (tmp_path / "bad.pem").write_text("secret")
     run = robots("identity", "directory", "bad.pem", "--host", "bot.example")
@@ -172,7 +172,7 @@ def now() -> int:
 
 
 @ensureDeferred
-async def test_a_directory_that_is_right_is_clean(robots_later, web, key):
+async def test_a_valid_directory_is_clean(robots_later, web, key):
     """Asked for by its site alone; the project's own key is in it."""
     served(web, signer_of(key), now=now())
     run = await robots_later(
@@ -212,7 +212,7 @@ WRONG = [
 
 @pytest.mark.parametrize("wrong", WRONG)
 @ensureDeferred
-async def test_what_is_wrong_with_a_directory_is_found(robots_later, web, key, wrong):
+async def test_faults_of_a_directory_are_reported(robots_later, web, key, wrong):
     """Each in a line, with its severity."""
     changed, code, told = wrong
     served(web, signer_of(key), **{"now": now(), **changed})
@@ -239,8 +239,8 @@ async def test_a_directory_elsewhere_or_without_the_projects_key_is_an_error(
 
 
 @ensureDeferred
-async def test_a_site_that_is_down_is_told(robots_later, web):
-    """It cannot be had."""
+async def test_a_site_that_is_down_is_unavailable(robots_later, web):
+    """The exit code is 2."""
     web.close()
     run = await robots_later("identity", "check", web.url)
     assert run.returncode == 2
@@ -286,7 +286,7 @@ def test_a_page_needs_a_robot_with_a_name(robots, tmp_path):
     assert b"has no e-mail address" in run.stderr
 
 
-def test_a_network_that_is_none_is_told(robots):
+def test_an_invalid_network_is_a_usage_error(robots):
     """In a line."""
     run = robots("identity", "page", "-s", "USER_AGENT=Examplebot/1.0", "--address", "here")
     assert run.returncode == 2

@@ -38,7 +38,7 @@ def allow(web) -> None:
 
 @pytest.mark.parametrize("sender", [PUBLIC, "http://127.0.0.1:1"])
 @ensureDeferred
-async def test_check_is_redirected_inside_only_where_the_project_says_so(
+async def test_check_follows_redirects_to_private_hosts_only_if_allowed(
     internet, robots_later, sender
 ):
     """From the public internet to no address inside, and from loopback to none that is
@@ -55,7 +55,7 @@ async def test_check_is_redirected_inside_only_where_the_project_says_so(
 
 
 @ensureDeferred
-async def test_sitemaps_are_read_inside_only_where_the_project_says_so(internet, robots_later):
+async def test_sitemaps_on_private_hosts_are_read_only_if_allowed(internet, robots_later):
     """Cited, listed in an index or redirected to: each is listed, and is told not to be read."""
     cited = f"Sitemap: {INSIDE}/a.xml\nSitemap: /index.xml\nSitemap: /moved.xml\n"
     internet.pages[f"{PUBLIC}/robots.txt"] = Answer(cited.encode())

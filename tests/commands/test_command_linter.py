@@ -69,7 +69,7 @@ async def test_files_and_sites_are_checked_at_once(webs, robots_later, files):
     assert "only-in-capitals" not in told[1]
 
 
-def test_what_cannot_be_had_keeps_no_other_from_being_checked(robots, files):
+def test_unavailable_files_do_not_stop_the_check(robots, files):
     """It is told, its exit code is 2, and the others' findings are there."""
     run = robots("check", "no/where", files[2], "http://127.0.0.1:1/")
     assert run.returncode == 2
@@ -147,7 +147,7 @@ def test_the_file_is_found_from_below_and_not_above_the_repository(forked, files
         ("ignore = note\n", "File contains no section headers."),
     ],
 )
-def test_a_choice_that_is_none_is_told(robots, files, tmp_path, text, said):
+def test_invalid_choices_are_reported(robots, files, tmp_path, text, said):
     """With the file that it is in; a typing error must not let errors through."""
     (tmp_path / ".robots-check.cfg").write_text(text)
     run = robots("check", files[0])
@@ -167,7 +167,7 @@ needs_toml = pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=needs_toml if "toml" in name else ()) for name in CHOICES]
 )
-def test_a_projects_choices_stand_where_those_of_linters_do(forked, files, tmp_path, name):
+def test_choices_are_read_from_each_configuration_file(forked, files, tmp_path, name):
     (tmp_path / name).write_text(CHOICES[name])
     run = forked.run(tmp_path, "check", *files[:2], "--format", "json")
     assert codes(run) == ["blank-line-in-group"]
@@ -177,7 +177,7 @@ def test_a_projects_choices_stand_where_those_of_linters_do(forked, files, tmp_p
 
 
 @needs_toml
-def test_a_projects_file_without_choices_is_passed_over(robots, files, tmp_path):
+def test_a_configuration_file_without_choices_is_skipped(robots, files, tmp_path):
     """Also one that cannot be read; a slip in the choices is told."""
     (tmp_path / "pyproject.toml").write_text("[project\n")
     assert robots("check", files[0]).returncode == 0
@@ -186,7 +186,7 @@ def test_a_projects_file_without_choices_is_passed_over(robots, files, tmp_path)
     assert "pyproject.toml: ignore: there is no finding wildcrad: wildcard is meant" in said
 
 
-def test_a_file_says_what_need_not_be_told_of_it(robots, tmp_path):
+def test_comments_suppress_findings(robots, tmp_path):
     """In a line of its own of the whole file, at the end of a line of that line."""
     slips = "Disalow: /a{}\nDisalow: /b\n"
     (tmp_path / "robots.txt").write_text(f"User-agent: *\nDisallow: /x\n{slips.format('')}")
@@ -202,7 +202,7 @@ def test_a_file_says_what_need_not_be_told_of_it(robots, tmp_path):
     assert robots("check", "robots.txt").stdout == b"robots.txt: nothing is wrong (2 ignored)\n"
 
 
-def test_a_folder_stands_for_all_in_it(robots, files, tmp_path):
+def test_a_folder_stands_for_its_robots_txt_files(robots, files, tmp_path):
     """But what is hidden."""
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "robots.txt").write_text(WRONG)
@@ -211,7 +211,7 @@ def test_a_folder_stands_for_all_in_it(robots, files, tmp_path):
     assert [one["source"] for one in report["files"]] == files
 
 
-def test_what_a_finding_is_about_is_told(robots):
+def test_rule_explains_findings(robots):
     """Of those named, or of all; a slip is told with what is meant."""
     run = robots("rule", "misspelt-field")
     assert run.stdout.decode().startswith(
@@ -224,7 +224,7 @@ def test_what_a_finding_is_about_is_told(robots):
     assert b"there is no finding misspelled-field: misspelt-field is meant" in run.stderr
 
 
-def test_sarif_holds_what_services_need(robots, files):
+def test_sarif(robots, files):
     """Version 2.1.0: rules with their levels, results with file, line and message."""
     run = robots("check", *files, "--format", "sarif", "--ignore", "wildcard")
     log = json.loads(run.stdout)
@@ -253,7 +253,7 @@ def test_sarif_holds_what_services_need(robots, files):
     assert log["runs"][0]["invocations"][0]["executionSuccessful"] is False
 
 
-def test_github_gets_its_commands(robots, tmp_path):
+def test_github_annotations(robots, tmp_path):
     """One a line; what a file says ends none and begins none."""
     folder = tmp_path / "a,b:c"
     folder.mkdir()
@@ -280,7 +280,7 @@ def test_a_page_is_about_one_file(robots, files):
     assert run.stderr == b"scrapy robots: a page is about one file\n"
 
 
-def test_colours_and_columns_are_as_asked_for(robots, files):
+def test_environment_sets_colours_and_columns(robots, files):
     """FORCE_COLOR in a pipe, unless NO_COLOR; COLUMNS, as far as words can be broken."""
     plain = robots("check", files[2]).stdout
     assert b"\x1b" not in plain
@@ -356,7 +356,7 @@ print(code, seconds, *sorted(loaded - {"scrapy_mandelbot"}))
 """
 
 
-def test_the_hook_needs_three_small_packages_and_starts_at_once(files, tmp_path):
+def test_the_hook_needs_three_packages_and_starts_in_0_6_s(files, tmp_path):
     """Those that the page has installed: no Scrapy. Of its third of a second most is Python's."""
     command = [sys.executable, "-c", WITHOUT_SCRAPY]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)

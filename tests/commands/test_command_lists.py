@@ -80,7 +80,7 @@ def test_json_has_the_verdicts_of_each_url(robots, file):
     assert found == {name: (one.allowed, one.rule.line) for name, one in decided.items()}
 
 
-def test_what_would_change_a_verdict_is_for_one_url_or_who_asks(robots, file):
+def test_changes_are_shown_for_one_url_or_with_changes(robots, file):
     """It costs a hundred times the rest: null where it was not looked for."""
 
     def changes(*asked):
@@ -97,7 +97,7 @@ def test_what_would_change_a_verdict_is_for_one_url_or_who_asks(robots, file):
 
 @pytest.mark.parametrize("url", ["example.com/a", "//example.com/a", "https://", "a", "http://[x"])
 @pytest.mark.parametrize("verb", ["explain", "compare"])
-def test_what_is_no_url_is_never_allowed(robots, file, tmp_path, verb, url):
+def test_an_invalid_url_is_never_allowed(robots, file, tmp_path, verb, url):
     """No rule matches it, and a gate would be green: exit code 2, and the line that it is in."""
     (tmp_path / "urls.txt").write_text(f"/a\n\n{url}\n")
     for asked, where in (([url], ""), (["--urls", "urls.txt"], "urls.txt, line 3: ")):
@@ -111,7 +111,7 @@ def test_what_is_no_url_is_never_allowed(robots, file, tmp_path, verb, url):
     assert run.stderr.decode().startswith(said)
 
 
-def test_a_line_past_what_robots_read_is_told(robots, tmp_path):
+def test_a_rule_beyond_the_size_limit_is_reported(robots, tmp_path):
     """500 KiB are read: what the rest would say is no verdict, and no secret."""
     filling = b"# filling the file up to what is read\n" * 14_000
     body = b"User-agent: *\nDisallow: /a\n" + filling + b"Disallow: /b\nAllow: /a/b\n"
@@ -132,7 +132,7 @@ def test_a_line_past_what_robots_read_is_told(robots, tmp_path):
     assert "past the part of the" in robots("compare", "/b", "--file", "robots.txt").stdout.decode()
 
 
-def test_one_file_and_who_may_what(robots, file):
+def test_robots_lists_a_verdict_for_each_robot(robots, file):
     """A row for each known robot, others that the file names, and who stands for all others."""
     run = robots("explain", "--robots", "--file", "robots.txt", "--format", "json")
     told = json.loads(run.stdout)["urls"]

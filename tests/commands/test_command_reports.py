@@ -105,7 +105,7 @@ def test_colours_are_for_terminals_only():
     assert written["tty"] == written["pipe"]
 
 
-def test_a_terminal_that_cannot_show_a_sign_gets_its_escape():
+def test_characters_that_a_terminal_cannot_show_are_escaped():
     """A cut text ends with an ellipsis, which Latin-1 has not."""
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii", newline="\n")
     Terminal(out, out, {}).write("a…\n")
@@ -113,13 +113,13 @@ def test_a_terminal_that_cannot_show_a_sign_gets_its_escape():
 
 
 @given(st.text())
-def test_nothing_that_is_shown_moves_a_cursor(text):
+def test_output_has_no_terminal_control_characters(text):
     """Printable signs stay, others become escapes."""
     assert printable(text).isprintable()
     assert printable(text) == text or not text.isprintable()
 
 
-def test_a_corrected_file_is_shown_harmless():
+def test_control_characters_of_a_corrected_file_are_escaped():
     """On a screen: signs that are not printable as escapes, a tab as a space; also in the diff."""
     report = correction.fix("x", b"User-agent:\t*\nDisallow: /\x1b[2J\n#\ta\n", "mandelbot", MOST)
     assert "\x1b" in report["text"]
@@ -213,7 +213,7 @@ def test_robots_txt_itself_cannot_be_forbidden():
     assert list(changes_to(robots, "/robots.txt", "bot")) == []
 
 
-def test_every_kind_of_finding_can_be_told():
+def test_every_kind_of_finding_has_a_text():
     """Whatever the case tables of findings hold: data that JSON takes, text within 80 columns."""
     bodies = [case.octets for case in finding_cases.CASES]
     assert len(bodies) > 50

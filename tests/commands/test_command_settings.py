@@ -18,7 +18,7 @@ def rows(run) -> dict[str, dict]:
     return {row["name"]: row for row in report["settings"]}
 
 
-def test_each_setting_is_told_of_with_who_says_so(robots):
+def test_each_setting_has_its_source(robots):
     """A password with a server's URL is not told."""
     store = "redis://robot:secret@localhost"
     options = ["-s", 'MANDELBOT_CACHE={"ttl": 60}', "-s", f"MANDELBOT_STORE={store}"]
@@ -39,8 +39,8 @@ def test_what_the_add_on_sets_is_in_force(robots):
     assert (obey["value"], obey["source"]) == (True, "addon")
 
 
-def test_a_wrong_value_is_told_as_a_crawl_would(robots):
-    """In one line, with the exit code of what cannot be had."""
+def test_an_invalid_value_is_reported_as_in_a_crawl(robots):
+    """In one line, with exit code 2."""
     addons = ["-s", 'ADDONS={"scrapy_mandelbot.Addon": 500}']
     run = robots("settings", *addons, "-s", 'MANDELBOT_CACHE={"tll": 1}')
     assert run.returncode == 2

@@ -65,7 +65,7 @@ async def test_sitemaps_of_a_site_are_read(webs, robots_later):
 
 
 @ensureDeferred
-async def test_a_sitemap_that_cannot_be_had_is_an_error(webs, robots_later):
+async def test_an_unavailable_sitemap_is_an_error(webs, robots_later):
     """Exit code 3; the others are read."""
     web = webs()
     cited = f"Sitemap: {web.url}/gone.xml\nSitemap: http://127.0.0.1:1/\nSitemap: /here.txt\n"
@@ -78,7 +78,7 @@ async def test_a_sitemap_that_cannot_be_had_is_an_error(webs, robots_later):
 
 
 @ensureDeferred
-async def test_an_index_without_end_has_one(webs, robots_later):
+async def test_an_endless_sitemap_index_is_read_to_a_limit(webs, robots_later):
     """A hundred sitemaps are read in a call; how many more there are is told."""
     web = webs()
     web.pages["/robots.txt"] = Answer(b"Sitemap: /index.xml\n")
@@ -102,7 +102,7 @@ def copies(project, tmp_path):
     return body
 
 
-def test_copies_are_listed(robots, copies):
+def test_cached_files_are_listed(robots, copies):
     """Site, status, size, when, and whether it still serves."""
     run = robots("cache", "list")
     head, first, second, _, last = run.stdout.decode().splitlines()
@@ -117,7 +117,7 @@ def test_copies_are_listed(robots, copies):
     ]
 
 
-def test_a_copy_is_shown(robots, copies):
+def test_a_cached_file_is_shown(robots, copies):
     """By any URL of its site: where it was, what it says, harmless."""
     run = robots("cache", "show", "https://a.example/some/page")
     text = run.stdout.decode()
@@ -129,7 +129,7 @@ def test_a_copy_is_shown(robots, copies):
     assert run.stderr == b"scrapy robots: no copy of https://c.example is kept\n"
 
 
-def test_copies_are_dropped(robots, copies):
+def test_cached_files_are_dropped(robots, copies):
     """One, or all; then the site is asked anew."""
     assert robots("cache", "drop", "https://c.example").returncode == 1
     run = robots("cache", "drop", "https://a.example/x")
@@ -149,7 +149,7 @@ def test_no_store_yet_and_a_broken_one(robots, project, tmp_path):
 
 
 @NEEDS_REDIS
-def test_copies_on_a_server_are_looked_at_and_dropped_alike(robots, project, tmp_path):
+def test_files_cached_on_redis_are_listed_and_dropped(robots, project, tmp_path):
     """By whoever names the server; its password is not shown, and one that is gone is told of."""
     from scrapy_mandelbot.store.redis.redis_store import RedisStore
 
@@ -180,7 +180,7 @@ def test_copies_on_a_server_are_looked_at_and_dropped_alike(robots, project, tmp
 
 
 @ensureDeferred
-async def test_copies_of_a_crawl_are_those_of_the_command(webs, forked, robots_later, project):
+async def test_the_command_reads_the_cache_of_a_crawl(webs, forked, robots_later, project):
     """What Scrapy's fetch has kept in this project, the command shows."""
     from twisted.internet.threads import deferToThread
 

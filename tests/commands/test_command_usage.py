@@ -22,7 +22,7 @@ SIGNALS = "User-agent: *\nContent-Signal: search=yes, ai-train=no\nDisallow: /pr
         (("search", "train-ai"), 1, ("search: allowed", "train-ai: disallowed")),
     ],
 )
-def test_explain_tells_of_a_purpose(robots, tmp_path, purposes, code, shown):
+def test_explain_reports_a_purpose(robots, tmp_path, purposes, code, shown):
     """The answer with every statement; a use that is refused makes the exit code 1."""
     (tmp_path / "robots.txt").write_text(SIGNALS)
     asked = [part for purpose in purposes for part in ("--purpose", purpose)]
@@ -74,7 +74,7 @@ def test_a_list_is_refused_where_the_use_of_one_page_is(robots, tmp_path):
 
 
 @pytest.mark.parametrize("verb", ["explain", "compare"])
-def test_rows_for_programs_tell_all_uses(robots, tmp_path, verb):
+def test_json_rows_have_all_uses(robots, tmp_path, verb):
     """JSON has the statements about each use, whatever is asked about."""
     (tmp_path / "robots.txt").write_text(SIGNALS)
     asked = (verb, "/a", "/private/b", "--file", "robots.txt", "--format")

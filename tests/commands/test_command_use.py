@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 CLEAN = b"User-agent: *\nDisallow: /private/\n"
 
 
-def test_it_is_declared_where_scrapy_looks():
+def test_the_entry_point_names_the_command():
     """The package's metadata have the entry point, and what it names is there."""
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
@@ -33,7 +33,7 @@ def test_it_is_declared_where_scrapy_looks():
     assert entry == f"robots = {command.Command.__module__}:{command.Command.__name__}"
 
 
-def test_loading_it_costs_nothing():
+def test_importing_the_command_loads_no_other_module():
     """Scrapy loads it on every call: it brings no module that Scrapy has not loaded by then."""
     code = (
         "import sys, scrapy.cmdline; before = set(sys.modules);"
@@ -57,7 +57,7 @@ def test_without_scrapy_the_defaults_are_those_of_the_settings():
     }
 
 
-def test_scrapy_lists_it(tmp_path):
+def test_scrapy_lists_the_command(tmp_path):
     """Inside no project too."""
     run = subprocess.run(
         [sys.executable, "-m", "scrapy"], cwd=tmp_path, capture_output=True, text=True, check=True
@@ -151,7 +151,7 @@ def test_each_verb_has_a_help_of_its_own(robots, verb):
         (["cache", "show"], "the following arguments are required: URL"),
     ],
 )
-def test_wrong_use_is_explained(robots, arguments, message):
+def test_usage_errors(robots, arguments, message):
     """The usage, one line that says what is wrong, exit code 2."""
     run = robots(*arguments)
     assert (run.returncode, run.stdout) == (2, b"")
@@ -187,7 +187,7 @@ def test_no_arguments_get_the_help(robots):
         (["explain", "/a", "--file", "-", "-s", "MANDELBOT_DIALECT=x"], "MANDELBOT_DIALECT = 'x'"),
     ],
 )
-def test_what_cannot_be_had_is_one_clear_line(robots, arguments, line):
+def test_unavailable_input_is_a_one_line_error(robots, arguments, line):
     """On standard error, without a traceback and without the usage; exit code 2."""
     run = robots(*arguments)
     assert (run.returncode, run.stdout) == (2, b"")
@@ -196,7 +196,7 @@ def test_what_cannot_be_had_is_one_clear_line(robots, arguments, line):
 
 
 @pytest.mark.parametrize("verb", ["check", "fix"])
-def test_a_project_that_sets_nonsense_is_told(robots, project, verb):
+def test_invalid_project_settings_are_reported(robots, project, verb):
     """Which setting it is, and what it takes, without a traceback."""
     project.write_text(project.read_text() + "MANDELBOT_LIMITS = {'robots_timeout': 'slow'}\n")
     run = robots(verb, "http://127.0.0.1:1/")
@@ -223,7 +223,7 @@ def test_output_is_plain_in_a_pipe_and_harmless(robots):
     assert max(map(len, run.stdout.decode().splitlines())) <= 80
 
 
-def test_whoever_reads_may_stop_reading(tmp_path):
+def test_a_closed_pipe_ends_the_output(tmp_path):
     """As `head` does: no traceback."""
     (tmp_path / "robots.txt").write_bytes(b"User-agent: *\n" + b"Disallow: /x y\n" * 2000)
     shell = f"'{sys.executable}' -m scrapy robots fix robots.txt --format json | head -c 10"
@@ -245,7 +245,7 @@ def test_the_exit_code_survives_a_closed_pipe(tmp_path):
 
 
 @pytest.mark.parametrize(("word", "meant"), [("chek", "check"), ("explian", "explain")])
-def test_a_misspelt_verb_is_told_which_was_meant(robots, word, meant):
+def test_a_misspelt_verb_gets_a_suggestion(robots, word, meant):
     """Instead of a list of all."""
     run = robots(word, "robots.txt")
     assert run.returncode == 2
@@ -292,7 +292,7 @@ async def test_verbs_fetch_urls_without_scrapy(webs, tmp_path, arguments, code, 
     assert web.hits[0].headers["user-agent"].startswith("scrapy-mandelbot/")
 
 
-def test_the_other_door_has_the_verbs_that_need_no_project(tmp_path):
+def test_python_m_has_the_verbs_that_need_no_project(tmp_path):
     """And says which they are."""
     run = without_scrapy(tmp_path, "--help")
     listed = re.findall(r"^    (\w+) ", run.stdout, re.MULTILINE)

@@ -237,7 +237,7 @@ def test_credentials_of_a_url_are_not_sent():
         ([response(b"plain", "200 OK", "Content-Encoding: gzip")], Failure.LOST),
     ],
 )
-def test_what_makes_no_sense_is_a_failure(pieces, failure):
+def test_a_malformed_response_is_a_failure(pieces, failure):
     """And never an exception."""
     found, *_ = fetched(pieces)
     assert (found.failure, found.body) == (failure, b"")
@@ -295,7 +295,7 @@ def test_a_body_is_read_to_its_limit(pack):
 @pytest.mark.parametrize(
     "url", ["http://" + "a" * 70 + ".example/", "http://a..b/", "http://1.2.3.999/"]
 )
-def test_a_host_that_cannot_be_is_none(url):
+def test_an_impossible_host_name_is_no_such_host(url):
     found = Fetcher("x", lambda *_: True).fetch(url, 10, 5)
     assert found.failure is Failure.NO_SUCH_HOST
 
@@ -374,7 +374,7 @@ def test_a_proxy_that_refuses_a_tunnel_is_no_connection(served, monkeypatch):
 
 
 @pytest.mark.parametrize("verify", [True, False])
-def test_certificates_are_verified_where_that_is_wanted(served, tmp_path, verify):
+def test_certificates_are_verified_if_enabled(served, tmp_path, verify):
     """Nobody trusts the authority of this one."""
     cert, key = Authority(tmp_path, "ours").sign("127.0.0.1")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
