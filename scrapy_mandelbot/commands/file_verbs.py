@@ -113,7 +113,6 @@ def page_of(
     # Importing this takes long, and only a page needs it.
     from scrapy_mandelbot.commands.output.robots_page import RobotsPageData, render  # noqa: PLC0415
 
-    invocation.terminal.progress(f"making the page of {rules.source}")
     dialect, max_bytes = invocation.dialect, invocation.max_bytes
     if corrected is None and rules.read(dialect, max_bytes)[0] is not None:
         corrected = fix_report.fix(rules.source, rules.body, dialect, max_bytes)

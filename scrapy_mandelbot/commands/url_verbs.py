@@ -25,31 +25,27 @@ from scrapy_mandelbot.politeness.outcome import Failure
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.invocation import Invocation
 
-_STEPS = 100  # of the progress
-
 
 def explain(invocation: Invocation) -> Result:
     """Say of each URL whether it may be crawled, and which line decides."""
-    questions = _questions(invocation)
+    questions, max_bytes = _questions(invocation), invocation.max_bytes
     with_changes = invocation.opts.changes or len(questions) == 1
     purposes = invocation.opts.purpose or ()
     reports = [
         explanation.explain(
-            *(one, invocation.dialect_for(one.agent), invocation.max_bytes),
+            *(one, invocation.dialect_for(one.agent), max_bytes),
             with_changes=with_changes,
             purposes=purposes,
         )
-        for one in _counted(invocation, questions)
+        for one in questions
     ]
     return _result(invocation, explanation, questions, reports)
 
 
 def compare(invocation: Invocation) -> Result:
     """Say of each URL how the robots of all dialects decide."""
-    questions = _questions(invocation)
-    reports = [
-        comparison.compare(one, invocation.max_bytes) for one in _counted(invocation, questions)
-    ]
+    questions, max_bytes = _questions(invocation), invocation.max_bytes
+    reports = [comparison.compare(one, max_bytes) for one in questions]
     return _result(invocation, comparison, questions, reports)
 
 
@@ -78,14 +74,6 @@ def _result(
         page=partial(page_of, invocation, questions[0].rules, notes=notes) if questions else None,
         remarks=list(_left_out(questions)) if invocation.opts.robots else [],
     )
-
-
-def _counted(invocation: Invocation, questions: list[Question]) -> Iterator[Question]:
-    step = max(1, len(questions) // _STEPS)
-    for number, question in enumerate(questions):
-        if number % step == 0:
-            invocation.terminal.progress(f"{number + 1:,} of {len(questions):,}: {question.url}")
-        yield question
 
 
 def _questions(invocation: Invocation) -> list[Question]:
