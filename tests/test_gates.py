@@ -51,7 +51,6 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "robots/lint/value_checks.py": 17,
     "robots/robotstxt/decider.py": 20,
     "robots/robotstxt/robots_txt.py": 28,
-    "robots/robotstxt/verdict.py": 16,
     "scheduling/site_queue.py": 18,
     "sitemap_crawl/citations.py": 20,
     "sitemap_crawl/follower.py": 22,

@@ -73,7 +73,7 @@ def from_pieces(pieces: list[str], *, ends: bool) -> Pattern:
     return Pattern(pieces[0], tuple(filter(None, pieces[1:])), tail or None)
 
 
-def prefix_pattern(path: str, comparable: Callable[[str], str]) -> Pattern:
+def _prefix_pattern(path: str, comparable: Callable[[str], str]) -> Pattern:
     """Read a path in which nothing is special, except a lone ``*``, which matches everything."""
     return Pattern("" if path == "*" else comparable(path))
 
@@ -225,7 +225,7 @@ _PARTS = re.compile(
 _RANGE = re.compile(r"(.)-(.)|(.)", re.DOTALL)
 
 
-def glob_pattern(path: str, comparable: Callable[[str], str]) -> Pattern | Glob:
+def _glob_pattern(path: str, comparable: Callable[[str], str]) -> Pattern | Glob:
     """Read an sh glob, which matches the whole target. Without pattern characters it is exact."""
     literal: list[str] = []
     pieces: list[str] = []  # literal and comparable
@@ -266,3 +266,14 @@ def _taken(brackets: tuple[str, str]) -> int:
         if low <= high:
             taken |= (2 << high) - (1 << low)
     return taken ^ _ALL_BITS if but else taken
+
+
+#: What reads a path, by `Dialect.patterns` and the version of its group.
+PATTERNS: dict[tuple[str, int], Callable[[str, Callable[[str], str]], Pattern | Glob]] = {
+    ("wildcards", 1): wildcard_pattern,
+    ("wildcards", 2): wildcard_pattern,
+    ("none", 1): _prefix_pattern,
+    ("none", 2): _prefix_pattern,
+    ("globs", 1): _prefix_pattern,
+    ("globs", 2): _glob_pattern,
+}

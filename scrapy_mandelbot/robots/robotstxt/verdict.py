@@ -20,12 +20,10 @@ from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, line_number, value_of
 from scrapy_mandelbot.robots.robotstxt.paths import COMPARABLE, escaped_length, split_url
 from scrapy_mandelbot.robots.robotstxt.patterns import (
+    PATTERNS,
     Glob,
     Globs,
     Pattern,
-    glob_pattern,
-    prefix_pattern,
-    wildcard_pattern,
 )
 
 if TYPE_CHECKING:
@@ -166,7 +164,7 @@ def _read_path(
         return [(weigh(0, allow, False), place, True, Pattern(""))]  # noqa: FBT003 - it allows
     if "#" in path:  # URLs escape it: a raw one begins the fragment
         path = path.replace("#", "%23")
-    pattern = _PATTERNS[dialect.patterns, version](path, COMPARABLE[dialect.escapes])
+    pattern = PATTERNS[dialect.patterns, version](path, COMPARABLE[dialect.escapes])
     rules: list[_PatternMatcher] = [
         (weigh(escaped_length(path), allow, pattern.exact), place, allow, pattern)
     ]
@@ -177,14 +175,6 @@ def _read_path(
     return rules
 
 
-_PATTERNS: dict[tuple[str, int], Callable[[str, Callable[[str], str]], Pattern | Glob]] = {
-    ("wildcards", 1): wildcard_pattern,
-    ("wildcards", 2): wildcard_pattern,
-    ("none", 1): prefix_pattern,
-    ("none", 2): prefix_pattern,
-    ("globs", 1): prefix_pattern,
-    ("globs", 2): glob_pattern,
-}
 _PATH_BEGINNINGS = {1: "/*", 2: "/*?[\\"}
 
 
