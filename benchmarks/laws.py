@@ -143,12 +143,12 @@ class Crawl:
         heapq.heappush(self._events, (when, next(self._order), what, True))
 
     def send_again(self, url: str) -> None:
-        """Ask for a page that was got already, to see how the site is."""
+        """Request a page that answered well again, as a health check."""
         self._got_again.add(url)
         self._send(url)
 
     def is_again(self, url: str) -> bool:
-        """Return whether the page was got already."""
+        """Return whether the page answered well before."""
         return url in self._got_again
 
     def _runs_at(self, now: float) -> float:
@@ -233,7 +233,7 @@ class Crawl:
 
 
 def ours(crawl: Crawl, *, together: bool = False) -> SiteAndQueue | QueueOfNames:
-    """The state of a site as it is, with a queue at its simplest around it."""
+    """The package's state of a site, with the simplest queue around it."""
     if crawl.scenario.names > 1:
         return QueueOfNames(crawl, together=together)
     return SiteAndQueue(crawl)

@@ -95,7 +95,7 @@ async def serve(pages: int, sites: int) -> None:
 
 
 def crawl(url: str, number: str, settings: str) -> None:
-    """Be a worker in this process and folder; print how it ended."""
+    """Run a worker in this process and folder; print how it ended."""
     settings = {**SETTINGS, **json.loads(settings)}
     crawler = crawled(job_kill.Noting, settings, start_urls=[url], number=f"-{number}")
     stats = {name: value for name, value in crawler.stats.get_stats().items() if "time" not in name}

@@ -1,4 +1,4 @@
-"""A site's state with a queue at its simplest around it, as the site queue goes by it."""
+"""A site's state with the simplest queue around it, which follows it as the site queue does."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class SiteAndQueue:
         return url
 
     def _probe(self, most: int) -> int | None:
-        """Return which request asks the site how it is."""
+        """Return the request that probes the site."""
         queue, begin = self.crawl.queue, 0
         while begin < min(len(queue), MOST_LOOKED_THROUGH):
             pages = list(map(Page, queue[begin : begin + most]))
@@ -164,13 +164,13 @@ class SiteAndQueue:
             self._put_back(url)
 
     def _go_by_turns(self) -> None:
-        """Have those come back that were refused with the site: none is left that was not."""
+        """Bring back what was refused with the site: no other request is left."""
         for url in [one for one in self._delayed if not self.site.may_go_at(one.encode())[1]]:
             del self._delayed[url]
             self.crawl.queue.append(url)
 
     def _look_later(self, now: float) -> None:
-        """See after what is set aside when it is due."""
+        """Schedule a look at what is set aside."""
         if self._aside and not self.crawl.queue:
             due = min((one.due(now) for one in self.site.faults.set_aside()), default=now)
             if due < inf:
@@ -252,7 +252,7 @@ class QueueOfNames:
         self._look_anew()
 
     def _share(self, name: str, now: float) -> None:
-        """Have those share a pause that are refused within a second, if they are half of all."""
+        """Share one pause among names that are refused within a second, if they are half of all."""
         self._refused_at[name] = now
         refused = {one for one, at in self._refused_at.items() if at > now - 1}
         are_well = {one for one, at in self._well_at.items() if at > now - 1} - refused

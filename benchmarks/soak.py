@@ -409,7 +409,7 @@ class Soak:
         self.left = left_open(self.before)
         reactor.stop()
 
-    def told(self) -> list[str]:
+    def report(self) -> list[str]:
         """Print what came of it; return what does not hold."""
         third = len(self.samples) // 3
         before, after = median(self.samples[third : 2 * third]), median(self.samples[-third:])
@@ -473,7 +473,7 @@ class Soak:
 
 
 def main(seconds: float, sites: int = 2_000, seed: int = 0, *, everything: bool = False) -> None:
-    """Crawl and tell; exit with 1 if something does not hold."""
+    """Crawl and report; exit with 1 if something does not hold."""
     open_more_files()
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -494,7 +494,7 @@ def main(seconds: float, sites: int = 2_000, seed: int = 0, *, everything: bool 
         web.stdin.close()
         answered = json.loads(web.stdout.read())
         print("\nthe sites answered: " + ", ".join(f"{k} {n:,}" for k, n in answered.items()))
-        wrong = soak.told()
+        wrong = soak.report()
         os.chdir(HERE)
     print("\n" + ("\n".join(f"WRONG: {one}" for one in wrong) or "all of it holds"))
     sys.exit(1 if wrong else 0)

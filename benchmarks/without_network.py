@@ -105,7 +105,7 @@ class Web:
         return HtmlResponse(request.url, body=body, headers=headers, request=request)
 
     async def close(self) -> None:
-        """Have nothing to close."""
+        """There is nothing to close."""
 
 
 class Pages(scrapy.Spider):
@@ -160,7 +160,7 @@ SHAPES = {
 
 
 class Recorder:
-    """Hears of each call of a function of the package, while it is started.
+    """Records calls of functions of the package, from `start` to `stop`.
 
     A coroutine or generator that goes on is no new call.
     """
@@ -172,12 +172,12 @@ class Recorder:
 
     def start(self) -> None:
         """Begin to record, here and in what this is called from."""
-        sys.setprofile(self._hear)
+        sys.setprofile(self._record)
 
     def stop(self) -> None:
         sys.setprofile(None)
 
-    def _hear(self, frame: FrameType, event: str, _argument: object) -> None:
+    def _record(self, frame: FrameType, event: str, _argument: object) -> None:
         if event not in {"call", "return"}:
             return
         code = frame.f_code

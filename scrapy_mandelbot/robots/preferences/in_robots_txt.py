@@ -62,6 +62,8 @@ def split_path(value: str) -> tuple[str | None, str]:
 class FilePreferences:
     """What a file says about the use of pages, for any robot."""
 
+    __slots__ = ("has_lines", "licenses", "tokens")
+
     def __init__(
         self, text: str, grammar: Grammar, only_rule: Callable[[str], Rule | None]
     ) -> None:
