@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -67,12 +66,17 @@ def _result(
         report["url"]: [] if invocation.opts.robots else explanation.change_sentences(report)
         for report in reports
     }
+    listed = {id(one.rules): one.rules for one in questions if invocation.opts.robots}
     return Result(
         made_by.exit_code(reports),
         {"urls": reports},
         text,
         page=partial(page_of, invocation, questions[0].rules, notes=notes) if questions else None,
-        remarks=list(_left_out(questions)) if invocation.opts.robots else [],
+        remarks=[
+            f"{rules.source} names {left:,} more robots, which are left out"
+            for rules in listed.values()
+            if (left := unlisted(rules))
+        ],
     )
 
 
@@ -89,12 +93,6 @@ def _questions(invocation: Invocation) -> list[Question]:
         for name, robot in robots_listed(rules)
         for url in urls_of[id(rules)]
     ]
-
-
-def _left_out(questions: list[Question]) -> Iterator[str]:
-    for rules in {id(one.rules): one.rules for one in questions}.values():
-        if left := unlisted(rules):
-            yield f"{rules.source} names {left:,} more robots, which are left out"
 
 
 def _rules_of(invocation: Invocation) -> list[tuple[Url, Rules]]:

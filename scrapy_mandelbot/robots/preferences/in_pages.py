@@ -103,8 +103,7 @@ def page_usage(
     if not (read or metas or links):
         return NOTHING_SAID
     statements = (
-        *_content_usage(read),
-        *_content_signals(read),
+        *_content_usage_and_signals(read),
         *_robot_tags(read, metas, agent),
         *_tdm(read, metas),
     )
@@ -122,18 +121,13 @@ def _headers_read(headers: Iterable[tuple[str | bytes, str | bytes]]) -> Iterato
         yield field, value[: most + 1]  # one more shows that it is too long
 
 
-def _content_usage(headers: _Headers) -> Iterator[Statement]:
+def _content_usage_and_signals(headers: _Headers) -> Iterator[Statement]:
     """Source: draft-ietf-aipref-attach, "HTTP Content-Usage Header Field".
 
-    A field in several lines is one Dictionary (RFC 9651, section 4.2).
+    A Content-Usage in several lines is one Dictionary (RFC 9651, section 4.2).
     """
-    values = [value for name, value in headers if name == "content-usage"]
-    if values:
-        value = ", ".join(values)
-        yield from Statement.read("content-usage", value, "header", f"Content-Usage: {value}")
-
-
-def _content_signals(headers: _Headers) -> Iterator[Statement]:
+    if usage := ", ".join(value for name, value in headers if name == "content-usage"):
+        yield from Statement.read("content-usage", usage, "header", f"Content-Usage: {usage}")
     for name, value in headers:
         if name == "content-signal":
             yield from Statement.read(name, value, "header", f"Content-Signal: {value}")
