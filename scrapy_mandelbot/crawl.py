@@ -159,7 +159,7 @@ class Crawl:
     def waiting(self, name: str) -> int:
         """Return how many requests for a site are in the queues."""
         site = self.sites.get(name)
-        return 0 if site is None else self.throttle.queues.waiting(site)
+        return 0 if site is None else self.throttle.waiting(site)
 
     def needs_scout(self, request: Request, site: Site, now: float) -> bool:
         """Return whether the request will have to find out its site's rules."""

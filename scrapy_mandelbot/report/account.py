@@ -171,7 +171,7 @@ class Account:
     def _waiting(self) -> int:
         """Requests in a third-party scheduler do not count: they are not accepted yet."""
         if self._crawl.job is None:
-            return len(self._crawl.throttle.queues)
+            return sum(map(len, self._crawl.throttle.queues))
         return engine.scheduler_length(self._crawler)
 
     def _request_dropped(self, request: Request) -> None:

@@ -93,18 +93,19 @@ class Survey:
 
     def _count(self) -> Iterator[None]:
         waiting, throttle = self._waiting, self._throttle
-        while throttle.queues.load_some(1):
-            yield None
-        for site, section, count in throttle.queues.sub_queues():
-            yield None
-            if not count:  # emptied since the iteration began
-                continue
-            waiting[site] += count
-            if section:
-                self._sections[site][section] += count
-        for site, at in throttle.queues.delayed():
-            yield None
-            self._delayed[site].append(at)
+        for queue in throttle.queues:
+            while queue.load_some(1):
+                yield None
+            for site, section, count in queue.sub_queues():
+                yield None
+                if not count:  # emptied since the iteration began
+                    continue
+                waiting[site] += count
+                if section:
+                    self._sections[site][section] += count
+            for site, at in queue.delayed():
+                yield None
+                self._delayed[site].append(at)
         for flight in tuple(throttle.in_flight.flights()):
             yield None
             if not flight.is_waiting:
@@ -187,4 +188,4 @@ def collect_sites(crawl: Crawl, found: list[SiteStatus]) -> Iterator[None]:
 def waiting_elsewhere(crawler: Crawler) -> int:
     """Return the number of requests in a third-party scheduler, whose sites are unknown."""
     held = engine.scheduler_length(crawler)
-    return max(0, held - len(Crawl.of(crawler).throttle.queues))
+    return max(0, held - sum(map(len, Crawl.of(crawler).throttle.queues)))

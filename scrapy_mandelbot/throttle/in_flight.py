@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.scheduling.site_queue import SiteQueue
 
 AT_FIRST = 16
 """Requests in flight to a site that has not answered any yet."""
@@ -42,54 +41,6 @@ class SitePausedError(IgnoreRequest):
 
     The errback gets this exception: no response is made up, and none of another URL is used.
     """
-
-
-class Queues:
-    """All queues of a crawl; its methods are those of :class:`SiteQueue`."""
-
-    def __init__(self) -> None:
-        self._queues: list[SiteQueue] = []
-
-    def __bool__(self) -> bool:
-        return bool(self._queues)
-
-    def __len__(self) -> int:
-        return sum(map(len, self._queues))
-
-    def add(self, queue: SiteQueue) -> None:
-        """Add a queue."""
-        self._queues.append(queue)
-
-    def waiting(self, site: Site) -> int:
-        """Return how many requests for a site wait in the queues."""
-        count = 0
-        for queue in self._queues:  # without a generator, which would be one more call for a 503
-            count += queue.waiting(site)
-        return count
-
-    def load_some(self, most: int) -> bool:
-        """Load some sub-queues of the previous run; return whether there are more."""
-        return any(queue.load_some(most) for queue in self._queues)
-
-    def sub_queues(self) -> Iterator[tuple[Site, str, int]]:
-        """Yield site, section and number of requests of each sub-queue."""
-        for queue in self._queues:
-            yield from queue.sub_queues()
-
-    def delayed(self) -> Iterator[tuple[Site, float]]:
-        """Yield site and time of each request that waits for its own time."""
-        for queue in self._queues:
-            yield from queue.delayed()
-
-    def site_changed(self, site: Site) -> None:
-        """Look again at the sub-queues of a site that had to wait."""
-        for queue in self._queues:
-            queue.site_changed(site)
-
-    def end_delays(self, site: Site) -> None:
-        """Return the delayed requests of a site whose time has changed."""
-        for queue in self._queues:
-            queue.end_delays(site)
 
 
 class PriorState(NamedTuple):

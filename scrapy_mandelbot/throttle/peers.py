@@ -246,4 +246,4 @@ class PeerListener:
         site = throttle.sites.of(name)
         site.pacer.hold(due)
         throttle.timers.set(site, due)
-        return throttle.queues.waiting(site) > 0
+        return throttle.waiting(site) > 0

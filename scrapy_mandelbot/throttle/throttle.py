@@ -20,7 +20,7 @@ from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import JITTER, Refusal
 from scrapy_mandelbot.store.contract import LiveStore
-from scrapy_mandelbot.throttle.in_flight import InFlight, Queues
+from scrapy_mandelbot.throttle.in_flight import InFlight
 from scrapy_mandelbot.throttle.leases import Leases
 from scrapy_mandelbot.throttle.paces import Paces
 from scrapy_mandelbot.throttle.pause_reports import Reports
@@ -65,8 +65,8 @@ class Throttle:
         """Whether any site can have a pace in this crawl."""
         self.paces = Paces(config, clock, events_.emit, self._pace_changed)
         """What the pace of each site is."""
-        self.queues = Queues()
-        """Those that hand out requests."""
+        self.queues: list[SiteQueue] = []
+        """Those that hand out requests: Scrapy has one in memory and one on disk."""
         store = peers.store
         self.has_leases = isinstance(store, LiveStore)
         """Whether probes and turns take a lease of the store."""
@@ -81,7 +81,7 @@ class Throttle:
         self.keeps_given_up = bool(job_dir(crawler.settings)) or config.shares_job
         """Whether the requests of a site that is given up stay in the queue, for the next run."""
         self.reports = Reports(
-            events_, peers, self.queues.waiting, clock, keeps_given_up=self.keeps_given_up
+            events_, peers, self.waiting, clock, keeps_given_up=self.keeps_given_up
         )
         """Reports pauses, and stores them."""
         policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
@@ -102,7 +102,7 @@ class Throttle:
         if not self.queues:
             for begin in self.before_queues:
                 begin()
-        self.queues.add(queue)
+        self.queues.append(queue)
         self.in_flight.slot_changed.append(queue.slot_changed)
 
     def close(self) -> None:
@@ -110,6 +110,13 @@ class Throttle:
         for part in self._peers, self._leases, self.waiters:
             part.close()
         self.timers.take()
+
+    def waiting(self, site: Site) -> int:
+        """Return how many requests for a site wait in the queues."""
+        count = 0
+        for queue in self.queues:  # without a generator, which would be one more call for a 503
+            count += queue.waiting(site)
+        return count
 
     def site_of(self, request: Request) -> Site:
         """Return the state of the site that a request goes to."""
@@ -382,7 +389,8 @@ class Throttle:
                 self.waiters.release(waiter, may_go=decision.goes)
             else:
                 self.timers.set(site, decision.until)
-        self.queues.site_changed(site)
+        for queue in self.queues:
+            queue.site_changed(site)
         if self._shared_limits:
             self._shared_limits.updated(site)
         engine.wake(self._crawler)
