@@ -54,7 +54,7 @@ class SiteAndQueue:
             return due
         if self.crawl.queue:
             return due
-        return max(due, min((one.due(now) for one in self.site.faults.set_aside()), default=now))
+        return max(due, min((one.due(now) for one in self.site.faults.aside.values()), default=now))
 
     def take(self, now: float) -> str | None:
         """Take the next request from the queue."""
@@ -74,7 +74,7 @@ class SiteAndQueue:
                 return None
             number = self._longest_ago() if chosen is None else chosen
         url = queue.pop(number)
-        section = site.faults.section_of(url)
+        section = site.faults.of(Page(url))
         if section is not None and section.due(now) > now:
             self._aside.setdefault(section.path, []).append(url)
             self.crawl.at(section.due(now), self._look)
@@ -103,7 +103,7 @@ class SiteAndQueue:
 
     def _look_aside(self, now: float) -> None:
         """Bring back what was set aside, where a section is due or over."""
-        sections = {one.path: one for one in self.site.faults.set_aside()}
+        sections = {one.path: one for one in self.site.faults.aside.values()}
         for path, urls in list(self._aside.items()):
             section = sections.get(path)
             if section is None:
@@ -178,7 +178,7 @@ class SiteAndQueue:
     def _look_later(self, now: float) -> None:
         """See after what is set aside when it is due."""
         if self._aside and not self.crawl.queue:
-            due = min((one.due(now) for one in self.site.faults.set_aside()), default=now)
+            due = min((one.due(now) for one in self.site.faults.aside.values()), default=now)
             if due < inf:
                 self.crawl.at(max(due, now), self._look)
 

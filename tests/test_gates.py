@@ -46,7 +46,7 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "downloadermiddlewares/robotstxt.py": 18,
     "fetching/fetcher.py": 26,
     "fetching/requesting.py": 35,
-    "politeness/site_state.py": 20,
+    "politeness/site_state.py": 18,
     "report/crawl_report.py": 16,
     "robots/fix/effects.py": 20,
     "robots/fix/rewrite.py": 21,

@@ -129,7 +129,7 @@ class Survey:
             return None
         aside = {
             section.path: section.pause
-            for section in site.faults.set_aside()
+            for section in site.faults.aside.values()
             if section.pause is not None
             and (section.due(self._now) > self._now or self._stays(section))
         }

@@ -123,7 +123,7 @@ class Reports:
 
     def sections_resumed(self, site: Site, before: set[Section]) -> None:
         """Report the sections that were set aside before and no longer are."""
-        ended = before.difference(site.faults.set_aside())
+        ended = before.difference(site.faults.aside.values())
         for section in sorted(ended, key=lambda one: one.path):
             if section.is_reported:
                 self.emit(events.SECTION_RESUMED, site, path=section.path)
@@ -131,14 +131,15 @@ class Reports:
     def section(self, effect: PauseEffect, site: Site, request: Request) -> None:
         """Report the effect of a refusal in a section."""
         section = site.faults.of(request)
-        if section is None:
+        if section is None or section.pause is None:
             return
+        is_over = section.pause.is_given_up or section.pause.is_last_round
         event, fate = events.SECTION_PROLONGED, self._fate
         if effect is PauseEffect.REFUSES_ROBOTS:
             event = events.REFUSES_ROBOTS
-        elif effect is PauseEffect.SECTION_GIVEN_UP and section.robots:
+        elif is_over and section.robots:
             event = events.REFUSES_ROBOTS_STILL
-        elif effect is PauseEffect.SECTION_GIVEN_UP:
+        elif is_over:
             event = events.SECTION_GIVEN_UP
             if not self._keeps_given_up:
                 fate = "those that were not refused twice are sent once more"

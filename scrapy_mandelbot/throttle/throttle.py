@@ -253,7 +253,7 @@ class Throttle:
             return
         now = self._now()
         pause = site.pause
-        before = set(site.faults.set_aside())
+        before = set(site.faults.aside.values())
         fingerprint = flight.fingerprint or self._fingerprint(flight)
         effect = site.answered(flight, now, fingerprint, is_page=is_page)
         self.sites.note_trouble(site)
