@@ -41,7 +41,7 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "commands/output/rules_in_force.py": 20,
     "commands/project_verbs.py": 22,
     "commands/url_verbs.py": 18,
-    "crawl.py": 27,
+    "crawl.py": 25,
     "downloadermiddlewares/pause.py": 19,
     "downloadermiddlewares/robotstxt.py": 18,
     "fetching/fetcher.py": 26,

@@ -85,7 +85,7 @@ class ManualControl:
             site.hold(now, now)
         site.pause.be_due(now)
         if throttle.has_leases:  # the store would have the others wait, and this one too
-            throttle.reports.forget(site)
+            throttle.peers.put_pause(name, None)
         self._update(site)
         return True
 

@@ -14,14 +14,13 @@ from scrapy_mandelbot.store.contract import StoredPause
 if TYPE_CHECKING:
     from scrapy import Request
 
-    from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.events import Event
     from scrapy_mandelbot.events.emitter import Events
     from scrapy_mandelbot.politeness.faults import Section
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pause import Pause
     from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.throttle.peers import Peers
+    from scrapy_mandelbot.throttle.throttle import Throttle
 
 _EVENTS = {
     PauseEffect.PAUSED: events.PAUSED,
@@ -39,27 +38,17 @@ _WITHOUT_END = {PauseEffect.GAVE_UP, PauseEffect.LAST_ATTEMPTS}
 class Reports:
     """Reports pauses, and stores them for the next run and other crawls."""
 
-    def __init__(
-        self,
-        events_: Events,
-        store: Peers,
-        waiting: Callable[[Site], int],
-        clock: Clock,
-        *,
-        keeps_given_up: bool,
-    ) -> None:
+    def __init__(self, throttle: Throttle, events_: Events, now: Callable[[], float]) -> None:
+        self._throttle = throttle
         self._emit = events_.emit
-        self._store = store
-        self._waiting = waiting
-        self._now = clock.now
-        self._keeps_given_up = keeps_given_up
+        self._now = now
         self.total_ends_at = inf
         """When the run has waited long enough, and gives up all waiting sites."""
-        self.turn_taken: Callable[[Site, float], None] | None = None
-        """Called with a site whose turn has ended, or begun, and when."""
-        self._fate = "kept for the next run" if keeps_given_up else "they fail"
+        self._fate = "kept for the next run" if throttle.keeps_given_up else "they fail"
+        put_pause = throttle.peers.put_pause
         events_.subscribe(self._keep, events.PAUSED, events.HELD, events.PROLONGED)
-        events_.subscribe(self._ended, events.RESUMED, events.ROBOTS_UNANSWERED)
+        ends = (events.RESUMED, events.ROBOTS_UNANSWERED)
+        events_.subscribe(lambda values: put_pause(values["site"], None), *ends)
 
     def emit(
         self,
@@ -78,7 +67,7 @@ class Reports:
             "until": pause.until,
             "reason": pause.reason,
             "tries": pause.failed_probes,
-            "waiting": self._waiting(site),
+            "waiting": self._throttle.waiting(site),
             "fate": self._fate,
         }
         if "end" in event.in_text:
@@ -99,10 +88,10 @@ class Reports:
         else:
             if effect in _WITHOUT_END:
                 level = None
-                if self._keeps_given_up:
+                if self._throttle.keeps_given_up:
                     left = site.pause
                     kept = StoredPause(left.until, left.reason, left.failed_probes)
-                    self._store.put_pause(site.name, kept)
+                    self._throttle.peers.put_pause(site.name, kept)
             self.emit(event, site, level=level)
 
     def answered(self, effect: PauseEffect, site: Site, pause: Pause) -> None:
@@ -117,7 +106,7 @@ class Reports:
         ):
             return
         if site.is_news("slower"):  # once of a limit, and how long what is queued takes at that
-            rate, waiting = rate_control.rate, self._waiting(site)
+            rate, waiting = rate_control.rate, self._throttle.waiting(site)
             limit, time = rate_text(rate), duration(waiting / rate)
             self.emit(events.SLOWER, site, rate=rate, limit=limit, time=time)
 
@@ -141,32 +130,14 @@ class Reports:
             event = events.REFUSES_ROBOTS_STILL
         elif is_over:
             event = events.SECTION_GIVEN_UP
-            if not self._keeps_given_up:
+            if not self._throttle.keeps_given_up:
                 fate = "those that were not refused twice are sent once more"
         elif not section.is_reported:
             event = events.SECTION_PAUSED
         section.is_reported = True
         self.emit(event, site, section.pause, path=section.path, fate=fate)
 
-    def forget(self, site: Site) -> None:
-        """Remove the stored pause of a site."""
-        self._store.put_pause(site.name, None)
-
     def _keep(self, values: Mapping[str, Any]) -> None:
         """Store until when a site is paused."""
         kept = StoredPause(values["until"], values["reason"], values["tries"])
-        self._store.put_pause(values["site"], kept)
-
-    def _ended(self, values: Mapping[str, Any]) -> None:
-        self._store.put_pause(values["site"], None)
-
-    def keep_turn(self, site: Site, now: float) -> None:
-        """Store when the next turn of a site is, for other crawls and the next run."""
-        due = site.pacer.due_after(now)
-        if due <= now:
-            return
-        if self.turn_taken is not None:
-            self.turn_taken(site, now)
-        own = self._store.put_turn(site.name, due)
-        if own > due:
-            site.pacer.hold(own)
+        self._throttle.peers.put_pause(values["site"], kept)

@@ -242,7 +242,7 @@ def test_a_pause_that_another_crawl_has_found_is_kept_too(run, clock):
     first = run()
     first.push(*pages(2))
     first.job.saves.now()
-    first.crawl.peer_listener.hear_pause(SITE, StoredPause(clock.now() + 60, "503"))
+    first.crawl.throttle.peers.hear_pause(SITE, StoredPause(clock.now() + 60, "503"))
     first.die()
     assert not run().all()
 
