@@ -325,8 +325,8 @@ class Throttle:
         if (opens := site.pacer.note_wait(now)) is not None:
             reason = site.pacer.pace.visits_text
             self.reports.emit(events.SHUT, site, until=opens, reason=reason)
-            for waiter in self.waiters.of(site):  # they wait for the visit time now
-                self.waiters.release(waiter, may_go=True)
+            for flight in self.waiters.of(site):  # they wait for the visit time now
+                self.waiters.release(flight, may_go=True)
 
     def _count_wait(self, site: Site) -> None:
         if self._shared_limits:
@@ -384,12 +384,12 @@ class Throttle:
         self.sites.note_trouble(site)
         if site.held_until > now:
             self.timers.set(site, site.held_until)
-        for waiter in self.waiters.of(site):
-            decision = self._decide(waiter.flight, now)
+        for flight in self.waiters.of(site):
+            decision = self._decide(flight, now)
             if decision.goes:
                 self._count_wait(site)
             if decision.goes or decision.is_final:
-                self.waiters.release(waiter, may_go=decision.goes)
+                self.waiters.release(flight, may_go=decision.goes)
             else:
                 self.timers.set(site, decision.until)
         for queue in self.queues:
