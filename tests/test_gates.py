@@ -73,7 +73,6 @@ SEVERAL_STORIES: set[str] = {
     "commands/output/explain_report.py",
     "commands/output/rules_in_force.py",
     "engine.py",
-    "politeness/limit_estimator.py",
     "scheduling/storage.py",
     "throttle/waiters.py",
 }

@@ -218,7 +218,7 @@ class Site:
         the site, and a turn that was not used is free.
         """
         self.pacer.ended(flight, now)
-        is_news = flight.settle(now)
+        is_news = flight.reservations != () and flight.settle(now)
         if not self.is_plain:
             flight.is_sent = False
         if is_news:
