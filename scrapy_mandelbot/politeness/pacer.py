@@ -157,8 +157,7 @@ class Pacer:
     def ended(self, flight: Flight, now: float) -> None:
         """Note that a request has its answer, or will get none, whether it had a turn or not."""
         if not self.is_on:
-            if self.known_until < now:  # it counts, should there be a pace
-                self._answered_at = now
+            self._answered_at = now  # it counts, should there be a pace
         elif self.turn is not flight and flight.is_sent and self.timer.is_free_at(now):
             self.timer.sent(now)  # one of several under way
             self.timer.answered(now)

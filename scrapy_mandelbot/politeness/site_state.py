@@ -217,7 +217,8 @@ class Site:
         All that it held is released, in this one place. A probe that ends so says nothing about
         the site, and a turn that was not used is free.
         """
-        self.pacer.ended(flight, now)
+        if self.pacer.is_on or self.pacer.known_until < now:
+            self.pacer.ended(flight, now)
         is_news = flight.reservations != () and flight.settle(now)
         if not self.is_plain:
             flight.is_sent = False

@@ -80,7 +80,7 @@ class Throttle:
         self.reports = Reports(self, events_, clock.now)
         """Reports pauses, and stores them."""
         policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
-        self.sites = Sites(policy)
+        self.sites = Sites(policy, is_paced=self.is_paced)
         """What is known of each site."""
         self.in_flight = InFlight(crawler, self.ended, events_.count, clock.now)
         """The requests outside of the queue."""
