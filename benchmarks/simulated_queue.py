@@ -118,7 +118,7 @@ class SiteAndQueue:
 
     def sent(self, url: str, now: float) -> Any:
         """Note that it is sent."""
-        flight = Flight(Page(url), self.site)
+        flight = Flight(Page(url), self.site, tick=self.site.ticks)
         self._in_flight += 1
         self.site.hand_out(flight, now, as_scout=False)
         return flight

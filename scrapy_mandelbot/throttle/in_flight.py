@@ -47,7 +47,7 @@ class PriorState(NamedTuple):
     """What a request that is sent back was when it was handed out."""
 
     dont_filter: bool
-    meta: Mapping[str, object]
+    meta: Mapping[str, object] | None
     site: str  # its name
     not_before: float  # seconds since the epoch; 0: it may be handed out at once
 
@@ -168,7 +168,7 @@ class InFlight:
 
     def add(self, request: Request, site: Site) -> Flight:
         """Note a request on its way, which need not be from the queue."""
-        flight = self._flights[request] = Flight(request, site)
+        flight = self._flights[request] = Flight(request, site, tick=site.ticks)
         site.tally.taken += not is_of_the_package(request)
         if self.shared_slot is not None:
             request.meta["download_slot"] = self.slot_of(request, site)
@@ -280,7 +280,7 @@ class InFlight:
             return None
         request.dont_filter = was.dont_filter
         for key in _CHANGED_ON_THE_WAY:
-            if key in was.meta:
+            if was.meta and key in was.meta:
                 request.meta[key] = was.meta[key]
             else:
                 request.meta.pop(key, None)

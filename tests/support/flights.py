@@ -39,7 +39,7 @@ def assert_untouched() -> None:
 
 def flight_to(site: Site, path: str = "/") -> Flight:
     """Return a request for a page of a site that is on its way."""
-    return Flight(Page(site.name + path), site)
+    return Flight(Page(site.name + path), site, tick=site.ticks)
 
 
 def follow(site: Site, pace: Pace, until: float, now: float) -> bool:
