@@ -177,10 +177,6 @@ class Pause:
             return max(now, self.rate_control.next_at)
         return inf
 
-    def lasted(self, now: float) -> float:
-        """Return the seconds since the site was last open; 0, if it was never paused."""
-        return max(0.0, now - self.since)
-
     @property
     def others_go_until(self) -> float:
         """Until when a request that was refused with its site lets others go first."""

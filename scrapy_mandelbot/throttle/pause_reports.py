@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ _EVENTS = {
     PauseEffect.SET_ASIDE: events.SET_ASIDE,
 }
 """Of the site, or of a page of it; the others are of a section."""
+_STORED = frozenset({events.PAUSED, events.HELD, events.PROLONGED})
 _WITHOUT_END = {PauseEffect.GAVE_UP, PauseEffect.LAST_ATTEMPTS}
 
 
@@ -45,10 +46,8 @@ class Reports:
         self.total_ends_at = inf
         """When the run has waited long enough, and gives up all waiting sites."""
         self._fate = "kept for the next run" if throttle.keeps_given_up else "they fail"
-        put_pause = throttle.peers.put_pause
-        events_.subscribe(self._keep, events.PAUSED, events.HELD, events.PROLONGED)
-        ends = (events.RESUMED, events.ROBOTS_UNANSWERED)
-        events_.subscribe(lambda values: put_pause(values["site"], None), *ends)
+        self._put_pause = put_pause = throttle.peers.put_pause
+        events_.subscribe(lambda its: put_pause(its["site"], None), events.ROBOTS_UNANSWERED)
 
     def emit(
         self,
@@ -73,8 +72,14 @@ class Reports:
         if "end" in event.in_text:
             values["end"] = min(pause.gives_up_at, self.total_ends_at)
         elif "paused_for" in event.in_text:
-            values["paused_for"] = pause.lasted(self._now())
-        self._emit(event, level=level, **values | more)
+            values["paused_for"] = max(0.0, self._now() - pause.since)
+        values |= more
+        if event in _STORED:
+            kept = StoredPause(values["until"], values["reason"], values["tries"])
+            self._put_pause(site.name, kept)
+        elif event is events.RESUMED:
+            self._put_pause(site.name, None)
+        self._emit(event, level=level, **values)
 
     def refused(
         self, effect: PauseEffect, flight: Flight, reason: str, level: int | None = None
@@ -91,31 +96,24 @@ class Reports:
                 if self._throttle.keeps_given_up:
                     left = site.pause
                     kept = StoredPause(left.until, left.reason, left.failed_probes)
-                    self._throttle.peers.put_pause(site.name, kept)
+                    self._put_pause(site.name, kept)
             self.emit(event, site, level=level)
 
-    def answered(self, effect: PauseEffect, site: Site, pause: Pause) -> None:
-        """Report the effect of an answer of a site that had this pause."""
-        if effect is PauseEffect.RECOVERED or effect is PauseEffect.RESUMED:
-            self.emit(_EVENTS[effect], site, pause)
-        rate_control = pause.rate_control
-        if (
-            effect is not PauseEffect.RESUMED
-            or rate_control is None
-            or not rate_control.is_far_below
-        ):
-            return
-        if site.is_news("slower"):  # once of a limit, and how long what is queued takes at that
-            rate, waiting = rate_control.rate, self._throttle.waiting(site)
-            limit, time = rate_text(rate), duration(waiting / rate)
-            self.emit(events.SLOWER, site, rate=rate, limit=limit, time=time)
-
-    def sections_resumed(self, site: Site, before: set[Section]) -> None:
-        """Report the sections that were set aside before and no longer are."""
+    def answered(self, effect: PauseEffect, site: Site, pause: Pause, before: set[Section]) -> None:
+        """Report the effect of an answer of a site that had this pause, and these sections."""
         ended = before.difference(site.faults.aside.values())
         for section in sorted(ended, key=lambda one: one.path):
             if section.is_reported:
                 self.emit(events.SECTION_RESUMED, site, path=section.path)
+        if effect is PauseEffect.RECOVERED or effect is PauseEffect.RESUMED:
+            self.emit(_EVENTS[effect], site, pause)
+        rates = pause.rate_control
+        if effect is not PauseEffect.RESUMED or rates is None or not rates.is_far_below:
+            return
+        if site.is_news("slower"):  # once of a limit, and how long what is queued takes at that
+            rate, waiting = rates.rate, self._throttle.waiting(site)
+            limit, time = rate_text(rate), duration(waiting / rate)
+            self.emit(events.SLOWER, site, rate=rate, limit=limit, time=time)
 
     def section(self, effect: PauseEffect, site: Site, request: Request) -> None:
         """Report the effect of a refusal in a section."""
@@ -136,8 +134,3 @@ class Reports:
             event = events.SECTION_PAUSED
         section.is_reported = True
         self.emit(event, site, section.pause, path=section.path, fate=fate)
-
-    def _keep(self, values: Mapping[str, Any]) -> None:
-        """Store until when a site is paused."""
-        kept = StoredPause(values["until"], values["reason"], values["tries"])
-        self._throttle.peers.put_pause(values["site"], kept)

@@ -249,9 +249,8 @@ class Throttle:
         fingerprint = flight.fingerprint or self._fingerprint(flight)
         effect = site.answered(flight, now, fingerprint, is_page=is_page)
         self.sites.note_trouble(site)
-        self.reports.sections_resumed(site, before)
         if effect is not None:
-            self.reports.answered(effect, site, pause)
+            self.reports.answered(effect, site, pause, before)
             self.update(site)
 
     def refused(
