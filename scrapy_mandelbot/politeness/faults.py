@@ -192,10 +192,8 @@ class Faults:
         if left.section not in self._sections and len(self._sections) < MOST_SECTIONS:
             section = self._sections[left.section] = Section(left.section, self.good_at)
             section.robots = left.reason.startswith(REFUSES_ROBOTS)
-            policy = self._policy.of_robots if section.robots else self._policy.of_a_part
-            section.pause, section.is_reported = Pause(policy), True
-            section.pause.restore(now, left)
-            self.aside[left.section] = section
+            section.is_reported = True
+            self._new_pause(section).restore(now, left)
 
     def refuse_robots(self, path: str, refusal: Refusal) -> None:
         """Set a section aside, or the site, that answers robots with challenges and the like."""
@@ -257,11 +255,15 @@ class Faults:
             if other is not section and other.path.startswith(section.path):
                 del self._sections[other.path]
                 self.aside.pop(other.path, None)
+        pause = self._new_pause(section)
+        pause.trip(refusal)
+        if not section.robots:
+            pause.be_due(refusal.now)
+
+    def _new_pause(self, section: Section) -> Pause:
         self.aside[section.path] = section
         section.pause = Pause(self._policy.of_robots if section.robots else self._policy.of_a_part)
-        section.pause.trip(refusal)
-        if not section.robots:
-            section.pause.be_due(refusal.now)
+        return section.pause
 
     def refused(
         self, flight: Flight, fingerprint: bytes, refusal: Refusal, section: Section | None

@@ -164,7 +164,7 @@ class Account:
             return
         unreadable = self._crawler.stats.get_value(events.JOB_REQUEST_UNREADABLE.stats[0], 0)
         self._left = self._waiting() + unreadable
-        for flight in throttle.in_flight.flights():
+        for flight in throttle.in_flight.flights.values():
             if not is_of_the_package(flight.request):
                 flight.site.tally.count(flight.end)
 

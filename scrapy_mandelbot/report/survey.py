@@ -106,7 +106,7 @@ class Survey:
             for site, at in queue.delayed():
                 yield None
                 self._delayed[site].append(at)
-        for flight in tuple(throttle.in_flight.flights()):
+        for flight in tuple(throttle.in_flight.flights.values()):
             yield None
             if not flight.is_waiting:
                 self._under_way[flight.site] += 1

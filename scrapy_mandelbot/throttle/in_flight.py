@@ -11,7 +11,7 @@ and may have to give it another one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
@@ -124,7 +124,8 @@ class InFlight:
         self._now = now
         self.slot_changed: list[Callable[[str, int], None]] = []
         """Called with a download slot that has one more or one less, and how many it has."""
-        self._flights: dict[Request, Flight] = {}
+        self.flights: dict[Request, Flight] = {}
+        """All of them."""
         self._in_slots: dict[str, set[Flight]] = {}
         self.limits: dict[str, float] = {}
         """How many requests those slots may transfer at once, as it was when they were empty."""
@@ -137,20 +138,16 @@ class InFlight:
             crawler.settings.getint("CONCURRENT_REQUESTS"), now, self.drop_if_lost
         )
         """Those to sites that have never answered."""
-        self.get = self._flights.get
+        self.get = self.flights.get
         """Returns the flight of a request; None: there is none."""
 
     def __len__(self) -> int:
-        return len(self._flights)
-
-    def flights(self) -> Iterator[Flight]:
-        """Yield all flights."""
-        yield from self._flights.values()
+        return len(self.flights)
 
     def hand_out(self, flight: Flight) -> None:
         """Note what a request looks like as it leaves the queue for its download slot."""
         request: Request = flight.request
-        self._flights[request] = flight
+        self.flights[request] = flight
         meta, slot = request.meta, flight.slot
         if "download_slot" in meta or "proxy" in meta:
             flight.meta = {key: meta[key] for key in _CHANGED_ON_THE_WAY if key in meta}
@@ -163,16 +160,16 @@ class InFlight:
             self.unresponsive[flight] = None
         for notify in self.slot_changed:
             notify(slot, len(in_slot))
-        if len(self._flights) > self._look_at:
+        if len(self.flights) > self._look_at:
             self._drop_all_lost()
 
     def add(self, request: Request, site: Site) -> Flight:
         """Note a request on its way, which need not be from the queue."""
-        flight = self._flights[request] = Flight(request, site, tick=site.ticks)
+        flight = self.flights[request] = Flight(request, site, tick=site.ticks)
         site.tally.taken += not is_of_the_package(request)
         if self.shared_slot is not None:
             request.meta["download_slot"] = self.slot_of(request, site)
-        if len(self._flights) > self._look_at:
+        if len(self.flights) > self._look_at:
             self._drop_all_lost()
         return flight
 
@@ -189,7 +186,7 @@ class InFlight:
         request, slot = flight.request, self.shared_slot(site, flight.slot)
         self.release(flight)
         flight.slot = request.meta["download_slot"] = slot
-        self._flights[request] = flight
+        self.flights[request] = flight
         in_slot = self._in_slots.get(slot) or self._open_slot(slot)
         in_slot.add(flight)
         for notify in self.slot_changed:
@@ -288,7 +285,7 @@ class InFlight:
 
     def release(self, flight: Flight) -> None:
         """Remove a request that has its answer, or never gets one."""
-        self._flights.pop(flight.request, None)
+        self.flights.pop(flight.request, None)
         slot = flight.slot
         flights = self._in_slots.get(slot) if flight.is_from_queue else None
         if flights is None or flight not in flights:
@@ -312,6 +309,6 @@ class InFlight:
             self._count(events.EVICTED, count=count)
 
     def _drop_all_lost(self) -> None:
-        for flight in list(self._flights.values()):
+        for flight in list(self.flights.values()):
             self.drop_if_lost(flight)
-        self._look_at = max(_FEW, 2 * len(self._flights))
+        self._look_at = max(_FEW, 2 * len(self.flights))

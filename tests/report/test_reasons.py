@@ -18,7 +18,6 @@ from scrapy_mandelbot.report.status import (
     Reason,
     SiteSnapshot,
     Why,
-    details_of,
     held,
     limit_text,
 )
@@ -45,7 +44,9 @@ def refuse(site: Site, now: float = NOW, seconds: float | None = 60.0) -> None:
 
 def why(site: Site, now: float) -> Why | None:
     found = held(site, now)
-    return None if found is None else found._replace(details=details_of(site, found.reason))
+    return (
+        None if found is None else found._replace(details=SiteSnapshot(site, found, 0, 0).details)
+    )
 
 
 def reason(site: Site, now: float = NOW):
