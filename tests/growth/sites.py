@@ -183,7 +183,6 @@ NOT_FROM_OUTSIDE = {
     "sites.outcome_of": "a status, a number, a yes or no",
     "sites.pace_by_hand": "from the settings",
     "sites.Backoff": _NUMBERS,
-    "sites.CrawlDelayTimer": _NUMBERS,
     "sites.Outcome": "a status",
     "sites.Pause": _NUMBERS,
     "sites.PausePolicy": _NUMBERS,

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.politeness.faults import NO_FAULTS
 from scrapy_mandelbot.politeness.flight import Flight
-from scrapy_mandelbot.politeness.pacer import NO_CRAWL_DELAY
 from scrapy_mandelbot.politeness.pause import NO_PAUSE
 
 if TYPE_CHECKING:
@@ -33,8 +32,6 @@ def assert_untouched() -> None:
     assert NO_PAUSE.due(7) == 7
     assert not NO_FAULTS.aside
     assert NO_FAULTS.good_at == -1
-    assert repr(NO_CRAWL_DELAY) == "<CrawlDelayTimer no pace>"
-    assert NO_CRAWL_DELAY.due_after(7) == NO_CRAWL_DELAY.due(7) == 7
 
 
 def flight_to(site: Site, path: str = "/") -> Flight:
