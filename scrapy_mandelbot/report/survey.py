@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
-    from scrapy_mandelbot.politeness.faults import Section
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.throttle.throttle import Throttle
 
@@ -118,7 +117,9 @@ class Survey:
         under_way = self._under_way.get(site, 0)
         why = self._part_reason(site, waiting)
         if why is None or why.reason is not Reason.GIVEN_UP:  # else nothing probes the site
-            why = held(site, self._now) or why or self._slot_reason(site, waiting, under_way)
+            is_full = waiting and self._is_full(site)
+            of_slot = _SLOT_FULL if is_full else _ASKED if under_way else _NEXT
+            why = held(site, self._now) or why or of_slot
         if not (waiting or under_way or why.reason in SHUT):
             return None
         return SiteSnapshot(site, why, waiting, under_way)
@@ -127,11 +128,12 @@ class Survey:
         # The site answers, but all its requests may be for pages or sections that do not.
         if not waiting or not (site.has_refused or site in self._delayed):
             return None
+        keeps = self._throttle.keeps_given_up
         aside = {
             section.path: section.pause
             for section in site.faults.aside.values()
             if section.pause is not None
-            and (section.due(self._now) > self._now or self._stays(section))
+            and (section.due(self._now) > self._now or (section.is_over() and keeps))
         }
         lines = self._sections.get(site, Counter())
         in_sections = sum(count for path, count in lines.items() if path in aside)
@@ -147,14 +149,6 @@ class Survey:
             return Why(Reason.SECTION, pause.until, f"{path}, {pause.reason}")
         refused = f"{len(delayed)} pages that were refused"
         return Why(Reason.PAGE, min(delayed), refused)
-
-    def _stays(self, section: Section) -> bool:
-        return section.is_over() and self._throttle.keeps_given_up
-
-    def _slot_reason(self, site: Site, waiting: int, under_way: int) -> Why:
-        if waiting and self._is_full(site):
-            return _SLOT_FULL
-        return _ASKED if under_way else _NEXT
 
     def _is_full(self, site: Site) -> bool:
         in_flight = self._throttle.in_flight
