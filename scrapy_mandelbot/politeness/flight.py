@@ -148,8 +148,6 @@ GO = Decision(goes=True)
 NEVER = Decision(is_final=True)
 
 
-IN_ACCOUNT = ("taken_in", "from_former_run", "lost", *map(str, End))
-"""The names of all numbers of an account."""
 LOST = frozenset({End.NETWORK, End.SITE, End.SECTION, End.URL, End.WAITED, End.ERROR})
 """Ends of requests that failed though a patient visitor could have had their pages."""
 

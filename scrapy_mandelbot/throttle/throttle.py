@@ -155,12 +155,6 @@ class Throttle:
         if flight.slot not in site.slots and len(site.slots) < _MOST_SLOTS:
             site.slots |= {flight.slot}
 
-    def may_go_at(self, request: Request, site: Site) -> tuple[float, bool]:
-        """Return when a request may go that was refused, and whether its page is to blame."""
-        if not site.has_refused:
-            return 0.0, False
-        return site.may_go_at(self._crawler.request_fingerprinter.fingerprint(request))
-
     # Called by the middlewares for a request in flight.
 
     def flight_of(self, request: Request) -> Flight:

@@ -190,5 +190,6 @@ NOT_FROM_OUTSIDE = {
     "sites.Faults": "URLs and fingerprints; `sections_of` is measured, what is kept bounded",
     "sites.BotBlockDetector": "URLs; `sections_of` is measured, 32 pages at most are counted",
     "sites.Section": "numbers and fingerprints, sixteen at most",
+    "sites.SlowLimitEstimator": _NUMBERS,
     "sites.Site": "numbers, fingerprints, and paces, which are measured",
 }
