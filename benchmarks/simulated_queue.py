@@ -53,7 +53,7 @@ class SiteAndQueue:
             return due
         if self.crawl.queue:
             return due
-        return max(due, min((one.due(now) for one in self.site.faults.set_aside()), default=now))
+        return max(due, min((one.due(now) for one in self.site.faults.aside.values()), default=now))
 
     def take(self, now: float) -> str | None:
         queue, site = self.crawl.queue, self.site
@@ -72,7 +72,7 @@ class SiteAndQueue:
                 return None
             number = self._longest_ago() if chosen is None else chosen
         url = queue.pop(number)
-        section = site.faults.section_of(url)
+        section = site.faults.of(Page(url))
         if section is not None and section.due(now) > now:
             self._aside.setdefault(section.path, []).append(url)
             self.crawl.at(section.due(now), self._look)
@@ -101,7 +101,7 @@ class SiteAndQueue:
 
     def _look_aside(self, now: float) -> None:
         """Bring back what was set aside, where a section is due or over."""
-        sections = {one.path: one for one in self.site.faults.set_aside()}
+        sections = {one.path: one for one in self.site.faults.aside.values()}
         for path, urls in list(self._aside.items()):
             section = sections.get(path)
             if section is None:
@@ -115,7 +115,7 @@ class SiteAndQueue:
                     del self._aside[path]
 
     def sent(self, url: str, now: float) -> Any:
-        flight = Flight(Page(url), self.site)
+        flight = Flight(Page(url), self.site, tick=self.site.ticks)
         self._in_flight += 1
         self.site.hand_out(flight, now, as_scout=False)
         return flight
@@ -172,7 +172,7 @@ class SiteAndQueue:
     def _look_later(self, now: float) -> None:
         """Schedule a look at what is set aside."""
         if self._aside and not self.crawl.queue:
-            due = min((one.due(now) for one in self.site.faults.set_aside()), default=now)
+            due = min((one.due(now) for one in self.site.faults.aside.values()), default=now)
             if due < inf:
                 self.crawl.at(max(due, now), self._look)
 

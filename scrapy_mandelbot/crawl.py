@@ -26,7 +26,6 @@ from scrapy_mandelbot.settings.values import fail_cleanly, is_server
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.throttle.manual_control import IdlePolicy, ManualControl
-from scrapy_mandelbot.throttle.peers import PeerListener, Peers
 from scrapy_mandelbot.throttle.site_map import site_of_request
 from scrapy_mandelbot.throttle.throttle import Throttle
 
@@ -97,12 +96,9 @@ class Crawl:
         self.fetcher = RobotsFetcher(
             crawler, self.config, self.store, self.now, self.events, self.shared_fetches
         )
-        self.peers = Peers(self.store, self.clock)
-        self.throttle = Throttle(crawler, self.config, self.peers, self.clock, self.events)
+        self.throttle = Throttle(crawler, self.config, self.store, self.clock, self.events)
         self.throttle.health_check.forbids = self.forbids
         self.manual_control = ManualControl(self.throttle, self.clock)
-        self.peer_listener = PeerListener(self.throttle, self.peers, self.clock)
-        self.throttle.before_queues.append(self.peer_listener.begin)
         self.idle_policy = IdlePolicy(
             crawler, self.config, self.throttle, self.manual_control, self.clock
         )
@@ -159,7 +155,7 @@ class Crawl:
     def waiting(self, name: str) -> int:
         """Return how many requests for a site are in the queues."""
         site = self.sites.get(name)
-        return 0 if site is None else self.throttle.queues.waiting(site)
+        return 0 if site is None else self.throttle.waiting(site)
 
     def needs_scout(self, request: Request, site: Site, now: float) -> bool:
         """Return whether the request will have to find out its site's rules."""

@@ -38,12 +38,12 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "commands/output/robots_page/__init__.py": 20,
     "commands/output/rules_in_force.py": 19,
     "commands/project_verbs.py": 21,
-    "crawl.py": 27,
+    "crawl.py": 25,
     "downloadermiddlewares/pause.py": 19,
     "downloadermiddlewares/robotstxt.py": 18,
     "fetching/fetcher.py": 26,
     "fetching/requesting.py": 35,
-    "politeness/site_state.py": 20,
+    "politeness/site_state.py": 18,
     "report/crawl_report.py": 16,
     "robots/fix/effects.py": 20,
     "robots/fix/rewrite.py": 18,
@@ -55,9 +55,9 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "sitemap_crawl/citations.py": 20,
     "sitemap_crawl/follower.py": 22,
     "spidermiddlewares/usage.py": 20,
-    "throttle/throttle.py": 30,
+    "throttle/throttle.py": 29,
 }
-MOST_IMPORTED_NAMES_OF_TEN = 25.5
+MOST_IMPORTED_NAMES_OF_TEN = 25.2
 """The average of the ten modules that import most."""
 MOST_CIRCLES = 3
 MOST_RETURN_DOCSTRINGS = 58
@@ -67,9 +67,7 @@ SEVERAL_STORIES: set[str] = {
     "commands/output/explain_report.py",
     "commands/output/rules_in_force.py",
     "engine.py",
-    "politeness/limit_estimator.py",
     "scheduling/storage.py",
-    "throttle/in_flight.py",
     "throttle/waiters.py",
 }
 NAMES_OF_THE_STANDARD_LIBRARY: set[str] = set()

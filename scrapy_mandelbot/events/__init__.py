@@ -11,7 +11,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from scrapy_mandelbot import signals
-from scrapy_mandelbot.politeness.flight import IN_ACCOUNT
+from scrapy_mandelbot.politeness.flight import End
+
+_IN_ACCOUNT = ("taken_in", "from_former_run", "lost", *map(str, End))
+"""The names of all numbers of an account."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -403,7 +406,7 @@ LEDGER_FAILED = _error(
 )
 REQUESTS_ENDED = Event(
     "Requests: %(account)s",
-    sums=tuple((f"mandelbot/requests/{name}", name) for name in IN_ACCOUNT),
+    sums=tuple((f"mandelbot/requests/{name}", name) for name in _IN_ACCOUNT),
 )
 CRAWL_ENDED = Event("%(verdict)s")
 REPORT_WRITTEN = Event("Wrote the report on the crawl: %(path)s")

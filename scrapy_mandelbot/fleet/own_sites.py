@@ -55,7 +55,7 @@ class OwnSites:
         roused = dict.fromkeys(lines)
         for name, state in sites.items():
             for pause in read_handover(state, self.server_time):
-                self._crawl.peer_listener.take_over(name, pause, is_newest=True)
+                self._crawl.throttle.peers.take_over(name, pause, is_newest=True)
             roused.update(dict.fromkeys(self._storage.taken(name)))
         for line in roused:
             self._queue.load(line)
@@ -106,7 +106,7 @@ class OwnSites:
     def call_back(self) -> None:
         """Evict requests from download slots: other workers may own their sites by now."""
         in_flight = self._crawl.throttle.in_flight
-        for site in {flight.site for flight in in_flight.flights()}:
+        for site in {flight.site for flight in in_flight.flights.values()}:
             if site.name in self._job.sites:
                 in_flight.evict(site)
 
@@ -136,7 +136,7 @@ class OwnSites:
 
     def _forget(self, site: Site) -> None:
         """Forget a site, unless a response is on its way."""
-        flights = self._crawl.throttle.in_flight.flights()
+        flights = self._crawl.throttle.in_flight.flights.values()
         if all(flight.site is not site for flight in flights):
             self._crawl.sites.forget(site)
 

@@ -129,7 +129,7 @@ class StoredSites:
                 one for one in read_handover(state, set_back) if site in waiting or one.until > now
             ]
             for pause in pauses:
-                self._crawl.peer_listener.take_over(site, pause)
+                self._crawl.throttle.peers.take_over(site, pause)
             if not pauses:
                 self._job.put(name, None)
 

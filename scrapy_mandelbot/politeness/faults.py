@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Container, Iterator
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
@@ -36,22 +35,6 @@ _DEEPEST = 8  # slashes; what is deeper belongs to the section above it
 _LONGEST = 500  # characters of a section's path
 _SUSPICIOUS = 3  # pages, at least
 _COUNTED = 16  # refused pages of a section; so many prove it
-
-
-class FaultCause(Enum):
-    """What a refusal is taken for."""
-
-    SITE = "site"
-    SECTION = "section"
-    PAGE = "page"
-
-
-_OF_A_SECTION = {
-    PauseEffect.PROLONGED: PauseEffect.SECTION_PROLONGED,
-    PauseEffect.LAST_ATTEMPTS: PauseEffect.SECTION_GIVEN_UP,
-    PauseEffect.GAVE_UP: PauseEffect.SECTION_GIVEN_UP,
-    None: None,
-}
 
 
 def sections_of(url: str, method: str = "GET") -> Iterator[str]:
@@ -139,63 +122,52 @@ class Faults:
     """
 
     __slots__ = (
-        "_aside",
         "_good",
         "_policy",
         "_refused",
         "_sections",
-        "_urls",
+        "aside",
         "good_at",
+        "urls",
     )
 
     def __init__(self, policy: PausePolicy, good: int = 0) -> None:
         self._policy = policy
-        self._urls: OrderedDict[bytes, RefusedUrl] = OrderedDict()
+        self.urls: OrderedDict[bytes, RefusedUrl] = OrderedDict()
+        """Requests that were refused, and not answered well since, by fingerprint."""
         self._sections: OrderedDict[str, Section] = OrderedDict()
-        self._aside: dict[str, Section] = {}
+        self.aside: dict[str, Section] = {}
+        """The sections that are set aside, by path."""
         self._good, self._refused = good, 0
         self.good_at = -1
         """When that was sent which the site answered well and was sent last, in ticks."""
 
     def __len__(self) -> int:
-        return len(self._urls) + len(self._sections)
+        return len(self.urls) + len(self._sections)
 
     # State.
 
-    @property
-    def has_any_aside(self) -> bool:
-        """Whether any section is set aside."""
-        return bool(self._aside)
-
-    def set_aside(self) -> Iterator[Section]:
-        """Yield the sections that are set aside."""
-        yield from self._aside.values()
-
-    def section_of(self, url: str, method: str = "GET") -> Section | None:
-        """Return the section set aside in which a URL is; None: it is in none."""
-        if self._aside:
-            for path in _around(url, method):
-                if path in self._aside:
-                    return self._aside[path]
-        return None
-
     def of(self, request: Any) -> Section | None:
         """Return the section set aside in which a request is, by its URL and method."""
-        return self.section_of(request.url, request.method) if self._aside else None
+        if self.aside:
+            for path in _around(request.url, request.method):
+                if path in self.aside:
+                    return self.aside[path]
+        return None
 
     def due(self, path: str, now: float) -> float:
         """Return when a request of the section with this path may be sent."""
-        section = self._aside.get(path)
+        section = self.aside.get(path)
         return now if section is None else section.due(now)
 
     def is_over(self, path: str) -> bool:
         """Return whether nothing of the section with this path is requested any more."""
-        section = self._aside.get(path)
+        section = self.aside.get(path)
         return section is not None and section.is_over()
 
     def is_hopeless(self, path: str) -> bool:
         """Return whether a run does not end later for the section with this path."""
-        return self.is_over(path) or (path in self._aside and self._aside[path].robots)
+        return self.is_over(path) or (path in self.aside and self.aside[path].robots)
 
     def is_suspect(self, request: Any, well: Container[str] = ()) -> bool:
         """Return whether a request is of a section that was refused since it was answered well.
@@ -210,29 +182,18 @@ class Faults:
 
     def times(self, fingerprint: bytes) -> int:
         """Return how often this request was refused since it was answered well."""
-        one = self._urls.get(fingerprint)
+        one = self.urls.get(fingerprint)
         return 0 if one is None else one.times
 
-    def refused_url(self, fingerprint: bytes) -> RefusedUrl | None:
-        """Return what is known of a request that was refused, and not answered well since."""
-        return self._urls.get(fingerprint)
-
     # Answers and refusals.
-
-    def count_last(self, fingerprint: bytes) -> None:
-        """Count one more refusal: a request refused in a last round is not sent again."""
-        if (url := self._urls.get(fingerprint)) is not None:
-            url.times += 1
 
     def restore(self, now: float, left: LeftPause) -> None:
         """Restore the pause of a section; a section that is already known stays as it is."""
         if left.section not in self._sections and len(self._sections) < MOST_SECTIONS:
             section = self._sections[left.section] = Section(left.section, self.good_at)
             section.robots = left.reason.startswith(REFUSES_ROBOTS)
-            policy = self._policy.of_robots if section.robots else self._policy.of_a_part
-            section.pause, section.is_reported = Pause(policy), True
-            section.pause.restore(now, left)
-            self._aside[left.section] = section
+            section.is_reported = True
+            self._new_pause(section).restore(now, left)
 
     def refuse_robots(self, path: str, refusal: Refusal) -> None:
         """Set a section aside, or the site, that answers robots with challenges and the like."""
@@ -249,7 +210,7 @@ class Faults:
     def answered(self, flight: Flight, fingerprint: bytes, now: float) -> list[Section]:
         """Note a good answer; return the sections that are no longer set aside."""
         self._good += 1
-        self._urls.pop(fingerprint, None)
+        self.urls.pop(fingerprint, None)
         ended = []
         for path in _around(flight.request.url, flight.request.method):
             section = self._sections.get(path)
@@ -264,7 +225,7 @@ class Faults:
                 section.refused.clear()
             if (section.pause is None or section in ended) and not section.refused:
                 del self._sections[path]
-                self._aside.pop(path, None)
+                self.aside.pop(path, None)
         self.good_at = max(self.good_at, flight.tick)
         return ended
 
@@ -293,18 +254,23 @@ class Faults:
         for other in list(self._sections.values()):
             if other is not section and other.path.startswith(section.path):
                 del self._sections[other.path]
-                self._aside.pop(other.path, None)
-        self._aside[section.path] = section
-        section.pause = Pause(self._policy.of_robots if section.robots else self._policy.of_a_part)
-        section.pause.trip(refusal)
+                self.aside.pop(other.path, None)
+        pause = self._new_pause(section)
+        pause.trip(refusal)
         if not section.robots:
-            section.pause.be_due(refusal.now)
+            pause.be_due(refusal.now)
 
-    def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> FaultCause:
-        """Note a refusal; return what it is taken for."""
+    def _new_pause(self, section: Section) -> Pause:
+        self.aside[section.path] = section
+        section.pause = Pause(self._policy.of_robots if section.robots else self._policy.of_a_part)
+        return section.pause
+
+    def refused(
+        self, flight: Flight, fingerprint: bytes, refusal: Refusal, section: Section | None
+    ) -> RefusedUrl:
+        """Note a refusal, in a section set aside or not; return what is known of its URL."""
         one = self._note(fingerprint, flight.tick)
-        blame = FaultCause.SECTION
-        if self.of(flight.request) is None:
+        if section is None:
             self._suspect(flight, fingerprint)
             is_well = self.good_at > one.first_sent
             one.is_alone = one.times > 1 and self._share ** (one.times - 1) <= BY_CHANCE and is_well
@@ -313,31 +279,31 @@ class Faults:
                 step = one.times - 2 if one.is_alone else 0  # the first one was its site's business
                 one.may_go_at = refusal.now + self._policy.of_a_part.pause(step, refusal)
             self._refused += not one.is_alone
-            blame = FaultCause.PAGE if one.is_alone else FaultCause.SITE
         flight.is_refused_alone = one.is_alone and one.times - 2 >= self._policy.of_a_part.tries
         flight.not_before = one.may_go_at if one.is_alone else 0.0
-        return blame
+        return one
 
     def probe_refused(self, flight: Flight, refusal: Refusal) -> PauseEffect | None:
         """Note that a request of a section set aside was refused; return the effect."""
         section = self.of(flight.request)
-        if section is None or section.pause is None or section.pause.probe is not flight:
+        if section is None or section.pause is None or not section.is_probed_by(flight):
             return None
-        return _OF_A_SECTION.get(section.pause.refused(flight, refusal, has_served=True))
+        effect = section.pause.refused(flight, refusal, has_served=True)
+        return effect and PauseEffect.SECTION
 
     def give_up(self, reason: str) -> list[Section]:
         """Give up every section set aside; return those that were not given up before."""
-        for one in self._urls.values():
+        for one in self.urls.values():
             one.times, one.may_go_at = one.times + self._policy.of_a_part.tries, 0.0
         return [
             section
-            for section in self._aside.values()
+            for section in self.aside.values()
             if section.pause is not None and section.pause.give_up(reason)
         ]
 
     def forget(self, fingerprint: bytes) -> None:
         """Forget how often the site refused this request: it is tried no more."""
-        self._urls.pop(fingerprint, None)
+        self.urls.pop(fingerprint, None)
 
     @property
     def _share(self) -> float:
@@ -345,11 +311,11 @@ class Faults:
         return self._refused / (self._good + self._refused + 1)
 
     def _note(self, fingerprint: bytes, tick: int) -> RefusedUrl:
-        one = self._urls.get(fingerprint)
+        one = self.urls.get(fingerprint)
         if one is None:
-            one = self._urls[fingerprint] = RefusedUrl(tick)
-            if len(self._urls) > MOST_REFUSED_URLS:
-                self._urls.popitem(last=False)
+            one = self.urls[fingerprint] = RefusedUrl(tick)
+            if len(self.urls) > MOST_REFUSED_URLS:
+                self.urls.popitem(last=False)
         one.times += 1
         one.last_sent = tick
         return one

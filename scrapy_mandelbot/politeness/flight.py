@@ -7,14 +7,13 @@ the requests accepted. An end is counted once, where the request is settled.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
-
-_NO_META: Mapping[str, object] = {}
 
 
 class Purpose(Enum):
@@ -38,69 +37,72 @@ class Reservation(NamedTuple):
     """Called once when the request has ended, with the time; returns whether others may go now."""
 
 
+class End(Enum):
+    """A way in which a request ends; the value is its name in stats, metrics and reports."""
+
+    PAGE = "page"
+    OTHER = "other_answer"
+    CACHED = "cached"
+    FORBIDDEN = "forbidden"
+    USE = "use_disallowed"
+    SEEN = "seen"
+    DROPPED = "dropped"
+    TRIED_AGAIN = "tried_again"
+    REPLACED = "replaced"
+    CANCELLED = "cancelled"
+    NO_HOST = "no_such_host"
+    NETWORK = "no_answer"
+    SITE = "site_given_up"
+    SECTION = "section_given_up"
+    URL = "page_given_up"
+    WAITED = "waited_too_long"
+    ERROR = "error"
+    LEFT = "left"
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class Flight:
     """A request on its way to its site."""
 
-    __slots__ = (
-        "dont_filter",
-        "end",
-        "fingerprint",
-        "had_turn",
-        "is_from_queue",
-        "is_noticed",
-        "is_refused",
-        "is_refused_alone",
-        "is_sent",
-        "is_waiting",
-        "keeps_pauses",
-        "meta",
-        "not_before",
-        "request",
-        "reservations",
-        "sent_at",
-        "site",
-        "slot",
-        "tick",
-        "waits_since",
-    )
-
-    def __init__(self, request: Any, site: Site) -> None:
-        self.request = request
-        self.site = site
-        self.fingerprint: bytes | None = None
-        """The fingerprint of its request, once it was needed."""
-        self.had_turn = False
-        """Whether it was handed out, or had its turn at the rate of a recovery."""
-        self.tick = site.ticks
-        """When it was handed out, in ticks of its site."""
-        self.sent_at = 0.0
-        """When it was handed out, or left for its site, in seconds."""
-        self.is_from_queue = False
-        self.keeps_pauses = True
-        """Whether pauses hold it back; a pace does in any case."""
-        self.is_sent = False
-        """Whether it has left for its site."""
-        self.is_refused_alone = False
-        """Whether its URL was tried often enough: it is refused, and no other is."""
-        self.not_before = 0.0
-        """When it may be sent, as far as its URL alone is refused."""
-        self.is_noticed = False
-        """Whether its answer has been taken into account."""
-        self.is_refused = False
-        """Whether that asks for a pause."""
-        self.is_waiting = False
-        """Whether it waits, and holds no place of the downloader."""
-        self.waits_since: float | None = None
-        """Since when it waits for the end of a pause, where it is not from the queue."""
-        self.reservations: tuple[Reservation, ...] = ()
-        """What it holds: all of it is released when it ends, in :meth:`settle`."""
-        self.end = End.REPLACED
-        """How it ends, if no middleware sees its end."""
-        self.slot = ""
-        """The download slot through which it goes, where it is from the queue."""
-        self.dont_filter = False
-        self.meta = _NO_META
-        """Of the meta keys that the way out changes, those that it had in the queue."""
+    request: Any
+    site: Site
+    fingerprint: bytes | None = None
+    """The fingerprint of its request, once it was needed."""
+    had_turn: bool = False
+    """Whether it was handed out, or had its turn at the rate of a recovery."""
+    tick: int = 0
+    """When it was handed out, in ticks of its site."""
+    sent_at: float = 0.0
+    """When it was handed out, or left for its site, in seconds."""
+    is_from_queue: bool = False
+    keeps_pauses: bool = True
+    """Whether pauses hold it back; a pace does in any case."""
+    is_sent: bool = False
+    """Whether it has left for its site."""
+    is_refused_alone: bool = False
+    """Whether its URL was tried often enough: it is refused, and no other is."""
+    not_before: float = 0.0
+    """When it may be sent, as far as its URL alone is refused."""
+    is_noticed: bool = False
+    """Whether its answer has been taken into account."""
+    is_refused: bool = False
+    """Whether that asks for a pause."""
+    is_waiting: bool = False
+    """Whether it waits, and holds no place of the downloader."""
+    waits_since: float | None = None
+    """Since when it waits for the end of a pause, where it is not from the queue."""
+    reservations: tuple[Reservation, ...] = ()
+    """What it holds: all of it is released when it ends, in :meth:`settle`."""
+    end: End = End.REPLACED
+    """How it ends, if no middleware sees its end."""
+    slot: str = ""
+    """The download slot through which it goes, where it is from the queue."""
+    dont_filter: bool = False
+    meta: Mapping[str, object] | None = None
+    """Of the meta keys that the way out changes, those that it had in the queue."""
 
     def reserve(self, purpose: Purpose, release: Callable[[Flight, float], bool]) -> None:
         """Hold something until this request ends, however it ends."""
@@ -146,34 +148,6 @@ GO = Decision(goes=True)
 NEVER = Decision(is_final=True)
 
 
-class End(Enum):
-    """A way in which a request ends; the value is its name in stats, metrics and reports."""
-
-    PAGE = "page"
-    OTHER = "other_answer"
-    CACHED = "cached"
-    FORBIDDEN = "forbidden"
-    USE = "use_disallowed"
-    SEEN = "seen"
-    DROPPED = "dropped"
-    TRIED_AGAIN = "tried_again"
-    REPLACED = "replaced"
-    CANCELLED = "cancelled"
-    NO_HOST = "no_such_host"
-    NETWORK = "no_answer"
-    SITE = "site_given_up"
-    SECTION = "section_given_up"
-    URL = "page_given_up"
-    WAITED = "waited_too_long"
-    ERROR = "error"
-    LEFT = "left"
-
-    def __str__(self) -> str:
-        return str(self.value)
-
-
-IN_ACCOUNT = ("taken_in", "from_former_run", "lost", *map(str, End))
-"""The names of all numbers of an account."""
 LOST = frozenset({End.NETWORK, End.SITE, End.SECTION, End.URL, End.WAITED, End.ERROR})
 """Ends of requests that failed though a patient visitor could have had their pages."""
 

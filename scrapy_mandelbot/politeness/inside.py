@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from enum import IntEnum
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import unquote, urlsplit
@@ -53,16 +52,8 @@ _SOLD = ".box"
 
 _LONGEST_HOSTS = 253  # characters of a name (RFC 1035, section 2.3.4); an address is shorter
 _OTHER_DOTS = re.compile("[\u3002\uff0e\uff61]")  # IDNA reads them as dots (RFC 3490, section 3.1)
+_OUTSIDE, _INSIDE, _LINK_LOCAL = range(3)  # how far inside a host is
 _NUMBER = re.compile(r"0[xX][0-9A-Fa-f]*|[0-9]+")
-
-
-class _Depth(IntEnum):
-    """How far inside a host is."""
-
-    OUTSIDE = 0
-    INSIDE = 1
-    BESIDE = 2
-    """Where only this machine gets: link-local."""
 
 
 def leads_inside(sender: str, url: str) -> bool:
@@ -74,7 +65,7 @@ def leads_inside(sender: str, url: str) -> bool:
     """
     host = _host(url)
     depth = _depth_of(host)
-    if depth is _Depth.OUTSIDE:
+    if depth is _OUTSIDE:
         return False
     sending = _host(sender).lower().rstrip(".")
     if sending.endswith(_SOLD):  # its owner is unknown
@@ -82,34 +73,34 @@ def leads_inside(sender: str, url: str) -> bool:
     return depth > _depth_of(sending)
 
 
-def _depth_of(host: str) -> _Depth:
+def _depth_of(host: str) -> int:
     """Return how far inside a host is, with or without brackets.
 
     Special-purpose addresses that are not globally reachable are inside, multicast, and IPv6
     addresses that stand for such an IPv4 address; so are names of one label, and those of domains
     that are used inside. What is neither a name nor an address counts as inside.
     """
-    return _Depth.INSIDE if len(host) > 4 * _LONGEST_HOSTS else _known_depth(host)
+    return _INSIDE if len(host) > 4 * _LONGEST_HOSTS else _known_depth(host)
 
 
 @lru_cache(maxsize=4096)  # each host of a crawl is asked for often
-def _known_depth(host: str) -> _Depth:
+def _known_depth(host: str) -> int:
     host = _OTHER_DOTS.sub(".", unquote(host))
     host = unicodedata.normalize("NFKC", host).strip().rstrip(".").lower()
     if not host or len(host) > _LONGEST_HOSTS:
-        return _Depth.INSIDE
+        return _INSIDE
     if ":" in host or host.startswith("["):
         try:
             return _depth_of_address(ip_address(host.strip("[]")))
         except ValueError:
-            return _Depth.INSIDE
+            return _INSIDE
     if _NUMBER.fullmatch(host.rpartition(".")[2]):  # then it is an address, or nothing
         ipv4 = _ipv4(host)
-        return _Depth.INSIDE if ipv4 is None else _depth_of_address(ipv4)
+        return _INSIDE if ipv4 is None else _depth_of_address(ipv4)
     if f".{host}".endswith(_NAMES_BESIDE):
-        return _Depth.BESIDE
+        return _LINK_LOCAL
     is_name_inside = "." not in host or f".{host}".endswith(_NAMES_INSIDE)
-    return _Depth.INSIDE if is_name_inside else _Depth.OUTSIDE
+    return _INSIDE if is_name_inside else _OUTSIDE
 
 
 def _host(url: str) -> str:
@@ -138,16 +129,16 @@ def _number(text: str) -> int:
     return int(text, 8) if text.startswith("0") else int(text)
 
 
-def _depth_of_address(address: IPv4Address | IPv6Address) -> _Depth:
+def _depth_of_address(address: IPv4Address | IPv6Address) -> int:
     if isinstance(address, IPv6Address):
         plain = IPv6Address(int(address))  # without the interface that it may name
         address = _held(plain) or plain
     if _is_in(address, _BESIDE):
-        return _Depth.BESIDE
+        return _LINK_LOCAL
     is_global = isinstance(address, IPv4Address) or address in _GLOBAL_IPV6
     if is_global and (not _is_in(address, _SPECIAL) or _is_in(address, _REACHABLE)):
-        return _Depth.OUTSIDE
-    return _Depth.INSIDE
+        return _OUTSIDE
+    return _INSIDE
 
 
 def _held(address: IPv6Address) -> IPv4Address | None:

@@ -11,12 +11,6 @@ likelihood ratio) of refusals above and below the threshold of each bucket.
 Nothing is computed while answers are good. A run, which is what happens from one pause to the next,
 is written down, and read when it is over; of the runs read so far little is kept, and all of it is
 judged anew.
-
-A slow limit, of so many pages a minute, hides from the ladder: its bucket drains in the pauses. But
-whatever limits its clients has let through, from one refusal to the next, what came free in
-between, however fast it was asked: it was full at both. So pages from pause to pause, by seconds
-from pause to pause, pauses included, are its rate. Where that is many pages a second it says
-little: a bucket holds no more than its size, however long the pause is.
 """
 
 from __future__ import annotations
@@ -24,7 +18,7 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Iterable
-from math import inf, log
+from math import log
 from struct import Struct
 from typing import NamedTuple
 
@@ -38,14 +32,6 @@ _LONG = 2.0  # seconds for which a bucket holds its own rate; larger ones are se
 _SELDOM = 3.0  # by this power,
 _FILLED = 1.05  # a level, at least, of a bucket that holds anything
 _LONGEST = 12.0  # a larger bucket is no usable limit: a pause is
-BELOW = 0.97
-"""The share of its limit at which a site is requested: the bucket drains."""
-CONCLUSIVE = 2
-"""Runs, at least, whose ends are conclusive: one may be chance."""
-
-_SLOW = 0.8  # pages a second, at most: a first pause is most of the time that a page takes
-_SPANS = 4  # from pause to pause; twice as many once they were wrong
-_TRUST = 20.0  # requests, at most, till it is asked at the rate itself, then faster and faster
 
 
 class Reading(NamedTuple):
@@ -188,76 +174,6 @@ class LimitEstimator:
         if above * (good + refused) < refused * (good_above + above):
             g = -g  # refusals are not commoner where it is full
         return g - _SELDOM * log(holds / _LONG) if holds > _LONG else g
-
-
-class SlowLimitEstimator:
-    """The slow limit of a site, if it has one. ``now`` is in seconds."""
-
-    __slots__ = ("_enough", "_goods", "_refused_at", "_runs", "_spans", "rate")
-
-    def __init__(self) -> None:
-        self.rate = 0.0
-        """Pages a second that the site lets through; 0: it has no slow limit."""
-        self._spans: deque[tuple[float, int]] = deque(maxlen=2 * _SPANS)
-        self._enough = _SPANS
-        self._runs: deque[bool] = deque(maxlen=2 * CONCLUSIVE)
-        self._goods = 0
-        self._refused_at = -inf
-
-    def good(self) -> None:
-        """Note a good answer, of a probe as well."""
-        self._goods += 1
-
-    def refused(self, now: float) -> None:
-        """Note the refusal that begins a pause."""
-        if self._refused_at > -inf:
-            self._spans.append((max(now - self._refused_at, 1e-9), self._goods))
-        self._refused_at, self._goods = now, 0
-
-    def judge(self, rate: float) -> None:
-        """Decide again whether there is a slow limit: a pause is over.
-
-        `rate`: requests a second that were sent when the site refused.
-        """
-        if self.rate:
-            self._runs.append(rate <= self.rate)
-            if (
-                sum(self._runs) >= CONCLUSIVE
-            ):  # refused at no more than the rate: it is not the limit
-                self.rate = 0.0
-                self._enough = 2 * _SPANS
-                self._spans.clear()
-                self._runs.clear()
-                return
-        if len(self._spans) >= self._enough:
-            best = self._best()
-            if self.rate or best < _SLOW:
-                self.rate = best
-
-    def _best(self) -> float:
-        """Return the best rate of spans next to each other, one page of them being chance.
-
-        Not of the last three or four: without a burst, what a long pause lets through is lost.
-        """
-        spans = list(self._spans)[-self._enough :]
-        best = 0.0
-        for begin in range(len(spans)):
-            seconds, goods = 0.0, 0
-            for end, (one, more) in enumerate(spans[begin:], begin + 1):
-                seconds, goods = seconds + one, goods + more
-                by_chance = end < len(spans) or end - begin <= CONCLUSIVE
-                best = max(best, (goods - by_chance) / seconds)
-        return best
-
-    @property
-    def pause(self) -> float:
-        """The seconds in which two requests come free, so that the probe is answered."""
-        return 2.0 / self.rate if self.rate else 0.0
-
-    def pace(self, goods: int) -> float:
-        """Return requests a second, after so many good answers of a run."""
-        trust = min(_TRUST, max(1.0, self._spans[-1][1]))  # as many as the last span had
-        return self.rate * (BELOW + (1.0 - BELOW) * (goods / trust) ** 3)
 
 
 def _threshold(peak: float) -> float:

@@ -30,7 +30,6 @@ _DAY = 86_400  # seconds; the times of a robots.txt are UTC, and a UTC day has n
 _MINUTES = 1_440  # of a day
 _THUMB_DELAY = 10.0  # seconds; Request-rate, "the following rule of thumb"
 _THUMB_FACTOR = 2.0  # times "the amount of time it took to retrieve the document"
-_LONGEST_WAY = 10.0  # seconds; by then a request without an answer has reached its server
 _NAMED = 4  # of the values that a file has
 
 _READERS = {
@@ -154,61 +153,6 @@ class Pace:
             yield "10 s or twice the fetch time between requests"
         if self.visits:
             yield self.visits_text
-
-
-class CrawlDelayTimer:
-    """Computes when the next request to a site may be sent. Times are seconds since the epoch.
-
-    Its last answer ended at `since`; `not_before` is restored from the previous run.
-    """
-
-    __slots__ = ("_fetch_seconds", "_not_before", "_sent_at", "_since", "pace")
-
-    def __init__(self, pace: Pace, since: float = -inf, not_before: float = -inf) -> None:
-        self.pace = pace
-        self._since = since
-        self._not_before = not_before
-        self._sent_at = -inf
-        self._fetch_seconds = 0.0
-
-    def __repr__(self) -> str:
-        return f"<CrawlDelayTimer {self.pace}>"
-
-    def due(self, now: float) -> float:
-        """Return when the next request may be sent; now, if at once."""
-        return self.pace.due(max(now, self._not_before), self._since, self._fetch_seconds)
-
-    def due_after(self, now: float) -> float:
-        """Return when the next request may be sent if an answer ends now."""
-        return self.pace.due(now, now, self._fetch_seconds)
-
-    def is_free_at(self, now: float) -> bool:
-        """Return whether any number of requests may be sent now."""
-        return now >= self._not_before and self.pace.is_free_at(now)
-
-    def follow(self, pace: Pace, now: float) -> None:
-        """Follow this pace. It bounds the wait that the previous run left.
-
-        The delay may have been another one then, and the clock may have been set since.
-        """
-        self.pace = pace
-        self._not_before = min(self._not_before, pace.due(now, now, inf))
-
-    def hold(self, until: float) -> None:
-        """Send nothing before then, as another crawl has the turn."""
-        self._not_before = max(self._not_before, until)
-
-    def sent(self, now: float) -> None:
-        """Note that a request is sent. Until its answer has come it may still be on its way."""
-        self._sent_at = now
-        self._since = max(self._since, now + _LONGEST_WAY)
-
-    def answered(self, now: float) -> None:
-        """Note that the request sent last has its answer, or will not get one."""
-        if isfinite(self._sent_at):
-            self._fetch_seconds = max(0.0, now - self._sent_at)
-            self._since = max(self._sent_at, now)
-            self._sent_at = -inf
 
 
 def pace_by_hand(delay: float, robots: RobotsTxt | None = None, agent: Agent = "") -> Pace:

@@ -1,23 +1,22 @@
-"""The turns of a site at its crawl delay, and its quota.
+"""When the next request to a site may be sent: its turns at its crawl delay, and its quota.
 
 At a crawl delay one request is in flight, and the time of the next one is known.
 """
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, isfinite
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.politeness.flight import Purpose
-from scrapy_mandelbot.politeness.pace import CrawlDelayTimer, Pace
+from scrapy_mandelbot.politeness.pace import Pace
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
 
 _NEVER = -inf  # one number for all sites
 _FREE = Pace()
-NO_CRAWL_DELAY = CrawlDelayTimer(_FREE)
-"""Of all sites without a pace: everything may go at once. It is never changed."""
+_LONGEST_WAY = 10.0  # seconds; by then a request without an answer has reached its server
 
 
 class Quota:
@@ -55,13 +54,15 @@ class Pacer:
     """The turns of one site; without a pace, no request waits for one."""
 
     __slots__ = (
-        "_answered_at",
+        "_fetch_seconds",
+        "_sent_at",
+        "_since",
         "is_on",
         "known_until",
+        "pace",
         "quota",
         "resumes_at",
         "shut_since",
-        "timer",
         "turn",
         "wanted_since",
     )
@@ -69,27 +70,27 @@ class Pacer:
     def __init__(self) -> None:
         self.is_on = False
         """Whether the site has a pace."""
-        self.timer = NO_CRAWL_DELAY
+        self.pace = _FREE
+        """What the site's owner asks for, as far as it is known."""
         self.quota: Quota | None = None
         """What it says is left, if it does."""
         self.known_until = _NEVER
         """Until when the pace need not be learnt."""
         self.resumes_at = _NEVER
-        """When the next turn is, as restored from the previous run."""
+        """No turn is before, as the previous run or another crawl has it."""
         self.turn: Flight | None = None
         """The request whose turn it is, or that was sent last."""
         self.wanted_since: float | None = None
         """Since when a request waits for the next turn."""
         self.shut_since: float | None = None
         """Since when a request waits for the site's visit time; None: none does."""
-        self._answered_at = _NEVER
+        self._since = self._sent_at = _NEVER
+        self._fetch_seconds = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Pacer {self.pace}>"
 
     # State.
-
-    @property
-    def pace(self) -> Pace:
-        """What the site's owner asks for, as far as it is known."""
-        return self.timer.pace
 
     @property
     def is_free(self) -> bool:
@@ -102,15 +103,15 @@ class Pacer:
         return due if due > now else self._due_at_pace(now)
 
     def _due_at_pace(self, now: float) -> float:
-        if not self.is_on or self.timer.is_free_at(now):
+        if not self.is_on or not self.is_needed(now):
             return now
         if self.has_unused:
             return inf
-        return self.timer.due(now)
+        return self.pace.due(max(now, self.resumes_at), self._since, self._fetch_seconds)
 
     def due_after(self, now: float) -> float:
         """Return when the next turn is if an answer ends now; now: there is no pace."""
-        return self.timer.due_after(now) if self.is_on else now
+        return self.pace.due(now, now, self._fetch_seconds) if self.is_on else now
 
     def has_turn(self, flight: Flight, now: float) -> bool:
         """Return whether a request may be sent now."""
@@ -120,7 +121,7 @@ class Pacer:
 
     def is_needed(self, now: float) -> bool:
         """Return whether the request that goes next takes a turn."""
-        return self.is_on and not self.timer.is_free_at(now)
+        return self.is_on and (now < self.resumes_at or not self.pace.is_free_at(now))
 
     @property
     def has_unused(self) -> bool:
@@ -152,23 +153,30 @@ class Pacer:
     def sent(self, now: float) -> None:
         """Note that a request leaves, or that the one sent last still waits to leave."""
         if self.is_on:
-            self.timer.sent(now)
+            self._sent_at = now
+            self._since = max(self._since, now + _LONGEST_WAY)
 
     def ended(self, flight: Flight, now: float) -> None:
         """Note that a request has its answer, or will get none, whether it had a turn or not."""
         if not self.is_on:
-            if self.known_until < now:  # it counts, should there be a pace
-                self._answered_at = now
-        elif self.turn is not flight and flight.is_sent and self.timer.is_free_at(now):
-            self.timer.sent(now)  # one of several under way
-            self.timer.answered(now)
+            self._since = now  # it counts, should there be a pace
+        elif self.turn is not flight and flight.is_sent and not self.is_needed(now):
+            self.sent(now)  # one of several under way
+            self._answered(now)
+
+    def _answered(self, now: float) -> None:
+        """Note that the request sent last has its answer, or will not get one."""
+        if isfinite(self._sent_at):
+            self._fetch_seconds = max(0.0, now - self._sent_at)
+            self._since = max(self._sent_at, now)
+            self._sent_at = _NEVER
 
     def _turn_released(self, flight: Flight, now: float) -> bool:
         if self.turn is not flight:  # it was taken back, or given to another since
             return False
         self.turn = None
         if flight.is_sent:
-            self.timer.answered(now)
+            self._answered(now)
         return True
 
     def _quota_released(self, flight: Flight, now: float) -> bool:
@@ -186,12 +194,9 @@ class Pacer:
 
         A turn that was given and not used is taken back.
         """
-        if not self.is_on:
-            self.resumes_at = max(self.resumes_at, until)
-            return
-        if self.has_unused:
+        if self.is_on and self.has_unused:
             self.turn = None
-        self.timer.hold(until)
+        self.resumes_at = max(self.resumes_at, until)
 
     # Waiting requests.
 
@@ -239,10 +244,11 @@ class Pacer:
             return True
         if self.pace == pace:
             return False
-        self.timer.follow(pace, now)
+        self._begin(pace, now)
         if pace.is_free and self.is_idle(now):
-            self.is_on, self.timer = False, NO_CRAWL_DELAY
-            self.wanted_since = None
+            self.is_on, self.wanted_since = False, None
+            self._since = self._sent_at = self.resumes_at = _NEVER
+            self._fetch_seconds = 0.0
         return True
 
     def restore(self, longest: float, now: float) -> bool:
@@ -253,11 +259,13 @@ class Pacer:
         if self.is_on or self.resumes_at <= now:
             return False
         self._begin(Pace(longest), now)
-        self.timer.pace = _FREE  # its robots.txt is asked for next, and says what it asks for
+        self.pace = _FREE  # its robots.txt is asked for next, and says what it asks for
         return True
 
     def _begin(self, pace: Pace, now: float) -> None:
-        self.timer = CrawlDelayTimer(pace, self._answered_at, self.resumes_at)
-        self.timer.follow(pace, now)
-        self._answered_at = self.resumes_at = -inf
-        self.is_on = True
+        """Follow a pace. It bounds the wait that the previous run left.
+
+        The delay may have been another one then, and the clock may have been set since.
+        """
+        self.pace, self.is_on = pace, True
+        self.resumes_at = min(self.resumes_at, pace.due(now, now, inf))

@@ -64,11 +64,8 @@ class PauseEffect(Enum):
     """The page alone is refused, its site being well."""
     REFUSES_ROBOTS = "refuses robots"
     """Robots get challenges, prices, bare refusals: there, or from the whole site."""
-    SECTION_PAUSED = "section paused"
-    """The pages of a section alone are refused, their site being well."""
-    SECTION_PROLONGED = "section prolonged"
-    SECTION_RESUMED = "section resumed"
-    SECTION_GIVEN_UP = "section given up"
+    SECTION = "section"
+    """The pause of a section began, is longer, or is over: its pages alone are refused."""
 
 
 class Pause:
@@ -163,7 +160,7 @@ class Pause:
 
     def is_faded(self, now: float) -> bool:
         """Return whether nothing would be lost by forgetting it."""
-        return self.is_open and self.backoff.is_faded(now, FORGOTTEN_AFTER)
+        return self.is_open and self.backoff.resumed_at < now - FORGOTTEN_AFTER
 
     @property
     def awaits_probe(self) -> bool:
@@ -179,10 +176,6 @@ class Pause:
         if self.state is PauseState.RECOVERING and self.rate_control is not None:
             return max(now, self.rate_control.next_at)
         return inf
-
-    def lasted(self, now: float) -> float:
-        """Return the seconds since the site was last open; 0, if it was never paused."""
-        return max(0.0, now - self.since)
 
     @property
     def others_go_until(self) -> float:
@@ -268,11 +261,6 @@ class Pause:
         # The answers of a burst are some milliseconds apart: that is no news.
         return PauseEffect.PROLONGED if until - before >= _NEWS else None
 
-    def disregard(self, sent: Iterable[float]) -> None:
-        """Take refusals, by the time they were sent, for no matter of the site's rate."""
-        if self.rate_control is not None:
-            self.rate_control.disregard(sent)
-
     def be_due(self, now: float) -> None:
         """Let the probe go at once."""
         if self.state is PauseState.PAUSED:
@@ -298,7 +286,7 @@ class Pause:
         self.until = min(
             left.until, now + max(self.policy.longest, self.policy.retry_after_longest)
         )
-        self.backoff.restore(left.failed_probes)
+        self.backoff.failed = self.backoff.step = left.failed_probes
 
     def _stay_away(self, refusal: Refusal, seconds: float | None = None) -> None:
         self.reason = refusal.reason

@@ -74,17 +74,9 @@ class Backoff:
             self._remembered = min(self._policy.own_pause(self.step), _REMEMBERED)
         self.failed = 0
 
-    def restore(self, failed: int) -> None:
-        """Restore the pause of the previous run."""
-        self.failed = self.step = failed
-
     def is_conclusive(self, rate_control: RateControl | None) -> bool:
         """Return whether the site was well at once, or as soon as chance has it."""
         return not self.failed or (rate_control is not None and rate_control.explains(self.failed))
-
-    def is_faded(self, now: float, seconds: float) -> bool:
-        """Return whether the last pause ended that long ago, if there was one."""
-        return self.resumed_at < now - seconds
 
     def _recall(self) -> bool:
         """Go on from the last pause, where it is remembered; return whether it is."""

@@ -45,7 +45,7 @@ def refused_longest_ago(
     site: Site, requests: Sequence[Any], fingerprint_of: Callable[[Any], bytes]
 ) -> int:
     """Return which of these requests had best be the probe if each of them was refused."""
-    urls = [site.faults.refused_url(fingerprint_of(request)) for request in requests]
+    urls = [site.faults.urls.get(fingerprint_of(request)) for request in requests]
     sent = [-1 if one is None else one.last_sent for one in urls]
     return sent.index(min(sent))
 

@@ -20,17 +20,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from enum import Enum
+from functools import cached_property
 from itertools import takewhile
 from math import inf
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.politeness.limit_estimator import (
-    BELOW,
-    CONCLUSIVE,
-    RATES,
-    LimitEstimator,
-    SlowLimitEstimator,
-)
+from scrapy_mandelbot.politeness.limit_estimator import RATES, LimitEstimator
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.limit_estimator import Reading
@@ -45,6 +40,11 @@ _PLATEAU = 1.0  # seconds of a ramp in which the rate stays the same: it holds n
 _IS_LIMIT = 3.0  # of G: what is above is a limit, what is below is chance
 _TIGHT = 2.0  # requests that a bucket has held: with fewer, nothing is caught up
 _TRUST = 14.0  # seconds for which a limit is taken to be where it was found
+BELOW = 0.97  # of its limit, at which a site is requested: the bucket drains
+CONCLUSIVE = 2  # runs, at least, whose ends are conclusive: one may be chance
+_SLOW = 0.8  # pages a second, at most: a first pause is most of the time that a page takes
+_SPANS = 4  # from pause to pause; twice as many once they were wrong
+_TRUSTED = 20.0  # requests, at most, till it is asked at the rate itself, then faster and faster
 
 BY_CHANCE = 0.05
 """What is less likely is no chance: that so many probes failed, that a section is refused."""
@@ -93,11 +93,15 @@ class RateControl:
         self._pauses = 0.0
         self._told = 0  # runs that the estimator has read since it is new
         self._best = self._borne()  # requests a second that were borne
-        self._estimator = LimitEstimator()
         self._slow = SlowLimitEstimator()
         self._limit = self._burst = 0.0
         self._creeps_from = -inf
         self._let_through: deque[float] = deque(maxlen=3)
+
+    @cached_property
+    def _estimator(self) -> LimitEstimator:
+        """Few sites refuse twice: it is made when it has something to read."""
+        return LimitEstimator()
 
     def __repr__(self) -> str:
         return f"<Recovery {self.mode.value} at {self.rate:.1f}/s>"
@@ -285,3 +289,78 @@ class RateControl:
         window = max(_LATELY, 1.5 * self._round_trip)
         since = now - window
         return sum(1 for _ in takewhile(since.__lt__, reversed(self._came))) / window
+
+
+class SlowLimitEstimator:
+    """The slow limit of a site, if it has one. ``now`` is in seconds.
+
+    It hides from the ladder: its bucket drains in the pauses. But whatever limits its clients has
+    let through, from one refusal to the next, what came free in between, however fast it was
+    asked: it was full at both. So pages from pause to pause, by seconds from pause to pause, pauses
+    included, are its rate. Where that is many pages a second it says little: a bucket holds no more
+    than its size, however long the pause is.
+    """
+
+    __slots__ = ("_enough", "_goods", "_refused_at", "_runs", "_spans", "rate")
+
+    def __init__(self) -> None:
+        self.rate = 0.0
+        """Pages a second that the site lets through; 0: it has no slow limit."""
+        self._spans: deque[tuple[float, int]] = deque(maxlen=2 * _SPANS)
+        self._enough = _SPANS
+        self._runs: deque[bool] = deque(maxlen=2 * CONCLUSIVE)
+        self._goods = 0
+        self._refused_at = -inf
+
+    def good(self) -> None:
+        """Note a good answer, of a probe as well."""
+        self._goods += 1
+
+    def refused(self, now: float) -> None:
+        """Note the refusal that begins a pause."""
+        if self._refused_at > -inf:
+            self._spans.append((max(now - self._refused_at, 1e-9), self._goods))
+        self._refused_at, self._goods = now, 0
+
+    def judge(self, rate: float) -> None:
+        """Decide again whether there is a slow limit: a pause is over.
+
+        `rate`: requests a second that were sent when the site refused.
+        """
+        if self.rate:
+            self._runs.append(rate <= self.rate)
+            if sum(self._runs) >= CONCLUSIVE:  # refused at no more than the rate
+                self.rate = 0.0
+                self._enough = 2 * _SPANS
+                self._spans.clear()
+                self._runs.clear()
+                return
+        if len(self._spans) >= self._enough:
+            best = self._best()
+            if self.rate or best < _SLOW:
+                self.rate = best
+
+    def _best(self) -> float:
+        """Return the best rate of spans next to each other, one page of them being chance.
+
+        Not of the last three or four: without a burst, what a long pause lets through is lost.
+        """
+        spans = list(self._spans)[-self._enough :]
+        best = 0.0
+        for begin in range(len(spans)):
+            seconds, goods = 0.0, 0
+            for end, (one, more) in enumerate(spans[begin:], begin + 1):
+                seconds, goods = seconds + one, goods + more
+                by_chance = end < len(spans) or end - begin <= CONCLUSIVE
+                best = max(best, (goods - by_chance) / seconds)
+        return best
+
+    @property
+    def pause(self) -> float:
+        """The seconds in which two requests come free, so that the probe is answered."""
+        return 2.0 / self.rate if self.rate else 0.0
+
+    def pace(self, goods: int) -> float:
+        """Return requests a second, after so many good answers of a run."""
+        trust = min(_TRUSTED, max(1.0, self._spans[-1][1]))  # as many as the last span had
+        return self.rate * (BELOW + (1.0 - BELOW) * (goods / trust) ** 3)

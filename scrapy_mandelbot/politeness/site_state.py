@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.politeness.faults import NO_FAULTS, BotBlockDetector, FaultCause, Faults
+from scrapy_mandelbot.politeness.faults import NO_FAULTS, BotBlockDetector, Faults
 from scrapy_mandelbot.politeness.flight import GO, Decision, Purpose, Tally
 from scrapy_mandelbot.politeness.pacer import Pacer
 from scrapy_mandelbot.politeness.pause import LAST_ROUND, NO_PAUSE, Pause, PauseEffect, PauseState
@@ -21,7 +21,6 @@ from scrapy_mandelbot.robots.formatting import clock_time
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
-    from scrapy_mandelbot.politeness.pace import Pace
     from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy
 
 _MOST_UNANSWERED = 1_000  # fingerprints; two prove as much
@@ -218,8 +217,9 @@ class Site:
         All that it held is released, in this one place. A probe that ends so says nothing about
         the site, and a turn that was not used is free.
         """
-        self.pacer.ended(flight, now)
-        is_news = flight.settle(now)
+        if self.pacer.is_on or self.pacer.known_until < now:
+            self.pacer.ended(flight, now)
+        is_news = flight.reservations != () and flight.settle(now)
         if not self.is_plain:
             flight.is_sent = False
         if is_news:
@@ -263,14 +263,15 @@ class Site:
         if not self.has_refused:
             return None
         ended = self.faults.answered(flight, fingerprint, now)
-        suspects = self.faults.suspects(self.pause.share)
+        suspects, rate_control = self.faults.suspects(self.pause.share), self.pause.rate_control
         for section in suspects:
-            self.pause.disregard(section.refused.values())
+            if rate_control is not None:
+                rate_control.disregard(section.refused.values())
             self.faults.put_aside(section, Refusal(now, "its pages alone are refused"))
         effect = self.pause.answered(flight, now)
         if effect is None and (ended or suspects):
-            effect = PauseEffect.SECTION_RESUMED if ended else PauseEffect.SECTION_PAUSED
-        if self.pause.is_faded(now) and not self.faults.has_any_aside:  # well for long
+            effect = PauseEffect.SECTION
+        if self.pause.is_faded(now) and not self.faults.aside:  # well for long
             self.pause, self.faults, self.has_refused = NO_PAUSE, NO_FAULTS, False
         self.look_anew()
         return effect
@@ -280,20 +281,21 @@ class Site:
         if refusal.marked is not None:
             return self._refused_as_robot(flight, fingerprint, refusal)
         faults, pause = self._own_faults(), self._own_pause()
-        blame = faults.refused(flight, fingerprint, refusal)
-        if blame is FaultCause.SITE or refusal.retry_after is not None:
+        section = faults.of(flight.request)
+        url = faults.refused(flight, fingerprint, refusal, section)
+        if (section is None and not url.is_alone) or refusal.retry_after is not None:
             effect = pause.refused(
                 flight, refusal, self._recent or (), has_served=self.has_answered
             )
         else:
-            effect = PauseEffect.SET_ASIDE if blame is FaultCause.PAGE else None
+            effect = PauseEffect.SET_ASIDE if section is None else None
             pause.released(flight, refusal.now)
-        if blame is FaultCause.SECTION:
+        if section is not None:
             section_news = faults.probe_refused(flight, refusal)
             effect = effect or section_news
-        has_begun = effect is PauseEffect.PAUSED and blame is not FaultCause.SECTION
+        has_begun = effect is PauseEffect.PAUSED and section is None
         if not has_begun and not LAST_ROUND.isdisjoint(self._states(flight)):
-            faults.count_last(fingerprint)
+            url.times += 1  # what is refused in a last round is not sent again
         self.look_anew()
         return effect
 
@@ -338,7 +340,7 @@ class Site:
         has a time of its own; one that was refused with its site lets others go first, for as long
         as a first pause takes.
         """
-        url = self.faults.refused_url(fingerprint)
+        url = self.faults.urls.get(fingerprint)
         if url is None or self.pause.is_given_up:
             return 0.0, False
         if url.is_alone:
@@ -346,12 +348,6 @@ class Site:
         return max(url.may_go_at, self.pause.others_go_until), False
 
     # Its crawl delay, and what other crawls, the previous run and the operator say.
-
-    def follow(self, pace: Pace, until: float, now: float) -> bool:
-        """Follow this pace; see :meth:`Pacer.follow`."""
-        is_news = self.pacer.follow(pace, until, now)
-        self.look_anew()
-        return is_news
 
     def pause_as_peer(self, refusal: Refusal) -> bool:
         """Pause the site as another crawl did; return whether that is news."""
@@ -422,7 +418,7 @@ class Site:
         """Yield its pauses that are not over, those of sections last."""
         if not self.pause.is_open:
             yield self.pause.left()
-        for section in self.faults.set_aside():
+        for section in self.faults.aside.values():
             if section.pause is not None and not section.is_over():
                 yield section.pause.left(section.path)
 
@@ -445,5 +441,5 @@ class Site:
             and self.scout is None
             and self.held_until == -inf
             and self.pacer.is_free
-            and not self.faults.has_any_aside
+            and not self.faults.aside
         )

@@ -164,14 +164,14 @@ class Account:
             return
         unreadable = self._crawler.stats.get_value(events.JOB_REQUEST_UNREADABLE.stats[0], 0)
         self._left = self._waiting() + unreadable
-        for flight in throttle.in_flight.flights():
+        for flight in throttle.in_flight.flights.values():
             if not is_of_the_package(flight.request):
                 flight.site.tally.count(flight.end)
 
     def _waiting(self) -> int:
         """Requests in a third-party scheduler do not count: they are not accepted yet."""
         if self._crawl.job is None:
-            return len(self._crawl.throttle.queues)
+            return sum(map(len, self._crawl.throttle.queues))
         return engine.scheduler_length(self._crawler)
 
     def _request_dropped(self, request: Request) -> None:

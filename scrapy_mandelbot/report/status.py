@@ -70,7 +70,7 @@ class Why(NamedTuple):
     """The end of the wait, in seconds since the epoch; ``inf``: when it is ended manually; None:
     with an answer, or not in this run."""
     details: str | None = None
-    """Text, escaped and shortened. None: :func:`details_of` returns it."""
+    """Text, escaped and shortened. None: `SiteSnapshot.details` finds it out."""
 
 
 def held(site: Site, now: float) -> Why | None:
@@ -113,12 +113,6 @@ def _delay_reason(site: Site, now: float) -> Why | None:
 
 def _finite(due: float) -> float | None:
     return due if isfinite(due) else None
-
-
-def details_of(site: Site, reason: Reason) -> str:
-    """Return the details of a reason that holds back the whole site, as text."""
-    as_text = _DETAILS.get(reason)
-    return "" if as_text is None else as_text(site)
 
 
 def limit_text(site: Site, waiting: int) -> str:
@@ -311,7 +305,8 @@ class SiteSnapshot(NamedTuple):
         """Details of the reason, as text."""
         if self.why.details is not None:
             return self.why.details
-        details = details_of(self.state, self.reason)
+        as_text = _DETAILS.get(self.reason)
+        details = "" if as_text is None else as_text(self.state)
         if self.reason not in {Reason.PAUSED, Reason.PROBED, Reason.RECOVERING}:
             return details
         limit = limit_text(self.state, self.waiting)

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
-    from scrapy_mandelbot.politeness.faults import Section
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.throttle.throttle import Throttle
 
@@ -93,19 +92,20 @@ class Survey:
 
     def _count(self) -> Iterator[None]:
         waiting, throttle = self._waiting, self._throttle
-        while throttle.queues.load_some(1):
-            yield None
-        for site, section, count in throttle.queues.sub_queues():
-            yield None
-            if not count:  # emptied since the iteration began
-                continue
-            waiting[site] += count
-            if section:
-                self._sections[site][section] += count
-        for site, at in throttle.queues.delayed():
-            yield None
-            self._delayed[site].append(at)
-        for flight in tuple(throttle.in_flight.flights()):
+        for queue in throttle.queues:
+            while queue.load_some(1):
+                yield None
+            for site, section, count in queue.sub_queues():
+                yield None
+                if not count:  # emptied since the iteration began
+                    continue
+                waiting[site] += count
+                if section:
+                    self._sections[site][section] += count
+            for site, at in queue.delayed():
+                yield None
+                self._delayed[site].append(at)
+        for flight in tuple(throttle.in_flight.flights.values()):
             yield None
             if not flight.is_waiting:
                 self._under_way[flight.site] += 1
@@ -117,7 +117,9 @@ class Survey:
         under_way = self._under_way.get(site, 0)
         why = self._part_reason(site, waiting)
         if why is None or why.reason is not Reason.GIVEN_UP:  # else nothing probes the site
-            why = held(site, self._now) or why or self._slot_reason(site, waiting, under_way)
+            is_full = waiting and self._is_full(site)
+            of_slot = _SLOT_FULL if is_full else _ASKED if under_way else _NEXT
+            why = held(site, self._now) or why or of_slot
         if not (waiting or under_way or why.reason in SHUT):
             return None
         return SiteSnapshot(site, why, waiting, under_way)
@@ -126,11 +128,12 @@ class Survey:
         # The site answers, but all its requests may be for pages or sections that do not.
         if not waiting or not (site.has_refused or site in self._delayed):
             return None
+        keeps = self._throttle.keeps_given_up
         aside = {
             section.path: section.pause
-            for section in site.faults.set_aside()
+            for section in site.faults.aside.values()
             if section.pause is not None
-            and (section.due(self._now) > self._now or self._stays(section))
+            and (section.due(self._now) > self._now or (section.is_over() and keeps))
         }
         lines = self._sections.get(site, Counter())
         in_sections = sum(count for path, count in lines.items() if path in aside)
@@ -146,14 +149,6 @@ class Survey:
             return Why(Reason.SECTION, pause.until, f"{path}, {pause.reason}")
         refused = f"{len(delayed)} pages that were refused"
         return Why(Reason.PAGE, min(delayed), refused)
-
-    def _stays(self, section: Section) -> bool:
-        return section.is_over() and self._throttle.keeps_given_up
-
-    def _slot_reason(self, site: Site, waiting: int, under_way: int) -> Why:
-        if waiting and self._is_full(site):
-            return _SLOT_FULL
-        return _ASKED if under_way else _NEXT
 
     def _is_full(self, site: Site) -> bool:
         in_flight = self._throttle.in_flight
@@ -187,4 +182,4 @@ def collect_sites(crawl: Crawl, found: list[SiteStatus]) -> Iterator[None]:
 def waiting_elsewhere(crawler: Crawler) -> int:
     """Return the number of requests in a third-party scheduler, whose sites are unknown."""
     held = engine.scheduler_length(crawler)
-    return max(0, held - len(Crawl.of(crawler).throttle.queues))
+    return max(0, held - sum(map(len, Crawl.of(crawler).throttle.queues)))

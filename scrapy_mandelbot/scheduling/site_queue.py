@@ -355,7 +355,8 @@ class SiteQueue:
         now = self._crawl.now()
         if not_before > now:
             return not_before
-        at, is_alone = self._throttle.may_go_at(request, queue.site)
+        fingerprint = self._crawler.request_fingerprinter.fingerprint(request)
+        at, is_alone = queue.site.may_go_at(fingerprint)
         if at <= now or is_alone:
             return at if at > now else 0.0
         if has_come and self._delayed and queue.name not in self._storage.lengths:

@@ -11,7 +11,7 @@ and may have to give it another one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.scheduling.site_queue import SiteQueue
 
 AT_FIRST = 16
 """Requests in flight to a site that has not answered any yet."""
@@ -44,59 +43,11 @@ class SitePausedError(IgnoreRequest):
     """
 
 
-class Queues:
-    """All queues of a crawl; its methods are those of :class:`SiteQueue`."""
-
-    def __init__(self) -> None:
-        self._queues: list[SiteQueue] = []
-
-    def __bool__(self) -> bool:
-        return bool(self._queues)
-
-    def __len__(self) -> int:
-        return sum(map(len, self._queues))
-
-    def add(self, queue: SiteQueue) -> None:
-        """Add a queue."""
-        self._queues.append(queue)
-
-    def waiting(self, site: Site) -> int:
-        """Return how many requests for a site wait in the queues."""
-        count = 0
-        for queue in self._queues:  # without a generator, which would be one more call for a 503
-            count += queue.waiting(site)
-        return count
-
-    def load_some(self, most: int) -> bool:
-        """Load some sub-queues of the previous run; return whether there are more."""
-        return any(queue.load_some(most) for queue in self._queues)
-
-    def sub_queues(self) -> Iterator[tuple[Site, str, int]]:
-        """Yield site, section and number of requests of each sub-queue."""
-        for queue in self._queues:
-            yield from queue.sub_queues()
-
-    def delayed(self) -> Iterator[tuple[Site, float]]:
-        """Yield site and time of each request that waits for its own time."""
-        for queue in self._queues:
-            yield from queue.delayed()
-
-    def site_changed(self, site: Site) -> None:
-        """Look again at the sub-queues of a site that had to wait."""
-        for queue in self._queues:
-            queue.site_changed(site)
-
-    def end_delays(self, site: Site) -> None:
-        """Return the delayed requests of a site whose time has changed."""
-        for queue in self._queues:
-            queue.end_delays(site)
-
-
 class PriorState(NamedTuple):
     """What a request that is sent back was when it was handed out."""
 
     dont_filter: bool
-    meta: Mapping[str, object]
+    meta: Mapping[str, object] | None
     site: str  # its name
     not_before: float  # seconds since the epoch; 0: it may be handed out at once
 
@@ -173,7 +124,8 @@ class InFlight:
         self._now = now
         self.slot_changed: list[Callable[[str, int], None]] = []
         """Called with a download slot that has one more or one less, and how many it has."""
-        self._flights: dict[Request, Flight] = {}
+        self.flights: dict[Request, Flight] = {}
+        """All of them."""
         self._in_slots: dict[str, set[Flight]] = {}
         self.limits: dict[str, float] = {}
         """How many requests those slots may transfer at once, as it was when they were empty."""
@@ -186,20 +138,16 @@ class InFlight:
             crawler.settings.getint("CONCURRENT_REQUESTS"), now, self.drop_if_lost
         )
         """Those to sites that have never answered."""
-        self.get = self._flights.get
+        self.get = self.flights.get
         """Returns the flight of a request; None: there is none."""
 
     def __len__(self) -> int:
-        return len(self._flights)
-
-    def flights(self) -> Iterator[Flight]:
-        """Yield all flights."""
-        yield from self._flights.values()
+        return len(self.flights)
 
     def hand_out(self, flight: Flight) -> None:
         """Note what a request looks like as it leaves the queue for its download slot."""
         request: Request = flight.request
-        self._flights[request] = flight
+        self.flights[request] = flight
         meta, slot = request.meta, flight.slot
         if "download_slot" in meta or "proxy" in meta:
             flight.meta = {key: meta[key] for key in _CHANGED_ON_THE_WAY if key in meta}
@@ -212,16 +160,16 @@ class InFlight:
             self.unresponsive[flight] = None
         for notify in self.slot_changed:
             notify(slot, len(in_slot))
-        if len(self._flights) > self._look_at:
+        if len(self.flights) > self._look_at:
             self._drop_all_lost()
 
     def add(self, request: Request, site: Site) -> Flight:
         """Note a request on its way, which need not be from the queue."""
-        flight = self._flights[request] = Flight(request, site)
+        flight = self.flights[request] = Flight(request, site, tick=site.ticks)
         site.tally.taken += not is_of_the_package(request)
         if self.shared_slot is not None:
             request.meta["download_slot"] = self.slot_of(request, site)
-        if len(self._flights) > self._look_at:
+        if len(self.flights) > self._look_at:
             self._drop_all_lost()
         return flight
 
@@ -238,7 +186,7 @@ class InFlight:
         request, slot = flight.request, self.shared_slot(site, flight.slot)
         self.release(flight)
         flight.slot = request.meta["download_slot"] = slot
-        self._flights[request] = flight
+        self.flights[request] = flight
         in_slot = self._in_slots.get(slot) or self._open_slot(slot)
         in_slot.add(flight)
         for notify in self.slot_changed:
@@ -329,7 +277,7 @@ class InFlight:
             return None
         request.dont_filter = was.dont_filter
         for key in _CHANGED_ON_THE_WAY:
-            if key in was.meta:
+            if was.meta and key in was.meta:
                 request.meta[key] = was.meta[key]
             else:
                 request.meta.pop(key, None)
@@ -337,7 +285,7 @@ class InFlight:
 
     def release(self, flight: Flight) -> None:
         """Remove a request that has its answer, or never gets one."""
-        self._flights.pop(flight.request, None)
+        self.flights.pop(flight.request, None)
         slot = flight.slot
         flights = self._in_slots.get(slot) if flight.is_from_queue else None
         if flights is None or flight not in flights:
@@ -361,6 +309,6 @@ class InFlight:
             self._count(events.EVICTED, count=count)
 
     def _drop_all_lost(self) -> None:
-        for flight in list(self._flights.values()):
+        for flight in list(self.flights.values()):
             self.drop_if_lost(flight)
-        self._look_at = max(_FEW, 2 * len(self._flights))
+        self._look_at = max(_FEW, 2 * len(self.flights))

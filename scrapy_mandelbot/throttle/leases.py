@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.store.contract import Lease
+from scrapy_mandelbot.store.contract import Lease, LiveStore
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.clock import Timers
     from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.store.contract import LiveStore
+    from scrapy_mandelbot.store.contract import Store
 
 LEASE_FOR = 15.0
 """Seconds after which another crawl may do what one that died was about to do."""
@@ -61,12 +61,14 @@ class Leases:
 
     def __init__(
         self,
-        store: LiveStore | None,
+        store: Store,
         timers: Timers[Any],
         now: Callable[[], float],
         look_again: Callable[[Site], None],
     ) -> None:
         self._store: Any = store
+        self.are_lent = isinstance(store, LiveStore)
+        """Whether the store lends any."""
         self._timers = timers
         self._now = now
         self._look_again = look_again
@@ -83,7 +85,7 @@ class Leases:
         Now, if it takes none, or this crawl has it. ``inf``: the store has not answered yet;
         `look_again` is called when it does.
         """
-        if self._store is None:
+        if not self.are_lent:
             return now
         if site.pause.awaits_probe:
             return self._due(site, Lease.PROBE, now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.clock import Clock
+    from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.throttle.throttle import Throttle
 
@@ -32,9 +34,9 @@ class ManualControl:
 
         A site, a section or a page is shut while it waits for a time of its own.
         """
-        now, shut, given_up = self._now(), 0, 0
-        delayed = Counter(site for site, at in self._throttle.queues.delayed() if at > now)
-        for site, section, count in self._throttle.queues.sub_queues():
+        now, shut, given_up, queues = self._now(), 0, 0, self._throttle.queues
+        delayed = Counter(site for one in queues for site, at in one.delayed() if at > now)
+        for site, section, count in chain.from_iterable(one.sub_queues() for one in queues):
             is_over = site.pause.is_given_up or site.faults.is_hopeless(section)
             if is_over or site.is_shut(now) or site.faults.due(section, now) > now:
                 shut += count
@@ -46,9 +48,9 @@ class ManualControl:
 
     def next_due(self) -> float:
         """Return the seconds until the first of what the queues hold may be sent; 0: now."""
-        now = self._now()
-        times = [at for _, at in self._throttle.queues.delayed()]
-        for site, section, _ in self._throttle.queues.sub_queues():
+        now, queues = self._now(), self._throttle.queues
+        times = [at for one in queues for _, at in one.delayed()]
+        for site, section, _ in chain.from_iterable(one.sub_queues() for one in queues):
             if not site.faults.is_hopeless(section):
                 times.append(max(site.due(now), site.faults.due(section, now)))
         return max(0.0, min(times, default=inf) - now)
@@ -83,9 +85,8 @@ class ManualControl:
             site.hold(now, now)
         site.pause.be_due(now)
         if throttle.has_leases:  # the store would have the others wait, and this one too
-            throttle.reports.forget(site)
-        throttle.queues.end_delays(site)
-        throttle.update(site)
+            throttle.peers.put_pause(name, None)
+        self._update(site)
         return True
 
     def give_up_all(self, reason: str) -> None:
@@ -100,8 +101,12 @@ class ManualControl:
                     throttle.reports.emit(
                         events.SECTION_GIVEN_UP, site, section.pause, path=section.path
                     )
-            throttle.queues.end_delays(site)
-            throttle.update(site)
+            self._update(site)
+
+    def _update(self, site: Site) -> None:
+        for queue in self._throttle.queues:
+            queue.end_delays(site)
+        self._throttle.update(site)
 
 
 SITES_PAUSED = "sites_paused"

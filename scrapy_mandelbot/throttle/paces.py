@@ -85,7 +85,9 @@ class Paces:
     def _follow(self, site: Site, pace: Pace, until: float) -> bool:
         now = self._now()
         is_restored = not site.pacer.is_on and site.pacer.resumes_at > now and not pace.is_free
-        if not site.follow(pace, until, now):
+        is_news = site.pacer.follow(pace, until, now)
+        site.look_anew()
+        if not is_news:
             return False
         if is_restored:
             self._emit(events.TURN_RESTORED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +14,13 @@ from scrapy_mandelbot.store.contract import StoredPause
 if TYPE_CHECKING:
     from scrapy import Request
 
-    from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.events import Event
     from scrapy_mandelbot.events.emitter import Events
     from scrapy_mandelbot.politeness.faults import Section
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pause import Pause
     from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.throttle.peers import Peers
+    from scrapy_mandelbot.throttle.throttle import Throttle
 
 _EVENTS = {
     PauseEffect.PAUSED: events.PAUSED,
@@ -33,33 +32,22 @@ _EVENTS = {
     PauseEffect.SET_ASIDE: events.SET_ASIDE,
 }
 """Of the site, or of a page of it; the others are of a section."""
+_STORED = frozenset({events.PAUSED, events.HELD, events.PROLONGED})
 _WITHOUT_END = {PauseEffect.GAVE_UP, PauseEffect.LAST_ATTEMPTS}
 
 
 class Reports:
     """Reports pauses, and stores them for the next run and other crawls."""
 
-    def __init__(
-        self,
-        events_: Events,
-        store: Peers,
-        waiting: Callable[[Site], int],
-        clock: Clock,
-        *,
-        keeps_given_up: bool,
-    ) -> None:
+    def __init__(self, throttle: Throttle, events_: Events, now: Callable[[], float]) -> None:
+        self._throttle = throttle
         self._emit = events_.emit
-        self._store = store
-        self._waiting = waiting
-        self._now = clock.now
-        self._keeps_given_up = keeps_given_up
+        self._now = now
         self.total_ends_at = inf
         """When the run has waited long enough, and gives up all waiting sites."""
-        self.turn_taken: Callable[[Site, float], None] | None = None
-        """Called with a site whose turn has ended, or begun, and when."""
-        self._fate = "kept for the next run" if keeps_given_up else "they fail"
-        events_.subscribe(self._keep, events.PAUSED, events.HELD, events.PROLONGED)
-        events_.subscribe(self._ended, events.RESUMED, events.ROBOTS_UNANSWERED)
+        self._fate = "kept for the next run" if throttle.keeps_given_up else "they fail"
+        self._put_pause = put_pause = throttle.peers.put_pause
+        events_.subscribe(lambda its: put_pause(its["site"], None), events.ROBOTS_UNANSWERED)
 
     def emit(
         self,
@@ -78,14 +66,20 @@ class Reports:
             "until": pause.until,
             "reason": pause.reason,
             "tries": pause.failed_probes,
-            "waiting": self._waiting(site),
+            "waiting": self._throttle.waiting(site),
             "fate": self._fate,
         }
         if "end" in event.in_text:
             values["end"] = min(pause.gives_up_at, self.total_ends_at)
         elif "paused_for" in event.in_text:
-            values["paused_for"] = pause.lasted(self._now())
-        self._emit(event, level=level, **values | more)
+            values["paused_for"] = max(0.0, self._now() - pause.since)
+        values |= more
+        if event in _STORED:
+            kept = StoredPause(values["until"], values["reason"], values["tries"])
+            self._put_pause(site.name, kept)
+        elif event is events.RESUMED:
+            self._put_pause(site.name, None)
+        self._emit(event, level=level, **values)
 
     def refused(
         self, effect: PauseEffect, flight: Flight, reason: str, level: int | None = None
@@ -99,73 +93,44 @@ class Reports:
         else:
             if effect in _WITHOUT_END:
                 level = None
-                if self._keeps_given_up:
+                if self._throttle.keeps_given_up:
                     left = site.pause
                     kept = StoredPause(left.until, left.reason, left.failed_probes)
-                    self._store.put_pause(site.name, kept)
+                    self._put_pause(site.name, kept)
             self.emit(event, site, level=level)
 
-    def answered(self, effect: PauseEffect, site: Site, pause: Pause) -> None:
-        """Report the effect of an answer of a site that had this pause."""
-        if effect is PauseEffect.RECOVERED or effect is PauseEffect.RESUMED:
-            self.emit(_EVENTS[effect], site, pause)
-        rate_control = pause.rate_control
-        if (
-            effect is not PauseEffect.RESUMED
-            or rate_control is None
-            or not rate_control.is_far_below
-        ):
-            return
-        if site.is_news("slower"):  # once of a limit, and how long what is queued takes at that
-            rate, waiting = rate_control.rate, self._waiting(site)
-            limit, time = rate_text(rate), duration(waiting / rate)
-            self.emit(events.SLOWER, site, rate=rate, limit=limit, time=time)
-
-    def sections_resumed(self, site: Site, before: set[Section]) -> None:
-        """Report the sections that were set aside before and no longer are."""
-        ended = before.difference(site.faults.set_aside())
+    def answered(self, effect: PauseEffect, site: Site, pause: Pause, before: set[Section]) -> None:
+        """Report the effect of an answer of a site that had this pause, and these sections."""
+        ended = before.difference(site.faults.aside.values())
         for section in sorted(ended, key=lambda one: one.path):
             if section.is_reported:
                 self.emit(events.SECTION_RESUMED, site, path=section.path)
+        if effect is PauseEffect.RECOVERED or effect is PauseEffect.RESUMED:
+            self.emit(_EVENTS[effect], site, pause)
+        rates = pause.rate_control
+        if effect is not PauseEffect.RESUMED or rates is None or not rates.is_far_below:
+            return
+        if site.is_news("slower"):  # once of a limit, and how long what is queued takes at that
+            rate, waiting = rates.rate, self._throttle.waiting(site)
+            limit, time = rate_text(rate), duration(waiting / rate)
+            self.emit(events.SLOWER, site, rate=rate, limit=limit, time=time)
 
     def section(self, effect: PauseEffect, site: Site, request: Request) -> None:
         """Report the effect of a refusal in a section."""
         section = site.faults.of(request)
-        if section is None:
+        if section is None or section.pause is None:
             return
+        is_over = section.pause.is_given_up or section.pause.is_last_round
         event, fate = events.SECTION_PROLONGED, self._fate
         if effect is PauseEffect.REFUSES_ROBOTS:
             event = events.REFUSES_ROBOTS
-        elif effect is PauseEffect.SECTION_GIVEN_UP and section.robots:
+        elif is_over and section.robots:
             event = events.REFUSES_ROBOTS_STILL
-        elif effect is PauseEffect.SECTION_GIVEN_UP:
+        elif is_over:
             event = events.SECTION_GIVEN_UP
-            if not self._keeps_given_up:
+            if not self._throttle.keeps_given_up:
                 fate = "those that were not refused twice are sent once more"
         elif not section.is_reported:
             event = events.SECTION_PAUSED
         section.is_reported = True
         self.emit(event, site, section.pause, path=section.path, fate=fate)
-
-    def forget(self, site: Site) -> None:
-        """Remove the stored pause of a site."""
-        self._store.put_pause(site.name, None)
-
-    def _keep(self, values: Mapping[str, Any]) -> None:
-        """Store until when a site is paused."""
-        kept = StoredPause(values["until"], values["reason"], values["tries"])
-        self._store.put_pause(values["site"], kept)
-
-    def _ended(self, values: Mapping[str, Any]) -> None:
-        self._store.put_pause(values["site"], None)
-
-    def keep_turn(self, site: Site, now: float) -> None:
-        """Store when the next turn of a site is, for other crawls and the next run."""
-        due = site.pacer.due_after(now)
-        if due <= now:
-            return
-        if self.turn_taken is not None:
-            self.turn_taken(site, now)
-        own = self._store.put_turn(site.name, due)
-        if own > due:
-            site.pacer.hold(own)

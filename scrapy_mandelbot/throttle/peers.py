@@ -7,7 +7,7 @@ crawls of other processes write. What was received is not published again.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import isfinite
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -18,7 +18,6 @@ from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.store.contract import Store, StoredPause
     from scrapy_mandelbot.throttle.throttle import Throttle
 
@@ -33,14 +32,12 @@ _IN_THIS_PROCESS: WeakSet[Peers] = WeakSet()
 
 
 class Peers:
-    """Stores and publishes pauses and turns of this crawl, and receives those of its peers."""
+    """Stores and publishes pauses and turns of this crawl, and applies those of its peers."""
 
-    _listener: PeerListener
-    """Receives what peers publish, once the crawl has begun."""
-
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, throttle: Throttle, store: Store, now: Callable[[], float]) -> None:
+        self._throttle = throttle
         self.store = store
-        self._clock = clock
+        self._now = now
         self._known: Recent[StoredPause] = Recent(_MOST_KNOWN)
         """Pauses that are not over: the crawl's own, and those of peers."""
         self._of_peers: Recent[StoredPause] = Recent(_MOST_KNOWN)
@@ -53,9 +50,19 @@ class Peers:
         """Sites for which it announced waiting requests, and until when that holds."""
         self._random = random.Random()  # noqa: S311 -- parts crawls in time, guards nothing
 
-    def begin(self, listener: PeerListener) -> None:
-        """Receive what peers publish from now on, and at once what peers in this process know."""
-        self._listener = listener
+    def begin(self) -> None:
+        """Restore what the previous run left, and receive what peers publish from now on."""
+        now, sites = self._now(), self._throttle.sites
+        for name, kept in self.store.get_pauses().items():
+            if kept.until <= now:
+                self.put_pause(name, None)
+                continue
+            self._known.put(name, kept, 1)
+            self.take_over(name, LeftPause(kept.until, kept.reason, kept.failed_probes))
+        for name, due in self.store.get_turns(now).items():
+            site = sites.of(name)
+            site.pacer.resumes_at = due
+            self._throttle.timers.set(site, due)  # and keep the site until then
         _IN_THIS_PROCESS.add(self)
         for other in self._others():
             for key, pause in list(other._known.items()):  # noqa: SLF001 -- one of its kind
@@ -69,9 +76,22 @@ class Peers:
         """Receive nothing more."""
         _IN_THIS_PROCESS.discard(self)
 
-    def know_pause(self, key: str, pause: StoredPause) -> None:
-        """Note a pause that the previous run stored."""
-        self._known.put(key, pause, 1)
+    def take_over(self, name: str, left: LeftPause, *, is_newest: bool = False) -> None:
+        """Restore the pause of a site that the previous run or another worker left.
+
+        A pause that has ended meanwhile still ends with a probe; a known one stays as it is, but
+        lasts at least as long as the other where `is_newest`.
+        """
+        throttle, now = self._throttle, self._now()
+        site = throttle.sites.of(name)
+        is_news = left.until > now and not left.section and site.pause.is_open
+        site.restore(now, left)
+        if is_newest and left.until > now and not left.section:
+            site.pause_as_peer(Refusal(now, left.reason, left.until - now))
+        throttle.sites.note_trouble(site)
+        if is_news:
+            throttle.timers.set(site, site.pause.until)
+            throttle.reports.emit(events.RESTORED, site)
 
     def put_pause(self, key: str, pause: StoredPause | None) -> None:
         """Store and publish a pause of this crawl, or its end."""
@@ -90,7 +110,7 @@ class Peers:
         Returns:
             When the crawl may take it itself: somewhat later, where another one waits for it.
         """
-        now = self._clock.now()
+        now = self._now()
         self._turns.put(name, due, 1)
         self.store.put_turn(name, due)
         waits = [other.hear_turn(name, due) for other in self._others()]
@@ -105,23 +125,40 @@ class Peers:
         """Spread crawls over time, so that each gets its turn."""
         return self._random.uniform(0.0, _share(seconds))
 
-    def hear_pause(self, key: str, pause: StoredPause | None) -> None:
-        """Receive a pause of a peer, or its end."""
+    def hear_pause(self, name: str, pause: StoredPause | None) -> None:
+        """Pause a site as a peer did, which sends the first request afterwards; None: resume it."""
+        throttle, now = self._throttle, self._now()
         if pause is None:
-            self._known.discard(key)
-            known = self._of_peers.get(key)
-            self._of_peers.discard(key)
-            if known is not None:
-                self._listener.hear_end(key, known)
-        elif pause.until > self._clock.now():
-            self._known.put(key, pause, 1)
-            self._of_peers.put(key, pause, 1)
-            self._listener.hear_pause(key, pause)
+            self._known.discard(name)
+            known = self._of_peers.get(name)
+            self._of_peers.discard(name)
+            site = throttle.sites.get(name)
+            if known and site is not None and site.pause.until <= known.until + 2 * GIVES_WAY:
+                site.pause.be_due(now)  # the peer has found it well
+                throttle.update(site)
+            return
+        if pause.until <= now:
+            return
+        self._known.put(name, pause, 1)
+        self._of_peers.put(name, pause, 1)
+        site = throttle.sites.of(name)
+        is_news = site.pause_as_peer(Refusal(now, pause.reason, pause.until - now + GIVES_WAY))
+        throttle.sites.note_trouble(site)
+        if is_news:
+            throttle.in_flight.evict(site)
+            throttle.reports.emit(events.PAUSED_BY_PEER, site)
+            throttle.timers.set(site, site.pause.until)
 
     def hear_turn(self, name: str, due: float) -> bool:
-        """Receive the next turn of a site; return whether a request waits for it."""
+        """Wait for the next turn of a site; return whether a request waits for it."""
+        throttle = self._throttle
         self._turns.put(name, max(due, self._turns.get(name) or 0.0), 1)
-        return self._listener.hear_turn(name, due)
+        if not throttle.is_paced:
+            return False
+        site = throttle.sites.of(name)
+        site.pacer.hold(due)
+        throttle.timers.set(site, due)
+        return throttle.waiting(site) > 0
 
     # Called by a store, with what other processes write.
 
@@ -134,7 +171,7 @@ class Peers:
         """Receive the next turn of a site, as a crawl in another process has taken one."""
         if not isfinite(due) or due <= (self._turns.get(name) or 0.0):
             return
-        now = self._clock.now()
+        now = self._now()
         is_contended = (self._contended.get(name) or 0.0) > now
         if not self.hear_turn(name, due + self._spread(due - now) if is_contended else due):
             return
@@ -145,7 +182,7 @@ class Peers:
 
     def waiting_stored(self, name: str) -> None:
         """Note that requests of another process wait for turns of a site, too."""
-        self._contended.put(name, self._clock.now() + _CONTENDED_FOR, 1)
+        self._contended.put(name, self._now() + _CONTENDED_FOR, 1)
 
     def all_stored(self, pauses: Mapping[str, StoredPause], turns: Mapping[str, float]) -> None:
         """Receive all that the store holds, and restore what it has lost.
@@ -153,7 +190,7 @@ class Peers:
         A pause that is not there is not over: the server may have begun anew. Nor is one that is
         shorter there: it may be a replica that was behind.
         """
-        now = self._clock.now()
+        now = self._now()
         lost = set()
         for key, pause in list(self._known.items()):
             if pause.until > now and self._of_peers.get(key) is None:
@@ -176,74 +213,3 @@ class Peers:
 def _share(seconds: float) -> float:
     """Let a peer of this process go first."""
     return min(GIVES_WAY / 10, max(0.0, seconds / 10))
-
-
-class PeerListener:
-    """Applies the pauses and turns of the previous run, other workers and other crawls."""
-
-    def __init__(self, throttle: Throttle, peers: Peers, clock: Clock) -> None:
-        self._throttle = throttle
-        self._peers = peers
-        self._now = clock.now
-
-    def begin(self) -> None:
-        """Restore what the previous run left, and receive what peers publish from now on."""
-        now, throttle = self._now(), self._throttle
-        for name, kept in self._peers.store.get_pauses().items():
-            if kept.until <= now:
-                self._peers.put_pause(name, None)
-                continue
-            self._peers.know_pause(name, kept)
-            self.take_over(name, LeftPause(kept.until, kept.reason, kept.failed_probes))
-        for name, due in self._peers.store.get_turns(now).items():
-            site = throttle.sites.of(name)
-            site.pacer.resumes_at = due
-            throttle.timers.set(site, due)  # and keep the site until then
-        self._peers.begin(self)
-
-    def take_over(self, name: str, left: LeftPause, *, is_newest: bool = False) -> None:
-        """Restore the pause of a site that the previous run or another worker left.
-
-        A pause that has ended meanwhile still ends with a probe; a known one stays as it is, but
-        lasts at least as long as the other where `is_newest`.
-        """
-        throttle, now = self._throttle, self._now()
-        site = throttle.sites.of(name)
-        is_news = left.until > now and not left.section and site.pause.is_open
-        site.restore(now, left)
-        if is_newest and left.until > now and not left.section:
-            site.pause_as_peer(Refusal(now, left.reason, left.until - now))
-        throttle.sites.note_trouble(site)
-        if is_news:
-            throttle.timers.set(site, site.pause.until)
-            throttle.reports.emit(events.RESTORED, site)
-
-    def hear_pause(self, name: str, pause: StoredPause) -> None:
-        """Pause a site as a peer did; the peer sends the first request after the pause."""
-        throttle, now = self._throttle, self._now()
-        site = throttle.sites.of(name)
-        refusal = Refusal(now, pause.reason, max(0.0, pause.until - now) + GIVES_WAY)
-        is_news = site.pause_as_peer(refusal)
-        throttle.sites.note_trouble(site)
-        if is_news:
-            throttle.in_flight.evict(site)
-            throttle.reports.emit(events.PAUSED_BY_PEER, site)
-            throttle.timers.set(site, site.pause.until)
-
-    def hear_end(self, name: str, pause: StoredPause) -> None:
-        """Resume a site that was paused for a peer, which has found it well."""
-        site = self._throttle.sites.get(name)
-        if site is None or site.pause.until > pause.until + 2 * GIVES_WAY:
-            return
-        site.pause.be_due(self._now())
-        self._throttle.update(site)
-
-    def hear_turn(self, name: str, due: float) -> bool:
-        """Wait for the next turn of a site; return whether a request waits for it."""
-        throttle = self._throttle
-        if not throttle.is_paced:
-            return False
-        site = throttle.sites.of(name)
-        site.pacer.hold(due)
-        throttle.timers.set(site, due)
-        return throttle.queues.waiting(site) > 0

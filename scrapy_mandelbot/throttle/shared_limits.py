@@ -65,7 +65,6 @@ class SharedLimits:
             most = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
             throttle.in_flight.unresponsive.limit_to(most)
         throttle.in_flight.shared_slot = self.slot_of
-        throttle.reports.turn_taken = self.turn_taken
 
     def slot_of(self, site: Site, slot: str) -> str:
         """Return the download slot of a site's requests; one that a spider chose is as it was."""

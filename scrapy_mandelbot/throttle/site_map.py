@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from math import inf
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -39,8 +40,9 @@ class Sites:
     trouble, up to another. A forgotten site is like a new one.
     """
 
-    def __init__(self, policy: PausePolicy) -> None:
+    def __init__(self, policy: PausePolicy, *, is_paced: bool = True) -> None:
         self._policy = policy
+        self._is_paced = is_paced
         self._counted = Tally()
         """What was counted of all sites while nobody kept a record of each."""
         self._tally_of: Callable[[str], Tally] = lambda _: self._counted
@@ -78,6 +80,8 @@ class Sites:
         site = self._all.get(name)
         if site is None:
             site = self._all[name] = Site(name, self._policy, self._tally_of(name))
+            if not self._is_paced:
+                site.pacer.known_until = inf
         self._recent[name] = site
         if len(self._recent) > MOST_SITES:
             self._recent.popitem(last=False)

@@ -7,7 +7,6 @@ may go now: those that wait outside the queue, those in the queues, or none befo
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +18,11 @@ from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose
 from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import JITTER, Refusal
-from scrapy_mandelbot.store.contract import LiveStore
-from scrapy_mandelbot.throttle.in_flight import InFlight, Queues
+from scrapy_mandelbot.throttle.in_flight import InFlight
 from scrapy_mandelbot.throttle.leases import Leases
 from scrapy_mandelbot.throttle.paces import Paces
 from scrapy_mandelbot.throttle.pause_reports import Reports
+from scrapy_mandelbot.throttle.peers import Peers
 from scrapy_mandelbot.throttle.site_map import Sites, site_of_request
 from scrapy_mandelbot.throttle.waiters import HealthCheck, Waiters
 
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.scheduling.site_queue import SiteQueue
     from scrapy_mandelbot.settings.config import Config
-    from scrapy_mandelbot.throttle.peers import Peers
+    from scrapy_mandelbot.store.contract import Store
     from scrapy_mandelbot.throttle.shared_limits import SharedLimits
 
 _MOST_SLOTS = 100  # download slots of a site; a project may choose one for each request
@@ -52,12 +51,11 @@ class Throttle:
         self,
         crawler: Crawler,
         config: Config,
-        peers: Peers,
+        store: Store,
         clock: Clock,
         events_: Events,
     ) -> None:
         self._crawler = crawler
-        self._peers = peers
         self._now = clock.now
         self._count = events_.count
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
@@ -65,27 +63,24 @@ class Throttle:
         """Whether any site can have a pace in this crawl."""
         self.paces = Paces(config, clock, events_.emit, self._pace_changed)
         """What the pace of each site is."""
-        self.queues = Queues()
-        """Those that hand out requests."""
-        store = peers.store
-        self.has_leases = isinstance(store, LiveStore)
-        """Whether probes and turns take a lease of the store."""
+        self.queues: list[SiteQueue] = []
+        """Those that hand out requests: Scrapy has one in memory and one on disk."""
         self.timers: Timers[Any] = Timers(clock, self.update)
         """Wakes sites, waiting requests, leases and the limit on waiting."""
-        self._leases = Leases(
-            store if isinstance(store, LiveStore) else None, self.timers, clock.now, self.update
-        )
+        self._leases = Leases(store, self.timers, clock.now, self.update)
+        self.has_leases = self._leases.are_lent
+        """Whether probes and turns take a lease of the store."""
         self.waiters = Waiters(crawler, self.timers, clock.now, self._look, config.pause_wait)
         self.health_check = HealthCheck(crawler, events_.emit, self.update)
         """Requests known pages again, to see whether their sites are well."""
         self.keeps_given_up = bool(job_dir(crawler.settings)) or config.shares_job
         """Whether the requests of a site that is given up stay in the queue, for the next run."""
-        self.reports = Reports(
-            events_, peers, self.queues.waiting, clock, keeps_given_up=self.keeps_given_up
-        )
+        self.peers = Peers(self, store, clock.now)
+        """Exchanges pauses and turns with other crawls and runs."""
+        self.reports = Reports(self, events_, clock.now)
         """Reports pauses, and stores them."""
         policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
-        self.sites = Sites(policy)
+        self.sites = Sites(policy, is_paced=self.is_paced)
         """What is known of each site."""
         self.in_flight = InFlight(crawler, self.ended, events_.count, clock.now)
         """The requests outside of the queue."""
@@ -94,22 +89,26 @@ class Throttle:
             from scrapy_mandelbot.throttle.shared_limits import SharedLimits  # noqa: PLC0415
 
             self._shared_limits = SharedLimits(config.together, crawler, self, clock.now)
-        self.before_queues: list[Callable[[], None]] = []
-        """Called before the first queue hands anything out: then there is a loop for the alarm."""
 
     def notify(self, queue: SiteQueue) -> None:
         """Notify a queue of changes of sites and slots from now on."""
         if not self.queues:
-            for begin in self.before_queues:
-                begin()
-        self.queues.add(queue)
+            self.peers.begin()  # now there is a loop for the timers
+        self.queues.append(queue)
         self.in_flight.slot_changed.append(queue.slot_changed)
 
     def close(self) -> None:
         """Cancel every timer."""
-        for part in self._peers, self._leases, self.waiters:
+        for part in self.peers, self._leases, self.waiters:
             part.close()
         self.timers.take()
+
+    def waiting(self, site: Site) -> int:
+        """Return how many requests for a site wait in the queues."""
+        count = 0
+        for queue in self.queues:  # without a generator, which would be one more call for a 503
+            count += queue.waiting(site)
+        return count
 
     def site_of(self, request: Request) -> Site:
         """Return the state of the site that a request goes to."""
@@ -156,12 +155,6 @@ class Throttle:
         if flight.slot not in site.slots and len(site.slots) < _MOST_SLOTS:
             site.slots |= {flight.slot}
 
-    def may_go_at(self, request: Request, site: Site) -> tuple[float, bool]:
-        """Return when a request may go that was refused, and whether its page is to blame."""
-        if not site.has_refused:
-            return 0.0, False
-        return site.may_go_at(self._crawler.request_fingerprinter.fingerprint(request))
-
     # Called by the middlewares for a request in flight.
 
     def flight_of(self, request: Request) -> Flight:
@@ -203,7 +196,7 @@ class Throttle:
         if site.pacer.is_on:
             site.tally.left(now)
         self._count_wait(site)
-        self.reports.keep_turn(site, now)
+        self._keep_turn(site, now)
         self._note_leases(site)
 
     async def wait(self, flight: Flight, decision: Decision | None = None) -> bool:
@@ -246,13 +239,12 @@ class Throttle:
             return
         now = self._now()
         pause = site.pause
-        before = set(site.faults.set_aside())
+        before = set(site.faults.aside.values())
         fingerprint = flight.fingerprint or self._fingerprint(flight)
         effect = site.answered(flight, now, fingerprint, is_page=is_page)
         self.sites.note_trouble(site)
-        self.reports.sections_resumed(site, before)
         if effect is not None:
-            self.reports.answered(effect, site, pause)
+            self.reports.answered(effect, site, pause, before)
             self.update(site)
 
     def refused(
@@ -311,12 +303,23 @@ class Throttle:
 
     # Paces.
 
+    def _keep_turn(self, site: Site, now: float) -> None:
+        """Store when the next turn of a site is, for other crawls and the next run."""
+        due = site.pacer.due_after(now)
+        if due <= now:
+            return
+        if self._shared_limits:
+            self._shared_limits.turn_taken(site, now)
+        own = self.peers.put_turn(site.name, due)
+        if own > due:
+            site.pacer.hold(own)
+
     def _note_wait(self, site: Site, now: float) -> None:
         if (opens := site.pacer.note_wait(now)) is not None:
             reason = site.pacer.pace.visits_text
             self.reports.emit(events.SHUT, site, until=opens, reason=reason)
-            for waiter in self.waiters.of(site):  # they wait for the visit time now
-                self.waiters.release(waiter, may_go=True)
+            for flight in self.waiters.of(site):  # they wait for the visit time now
+                self.waiters.release(flight, may_go=True)
 
     def _count_wait(self, site: Site) -> None:
         if self._shared_limits:
@@ -374,15 +377,16 @@ class Throttle:
         self.sites.note_trouble(site)
         if site.held_until > now:
             self.timers.set(site, site.held_until)
-        for waiter in self.waiters.of(site):
-            decision = self._decide(waiter.flight, now)
+        for flight in self.waiters.of(site):
+            decision = self._decide(flight, now)
             if decision.goes:
                 self._count_wait(site)
             if decision.goes or decision.is_final:
-                self.waiters.release(waiter, may_go=decision.goes)
+                self.waiters.release(flight, may_go=decision.goes)
             else:
                 self.timers.set(site, decision.until)
-        self.queues.site_changed(site)
+        for queue in self.queues:
+            queue.site_changed(site)
         if self._shared_limits:
             self._shared_limits.updated(site)
         engine.wake(self._crawler)
@@ -398,7 +402,7 @@ class Throttle:
         if not site.ended(flight, now):
             return
         if was_sent:
-            self.reports.keep_turn(site, now)
+            self._keep_turn(site, now)
         self.update(site)
 
     def _fingerprint(self, flight: Flight) -> bytes:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -121,14 +120,6 @@ class HealthCheck:
 _LOOK_AGAIN = 0.25  # seconds; see engine.is_closing
 
 
-@dataclass(eq=False)
-class Waiter:
-    """A request that waits."""
-
-    flight: Flight
-    released: Deferred[bool]
-
-
 class Waiters:
     """The waiting requests of a crawl, by site, first come first served."""
 
@@ -145,7 +136,7 @@ class Waiters:
         self._now = now
         self._look_again = look_again
         self._longest = longest
-        self._waiters: dict[Site, list[Waiter]] = {}
+        self._waiters: dict[Site, dict[Flight, Deferred[bool]]] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._waiters.values()))
@@ -162,45 +153,43 @@ class Waiters:
             ends_at = flight.waits_since + self._longest
         if ends_at <= now or engine.is_closing(self._crawler):
             return False
-        waiter = Waiter(flight, Deferred())
-        self._timers.set(waiter, ends_at, partial(self.release, may_go=False))
-        self._waiters.setdefault(flight.site, []).append(waiter)
+        released = self._waiters.setdefault(flight.site, {})[flight] = Deferred()
+        self._timers.set(flight, ends_at, partial(self.release, may_go=False))
         self._timers.set(self, now + _LOOK_AGAIN, self._check_now)
         flight.is_waiting = True
         engine.give_up_place(self._crawler, flight.request)
         engine.wake(self._crawler)  # the place is free for a request of another site
         try:
-            return await maybe_deferred_to_future(waiter.released)
+            return await maybe_deferred_to_future(released)
         except BaseException:
             flight.end = End.CANCELLED
-            self.release(waiter, may_go=False)
+            self.release(flight, may_go=False)
             raise
 
-    def of(self, site: Site) -> Iterator[Waiter]:
+    def of(self, site: Site) -> Iterator[Flight]:
         """Yield the requests that wait for a site, the oldest first."""
         yield from tuple(self._waiters.get(site, ()))
 
-    def release(self, waiter: Waiter, *, may_go: bool) -> None:
+    def release(self, flight: Flight, *, may_go: bool) -> None:
         """End a wait."""
-        flight = waiter.flight
-        waiters = self._waiters.get(flight.site, [])
-        if waiter not in waiters:
+        waiting = self._waiters.get(flight.site, {})
+        released = waiting.pop(flight, None)
+        if released is None:
             return
-        waiters.remove(waiter)
-        if not waiters:
+        if not waiting:
             del self._waiters[flight.site]
-        self._timers.drop(waiter)
+        self._timers.drop(flight)
         flight.is_waiting = False
         engine.take_place(self._crawler, flight.request)
-        if not waiter.released.called:
-            waiter.released.callback(may_go)
+        if not released.called:
+            released.callback(may_go)
 
     def close(self) -> None:
         """End all waits, and cancel the timers."""
         self._timers.drop(self)
         for site in list(self._waiters):
-            for waiter in self.of(site):
-                self.release(waiter, may_go=False)
+            for flight in self.of(site):
+                self.release(flight, may_go=False)
 
     def _check_now(self, _: Waiters) -> None:
         if engine.is_closing(self._crawler):

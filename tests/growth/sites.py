@@ -183,7 +183,6 @@ NOT_FROM_OUTSIDE = {
     "sites.outcome_of": "a status, a number, a yes or no",
     "sites.pace_by_hand": "from the settings",
     "sites.Backoff": _NUMBERS,
-    "sites.CrawlDelayTimer": _NUMBERS,
     "sites.Outcome": "a status",
     "sites.Pause": _NUMBERS,
     "sites.PausePolicy": _NUMBERS,
@@ -191,5 +190,6 @@ NOT_FROM_OUTSIDE = {
     "sites.Faults": "URLs and fingerprints; `sections_of` is measured, what is kept bounded",
     "sites.BotBlockDetector": "URLs; `sections_of` is measured, 32 pages at most are counted",
     "sites.Section": "numbers and fingerprints, sixteen at most",
+    "sites.SlowLimitEstimator": _NUMBERS,
     "sites.Site": "numbers, fingerprints, and paces, which are measured",
 }

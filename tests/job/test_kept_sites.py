@@ -6,6 +6,7 @@ import json
 from math import inf
 
 import pytest
+from flights import follow
 from scrapy import Request
 from scrapy.utils.request import RequestFingerprinter
 from test_job_scheduler import EngineSlot
@@ -215,7 +216,7 @@ def test_a_section_stays_set_aside(run, clock):
         clock.turn(0.2)
         for request in first.all():
             first.answer(request, refuses="/shop/" in request.url)
-        aside = list(first.site().faults.set_aside()) if first.site() else []
+        aside = list(first.site().faults.aside.values()) if first.site() else []
         if aside and aside[0].is_reported:
             break
     (section,) = aside
@@ -241,7 +242,7 @@ def test_a_pause_that_another_crawl_has_found_is_kept_too(run, clock):
     first = run()
     first.push(*pages(2))
     first.job.saves.now()
-    first.crawl.peer_listener.hear_pause(SITE, StoredPause(clock.now() + 60, "503"))
+    first.crawl.throttle.peers.hear_pause(SITE, StoredPause(clock.now() + 60, "503"))
     first.die()
     assert not run().all()
 
@@ -332,7 +333,7 @@ def test_a_pause_is_left_to_the_next_owner():
 def test_a_pace_and_a_delay_hold_for_the_next_owner():
     """The longer one; a site that is given up waits for the next run."""
     site = Site("https://example.com", PausePolicy())
-    site.follow(Pace(5.0), inf, 100.0)
+    follow(site, Pace(5.0), inf, 100.0)
     assert handover_of(site, 100.0, 0.0, 0.0) == (b"", "5000")
     assert handover_of(site, 100.0, 0.0, 8.0) == (b"", "8000")
     assert is_calm(site)

@@ -29,7 +29,7 @@ NO_LIMITS = {
     "fetching.failures._LONGEST_LABEL": "what a name can be",
     "robots.origins._LONGEST_NAME": "what a name can be",
     "politeness.inside._LONGEST_HOSTS": "what a name can be",
-    "politeness.pace._LONGEST_WAY": "when a request has arrived",
+    "politeness.pacer._LONGEST_WAY": "when a request has arrived",
     "fleet.worker.LONGEST_SILENCE": "when a worker is taken for dead",
     "fleet.own_sites._MOST_GIVEN": "of sites that are given to other workers at a time",
     "robots.robotstxt.agents.product_tokens": "agents are the project's",

@@ -10,7 +10,6 @@ from flights import Page, flight_to, times_alone
 from scrapy_mandelbot.politeness.faults import (
     MOST_REFUSED_URLS,
     MOST_SECTIONS,
-    FaultCause,
     Faults,
     sections_of,
 )
@@ -44,9 +43,12 @@ def refused(
     *,
     now: float = 1000.0,
     retry_after: float | None = None,
-) -> FaultCause:
-    refusal = Refusal(now, "503", retry_after)
-    return parts.refused(sent(path, tick), path.encode(), refusal)
+) -> str:
+    """Return what the refusal is taken for."""
+    flight = sent(path, tick)
+    section = parts.of(flight.request)
+    url = parts.refused(flight, path.encode(), Refusal(now, "503", retry_after), section)
+    return "a section" if section else "a page" if url.is_alone else "the site"
 
 
 def answered(parts: Faults, path: str, tick: int, now: float = 1000.0) -> list[str]:
@@ -103,7 +105,7 @@ def test_the_sections_of_a_url(url, sections):
 
 def may_go_at(parts: Faults) -> float:
     """Return when the first page may go again, if it is remembered at all."""
-    refused = parts.refused_url(ONE.encode())
+    refused = parts.urls.get(ONE.encode())
     return 0.0 if refused is None else refused.may_go_at
 
 
@@ -151,8 +153,8 @@ def test_of_sections_within_each_other_the_outermost_counts(parts):
     answered(parts, OTHER, 9)
     assert sorted(suspects(parts)) == ["/shelf/", "/shelves/"]
     set_aside(parts, "/shelf/")
-    assert [one.path for one in parts.set_aside()] == ["/shelf/"]
-    section = parts.section_of("https://example.com/shelf/in/deeper/1")
+    assert [one.path for one in parts.aside.values()] == ["/shelf/"]
+    section = parts.of(Page("https://example.com/shelf/in/deeper/1"))
     assert section.path == "/shelf/"
     assert suspects(parts) == ["/shelves/"]
 
@@ -163,7 +165,7 @@ def test_an_outer_section_that_has_answered_is_not_set_aside_for_an_inner_one(pa
     answered(parts, "/shelf/well", 5)
     assert suspects(parts) == ["/shelf/in/"]
     set_aside(parts, "/shelf/in/")
-    assert parts.section_of("https://example.com/shelf/well") is None
+    assert parts.of(Page("https://example.com/shelf/well")) is None
 
 
 def test_a_section_set_aside_has_one_probe_and_a_pause_of_its_own(parts):
@@ -172,7 +174,7 @@ def test_a_section_set_aside_has_one_probe_and_a_pause_of_its_own(parts):
     answered(parts, OTHER, 5)
     set_aside(parts, "/shelf/", 1000.0)
     assert parts.due("/shelf/", 1000.0) == 1000
-    assert refused(parts, "/shelf/8", 4) is FaultCause.SECTION
+    assert refused(parts, "/shelf/8", 4) == "a section"
     at, waits = 1000.0, []
     for number in range(3):
         probe = sent(f"/shelf/{number}", 10 + number)
@@ -180,7 +182,7 @@ def test_a_section_set_aside_has_one_probe_and_a_pause_of_its_own(parts):
         late = sent("/shelf/7", 6)
         parts.let_pass(late, at)
         assert parts.probe_refused(late, Refusal(at, "503")) is None
-        assert parts.probe_refused(probe, Refusal(at, "503")) is PauseEffect.SECTION_PROLONGED
+        assert parts.probe_refused(probe, Refusal(at, "503")) is PauseEffect.SECTION
         waits.append(parts.due("/shelf/", at) - at)
         at = parts.due("/shelf/", at)
     assert waits == [3, 9, 27]
@@ -208,7 +210,7 @@ def test_a_good_probe_ends_it(parts):
     probe = sent("/shelf/1", 10)
     parts.let_pass(probe, 1001)
     assert parts.answered(probe, b"/shelf/1", 1002)[0].path == "/shelf/"
-    assert list(parts.set_aside()) == []
+    assert parts.aside == {}
     assert not parts.is_suspect(Page("https://example.com/shelf/2"))
 
 
@@ -217,7 +219,7 @@ def test_after_six_failed_probes_what_was_never_sent_goes_once(parts):
     refuse_shelf(parts)
     answered(parts, OTHER, 5)
     set_aside(parts, "/shelf/")
-    (section,) = parts.set_aside()
+    (section,) = parts.aside.values()
     told, at = [], 1000.0
     for number in range(56):
         at = parts.due("/shelf/", at)
@@ -226,8 +228,7 @@ def test_after_six_failed_probes_what_was_never_sent_goes_once(parts):
         told.append(parts.probe_refused(probe, Refusal(at, "503")))
         assert section.pause.is_last_round == (6 <= number + 1 < 56)
         assert number != 5 or at == 1363
-    given_up = PauseEffect.SECTION_GIVEN_UP
-    assert told == [PauseEffect.SECTION_PROLONGED] * 5 + [given_up] + [None] * 49 + [given_up]
+    assert told == [PauseEffect.SECTION] * 6 + [None] * 49 + [PauseEffect.SECTION]
     assert section.is_over()
     assert parts.due("/shelf/", at) == at, "its requests come, and fail"
 
@@ -237,11 +238,11 @@ def test_after_six_failed_probes_what_was_never_sent_goes_once(parts):
 
 def test_others_were_answered_well_since_it_was_sent(parts):
     """Then the page is to blame, but for its first refusal, and is tried later: 1, 3, 9 s."""
-    assert refused(parts, ONE, 10) is FaultCause.SITE
+    assert refused(parts, ONE, 10) == "the site"
     assert may_go_at(parts) == 0
     answered(parts, OTHER, 11)
     for times, pause in enumerate([1, 3, 9, 27, 81], start=2):
-        assert refused(parts, ONE, 10 + times) is FaultCause.PAGE
+        assert refused(parts, ONE, 10 + times) == "a page"
         assert times_alone(parts, ONE.encode()) == times
         assert may_go_at(parts) == 1000 + pause
 
@@ -251,7 +252,7 @@ def test_its_flight_is_told_when_it_may_go_and_when_it_was_tried_enough(parts):
     flights = []
     for number in range(2 + LAW.of_a_part.tries):
         flights.append(sent(ONE, 10 + 2 * number))
-        parts.refused(flights[-1], ONE.encode(), Refusal(1000.0, "503"))
+        parts.refused(flights[-1], ONE.encode(), Refusal(1000.0, "503"), None)
         answered(parts, OTHER, 11 + 2 * number)
     assert [one.not_before for one in flights[:4]] == [0, 1001, 1003, 1009]
     assert [one.is_refused_alone for one in flights] == [False] * (len(flights) - 1) + [True]
@@ -270,8 +271,8 @@ def test_nothing_was_answered_since_it_was_sent(parts, good_at):
     """Then it may as well be the site."""
     if good_at:
         answered(parts, OTHER, good_at)
-    assert refused(parts, ONE, 10) is FaultCause.SITE
-    assert refused(parts, ONE, 14) is FaultCause.SITE
+    assert refused(parts, ONE, 10) == "the site"
+    assert refused(parts, ONE, 14) == "the site"
     assert times_alone(parts, ONE.encode()) == 0
 
 
@@ -284,8 +285,8 @@ def test_where_much_is_refused_a_page_is_not_to_blame_for_that(parts):
     for tick in range(10, 24, 2):
         blames.append(refused(parts, ONE, tick))
         answered(parts, OTHER, tick + 1)
-    assert blames[:5] == [FaultCause.SITE] * 5
-    assert blames[-1] is FaultCause.PAGE
+    assert blames[:5] == ["the site"] * 5
+    assert blames[-1] == "a page"
 
 
 def test_with_its_site_a_page_waits_no_longer_than_a_first_pause(parts):
@@ -335,7 +336,7 @@ def test_only_so_many_sections_are_suspected(parts):
     for number in range(3 * MOST_SECTIONS):
         refused(parts, f"/{number}/{number}/{number}?q", 6 + number)
     assert len(parts) <= MOST_REFUSED_URLS + MOST_SECTIONS
-    assert [one.path for one in parts.set_aside()] == ["/shelf/"]
+    assert [one.path for one in parts.aside.values()] == ["/shelf/"]
     assert parts.is_suspect(Page(f"https://example.com/{3 * MOST_SECTIONS - 1}/new"))
 
 
@@ -346,5 +347,5 @@ def test_sections_that_are_set_aside_are_bounded_as_well(parts):
         answered(parts, OTHER, 10 * number + 5)
         for section in parts.suspects(0.0):
             parts.put_aside(section, Refusal(1000.0, "503"))
-    assert len(list(parts.set_aside())) == MOST_SECTIONS
-    assert refused(parts, f"/{MOST_SECTIONS + 5}/x", 10**6) is FaultCause.SITE
+    assert len(parts.aside) == MOST_SECTIONS
+    assert refused(parts, f"/{MOST_SECTIONS + 5}/x", 10**6) == "the site"

@@ -172,11 +172,6 @@ NEEDED_BY = [
     (limit_estimator, "_LONG", 1e9, "chance 1 %"),
     (limit_estimator, "_SELDOM", 0.0, "chance 1 %"),
     (limit_estimator, "_LONGEST", 1e9, "22 dead, flat"),
-    (limit_estimator, "_SLOW", 0.0, "30/min, burst 5"),
-    (limit_estimator, "_SPANS", 1, "10/min"),
-    (limit_estimator, "BELOW", 1.0, "6/min, burst 5"),
-    (limit_estimator, "_TRUST", 1e9, "10 to 30 a minute"),
-    (limit_estimator, "CONCLUSIVE", 100, "111 dead, flat"),
     # rate_control.py
     (rate_control, "_RAMP_FROM", 0.5, "111 dead, path"),
     (rate_control, "_GROWTH", 1.05, "111 dead, path"),
@@ -190,6 +185,11 @@ NEEDED_BY = [
     (rate_control, "BY_CHANCE", 2.0, "chance 20 %"),
     (rate_control, "MOST_BY_CHANCE", 0, "chance 20 %"),
     (rate_control, "_OTHERS_FIRST", 0, "111 dead, flat, 30/5"),
+    (rate_control, "_SLOW", 0.0, "30/min, burst 5"),
+    (rate_control, "_SPANS", 1, "10/min"),
+    (rate_control, "BELOW", 1.0, "6/min, burst 5"),
+    (rate_control, "_TRUSTED", 1e9, "10 to 30 a minute"),
+    (rate_control, "CONCLUSIVE", 100, "111 dead, flat"),
     # faults.py, pause.py, probe.py
     (faults, "_SUSPICIOUS", 100, "111 dead, path"),
     (faults, "BY_CHANCE", 0.0, "30/min, section of 30 dead"),

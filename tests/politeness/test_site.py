@@ -7,7 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 import pytest
-from flights import Page, flight_to, times_alone
+from flights import Page, flight_to, follow, times_alone
 
 from scrapy_mandelbot.politeness.faults import MOST_REFUSED_URLS, MOST_SECTIONS
 from scrapy_mandelbot.politeness.flight import GO, Purpose
@@ -163,7 +163,7 @@ def test_who_ignores_pauses_goes_all_the_same(site):
     assert site.admit(flight, 100) is GO
     assert flight is not site.pause.probe
     assert site.due(101) == 101
-    site.follow(Pace(5.0), inf, 101)
+    follow(site, Pace(5.0), inf, 101)
     assert site.due(101) == 105, "its last answer was at 100"
     other = flight_to(site)
     other.keeps_pauses = False
@@ -172,7 +172,7 @@ def test_who_ignores_pauses_goes_all_the_same(site):
 
 def test_at_a_pace_there_is_a_turn_at_a_time(site):
     """The next is when the answer has ended and the delay is over."""
-    assert site.follow(Pace(5.0), inf, 100)
+    assert follow(site, Pace(5.0), inf, 100)
     first = hand_out(site, 100)
     assert site.due(100) == inf
     assert waits(site, flight_to(site), 100) is NO_TURN
@@ -181,13 +181,13 @@ def test_at_a_pace_there_is_a_turn_at_a_time(site):
     assert site.due(102) == 107
     assert site.pacer.due_after(102) == 107
     assert not site.is_shut(102), "it is asked, if slowly"
-    assert not site.follow(Pace(5.0), inf, 103), "the same is no news"
+    assert not follow(site, Pace(5.0), inf, 103), "the same is no news"
 
 
 def test_outside_of_its_visit_time_it_is_shut_once_a_request_waits(site):
     """And it is told once when it opens, and once that it has."""
     visits = RobotsTxt.parse(b"User-agent: *\nVisit-time: 0100-0500\n").visit_times("x")
-    site.follow(Pace(visits=visits), inf, 0)
+    follow(site, Pace(visits=visits), inf, 0)
     assert not site.is_shut(0)
     assert site.pacer.note_wait(0) == 3600
     assert site.pacer.note_wait(10) is None
@@ -206,7 +206,7 @@ def test_who_waits_for_a_time_is_told_from_who_waits_for_another(site):
     assert not site.holds_back(100)
     scout.settle(102, Purpose.RULES)
     site.look_anew()
-    site.follow(Pace(5.0), inf, 102)
+    follow(site, Pace(5.0), inf, 102)
     flight = send(site, hand_out(site, 103), 103)
     assert site.holds_back(104)
     site.ended(flight, 104)
@@ -224,7 +224,7 @@ def test_what_a_former_run_left_of_a_turn_is_waited_for(site):
     site.look_anew()
     assert site.due(100) == 160
     assert not site.pacer.restore(longest=60.0, now=100)
-    site.follow(Pace(5.0), inf, 100)
+    follow(site, Pace(5.0), inf, 100)
     assert site.due(100) == 105
 
 
@@ -235,7 +235,7 @@ def test_of_several_reasons_the_longest_counts(site, held, paused, delay):
     """Each holds back alone, and none ends another."""
     due = [0.0]
     if delay:
-        site.follow(Pace(delay), inf, 0)
+        follow(site, Pace(delay), inf, 0)
         site.ended(send(site, hand_out(site, 0), 0), 0)
         due.append(delay)
     if paused:
@@ -310,10 +310,10 @@ def set_shelf_aside(site: Site) -> PauseEffect | None:
 def test_a_section_alone_is_set_aside(site):
     """Its pages were refused one after the other, and another was answered well that went later."""
     assert set_shelf_aside(site) is PauseEffect.RESUMED
-    (section,) = site.faults.set_aside()
+    (section,) = site.faults.aside.values()
     assert section.path == "/shelf/"
-    assert site.faults.section_of(site.name + "/shelf/9") is section
-    assert site.faults.section_of(site.name + "/other") is None
+    assert site.faults.of(Page(site.name + "/shelf/9")) is section
+    assert site.faults.of(Page(site.name + "/other")) is None
     assert site.due(111) == 111, "the site is well"
     assert not site.is_plain, "its requests are looked at"
     assert site.faults.due("/shelf/", 111) == 111, "it is asked at once whether it is the section"
@@ -324,8 +324,8 @@ def test_a_section_alone_is_set_aside(site):
     assert site.faults.due("/shelf/", 112) == inf
     assert list(site.awaited) == [probe], "others wait for its end"
     assert site.due(112) == 112, "its probe is the section's and not the site's"
-    assert site.answered(probe, 113, b"9") is PauseEffect.SECTION_RESUMED
-    assert list(site.faults.set_aside()) == []
+    assert site.answered(probe, 113, b"9") is PauseEffect.SECTION
+    assert site.faults.aside == {}
     assert site.is_plain
 
 
@@ -339,7 +339,8 @@ def test_the_refusals_of_a_section_set_aside_are_nobody_elses_business(site):
         told.append(site.refused(probe, b"9", Refusal(at, "503")))
         site.ended(probe, at)
         assert site.due(at) == at
-    assert told == [PauseEffect.SECTION_PROLONGED, PauseEffect.SECTION_GIVEN_UP]
+    assert told == [PauseEffect.SECTION] * 2
+    assert site.faults.aside["/shelf/"].pause.is_last_round
     at = site.faults.due("/shelf/", 112)
     refused, unsent = flight_to(site, "/shelf/9"), flight_to(site, "/shelf/10")
     assert site.is_given_up_for(refused, b"9")
@@ -594,14 +595,14 @@ def test_a_section_that_a_former_run_set_aside_stays_so():
     assert site.due(100) == 100
     assert site.faults.due("/shop/", 100) == 130
     page = flight_to(site, "/shop/1")
-    assert site.faults.section_of(page.request.url).is_reported
+    assert site.faults.of(page.request).is_reported
     site.hand_out(page, 130, as_scout=False)
-    assert site.refused(page, b"1", Refusal(131, "503")) is PauseEffect.SECTION_PROLONGED
+    assert site.refused(page, b"1", Refusal(131, "503")) is PauseEffect.SECTION
     assert next(site.left()).failed_probes == 3
     probe = flight_to(site, "/shop/2")
     later = site.faults.due("/shop/", 131)
     site.hand_out(probe, later, as_scout=False)
-    assert site.answered(probe, later + 1, b"2") is PauseEffect.SECTION_RESUMED
+    assert site.answered(probe, later + 1, b"2") is PauseEffect.SECTION
     assert not list(site.left())
 
 
@@ -611,7 +612,7 @@ def test_of_a_section_that_is_given_up_nothing_is_left():
     site.restore(100, LeftPause(130, "503", 99, "/shop/"))
     page = flight_to(site, "/shop/1")
     site.hand_out(page, 130, as_scout=False)
-    assert site.refused(page, b"1", Refusal(131, "503")) is PauseEffect.SECTION_GIVEN_UP
+    assert site.refused(page, b"1", Refusal(131, "503")) is PauseEffect.SECTION
     assert not list(site.left())
 
 
@@ -665,7 +666,7 @@ def test_sections_that_were_left_are_bounded(site):
     """Whatever a file says that something else wrote; none is waited for longer than any."""
     for number in range(MOST_SECTIONS + 1):
         site.restore(100, LeftPause(1e300, "503", 0, f"/{number}/"))
-    assert len(list(site.faults.set_aside())) == MOST_SECTIONS
+    assert len(site.faults.aside) == MOST_SECTIONS
     assert site.faults.due("/0/", 100) < 100 + 1e6
 
 

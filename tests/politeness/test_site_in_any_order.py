@@ -7,7 +7,7 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING
 
 from examples import examples
-from flights import assert_untouched, flight_to
+from flights import assert_untouched, flight_to, follow
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -65,7 +65,7 @@ class AnyOrder(RuleBasedStateMachine):
         if self.site.scout is not None:
             raise AssertionError("a site whose rules are being found out is due")
         flight, before = flight_to(self.site, path), self.site.pause.state
-        section = self.site.faults.section_of(flight.request.url)
+        section = self.site.faults.of(flight.request)
         if section is not None and section.due(self.now) > self.now:
             return
         self.site.hand_out(flight, self.now, as_scout=as_scout)
@@ -131,13 +131,13 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(delay=st.sampled_from([0.0, 3.0, 20.0]))
     def its_pace_is_learnt(self, delay: float) -> None:
-        self.site.follow(Pace(delay), inf, self.now)
+        follow(self.site, Pace(delay), inf, self.now)
 
     @rule(seconds=st.sampled_from([-5.0, 0.5, 20.0]), section=st.booleans())
     def a_former_run_has_left_a_pause(self, seconds: float, *, section: bool) -> None:
         """Or the worker who had the site before: it may be over by now."""
         left = LeftPause(self.now + seconds, "503", 1, "/shelf/" if section else "")
-        if not (section and any("/shelf/" in one.path for one in self.site.faults.set_aside())):
+        if not (section and any("/shelf/" in one.path for one in self.site.faults.aside.values())):
             self.site.restore(self.now, left)
 
     @rule(retry_after=st.sampled_from([None, 20.0]))
@@ -168,8 +168,8 @@ class AnyOrder(RuleBasedStateMachine):
     @invariant()
     def a_section_set_aside_waits_for_a_time_or_for_its_probe(self) -> None:
         """And none is within another."""
-        paths = [section.path for section in self.site.faults.set_aside()]
-        for section in self.site.faults.set_aside():
+        paths = [section.path for section in self.site.faults.aside.values()]
+        for section in self.site.faults.aside.values():
             assert repr(section)
             assert isfinite(section.due(self.now)) or section.pause.probe in self.flights
             assert not [one for one in paths if one != section.path and one in section.path]
@@ -187,8 +187,8 @@ class AnyOrder(RuleBasedStateMachine):
         for one in left:
             again.restore(self.now, one)
         paths = [one.section for one in left if one.section]
-        assert [section.path for section in again.faults.set_aside()] == paths
-        assert all(isfinite(section.due(self.now)) for section in again.faults.set_aside())
+        assert [section.path for section in again.faults.aside.values()] == paths
+        assert all(isfinite(section.due(self.now)) for section in again.faults.aside.values())
 
     def teardown(self) -> None:
         """When all has ended and time has passed, the site is plain, or merely slowed."""
@@ -213,19 +213,19 @@ class AnyOrder(RuleBasedStateMachine):
             self.now += 0.5
             site.answered(flight, self.now, b"")
             site.ended(flight, self.now)
-        for section in list(site.faults.set_aside()):
+        for section in list(site.faults.aside.values()):
             self.now += 100
             flight = flight_to(site, f"{section.path}9")
             site.hand_out(flight, self.now, as_scout=False)
             was_over = section.is_over()
             site.answered(flight, self.now, b"9")
             site.ended(flight, self.now)
-            assert was_over == (section in list(site.faults.set_aside()))
+            assert was_over == (section in list(site.faults.aside.values()))
         assert site.pause.is_passable
         assert list(site.awaited) == []
         assert not site.is_shut(self.now)
         is_slowed = not site.pause.is_open or site.pacer.is_on
-        has_sections = any(True for _ in site.faults.set_aside())
+        has_sections = any(True for _ in site.faults.aside.values())
         assert site.is_plain or is_slowed or has_sections
         assert site.due(self.now) <= self.now + 20
 

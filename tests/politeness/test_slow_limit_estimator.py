@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_mandelbot.politeness.limit_estimator import SlowLimitEstimator
+from scrapy_mandelbot.politeness.rate_control import SlowLimitEstimator
 
 
 def spans(

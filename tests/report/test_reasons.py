@@ -6,6 +6,7 @@ from math import inf
 
 import pytest
 from clocks import MIDNIGHT as NOW
+from flights import follow
 from scrapy import Request
 
 from scrapy_mandelbot.politeness.flight import Flight
@@ -17,7 +18,6 @@ from scrapy_mandelbot.report.status import (
     Reason,
     SiteSnapshot,
     Why,
-    details_of,
     held,
     limit_text,
 )
@@ -44,7 +44,9 @@ def refuse(site: Site, now: float = NOW, seconds: float | None = 60.0) -> None:
 
 def why(site: Site, now: float) -> Why | None:
     found = held(site, now)
-    return None if found is None else found._replace(details=details_of(site, found.reason))
+    return (
+        None if found is None else found._replace(details=SiteSnapshot(site, found, 0, 0).details)
+    )
 
 
 def reason(site: Site, now: float = NOW):
@@ -129,7 +131,7 @@ def test_robots_txt_is_pending(site):
 
 def test_pace(site):
     """The next turn; while the last request has no answer there is no time."""
-    site.follow(Pace(5.0, source="set manually"), inf, NOW)
+    follow(site, Pace(5.0, source="set manually"), inf, NOW)
     one = flight(site)
     assert reason(site) == (Reason.PACE, None)
     site.sent(one, NOW)
@@ -142,7 +144,7 @@ def test_pace(site):
 
 def test_a_recovery_does_not_hide_a_pace(site):
     """A site that recovers, and may be asked as far as that goes, may have a pace."""
-    site.follow(Pace(500.0, source="set manually"), inf, NOW)
+    follow(site, Pace(500.0, source="set manually"), inf, NOW)
     refuse(site)
     probe = Flight(Request(url=f"{SITE}/b"), site)
     site.hand_out(probe, NOW + 61, as_scout=False)
@@ -155,5 +157,5 @@ def test_a_recovery_does_not_hide_a_pace(site):
 def test_visit_time(site):
     """Until the hours begin at which the owner takes visitors."""
     robots = RobotsTxt.parse(b"User-agent: *\nVisit-time: 0600-0845\n")
-    site.follow(Pace(visits=robots.visit_times("x")), inf, NOW)
+    follow(site, Pace(visits=robots.visit_times("x")), inf, NOW)
     assert reason(site) == (Reason.VISIT_TIME, NOW + 6 * 3600)

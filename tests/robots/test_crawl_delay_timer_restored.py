@@ -5,10 +5,12 @@ from __future__ import annotations
 from math import inf
 
 import pytest
+from crawl_delays import CrawlDelayTimer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_mandelbot.politeness.pace import CrawlDelayTimer, Pace
+from scrapy_mandelbot.politeness.pace import Pace
+from scrapy_mandelbot.politeness.pacer import Pacer
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 MIDNIGHT = 20_000 * 86_400.0
@@ -16,9 +18,7 @@ DELAYS = st.floats(0, 3600)
 
 
 def restored(pace: Pace, not_before: float, now: float) -> CrawlDelayTimer:
-    timer = CrawlDelayTimer(pace, not_before=not_before)
-    timer.follow(pace, now)
-    return timer
+    return CrawlDelayTimer(pace, not_before=not_before, now=now)
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,11 @@ def test_another_pace_is_all_that_counts_from_then_on():
 
 def test_a_pace_that_asks_for_nothing_is_free_when_the_wait_is_over():
     """Not before: a former run knew of another one."""
-    timer = CrawlDelayTimer(Pace(), not_before=MIDNIGHT + 10)
-    assert not timer.is_free_at(MIDNIGHT + 9)
-    assert timer.is_free_at(MIDNIGHT + 10)
+    pacer = Pacer()
+    pacer.resumes_at = MIDNIGHT + 10
+    assert pacer.restore(60, MIDNIGHT)
+    assert pacer.is_needed(MIDNIGHT + 9)
+    assert not pacer.is_needed(MIDNIGHT + 10)
 
 
 def test_a_wait_ends_within_visit_times():

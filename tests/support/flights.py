@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.politeness.faults import NO_FAULTS
 from scrapy_mandelbot.politeness.flight import Flight
-from scrapy_mandelbot.politeness.pacer import NO_CRAWL_DELAY
 from scrapy_mandelbot.politeness.pause import NO_PAUSE
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.faults import Faults
+    from scrapy_mandelbot.politeness.pace import Pace
     from scrapy_mandelbot.politeness.site_state import Site
 
 
@@ -30,18 +30,23 @@ def assert_untouched() -> None:
     assert repr(NO_PAUSE) == "<Pause: open>"
     assert NO_PAUSE.probe is NO_PAUSE.rate_control is None
     assert NO_PAUSE.due(7) == 7
-    assert not NO_FAULTS.has_any_aside
+    assert not NO_FAULTS.aside
     assert NO_FAULTS.good_at == -1
-    assert repr(NO_CRAWL_DELAY) == "<CrawlDelayTimer no pace>"
-    assert NO_CRAWL_DELAY.due_after(7) == NO_CRAWL_DELAY.due(7) == 7
 
 
 def flight_to(site: Site, path: str = "/") -> Flight:
     """Return a request for a page of a site that is on its way."""
-    return Flight(Page(site.name + path), site)
+    return Flight(Page(site.name + path), site, tick=site.ticks)
+
+
+def follow(site: Site, pace: Pace, until: float, now: float) -> bool:
+    """Let a site follow a pace; return whether that is news."""
+    is_news = site.pacer.follow(pace, until, now)
+    site.look_anew()
+    return is_news
 
 
 def times_alone(sections: Faults, fingerprint: bytes) -> int:
     """Return how often a request was refused, if its page is to blame; 0: it is not."""
-    one = sections.refused_url(fingerprint)
+    one = sections.urls.get(fingerprint)
     return one.times if one is not None and one.is_alone else 0

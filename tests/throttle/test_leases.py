@@ -265,7 +265,7 @@ def test_one_pace_is_kept_by_all_to_the_letter(workers, clock, delay, seconds):
     robots = RobotsTxt.parse(f"User-agent: *\nCrawl-delay: {delay}\n".encode())
     for worker in crawls:
         worker.throttle.paces.learn(worker.site, robots, "Mandelbot", clock.now() + 1e6)
-        worker.throttle.queues.waiting = lambda _site: 1
+        worker.throttle.waiting = lambda _site: 1
     asked = []
     under_way = []
     for _ in range(3_000):
