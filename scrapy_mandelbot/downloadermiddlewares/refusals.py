@@ -91,14 +91,16 @@ class Refusals:
         if run is None or (run.target != target and not run.is_certain):
             if is_of_the_package(request):
                 return None
-            if len(self._redirected) >= MOST_SUSPECTED:
-                del self._redirected[next(iter(self._redirected))]
+            if run is not None or len(self._redirected) >= MOST_SUSPECTED:
+                self._forget(site if run is not None else next(iter(self._redirected)))
             run = self._redirected[site] = Redirected(target, flight)
         if run.target != target:
             return None
         is_held = flight.is_from_queue and not run.is_certain
         if is_held and len(run.flights) < MOST_REDIRECTED:
             run.flights[request.url] = flight
+            if self._crawl.job_rows is not None:
+                self._crawl.job_rows.hold(request, site.name)
         if not run.decide():
             return None
         self._bring_back(site, run, flight)
@@ -118,8 +120,13 @@ class Refusals:
         if not is_notice and response.status < HTTPStatus.MULTIPLE_CHOICES:
             run.good += flight.tick > run.tick
             if is_target or run.good > _STRAY:
-                del self._redirected[site]
+                self._forget(site)
         return is_notice
+
+    def _forget(self, site: Site) -> None:
+        del self._redirected[site]
+        if self._crawl.job_rows is not None:
+            self._crawl.job_rows.let_go(site.name)
 
     def _bring_back(self, site: Site, run: Redirected, last: Flight | None = None) -> None:
         """Put requests back whose redirects were followed, or dropped as duplicates."""
@@ -137,6 +144,8 @@ class Refusals:
                 request = self._crawl.throttle.in_flight.bring_back(flight)
             request.meta["dont_cache"] = True  # a cache may hold the redirect
             self._crawler.engine.crawl(request)
+        if self._crawl.job_rows is not None:  # in one commit with those that come back
+            self._crawl.job_rows.let_go(site.name)
 
     # Challenges.
 
