@@ -79,6 +79,8 @@ class Refusals:
     def __init__(self, crawler: Crawler, crawl: Crawl, redirected: dict[Site, Redirected]) -> None:
         self._crawler, self._crawl, self._redirected = crawler, crawl, redirected
         self._has_failed = False
+        self._hold = getattr(crawl.job_rows, "hold", lambda *_: None)
+        self._let_go = getattr(crawl.job_rows, "let_go", lambda *_: None)
 
     # Maintenance.
 
@@ -99,8 +101,7 @@ class Refusals:
         is_held = flight.is_from_queue and not run.is_certain
         if is_held and len(run.flights) < MOST_REDIRECTED:
             run.flights[request.url] = flight
-            if self._crawl.job_rows is not None:
-                self._crawl.job_rows.hold(request, site.name)
+            self._hold(request, site.name)
         if not run.decide():
             return None
         self._bring_back(site, run, flight)
@@ -125,8 +126,7 @@ class Refusals:
 
     def _forget(self, site: Site) -> None:
         del self._redirected[site]
-        if self._crawl.job_rows is not None:
-            self._crawl.job_rows.let_go(site.name)
+        self._let_go(site.name)
 
     def _bring_back(self, site: Site, run: Redirected, last: Flight | None = None) -> None:
         """Put requests back whose redirects were followed, or dropped as duplicates."""
@@ -144,8 +144,7 @@ class Refusals:
                 request = self._crawl.throttle.in_flight.bring_back(flight)
             request.meta["dont_cache"] = True  # a cache may hold the redirect
             self._crawler.engine.crawl(request)
-        if self._crawl.job_rows is not None:  # in one commit with those that come back
-            self._crawl.job_rows.let_go(site.name)
+        self._let_go(site.name)  # in one commit with those that come back
 
     # Challenges.
 
@@ -160,11 +159,8 @@ class Refusals:
         throttle, site = self._crawl.throttle, flight.site
         section = site.faults.of(request)
         is_probe = section is not None and section.robots and section.is_probed_by(flight)
-        if mark is not None and not is_probe:
-            request.meta["dont_retry"] = True  # a retry gets the same
-        why = mark or "no good page since"
-        reason = f"{REFUSES_ROBOTS}: {response.status} for {request}, {why}"
-        refusal = Refusal(self._crawl.now(), reason, marked=mark is not None)
+        why = f"{response.status} for {request}, {mark or 'no good page since'}"
+        refusal = Refusal(self._crawl.now(), f"{REFUSES_ROBOTS}: {why}", marked=mark is not None)
         effect = site.refused(flight, self._crawl.fingerprint(request), refusal)
         if effect is not None:
             if effect is PauseEffect.REFUSES_ROBOTS:
@@ -194,9 +190,8 @@ class Refusals:
             self._has_failed = True
             emit(events.REFUSAL_FAILED, function=name, url=response.url, error=problem)
             return None
-        return (
-            AskedFor(None if said is True else seconds, f"recognised by {name}") if said else None
-        )
+        wait = None if said is True else seconds
+        return AskedFor(wait, f"recognised by {name}") if said else None
 
     def problem(self, request: Request, response: Response) -> str:
         """Return type and title of the problem details in an answer, as the rest of a log line."""
@@ -224,10 +219,9 @@ class Refusals:
 
 def _notice_at(response: Response) -> str:
     """Find out where a redirect leads; an empty string: no notice can be there."""
-    source = response.url
     try:
-        target = urljoin(source, (response.headers.get("Location") or b"").decode("latin-1"))
-        to, here = urlsplit(target), urlsplit(source)
+        target = urljoin(response.url, (response.headers.get("Location") or b"").decode("latin-1"))
+        to, here = urlsplit(target), urlsplit(response.url)
     except ValueError:
         return ""
     is_here = to.hostname == here.hostname and to.path not in {"", "/", here.path}

@@ -271,7 +271,6 @@ class Pause:
             return PauseEffect.PAUSED
         if refusal.retry_after is None or self.is_given_up or self.state is PauseState.PROBING:
             return None
-        self._is_outage = False  # it names a time
         before, until = self.until, refusal.now + self.policy.pause(0, refusal)
         self.until = max(before, until)
         # The answers of a burst are some milliseconds apart: that is no news.
@@ -321,8 +320,7 @@ class Pause:
     def _probe_sooner(self, refusal: Refusal) -> None:
         """End the pause by its backoff, or sooner in an outage: such probes lengthen no pause."""
         self.until = self._own_until
-        self._is_outage = self._is_outage and refusal.is_outage
-        if self._is_outage and refusal.now < self.since + _OUTAGE:
+        if self._is_outage and refusal.is_outage and refusal.now < self.since + _OUTAGE:
             self.until = min(self.until, refusal.now + _MOST_APART * (1 - refusal.jitter))
 
     def _resume(self, now: float) -> PauseEffect | None:

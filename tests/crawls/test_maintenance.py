@@ -243,8 +243,8 @@ class LeavesRedis(LinksSpider):
         if response.url.endswith(NOTICE):
             worker = JobWorker.of(self.crawler)
             worker.saves.now()
-            while worker.job.uncommitted:
-                await asyncio.sleep(0.01)
+            for _ in range(1_000):  # until all is said
+                await asyncio.sleep(0.01 if worker.job.uncommitted else 0)
             with Redis.from_url(self.settings["MANDELBOT_JOB"]) as redis:
                 for key in redis.keys(worker.server.key + "*"):
                     redis.copy(key, key.replace(b"{killed}", b"{after}"))

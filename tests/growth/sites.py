@@ -102,7 +102,10 @@ def _quota(value):
 
 def _names_a_time(value):
     quota = {"RateLimit-Reset": value, "RateLimit-Remaining": value}
-    return [retry_after.names_a_time(one.get, 1e9) for one in ({"RateLimit": value}, quota)]
+    return [
+        retry_after.wait_asked_for(one.get, 1e9).names_a_time
+        for one in ({"RateLimit": value}, quota)
+    ]
 
 
 def _site(url):
