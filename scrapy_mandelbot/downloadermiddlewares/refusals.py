@@ -80,7 +80,7 @@ class Refusals:
         self._crawler, self._crawl, self._redirected = crawler, crawl, redirected
         self._has_failed = False
         self._hold = getattr(crawl.job_rows, "hold", lambda *_: None)
-        self._let_go = getattr(crawl.job_rows, "let_go", lambda *_: None)
+        self._release_held = getattr(crawl.job_rows, "release_held", lambda *_: None)
 
     # Maintenance.
 
@@ -126,7 +126,7 @@ class Refusals:
 
     def _forget(self, site: Site) -> None:
         del self._redirected[site]
-        self._let_go(site.name)
+        self._release_held(site.name)
 
     def _bring_back(self, site: Site, run: Redirected, last: Flight | None = None) -> None:
         """Put requests back whose redirects were followed, or dropped as duplicates."""
@@ -144,7 +144,7 @@ class Refusals:
                 request = self._crawl.throttle.in_flight.bring_back(flight)
             request.meta["dont_cache"] = True  # a cache may hold the redirect
             self._crawler.engine.crawl(request)
-        self._let_go(site.name)  # in one commit with those that come back
+        self._release_held(site.name)  # in one commit with those that come back
 
     # Challenges.
 

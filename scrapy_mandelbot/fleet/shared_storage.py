@@ -93,9 +93,9 @@ class SharedStorage(JobStorage):
     def holds_in_memory(self, site: str) -> bool:
         return site in self._here_alone.counts or site in self._held
 
-    def let_go(self, *sites: str) -> None:
+    def release_held(self, *sites: str) -> None:
         self.touched.update(dict.fromkeys(sites or self._held))
-        super().let_go(*sites)
+        super().release_held(*sites)
 
     def given_back(self, lines: list[str], delayed: list[Request]) -> None:
         """Hand over the requests that wait in these lines, and those that were delayed.

@@ -178,13 +178,13 @@ class JobStorage(RequestStorage):
             self._end_wait(row)
 
     def hold(self, request: Request, site: str) -> None:
-        """Store a request beyond its end, until :meth:`let_go`: it may turn out to be refused."""
+        """Store a request beyond its end, until :meth:`release_held`: it may have been refused."""
         one = self.unacked.get(request)
         for row in (one.rows or (one,)) if one is not None else ():
             row.waits += 1
             self._held.setdefault(site, []).append(row)
 
-    def let_go(self, *sites: str) -> None:
+    def release_held(self, *sites: str) -> None:
         """Acknowledge what is held of some sites; of all, if none is named."""
         for site in sites or list(self._held):
             for row in self._held.pop(site, ()):
