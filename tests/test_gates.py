@@ -42,7 +42,7 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "commands/project_verbs.py": 22,
     "commands/url_verbs.py": 18,
     "crawl.py": 27,
-    "downloadermiddlewares/pause.py": 19,
+    "downloadermiddlewares/pause.py": 18,
     "downloadermiddlewares/robotstxt.py": 18,
     "fetching/fetcher.py": 26,
     "fetching/requesting.py": 35,

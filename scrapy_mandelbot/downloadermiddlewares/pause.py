@@ -69,7 +69,7 @@ class PauseMiddleware:
         are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")  # the spider handles them
         self._spiders = range(1_000) if are_all else frozenset(handled)
         self._marked = MARKED_STATUSES.difference(self._spiders)
-        self._retried = frozenset(map(int, crawler.settings.getlist("RETRY_HTTP_CODES")))
+        self._retried = MARKED_STATUSES & {*map(int, crawler.settings.getlist("RETRY_HTTP_CODES"))}
         if self._is_read:
             self._refusals.load()
         self._is_subscribed = False
@@ -108,11 +108,11 @@ class PauseMiddleware:
         """Report what a response means for its site; once, from the signal or the middleware."""
         flight.is_noticed = True
         request: Request = flight.request
-        status, statuses = response.status, self._statuses
+        status, is_handled = response.status, self._is_handled(request, response)
+        statuses = () if "cached" in response.flags else self._statuses
         wait = retry_after.wait_asked_for(response.headers.get, self._crawl.now())
         is_error = status >= HTTPStatus.BAD_REQUEST and status not in MISSING_STATUSES
         refuses = status in statuses or (wait.names_a_time and is_error and bool(statuses))
-        refuses = refuses and "cached" not in response.flags
         is_marked = status in self._marked
         if _CHALLENGE in response.headers and status not in self._spiders:
             # Waiting does not clear a challenge, whatever its status says.
@@ -120,23 +120,23 @@ class PauseMiddleware:
             refuses = refuses and (terms_of(response) is None or is_of_the_package(request))
         if status in self._retried and terms_of(response) is not None:
             request.meta["dont_retry"] = True  # a retry gets the same
-        if (refuses or is_marked) and self._is_handled(request, response):
+        if is_handled:
             refuses = is_marked = False
         found = None if refuses else self._look_closer(flight, response)
         flight.is_refused = refuses or found is not None
         if not flight.is_refused:
-            is_notice = flight.site in self._redirected
-            is_notice = is_notice and self._refusals.is_notice(flight, response)
+            notice = flight.site in self._redirected and self._refusals.is_notice(flight, response)
             mark = terms_of(response) if is_marked else None
             flight.is_refused = is_marked and self._refusals.is_bot_block(flight, response, mark)
-            if not flight.is_refused and not is_notice:
+            if not flight.is_refused and not notice:
                 self._answered(flight, response)
             return
         wait = found or wait
         reason = f"{status} for {request}" + (f", {wait.said}" if wait.said else "")
         if (response.headers.get("Content-Type") or b"").startswith(_PROBLEM):
             reason += self._refusals.problem(request, response)
-        report_unreadable(self._crawl, flight, wait)
+        if wait.unreadable:
+            report_unreadable(self._crawl, flight, wait)
         self._throttle.refused(flight, reason, wait.seconds, response)
 
     @cached_property

@@ -159,6 +159,8 @@ class Refusals:
         throttle, site = self._crawl.throttle, flight.site
         section = site.faults.of(request)
         is_probe = section is not None and section.robots and section.is_probed_by(flight)
+        if mark is not None and not is_probe:
+            request.meta["dont_retry"] = True  # a retry gets the same
         why = f"{response.status} for {request}, {mark or 'no good page since'}"
         refusal = Refusal(self._crawl.now(), f"{REFUSES_ROBOTS}: {why}", marked=mark is not None)
         effect = site.refused(flight, self._crawl.fingerprint(request), refusal)

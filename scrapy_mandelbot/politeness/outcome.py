@@ -289,9 +289,8 @@ def _asks_for_pause(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy)
     status, statuses = answer.status, policy.pause_statuses
     if not _is_4xx(answer):
         return status in statuses
-    names_a_time = answer.retry_after is not None and status not in MISSING_STATUSES
-    is_asked = status in statuses or (bool(statuses) and names_a_time)
-    return is_asked and known.times <= policy.tries
+    names_a_time = bool(answer.retry_after and statuses) and status not in MISSING_STATUSES
+    return (status in statuses or names_a_time) and known.times <= policy.tries
 
 
 def _breaks_off(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
