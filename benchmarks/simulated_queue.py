@@ -134,7 +134,8 @@ class SiteAndQueue:
         page = url.encode()
         self._in_flight -= 1
         jitter = self.crawl.random.uniform(0, 0.1)
-        self.site.refused(flight, page, Refusal(now, "503", retry_after, jitter))
+        refusal = Refusal(now, "503", retry_after, jitter, is_outage=retry_after is None)
+        self.site.refused(flight, page, refusal)
         self.site.ended(flight, now)
         if self.crawl.is_again(url):
             return

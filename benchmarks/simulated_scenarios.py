@@ -371,6 +371,7 @@ SCENARIOS: dict[str, Scenario] = {
     "down 2 s": down(2.0),
     "down 3 s": down(3.0),
     "down 30 s": down(30.0),
+    "down 60 s": down(60.0, 300),
     "down 600 s": down(600.0),
     "down 3,000 s": down(3_000.0),
     "down thrice": Scenario(lambda _: Down((1, 31), (61, 91), (121, 151)), flat(9_000)),

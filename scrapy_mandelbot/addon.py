@@ -22,7 +22,6 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.robots.preferences import TERMS_STATUSES
 from scrapy_mandelbot.settings.checks import is_class_of
 from scrapy_mandelbot.settings.config import check_settings
 from scrapy_mandelbot.settings.values import fail_cleanly, is_server
@@ -56,10 +55,6 @@ def _sets(*names: str) -> Callable[[BaseSettings], bool]:
     return lambda settings: any(settings.get(name) not in _OFF for name in names)
 
 
-def _retries_terms(settings: BaseSettings) -> bool:
-    return bool(TERMS_STATUSES & {*map(int, settings.getlist("RETRY_HTTP_CODES"))})
-
-
 def _has_console(settings: BaseSettings) -> bool:
     return settings.getbool("TELNETCONSOLE_ENABLED")
 
@@ -77,7 +72,6 @@ COMPONENTS = (
         _DOWNLOADS, "downloadermiddlewares.signing.SigningMiddleware", 960, _sets("MANDELBOT_SIGN")
     ),
     Component(_DOWNLOADS, "spidermiddlewares.usage.UsageMiddleware", 105, _OF_USE),
-    Component(_DOWNLOADS, "downloadermiddlewares.pause.TermsMiddleware", 560, _retries_terms),
     Component(_SPIDERS, "RobotTagsMiddleware", 40),
     Component(_SPIDERS, "JobMiddleware", _FIRST, _sets("JOBDIR", "MANDELBOT_JOB")),
     Component(_SPIDERS, "spidermiddlewares.usage.UsageObeyingMiddleware", 39, _OF_USE),

@@ -39,7 +39,7 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "commands/output/rules_in_force.py": 19,
     "commands/project_verbs.py": 21,
     "crawl.py": 25,
-    "downloadermiddlewares/pause.py": 19,
+    "downloadermiddlewares/pause.py": 18,
     "downloadermiddlewares/robotstxt.py": 18,
     "fetching/fetcher.py": 26,
     "fetching/requesting.py": 35,

@@ -23,11 +23,13 @@ from scrapy_mandelbot.politeness import retry_after
 from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.outcome import MISSING_STATUSES, Failure
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
-from scrapy_mandelbot.robots.preferences import MARKED_STATUSES, TERMS_STATUSES, stated_terms
+from scrapy_mandelbot.robots.preferences import MARKED_STATUSES, stated_terms
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.waiters import ASKS_AGAIN, is_of_the_package
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -67,14 +69,15 @@ class PauseMiddleware:
         are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")  # the spider handles them
         self._spiders = range(1_000) if are_all else frozenset(handled)
         self._marked = MARKED_STATUSES.difference(self._spiders)
+        self._retried = MARKED_STATUSES & {*map(int, crawler.settings.getlist("RETRY_HTTP_CODES"))}
         if self._is_read:
             self._refusals.load()
         self._is_subscribed = False
         self._limits = self._crawl.fetcher.limits
         self._limits.is_notified = True
-        self._stats_missed: DownloaderStats | None = None
-        if crawler.settings.getbool("DOWNLOADER_STATS"):
-            self._stats_missed = DownloaderStats(crawler.stats)
+        self._count: Callable[..., object] = lambda *_: None
+        if crawler.settings.getbool("DOWNLOADER_STATS"):  # it sees no response that is sent back
+            self._count = DownloaderStats(crawler.stats).process_response
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> PauseMiddleware:
@@ -105,32 +108,35 @@ class PauseMiddleware:
         """Report what a response means for its site; once, from the signal or the middleware."""
         flight.is_noticed = True
         request: Request = flight.request
-        refuses = "cached" not in response.flags and (
-            response.status in self._statuses or self._names_a_time(response)
-        )
-        is_marked = response.status in self._marked
-        if _CHALLENGE in response.headers and response.status not in self._spiders:
+        status, is_handled = response.status, self._is_handled(request, response)
+        statuses = () if "cached" in response.flags else self._statuses
+        wait = retry_after.wait_asked_for(response.headers.get, self._crawl.now())
+        is_error = status >= HTTPStatus.BAD_REQUEST and status not in MISSING_STATUSES
+        refuses = status in statuses or (wait.names_a_time and is_error and bool(statuses))
+        is_marked = status in self._marked
+        if _CHALLENGE in response.headers and status not in self._spiders:
             # Waiting does not clear a challenge, whatever its status says.
             is_marked = True
             refuses = refuses and (terms_of(response) is None or is_of_the_package(request))
-        if (refuses or is_marked) and self._is_handled(request, response):
+        if status in self._retried and terms_of(response) is not None:
+            request.meta["dont_retry"] = True  # a retry gets the same
+        if is_handled:
             refuses = is_marked = False
         found = None if refuses else self._look_closer(flight, response)
         flight.is_refused = refuses or found is not None
         if not flight.is_refused:
-            is_notice = flight.site in self._redirected
-            is_notice = is_notice and self._refusals.is_notice(flight, response)
+            notice = flight.site in self._redirected and self._refusals.is_notice(flight, response)
             mark = terms_of(response) if is_marked else None
             flight.is_refused = is_marked and self._refusals.is_bot_block(flight, response, mark)
-            if not flight.is_refused and not is_notice:
+            if not flight.is_refused and not notice:
                 self._answered(flight, response)
             return
-        wait = found or retry_after.wait_asked_for(response.headers.get, self._crawl.now())
-        reason = f"{response.status} for {request}" + (f", {wait.said}" if wait.said else "")
+        wait = found or wait
+        reason = f"{status} for {request}" + (f", {wait.said}" if wait.said else "")
         if (response.headers.get("Content-Type") or b"").startswith(_PROBLEM):
             reason += self._refusals.problem(request, response)
         if wait.unreadable:
-            report_unreadable(self._crawl, flight, wait.unreadable)
+            report_unreadable(self._crawl, flight, wait)
         self._throttle.refused(flight, reason, wait.seconds, response)
 
     @cached_property
@@ -149,13 +155,6 @@ class PauseMiddleware:
         if is_temporary and not self._is_handled(request, response):
             found = self._refusals.note_redirect(flight, response)
         return found
-
-    def _names_a_time(self, response: Response) -> bool:
-        """Whether an error pauses its site by the time that it names, not by its status."""
-        status = response.status
-        is_error = status >= HTTPStatus.BAD_REQUEST and status not in MISSING_STATUSES
-        may_pause = bool(self._statuses) and is_error
-        return may_pause and retry_after.names_a_time(response.headers.get, self._crawl.now())
 
     def _answered(self, flight: Flight, response: Response) -> None:
         """Report a good response, and the rest of a quota if its headers state one."""
@@ -302,11 +301,6 @@ class PauseMiddleware:
         flight.request.meta["dont_retry"] = True
         return response
 
-    def _count(self, request: Request, response: Response) -> None:
-        """Count a response in the stats: it does not reach DownloaderStats."""
-        if self._stats_missed is not None:
-            self._stats_missed.process_response(request, response)
-
 
 def not_sent(crawl: Crawl, flight: Flight) -> SitePausedError:
     """Return the error of a request that is not sent."""
@@ -325,16 +319,13 @@ def may_repeat(crawler: Crawler, flight: Flight, refusal: int | Exception) -> bo
     if request.method in SAFE_METHODS:
         return True
     retry = crawler.get_downloader_middleware(RetryMiddleware)
-    if retry is None or request.meta.get("dont_retry"):
-        may_be = False
-    elif isinstance(refusal, int):
-        may_be = refusal in retry.retry_http_codes
-    else:
-        may_be = isinstance(refusal, retry.exceptions_to_retry)
-    if may_be and retry is not None:
+    may_be = False
+    if retry is not None and not request.meta.get("dont_retry"):
         fingerprint = crawler.request_fingerprinter.fingerprint(request)
         most = request.meta.get("max_retry_times", retry.max_retry_times)
-        may_be = flight.site.faults.times(fingerprint) <= most
+        is_error = isinstance(refusal, retry.exceptions_to_retry)
+        is_retried = is_error or refusal in retry.retry_http_codes
+        may_be = is_retried and flight.site.faults.times(fingerprint) <= most
     flight.is_refused_alone = not may_be
     return may_be
 
@@ -377,10 +368,11 @@ def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
     crawl.throttle.sites.note_trouble(site)
 
 
-def report_unreadable(crawl: Crawl, flight: Flight, value: str) -> None:
-    """Report an unreadable ``Retry-After``, once per site."""
-    if flight.site.is_news("retry-after"):
-        crawl.events.emit(events.RETRY_AFTER_UNREADABLE, site=flight.site.name, value=value)
+def report_unreadable(crawl: Crawl, flight: Flight, wait: retry_after.AskedFor) -> None:
+    """Report a ``Retry-After`` if it is unreadable, once per site."""
+    site, value = flight.site, wait.unreadable
+    if value and site.is_news("retry-after"):
+        crawl.events.emit(events.RETRY_AFTER_UNREADABLE, site=site.name, value=value)
 
 
 def fate_of(crawl: Crawl, flight: Flight) -> End:
@@ -388,32 +380,7 @@ def fate_of(crawl: Crawl, flight: Flight) -> End:
     throttle, site = crawl.throttle, flight.site
     if flight.is_refused_alone:
         return End.URL
-    if site.pause.is_given_up:
-        return End.SITE
     if throttle.has_given_up(flight):
-        return End.SITE if site.faults.of(flight.request) is None else End.SECTION
+        is_site = site.pause.is_given_up or site.faults.of(flight.request) is None
+        return End.SITE if is_site else End.SECTION
     return End.LEFT if crawl.is_closing else End.WAITED
-
-
-class TermsMiddleware:
-    """Prevents retries of responses that state terms: a retry gets the same terms. Order 560.
-
-    It stands nearer the downloader than RetryMiddleware, and is enabled only if that retries one of
-    these statuses.
-    """
-
-    def __init__(self, crawler: Crawler) -> None:
-        statuses = set(map(int, crawler.settings.getlist("RETRY_HTTP_CODES")))
-        if not Crawl.of(crawler).config.enabled or not statuses & TERMS_STATUSES:
-            raise NotConfigured
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> TermsMiddleware:
-        """Build the middleware."""
-        return cls(crawler)
-
-    async def process_response(self, request: Request, response: Response) -> Response:
-        """Set ``dont_retry`` on the request of a response that states terms."""
-        if terms_of(response) is not None:
-            request.meta["dont_retry"] = True
-        return response

@@ -79,6 +79,8 @@ class Refusals:
     def __init__(self, crawler: Crawler, crawl: Crawl, redirected: dict[Site, Redirected]) -> None:
         self._crawler, self._crawl, self._redirected = crawler, crawl, redirected
         self._has_failed = False
+        self._hold = getattr(crawl.job_rows, "hold", lambda *_: None)
+        self._release_held = getattr(crawl.job_rows, "release_held", lambda *_: None)
 
     # Maintenance.
 
@@ -91,14 +93,15 @@ class Refusals:
         if run is None or (run.target != target and not run.is_certain):
             if is_of_the_package(request):
                 return None
-            if len(self._redirected) >= MOST_SUSPECTED:
-                del self._redirected[next(iter(self._redirected))]
+            if run is not None or len(self._redirected) >= MOST_SUSPECTED:
+                self._forget(site if run is not None else next(iter(self._redirected)))
             run = self._redirected[site] = Redirected(target, flight)
         if run.target != target:
             return None
         is_held = flight.is_from_queue and not run.is_certain
         if is_held and len(run.flights) < MOST_REDIRECTED:
             run.flights[request.url] = flight
+            self._hold(request, site.name)
         if not run.decide():
             return None
         self._bring_back(site, run, flight)
@@ -118,8 +121,12 @@ class Refusals:
         if not is_notice and response.status < HTTPStatus.MULTIPLE_CHOICES:
             run.good += flight.tick > run.tick
             if is_target or run.good > _STRAY:
-                del self._redirected[site]
+                self._forget(site)
         return is_notice
+
+    def _forget(self, site: Site) -> None:
+        del self._redirected[site]
+        self._release_held(site.name)
 
     def _bring_back(self, site: Site, run: Redirected, last: Flight | None = None) -> None:
         """Put requests back whose redirects were followed, or dropped as duplicates."""
@@ -137,6 +144,7 @@ class Refusals:
                 request = self._crawl.throttle.in_flight.bring_back(flight)
             request.meta["dont_cache"] = True  # a cache may hold the redirect
             self._crawler.engine.crawl(request)
+        self._release_held(site.name)  # in one commit with those that come back
 
     # Challenges.
 
@@ -153,9 +161,8 @@ class Refusals:
         is_probe = section is not None and section.robots and section.is_probed_by(flight)
         if mark is not None and not is_probe:
             request.meta["dont_retry"] = True  # a retry gets the same
-        why = mark or "no good page since"
-        reason = f"{REFUSES_ROBOTS}: {response.status} for {request}, {why}"
-        refusal = Refusal(self._crawl.now(), reason, marked=mark is not None)
+        why = f"{response.status} for {request}, {mark or 'no good page since'}"
+        refusal = Refusal(self._crawl.now(), f"{REFUSES_ROBOTS}: {why}", marked=mark is not None)
         effect = site.refused(flight, self._crawl.fingerprint(request), refusal)
         if effect is not None:
             if effect is PauseEffect.REFUSES_ROBOTS:
@@ -185,9 +192,8 @@ class Refusals:
             self._has_failed = True
             emit(events.REFUSAL_FAILED, function=name, url=response.url, error=problem)
             return None
-        return (
-            AskedFor(None if said is True else seconds, f"recognised by {name}") if said else None
-        )
+        wait = None if said is True else seconds
+        return AskedFor(wait, f"recognised by {name}") if said else None
 
     def problem(self, request: Request, response: Response) -> str:
         """Return type and title of the problem details in an answer, as the rest of a log line."""
@@ -215,10 +221,9 @@ class Refusals:
 
 def _notice_at(response: Response) -> str:
     """Find out where a redirect leads; an empty string: no notice can be there."""
-    source = response.url
     try:
-        target = urljoin(source, (response.headers.get("Location") or b"").decode("latin-1"))
-        to, here = urlsplit(target), urlsplit(source)
+        target = urljoin(response.url, (response.headers.get("Location") or b"").decode("latin-1"))
+        to, here = urlsplit(target), urlsplit(response.url)
     except ValueError:
         return ""
     is_here = to.hostname == here.hostname and to.path not in {"", "/", here.path}

@@ -136,9 +136,8 @@ class RobotsTxtMiddleware:
             return False
         wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
         if rules.response is not None:
-            named = wait_asked_for(rules.response.headers.get, self._crawl.now())
-            if named.unreadable:
-                report_unreadable(self._crawl, flight, named.unreadable)
+            asked = wait_asked_for(rules.response.headers.get, self._crawl.now())
+            report_unreadable(self._crawl, flight, asked)
         # A host that never answers is reported once, after the last of the short tries.
         level = None if outcome.wait is None else logging.DEBUG
         throttle.refused(flight, outcome.reason, wait, rules.response, level=level)
@@ -147,9 +146,7 @@ class RobotsTxtMiddleware:
     def _check_redirect(self, request: Request) -> None:
         """Raise IgnoreRequest if a sitemap's request was redirected where none may go."""
         if len(request.url) > LONGEST_REDIRECT:
-            raise IgnoreRequest(
-                f"its redirect leads to a URL of more than {LONGEST_REDIRECT:,} characters"
-            )
+            raise IgnoreRequest(f"its redirect's URL has more than {LONGEST_REDIRECT:,} characters")
         if not self._crawl.config.may_send(request.meta[CITED]["site"], request.url):
             raise IgnoreRequest(
                 f"{shown(request.url)} is on this machine or in its network"
@@ -201,10 +198,9 @@ class RobotsTxtMiddleware:
 
         To fetch the current file, set ``dont_obey_robotstxt`` or use one of Scrapy's commands.
         """
-        if request.method != "GET":
-            return None
         url = urlparse_cached(request)
-        if url.path != "/robots.txt" or url.query or self._crawl.is_for_a_person(request):
+        is_file = url.path == "/robots.txt" and not url.query
+        if request.method != "GET" or not is_file or self._crawl.is_for_a_person(request):
             return None
         copy = self._crawl.fetcher.cached(site)
         if copy is None:  # the file is unavailable

@@ -217,7 +217,9 @@ class SiteFiles:
         is_whole = bool(cut) or not is_truncated(response, download)
         retry_after = None
         if not is_whole or response.status >= HTTPStatus.MULTIPLE_CHOICES:
-            retry_after = wait_asked_for(response.headers.get, self._now()).seconds
+            asked = wait_asked_for(response.headers.get, self._now())
+            if asked.names_a_time or response.status in self._config.pause_statuses:
+                retry_after = asked.seconds
         answer = Answer(response.status, retry_after=retry_after)
         return FetchedFile(
             answer if is_whole else _truncated(answer, body),

@@ -187,8 +187,7 @@ class Outcome:
     @property
     def kept_status(self) -> int:
         """The status of the copy that is kept: 404 for whatever the server means by it."""
-        is_4xx = self.status is not None and 400 <= self.status < 500  # noqa: PLR2004
-        if self.kind is OutcomeKind.ALLOW_ALL and not is_4xx:
+        if self.kind is OutcomeKind.ALLOW_ALL and not _is_4xx(self):
             return 404
         return self.status or 404
 
@@ -243,15 +242,15 @@ def may_be_misreported(answer: Answer, known: SiteKnowledge, policy: OutcomePoli
 # The table, and the conditions of its rows.
 
 
-def _is_4xx(answer: Answer) -> bool:
+def _is_4xx(answer: Answer | Outcome) -> bool:
     return answer.status is not None and 400 <= answer.status < 500  # noqa: PLR2004
 
 
 _Takes = Callable[[Answer, SiteKnowledge, OutcomePolicy], bool]
 
 
-def _failed(failure: Failure) -> _Takes:
-    return lambda answer, _known, _policy: answer.failure is failure
+def _is(what: Failure | int) -> _Takes:
+    return lambda answer, *_: what in {answer.failure, answer.status}
 
 
 def _confirms_the_copy(answer: Answer, known: SiteKnowledge, _policy: OutcomePolicy) -> bool:
@@ -271,7 +270,7 @@ def _is_another_2xx_or_3xx(answer: Answer, _known: SiteKnowledge, _policy: Outco
 
 
 def _forbids(answer: Answer, _known: SiteKnowledge, policy: OutcomePolicy) -> bool:
-    return answer.status is not None and answer.status in policy.forbidding_statuses
+    return answer.status in policy.forbidding_statuses
 
 
 def _is_misreported(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
@@ -289,10 +288,9 @@ def _and_has_copy(takes: _Takes) -> _Takes:
 def _asks_for_pause(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
     status, statuses = answer.status, policy.pause_statuses
     if not _is_4xx(answer):
-        return status is not None and status in statuses
-    names_a_time = bool(statuses) and answer.retry_after is not None
-    is_asked = status in statuses or (names_a_time and status not in MISSING_STATUSES)
-    return is_asked and known.times <= policy.tries
+        return status in statuses
+    names_a_time = bool(answer.retry_after and statuses) and status not in MISSING_STATUSES
+    return (status in statuses or names_a_time) and known.times <= policy.tries
 
 
 def _breaks_off(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
@@ -310,13 +308,8 @@ def _never_answered(answer: Answer, known: SiteKnowledge, _policy: OutcomePolicy
 
 def _is_tried_enough(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
     # A site that is given up sooner is not asked more often than that either.
-    return _never_answered(answer, known, policy) and known.times >= min(
-        SHORT_TRIES, policy.tries + 1
-    )
-
-
-def _says(status: int) -> _Takes:
-    return lambda answer, _known, _policy: answer.status == status
+    least = min(SHORT_TRIES, policy.tries + 1)
+    return _never_answered(answer, known, policy) and known.times >= least
 
 
 class _OutcomeRow(NamedTuple):
@@ -331,14 +324,14 @@ _COPY_SERVES, _OF_ALL = "the last good copy stays in use", "said of every missin
 TABLE = (
     _OutcomeRow("rules", _is_whole, OutcomeKind.RULES, "has rules"),
     # As with Scrapy's own middleware: someone else's component did not want it asked.
-    _OutcomeRow("unasked", _failed(Failure.DROPPED), OutcomeKind.UNASKED, "its requests go on"),
+    _OutcomeRow("unasked", _is(Failure.DROPPED), OutcomeKind.UNASKED, "its requests go on"),
     # Only an answer of the site says something about the site. The request that needs the file
     # fails as its own download by that proxy would, and is retried by the project's components.
-    _OutcomeRow("stale_used", _and_has_copy(_failed(Failure.PROXY)), None, _COPY_SERVES),
-    _OutcomeRow("unanswered", _failed(Failure.PROXY), OutcomeKind.FAILED, "its request fails"),
+    _OutcomeRow("stale_used", _and_has_copy(_is(Failure.PROXY)), None, _COPY_SERVES),
+    _OutcomeRow("unanswered", _is(Failure.PROXY), OutcomeKind.FAILED, "its request fails"),
     # More hops than anyone means, or a target that may not be requested: as 404. A loop is none of
     # these, nor is a target that is no http(s) URL: such a server is broken, its rules are unknown.
-    _OutcomeRow("allow_all", _failed(Failure.NOWHERE), OutcomeKind.ALLOW_ALL, "there is none"),
+    _OutcomeRow("allow_all", _is(Failure.NOWHERE), OutcomeKind.ALLOW_ALL, "there is none"),
     _OutcomeRow("revalidated", _confirms_the_copy, None, "has not changed"),
     # "A message is considered complete when all of the octets indicated by its framing are
     # available." (RFC 9112, section 8). Of one that is not, no line can be relied on: cut after
@@ -365,7 +358,7 @@ TABLE = (
     # Whatever follows: no rules are more recent than those of the copy.
     _OutcomeRow("stale_used", _has_good_copy, None, _COPY_SERVES),
     # As with Scrapy's own middleware: what the project's own code raises is no word of the site.
-    _OutcomeRow("unasked", _failed(Failure.OTHER), OutcomeKind.UNASKED, "its requests go on"),
+    _OutcomeRow("unasked", _is(Failure.OTHER), OutcomeKind.UNASKED, "its requests go on"),
     # No site has been found to be polite to, and it is not waited for as one that is known is.
     _OutcomeRow("unanswered", _is_tried_enough, OutcomeKind.FAILED, "its requests fail"),
     _OutcomeRow("unavailable", _never_answered, OutcomeKind.UNAVAILABLE, "is asked again soon"),
@@ -376,7 +369,7 @@ TABLE = (
     # Cloudflare says of it ("Cloudflare 5xx errors"): the site itself has said nothing.
     *(
         _OutcomeRow(
-            "unavailable", _says(status), OutcomeKind.UNAVAILABLE, f"{why}: its rules are unknown"
+            "unavailable", _is(status), OutcomeKind.UNAVAILABLE, f"{why}: its rules are unknown"
         )
         for status, why in (
             (502, "the server behind it made no sense"),

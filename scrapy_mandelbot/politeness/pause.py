@@ -27,6 +27,8 @@ FORGOTTEN_AFTER = 600.0
 """Seconds after its last pause for which it is known how a site refuses."""
 _NEWS = 1.0  # seconds; a pause that grows by less is not reported
 _APART = 1.0  # seconds from one request to the next where each is sent once more
+_WELL = 50  # good answers before the first refusal; then a 503 is an outage, not a limit or a ban
+_OUTAGE, _MOST_APART = 300.0, 15.0  # seconds of it with additional probes, and between two of them
 _LAST_TRIES = 50  # requests that are sent once after the site is given up, none answered well
 
 
@@ -75,6 +77,8 @@ class Pause:
     """
 
     __slots__ = (
+        "_is_outage",
+        "_own_until",
         "backoff",
         "opened_at",
         "policy",
@@ -100,6 +104,8 @@ class Pause:
         self.state = PauseState.OPEN
         self.until = 0.0
         """When the probe may be sent, where the site is paused."""
+        self._own_until = 0.0  # the same, without the additional probes of an outage
+        self._is_outage = False
         self.reason = ""
         self.probe: Flight | None = None
         """The one request in flight that shows whether it is over."""
@@ -187,7 +193,8 @@ class Pause:
     def gives_up_at(self) -> float:
         """When the site is given up unless it answers or names a time; sooner by chance."""
         left = self.policy.tries - self.failed_probes - 1
-        return self.until + self.policy.in_all(self.backoff.step + 1, left) * (1 + JITTER)
+        until = max(self.until, self._own_until)
+        return until + self.policy.in_all(self.backoff.step + 1, left) * (1 + JITTER)
 
     # Requests.
 
@@ -229,7 +236,8 @@ class Pause:
         elif is_late and refusal.retry_after is None:
             return None  # it was sent before the pause that is over
         if self.rate_control is None and self.policy.recovers:
-            self.rate_control = RateControl(recent)
+            self.rate_control = RateControl(recent := tuple(recent))
+            self._is_outage = len(recent) >= _WELL
         if self.rate_control is not None and not is_late:
             self.rate_control.refused(flight.sent_at, refusal.now)
         return self._fail(refusal, has_served=has_served) if is_probe else self.trip(refusal)
@@ -264,7 +272,7 @@ class Pause:
     def be_due(self, now: float) -> None:
         """Let the probe go at once."""
         if self.state is PauseState.PAUSED:
-            self.until = now
+            self.until = self._own_until = now
 
     def give_up(self, reason: str) -> bool:
         """Send nothing more; return whether that is news."""
@@ -294,13 +302,21 @@ class Pause:
             seconds = self.policy.pause(self.backoff.step, refusal)
         if refusal.retry_after is None and self.rate_control is not None:
             seconds = max(seconds, self.rate_control.least_pause)
-        self.until = refusal.now + seconds
+        self._own_until = refusal.now + seconds
+        self._probe_sooner(refusal)
+
+    def _probe_sooner(self, refusal: Refusal) -> None:
+        """End the pause by its backoff, or sooner in an outage: such probes lengthen no pause."""
+        self.until = self._own_until
+        if self._is_outage and refusal.is_outage and refusal.now < self.since + _OUTAGE:
+            self.until = min(self.until, refusal.now + _MOST_APART * (1 - refusal.jitter))
 
     def _resume(self, now: float) -> PauseEffect | None:
         """Begin the recovery: the probe was answered well."""
         rate_control, backoff = self.rate_control, self.backoff
         if self.state not in _PROBED:
             return None
+        self._is_outage = False
         if rate_control is not None:
             is_conclusive = backoff.is_conclusive(rate_control)
             rate_control.resume(now, is_conclusive=is_conclusive, is_short=not backoff.is_recalled)
@@ -313,8 +329,11 @@ class Pause:
         policy, tried = self.policy, self.failed_probes + 1
         if self.state is PauseState.PROBING and tried < policy.tries:
             self.state = PauseState.PAUSED
-            self.backoff.lengthen(self.rate_control)
-            self._stay_away(refusal)
+            if self._is_outage and refusal.now < self._own_until and refusal.is_outage:
+                self._probe_sooner(refusal)
+            else:
+                self.backoff.lengthen(self.rate_control)
+                self._stay_away(refusal)
             return PauseEffect.PROLONGED
         if self.state not in _PROBED:
             return None

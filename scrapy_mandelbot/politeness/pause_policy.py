@@ -110,6 +110,8 @@ class Refusal(NamedTuple):
     """From 0 to `JITTER`: by which a pause of our own choice is longer."""
     marked: bool | None = None
     """Of an answer that may be meant for robots: whether it has the marks of that."""
+    is_outage: bool = False
+    """Whether it is a 503 that names no time."""
 
 
 @dataclass(frozen=True)

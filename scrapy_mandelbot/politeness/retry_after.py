@@ -49,6 +49,8 @@ class AskedFor(NamedTuple):
     """The header that counts, in a line for a log; empty: there is none."""
     unreadable: str = ""
     """A ``Retry-After`` that is none, as received."""
+    names_a_time: bool = False
+    """Whether it asks for a wait whatever its status means: also by a quota that is used up."""
 
 
 def wait_asked_for(header: Header, now: float) -> AskedFor:
@@ -59,19 +61,22 @@ def wait_asked_for(header: Header, now: float) -> AskedFor:
         text = value.decode("latin-1")
         seconds = _read_any(text, now, header)
         if seconds is not None:
-            return AskedFor(seconds if seconds > 0 else None, f"Retry-After: {text}")
+            wait = seconds if seconds > 0 else None
+            return AskedFor(wait, f"Retry-After: {text}", "", wait is not None)
         unreadable = text
     value = header("RateLimit")
     if value is not None:
         text = value.decode("latin-1")
-        waits = (wait for left, wait in _policies(text, now) if not left)
-        return AskedFor(max(waits, default=0.0) or None, f"RateLimit: {text}", unreadable)
+        said = [one for one in _policies(text, now) if not one[0]]
+        longest = max((wait for _, wait in said), default=0.0) or None
+        is_used_up = any(left == 0 and wait for left, wait in said)
+        return AskedFor(longest, f"RateLimit: {text}", unreadable, is_used_up)
     value = header("RateLimit-Reset")
     if value is None:
         return AskedFor(None, f"Retry-After: {unreadable}" if unreadable else "", unreadable)
-    reset, remaining = value.decode("latin-1").strip(), header("RateLimit-Remaining")
-    seconds = None if _number(remaining) else _until_reset(reset, now)
-    return AskedFor(seconds, f"RateLimit-Reset: {reset}", unreadable)
+    reset, left = value.decode("latin-1").strip(), _number(header("RateLimit-Remaining"))
+    seconds = None if left else _until_reset(reset, now)
+    return AskedFor(seconds, f"RateLimit-Reset: {reset}", unreadable, left == 0 and bool(seconds))
 
 
 def quota_of(header: Header, now: float) -> tuple[int, float] | None:
@@ -84,19 +89,9 @@ def quota_of(header: Header, now: float) -> tuple[int, float] | None:
         left, wait = _number(header("RateLimit-Remaining")), header("RateLimit-Reset")
         seconds = None if wait is None else _until_reset(wait.decode("latin-1").strip(), now)
         return None if left is None or seconds is None else (left, seconds)
-    said = [(left, wait) for left, wait in _policies(value.decode("latin-1"), now) if wait]
-    known = [(left, wait) for left, wait in said if left is not None]
+    policies = _policies(value.decode("latin-1"), now)
+    known = [(left, wait) for left, wait in policies if wait and left is not None]
     return min(known, key=lambda one: (one[0], -one[1]), default=None)
-
-
-def names_a_time(header: Header, now: float) -> bool:
-    """Return whether an error asks for a wait, whatever its status means.
-
-    It does by a readable ``Retry-After``, or by a quota that is stated to be used up.
-    """
-    asked = wait_asked_for(header, now)
-    is_sure = asked.said.startswith("Retry-After") or (quota_of(header, now) or (1,))[0] == 0
-    return asked.seconds is not None and is_sure
 
 
 def _number(value: bytes | None) -> int | None:
@@ -158,8 +153,7 @@ def _read(value: str, now: float, header: Header = lambda _: None) -> float | No
 
 def _clock(header: Header, now: float) -> float:
     """Return what time it was for the server as it answered, as far as that is known."""
-    value = header("Date")
-    date = None if value is None else read_date(value.decode("latin-1"), IN_TAGS)
+    date = read_date((header("Date") or b"").decode("latin-1"), IN_TAGS)
     if date is None:
         return now
     # How long the answer lay in caches (RFC 9111, section 5.1).

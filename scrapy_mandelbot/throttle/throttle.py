@@ -258,8 +258,10 @@ class Throttle:
     ) -> None:
         """Note that the site refused the request: by a pause status, or by no answer at all."""
         site, now = flight.site, self._now()
-        refusal = Refusal(now, reason, retry_after, self._random.uniform(0.0, JITTER))
         kind = "no answer" if response is None else str(response.status)
+        is_outage = kind == "503" and retry_after is None
+        jitter = self._random.uniform(0.0, JITTER)
+        refusal = Refusal(now, reason, retry_after, jitter, is_outage=is_outage)
         named = None if response is None else retry_after  # without one, the wait is our own
         self._count(events.REFUSED, site=site.name, kind=kind, retry_after=named)
         fingerprint = flight.fingerprint or self._fingerprint(flight)

@@ -19,10 +19,11 @@ pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
 
 @ensureDeferred
-async def test_a_url_that_alone_answers_503_is_handed_on(webs):
+@pytest.mark.parametrize("status", [503, 420])
+async def test_a_url_that_alone_is_refused_is_handed_on(webs, status):
     """It keeps no healthy site shut: after the tries of MANDELBOT_PAUSE_OPTIONS it gets its 503."""
     web = site(webs, 60)
-    web.pages["/page/50"] = Answer(b"broken", 503)
+    web.pages["/page/50"] = Answer(b"broken", status)
 
     result = await crawl(
         FailuresSpider,
@@ -33,7 +34,7 @@ async def test_a_url_that_alone_answers_503_is_handed_on(webs):
     assert result.urls() == [url for url in web.urls(60) if not url.endswith("/page/50")]
     (failure,) = result.failures
     assert failure.check(HttpError)
-    assert (failure.value.response.status, failure.request.url) == (503, web.url + "/page/50")
+    assert (failure.value.response.status, failure.request.url) == (status, web.url + "/page/50")
     assert web.asked("/page/50") == 5
     assert result.stats["mandelbot/pause/count"] == 1, "only its first refusal pauses the site"
     assert result.stats["mandelbot/pause/set_aside"] == 4

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
+from dying import Noting, dies, run, run_after
+from redis import Redis
 from webs import Answer, html, site
 
+from scrapy_mandelbot.fleet.worker import JobWorker
+from scrapy_mandelbot.job.job import Job
 from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
@@ -199,3 +205,77 @@ async def test_in_a_job_on_redis_too(webs, redis_server):
     web.refuse = Maintained(web, 30, 3)
     result = await once_each(web, {"MANDELBOT_JOB": redis_server.url})
     assert len(pages(result, web) - {NOTICE}) == 61
+
+
+class DiesAtNotice(Noting):
+    """Dies when the notice is read: two pages were redirected, and too few to tell."""
+
+    def parse(self, response):
+        if response.url.endswith(NOTICE):
+            Job.of(self.crawler).saves.now()
+            dies(self)
+        yield from super().parse(response)
+
+
+@ensureDeferred
+async def test_a_kill_before_the_notice_is_known_loses_no_page(webs, tmp_path):
+    """What was redirected stays in the job until it is decided what it was."""
+    web = site(webs, 60, delay=0.05)
+    web.refuse = Maintained(web, 30, 3)
+    settings = {"MANDELBOT_STORE": "memory", "CONCURRENT_REQUESTS": 2}
+    first = await run(DiesAtNotice, tmp_path / "job", [web.url + "/"], **settings)
+    assert len(pages(first, web) - {NOTICE}) == 61, "it went on"
+    then = set(first.crawler.spider.called_then)
+    assert len(then) < 40
+    second = await run_after(tmp_path / "job", Noting, [web.url + "/"], **settings)
+    called = then | set(second.crawler.spider.called)
+    assert len(called - {web.url + NOTICE}) == 61
+    third = await run(Noting, tmp_path / "died", **settings)
+    assert third.crawler.spider.called == [], "nothing is left of what was held"
+
+
+class LeavesRedis(LinksSpider):
+    """When the notice is read, copies what Redis has, as a kill would leave it."""
+
+    async def parse(self, response):
+        for one in super().parse(response):
+            yield one
+        if response.url.endswith(NOTICE):
+            worker = JobWorker.of(self.crawler)
+            worker.saves.now()
+            for _ in range(1_000):  # until all is said
+                await asyncio.sleep(0.01 if worker.job.uncommitted else 0)
+            with Redis.from_url(self.settings["MANDELBOT_JOB"]) as redis:
+                for key in redis.keys(worker.server.key + "*"):
+                    redis.copy(key, key.replace(b"{killed}", b"{after}"))
+                redis.zadd("mandelbot:{after}:workers", {worker.job.worker: 1})
+
+
+@ensureDeferred
+async def test_a_kill_loses_none_on_redis_either(webs, redis_server):
+    web = site(webs, 33, delay=0.05)
+    web.refuse = Maintained(web, 30, 3)
+    settings = {"MANDELBOT_JOB": redis_server.url, "CONCURRENT_REQUESTS": 2}
+    names = [{"MANDELBOT_JOB_OPTIONS": {"name": name}} for name in ("killed", "after")]
+    first = await once_each(web, settings | names[0], LeavesRedis)
+    assert len(pages(first, web) - {NOTICE}) < 34, "too few to be decided"
+    web.refuse = lambda _: None
+    second = await once_each(web, settings | names[1])
+    assert len(pages(first, web) | pages(second, web)) == 35
+
+
+@ensureDeferred
+@pytest.mark.parametrize("on_redis", [False, True])
+async def test_redirects_that_are_never_decided_leave_nothing_in_the_job(
+    webs, tmp_path, redis_server, on_redis
+):
+    web = site(webs, 20)
+    for number in range(3):
+        web.pages[f"/page/{number}"] = redirect("/gone.html")
+    web.pages["/gone.html"] = html(title="gone")
+    job = {"MANDELBOT_JOB": redis_server.url} if on_redis else {"JOBDIR": str(tmp_path / "job")}
+    first = await once_each(web, job)
+    assert first.stats["finish_reason"] == "finished"
+    assert len(pages(first, web)) == 1 + 17 + 1
+    second = await once_each(web, job)
+    assert second.urls() == [web.url + "/"]

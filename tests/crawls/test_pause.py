@@ -56,6 +56,20 @@ async def test_a_pause_costs_the_site_only_what_was_under_way(webs):
 
 
 @ensureDeferred
+@pytest.mark.parametrize(("status", "most"), [(503, 80), (429, 140)])
+async def test_a_minute_of_503_costs_less_than_twenty_seconds_more(webs, status, most):
+    """A 429 speaks of a limit, or a ban: its probes are those of the backoff alone."""
+    web = site(webs, 300, delay=0.05)
+    web.refuse = closed = Closed(60, after=60, status=status)
+    result = await crawl(LinksSpider, {"ROBOTSTXT_OBEY": False}, start_urls=[web.url + "/"])
+    assert result.urls() == web.urls(300)
+    hits = [hit.at - closed.began for hit in web.hits]
+    assert 60 < hits[-1] < most
+    probes = [at for at in hits if 0.5 < at < 60]
+    assert len(probes) <= (7 if status == 503 else 4)
+
+
+@ensureDeferred
 async def test_what_waits_in_the_download_slot_goes_back_too(webs):
     """With DOWNLOAD_DELAY requests wait in the slot; none of them is sent into the pause."""
     web = site(webs, 8)

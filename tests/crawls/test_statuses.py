@@ -116,6 +116,18 @@ async def test_an_error_that_names_no_time_pauses_nothing(webs, status, headers,
 
 
 @ensureDeferred
+@pytest.mark.parametrize("headers", [{"RateLimit-Reset": "20"}, {"RateLimit": '"default";t=20'}])
+@pytest.mark.parametrize("path", ["/page/1", "/robots.txt"])
+async def test_a_reset_names_a_time_only_where_the_quota_is_used_up(webs, path, headers):
+    """An error other than a pause status has its own meaning: of robots.txt, that there is none."""
+    web = site(webs, 5)
+    web.pages[path] = Answer(b"", 403, headers)
+    result = await crawl(AnySpider, {"MANDELBOT_STORE": "memory"}, start_urls=[web.url + "/"])
+    assert result.urls() == web.urls(5)
+    assert "mandelbot/pause/refused" not in result.stats
+
+
+@ensureDeferred
 async def test_a_quota_ends_at_its_reset(webs):
     """One page of many says that nothing is left for 2 s: as many are in flight after as before."""
     web = site(webs, 60, delay=0.1)

@@ -100,11 +100,6 @@ def _quota(value):
     return [retry_after.quota_of(one.get, 1e9) for one in ({"RateLimit": value}, quota)]
 
 
-def _names_a_time(value):
-    quota = {"RateLimit-Reset": value, "RateLimit-Remaining": value}
-    return [retry_after.names_a_time(one.get, 1e9) for one in ({"RateLimit": value}, quota)]
-
-
 def _site(url):
     return origins.site_of(_split(url))
 
@@ -116,7 +111,6 @@ def _split(url):
 ROWS = (
     Row("sites.wait_asked_for", _wait, _HEADERS | _RATE_LIMITS),
     Row("sites.quota_of", _quota, _HEADERS | _RATE_LIMITS),
-    Row("sites.names_a_time", _names_a_time, _HEADERS | _RATE_LIMITS),
     Row("sites.site_of", origins.site_of, _URLS, prepare=_split),
     Row("sites.host_of", origins.host_of, _URLS, prepare=_site),
     Row(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from pause_facts import Fact
+from pause_facts import Fact, Sent
 
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect, PauseState
 from scrapy_mandelbot.politeness.pause_policy import Backoff, PausePolicy, Refusal
@@ -147,3 +147,77 @@ def test_all_pauses_together_are_counted_as_they_are():
     assert policy.in_all(3, 5) == sum(policy.own_pause(step) for step in range(3, 8))
     assert policy.in_all(3, 0) == policy.in_all(3, -1) == 0
     assert all(a <= b for a, b in pairwise(policy.own_pause(step) for step in range(10**3)))
+
+
+BUSY = tuple(0.1 * number for number in range(50))  # when good answers were sent
+OUTAGE = Refusal(0.0, "503", is_outage=True)
+
+
+def failing(recent=BUSY, refusal=OUTAGE, seconds: float = 8000.0) -> tuple[Pause, list[float]]:
+    """Return the pause of a site that fails from then on, and when its probes were sent."""
+    pause, begin, probes = Pause(PausePolicy()), 10.0, []
+    pause.refused(Sent(begin), refusal._replace(now=begin), recent)
+    while not pause.is_given_up and pause.until < begin + seconds:
+        now = pause.until
+        probes.append(now - begin)
+        probe = Sent(now)
+        pause.let_pass(probe, now)
+        pause.refused(probe, refusal._replace(now=now))
+    return pause, probes
+
+
+BY_BACKOFF = [1, 4, 13, 40, 121, 364, 1093, 3280, 6880]
+
+
+def test_an_outage_is_probed_every_15_seconds_for_five_minutes():
+    """Beside the probes of the backoff, which come no later, and end it as soon as before."""
+    pause, probes = failing()
+    assert pause.is_given_up
+    assert set(BY_BACKOFF) <= set(probes)
+    assert probes[-1] == 6880
+    first = [one for one in probes if one < 316]
+    assert first[-1] >= 300
+    assert max(later - one for one, later in pairwise([0, *first])) == 15
+    assert probes[len(first) :] == BY_BACKOFF[5:]
+
+
+NO_OUTAGES = {
+    "a site that has served less": (BUSY[1:], OUTAGE),
+    "a status that speaks of a limit": (BUSY, Refusal(0.0, "429")),
+}
+
+
+@pytest.mark.parametrize("case", NO_OUTAGES)
+def test_other_pauses_have_the_probes_of_the_backoff_alone(case):
+    assert failing(*NO_OUTAGES[case])[1] == BY_BACKOFF
+
+
+def test_the_second_pause_of_a_site_is_no_outage():
+    """As of a ban, which the next requests bring back."""
+    pause, _ = failing(seconds=50)
+    probe = Sent(pause.until)
+    pause.let_pass(probe, pause.until)
+    assert pause.answered(probe, pause.until) is PauseEffect.RESUMED
+    now = pause.until + 1
+    pause.refused(Sent(now), OUTAGE._replace(now=now))
+    assert pause.until > now + 15
+
+
+def test_a_time_that_is_named_in_an_outage_is_kept():
+    pause, _ = failing(seconds=50)
+    pause.refused(Sent(60.0), Refusal(60.0, "503", 600.0))
+    assert pause.until == 660
+    probe = Sent(660.0)
+    pause.let_pass(probe, 660)
+    pause.refused(probe, OUTAGE._replace(now=660.0))
+    assert pause.until > 660 + 15
+
+
+def test_a_probe_at_once_counts_as_one_of_the_backoff():
+    pause, probes = failing(seconds=50)
+    now, failed = 10 + probes[-1] + 1, pause.failed_probes
+    pause.be_due(now)
+    probe = Sent(now)
+    pause.let_pass(probe, now)
+    pause.refused(probe, OUTAGE._replace(now=now))
+    assert pause.failed_probes == failed + 1

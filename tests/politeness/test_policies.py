@@ -52,7 +52,8 @@ BOUNDS = {
     "30/5 and 1 % chance": Bound(600 / 15, 600 / 9, 3),
     "down 2 s": Bound(10, 12, 3),
     "down 30 s": Bound(8 + 1.5 * 30, 60, 4),
-    "down 600 s": Bound(8 + 2 * 600, 1500, 4.5),
+    "down 60 s": Bound(80, 85, 5.5),
+    "down 600 s": Bound(8 + 2 * 600, 1500, 9),  # of which 5 are the probes of its first minutes
     "down, names the time": Bound(40, 45, 3),
     "flapping 10, 5": Bound(120, 180, 2),
     "ban that doubles": Bound(200, 400, 30),
