@@ -230,7 +230,6 @@ class SharedJob:
         self.out = {*self._sending, *self.out & self._claimed.keys()}
         now = self._now()
         self._unacked_exchanges.add(sent.number, now, self._sent_entries)
-        self._unacked_exchanges.add_rests(sent.number, now, self._sent_entries)
         said = sum(one.is_push for one in self._sent_entries)
         self._size -= sum(one.size for one in self._sent_entries)
         self._sent, self._sent_entries = None, []
@@ -280,13 +279,14 @@ class SharedJob:
         is_kept = self._sent is not None and self._sent.number <= last
         entries = [*(() if is_kept else self._sent_entries), *self._entries]
         self._sent, self._sent_entries = None, []
-        self._unacked_exchanges.add_rests(self._exchanges + 1, self._now(), entries)
+        is_whole, again = self._unacked_exchanges.after(last)
+        unsaid = (one for one in entries if one.is_rest)
+        self._unacked_exchanges.add(self._exchanges + 1, self._now(), unsaid)
         left = [
             (site, state, milliseconds)
             for one, state, milliseconds in self._unacked_exchanges.rests_after(last, self._now())
             if (site := name_of(one)) not in self.sites  # of these more is known
         ]
-        is_whole, again = self._unacked_exchanges.after(last)
         self._unacked_exchanges = UnackedExchanges(
             forgotten=0
         )  # by this number, or under another one

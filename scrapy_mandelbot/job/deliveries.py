@@ -153,27 +153,26 @@ class Deliveries:
                 deaths[number] = deaths.get(number, 0) + 1
         self._deaths: dict[int, int] = {}
         self.lines: dict[int, str] = {}  # lines of the withheld requests
-        for number, times in deaths.items():
-            if exception_of(aside.get(number, "")):
+        self.aside: dict[int, str] = {}
+        """Requests set aside, and why."""
+        for number in [*deaths, *(aside.keys() - deaths.keys())]:
+            why, times = aside.get(number, ""), deaths.get(number, 0)
+            line = store.withhold(number) if times or exception_of(why) else None
+            if line is None:
                 continue
-            line = store.withhold(number)
-            if line is not None:
-                self._deaths[number], self.lines[number] = times, line
+            self.lines[number] = line
+            if exception_of(why):
+                self.aside[number] = why
+                continue
+            self._deaths[number] = times
+            if not most_at_once(times, limit):
+                self.aside[number] = f"{times} runs have died with it"
         self.waiting = sorted(
-            (number for number, times in self._deaths.items() if most_at_once(times, limit)),
+            self._deaths.keys() - self.aside.keys(),
             key=lambda number: (self._deaths[number], number),
             reverse=True,
         )
         """Requests to send, the last one first."""
-        self.aside = {
-            number: f"{times} runs have died with it"
-            for number, times in self._deaths.items()
-            if not most_at_once(times, limit)
-        }
-        """Requests set aside, and why."""
-        for number, why in aside.items():
-            if exception_of(why) and (line := store.withhold(number)):
-                self.aside[number], self.lines[number] = why, line
         self.in_flight: set[int] = set()  # in flight at the last commit
         store.put_state(DEATHS, _written(self._deaths))
         self.write_aside()

@@ -93,7 +93,7 @@ class Job(RunningJob):
             raise JobError(
                 f"Feeds cannot be cut back to the last commit of the previous run: {error}"
             ) from error
-        has_run = self.store.has_run or bool(files)
+        has_run = bool(self.store.last_of_former_run or files)
         goes_on = has_run and not self.store.get_state(_FINISHED)
         self._feeds = feeds.Feeds(
             self._crawler, self.folder, files, is_synced=self._is_synced, goes_on=goes_on

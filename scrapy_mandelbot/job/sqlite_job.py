@@ -79,10 +79,6 @@ class SqliteJob:
         self.put_state(CLEAN, b"1" if value else None)
 
     @property
-    def has_run(self) -> bool:
-        return bool(self._last_of_former_run)
-
-    @property
     def uncommitted(self) -> int:
         return len(self._pending) + self._seen.uncommitted
 
@@ -185,11 +181,13 @@ class SqliteJob:
 
     def see_all(self, fingerprints: list[int]) -> None:
         with as_ours(), transaction(self.database):
-            self._seen.write_all(fingerprints)
+            rows = zip(sorted(fingerprints))
+            self.database.executemany("INSERT OR IGNORE INTO seen VALUES (?)", rows)
+        self._seen.has_older = True
 
     def children_left(self, parent: int) -> Iterator[tuple[int, int]]:
         """Yield fingerprints of children that a previous run counted, in order, and how often."""
-        if parent > self._last_of_former_run or parent in self._pending.parents_gone:
+        if parent > self.last_of_former_run or parent in self._pending.parents_gone:
             return
         query = "SELECT fingerprint, times FROM children WHERE parent = ? ORDER BY fingerprint"
         with as_ours():
@@ -197,7 +195,7 @@ class SqliteJob:
 
     def forget_children(self, parent: int) -> None:
         self._pending.children.pop(parent, None)
-        if parent in self._parents or parent <= self._last_of_former_run:
+        if parent in self._parents or parent <= self.last_of_former_run:
             self._parents.discard(parent)
             self._pending.parents_gone.add(parent)
 
@@ -252,7 +250,7 @@ class SqliteJob:
         (self._last_line,) = database.execute("SELECT coalesce(max(line), 0) FROM lines").fetchone()
         (greatest,) = database.execute("SELECT coalesce(max(number), 0) FROM requests").fetchone()
         self._count: int = max(greatest, int(self.get_state(_COUNT) or 0))
-        self._last_of_former_run = self._count
+        self.last_of_former_run = self._count
         self._seen = Fingerprints(database)
 
     def _wait(self, number: int, line: str, place: Place, body: bytes) -> None:
@@ -328,7 +326,7 @@ class Fingerprints:
         self._merging: set[int] = set()
         self._to_merge: list[int] = []  # what is left of those, the greatest first
         self._since_part = 0
-        self._has_older = database.execute("SELECT 1 FROM seen LIMIT 1").fetchone() is not None
+        self.has_older = database.execute("SELECT 1 FROM seen LIMIT 1").fetchone() is not None
         first, last = database.execute("SELECT min(number), max(number) FROM fresh").fetchone()
         self._log_begins: int = first or 1
         self._log_ends: int = last or 0
@@ -337,7 +335,7 @@ class Fingerprints:
     def __contains__(self, fingerprint: int) -> bool:
         if fingerprint in self._fresh or fingerprint in self._merging:
             return True
-        if not self._has_older:
+        if not self.has_older:
             return False
         query = "SELECT 1 FROM seen WHERE fingerprint = ?"
         return self._database.execute(query, (fingerprint,)).fetchone() is not None
@@ -350,19 +348,13 @@ class Fingerprints:
         self._fresh.add(fingerprint)
         self._new.append(fingerprint)
 
-    def write_all(self, fingerprints: list[int]) -> None:
-        """Write rows in the open transaction, which holds nothing else."""
-        rows = ((one,) for one in sorted(fingerprints))
-        self._database.executemany("INSERT OR IGNORE INTO seen VALUES (?)", rows)
-        self._has_older = True
-
     def write(self) -> None:
         """Write what is new, within the transaction that is open, and a part of a merge."""
         if self._new:
             rows = enumerate(self._new, start=self._log_ends + 1)
             self._database.executemany("INSERT INTO fresh VALUES (?, ?)", rows)
         if self._is_part_due and self._to_merge:
-            rows_in_order = [(one,) for one in reversed(self._to_merge[-MERGED:])]
+            rows_in_order = zip(reversed(self._to_merge[-MERGED:]))
             self._database.executemany("INSERT OR IGNORE INTO seen VALUES (?)", rows_in_order)
         elif self._is_part_due:
             delete = "DELETE FROM fresh WHERE number <= ?"
@@ -374,7 +366,7 @@ class Fingerprints:
             self._since_part = 0
             if self._to_merge:
                 del self._to_merge[-MERGED:]
-                self._has_older = True
+                self.has_older = True
             else:
                 self._log_begins = self._deleted_next + 1
                 self._merging = set()

@@ -65,7 +65,6 @@ class SqliteStore(LiveStore):
         self._save_timer: live.Timer | None = None
         self._saves_at = inf  # when that timer is due
         self._questions: list[live.LeaseRequest | live.FetchClaim] = []  # not answered yet
-        self._ask_timer: live.Timer | None = None
         self._held: set[str] = set()  # names of leases that this crawl has
         self._news: live.ChangeFeed | None = None
         self.look_timer: live.Timer | None = None
@@ -216,9 +215,9 @@ class SqliteStore(LiveStore):
 
     def close(self) -> None:
         self._is_closed = True
-        for timer in filter(None, (self._save_timer, self._ask_timer, self.look_timer)):
+        for timer in filter(None, (self._save_timer, self.look_timer)):
             timer.cancel()
-        self._save_timer = self._ask_timer = self.look_timer = None
+        self._save_timer = self.look_timer = None
         self._questions.clear()
         if self._unsaved:
             self.save()
@@ -282,13 +281,8 @@ class SqliteStore(LiveStore):
             self._answer_alone()
         else:
             self.save()
-        if self._questions and self._ask_timer is None and self._later is not None:
-            self._ask_timer = self._later(_ASK_AGAIN_AFTER, self._ask_on_time)
-
-    def _ask_on_time(self) -> None:
-        self._ask_timer = None
         if self._questions:
-            self._ask_file()
+            self._save_within(_ASK_AGAIN_AFTER)
 
     def _save_within(self, seconds: float) -> None:
         at = self._now() + seconds
@@ -304,7 +298,7 @@ class SqliteStore(LiveStore):
     def _save_on_time(self) -> None:
         self._save_timer = None
         self.save()
-        if self._unsaved:
+        if self._unsaved or self._questions:
             is_soon = 0 <= self._now() - self._locked_since < _LOCKED_FOR
             self._save_within(_ASK_AGAIN_AFTER if is_soon else _TRY_AGAIN_AFTER)
 
