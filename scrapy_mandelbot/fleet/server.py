@@ -27,6 +27,9 @@ _KEYS = (
 """Those that scripts come by whatever is said; those of a site or worker are found out in them."""
 
 
+_ALL_KEYS = {*_KEYS, "c", "children", "of", "out", "q", "r", "seen", "tries"}
+
+
 class JoinReply(NamedTuple):
     """The server's reply to a worker that joins a job."""
 
@@ -104,7 +107,9 @@ class JobServer:
         """Join the job, if it has this format and belongs to this project."""
         token = os.urandom(4).hex()
         asked = [VERSION, self._lease, token, self._version, self._project]
-        version, *reply = self._call(self._join, asked)
+        reply: list[Any] = []
+        while not reply:
+            version, *reply = self._call(self._join, asked)
         if int(version) != VERSION:
             raise StorageError(
                 f"the job {self.key} was written by another version (format {int(version)})"
@@ -145,7 +150,8 @@ class JobServer:
         `left`: states of sites that it held, for those without another owner by now.
         """
         sites = [one for name, *rest in left for one in (key(name), *rest)]
-        self._call(self._leave, [worker, token, *sites])
+        while self._call(self._leave, [worker, token, *sites]):
+            pass
 
     # For `scrapy robots job`.
 
@@ -209,6 +215,17 @@ class JobServer:
     def requeue(self, site: str) -> list[str]:
         """Requeue requests that are set aside, of a site or, if it is empty, of all."""
         return sorted({name(one) for one in self._call(self._script("requeue"), [key(site)])})
+
+    def forget(self) -> None:
+        """Delete all keys of the job; a StorageError while a worker has it."""
+        prefix, at = f"{self.key}:", None
+        while at != 0:
+            with self._connection() as redis:
+                at, found = redis.scan(at or 0, f"{_escaped(prefix)}*", 1000)
+            kinds = ((one, one[len(prefix) :].partition(b":")[0]) for one in found)
+            own = [one for one, kind in kinds if kind.decode() in _ALL_KEYS]  # not of a store "1"
+            if self._call(self._script("forget"), own) == [0]:
+                raise StorageError("a worker has this job")
 
     def close(self) -> None:
         self._redis.close()

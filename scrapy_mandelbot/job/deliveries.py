@@ -180,9 +180,9 @@ class Deliveries:
     def __len__(self) -> int:
         return len(self.waiting)
 
-    def take(self) -> list[tuple[int, str]]:
+    def take(self, most: int = FEW) -> list[tuple[int, str]]:
         deaths = self._deaths[self.waiting[-1]]
-        most = most_at_once(deaths, self._limit)
+        most = min(most, most_at_once(deaths, self._limit))
         taken = [one for one in reversed(self.waiting[-most:]) if self._deaths[one] == deaths]
         del self.waiting[-len(taken) :]
         return [(number, self.lines.pop(number)) for number in taken]

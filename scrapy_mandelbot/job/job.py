@@ -17,7 +17,7 @@ from scrapy.utils.misc import load_object
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.job import feeds, salvage
-from scrapy_mandelbot.job.deliveries import Deliveries
+from scrapy_mandelbot.job.deliveries import FEW, Deliveries
 from scrapy_mandelbot.job.job_file import CorruptError
 from scrapy_mandelbot.job.job_storage import JobStorage, RunningJob
 from scrapy_mandelbot.job.job_store import StorageError
@@ -42,6 +42,7 @@ _SET_ASIDE = "job_set_aside"  # finish reason: all is done but what is set aside
 _SALVAGED = "job_salvaged"  # all is done but what may have been lost with a damaged file
 
 
+_OVERDUE = 600.0  # seconds until what was in flight at a death no longer waits for the others
 _FINISHED = "finished"  # that the last run has finished
 
 
@@ -72,6 +73,9 @@ class Job(RunningJob):
         self.deliveries = Deliveries(self.store, limit, has_died=not self._was_closed)
         soon = _GROUP if self._is_synced else 0.0
         self.saves = Saves(self, self.store, self._save, soon)
+        self._overdue_at = self.clock.now() + _OVERDUE
+        self._tried: dict[Request | None, str] = {}
+        """Of those that were in flight at a death, the last to be handed out, and their lines."""
         self._before_commits: list[Callable[[], None]] = []
         self.sites = StoredSites(self, self._crawl, self.save_soon)
         self._crawl.job = self
@@ -148,12 +152,18 @@ class Job(RunningJob):
 
     # Called by the scheduler.
 
-    def hand_out_last(self) -> list[str]:
-        return [
-            line
-            for number, line in self.deliveries.take()
-            if self.storage.bring_back(line, number, self.store.read(number))
-        ]
+    @property
+    def has_overdue(self) -> bool:
+        """Whether one that was in flight at a death may go beside others: none such is out."""
+        has_any = self.deliveries.waiting and self.clock.now() >= self._overdue_at
+        return bool(has_any) and self.storage.unacked.keys().isdisjoint(self._tried)
+
+    def hand_out_last(self, *, alone: bool) -> list[str]:
+        taken = self.deliveries.take(1 if alone else FEW)
+        bring_back, read = self.storage.bring_back, self.store.read
+        self._tried = {bring_back(line, one, read(one)): line for one, line in taken}
+        self._tried.pop(None, None)  # unreadable ones
+        return [*self._tried.values()]
 
     def set_aside(self, number: int, why: str, exception: str = "") -> None:  # noqa: ARG002 -- it is in why
         self.deliveries.set_aside(number, why)

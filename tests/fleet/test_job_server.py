@@ -150,6 +150,55 @@ def test_who_leaves_tells_what_is_to_be_known(redis_server, looker):
     other.leave()
 
 
+def sees(worker: Worker) -> None:
+    """Let a worker crawl a page of a site, and end as all workers do."""
+    worker.push_new(A, FIRST_IN, b"page", -(10**18), 0)
+    worker.exchange(take=1)
+    worker.acknowledge(worker.claim(A).number)
+    worker.give_back(A)
+    worker.exchange()
+
+
+def test_a_job_in_which_nothing_is_left_expires_unless_a_worker_joins(worker):
+    """All keys do in thirty days, as soon as the last worker has left."""
+    one, other = worker(), worker()
+    sees(one)
+    month = 30 * 86_400
+
+    def times(looker) -> set[int]:
+        return {looker.redis.ttl(key) for key in looker.redis.keys("*")}
+
+    one.server.leave(one.worker, one.token)
+    assert times(one) == {-1}
+    other.server.leave(other.worker, other.token)
+    assert all(month - 60 < left <= month for left in times(other))
+    assert one.redis.exists(f"{one.server.key}:seen:00000")
+    again = worker()
+    assert times(again) == {-1}
+    again.push(B, FIRST_IN, b"page")
+    again.exchange()
+    again.server.leave(again.worker, again.token)
+    assert times(again) == {-1}, "something is left to do"
+
+
+def test_a_job_is_forgotten_unless_a_worker_has_it(looker, worker):
+    """Whatever is left in it; nothing of another job, or of a store."""
+    one = worker()
+    sees(one)
+    one.push(A, FIRST_IN, b"left")
+    one.push_child(A, FIRST_IN, b"child", 7, 0)
+    one.exchange(take=1)
+    others = ["mandelbot:{job}:copy:x", "mandelbot:{job}:run:x", "mandelbot:{jobs}:meta"]
+    for key in others:
+        one.redis.set(key, "x")
+    with pytest.raises(StorageError, match="a worker has this job"):
+        looker.forget()
+    assert looker.lengths()
+    one.redis.zadd(f"{one.server.key}:workers", {one.worker: 1})  # it has died
+    looker.forget()
+    assert sorted(one.redis.keys("*")) == sorted(key.encode() for key in others)
+
+
 NO_AOF = "appendonly is off"
 
 

@@ -1,7 +1,7 @@
 -- What the scripts of a job share. All keys of a job begin with KEYS[1], which ends with its name in
 -- braces, so that a cluster keeps them in one place.
 --
---   meta     hash: expires (set: all keys do, as nothing is left to do), version, born (when), workers and order (the last numbers given), run (which one
+--   meta     hash: expires (how many parts of the keys do, as nothing is left to do), version, born (when), workers and order (the last numbers given), run (which one
 --            this is), outcome (how the last run ended)
 --   workers  sorted set: worker -> when its lease ends, in milliseconds of this server
 --   exchanges  hash: worker -> its token, and the number of the last exchange in which it said or was
@@ -111,6 +111,18 @@ end
 local function last_exchange(worker, token)
   local of, number = string.match(redis.call('HGET', key('exchanges'), worker) or '', '^(%S+) (%d+)$')
   return of == token and number or '-1'
+end
+
+local PARTS = 10  -- in which the keys of a job expire, so that no other command waits for long
+
+-- Let a part of the keys expire, 'EXPIRE' and seconds, or stay, 'PERSIST'; the first has all but fingerprints.
+local function each_key_of(part, command, ...)
+  for n = 100000 / PARTS * part, 100000 / PARTS * (part + 1) - 1 do
+    redis.call(command, key(string.format('seen:%05d', n)), ...)
+  end
+  if part > 0 then return end
+  redis.call(command, key('children:0'), ...)
+  for i = 2, #KEYS do redis.call(command, KEYS[i], ...) end
 end
 
 -- Set sites free whose workers are gone: some at a time, so that no other command waits for long.
