@@ -72,7 +72,8 @@ class OwnSites:
                 continue
             site = self._crawl.sites.of(name)
             is_long = site.pause.is_given_up or inf > site.pause_due(now) > now + HELD_WHILE_PAUSED
-            if self._is_movable(site) and (is_long or self._is_done(site)):
+            is_done = self._job.sites[name].is_exhausted and name not in self._storage.under_way
+            if self._is_movable(site) and (is_long or is_done):
                 self._give_back(site, now)
             else:
                 self._say_what_is_left(site, now)
@@ -120,13 +121,10 @@ class OwnSites:
         self._storage.touched[values["site"]] = None
         self._save_soon()
 
-    def _is_done(self, site: Site) -> bool:
-        return self._job.sites[site.name].is_exhausted and site.name not in self._storage.under_way
-
     def _is_movable(self, site: Site) -> bool:
         delayed = self._queue.delayed_of(site)
         is_in_flight = self._storage.under_way.get(site.name, 0) > delayed
-        return not (is_in_flight or site.awaited or self._storage.holds_in_memory(site.name))
+        return not (is_in_flight or site.awaited or site.name in self._storage.here_alone.counts)
 
     def _give_back(self, site: Site, now: float) -> None:
         self._say_what_is_left(site, now, engine.slot_delay(self._crawler, site.slots))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -349,6 +350,7 @@ MOST_HELD = 32  # requests that are claimed of a site at a time
 _SOON, _LATE = 1.0, 10.0  # seconds in which that many were handed out
 
 
+@dataclass(slots=True)
 class HeldSite:
     """A site that this worker owns.
 
@@ -356,17 +358,15 @@ class HeldSite:
     available to other workers, and the next batch before the last one is used up.
     """
 
-    __slots__ = ("asked", "batch", "has_more", "name", "numbers", "said", "waiting", "when")
-
-    def __init__(self, name: str, now: float) -> None:
-        self.name = name
-        self.numbers: set[int] = set()  # claimed requests, waiting or handed out
-        self.waiting = 0  # requests that are claimed, and may be handed out
-        self.batch = FIRST
-        self.when = now  # when requests were claimed last
-        self.asked = 0  # how many are being claimed
-        self.has_more = True  # whether more wait than were claimed, as far as known
-        self.said: tuple[bytes, str] = b"", "0"  # reported for its next owner
+    name: str
+    when: float  # when requests were claimed last
+    numbers: set[int] = field(default_factory=set)
+    """Claimed requests, waiting or handed out."""
+    waiting: int = 0  # requests that are claimed, and may be handed out
+    batch: int = FIRST
+    asked: int = 0  # how many are being claimed
+    has_more: bool = True  # whether more wait than were claimed, as far as known
+    said: tuple[bytes, str] = b"", "0"  # reported for its next owner
 
     @property
     def is_low(self) -> bool:

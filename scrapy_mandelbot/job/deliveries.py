@@ -11,9 +11,10 @@ import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from traceback import walk_tb
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
 
+@dataclass(slots=True, eq=False)
 class Unacked:
     """A request that was claimed, or that cannot be serialized and is in memory only.
 
@@ -29,32 +31,19 @@ class Unacked:
     number, and names the rows that wait for it.
     """
 
-    LOST = -1  # number of a request whose lease was lost: its new owner has it
+    LOST: ClassVar = -1  # number of a request whose lease was lost: its new owner has it
 
-    __slots__ = (
-        "_left",
-        "fingerprints",
-        "has_called",
-        "has_come_back",
-        "is_out",
-        "number",
-        "raised",
-        "rows",
-        "waits",
-    )
-
-    def __init__(self, number: int | None, rows: tuple[Unacked, ...] = ()) -> None:
-        self.number = number
-        self.rows = rows
-        self.waits = 1  # itself, and the requests in memory that came from it
-        self.fingerprints: list[int] = []
-        """Of requests in memory that came from it: stored as seen when the row is acknowledged."""
-        self.has_come_back = False  # sent back: the next end that the engine reports does not count
-        self.is_out = False  # in flight: the engine has it
-        self.has_called = False  # whether its callback has run in this run
-        self.raised: tuple[str, str] | None = None
-        """Why its page is set aside, and the name of the exception that its callback raised."""
-        self._left: PendingChildren | None = None
+    number: int | None
+    rows: tuple[Unacked, ...] = ()
+    waits: int = 1  # itself, and the requests in memory that came from it
+    fingerprints: list[int] = field(default_factory=list)
+    """Of requests in memory that came from it: stored as seen when the row is acknowledged."""
+    has_come_back: bool = False  # sent back: the next end that the engine reports does not count
+    is_out: bool = False  # in flight: the engine has it
+    has_called: bool = False  # whether its callback has run in this run
+    raised: tuple[str, str] | None = None
+    """Why its page is set aside, and the name of the exception that its callback raised."""
+    _left: PendingChildren | None = None
 
     def fail(self, failure: Any, spider: Spider) -> str:
         """Note that its callback raised, so that its page is set aside; return why."""
@@ -180,9 +169,9 @@ class Deliveries:
     def __len__(self) -> int:
         return len(self.waiting)
 
-    def take(self, most: int = FEW) -> list[tuple[int, str]]:
+    def take(self, *, alone: bool = False) -> list[tuple[int, str]]:
         deaths = self._deaths[self.waiting[-1]]
-        most = min(most, most_at_once(deaths, self._limit))
+        most = 1 if alone else most_at_once(deaths, self._limit)
         taken = [one for one in reversed(self.waiting[-most:]) if self._deaths[one] == deaths]
         del self.waiting[-len(taken) :]
         return [(number, self.lines.pop(number)) for number in taken]

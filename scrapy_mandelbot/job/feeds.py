@@ -116,11 +116,11 @@ class Feeds:
             file, was = Path(path), self._files.get(path, FeedFile(None, 0))
             if path in own:
                 length = file.stat().st_size if file.exists() else 0
-                self._put(path, was._replace(length=length))
+                self.put(path, was._replace(length=length))
             elif not file.exists():
-                self._put(path, None)
+                self.put(path, None)
             elif file.suffix != ".spool":  # others may write to it now
-                self._put(path, was._replace(length=None))
+                self.put(path, was._replace(length=None))
 
     def flush(self) -> dict[str, bytes | None]:
         """Write all items; return the changed states of files by name, None where one has gone."""
@@ -128,9 +128,6 @@ class Feeds:
             self._flush(slot)
         changed, self._changed = self._changed, {}
         return changed
-
-    def is_stored(self, path: Path) -> None:
-        self._put(str(path.absolute()), None)
 
     def not_kept(self) -> Iterator[tuple[str, str]]:
         """Yield each feed that may repeat or lose items after a crash: its URI, and why."""
@@ -168,9 +165,10 @@ class Feeds:
         file.flush()
         if self._is_synced:
             os.fsync(file.fileno())
-        self._put(str(path), FeedFile(file.tell(), slot.itemcount))
+        self.put(str(path), FeedFile(file.tell(), slot.itemcount))
 
-    def _put(self, path: str, file: FeedFile | None) -> None:
+    def put(self, path: str, file: FeedFile | None) -> None:
+        """Note how a file is now, for the next commit; None: it has gone."""
         if file == self._files.get(path):
             return
         written = None if file is None else json.dumps(file).encode()
@@ -288,7 +286,7 @@ class Spool:
             last = max(self._feed.batch_id, _stored(mark))  # they are stored in any order
             mark.write_text(str(last), "ascii")
             self.path.unlink()
-            self._feeds.is_stored(self.path)
+            self._feeds.put(str(self.path.absolute()), None)
         elif self._feeds.has_finished:
             is_appended = isinstance(self._storage, FileFeedStorage)
             if self._options.get("overwrite") or not is_appended:

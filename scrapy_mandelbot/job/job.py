@@ -17,7 +17,7 @@ from scrapy.utils.misc import load_object
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.job import feeds, salvage
-from scrapy_mandelbot.job.deliveries import FEW, Deliveries
+from scrapy_mandelbot.job.deliveries import Deliveries
 from scrapy_mandelbot.job.job_file import CorruptError
 from scrapy_mandelbot.job.job_storage import JobStorage, RunningJob
 from scrapy_mandelbot.job.job_store import StorageError
@@ -159,7 +159,7 @@ class Job(RunningJob):
         return bool(has_any) and self.storage.unacked.keys().isdisjoint(self._tried)
 
     def hand_out_last(self, *, alone: bool) -> list[str]:
-        taken = self.deliveries.take(1 if alone else FEW)
+        taken = self.deliveries.take(alone=alone)
         bring_back, read = self.storage.bring_back, self.store.read
         self._tried = {bring_back(line, one, read(one)): line for one, line in taken}
         self._tried.pop(None, None)  # unreadable ones
@@ -329,7 +329,6 @@ class Saves:
         self._save = save
         self._soon = soon
         self._again = again
-        self._clock = job.clock
         self._timers: Timers[Saves] = Timers(job.clock, Saves.now)
         self._changes = 0
         self.error: Exception | None = None  # why the last save failed
@@ -351,7 +350,7 @@ class Saves:
     def within(self, seconds: float) -> None:
         if not self._is_closed:
             wait = seconds if self.error is None else max(seconds, self._again)
-            self._timers.set(self, self._clock.now() + wait)
+            self._timers.set(self, self._job.clock.now() + wait)
 
     def now(self) -> Exception | None:
         self._timers.drop(self)

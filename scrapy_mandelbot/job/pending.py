@@ -117,10 +117,6 @@ class Pending:
         parts += self.parents_gone, self.state, *self.children.values()
         return sum(map(len, parts))
 
-    def count_child(self, parent: int, fingerprint: int) -> None:
-        children = self.children.setdefault(parent, {})
-        children[fingerprint] = children.get(fingerprint, 0) + 1
-
     def put_state(self, name: str, value: bytes | None) -> None:
         self.size += len(value or b"") - len(self.state.get(name) or b"")
         self.state[name] = value

@@ -80,7 +80,7 @@ class SqliteJob:
 
     @property
     def uncommitted(self) -> int:
-        return len(self._pending) + self._seen.uncommitted
+        return len(self._pending) + len(self._seen.new)
 
     @property
     def uncommitted_bytes(self) -> int:
@@ -105,7 +105,8 @@ class SqliteJob:
     def push_child(
         self, line: str, place: Place, body: bytes, fingerprint: int, parent: int
     ) -> int:
-        self._pending.count_child(parent, fingerprint)
+        children = self._pending.children.setdefault(parent, {})
+        children[fingerprint] = children.get(fingerprint, 0) + 1
         return self.push(line, place, body)
 
     def claim(self, line: str) -> StoredRequest | None:
@@ -322,7 +323,7 @@ class Fingerprints:
         self._database = database
         rows = database.execute("SELECT fingerprint FROM fresh")
         self._fresh = {fingerprint for (fingerprint,) in rows}
-        self._new: list[int] = []  # not committed
+        self.new: list[int] = []  # not committed
         self._merging: set[int] = set()
         self._to_merge: list[int] = []  # what is left of those, the greatest first
         self._since_part = 0
@@ -340,18 +341,14 @@ class Fingerprints:
         query = "SELECT 1 FROM seen WHERE fingerprint = ?"
         return self._database.execute(query, (fingerprint,)).fetchone() is not None
 
-    @property
-    def uncommitted(self) -> int:
-        return len(self._new)
-
     def add(self, fingerprint: int) -> None:
         self._fresh.add(fingerprint)
-        self._new.append(fingerprint)
+        self.new.append(fingerprint)
 
     def write(self) -> None:
         """Write what is new, within the transaction that is open, and a part of a merge."""
-        if self._new:
-            rows = enumerate(self._new, start=self._log_ends + 1)
+        if self.new:
+            rows = enumerate(self.new, start=self._log_ends + 1)
             self._database.executemany("INSERT INTO fresh VALUES (?, ?)", rows)
         if self._is_part_due and self._to_merge:
             rows_in_order = zip(reversed(self._to_merge[-MERGED:]))
@@ -361,7 +358,7 @@ class Fingerprints:
             self._database.execute(delete, (self._deleted_next,))
 
     def committed(self) -> None:
-        self._log_ends += len(self._new)
+        self._log_ends += len(self.new)
         if self._is_part_due:
             self._since_part = 0
             if self._to_merge:
@@ -370,8 +367,8 @@ class Fingerprints:
             else:
                 self._log_begins = self._deleted_next + 1
                 self._merging = set()
-        self._since_part += len(self._new)
-        self._new = []
+        self._since_part += len(self.new)
+        self.new = []
         if not self._is_merging and len(self._fresh) >= MOST_FRESH:
             self._merging, self._fresh = self._fresh, set()
             self._to_merge = sorted(self._merging, reverse=True)

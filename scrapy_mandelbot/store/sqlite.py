@@ -122,7 +122,10 @@ class SqliteStore(LiveStore):
     ) -> None:
         question = live.FetchClaim(as_text(site), fresh_since, lease_for, then)
         # The lease first: whoever gives it back has written the copy by then.
-        left = 0.0 if lease_for else self._left_of(question.name)
+        left, now = 0.0, self._now()
+        if self._is_readable and not lease_for:
+            lease = lambda file: live.LeaseTable(file, "", now).held_by(question.name)  # noqa: E731
+            left = self._tried(lease, ("", 0.0))[1]
         copy = self.get_copy(site)
         if copy is not None and copy.fetched_at > fresh_since:
             then(copy, 0.0)
@@ -188,14 +191,10 @@ class SqliteStore(LiveStore):
         name = as_text(spider)
         if name in self._unsaved.runs:
             return self._unsaved.runs[name]
-        rows = self._rows("SELECT began_at FROM runs WHERE spider = ?", name)
-        if not rows:
-            return None
-        try:
-            return float(rows[0][0])
-        except stored.NO_ROW_OF_OURS as error:
-            logger.debug("The last run of %s in %s cannot be read: %s", spider, self._path, error)
-            return None
+        for (began_at,) in self._rows("SELECT began_at FROM runs WHERE spider = ?", name):
+            with suppress(*stored.NO_ROW_OF_OURS):
+                return float(began_at)
+        return None
 
     def put_run(self, spider: str, began_at: float) -> None:
         self._unsaved.runs[as_text(spider)] = began_at
@@ -317,12 +316,6 @@ class SqliteStore(LiveStore):
     def _read_all(self) -> tuple[dict[str, StoredPause], dict[str, float]]:
         now = self._now()
         return self.get_pauses(now), self.get_turns(now)
-
-    def _left_of(self, name: str) -> float:
-        if not self._is_readable:
-            return 0.0
-        now = self._now()
-        return self._tried(lambda file: live.LeaseTable(file, "", now).held_by(name)[1], 0.0)
 
     def _rows(self, query: str, *values: object) -> list[stored.Row]:
         return self._tried(lambda database: database.execute(query, values).fetchall(), [])

@@ -279,7 +279,7 @@ class Unsaved:
                 one.etag and as_text(one.etag),
                 one.last_modified and as_text(one.last_modified),
             )
-            for site, one in self.memory.packed_copies()
+            for site, one in self.memory.packed.items()
         ]
         # What another process has saved meanwhile may be a little newer. What is newer by over a
         # minute was dated by a wrong clock.
