@@ -8,6 +8,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,12 +16,12 @@ from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.commands.output.terminal_text import UnavailableError, cut, joined
 from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.fleet.server import JobServer
+from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.job import deliveries, job_file, salvage
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.site_states import IN_JOB, read_handover, site_of_line
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.robots import formatting
-from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.scheduling.storage import parts_of_name
 from scrapy_mandelbot.settings.values import is_server
 from scrapy_mandelbot.store.contract import StoredPause
@@ -32,8 +33,13 @@ if TYPE_CHECKING:
 
 _HEAD = ("waiting", "in flight", "site", "why it waits")
 _MOST = 50  # lines for a terminal
+_AT_ONCE = 500  # requests that are added at a time
+_LEASE = 30.0  # seconds, of a worker that adds requests
 _SITE_WIDTH = 40
 _NO_PAUSE = StoredPause(0, "")
+
+
+_NewRequest = tuple[str, Any, bytes, int]  # line, place, body and fingerprint
 
 
 class _Contents(NamedTuple):
@@ -101,6 +107,24 @@ class _FileJob:
             job.commit()
         return sorted(set(found))
 
+    def forget(self) -> None:
+        """Not for a file."""
+        raise StorageError("delete its folder")
+
+    def add(self, batches: Iterable[list[_NewRequest]]) -> int:
+        """Add requests that the job has not seen, and return how many."""
+        lock, job = salvage.open_locked(self._path.parent, is_synced=True)
+        added = 0
+        with closing(job):
+            for batch in batches:
+                for one in batch:
+                    if not job.has_seen(one[-1]):
+                        job.push_new(*one, None)
+                        added += 1
+                job.commit()
+        lock.release()
+        return added
+
     def contents(self) -> _Contents:
         with closing(job_file.connect_to_read(self._path)) as database, job_file.as_ours():
             claimed = json.loads(job_file.read_state(database, deliveries.CLAIMED) or b"[]")
@@ -141,16 +165,31 @@ class _RedisJob:
         if not name:
             raise StorageError("add the name of the job to the address: redis://…/0#shops")
         try:
-            self._server = JobServer(url, name, 1)
+            self._server = JobServer(url, name, _LEASE)
         except ImportError as error:
             raise UnavailableError(f"{error}: pip install scrapy-mandelbot[redis]") from None
         self.close, self.requeue = self._server.close, self._server.requeue
+        self.forget = self._server.forget
         if not self._server.exists():
             self.close()
             raise StorageError(f"there is no job {name!r} there")
 
     def requests(self) -> Iterator[tuple[str, bytes]]:
         return ((one.line, one.body) for one in self._server.requests())
+
+    def add(self, batches: Iterable[list[_NewRequest]]) -> int:
+        """As for a file; each batch by a worker without sites, which joins for it."""
+        added = 0
+        for batch in batches:
+            job = SharedJob(self._server.join(), time.time)
+            for one in batch:
+                job.push_new(*one, None)
+            answer = self._server.exchange(job.next_exchange(0, ""))
+            self._server.leave(job.worker, job.token)
+            if answer.is_lost:
+                raise StorageError("Redis was away for too long: some lines are not added")
+            added += len(batch) - answer.dropped
+        return added
 
     def contents(self) -> _Contents:
         lengths, workers = self._server.lengths(), self._server.workers()
@@ -165,17 +204,23 @@ class _RedisJob:
 
 
 def look_at_job(invocation: Invocation) -> Result:
-    """Report what waits, export all requests, or end the pauses of one site or of all."""
+    """Report what waits, export all requests, add some, or end pauses of one site or of all."""
     opts = invocation.opts
     place, site = opts.job, opts.site or ""
     try:
         with closing((_RedisJob if is_server(place) else _FileJob)(place)) as job:
             if opts.export:
                 return _exported(job.requests())
-            if opts.requeue:
+            if opts.what == "requeue":
                 return _requeued(job.requeue(site), site)
+            if opts.what == "forget":
+                job.forget()
+                return Result(0, {"forgotten": job.name}, f"{job.name} is deleted\n")
+            if opts.what == "add":
+                with Path(site).open(encoding="utf-8", errors="replace") as lines:
+                    return _added(job, lines)
             report = _report(job.contents(), int(invocation.setting("pause_tries")))
-    except (StorageError, ValueError) as error:
+    except (StorageError, ValueError, OSError) as error:
         where = formatting.without_credentials(place)
         raise UnavailableError(f"{where}: {error}") from None
     report["folder"] = job.name
@@ -187,9 +232,29 @@ def _exported(requests: Iterable[tuple[str, bytes]]) -> Result:
     read = [(site_of_line(line), salvage.outline(body)) for line, body in requests]
     found = [{"site": site, **outline} for site, outline in read if outline is not None]
     unread = len(read) - len(found)
-    remarks = [f"{counted(unread, 'request')} cannot be read, and left out"] if unread else []
+    remarks = (
+        [f"{formatting.counted(unread, 'request')} cannot be read, and left out"] if unread else []
+    )
     lines = "".join(f"{json.dumps(one)}\n" for one in found)
     return Result(1 if unread else 0, {"requests": found}, lines, remarks)
+
+
+def _added(job: _FileJob | _RedisJob, lines: Iterable[str]) -> Result:
+    """Add the request of each line; name lines that have none."""
+    remarks: list[str] = []
+    requests = _read_lines(lines, remarks)
+    added = job.add(iter(lambda: [*islice(requests, _AT_ONCE)], []))
+    text = f"{formatting.counted(added, 'request')} added\n"
+    return Result(1 if remarks else 0, {"added": added}, text, remarks)
+
+
+def _read_lines(lines: Iterable[str], remarks: list[str]) -> Iterator[_NewRequest]:
+    for number, line in enumerate(map(str.strip, lines), start=1):
+        try:
+            if line:
+                yield salvage.read_outline(line)
+        except (ValueError, RecursionError) as error:  # noqa: PERF203 -- each line by itself
+            remarks.append(f"line {number}: {cut(str(error), 200)}")
 
 
 def _requeued(sites: list[str], wanted: str) -> Result:
@@ -259,10 +324,13 @@ def _report(job: _Contents, tries: int) -> dict[str, Any]:
 
 def _text(report: dict[str, Any], paint: TerminalStyle) -> str:
     run, were = ("a run has it", "are") if report["running"] else ("no run has it", "were")
-    sites, requests = counted(len(report["sites"]), "site"), counted(report["waiting"], "request")
+    sites, requests = (
+        formatting.counted(len(report["sites"]), "site"),
+        formatting.counted(report["waiting"], "request"),
+    )
     lines = [f"{requests} of {sites} wait, {report['in_flight']:,} {were} in flight ({run})"]
     for why, count in report["set_aside"].items():
-        lines.append(f"{counted(count, 'request')} set aside: {cut(why, 200)}")
+        lines.append(f"{formatting.counted(count, 'request')} set aside: {cut(why, 200)}")
     rows = [
         (one["waiting"], one["in_flight"], cut(one["site"], _SITE_WIDTH), cut(_why(one), 100))
         for one in report["sites"][:_MOST]
@@ -273,13 +341,13 @@ def _text(report: dict[str, Any], paint: TerminalStyle) -> str:
     if report["sites"][_MOST:]:
         lines.append(f"And {len(report['sites']) - _MOST:,} more.")
     for one in report["workers"]:
-        has = f"worker {one['worker']}: {counted(one['sites'], 'site')}"
+        has = f"worker {one['worker']}: {formatting.counted(one['sites'], 'site')}"
         lines.append(f"{has}, its lease ends in {one['lease']} s")
     return joined(lines)
 
 
 def _why(site: dict[str, Any]) -> str:
-    tries = counted(site["failed_probes"], "failed try", "failed tries")
+    tries = formatting.counted(site["failed_probes"], "failed try", "failed tries")
     if site["paused_until"]:
         return f"paused until {_until(site['paused_until'])}, {tries}: {site['reason']}"
     if site["given_up"]:
@@ -289,7 +357,7 @@ def _why(site: dict[str, Any]) -> str:
         time_of_day = formatting.without_zone(site["next_turn"], "seconds")
         reasons.append(f"its crawl delay ends at {time_of_day} UTC")
     if site["set_aside"]:
-        requests = counted(sum(one["waiting"] for one in site["set_aside"]), "request")
+        requests = formatting.counted(sum(one["waiting"] for one in site["set_aside"]), "request")
         sections = ", ".join(
             one["section"] + (f" until {_until(one['until'])}" if one["until"] else "")
             for one in site["set_aside"]
