@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.fleet.changes import key, name, read_answer, read_request
@@ -27,6 +27,7 @@ _KEYS = (
 """Those that scripts come by whatever is said; those of a site or worker are found out in them."""
 
 
+_ADD = "add URLs by `scrapy robots job … add`"
 _ALL_KEYS = {*_KEYS, "c", "children", "of", "out", "q", "r", "seen", "tries"}
 
 
@@ -85,23 +86,28 @@ class JobServer:
     def __repr__(self) -> str:
         return f"<JobServer {self.url} {self.key}>"
 
-    def risks(self) -> list[str]:
-        """Say why Redis may lose data, if INFO may be called; StorageError: it evicts requests."""
+    def risks(self, spider: Any) -> list[str]:
+        """Say what is wrong with Redis, as far as it may be asked; StorageError: it evicts any."""
         from redis import ResponseError  # noqa: PLC0415 -- not everyone needs it
 
+        risks, about = [], {}
         with self._connection() as redis:
-            try:
+            with suppress(ResponseError):
                 about = redis.info()
-            except ResponseError:
-                return []
+            with suppress(ResponseError):  # another node of a cluster may have it
+                if not hasattr(spider, "redis_key") and redis.exists(f"{spider.name}:start_urls"):
+                    risks.append(f"only a RedisSpider reads {spider.name}:start_urls; {_ADD}")
         policy = str(about.get("maxmemory_policy")) if about.get("maxmemory") else ""
         if policy.startswith("allkeys-"):
             raise StorageError(
                 f"{self.url} evicts any key when it is full, requests too"
                 f" (maxmemory-policy {policy}): set noeviction"
             )
-        risks = [f"maxmemory-policy is {policy}"] if policy.startswith("volatile-") else []
-        return [*risks, "appendonly is off"] if about.get("aof_enabled") == 0 else risks
+        if policy.startswith("volatile-"):
+            risks.append(f"maxmemory-policy is {policy}: it evicts what a store holds")
+        if about.get("aof_enabled") == 0:
+            risks.append("appendonly is off: a crash loses data")
+        return risks
 
     def join(self) -> JoinReply:
         """Join the job, if it has this format and belongs to this project."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from redis import Redis
 from redis_server import NEEDS_REDIS, RedisServer
@@ -199,7 +201,8 @@ def test_a_job_is_forgotten_unless_a_worker_has_it(looker, worker):
     assert sorted(one.redis.keys("*")) == sorted(key.encode() for key in others)
 
 
-NO_AOF = "appendonly is off"
+PLAIN = SimpleNamespace(name="shops")
+NO_AOF = "appendonly is off: a crash loses data"
 
 
 @pytest.mark.parametrize(
@@ -211,7 +214,7 @@ NO_AOF = "appendonly is off"
         (["--maxmemory", "9mb"], [NO_AOF]),
         (
             ["--maxmemory", "9mb", "--maxmemory-policy", "volatile-ttl"],
-            ["maxmemory-policy is volatile-ttl", NO_AOF],
+            ["maxmemory-policy is volatile-ttl: it evicts what a store holds", NO_AOF],
         ),
         (["--maxmemory", "9mb", "--maxmemory-policy", "allkeys-lru"], None),
         (["--maxmemory", "9mb", "--maxmemory-policy", "allkeys-random"], None),
@@ -226,9 +229,20 @@ def test_a_server_that_evicts_requests_is_refused(tmp_path, arguments, risks):
         server = JobServer(started.url.replace("//", "//robot:x@"), "job", LEASE)
         if risks is None:
             with pytest.raises(StorageError, match="evicts any key"):
-                server.risks()
+                server.risks(PLAIN)
         else:
-            assert server.risks() == risks
+            assert server.risks(PLAIN) == risks
         client.acl_setuser("robot", commands=["-info"])
-        assert server.risks() == []
+        assert server.risks(PLAIN) == []
         server.close()
+
+
+def test_urls_that_scrapy_redis_would_read_are_told_of(looker, worker):
+    """A plain spider does not read them."""
+    redis, key = worker().redis, "shops:start_urls"
+    assert key not in str(looker.risks(PLAIN))
+    redis.lpush(key, "https://a.example/")
+    (told,) = [risk for risk in looker.risks(PLAIN) if key in risk]
+    assert "`scrapy robots job … add`" in told
+    assert key not in str(looker.risks(SimpleNamespace(name="shops", redis_key=None)))
+    assert looker.risks(SimpleNamespace(name="other")) == [NO_AOF]
