@@ -60,11 +60,6 @@ class UnackedEntry(NamedTuple):
         """Whether no request of the job would have it said again."""
         return self.entry[0] == "see" or (self.is_push and self.parent in {None, START})
 
-    @property
-    def is_rest(self) -> bool:
-        """Whether it reports the state of a site."""
-        return self.entry[0] == "rest"
-
     def moved(self, by: int) -> UnackedEntry:
         """Return it with another number of its request."""
         if not self.is_push:
@@ -95,7 +90,7 @@ class UnackedExchanges:
         self._count = self._size = 0
 
     def add(self, number: int, now: float, entries: Iterable[UnackedEntry]) -> None:
-        kept = [one for one in entries if one.is_alone or one.is_rest]
+        kept = [one for one in entries if one.is_alone or one.entry[0] == "rest"]
         if kept:
             self._exchanges.append((number, now, kept))
             self._count += len(kept)
@@ -115,7 +110,7 @@ class UnackedExchanges:
         """Yield sites reported after an exchange, each with its state and the milliseconds left."""
         rests: dict[bytes, tuple[bytes, bytes, str]] = {}
         for at, one in self._entries_after(last):
-            if one.is_rest:
+            if one.entry[0] == "rest":
                 site, state, milliseconds = cast("tuple[bytes, bytes, str]", one.entry[1:])
                 rests.pop(site, None)
                 left = max(0.0, float(milliseconds) - 1000 * (now - at))

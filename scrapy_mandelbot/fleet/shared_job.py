@@ -281,7 +281,7 @@ class SharedJob:
         entries = [*(() if is_kept else self._sent_entries), *self._entries]
         self._sent, self._sent_entries = None, []
         is_whole, again = self._unacked_exchanges.after(last)
-        unsaid = (one for one in entries if one.is_rest)
+        unsaid = (one for one in entries if one.entry[0] == "rest")
         self._unacked_exchanges.add(self._exchanges + 1, self._now(), unsaid)
         left = [
             (site, state, milliseconds)

@@ -46,9 +46,6 @@ class LineIndex:
         """A heap of rows that are not written: place and number."""
         self._passed: tuple[int, int, int] | None = None  # rows up to here are claimed; None: look
 
-    def __repr__(self) -> str:
-        return f"<Line {self.name!r}, {self.waiting} of {self.rows} waiting>"
-
     def add(self, row: RequestRow) -> None:
         heappush(self.fresh, (row[2:5], row.number))
         self.rows += 1

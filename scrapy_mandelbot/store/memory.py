@@ -28,9 +28,6 @@ class Recent(Generic[Value]):
     def __len__(self) -> int:
         return len(self._values)
 
-    def __repr__(self) -> str:
-        return f"<Recent: {len(self)} values, size {self.size} of {self._limit}>"
-
     def items(self) -> Iterator[tuple[str, Value]]:
         for key, (value, _) in self._values.items():
             yield key, value

@@ -294,8 +294,6 @@ class Unsaved:
         )
 
     def _write_pauses(self, database: sqlite3.Connection) -> None:
-        if not self.pauses:
-            return
         database.executemany(
             "INSERT OR REPLACE INTO pauses VALUES (?, ?, ?, ?)",
             [
