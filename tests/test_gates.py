@@ -33,7 +33,7 @@ LONGER: dict[str, int] = {}
 MOST_KNOBS = 59
 MOST_IMPORTED_NAMES = 15
 MORE_IMPORTED_NAMES: dict[str, int] = {
-    "commands/job_verb.py": 22,
+    "commands/job_verb.py": 21,
     "commands/output/check_report.py": 17,
     "commands/output/compare_report.py": 16,
     "commands/output/explain_report.py": 27,
@@ -63,7 +63,7 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "spidermiddlewares/usage.py": 20,
     "throttle/throttle.py": 30,
 }
-MOST_IMPORTED_NAMES_OF_TEN = 26.9
+MOST_IMPORTED_NAMES_OF_TEN = 26.8
 """The average of the ten modules that import most."""
 MOST_CIRCLES = 3
 MOST_RETURN_DOCSTRINGS = 61

@@ -17,11 +17,11 @@ from scrapy_mandelbot.commands.output.terminal_text import UnavailableError, cut
 from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.fleet.server import JobServer
 from scrapy_mandelbot.fleet.shared_job import SharedJob
-from scrapy_mandelbot.job import deliveries, job_file, salvage
+from scrapy_mandelbot.job import deliveries, job_file, salvage, site_states
 from scrapy_mandelbot.job.job_store import StorageError
-from scrapy_mandelbot.job.site_states import IN_JOB, read_handover, site_of_line
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.robots import formatting
+from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.scheduling.storage import parts_of_name
 from scrapy_mandelbot.settings.values import is_server
 from scrapy_mandelbot.store.contract import StoredPause
@@ -95,15 +95,15 @@ class _FileJob:
                 for site in found:
                     store.put_pause(site, None)
         with closing(SqliteJob(self._path)) as job:
-            for name in job.get_states(IN_JOB + wanted):
-                site = name.removeprefix(IN_JOB)
+            for name in job.get_states(site_states.IN_JOB + wanted):
+                site = name.removeprefix(site_states.IN_JOB)
                 if wanted in {"", site}:
                     job.put_state(name, None)
                     found.append(site)
             back = deliveries.bring_back(
-                job, lambda line, raised: wanted in {"", site_of_line(line), raised}
+                job, lambda line, raised: wanted in {"", site_states.site_of_line(line), raised}
             )
-            found += [site_of_line(line) for line in back]
+            found += [site_states.site_of_line(line) for line in back]
             job.commit()
         return sorted(set(found))
 
@@ -131,12 +131,12 @@ class _FileJob:
             why = deliveries.read_aside(job_file.read_state(database, deliveries.ASIDE))
             in_flight = _by_line(database, claimed)
             lines = _by_line(database, None) - _by_line(database, list(why))
-            states = job_file.read_states(database, IN_JOB)
+            states = job_file.read_states(database, site_states.IN_JOB)
         pauses, turns = {}, {}
         if self._store_path.exists():
             with closing(SqliteStore(self._store_path)) as store:
                 pauses, turns = store.get_pauses(), store.get_turns(time.time())
-        states = {name.removeprefix(IN_JOB): state for name, state in states.items()}
+        states = {name.removeprefix(site_states.IN_JOB): state for name, state in states.items()}
         given_up = Counter(why.values())
         return _Contents(lines, in_flight, states, given_up, self._is_running, pauses, turns)
 
@@ -144,7 +144,7 @@ class _FileJob:
 def _by_site(lines: Mapping[str, int]) -> Counter[str]:
     sites: Counter[str] = Counter()
     for name, count in lines.items():
-        sites[site_of_line(name)] += count
+        sites[site_states.site_of_line(name)] += count
     return sites
 
 
@@ -229,12 +229,10 @@ def look_at_job(invocation: Invocation) -> Result:
 
 def _exported(requests: Iterable[tuple[str, bytes]]) -> Result:
     """Return requests as other crawlers can read them, and count those that cannot be read."""
-    read = [(site_of_line(line), salvage.outline(body)) for line, body in requests]
+    read = [(site_states.site_of_line(line), salvage.outline(body)) for line, body in requests]
     found = [{"site": site, **outline} for site, outline in read if outline is not None]
     unread = len(read) - len(found)
-    remarks = (
-        [f"{formatting.counted(unread, 'request')} cannot be read, and left out"] if unread else []
-    )
+    remarks = [f"{counted(unread, 'request')} cannot be read, and left out"] if unread else []
     lines = "".join(f"{json.dumps(one)}\n" for one in found)
     return Result(1 if unread else 0, {"requests": found}, lines, remarks)
 
@@ -244,7 +242,7 @@ def _added(job: _FileJob | _RedisJob, lines: Iterable[str]) -> Result:
     remarks: list[str] = []
     requests = _read_lines(lines, remarks)
     added = job.add(iter(lambda: [*islice(requests, _AT_ONCE)], []))
-    text = f"{formatting.counted(added, 'request')} added\n"
+    text = f"{counted(added, 'request')} added\n"
     return Result(1 if remarks else 0, {"added": added}, text, remarks)
 
 
@@ -271,7 +269,7 @@ def _report(job: _Contents, tries: int) -> dict[str, Any]:
     now = time.time()
     pauses, sections = {}, {}
     for site, state in job.states.items():
-        for one in read_handover(state):
+        for one in site_states.read_handover(state):
             if one.section:
                 sections[site, one.section] = one.until
             else:
@@ -324,13 +322,10 @@ def _report(job: _Contents, tries: int) -> dict[str, Any]:
 
 def _text(report: dict[str, Any], paint: TerminalStyle) -> str:
     run, were = ("a run has it", "are") if report["running"] else ("no run has it", "were")
-    sites, requests = (
-        formatting.counted(len(report["sites"]), "site"),
-        formatting.counted(report["waiting"], "request"),
-    )
+    sites, requests = counted(len(report["sites"]), "site"), counted(report["waiting"], "request")
     lines = [f"{requests} of {sites} wait, {report['in_flight']:,} {were} in flight ({run})"]
     for why, count in report["set_aside"].items():
-        lines.append(f"{formatting.counted(count, 'request')} set aside: {cut(why, 200)}")
+        lines.append(f"{counted(count, 'request')} set aside: {cut(why, 200)}")
     rows = [
         (one["waiting"], one["in_flight"], cut(one["site"], _SITE_WIDTH), cut(_why(one), 100))
         for one in report["sites"][:_MOST]
@@ -341,13 +336,13 @@ def _text(report: dict[str, Any], paint: TerminalStyle) -> str:
     if report["sites"][_MOST:]:
         lines.append(f"And {len(report['sites']) - _MOST:,} more.")
     for one in report["workers"]:
-        has = f"worker {one['worker']}: {formatting.counted(one['sites'], 'site')}"
+        has = f"worker {one['worker']}: {counted(one['sites'], 'site')}"
         lines.append(f"{has}, its lease ends in {one['lease']} s")
     return joined(lines)
 
 
 def _why(site: dict[str, Any]) -> str:
-    tries = formatting.counted(site["failed_probes"], "failed try", "failed tries")
+    tries = counted(site["failed_probes"], "failed try", "failed tries")
     if site["paused_until"]:
         return f"paused until {_until(site['paused_until'])}, {tries}: {site['reason']}"
     if site["given_up"]:
@@ -357,7 +352,7 @@ def _why(site: dict[str, Any]) -> str:
         time_of_day = formatting.without_zone(site["next_turn"], "seconds")
         reasons.append(f"its crawl delay ends at {time_of_day} UTC")
     if site["set_aside"]:
-        requests = formatting.counted(sum(one["waiting"] for one in site["set_aside"]), "request")
+        requests = counted(sum(one["waiting"] for one in site["set_aside"]), "request")
         sections = ", ".join(
             one["section"] + (f" until {_until(one['until'])}" if one["until"] else "")
             for one in site["set_aside"]

@@ -208,7 +208,7 @@ class JobServer:
         with self._connection() as redis:
             prefix = f"{self.key}:"
             for found in redis.scan_iter(_escaped(prefix) + "[qcr]:*", count=1000):
-                kind, _, site = found[len(prefix) :].partition(b":")
+                kind, _, site = found[len(key(prefix)) :].partition(b":")
                 if kind == b"c":
                     for _, kept in redis.hscan_iter(found, count=1000):
                         priority, _, member = kept.partition(b" ")
@@ -224,13 +224,13 @@ class JobServer:
 
     def forget(self) -> None:
         """Delete all keys of the job; a StorageError while a worker has it."""
-        prefix, at = f"{self.key}:", None
+        prefix, script, at = f"{self.key}:", self._script("forget"), None
         while at != 0:
             with self._connection() as redis:
                 at, found = redis.scan(at or 0, f"{_escaped(prefix)}*", 1000)
-            kinds = ((one, one[len(prefix) :].partition(b":")[0]) for one in found)
-            own = [one for one, kind in kinds if kind.decode() in _ALL_KEYS]  # not of a store "1"
-            if self._call(self._script("forget"), own) == [0]:
+            kinds = ((one, one[len(key(prefix)) :].partition(b":")[0]) for one in found)
+            own = [one for one, kind in kinds if name(kind) in _ALL_KEYS]  # not of a store "1"
+            if self._call(script, own) == [0]:
                 raise StorageError("a worker has this job")
 
     def close(self) -> None:

@@ -143,11 +143,12 @@ def test_the_page_names_all_of_the_json(robots, folder, redis_server):
     job.close()
     reports = [
         json.loads(robots("job", str(folder), *what, "--format", "json").stdout)
-        for what in ([], ["requeue"], ["--export"])
+        for what in ([], ["requeue"], ["--export"], ["add", "/dev/null"])
     ]
     shared = f"{redis_server.url}#shops"
     reports.append(json.loads(robots("job", shared, "--format", "json").stdout))
     worker.leave()
+    reports.append(json.loads(robots("job", shared, "forget", "--format", "json").stdout))
     reports[2]["requests"] = []  # the page tells of these as of lines
     assert set().union(*map(fields_of, reports)) - EVERY == told_of("job")
 

@@ -183,14 +183,20 @@ def test_a_job_in_which_nothing_is_left_expires_unless_a_worker_joins(worker):
     assert times(again) == {-1}, "something is left to do"
 
 
-def test_a_job_is_forgotten_unless_a_worker_has_it(looker, worker):
+@pytest.mark.parametrize("name", ["job", "läden", "1"])
+def test_a_job_is_forgotten_unless_a_worker_has_it(redis_server, worker, name):
     """Whatever is left in it; nothing of another job, or of a store."""
-    one = worker()
+    one, looker = worker(name=name), JobServer(redis_server.url, name, LEASE)
     sees(one)
     one.push(A, FIRST_IN, b"left")
     one.push_child(A, FIRST_IN, b"child", 7, 0)
     one.exchange(take=1)
-    others = ["mandelbot:{job}:copy:x", "mandelbot:{job}:run:x", "mandelbot:{jobs}:meta"]
+    assert len(list(looker.requests())) == 2
+    others = [
+        f"mandelbot:{{{name}}}:copy:x",
+        f"mandelbot:{{{name}}}:run:x",
+        "mandelbot:{jobs}:meta",
+    ]
     for key in others:
         one.redis.set(key, "x")
     with pytest.raises(StorageError, match="a worker has this job"):
@@ -199,6 +205,7 @@ def test_a_job_is_forgotten_unless_a_worker_has_it(looker, worker):
     one.redis.zadd(f"{one.server.key}:workers", {one.worker: 1})  # it has died
     looker.forget()
     assert sorted(one.redis.keys("*")) == sorted(key.encode() for key in others)
+    looker.close()
 
 
 PLAIN = SimpleNamespace(name="shops")
