@@ -360,8 +360,7 @@ class HeldSite:
 
     name: str
     when: float  # when requests were claimed last
-    numbers: set[int] = field(default_factory=set)
-    """Claimed requests, waiting or handed out."""
+    numbers: set[int] = field(default_factory=set)  # claimed requests, waiting or handed out
     waiting: int = 0  # requests that are claimed, and may be handed out
     batch: int = FIRST
     asked: int = 0  # how many are being claimed

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
@@ -36,13 +35,13 @@ class Unacked:
     number: int | None
     rows: tuple[Unacked, ...] = ()
     waits: int = 1  # itself, and the requests in memory that came from it
+    # Of requests in memory that came from it: stored as seen when the row is acknowledged.
     fingerprints: list[int] = field(default_factory=list)
-    """Of requests in memory that came from it: stored as seen when the row is acknowledged."""
     has_come_back: bool = False  # sent back: the next end that the engine reports does not count
     is_out: bool = False  # in flight: the engine has it
     has_called: bool = False  # whether its callback has run in this run
+    # Why its page is set aside, and the name of the exception that its callback raised.
     raised: tuple[str, str] | None = None
-    """Why its page is set aside, and the name of the exception that its callback raised."""
     _left: PendingChildren | None = None
 
     def fail(self, failure: Any, spider: Spider) -> str:
@@ -175,9 +174,6 @@ class Deliveries:
         taken = [one for one in reversed(self.waiting[-most:]) if self._deaths[one] == deaths]
         del self.waiting[-len(taken) :]
         return [(number, self.lines.pop(number)) for number in taken]
-
-    def set_aside(self, number: int, why: str) -> None:
-        self.aside[number] = sys.intern(why)
 
     def keep(self, in_flight: set[int]) -> None:
         self.in_flight = in_flight

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -74,8 +75,8 @@ class Job(RunningJob):
         soon = _GROUP if self._is_synced else 0.0
         self.saves = Saves(self, self.store, self._save, soon)
         self._overdue_at = self.clock.now() + _OVERDUE
+        # Of those that were in flight at a death, the last to be handed out, and their lines.
         self._tried: dict[Request | None, str] = {}
-        """Of those that were in flight at a death, the last to be handed out, and their lines."""
         self._before_commits: list[Callable[[], None]] = []
         self.sites = StoredSites(self, self._crawl, self.save_soon)
         self._crawl.job = self
@@ -148,7 +149,8 @@ class Job(RunningJob):
         one = None if request is None else self.storage.unacked.get(request)
         if one is None or one.number is None or one.number in self.deliveries.in_flight:
             return
-        self.saves.at_once()
+        if self.saves.error is None:  # else the timer tries again
+            self.saves.now()
 
     # Called by the scheduler.
 
@@ -166,7 +168,7 @@ class Job(RunningJob):
         return [*self._tried.values()]
 
     def set_aside(self, number: int, why: str, exception: str = "") -> None:  # noqa: ARG002 -- it is in why
-        self.deliveries.set_aside(number, why)
+        self.deliveries.aside[number] = sys.intern(why)
 
     def close(self, reason: str) -> None:
         self.saves.close()
@@ -356,11 +358,6 @@ class Saves:
         self._timers.drop(self)
         self._changes = 0
         return self._save()
-
-    def at_once(self) -> None:
-        """Save now, unless saves fail: then the timer retries."""
-        if self.error is None:
-            self.now()
 
     def failed(self, error: Exception) -> Exception:
         was_well, self.error = self.error is None, error

@@ -316,13 +316,9 @@ def outline(body: bytes) -> dict[str, Any] | None:
 
 
 def read_outline(line: str) -> tuple[str, Place, bytes, int]:
-    """Read a request as a URL, or as JSON with the fields of :func:`outline`.
+    """Return line, place, body and fingerprint of a request: a URL, or JSON as of :func:`outline`.
 
-    Returns:
-        What ``JobStore.push_new`` takes: line, place, body and fingerprint.
-
-    Raises:
-        ValueError: it is no request.
+    A ValueError: it is no request.
     """
     about = json.loads(line) if line.startswith("{") else {"url": line}
     fields = about.keys() & {"url", "method", "priority", "callback"}

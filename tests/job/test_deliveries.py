@@ -97,7 +97,7 @@ def test_very_many_that_are_set_aside_are_written_now_and_then(died):
     job, deliveries = died([])
     written = []
     for number in range(1, 101):
-        deliveries.set_aside(number, "it cannot be read")
+        deliveries.aside[number] = "it cannot be read"
         deliveries.keep(set())
         written.append(len(read_aside(job.get_state(ASIDE))))
     assert written[:4] == [1, 2, 3, 4]

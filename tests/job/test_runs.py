@@ -238,6 +238,10 @@ def test_what_is_in_flight_is_known_before_its_callback_runs(run):
     first.job.begins(None)
     assert commits == []
     other = first.next()
+    first.job.saves.error = StorageError("full")
+    first.job.begins(other)
+    assert commits == [], "it is tried again by its timer"
+    first.job.saves.error = None
     first.job.begins(other)
     assert len(commits) == 1
     assert len(in_flight.in_flight) == 2
