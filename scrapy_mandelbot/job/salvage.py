@@ -316,10 +316,7 @@ def outline(body: bytes) -> dict[str, Any] | None:
 
 
 def read_outline(line: str) -> tuple[str, Place, bytes, int]:
-    """Return line, place, body and fingerprint of a request: a URL, or JSON as of :func:`outline`.
-
-    A ValueError: it is no request.
-    """
+    """Return line, place, body and fingerprint of a URL or JSON outline; ValueError: of neither."""
     about = json.loads(line) if line.startswith("{") else {"url": line}
     fields = about.keys() & {"url", "method", "priority", "callback"}
     data: dict[str, Any] = {name: about[name] for name in fields}

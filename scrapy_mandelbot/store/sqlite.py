@@ -122,10 +122,9 @@ class SqliteStore(LiveStore):
     ) -> None:
         question = live.FetchClaim(as_text(site), fresh_since, lease_for, then)
         # The lease first: whoever gives it back has written the copy by then.
-        left, now = 0.0, self._now()
+        left, name, now = 0.0, question.name, self._now()
         if self._is_readable and not lease_for:
-            lease = lambda file: live.LeaseTable(file, "", now).held_by(question.name)  # noqa: E731
-            left = self._tried(lease, ("", 0.0))[1]
+            left = self._tried(lambda file: live.LeaseTable(file, "", now).held_by(name)[1], 0.0)
         copy = self.get_copy(site)
         if copy is not None and copy.fetched_at > fresh_since:
             then(copy, 0.0)
