@@ -67,10 +67,6 @@ class SharedStorage(JobStorage):
             self._is_back(request)
         return is_acknowledged
 
-    def arrived(self, lines: list[str]) -> None:
-        for line in lines:
-            self.grow(line)
-
     def taken(self, site: str) -> list[str]:
         self.touched[site] = None
         lines = sorted(self.homeless.pop(site, ()))

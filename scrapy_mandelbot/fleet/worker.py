@@ -235,7 +235,8 @@ class JobWorker(RunningJob):
         for line, why, body in answer.aside:
             shown = self.storage.form.shown(body, f"A request of {line}")
             self._emit(events.JOB_SET_ASIDE, request=shown, reason=why)
-        self.storage.arrived(arrived.lines)
+        for line in arrived.lines:
+            self.storage.grow(line)
         has_brought = own.take(arrived.sites, arrived.lines)
         self.storage.touched.update(dict.fromkeys(arrived.dry))
         own.share(answer.give_back, answer.surplus)

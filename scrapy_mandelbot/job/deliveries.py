@@ -165,9 +165,6 @@ class Deliveries:
         store.put_state(DEATHS, _written(self._deaths))
         self.write_aside()
 
-    def __len__(self) -> int:
-        return len(self.waiting)
-
     def take(self, *, alone: bool = False) -> list[tuple[int, str]]:
         deaths = self._deaths[self.waiting[-1]]
         most = 1 if alone else most_at_once(deaths, self._limit)

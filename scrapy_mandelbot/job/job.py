@@ -106,7 +106,7 @@ class Job(RunningJob):
         self.store.is_clean = False
         self._crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         self._crawler.signals.connect(self._spider_idle, signal=scrapy.signals.spider_idle)
-        waiting = len(self.storage) + len(self.deliveries)
+        waiting = len(self.storage) + len(self.deliveries.waiting)
         if waiting:
             how = "was closed" if self._was_closed else "died"
             named = len({*self.storage, *self.deliveries.lines.values()})
@@ -175,7 +175,7 @@ class Job(RunningJob):
         self.report_leftovers()
         is_done = reason in {"finished", _SET_ASIDE, _SALVAGED} and not self.store.lengths()
         if is_done:  # start() is asked again by the next run
-            self.storage.forget_start()
+            self.store.forget_children(self.start.number or 0)
         if is_done and self._is_salvaged:
             self.store.put_state(salvage.SALVAGED, None)
             engine.fail(self._crawler, "", lambda: self._emit(events.JOB_SALVAGED))

@@ -73,7 +73,7 @@ class JobScheduler(BaseScheduler):
         return cls(crawler, job)
 
     def __len__(self) -> int:
-        return len(self._queue) + len(self._job.deliveries)
+        return len(self._queue) + len(self._job.deliveries.waiting)
 
     def open(self, spider: Spider) -> None:
         """Take up what a previous run has left."""

@@ -193,9 +193,6 @@ class JobStorage(RequestStorage):
             for row in rows:
                 row.fingerprints.append(number)
 
-    def forget_start(self) -> None:
-        self._store.forget_children(START)
-
     def set_aside(self, name: str) -> None:
         self.shrink(name)
 

@@ -272,9 +272,6 @@ class SqliteStore(LiveStore):
         if self._is_closed:
             return
         self._questions.append(question)
-        self._ask_file()
-
-    def _ask_file(self) -> None:
         if self._now() < self._alone_until:
             self._answer_alone()
         else:

@@ -327,7 +327,7 @@ def test_after_ten_minutes_they_go_one_at_a_time_beside_others(run):
         one, other = second.next(), second.next()
         assert one.url[len(PAGE) :] in sent
         assert other.url[len(PAGE) :] not in sent, "one at a time"
-        assert len(second.job.deliveries) == left
+        assert len(second.job.deliveries.waiting) == left
         second.end(one)
     assert second.next().url[len(PAGE) :] not in sent
 
