@@ -29,8 +29,7 @@ class Recent(Generic[Value]):
         return len(self._values)
 
     def items(self) -> Iterator[tuple[str, Value]]:
-        for key, (value, _) in self._values.items():
-            yield key, value
+        return ((key, value) for key, (value, _) in self._values.items())
 
     def get(self, key: str) -> Value | None:
         """Return the value, which counts as using it, or None."""
