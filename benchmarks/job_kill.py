@@ -12,10 +12,11 @@ kill     SIGKILL at any time
 int      SIGINT, one for each, as Ctrl-C sends it
 pause    SIGKILL, when sites are paused
 sitemap  SIGKILL, within a sitemap that lists all pages of a single site
+faults   SIGKILL at once, after a SIGSTOP, while files cannot grow, or before the clock is set
 
 Usage::
 
-    python benchmarks/job_kill.py [kill|int|pause|sitemap [PAGES [SITES [KILLS [SEED]]]]]
+    python benchmarks/job_kill.py [kill|int|pause|sitemap|faults [PAGES [SITES [KILLS [SEED]]]]]
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import asyncio
 import json
 import os
 import random
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 IN_FLIGHT = 32
+FAULTS = "kill", "stop", "full", "clock"
 REFUSES = 3.0  # seconds, from the first request of a site
 LONGEST = 3_600  # seconds for a run
 COMMON = {
@@ -171,7 +174,8 @@ class Trial:
         if what == "sitemap":
             self.settings["MANDELBOT_SITEMAPS"] = "follow"
         self.in_flight: list[int] = []
-        self.held = 0
+        self.fault = "kill"  # the last one
+        self.ahead = 0.0  # seconds by which the next run's clock is wrong
 
     def done(self) -> list[str]:
         """Return the URLs of the callbacks that have ended."""
@@ -184,7 +188,12 @@ class Trial:
         with (
             (self.folder / "log.txt").open("ab") as log,
             subprocess.Popen(
-                command, cwd=self.folder, stdout=subprocess.PIPE, stderr=log, text=True
+                command,
+                cwd=self.folder,
+                env={**os.environ, "AHEAD": str(self.ahead)},
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
             ) as child,
         ):
             began = time.monotonic()
@@ -207,9 +216,28 @@ class Trial:
             child.send_signal(signal.SIGINT)
             child.wait()
             return
+        self.fault = self.chance.choice(FAULTS) if self.what == "faults" else "kill"
+        unsaved = self._disturb(child, self.fault)
         child.kill()
         child.wait()
-        self.in_flight.append(self._claimed())
+        self.in_flight.append(self._claimed() + unsaved)
+
+    def _disturb(self, child: subprocess.Popen[str], what: str) -> int:
+        """Do more than kill; return how many callbacks have ended that could not be saved."""
+        if what == "stop":
+            child.send_signal(signal.SIGSTOP)
+            time.sleep(self.chance.uniform(0, 2))
+            child.send_signal(signal.SIGCONT)
+            time.sleep(self.chance.uniform(0, 0.5))
+        elif what == "clock":
+            self.ahead = self.chance.uniform(-600, 600)
+        elif what == "full" and (done := len(self.done())):
+            items = (self.folder / "items.jsonl").stat().st_size
+            limit = items + 65_536, resource.RLIM_INFINITY  # what it writes itself still fits
+            resource.prlimit(child.pid, resource.RLIMIT_FSIZE, limit)
+            time.sleep(self.chance.uniform(0, 2))
+            return len(self.done()) - done
+        return 0
 
     def _is_pausing(self) -> bool:
         path = self.folder / "job" / "mandelbot.db"
@@ -245,7 +273,7 @@ def main(what: str = "kill", pages: int = 4_000, sites: int = 200, kills: int = 
         began = time.monotonic()
         for at in sorted(chance.sample(range(1, each * sites), kills)):
             said = trial.run(at)
-            print(f"ended at {len(trial.done()):,}: {said or 'killed'}", flush=True)
+            print(f"ended at {len(trial.done()):,}: {said or trial.fault}", flush=True)
         reason = trial.run(None)
         return report(trial, each * sites, kills, reason, time.monotonic() - began)
 
@@ -271,6 +299,7 @@ def report(trial: Trial, pages: int, kills: int, reason: str, seconds: float) ->
     ended = " + ".join(f"{count:,} {end}" for end, count in account.items())
     print(f"account of the last run: {begun:,} = {ended}")
     log = (trial.folder / "log.txt").read_text()
+    print(f"the job could not be saved {log.count('cannot be saved for now')} times")
     is_bad = lost or items_lost or reason != "finished" or begun != sum(account.values())
     if is_bad:
         print(log[-3000:])

@@ -15,13 +15,15 @@ stop     SIGSTOP for one of them, for longer than its lease, then SIGCONT
 restart  Redis is stopped for ten seconds in the middle, and started again (appendonly)
 all      kill, stop and restart, one after the other
 brief    kill and stop, for the tests
+faults   KILLS random ones: kill, stop, SIGKILL for Redis, a Redis that is full for a while, and a
+         worker that starts with a clock up to ten minutes wrong
 one      nothing happens to them, and each callback takes half a second: what a second worker is
          worth to a crawl of one site (``one 3 60 1``)
 memory   no crawl: how many bytes of Redis' memory a waiting request, a site and a fingerprint take
 
 Usage::
 
-    python benchmarks/redis_workers.py [WHAT [WORKERS [PAGES [SITES [KILLS [LEASE]]]]]]
+    python benchmarks/redis_workers.py [WHAT [WORKERS [PAGES [SITES [KILLS [LEASE [SEED]]]]]]]
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ from loopback import crawled, serve_answers, serving
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 IN_FLIGHT = 16
+FAULTS = "kill", "stop", "crash", "full", "clock"
 DELAY = 1.0
 LONGEST = 600  # seconds
 MOST_ENTRIES = 1_000  # of an exchange
@@ -111,13 +114,18 @@ class Workers:
         self.settings = settings
         self.all: list[subprocess.Popen] = []
 
-    def start(self) -> None:
-        number = str(len(self.all))
+    def start(self, ahead: float = 0.0) -> None:
+        number, clock = str(len(self.all)), {**os.environ, "AHEAD": str(ahead)}
         command = [sys.executable, __file__, "crawl", self.url, number, json.dumps(self.settings)]
         with (self.folder / f"log-{number}.txt").open("ab") as log:
             self.all.append(
                 subprocess.Popen(
-                    command, cwd=self.folder, stdout=subprocess.PIPE, stderr=log, text=True
+                    command,
+                    cwd=self.folder,
+                    env=clock,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    text=True,
                 )
             )
 
@@ -159,11 +167,11 @@ class Workers:
 
 def disturb(what: str, workers: Workers, redis, chance: random.Random, lease: float) -> None:
     """Do something to the workers, or to Redis."""
-    if what == "kill":
+    if what in {"kill", "clock"}:
         one = chance.choice(workers.running())
         one.kill()
         one.wait()
-        workers.start()
+        workers.start(chance.uniform(-600, 600) if what == "clock" else 0.0)
     elif what == "stop":
         one = chance.choice(workers.running())
         one.send_signal(signal.SIGSTOP)
@@ -173,6 +181,14 @@ def disturb(what: str, workers: Workers, redis, chance: random.Random, lease: fl
         redis.stop()
         time.sleep(10)
         redis.start()
+    elif what == "crash":
+        redis.kill()
+        time.sleep(chance.uniform(0, lease))
+        redis.start()
+    elif what == "full":
+        redis._ask(b"CONFIG SET maxmemory 1\r\n")  # noqa: SLF001 -- of the tests
+        time.sleep(chance.uniform(0, lease))
+        redis._ask(b"CONFIG SET maxmemory 0\r\n")  # noqa: SLF001
 
 
 MEMORY = (  # what, how many, sites, and whether they are requests
@@ -217,14 +233,16 @@ def memory() -> int:
     return 0
 
 
-def main(what="kill", workers=3, pages=2_000, sites=50, times=5, lease=5) -> int:  # noqa: PLR0913, PLR0917 -- of the command line
+def main(what="kill", workers=3, pages=2_000, sites=50, times=5, lease=5, seed=1) -> int:  # noqa: PLR0913, PLR0917 -- of the command line
     """Crawl, and print what came of it."""
     from redis_server import RedisServer  # noqa: PLC0415 -- of the tests
 
     if what == "memory":
         return memory()
-    chance = random.Random(1)
+    chance = random.Random(seed)
     plan = PLANS.get(what, [what] * (1 if what in {"stop", "restart"} else times))
+    if what == "faults":
+        plan = chance.choices(FAULTS, k=times)
     with tempfile.TemporaryDirectory(prefix="redis-workers-") as name:
         folder = Path(name)
         (folder / "redis").mkdir()

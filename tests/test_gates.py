@@ -33,7 +33,7 @@ LONGER: dict[str, int] = {}
 MOST_KNOBS = 59
 MOST_IMPORTED_NAMES = 15
 MORE_IMPORTED_NAMES: dict[str, int] = {
-    "commands/job_verb.py": 22,
+    "commands/job_verb.py": 21,
     "commands/output/explain_report.py": 24,
     "commands/output/robots_page/__init__.py": 20,
     "commands/output/rules_in_force.py": 19,
@@ -57,7 +57,7 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "spidermiddlewares/usage.py": 20,
     "throttle/throttle.py": 29,
 }
-MOST_IMPORTED_NAMES_OF_TEN = 25.2
+MOST_IMPORTED_NAMES_OF_TEN = 25.1
 """The average of the ten modules that import most."""
 MOST_CIRCLES = 3
 MOST_RETURN_DOCSTRINGS = 58

@@ -185,15 +185,20 @@ VERBS = {
     ),
     "job": Verb(
         "job_verb.look_at_job",
-        "show what waits in a job, or resume its paused sites",
+        "show what waits in a job, resume its paused sites, or add requests",
         (
             _argument("job", metavar="JOBDIR|URL#NAME"),
-            _argument("requeue", nargs="?", choices=("requeue",), metavar="requeue"),
-            _argument("site", nargs="?", metavar="SITE"),
+            _argument(
+                "what",
+                nargs="?",
+                choices=("requeue", "add", "forget"),
+                metavar="requeue|add|forget",
+            ),
+            _argument("site", nargs="?", metavar="SITE|FILE"),
             _flag("--export", "print all requests of the job, as JSON lines"),
         ),
-        "0: done; 1: nothing to requeue, or a request cannot be read",
-        ("crawls/shop-1", "crawls/shop-1 requeue https://shop.example"),
+        "0: done; 1: nothing to requeue, or a request or a line cannot be read",
+        ("crawls/shop-1 requeue https://shop.example", "crawls/shop-1 add urls.txt"),
         needs_project=True,
     ),
     "identity": Verb(
@@ -267,7 +272,8 @@ def _wrong_use(opts: Namespace) -> str:
             "urls" in given and not (opts.urls or opts.urls_file or (robots and opts.file))
         ),
         "drop takes a URL or --all": "all" in given and bool(opts.url) == opts.all,
-        "--export and requeue cannot be used together": given.get("export") and opts.requeue,
+        "--export takes no other word": given.get("export") and opts.what,
+        "add takes a FILE": given.get("what") == "add" and not opts.site,
         "standard input can be read only once": inputs.count("-") > 1,
     }
     return next((message for message, is_so in wrong.items() if is_so), "")

@@ -8,6 +8,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,9 +16,9 @@ from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.commands.output.terminal_text import UnavailableError, cut, joined
 from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.fleet.server import JobServer
-from scrapy_mandelbot.job import deliveries, job_file, salvage
+from scrapy_mandelbot.fleet.shared_job import SharedJob
+from scrapy_mandelbot.job import deliveries, job_file, salvage, site_states
 from scrapy_mandelbot.job.job_store import StorageError
-from scrapy_mandelbot.job.site_states import IN_JOB, read_handover, site_of_line
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.robots import formatting
 from scrapy_mandelbot.robots.formatting import counted
@@ -32,8 +33,13 @@ if TYPE_CHECKING:
 
 _HEAD = ("waiting", "in flight", "site", "why it waits")
 _MOST = 50  # lines for a terminal
+_AT_ONCE = 500  # requests that are added at a time
+_LEASE = 30.0  # seconds, of a worker that adds requests
 _SITE_WIDTH = 40
 _NO_PAUSE = StoredPause(0, "")
+
+
+_NewRequest = tuple[str, Any, bytes, int]  # line, place, body and fingerprint
 
 
 class _Contents(NamedTuple):
@@ -89,17 +95,35 @@ class _FileJob:
                 for site in found:
                     store.put_pause(site, None)
         with closing(SqliteJob(self._path)) as job:
-            for name in job.get_states(IN_JOB + wanted):
-                site = name.removeprefix(IN_JOB)
+            for name in job.get_states(site_states.IN_JOB + wanted):
+                site = name.removeprefix(site_states.IN_JOB)
                 if wanted in {"", site}:
                     job.put_state(name, None)
                     found.append(site)
             back = deliveries.bring_back(
-                job, lambda line, raised: wanted in {"", site_of_line(line), raised}
+                job, lambda line, raised: wanted in {"", site_states.site_of_line(line), raised}
             )
-            found += [site_of_line(line) for line in back]
+            found += [site_states.site_of_line(line) for line in back]
             job.commit()
         return sorted(set(found))
+
+    def forget(self) -> None:
+        """Not for a file."""
+        raise StorageError("delete its folder")
+
+    def add(self, batches: Iterable[list[_NewRequest]]) -> int:
+        """Add requests that the job has not seen, and return how many."""
+        lock, job = salvage.open_locked(self._path.parent, is_synced=True)
+        added = 0
+        with closing(job):
+            for batch in batches:
+                for one in batch:
+                    if not job.has_seen(one[-1]):
+                        job.push_new(*one, None)
+                        added += 1
+                job.commit()
+        lock.release()
+        return added
 
     def contents(self) -> _Contents:
         with closing(job_file.connect_to_read(self._path)) as database, job_file.as_ours():
@@ -107,12 +131,12 @@ class _FileJob:
             why = deliveries.read_aside(job_file.read_state(database, deliveries.ASIDE))
             in_flight = _by_line(database, claimed)
             lines = _by_line(database, None) - _by_line(database, list(why))
-            states = job_file.read_states(database, IN_JOB)
+            states = job_file.read_states(database, site_states.IN_JOB)
         pauses, turns = {}, {}
         if self._store_path.exists():
             with closing(SqliteStore(self._store_path)) as store:
                 pauses, turns = store.get_pauses(), store.get_turns(time.time())
-        states = {name.removeprefix(IN_JOB): state for name, state in states.items()}
+        states = {name.removeprefix(site_states.IN_JOB): state for name, state in states.items()}
         given_up = Counter(why.values())
         return _Contents(lines, in_flight, states, given_up, self._is_running, pauses, turns)
 
@@ -120,7 +144,7 @@ class _FileJob:
 def _by_site(lines: Mapping[str, int]) -> Counter[str]:
     sites: Counter[str] = Counter()
     for name, count in lines.items():
-        sites[site_of_line(name)] += count
+        sites[site_states.site_of_line(name)] += count
     return sites
 
 
@@ -141,16 +165,31 @@ class _RedisJob:
         if not name:
             raise StorageError("add the name of the job to the address: redis://…/0#shops")
         try:
-            self._server = JobServer(url, name, 1)
+            self._server = JobServer(url, name, _LEASE)
         except ImportError as error:
             raise UnavailableError(f"{error}: pip install scrapy-mandelbot[redis]") from None
         self.close, self.requeue = self._server.close, self._server.requeue
+        self.forget = self._server.forget
         if not self._server.exists():
             self.close()
             raise StorageError(f"there is no job {name!r} there")
 
     def requests(self) -> Iterator[tuple[str, bytes]]:
         return ((one.line, one.body) for one in self._server.requests())
+
+    def add(self, batches: Iterable[list[_NewRequest]]) -> int:
+        """As for a file; each batch by a worker without sites, which joins for it."""
+        added = 0
+        for batch in batches:
+            job = SharedJob(self._server.join(), time.time)
+            for one in batch:
+                job.push_new(*one, None)
+            answer = self._server.exchange(job.next_exchange(0, ""))
+            self._server.leave(job.worker, job.token)
+            if answer.is_lost:
+                raise StorageError("Redis was away for too long: some lines are not added")
+            added += len(batch) - answer.dropped
+        return added
 
     def contents(self) -> _Contents:
         lengths, workers = self._server.lengths(), self._server.workers()
@@ -165,17 +204,23 @@ class _RedisJob:
 
 
 def look_at_job(invocation: Invocation) -> Result:
-    """Report what waits, export all requests, or end the pauses of one site or of all."""
+    """Report what waits, export all requests, add some, or end pauses of one site or of all."""
     opts = invocation.opts
     place, site = opts.job, opts.site or ""
     try:
         with closing((_RedisJob if is_server(place) else _FileJob)(place)) as job:
             if opts.export:
                 return _exported(job.requests())
-            if opts.requeue:
+            if opts.what == "requeue":
                 return _requeued(job.requeue(site), site)
+            if opts.what == "forget":
+                job.forget()
+                return Result(0, {"forgotten": job.name}, f"{job.name} is deleted\n")
+            if opts.what == "add":
+                with Path(site).open(encoding="utf-8", errors="replace") as lines:
+                    return _added(job, lines)
             report = _report(job.contents(), int(invocation.setting("pause_tries")))
-    except (StorageError, ValueError) as error:
+    except (StorageError, ValueError, OSError) as error:
         where = formatting.without_credentials(place)
         raise UnavailableError(f"{where}: {error}") from None
     report["folder"] = job.name
@@ -184,12 +229,30 @@ def look_at_job(invocation: Invocation) -> Result:
 
 def _exported(requests: Iterable[tuple[str, bytes]]) -> Result:
     """Return requests as other crawlers can read them, and count those that cannot be read."""
-    read = [(site_of_line(line), salvage.outline(body)) for line, body in requests]
+    read = [(site_states.site_of_line(line), salvage.outline(body)) for line, body in requests]
     found = [{"site": site, **outline} for site, outline in read if outline is not None]
     unread = len(read) - len(found)
     remarks = [f"{counted(unread, 'request')} cannot be read, and left out"] if unread else []
     lines = "".join(f"{json.dumps(one)}\n" for one in found)
     return Result(1 if unread else 0, {"requests": found}, lines, remarks)
+
+
+def _added(job: _FileJob | _RedisJob, lines: Iterable[str]) -> Result:
+    """Add the request of each line; name lines that have none."""
+    remarks: list[str] = []
+    requests = _read_lines(lines, remarks)
+    added = job.add(iter(lambda: [*islice(requests, _AT_ONCE)], []))
+    text = f"{counted(added, 'request')} added\n"
+    return Result(1 if remarks else 0, {"added": added}, text, remarks)
+
+
+def _read_lines(lines: Iterable[str], remarks: list[str]) -> Iterator[_NewRequest]:
+    for number, line in enumerate(map(str.strip, lines), start=1):
+        try:
+            if line:
+                yield salvage.read_outline(line)
+        except (ValueError, RecursionError) as error:  # noqa: PERF203 -- each line by itself
+            remarks.append(f"line {number}: {cut(str(error), 200)}")
 
 
 def _requeued(sites: list[str], wanted: str) -> Result:
@@ -206,7 +269,7 @@ def _report(job: _Contents, tries: int) -> dict[str, Any]:
     now = time.time()
     pauses, sections = {}, {}
     for site, state in job.states.items():
-        for one in read_handover(state):
+        for one in site_states.read_handover(state):
             if one.section:
                 sections[site, one.section] = one.until
             else:

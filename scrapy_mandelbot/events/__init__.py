@@ -345,7 +345,7 @@ JOB_JOINED = Event(
     "Worker %(worker)s joined the job %(where)s: unassigned sites: %(unassigned)s, other"
     " workers: %(others)s"
 )
-JOB_AT_RISK = _warning("A crash of Redis, or a full one, may cost the job data: %(reason)s")
+JOB_AT_RISK = _warning("The Redis of this job: %(reason)s")
 JOB_SITES_TAKEN = Event(sums=(("mandelbot/job/sites", "count"),))
 JOB_GIVEN_BEFORE = Event(sums=(("mandelbot/job/passed_over", "count"),))
 JOB_LEASE_LOST = _warning(

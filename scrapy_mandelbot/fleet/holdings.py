@@ -88,15 +88,13 @@ class UnackedExchanges:
         self._forgotten = forgotten
         self._exchanges: deque[tuple[int, float, list[UnackedEntry]]] = deque()
         self._count = self._size = 0
-        self._rests: dict[bytes, tuple[int, float, bytes, str]] = {}
-        """Last states by site: the exchange, its time, the state, and the milliseconds to wait."""
 
     def add(self, number: int, now: float, entries: Iterable[UnackedEntry]) -> None:
-        alone = [one for one in entries if one.is_alone]
-        if alone:
-            self._exchanges.append((number, now, alone))
-            self._count += len(alone)
-            self._size += sum(one.size for one in alone)
+        kept = [one for one in entries if one.is_alone or one.entry[0] == "rest"]
+        if kept:
+            self._exchanges.append((number, now, kept))
+            self._count += len(kept)
+            self._size += sum(one.size for one in kept)
         while self._exchanges and (
             self._exchanges[0][1] < now - KEPT_FOR
             or self._count > MOST_KEPT
@@ -108,24 +106,23 @@ class UnackedExchanges:
             if any(one.is_push for one in gone):
                 self._forgotten = number
 
-    def add_rests(self, number: int, now: float, entries: Iterable[UnackedEntry]) -> None:
-        rests = self._rests
-        for one in entries:
+    def rests_after(self, last: int, now: float) -> Iterator[tuple[bytes, bytes, str]]:
+        """Yield sites reported after an exchange, each with its state and the milliseconds left."""
+        rests: dict[bytes, tuple[bytes, bytes, str]] = {}
+        for at, one in self._entries_after(last):
             if one.entry[0] == "rest":
                 site, state, milliseconds = cast("tuple[bytes, bytes, str]", one.entry[1:])
                 rests.pop(site, None)
-                rests[site] = number, now, state, milliseconds
-        while rests and (next(iter(rests.values()))[1] < now - KEPT_FOR or len(rests) > MOST_KEPT):
-            del rests[next(iter(rests))]
-
-    def rests_after(self, last: int, now: float) -> Iterator[tuple[bytes, bytes, str]]:
-        """Yield sites reported after an exchange, each with its state and the milliseconds left."""
-        for site, (number, at, state, milliseconds) in self._rests.items():
-            if number > last:
                 left = max(0.0, float(milliseconds) - 1000 * (now - at))
-                yield site, state, milliseconds if left == inf else f"{left:.0f}"
+                rests[site] = site, state, milliseconds if left == inf else f"{left:.0f}"
+        yield from rests.values()
 
     def after(self, last: int) -> tuple[bool, list[UnackedEntry]]:
-        """Return whether no entry after an exchange was dropped, and these entries."""
-        entries = [one for number, _, some in self._exchanges if number > last for one in some]
+        """Return whether no entry after an exchange was dropped, and those without a request."""
+        entries = [one for _, one in self._entries_after(last) if one.is_alone]
         return self._forgotten <= last, entries
+
+    def _entries_after(self, last: int) -> Iterator[tuple[float, UnackedEntry]]:
+        for number, at, entries in self._exchanges:
+            if number > last:
+                yield from ((at, one) for one in entries)

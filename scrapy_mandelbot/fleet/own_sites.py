@@ -72,7 +72,8 @@ class OwnSites:
                 continue
             site = self._crawl.sites.of(name)
             is_long = site.pause.is_given_up or inf > site.pause_due(now) > now + HELD_WHILE_PAUSED
-            if self._is_movable(site) and (is_long or self._is_done(site)):
+            is_done = self._job.sites[name].is_exhausted and name not in self._storage.under_way
+            if self._is_movable(site) and (is_long or is_done):
                 self._give_back(site, now)
             else:
                 self._say_what_is_left(site, now)
@@ -119,9 +120,6 @@ class OwnSites:
     def _site_changed(self, values: Mapping[str, Any]) -> None:
         self._storage.touched[values["site"]] = None
         self._save_soon()
-
-    def _is_done(self, site: Site) -> bool:
-        return self._job.sites[site.name].is_exhausted and site.name not in self._storage.under_way
 
     def _is_movable(self, site: Site) -> bool:
         delayed = self._queue.delayed_of(site)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.fleet.changes import key, name, read_answer, read_request
@@ -25,6 +25,10 @@ _KEYS = (
     *("owner", "refused", "rest", "states", "was", "why", "workers"),
 )
 """Those that scripts come by whatever is said; those of a site or worker are found out in them."""
+
+
+_ADD = "add URLs by `scrapy robots job … add`"
+_ALL_KEYS = {*_KEYS, "c", "children", "of", "out", "q", "r", "seen", "tries"}
 
 
 class JoinReply(NamedTuple):
@@ -82,29 +86,36 @@ class JobServer:
     def __repr__(self) -> str:
         return f"<JobServer {self.url} {self.key}>"
 
-    def risks(self) -> list[str]:
-        """Say why Redis may lose data, if INFO may be called; StorageError: it evicts requests."""
+    def risks(self, spider: Any) -> list[str]:
+        """Say what is wrong with Redis, as far as it may be asked; StorageError: it evicts any."""
         from redis import ResponseError  # noqa: PLC0415 -- not everyone needs it
 
+        risks, about = [], {}
         with self._connection() as redis:
-            try:
+            with suppress(ResponseError):
                 about = redis.info()
-            except ResponseError:
-                return []
+            with suppress(ResponseError):  # another node of a cluster may have it
+                if not hasattr(spider, "redis_key") and redis.exists(f"{spider.name}:start_urls"):
+                    risks.append(f"only a RedisSpider reads {spider.name}:start_urls; {_ADD}")
         policy = str(about.get("maxmemory_policy")) if about.get("maxmemory") else ""
         if policy.startswith("allkeys-"):
             raise StorageError(
                 f"{self.url} evicts any key when it is full, requests too"
                 f" (maxmemory-policy {policy}): set noeviction"
             )
-        risks = [f"maxmemory-policy is {policy}"] if policy.startswith("volatile-") else []
-        return [*risks, "appendonly is off"] if about.get("aof_enabled") == 0 else risks
+        if policy.startswith("volatile-"):
+            risks.append(f"maxmemory-policy is {policy}: it evicts what a store holds")
+        if about.get("aof_enabled") == 0:
+            risks.append("appendonly is off: a crash loses data")
+        return risks
 
     def join(self) -> JoinReply:
         """Join the job, if it has this format and belongs to this project."""
         token = os.urandom(4).hex()
         asked = [VERSION, self._lease, token, self._version, self._project]
-        version, *reply = self._call(self._join, asked)
+        reply: list[Any] = []
+        while not reply:
+            version, *reply = self._call(self._join, asked)
         if int(version) != VERSION:
             raise StorageError(
                 f"the job {self.key} was written by another version (format {int(version)})"
@@ -145,7 +156,8 @@ class JobServer:
         `left`: states of sites that it held, for those without another owner by now.
         """
         sites = [one for name, *rest in left for one in (key(name), *rest)]
-        self._call(self._leave, [worker, token, *sites])
+        while self._call(self._leave, [worker, token, *sites]):
+            pass
 
     # For `scrapy robots job`.
 
@@ -196,7 +208,7 @@ class JobServer:
         with self._connection() as redis:
             prefix = f"{self.key}:"
             for found in redis.scan_iter(_escaped(prefix) + "[qcr]:*", count=1000):
-                kind, _, site = found[len(prefix) :].partition(b":")
+                kind, _, site = found[len(key(prefix)) :].partition(b":")
                 if kind == b"c":
                     for _, kept in redis.hscan_iter(found, count=1000):
                         priority, _, member = kept.partition(b" ")
@@ -209,6 +221,17 @@ class JobServer:
     def requeue(self, site: str) -> list[str]:
         """Requeue requests that are set aside, of a site or, if it is empty, of all."""
         return sorted({name(one) for one in self._call(self._script("requeue"), [key(site)])})
+
+    def forget(self) -> None:
+        """Delete all keys of the job; a StorageError while a worker has it."""
+        prefix, script, at = f"{self.key}:", self._script("forget"), None
+        while at != 0:
+            with self._connection() as redis:
+                at, found = redis.scan(at or 0, f"{_escaped(prefix)}*", 1000)
+            kinds = ((one, one[len(key(prefix)) :].partition(b":")[0]) for one in found)
+            own = [one for one, kind in kinds if name(kind) in _ALL_KEYS]  # not of a store "1"
+            if self._call(script, own) == [0]:
+                raise StorageError("a worker has this job")
 
     def close(self) -> None:
         self._redis.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -230,7 +231,6 @@ class SharedJob:
         self.out = {*self._sending, *self.out & self._claimed.keys()}
         now = self._now()
         self._unacked_exchanges.add(sent.number, now, self._sent_entries)
-        self._unacked_exchanges.add_rests(sent.number, now, self._sent_entries)
         said = sum(one.is_push for one in self._sent_entries)
         self._size -= sum(one.size for one in self._sent_entries)
         self._sent, self._sent_entries = None, []
@@ -280,13 +280,14 @@ class SharedJob:
         is_kept = self._sent is not None and self._sent.number <= last
         entries = [*(() if is_kept else self._sent_entries), *self._entries]
         self._sent, self._sent_entries = None, []
-        self._unacked_exchanges.add_rests(self._exchanges + 1, self._now(), entries)
+        is_whole, again = self._unacked_exchanges.after(last)
+        unsaid = (one for one in entries if one.entry[0] == "rest")
+        self._unacked_exchanges.add(self._exchanges + 1, self._now(), unsaid)
         left = [
             (site, state, milliseconds)
             for one, state, milliseconds in self._unacked_exchanges.rests_after(last, self._now())
             if (site := name_of(one)) not in self.sites  # of these more is known
         ]
-        is_whole, again = self._unacked_exchanges.after(last)
         self._unacked_exchanges = UnackedExchanges(
             forgotten=0
         )  # by this number, or under another one
@@ -349,6 +350,7 @@ MOST_HELD = 32  # requests that are claimed of a site at a time
 _SOON, _LATE = 1.0, 10.0  # seconds in which that many were handed out
 
 
+@dataclass(slots=True)
 class HeldSite:
     """A site that this worker owns.
 
@@ -356,17 +358,14 @@ class HeldSite:
     available to other workers, and the next batch before the last one is used up.
     """
 
-    __slots__ = ("asked", "batch", "has_more", "name", "numbers", "said", "waiting", "when")
-
-    def __init__(self, name: str, now: float) -> None:
-        self.name = name
-        self.numbers: set[int] = set()  # claimed requests, waiting or handed out
-        self.waiting = 0  # requests that are claimed, and may be handed out
-        self.batch = FIRST
-        self.when = now  # when requests were claimed last
-        self.asked = 0  # how many are being claimed
-        self.has_more = True  # whether more wait than were claimed, as far as known
-        self.said: tuple[bytes, str] = b"", "0"  # reported for its next owner
+    name: str
+    when: float  # when requests were claimed last
+    numbers: set[int] = field(default_factory=set)  # claimed requests, waiting or handed out
+    waiting: int = 0  # requests that are claimed, and may be handed out
+    batch: int = FIRST
+    asked: int = 0  # how many are being claimed
+    has_more: bool = True  # whether more wait than were claimed, as far as known
+    said: tuple[bytes, str] = b"", "0"  # reported for its next owner
 
     @property
     def is_low(self) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from heapq import heapify
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from scrapy_mandelbot.job.deliveries import Unacked
@@ -15,27 +14,17 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_mandelbot.fleet.shared_job import SharedJob
-    from scrapy_mandelbot.job.job_storage import RunningJob
-    from scrapy_mandelbot.job.job_store import LineOrder
-    from scrapy_mandelbot.job.requests import RequestForm
 
 
 class SharedStorage(JobStorage):
     """Requests by line, of the sites that this worker owns. New ones go to Redis first."""
 
-    def __init__(
-        self,
-        job: SharedJob,
-        form: RequestForm,
-        order: LineOrder,
-        fingerprint: Callable[[Request], bytes],
-        complaints: RunningJob,
-    ) -> None:
-        super().__init__(job, form, order, fingerprint, complaints)
+    def __init__(self, job: SharedJob, *arguments: Any) -> None:
+        super().__init__(job, *arguments)
         self._job = job
         self._away = _BySite()  # requests that are not here: in flight, or delayed
         self.under_way = self._away.counts  # sites, and how many of their requests are not here
-        self._here_alone = _BySite()  # requests that cannot be written down, wherever they are
+        self.here_alone = _BySite()  # requests that cannot be written down, wherever they are
         self._lost: WeakSet[Request] = WeakSet()  # in flight when a lease was lost
         self.touched: dict[str, None] = {}  # sites whose requests came or went since the last look
         self.homeless: dict[str, set[str]] = {}  # by site of others: lines of requests in memory
@@ -78,10 +67,6 @@ class SharedStorage(JobStorage):
             self._is_back(request)
         return is_acknowledged
 
-    def arrived(self, lines: list[str]) -> None:
-        for line in lines:
-            self.grow(line)
-
     def taken(self, site: str) -> list[str]:
         self.touched[site] = None
         lines = sorted(self.homeless.pop(site, ()))
@@ -91,7 +76,7 @@ class SharedStorage(JobStorage):
         return lines
 
     def holds_in_memory(self, site: str) -> bool:
-        return site in self._here_alone.counts or site in self._held
+        return site in self.here_alone.counts or site in self._held
 
     def release_held(self, *sites: str) -> None:
         self.touched.update(dict.fromkeys(sites or self._held))
@@ -107,7 +92,7 @@ class SharedStorage(JobStorage):
             delayed = delayed + self.at_hand.pop(line, [])
         for request in delayed:
             self._away.discard(request)
-            own_line = self._here_alone.line_of(request)
+            own_line = self.here_alone.line_of(request)
             if own_line is None:
                 self.unacked.pop(request, None)
             else:
@@ -124,7 +109,7 @@ class SharedStorage(JobStorage):
                 self._lost.add(request)
                 del self.unacked[request]
                 self._away.discard(request)
-                self._here_alone.discard(request)
+                self.here_alone.discard(request)
                 self._sent_from_memory.discard(request)
         self._held.clear()
         for line, heap in list(self._in_memory.items()):
@@ -147,11 +132,11 @@ class SharedStorage(JobStorage):
 
     def push_in_memory(self, name: str, request: Request) -> None:
         super().push_in_memory(name, request)
-        self._here_alone.add(name, request)
+        self.here_alone.add(name, request)
 
     def release(self, request: Request, one: Unacked) -> None:
         super().release(request, one)
-        self._here_alone.discard(request)
+        self.here_alone.discard(request)
 
     def waits_anew(self, name: str, count: int = 1) -> None:
         """Leave a new request to Redis, which gives it to the worker that owns its site."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from math import inf
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -67,7 +68,8 @@ class JobWorker(RunningJob):
         self._next_due: float | None = None
         self.link = Link(self._renew, self._lease / _RENEWALS, self.clock.loop(), self.clock.now)
         try:
-            for risk in self.link.call_and_wait(self.server.risks, _WAIT_AT_END):
+            look = partial(self.server.risks, crawler.spider)
+            for risk in self.link.call_and_wait(look, _WAIT_AT_END):
                 self._emit(events.JOB_AT_RISK, reason=risk)
             joined = self.link.call_and_wait(self.server.join, _WAIT_AT_END)
         except BaseException:
@@ -233,7 +235,8 @@ class JobWorker(RunningJob):
         for line, why, body in answer.aside:
             shown = self.storage.form.shown(body, f"A request of {line}")
             self._emit(events.JOB_SET_ASIDE, request=shown, reason=why)
-        self.storage.arrived(arrived.lines)
+        for line in arrived.lines:
+            self.storage.grow(line)
         has_brought = own.take(arrived.sites, arrived.lines)
         self.storage.touched.update(dict.fromkeys(arrived.dry))
         own.share(answer.give_back, answer.surplus)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from traceback import walk_tb
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
 
+@dataclass(slots=True, eq=False)
 class Unacked:
     """A request that was claimed, or that cannot be serialized and is in memory only.
 
@@ -29,32 +30,19 @@ class Unacked:
     number, and names the rows that wait for it.
     """
 
-    LOST = -1  # number of a request whose lease was lost: its new owner has it
+    LOST: ClassVar = -1  # number of a request whose lease was lost: its new owner has it
 
-    __slots__ = (
-        "_left",
-        "fingerprints",
-        "has_called",
-        "has_come_back",
-        "is_out",
-        "number",
-        "raised",
-        "rows",
-        "waits",
-    )
-
-    def __init__(self, number: int | None, rows: tuple[Unacked, ...] = ()) -> None:
-        self.number = number
-        self.rows = rows
-        self.waits = 1  # itself, and the requests in memory that came from it
-        self.fingerprints: list[int] = []
-        """Of requests in memory that came from it: stored as seen when the row is acknowledged."""
-        self.has_come_back = False  # sent back: the next end that the engine reports does not count
-        self.is_out = False  # in flight: the engine has it
-        self.has_called = False  # whether its callback has run in this run
-        self.raised: tuple[str, str] | None = None
-        """Why its page is set aside, and the name of the exception that its callback raised."""
-        self._left: PendingChildren | None = None
+    number: int | None
+    rows: tuple[Unacked, ...] = ()
+    waits: int = 1  # itself, and the requests in memory that came from it
+    # Of requests in memory that came from it: stored as seen when the row is acknowledged.
+    fingerprints: list[int] = field(default_factory=list)
+    has_come_back: bool = False  # sent back: the next end that the engine reports does not count
+    is_out: bool = False  # in flight: the engine has it
+    has_called: bool = False  # whether its callback has run in this run
+    # Why its page is set aside, and the name of the exception that its callback raised.
+    raised: tuple[str, str] | None = None
+    _left: PendingChildren | None = None
 
     def fail(self, failure: Any, spider: Spider) -> str:
         """Note that its callback raised, so that its page is set aside; return why."""
@@ -153,43 +141,36 @@ class Deliveries:
                 deaths[number] = deaths.get(number, 0) + 1
         self._deaths: dict[int, int] = {}
         self.lines: dict[int, str] = {}  # lines of the withheld requests
-        for number, times in deaths.items():
-            if exception_of(aside.get(number, "")):
+        self.aside: dict[int, str] = {}
+        """Requests set aside, and why."""
+        for number in [*deaths, *(aside.keys() - deaths.keys())]:
+            why, times = aside.get(number, ""), deaths.get(number, 0)
+            line = store.withhold(number) if times or exception_of(why) else None
+            if line is None:
                 continue
-            line = store.withhold(number)
-            if line is not None:
-                self._deaths[number], self.lines[number] = times, line
+            self.lines[number] = line
+            if exception_of(why):
+                self.aside[number] = why
+                continue
+            self._deaths[number] = times
+            if not most_at_once(times, limit):
+                self.aside[number] = f"{times} runs have died with it"
         self.waiting = sorted(
-            (number for number, times in self._deaths.items() if most_at_once(times, limit)),
+            self._deaths.keys() - self.aside.keys(),
             key=lambda number: (self._deaths[number], number),
             reverse=True,
         )
         """Requests to send, the last one first."""
-        self.aside = {
-            number: f"{times} runs have died with it"
-            for number, times in self._deaths.items()
-            if not most_at_once(times, limit)
-        }
-        """Requests set aside, and why."""
-        for number, why in aside.items():
-            if exception_of(why) and (line := store.withhold(number)):
-                self.aside[number], self.lines[number] = why, line
         self.in_flight: set[int] = set()  # in flight at the last commit
         store.put_state(DEATHS, _written(self._deaths))
         self.write_aside()
 
-    def __len__(self) -> int:
-        return len(self.waiting)
-
-    def take(self) -> list[tuple[int, str]]:
+    def take(self, *, alone: bool = False) -> list[tuple[int, str]]:
         deaths = self._deaths[self.waiting[-1]]
-        most = most_at_once(deaths, self._limit)
+        most = 1 if alone else most_at_once(deaths, self._limit)
         taken = [one for one in reversed(self.waiting[-most:]) if self._deaths[one] == deaths]
         del self.waiting[-len(taken) :]
         return [(number, self.lines.pop(number)) for number in taken]
-
-    def set_aside(self, number: int, why: str) -> None:
-        self.aside[number] = sys.intern(why)
 
     def keep(self, in_flight: set[int]) -> None:
         self.in_flight = in_flight

@@ -10,11 +10,13 @@ spool, and copied into the feed as a whole when the run or the batch ends.
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import logging
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from operator import mod
 from pathlib import Path
@@ -31,7 +33,8 @@ from scrapy.exporters import (
 )
 from scrapy.extensions import feedexport
 from scrapy.extensions.feedexport import FeedExporter, FileFeedStorage, StdoutFeedStorage
-from scrapy.extensions.postprocessing import PostProcessingManager
+from scrapy.extensions.postprocessing import GzipPlugin, PostProcessingManager
+from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot.crawl import Crawl
@@ -116,11 +119,11 @@ class Feeds:
             file, was = Path(path), self._files.get(path, FeedFile(None, 0))
             if path in own:
                 length = file.stat().st_size if file.exists() else 0
-                self._put(path, was._replace(length=length))
+                self.put(path, was._replace(length=length))
             elif not file.exists():
-                self._put(path, None)
+                self.put(path, None)
             elif file.suffix != ".spool":  # others may write to it now
-                self._put(path, was._replace(length=None))
+                self.put(path, was._replace(length=None))
 
     def flush(self) -> dict[str, bytes | None]:
         """Write all items; return the changed states of files by name, None where one has gone."""
@@ -128,9 +131,6 @@ class Feeds:
             self._flush(slot)
         changed, self._changed = self._changed, {}
         return changed
-
-    def is_stored(self, path: Path) -> None:
-        self._put(str(path.absolute()), None)
 
     def not_kept(self) -> Iterator[tuple[str, str]]:
         """Yield each feed that may repeat or lose items after a crash: its URI, and why."""
@@ -168,9 +168,10 @@ class Feeds:
         file.flush()
         if self._is_synced:
             os.fsync(file.fileno())
-        self._put(str(path), FeedFile(file.tell(), slot.itemcount))
+        self.put(str(path), FeedFile(file.tell(), slot.itemcount))
 
-    def _put(self, path: str, file: FeedFile | None) -> None:
+    def put(self, path: str, file: FeedFile | None) -> None:
+        """Note how a file is now, for the next commit; None: it has gone."""
         if file == self._files.get(path):
             return
         written = None if file is None else json.dumps(file).encode()
@@ -186,16 +187,17 @@ class Feeds:
             return
         if _in_batches(slot) and not self._starts_batches:
             return
+        if self._goes_on and isinstance(slot.storage, FileFeedStorage):
+            slot.storage.write_mode = "ab"
+        feed = _gzip_feed(slot)
         if _is_spooled(slot):
             path = _spool(folder, slot, slot.batch_id)
-            slot.storage = Spool(slot, path, self)
+            slot.storage = MemberSpool(slot, path, self) if feed else Spool(slot, path, self)
             options = slot.feed_options.items()
             slot.feed_options = {name: one for name, one in options if name != "postprocessing"}
-        elif self._goes_on and isinstance(slot.storage, FileFeedStorage):
-            slot.storage.write_mode = "ab"
         path = _path(slot) or folder
         _, items = self._files.get(str(path), (0, 0))
-        own = _going_on(form, lambda: self._flush(slot), is_known=items > 0)
+        own = _going_on(form, lambda: self._flush(slot), feed, is_known=items > 0)
         slot.exporters = {**slot.exporters, slot.format: own}
         is_whole = issubclass(form, _WHOLE) or isinstance(slot.storage, Spool)
         has_items = items and path.exists() and path.stat().st_size
@@ -264,7 +266,7 @@ class Spool:
     async def _copy(self) -> None:
         """Copy the spool into the feed in slices, yielding to the event loop between them."""
         storage = self._storage
-        if isinstance(storage, FileFeedStorage):
+        if isinstance(storage, FileFeedStorage) and not isinstance(self, MemberSpool):
             storage.write_mode = "wb"  # it has all of what is there
         target = storage.open(self._feed.spider)
         plugins = self._options.get("postprocessing")
@@ -288,11 +290,31 @@ class Spool:
             last = max(self._feed.batch_id, _stored(mark))  # they are stored in any order
             mark.write_text(str(last), "ascii")
             self.path.unlink()
-            self._feeds.is_stored(self.path)
+            self._feeds.put(str(self.path.absolute()), None)
         elif self._feeds.has_finished:
             is_appended = isinstance(self._storage, FileFeedStorage)
             if self._options.get("overwrite") or not is_appended:
                 self.path.unlink()
+
+
+class MemberSpool(Spool):
+    """Becomes a gzip member of its feed, a local file, when a run ends."""
+
+    def open(self, spider: Any) -> IO[bytes]:
+        self._storage.open(spider).close()  # emptied, if the run overwrites it
+        self._storage.write_mode = "ab"
+        return super().open(spider)
+
+    def store(self, file: IO[bytes]) -> Deferred[None]:
+        feed, length = Path(self._storage.path), self.path.with_suffix(".length")
+        with suppress(FileNotFoundError, ValueError):  # a run died, and left a part of a member
+            os.truncate(feed, min(feed.stat().st_size, int(length.read_text("ascii"))))
+        length.write_text(str(feed.stat().st_size), "ascii")
+        return super().store(file)
+
+    def _is_stored(self) -> None:
+        self.path.with_suffix(".length").unlink()
+        self.path.unlink()
 
 
 def _spool(folder: Path, slot: FeedSlot, batch: int | str) -> Path:
@@ -317,6 +339,15 @@ def _is_spooled(slot: FeedSlot) -> bool:
     return bool(not is_local or is_cut_up or is_new_each_time)
 
 
+def _gzip_feed(slot: FeedSlot) -> Path | None:
+    """A feed's local file, if members of gzip may be appended to it."""
+    plugins = map(load_object, slot.feed_options.get("postprocessing") or ())
+    is_whole = issubclass(slot.exporters[slot.format], _WHOLE) or _in_batches(slot)
+    if is_whole or [*plugins] != [GzipPlugin] or not isinstance(slot.storage, FileFeedStorage):
+        return None
+    return Path(slot.storage.path)
+
+
 def _path(slot: FeedSlot) -> Path | None:
     """A feed's local file; None where it cannot be cut back."""
     if isinstance(slot.storage, Spool):
@@ -338,10 +369,13 @@ def _why_not(slot: FeedSlot) -> str | None:
     return "it is written in batches" if _in_batches(slot) else None
 
 
-def _going_on(form: Any, flush: Callable[[], None], *, is_known: bool) -> Any:
+def _going_on(
+    form: Any, flush: Callable[[], None], feed: Path | None = None, *, is_known: bool
+) -> Any:
     """Return an exporter class that appends to a file without writing a second header.
 
-    `flush` is called before the closing bracket. `is_known`: the job wrote the file.
+    `flush` is called before the closing bracket. `feed`: has the members of gzip before this one.
+    `is_known`: the job wrote the file.
     """
 
     class GoingOn(form):  # type: ignore[misc]
@@ -350,10 +384,12 @@ def _going_on(form: Any, flush: Callable[[], None], *, is_known: bool) -> Any:
         def __init__(self, file: Any, *arguments: Any, **options: Any) -> None:
             super().__init__(file, *arguments, **options)
             self._goes_on = file.tell() > 0
-            if self._goes_on and getattr(self, "include_headers_line", False):
-                self.include_headers_line = False
-                with open(file.name, encoding=self.encoding or "utf-8", newline="") as written:  # noqa: PTH123 -- it has a name
+            where: Any = Path(file.name) if self._goes_on else feed
+            if where and getattr(self, "include_headers_line", False):
+                opened: Any = open if self._goes_on else gzip.open
+                with opened(where, "rt", encoding=self.encoding or "utf-8", newline="") as written:
                     head = next(csv.reader(written, self.csv_writer.dialect), None)
+                self.include_headers_line = head is None
                 self.fields_to_export = super().__getattribute__("fields_to_export") or head
 
         def start_exporting(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -42,6 +43,7 @@ _SET_ASIDE = "job_set_aside"  # finish reason: all is done but what is set aside
 _SALVAGED = "job_salvaged"  # all is done but what may have been lost with a damaged file
 
 
+_OVERDUE = 600.0  # seconds until what was in flight at a death no longer waits for the others
 _FINISHED = "finished"  # that the last run has finished
 
 
@@ -72,6 +74,9 @@ class Job(RunningJob):
         self.deliveries = Deliveries(self.store, limit, has_died=not self._was_closed)
         soon = _GROUP if self._is_synced else 0.0
         self.saves = Saves(self, self.store, self._save, soon)
+        self._overdue_at = self.clock.now() + _OVERDUE
+        # Of those that were in flight at a death, the last to be handed out, and their lines.
+        self._tried: dict[Request | None, str] = {}
         self._before_commits: list[Callable[[], None]] = []
         self.sites = StoredSites(self, self._crawl, self.save_soon)
         self._crawl.job = self
@@ -93,7 +98,7 @@ class Job(RunningJob):
             raise JobError(
                 f"Feeds cannot be cut back to the last commit of the previous run: {error}"
             ) from error
-        has_run = self.store.has_run or bool(files)
+        has_run = bool(self.store.last_of_former_run or files)
         goes_on = has_run and not self.store.get_state(_FINISHED)
         self._feeds = feeds.Feeds(
             self._crawler, self.folder, files, is_synced=self._is_synced, goes_on=goes_on
@@ -101,7 +106,7 @@ class Job(RunningJob):
         self.store.is_clean = False
         self._crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         self._crawler.signals.connect(self._spider_idle, signal=scrapy.signals.spider_idle)
-        waiting = len(self.storage) + len(self.deliveries)
+        waiting = len(self.storage) + len(self.deliveries.waiting)
         if waiting:
             how = "was closed" if self._was_closed else "died"
             named = len({*self.storage, *self.deliveries.lines.values()})
@@ -144,26 +149,33 @@ class Job(RunningJob):
         one = None if request is None else self.storage.unacked.get(request)
         if one is None or one.number is None or one.number in self.deliveries.in_flight:
             return
-        self.saves.at_once()
+        if self.saves.error is None:  # else the timer tries again
+            self.saves.now()
 
     # Called by the scheduler.
 
-    def hand_out_last(self) -> list[str]:
-        return [
-            line
-            for number, line in self.deliveries.take()
-            if self.storage.bring_back(line, number, self.store.read(number))
-        ]
+    @property
+    def has_overdue(self) -> bool:
+        """Whether one that was in flight at a death may go beside others: none such is out."""
+        has_any = self.deliveries.waiting and self.clock.now() >= self._overdue_at
+        return bool(has_any) and self.storage.unacked.keys().isdisjoint(self._tried)
+
+    def hand_out_last(self, *, alone: bool) -> list[str]:
+        taken = self.deliveries.take(alone=alone)
+        bring_back, read = self.storage.bring_back, self.store.read
+        self._tried = {bring_back(line, one, read(one)): line for one, line in taken}
+        self._tried.pop(None, None)  # unreadable ones
+        return [*self._tried.values()]
 
     def set_aside(self, number: int, why: str, exception: str = "") -> None:  # noqa: ARG002 -- it is in why
-        self.deliveries.set_aside(number, why)
+        self.deliveries.aside[number] = sys.intern(why)
 
     def close(self, reason: str) -> None:
         self.saves.close()
         self.report_leftovers()
         is_done = reason in {"finished", _SET_ASIDE, _SALVAGED} and not self.store.lengths()
         if is_done:  # start() is asked again by the next run
-            self.storage.forget_start()
+            self.store.forget_children(self.start.number or 0)
         if is_done and self._is_salvaged:
             self.store.put_state(salvage.SALVAGED, None)
             engine.fail(self._crawler, "", lambda: self._emit(events.JOB_SALVAGED))
@@ -320,7 +332,6 @@ class Saves:
         self._save = save
         self._soon = soon
         self._again = again
-        self._clock = job.clock
         self._timers: Timers[Saves] = Timers(job.clock, Saves.now)
         self._changes = 0
         self.error: Exception | None = None  # why the last save failed
@@ -342,17 +353,12 @@ class Saves:
     def within(self, seconds: float) -> None:
         if not self._is_closed:
             wait = seconds if self.error is None else max(seconds, self._again)
-            self._timers.set(self, self._clock.now() + wait)
+            self._timers.set(self, self._job.clock.now() + wait)
 
     def now(self) -> Exception | None:
         self._timers.drop(self)
         self._changes = 0
         return self._save()
-
-    def at_once(self) -> None:
-        """Save now, unless saves fail: then the timer retries."""
-        if self.error is None:
-            self.now()
 
     def failed(self, error: Exception) -> Exception:
         was_well, self.error = self.error is None, error

@@ -73,7 +73,7 @@ class JobScheduler(BaseScheduler):
         return cls(crawler, job)
 
     def __len__(self) -> int:
-        return len(self._queue) + len(self._job.deliveries)
+        return len(self._queue) + len(self._job.deliveries.waiting)
 
     def open(self, spider: Spider) -> None:
         """Take up what a previous run has left."""
@@ -138,10 +138,11 @@ class JobScheduler(BaseScheduler):
         self._running.acknowledged(request)
 
     def take(self) -> Request | None:
-        request = self._queue.pop()
-        is_none_left = request is None and not self._storage.is_tired
-        if is_none_left and self._job.deliveries.waiting and not self._unacked:
-            for line in self._job.hand_out_last():
+        is_overdue = self._job.has_overdue
+        request = None if is_overdue else self._queue.pop()
+        is_due = is_overdue or not (self._unacked or self._storage.is_tired)
+        if request is None and is_due and self._job.deliveries.waiting:
+            for line in self._job.hand_out_last(alone=is_overdue):
                 self._queue.load(line)
             request = self._queue.pop()
         if request is not None:

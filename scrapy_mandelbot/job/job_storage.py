@@ -142,15 +142,15 @@ class JobStorage(RequestStorage):
         self.shrink(name)
         return request
 
-    def bring_back(self, name: str, number: int, body: bytes) -> bool:
+    def bring_back(self, name: str, number: int, body: bytes) -> Request | None:
         try:
             request = self.form.read(body)
         except Exception as error:  # noqa: BLE001 -- as in claiming
             self._complaints.unreadable(name, number, error)
-            return False
+            return None
         self.unacked[request] = Unacked(number)
         self.put_at_hand(name, request)
-        return True
+        return request
 
     def drop(self, request: Request) -> None:
         self.acknowledged(request)
@@ -208,9 +208,6 @@ class JobStorage(RequestStorage):
             self._seen_in_memory.add(number)
             for row in rows:
                 row.fingerprints.append(number)
-
-    def forget_start(self) -> None:
-        self._store.forget_children(START)
 
     def set_aside(self, name: str) -> None:
         self.shrink(name)

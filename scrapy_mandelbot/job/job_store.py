@@ -109,16 +109,15 @@ def are_scrapys_queues(settings: BaseSettings) -> bool:
     )
 
 
-class LineOrder:
+class LineOrder(NamedTuple):
     """The order within a line, as Scrapy's queue settings choose it.
 
     LIFO or FIFO from SCHEDULER_DISK_QUEUE, and for start requests from SCHEDULER_START_DISK_QUEUE;
     None: they are queued with the others.
     """
 
-    def __init__(self, *, is_last_first: bool, start_is_last_first: bool | None) -> None:
-        self._is_last_first = is_last_first
-        self._start_is_last_first = start_is_last_first
+    is_last_first: bool
+    start_is_last_first: bool | None
 
     @classmethod
     def of(cls, settings: BaseSettings) -> LineOrder:
@@ -129,6 +128,6 @@ class LineOrder:
         )
 
     def place(self, request: Request) -> Place:
-        if self._start_is_last_first is not None and request.meta.get("is_start_request"):
-            return Place(-request.priority, 1, self._start_is_last_first)
-        return Place(-request.priority, 0, self._is_last_first)
+        if self.start_is_last_first is not None and request.meta.get("is_start_request"):
+            return Place(-request.priority, 1, self.start_is_last_first)
+        return Place(-request.priority, 0, self.is_last_first)

@@ -7,10 +7,10 @@ before a commit has succeeded: SQLite forgets a whole transaction where the disk
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sized
+from collections.abc import Collection, Sized
 from dataclasses import dataclass, field
 from heapq import heappush
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from scrapy_mandelbot.job.job_file import name_seed
@@ -22,6 +22,10 @@ _FIRST = (
 _NEXT = (
     "SELECT priority, band, position, number FROM requests WHERE line = ?"
     " AND (priority, band, position) > (?, ?, ?) ORDER BY priority, band, position"
+)
+_COUNT_CHILD = (
+    "INSERT INTO children VALUES (?, ?, ?)"
+    " ON CONFLICT (parent, fingerprint) DO UPDATE SET times = times + excluded.times"
 )
 MOST_HIDDEN = 64  # claimed rows that a claim steps over; more are moved out of its way
 
@@ -41,9 +45,6 @@ class LineIndex:
         self.fresh: list[tuple[tuple[int, int, int], int]] = []
         """A heap of rows that are not written: place and number."""
         self._passed: tuple[int, int, int] | None = None  # rows up to here are claimed; None: look
-
-    def __repr__(self) -> str:
-        return f"<Line {self.name!r}, {self.waiting} of {self.rows} waiting>"
 
     def add(self, row: RequestRow) -> None:
         heappush(self.fresh, (row[2:5], row.number))
@@ -113,47 +114,34 @@ class Pending:
         parts += self.parents_gone, self.state, *self.children.values()
         return sum(map(len, parts))
 
-    def count_child(self, parent: int, fingerprint: int) -> None:
-        children = self.children.setdefault(parent, {})
-        children[fingerprint] = children.get(fingerprint, 0) + 1
-
     def put_state(self, name: str, value: bytes | None) -> None:
         self.size += len(value or b"") - len(self.state.get(name) or b"")
         self.state[name] = value
 
     def write(self, database: sqlite3.Connection) -> None:
-        many = database.executemany
-        if self.lines:
-            many("INSERT INTO lines VALUES (?, ?)", self.lines.items())
-        if self.lines_gone:
-            many("DELETE FROM lines WHERE line = ?", [(line,) for line in self.lines_gone])
-        if self.gone:
-            many("DELETE FROM requests WHERE number = ?", [(number,) for number in self.gone])
-        if self.rows:
-            many(
+        children = [
+            (parent, fingerprint, times)
+            for parent, counts in self.children.items()
+            for fingerprint, times in sorted(counts.items())
+        ]
+        written = [(name, value) for name, value in self.state.items() if value is not None]
+        statements: list[tuple[str, Collection[Any]]] = [
+            ("INSERT INTO lines VALUES (?, ?)", self.lines.items()),
+            ("DELETE FROM lines WHERE line = ?", [*zip(self.lines_gone)]),
+            ("DELETE FROM requests WHERE number = ?", [*zip(self.gone)]),
+            (
                 "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?)",
                 [(*row, crc32(row.body, row.number)) for row in self.rows.values()],
-            )
-        if self.aside:
-            many(
-                "UPDATE requests SET line = -line WHERE number = ? AND line > 0",
-                [(number,) for number in self.aside],
-            )
-        if self.parents_gone:
-            many("DELETE FROM children WHERE parent = ?", [(one,) for one in self.parents_gone])
-        if self.children:
-            many(
-                "INSERT INTO children VALUES (?, ?, ?) ON CONFLICT (parent, fingerprint)"
-                " DO UPDATE SET times = times + excluded.times",
-                [
-                    (parent, fingerprint, times)
-                    for parent, children in self.children.items()
-                    for fingerprint, times in sorted(children.items())
-                ],
-            )
-        for name, value in self.state.items():
-            if value is None:
-                database.execute("DELETE FROM state WHERE name = ?", (name,))
-            else:
-                values = name, value, crc32(value, name_seed(name))
-                database.execute("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", values)
+            ),
+            ("UPDATE requests SET line = -line WHERE number = ? AND line > 0", [*zip(self.aside)]),
+            ("DELETE FROM children WHERE parent = ?", [*zip(self.parents_gone)]),
+            (_COUNT_CHILD, children),
+            ("DELETE FROM state WHERE name = ?", [*zip(self.state.keys() - dict(written))]),
+            (
+                "INSERT OR REPLACE INTO state VALUES (?, ?, ?)",
+                [(name, value, crc32(value, name_seed(name))) for name, value in written],
+            ),
+        ]
+        for statement, rows in statements:
+            if rows:
+                database.executemany(statement, rows)

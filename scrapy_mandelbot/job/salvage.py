@@ -19,8 +19,12 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 from zlib import crc32
 
+from scrapy import Request
+from scrapy.utils.request import fingerprint
+
 from scrapy_mandelbot.job.job_file import PAGE, CorruptError, as_ours, connect, is_as_written
-from scrapy_mandelbot.job.job_store import StorageError
+from scrapy_mandelbot.job.job_store import Place, StorageError
+from scrapy_mandelbot.job.requests import fingerprint_number
 from scrapy_mandelbot.job.site_states import site_of_line
 from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
 from scrapy_mandelbot.robots.formatting import clock_time
@@ -309,6 +313,19 @@ def outline(body: bytes) -> dict[str, Any] | None:
     *texts, priority, depth = (about[name] for name in ("url", "method", "priority", "depth"))
     are_texts = all(isinstance(one, str) for one in (*texts, about["callback"] or ""))
     return about if are_texts and {type(priority), type(depth)} == {int} else None
+
+
+def read_outline(line: str) -> tuple[str, Place, bytes, int]:
+    """Return line, place, body and fingerprint of a URL or JSON outline; ValueError: of neither."""
+    about = json.loads(line) if line.startswith("{") else {"url": line}
+    fields = about.keys() & {"url", "method", "priority", "callback"}
+    data: dict[str, Any] = {name: about[name] for name in fields}
+    body = pickle.dumps({**data, "meta": {"depth": about.get("depth", 0)}})
+    if outline(body) is None or urlsplit(data["url"]).scheme not in {"http", "https"}:
+        raise ValueError("no request with an http or https URL")
+    request = Request(data["url"], method=data.get("method", "GET"))
+    place = Place(-data.get("priority", 0), 1, is_last_first=False)
+    return site_of(urlsplit(request.url)), place, body, fingerprint_number(fingerprint(request))
 
 
 if sys.platform == "win32":  # pragma: no cover

@@ -118,10 +118,7 @@ class StoredSites:
         over are restored: nothing would end the rest.
         """
         now, waiting = self._crawl.now(), set(map(site_of_line, lines))
-        try:
-            written_at = float(self._job.kept(_WRITTEN_AT).get(_WRITTEN_AT, 0.0))
-        except ValueError:
-            written_at = 0.0
+        written_at = float(self._job.kept(_WRITTEN_AT).get(_WRITTEN_AT, 0.0))
         set_back = max(0.0, written_at - now)  # by so much the machine's clock: no pause is longer
         for name, state in self._job.kept(IN_JOB).items():
             site = name.removeprefix(IN_JOB)

@@ -79,12 +79,8 @@ class SqliteJob:
         self.put_state(CLEAN, b"1" if value else None)
 
     @property
-    def has_run(self) -> bool:
-        return bool(self._last_of_former_run)
-
-    @property
     def uncommitted(self) -> int:
-        return len(self._pending) + self._seen.uncommitted
+        return len(self._pending) + len(self._seen.new)
 
     @property
     def uncommitted_bytes(self) -> int:
@@ -109,7 +105,8 @@ class SqliteJob:
     def push_child(
         self, line: str, place: Place, body: bytes, fingerprint: int, parent: int
     ) -> int:
-        self._pending.count_child(parent, fingerprint)
+        children = self._pending.children.setdefault(parent, {})
+        children[fingerprint] = children.get(fingerprint, 0) + 1
         return self.push(line, place, body)
 
     def claim(self, line: str) -> StoredRequest | None:
@@ -185,11 +182,13 @@ class SqliteJob:
 
     def see_all(self, fingerprints: list[int]) -> None:
         with as_ours(), transaction(self.database):
-            self._seen.write_all(fingerprints)
+            rows = zip(sorted(fingerprints))
+            self.database.executemany("INSERT OR IGNORE INTO seen VALUES (?)", rows)
+        self._seen.has_older = True
 
     def children_left(self, parent: int) -> Iterator[tuple[int, int]]:
         """Yield fingerprints of children that a previous run counted, in order, and how often."""
-        if parent > self._last_of_former_run or parent in self._pending.parents_gone:
+        if parent > self.last_of_former_run or parent in self._pending.parents_gone:
             return
         query = "SELECT fingerprint, times FROM children WHERE parent = ? ORDER BY fingerprint"
         with as_ours():
@@ -197,7 +196,7 @@ class SqliteJob:
 
     def forget_children(self, parent: int) -> None:
         self._pending.children.pop(parent, None)
-        if parent in self._parents or parent <= self._last_of_former_run:
+        if parent in self._parents or parent <= self.last_of_former_run:
             self._parents.discard(parent)
             self._pending.parents_gone.add(parent)
 
@@ -252,7 +251,7 @@ class SqliteJob:
         (self._last_line,) = database.execute("SELECT coalesce(max(line), 0) FROM lines").fetchone()
         (greatest,) = database.execute("SELECT coalesce(max(number), 0) FROM requests").fetchone()
         self._count: int = max(greatest, int(self.get_state(_COUNT) or 0))
-        self._last_of_former_run = self._count
+        self.last_of_former_run = self._count
         self._seen = Fingerprints(database)
 
     def _wait(self, number: int, line: str, place: Place, body: bytes) -> None:
@@ -324,11 +323,11 @@ class Fingerprints:
         self._database = database
         rows = database.execute("SELECT fingerprint FROM fresh")
         self._fresh = {fingerprint for (fingerprint,) in rows}
-        self._new: list[int] = []  # not committed
+        self.new: list[int] = []  # not committed
         self._merging: set[int] = set()
         self._to_merge: list[int] = []  # what is left of those, the greatest first
         self._since_part = 0
-        self._has_older = database.execute("SELECT 1 FROM seen LIMIT 1").fetchone() is not None
+        self.has_older = database.execute("SELECT 1 FROM seen LIMIT 1").fetchone() is not None
         first, last = database.execute("SELECT min(number), max(number) FROM fresh").fetchone()
         self._log_begins: int = first or 1
         self._log_ends: int = last or 0
@@ -337,49 +336,39 @@ class Fingerprints:
     def __contains__(self, fingerprint: int) -> bool:
         if fingerprint in self._fresh or fingerprint in self._merging:
             return True
-        if not self._has_older:
+        if not self.has_older:
             return False
         query = "SELECT 1 FROM seen WHERE fingerprint = ?"
         return self._database.execute(query, (fingerprint,)).fetchone() is not None
 
-    @property
-    def uncommitted(self) -> int:
-        return len(self._new)
-
     def add(self, fingerprint: int) -> None:
         self._fresh.add(fingerprint)
-        self._new.append(fingerprint)
-
-    def write_all(self, fingerprints: list[int]) -> None:
-        """Write rows in the open transaction, which holds nothing else."""
-        rows = ((one,) for one in sorted(fingerprints))
-        self._database.executemany("INSERT OR IGNORE INTO seen VALUES (?)", rows)
-        self._has_older = True
+        self.new.append(fingerprint)
 
     def write(self) -> None:
         """Write what is new, within the transaction that is open, and a part of a merge."""
-        if self._new:
-            rows = enumerate(self._new, start=self._log_ends + 1)
+        if self.new:
+            rows = enumerate(self.new, start=self._log_ends + 1)
             self._database.executemany("INSERT INTO fresh VALUES (?, ?)", rows)
         if self._is_part_due and self._to_merge:
-            rows_in_order = [(one,) for one in reversed(self._to_merge[-MERGED:])]
+            rows_in_order = zip(reversed(self._to_merge[-MERGED:]))
             self._database.executemany("INSERT OR IGNORE INTO seen VALUES (?)", rows_in_order)
         elif self._is_part_due:
             delete = "DELETE FROM fresh WHERE number <= ?"
             self._database.execute(delete, (self._deleted_next,))
 
     def committed(self) -> None:
-        self._log_ends += len(self._new)
+        self._log_ends += len(self.new)
         if self._is_part_due:
             self._since_part = 0
             if self._to_merge:
                 del self._to_merge[-MERGED:]
-                self._has_older = True
+                self.has_older = True
             else:
                 self._log_begins = self._deleted_next + 1
                 self._merging = set()
-        self._since_part += len(self._new)
-        self._new = []
+        self._since_part += len(self.new)
+        self.new = []
         if not self._is_merging and len(self._fresh) >= MOST_FRESH:
             self._merging, self._fresh = self._fresh, set()
             self._to_merge = sorted(self._merging, reverse=True)

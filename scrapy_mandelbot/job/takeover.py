@@ -8,10 +8,8 @@ import marshal
 import mmap
 import pickle
 import re
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -55,11 +53,9 @@ def read_queues(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:
         try:
             if path.is_dir():
                 yield from _read_first_first(path, left)
-            elif path.read_bytes()[:16] == b"SQLite format 3\0":
-                yield from _read_sqlite(path)
             else:
                 yield from _read_last_first(path, left)
-        except (OSError, ValueError, LookupError, TypeError, sqlite3.Error) as error:
+        except (OSError, ValueError, LookupError, TypeError) as error:
             left.unreadable.append(f"{path} ({error})")
 
 
@@ -146,12 +142,6 @@ def _read_first_first(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:
                     left.unreadable.append(f"the end of {chunk}")
                     break
                 yield record
-
-
-def _read_sqlite(path: Path) -> Iterator[bytes]:
-    with closing(sqlite3.connect(path)) as database:
-        for (item,) in database.execute("SELECT item FROM queue ORDER BY id"):
-            yield bytes(item)
 
 
 logger = logging.getLogger(__name__)

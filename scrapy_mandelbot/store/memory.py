@@ -28,12 +28,8 @@ class Recent(Generic[Value]):
     def __len__(self) -> int:
         return len(self._values)
 
-    def __repr__(self) -> str:
-        return f"<Recent: {len(self)} values, size {self.size} of {self._limit}>"
-
     def items(self) -> Iterator[tuple[str, Value]]:
-        for key, (value, _) in self._values.items():
-            yield key, value
+        return ((key, value) for key, (value, _) in self._values.items())
 
     def get(self, key: str) -> Value | None:
         """Return the value, which counts as using it, or None."""
@@ -74,30 +70,30 @@ class MemoryStore:
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
-        self._copies: Recent[CachedRobots] = Recent(limit)
+        self.packed: Recent[CachedRobots] = Recent(limit)
         self._pauses: dict[str, StoredPause] = {}
         self._turns: Recent[float] = Recent(_TURNS)
         self._runs: dict[str, float] = {}
 
     def __len__(self) -> int:
-        return len(self._copies)
+        return len(self.packed)
 
     def get_copy(self, site: str) -> CachedRobots | None:
-        packed = self._copies.get(site)
+        packed = self.packed.get(site)
         return None if packed is None else packed._replace(body=unpack(packed.body))
 
     def put_copy(self, site: str, copy: CachedRobots) -> None:
         body = pack(copy.body)
         validators = copy.etag, copy.last_modified
         packed = CachedRobots(body, copy.status, copy.fetched_at, copy.url, *validators)
-        self._copies.put(site, packed, len(body) + _OVERHEAD)
+        self.packed.put(site, packed, len(body) + _OVERHEAD)
 
     def copies(self) -> Iterator[tuple[str, CachedRobots]]:
-        for site, packed in sorted(self._copies.items(), key=itemgetter(0)):
+        for site, packed in sorted(self.packed.items(), key=itemgetter(0)):
             yield site, packed._replace(body=unpack(packed.body))
 
     def drop_copy(self, site: str) -> None:
-        self._copies.discard(site)
+        self.packed.discard(site)
 
     def get_pauses(self, after: float = -inf) -> dict[str, StoredPause]:
         return {site: pause for site, pause in self._pauses.items() if pause.until > after}
@@ -120,9 +116,6 @@ class MemoryStore:
     def put_run(self, spider: str, began_at: float) -> None:
         self._runs[spider] = began_at
 
-    def packed_copies(self) -> Iterator[tuple[str, CachedRobots]]:
-        return self._copies.items()
-
     def close(self) -> None:
-        for kept in (self._copies, self._pauses, self._turns, self._runs):
+        for kept in (self.packed, self._pauses, self._turns, self._runs):
             kept.clear()

@@ -10,7 +10,6 @@ import logging
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from math import isfinite
-from pathlib import Path
 from typing import Any, TypeVar
 
 from scrapy_mandelbot.robots.formatting import counted
@@ -59,8 +58,8 @@ COPY_OF = "SELECT body, status, fetched_at, url, etag, last_modified FROM copies
 _STATUSES = range(100, 600)
 
 
-def read_rows(rows: Iterable[Row], read: Callable[[Row], Entry], path: Path) -> Iterator[Entry]:
-    """Yield the readable rows of a file, and log how many are not."""
+def read_rows(rows: Iterable[Any], read: Callable[[Any], Entry], where: object) -> Iterator[Entry]:
+    """Yield the readable rows of a store, and log how many are not."""
     odd = 0
     for row in rows:
         try:
@@ -68,7 +67,7 @@ def read_rows(rows: Iterable[Row], read: Callable[[Row], Entry], path: Path) -> 
         except NO_ROW_OF_OURS:  # noqa: PERF203 - each row by itself
             odd += 1
     if odd:
-        logger.warning("Skipped %s of %s that cannot be read", counted(odd, "row"), path)
+        logger.warning("Skipped %s of %s that cannot be read", counted(odd, "row"), where)
 
 
 def as_copy(row: Row) -> CachedRobots:

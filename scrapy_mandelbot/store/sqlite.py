@@ -65,7 +65,6 @@ class SqliteStore(LiveStore):
         self._save_timer: live.Timer | None = None
         self._saves_at = inf  # when that timer is due
         self._questions: list[live.LeaseRequest | live.FetchClaim] = []  # not answered yet
-        self._ask_timer: live.Timer | None = None
         self._held: set[str] = set()  # names of leases that this crawl has
         self._news: live.ChangeFeed | None = None
         self.look_timer: live.Timer | None = None
@@ -123,7 +122,9 @@ class SqliteStore(LiveStore):
     ) -> None:
         question = live.FetchClaim(as_text(site), fresh_since, lease_for, then)
         # The lease first: whoever gives it back has written the copy by then.
-        left = 0.0 if lease_for else self._left_of(question.name)
+        left, name, now = 0.0, question.name, self._now()
+        if self._is_readable and not lease_for:
+            left = self._tried(lambda file: live.LeaseTable(file, "", now).held_by(name)[1], 0.0)
         copy = self.get_copy(site)
         if copy is not None and copy.fetched_at > fresh_since:
             then(copy, 0.0)
@@ -189,14 +190,10 @@ class SqliteStore(LiveStore):
         name = as_text(spider)
         if name in self._unsaved.runs:
             return self._unsaved.runs[name]
-        rows = self._rows("SELECT began_at FROM runs WHERE spider = ?", name)
-        if not rows:
-            return None
-        try:
-            return float(rows[0][0])
-        except stored.NO_ROW_OF_OURS as error:
-            logger.debug("The last run of %s in %s cannot be read: %s", spider, self._path, error)
-            return None
+        for (began_at,) in self._rows("SELECT began_at FROM runs WHERE spider = ?", name):
+            with suppress(*stored.NO_ROW_OF_OURS):
+                return float(began_at)
+        return None
 
     def put_run(self, spider: str, began_at: float) -> None:
         self._unsaved.runs[as_text(spider)] = began_at
@@ -216,9 +213,9 @@ class SqliteStore(LiveStore):
 
     def close(self) -> None:
         self._is_closed = True
-        for timer in filter(None, (self._save_timer, self._ask_timer, self.look_timer)):
+        for timer in filter(None, (self._save_timer, self.look_timer)):
             timer.cancel()
-        self._save_timer = self._ask_timer = self.look_timer = None
+        self._save_timer = self.look_timer = None
         self._questions.clear()
         if self._unsaved:
             self.save()
@@ -275,20 +272,12 @@ class SqliteStore(LiveStore):
         if self._is_closed:
             return
         self._questions.append(question)
-        self._ask_file()
-
-    def _ask_file(self) -> None:
         if self._now() < self._alone_until:
             self._answer_alone()
         else:
             self.save()
-        if self._questions and self._ask_timer is None and self._later is not None:
-            self._ask_timer = self._later(_ASK_AGAIN_AFTER, self._ask_on_time)
-
-    def _ask_on_time(self) -> None:
-        self._ask_timer = None
         if self._questions:
-            self._ask_file()
+            self._save_within(_ASK_AGAIN_AFTER)
 
     def _save_within(self, seconds: float) -> None:
         at = self._now() + seconds
@@ -304,7 +293,7 @@ class SqliteStore(LiveStore):
     def _save_on_time(self) -> None:
         self._save_timer = None
         self.save()
-        if self._unsaved:
+        if self._unsaved or self._questions:
             is_soon = 0 <= self._now() - self._locked_since < _LOCKED_FOR
             self._save_within(_ASK_AGAIN_AFTER if is_soon else _TRY_AGAIN_AFTER)
 
@@ -323,12 +312,6 @@ class SqliteStore(LiveStore):
     def _read_all(self) -> tuple[dict[str, StoredPause], dict[str, float]]:
         now = self._now()
         return self.get_pauses(now), self.get_turns(now)
-
-    def _left_of(self, name: str) -> float:
-        if not self._is_readable:
-            return 0.0
-        now = self._now()
-        return self._tried(lambda file: live.LeaseTable(file, "", now).held_by(name)[1], 0.0)
 
     def _rows(self, query: str, *values: object) -> list[stored.Row]:
         return self._tried(lambda database: database.execute(query, values).fetchall(), [])

@@ -51,20 +51,14 @@ def open_file(  # noqa: PLR0913 -- all that files differ in
             database.execute("PRAGMA journal_mode = WAL")
         database.execute(f"PRAGMA synchronous = {'FULL' if is_synced else 'NORMAL'}")
         if is_new(database):
-            _create(database, schema, is_new)
+            with transaction(database):
+                if is_new(database):  # another process may have made them meanwhile
+                    for statement in schema.split(";"):
+                        database.execute(statement)
     except BaseException:
         database.close()
         raise
     return database
-
-
-def _create(
-    database: sqlite3.Connection, schema: str, is_new: Callable[[sqlite3.Connection], bool]
-) -> None:
-    with transaction(database):
-        if is_new(database):  # another process may have done so meanwhile
-            for statement in schema.split(";"):
-                database.execute(statement)
 
 
 _FUSE = tuple(f"fuse.{one}" for one in ("sshfs", "s3fs", "gcsfuse", "glusterfs", "ceph", "rclone"))

@@ -189,39 +189,38 @@ class FetchClaim(NamedTuple):
         return copy, LeaseTable(database, owner, now).take(self.name, self.lease_for)
 
 
-class LeaseTable:
+class LeaseTable(NamedTuple):
     """The leases of a file, within a transaction; a lease ends by the machine's clock at last."""
 
-    def __init__(self, database: sqlite3.Connection, owner: str, now: float) -> None:
-        self._database = database
-        self._owner = owner
-        self._now = now
+    database: sqlite3.Connection
+    owner: str
+    now: float
 
     def take(self, name: str, lease_for: float) -> float:
         """Take a lease; return for how many seconds another has it instead."""
         whose, left = self.held_by(name)
-        if left > 0 and whose != self._owner:
+        if left > 0 and whose != self.owner:
             return left
-        values = name, self._owner, self._now, self._now + lease_for
-        self._database.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", values)
+        values = name, self.owner, self.now, self.now + lease_for
+        self.database.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", values)
         return 0.0
 
     def held_by(self, name: str) -> tuple[Any, float]:
         """Return the owner of a lease, and for how many seconds yet."""
         query = "SELECT owner, taken_at, until FROM leases WHERE name = ?"
-        row = self._database.execute(query, (name,)).fetchone()
-        if row is None or _seconds_until(row[1], self._now) > _ANOTHER_CLOCK:
+        row = self.database.execute(query, (name,)).fetchone()
+        if row is None or _seconds_until(row[1], self.now) > _ANOTHER_CLOCK:
             return None, 0.0
-        return row[0], _seconds_until(row[2], self._now)
+        return row[0], _seconds_until(row[2], self.now)
 
     def release(self, name: str, keep_for: float) -> None:
         """Give a lease back that the owner has, or end it after some seconds."""
         if keep_for > 0:
             query = "UPDATE leases SET taken_at = ?, until = ? WHERE name = ? AND owner = ?"
-            self._database.execute(query, (self._now, self._now + keep_for, name, self._owner))
+            self.database.execute(query, (self.now, self.now + keep_for, name, self.owner))
         else:
             query = "DELETE FROM leases WHERE name = ? AND owner = ?"
-            self._database.execute(query, (name, self._owner))
+            self.database.execute(query, (name, self.owner))
 
 
 def _seconds_until(moment: Any, now: float) -> float:
@@ -279,7 +278,7 @@ class Unsaved:
                 one.etag and as_text(one.etag),
                 one.last_modified and as_text(one.last_modified),
             )
-            for site, one in self.memory.packed_copies()
+            for site, one in self.memory.packed.items()
         ]
         # What another process has saved meanwhile may be a little newer. What is newer by over a
         # minute was dated by a wrong clock.
@@ -294,8 +293,6 @@ class Unsaved:
         )
 
     def _write_pauses(self, database: sqlite3.Connection) -> None:
-        if not self.pauses:
-            return
         database.executemany(
             "INSERT OR REPLACE INTO pauses VALUES (?, ?, ?, ?)",
             [

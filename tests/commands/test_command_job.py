@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import sqlite3
 import time
 from collections import Counter
@@ -142,11 +143,12 @@ def test_the_page_names_all_of_the_json(robots, folder, redis_server):
     job.close()
     reports = [
         json.loads(robots("job", str(folder), *what, "--format", "json").stdout)
-        for what in ([], ["requeue"], ["--export"])
+        for what in ([], ["requeue"], ["--export"], ["add", "/dev/null"])
     ]
     shared = f"{redis_server.url}#shops"
     reports.append(json.loads(robots("job", shared, "--format", "json").stdout))
     worker.leave()
+    reports.append(json.loads(robots("job", shared, "forget", "--format", "json").stdout))
     reports[2]["requests"] = []  # the page tells of these as of lines
     assert set().union(*map(fields_of, reports)) - EVERY == told_of("job")
 
@@ -241,3 +243,82 @@ def test_a_strangers_request_does_not_grow_at_its_export(robots, tmp_path, field
     run = robots("job", str(tmp_path), "--export")
     assert (run.returncode, run.stdout) == (1, b"")
     assert b"1 request cannot be read" in run.stderr
+
+
+BAD = """https://a.example/1
+ftp://a.example/2
+{"url": "https://b.example/3", "method": "POST", "priority": 5, "callback": "page", "depth": 2}
+
+{"url": ["https://b.example/4"]}
+{not JSON}
+{"url": "https://b.example/5", "depth": "deep"}
+https://[a.example/6\x1b
+nothing
+https://a.example/1
+{"site": "https://b.example", "url": "https://b.example/7"}
+"""
+
+
+@pytest.fixture(params=["file", pytest.param("redis", marks=NEEDS_REDIS)])
+def empty(request, tmp_path):
+    """A job without requests, where nobody runs it."""
+    if request.param == "file":
+        SqliteJob(tmp_path / "job.sqlite").close()
+        return str(tmp_path)
+    server = request.getfixturevalue("redis_server")
+    Worker(server.url, name="shops").leave()
+    return f"{server.url}#shops"
+
+
+def test_requests_are_added_to_a_job(robots, empty, tmp_path):
+    """Of each line that has one, once; the others are named, and nothing is raised."""
+    (tmp_path / "urls").write_text(BAD)
+    run = robots("job", empty, "add", "urls")
+    assert (run.returncode, run.stdout) == (1, b"3 requests added\n"), run.stderr
+    assert re.findall(rb"line (\d+): ", run.stderr) == [b"2", b"5", b"6", b"7", b"8", b"9"]
+    assert b"\x1b" not in run.stderr
+    exported = robots("job", empty, "--export").stdout
+    requests = sorted(map(json.loads, exported.splitlines()), key=lambda one: one["url"])
+    plain = {"method": "GET", "priority": 0, "callback": None, "depth": 0}
+    told = {"method": "POST", "priority": 5, "callback": "page", "depth": 2}
+    a, b = "https://a.example", "https://b.example"
+    assert requests == [
+        {"site": a, "url": f"{a}/1", **plain},
+        {"site": b, "url": f"{b}/3", **told},
+        {"site": b, "url": f"{b}/7", **plain},
+    ]
+    (tmp_path / "urls").write_bytes(exported)
+    run = robots("job", empty, "add", "urls", "--format", "json")
+    assert (run.returncode, json.loads(run.stdout)["added"]) == (0, 0), "it has seen them"
+    (tmp_path / "urls").write_text("".join(f"{a}/{number}\n" for number in range(1_200)))
+    assert robots("job", empty, "add", "urls").stdout == b"1,199 requests added\n"
+
+
+def test_what_is_wrong_with_requests_to_add_is_one_line(robots, folder, tmp_path):
+    """No file, a file that is none, and a job that a run has."""
+    run = robots("job", str(folder), "add")
+    assert (run.returncode, b"add takes a FILE" in run.stderr) == (2, True)
+    run = robots("job", str(folder), "add", "nothing")
+    assert (run.returncode, run.stderr.count(b"\n")) == (2, 1)
+    (tmp_path / "urls").write_bytes(b"\xff\x00" * 200 + b"\n" + b"x\n" * 60)
+    run = robots("job", str(folder), "add", "urls")
+    assert (run.returncode, run.stdout) == (1, b"0 requests added\n")
+    assert run.stderr.count(b": no request with an http or https URL") == 61
+    lock = JobLock(folder / "job.lock")
+    lock.take()
+    run = robots("job", str(folder), "add", "urls")
+    assert (run.returncode, b"is in use by process" in run.stderr) == (2, True)
+    lock.release()
+
+
+@NEEDS_REDIS
+def test_a_job_on_redis_is_forgotten(robots, folder, redis_server):
+    """Not while a worker has it; a job in a file is a folder."""
+    worker = Worker(redis_server.url, name="shops")
+    run = robots("job", f"{redis_server.url}#shops", "forget")
+    assert (run.returncode, b"a worker has this job" in run.stderr) == (2, True)
+    worker.leave()
+    assert robots("job", f"{redis_server.url}#shops", "forget").returncode == 0
+    assert b"there is no job" in robots("job", f"{redis_server.url}#shops").stderr
+    run = robots("job", str(folder), "forget")
+    assert (run.returncode, b"delete its folder" in run.stderr) == (2, True)

@@ -240,17 +240,17 @@ def test_what_was_said_of_sites_is_known_with_the_time_that_is_left():
     def rest(site: bytes, milliseconds: str) -> UnackedEntry:
         return UnackedEntry(("rest", site, b"state", milliseconds), 0, None)
 
-    said.add_rests(1, 100.0, [rest(b"a", "9000"), rest(b"b", "inf"), pushed()])
-    said.add_rests(2, 101.0, [rest(b"c", "1000")])
+    said.add(1, 100.0, [rest(b"a", "9000"), rest(b"b", "inf"), pushed()])
+    said.add(2, 101.0, [rest(b"c", "1000")])
     assert list(said.rests_after(0, 103.0)) == [
         (b"a", b"state", "6000"),
         (b"b", b"state", "inf"),
         (b"c", b"state", "0"),
     ]
     assert [site for site, *_ in said.rests_after(1, 103.0)] == [b"c"]
-    said.add_rests(3, 104.0, [rest(b"a", "50")])
+    said.add(3, 104.0, [rest(b"a", "50")])
     assert [site for site, *_ in said.rests_after(0, 104.0)] == [b"b", b"c", b"a"]
-    said.add_rests(4, 100.0 + KEPT_FOR + 0.5, [])
+    said.add(4, 100.0 + KEPT_FOR + 0.5, [])
     assert [site for site, *_ in said.rests_after(0, inf)] == [b"c", b"a"]
 
 
@@ -260,5 +260,5 @@ def test_of_so_many_sites_it_is_known(monkeypatch):
     said = UnackedExchanges(forgotten=0)
     for number in range(5):
         entry = UnackedEntry(("rest", b"%d" % number, b"", "inf"), 0, None)
-        said.add_rests(number, 0.0, [entry])
+        said.add(number, 0.0, [entry])
     assert [site for site, *_ in said.rests_after(-1, 0.0)] == [b"2", b"3", b"4"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from redis import Redis
 from redis_server import NEEDS_REDIS, RedisServer
@@ -150,7 +152,64 @@ def test_who_leaves_tells_what_is_to_be_known(redis_server, looker):
     other.leave()
 
 
-NO_AOF = "appendonly is off"
+def sees(worker: Worker) -> None:
+    """Let a worker crawl a page of a site, and end as all workers do."""
+    worker.push_new(A, FIRST_IN, b"page", -(10**18), 0)
+    worker.exchange(take=1)
+    worker.acknowledge(worker.claim(A).number)
+    worker.give_back(A)
+    worker.exchange()
+
+
+def test_a_job_in_which_nothing_is_left_expires_unless_a_worker_joins(worker):
+    """All keys do in thirty days, as soon as the last worker has left."""
+    one, other = worker(), worker()
+    sees(one)
+    month = 30 * 86_400
+
+    def times(looker) -> set[int]:
+        return {looker.redis.ttl(key) for key in looker.redis.keys("*")}
+
+    one.server.leave(one.worker, one.token)
+    assert times(one) == {-1}
+    other.server.leave(other.worker, other.token)
+    assert all(month - 60 < left <= month for left in times(other))
+    assert one.redis.exists(f"{one.server.key}:seen:00000")
+    again = worker()
+    assert times(again) == {-1}
+    again.push(B, FIRST_IN, b"page")
+    again.exchange()
+    again.server.leave(again.worker, again.token)
+    assert times(again) == {-1}, "something is left to do"
+
+
+@pytest.mark.parametrize("name", ["job", "läden", "1"])
+def test_a_job_is_forgotten_unless_a_worker_has_it(redis_server, worker, name):
+    """Whatever is left in it; nothing of another job, or of a store."""
+    one, looker = worker(name=name), JobServer(redis_server.url, name, LEASE)
+    sees(one)
+    one.push(A, FIRST_IN, b"left")
+    one.push_child(A, FIRST_IN, b"child", 7, 0)
+    one.exchange(take=1)
+    assert len(list(looker.requests())) == 2
+    others = [
+        f"mandelbot:{{{name}}}:copy:x",
+        f"mandelbot:{{{name}}}:run:x",
+        "mandelbot:{jobs}:meta",
+    ]
+    for key in others:
+        one.redis.set(key, "x")
+    with pytest.raises(StorageError, match="a worker has this job"):
+        looker.forget()
+    assert looker.lengths()
+    one.redis.zadd(f"{one.server.key}:workers", {one.worker: 1})  # it has died
+    looker.forget()
+    assert sorted(one.redis.keys("*")) == sorted(key.encode() for key in others)
+    looker.close()
+
+
+PLAIN = SimpleNamespace(name="shops")
+NO_AOF = "appendonly is off: a crash loses data"
 
 
 @pytest.mark.parametrize(
@@ -162,7 +221,7 @@ NO_AOF = "appendonly is off"
         (["--maxmemory", "9mb"], [NO_AOF]),
         (
             ["--maxmemory", "9mb", "--maxmemory-policy", "volatile-ttl"],
-            ["maxmemory-policy is volatile-ttl", NO_AOF],
+            ["maxmemory-policy is volatile-ttl: it evicts what a store holds", NO_AOF],
         ),
         (["--maxmemory", "9mb", "--maxmemory-policy", "allkeys-lru"], None),
         (["--maxmemory", "9mb", "--maxmemory-policy", "allkeys-random"], None),
@@ -177,9 +236,20 @@ def test_a_server_that_evicts_requests_is_refused(tmp_path, arguments, risks):
         server = JobServer(started.url.replace("//", "//robot:x@"), "job", LEASE)
         if risks is None:
             with pytest.raises(StorageError, match="evicts any key"):
-                server.risks()
+                server.risks(PLAIN)
         else:
-            assert server.risks() == risks
+            assert server.risks(PLAIN) == risks
         client.acl_setuser("robot", commands=["-info"])
-        assert server.risks() == []
+        assert server.risks(PLAIN) == []
         server.close()
+
+
+def test_urls_that_scrapy_redis_would_read_are_told_of(looker, worker):
+    """A plain spider does not read them."""
+    redis, key = worker().redis, "shops:start_urls"
+    assert key not in str(looker.risks(PLAIN))
+    redis.lpush(key, "https://a.example/")
+    (told,) = [risk for risk in looker.risks(PLAIN) if key in risk]
+    assert "`scrapy robots job … add`" in told
+    assert key not in str(looker.risks(SimpleNamespace(name="shops", redis_key=None)))
+    assert looker.risks(SimpleNamespace(name="other")) == [NO_AOF]

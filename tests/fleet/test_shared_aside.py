@@ -118,6 +118,54 @@ def test_a_worker_has_few_of_them_at_a_time(worker):
     assert max(sizes) <= 4
 
 
+def ages(worker: Worker) -> None:
+    """Let the deaths of others, and what waits behind other sites, be ten minutes old."""
+    redis, key = worker.redis, worker.server.key
+    for number, death in redis.hgetall(f"{key}:deaths").items():
+        deaths, priority, _ = death.split()
+        redis.hset(f"{key}:deaths", number, b"%b %b 1" % (deaths, priority))
+    for site in redis.zrange(f"{key}:last", 0, -1):
+        redis.zadd(f"{key}:last", {site: 1})
+
+
+def test_after_ten_minutes_one_at_a_time_goes_beside_others(worker):
+    """Where a site never runs dry, they would wait for ever."""
+    first, second = worker(), worker()
+    for number in range(3):
+        first.push(SITE, FIFO, b"sent %d" % number)
+    takes(first)
+    dies(first)
+    second.push(SITE, FIFO, b"new")
+    for number in range(100):
+        second.push(SITE, Place(9, 0, is_last_first=False), b"%d" % number)
+    second.exchange(take=1)
+    second.exchange()
+    assert b"sent" not in b"".join(drain(second))
+    ages(second)
+    for sent in (b"sent 2", b"sent 1", b"sent 0"):
+        second.poll_dry([SITE])
+        second.exchange()
+        assert [one for one in drain(second) if b"sent" in one] == [sent]
+        second.poll_dry([SITE])
+        second.exchange()
+        assert b"sent" not in b"".join(drain(second)), "one at a time"
+        for number in list(second.claimed()):
+            second.acknowledge(number)
+
+
+def test_after_ten_minutes_a_site_of_only_these_comes_before_another(worker):
+    """A worker that always finds sites with new requests would not look for it."""
+    first, second = worker(), worker()
+    first.push(SITE, FIFO, b"sent")
+    takes(first)
+    dies(first)
+    second.push(OTHER, FIFO, b"new")
+    second.exchange()
+    ages(second)
+    second.exchange(take=1)
+    assert drain(second) == [b"sent"]
+
+
 def test_a_worker_that_leaves_has_not_died(worker):
     """What it had sent goes on as if nothing had been; so does what was never sent."""
     first, second = worker(), worker()

@@ -104,7 +104,6 @@ def test_a_commit_that_fails_is_told_once_and_tried_again(commits, job, clock):
     commits.acknowledged()
     clock.turn(0)
     commits.acknowledged()
-    commits.at_once()
     clock.turn(9)
     assert job.said == ["fails", "not saved: full"]
     clock.turn(1)
@@ -112,7 +111,7 @@ def test_a_commit_that_fails_is_told_once_and_tried_again(commits, job, clock):
     job.error = None
     clock.turn(10)
     assert job.said[-2:] == ["commit", "saved again"]
-    commits.at_once()
+    commits.now()
     assert job.count("commit") == 2
 
 

@@ -44,14 +44,14 @@ def test_those_in_flight_at_a_death_wait_until_the_others_are_done(died):
     """They are in no line, and go out few at a time; alone, when the next death is the last."""
     job, deliveries = died([*range(1, 21)])
     assert sum(job.lengths().values()) == 80
-    assert len(deliveries) == 20
+    assert len(deliveries.waiting) == 20
     taken = deliveries.take()
     assert [number for number, _ in taken] == [*range(1, FEW + 1)]
     assert taken[0][1] == "http://0.example"
-    assert len(deliveries) == 20 - FEW
+    assert len(deliveries.waiting) == 20 - FEW
     job, deliveries = died([1, 2, 3])
     out = []
-    while len(deliveries):
+    while deliveries.waiting:
         out.append([number for number, _ in deliveries.take()])
     assert [*map(len, out)] == [8, 8, 1, 1, 1, 1]
     assert out[-3:] == [[1], [2], [3]]
@@ -69,7 +69,7 @@ def test_a_death_counts_for_what_was_in_flight_alone(died):
     assert json.loads(job.get_state("claimed")) == [claimed]
     again = Deliveries(job, 3, has_died=False)
     assert json.loads(job.get_state(DEATHS)) == {"1": 1}
-    assert len(again) == 1
+    assert len(again.waiting) == 1
 
 
 def test_what_is_settled_has_no_deaths(died):
@@ -88,7 +88,7 @@ def test_a_higher_limit_brings_back_what_a_lower_one_set_aside(died):
     _, deliveries = died([1], limit=2)
     assert deliveries.aside == {1: "2 runs have died with it"}
     job, deliveries = died([], limit=3)
-    assert (deliveries.aside, len(deliveries)) == ({}, 1)
+    assert (deliveries.aside, len(deliveries.waiting)) == ({}, 1)
     assert job.get_state(ASIDE) is None
 
 
@@ -97,7 +97,7 @@ def test_very_many_that_are_set_aside_are_written_now_and_then(died):
     job, deliveries = died([])
     written = []
     for number in range(1, 101):
-        deliveries.set_aside(number, "it cannot be read")
+        deliveries.aside[number] = "it cannot be read"
         deliveries.keep(set())
         written.append(len(read_aside(job.get_state(ASIDE))))
     assert written[:4] == [1, 2, 3, 4]

@@ -53,6 +53,10 @@ KINDS = {
     "json": Kind("items.json", {"format": "json"}, of_json),
     "xml": Kind("items.xml", {"format": "xml"}, of_xml),
     "gzip": Kind("items.jsonl.gz", {"format": "jsonlines", **GZIP}, of_lines),
+    "gzip csv": Kind("items.csv.gz", {"format": "csv", **GZIP}, of_csv),
+    "gzip overwritten": Kind(
+        "items.jl.gz", {"format": "jsonlines", "overwrite": True, **GZIP}, of_lines
+    ),
     "overwritten": Kind("items.json", {"format": "json", "overwrite": True}, of_json),
 }
 each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -166,6 +170,32 @@ async def test_a_run_that_was_stopped_is_gone_on_with(begin, tmp_path, kind):
     third = begin(kind, kept)
     await third.close(has_finished=True)
     assert items(kind, tmp_path) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("kind", ["gzip", "gzip csv", "gzip overwritten"])
+@ensureDeferred
+async def test_each_run_adds_a_member_and_leaves_no_copy(begin, tmp_path, kind):
+    """A run that died while it wrote one leaves a part, which is cut off."""
+    kind = KINDS[kind]
+    feed, job = tmp_path / kind.name, tmp_path / "job"
+    first = begin(kind)
+    await first.scrape(1, 2)
+    kept = first.commit()
+    await first.close()
+    assert not list(job.iterdir())
+    member = feed.read_bytes()
+    second = begin(kind, kept)
+    await second.scrape(3)
+    kept = second.commit()
+    feed.write_bytes(member + b"half")
+    (spool,) = job.iterdir()
+    spool.with_suffix(".length").write_text(str(len(member)))
+    await second.die()
+    third = begin(kind, kept, has_died=True)
+    await third.close(has_finished=True)
+    assert feed.read_bytes().startswith(member)
+    assert items(kind, tmp_path) == [1, 2, 3]
+    assert not list(job.iterdir())
 
 
 @each_kind

@@ -238,6 +238,10 @@ def test_what_is_in_flight_is_known_before_its_callback_runs(run):
     first.job.begins(None)
     assert commits == []
     other = first.next()
+    first.job.saves.error = StorageError("full")
+    first.job.begins(other)
+    assert commits == [], "it is tried again by its timer"
+    first.job.saves.error = None
     first.job.begins(other)
     assert len(commits) == 1
     assert len(in_flight.in_flight) == 2
@@ -304,6 +308,28 @@ def test_those_that_were_in_flight_at_a_death_go_few_at_a_time(run):
             assert second.next() is None
         second.end(request)
     assert len(second.all()) == min(FEW, count)
+
+
+def test_after_ten_minutes_they_go_one_at_a_time_beside_others(run):
+    """A crawl that never runs dry has no moment at which nothing else is left to do."""
+    first = run()
+    first.start("a", "b", "c")
+    sent = set(first.all())
+    first.job.saves.now()
+    first.die()
+    second = run()
+    second.start(*map(str, range(100)))
+    second.clock.turn(599)
+    out = [second.next() for _ in range(2)]
+    assert not sent & {request.url[len(PAGE) :] for request in out}
+    second.clock.turn(1)
+    for left in (2, 1, 0):
+        one, other = second.next(), second.next()
+        assert one.url[len(PAGE) :] in sent
+        assert other.url[len(PAGE) :] not in sent, "one at a time"
+        assert len(second.job.deliveries.waiting) == left
+        second.end(one)
+    assert second.next().url[len(PAGE) :] not in sent
 
 
 @pytest.mark.parametrize("ends", ["died", "closed"])

@@ -14,7 +14,7 @@ def test_what_was_not_used_for_longest_goes():
     recent.get("a")
     recent.put("d", "D", 10)
     assert dict(recent.items()) == {"c": "C", "a": "A", "d": "D"}
-    assert repr(recent) == "<Recent: 3 values, size 30 of 30>"
+    assert (len(recent), recent.size) == (3, 30)
 
 
 def test_sizes_add_up():

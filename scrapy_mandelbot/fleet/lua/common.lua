@@ -1,7 +1,7 @@
 -- What the scripts of a job share. All keys of a job begin with KEYS[1], which ends with its name in
 -- braces, so that a cluster keeps them in one place.
 --
---   meta     hash: version, born (when), workers and order (the last numbers given), run (which one
+--   meta     hash: expires (how many parts of the keys do, as nothing is left to do), version, born (when), workers and order (the last numbers given), run (which one
 --            this is), outcome (how the last run ended)
 --   workers  sorted set: worker -> when its lease ends, in milliseconds of this server
 --   exchanges  hash: worker -> its token, and the number of the last exchange in which it said or was
@@ -23,8 +23,8 @@
 --
 -- Of requests with which workers have died, and of those that some worker cannot read:
 --   out:W    set: numbers of the requests that worker W has sent, and that are not settled
---   deaths   hash: number -> in how many deaths it was out, and its priority; in its queue it stands at
---            'inf', last
+--   deaths   hash: number -> in how many deaths it was out, its priority, and when the last of them was
+--            found; in its queue it stands at 'inf', last
 --   tries:W  hash: number of such a one that worker W has -> how much of what it may have of these
 --   last     sorted set, as due: sites of which nothing else waits. They come after those in due
 --   r:WHO:SITE  sorted set, as q: requests that are set aside. WHO is '!', where workers have died with
@@ -81,7 +81,7 @@ local function set_free(site, now, worker, has_died)
     local priority, member = split(claimed[i + 1])
     local deaths = redis.call('HGET', key('deaths'), number)
     if has_died and redis.call('SISMEMBER', key('out:' .. worker), number) == 1 then
-      deaths = (tonumber(string.match(deaths or '', '^%d+')) or 0) + 1 .. ' ' .. priority
+      deaths = (tonumber(string.match(deaths or '', '^%d+')) or 0) + 1 .. ' ' .. priority .. ' ' .. now
       redis.call('HSET', key('deaths'), number, deaths)
     end
     redis.call('HDEL', key('tries:' .. worker), number)
@@ -111,6 +111,18 @@ end
 local function last_exchange(worker, token)
   local of, number = string.match(redis.call('HGET', key('exchanges'), worker) or '', '^(%S+) (%d+)$')
   return of == token and number or '-1'
+end
+
+local PARTS = 10  -- in which the keys of a job expire, so that no other command waits for long
+
+-- Let a part of the keys expire, 'EXPIRE' and seconds, or stay, 'PERSIST'; the first has all but fingerprints.
+local function each_key_of(part, command, ...)
+  for n = 100000 / PARTS * part, 100000 / PARTS * (part + 1) - 1 do
+    redis.call(command, key(string.format('seen:%05d', n)), ...)
+  end
+  if part > 0 then return end
+  redis.call(command, key('children:0'), ...)
+  for i = 2, #KEYS do redis.call(command, KEYS[i], ...) end
 end
 
 -- Set sites free whose workers are gone: some at a time, so that no other command waits for long.

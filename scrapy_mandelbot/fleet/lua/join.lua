@@ -1,6 +1,7 @@
 -- ARGV: version of this form, milliseconds of a lease, token of the worker, version of its spider,
 -- its project, or '' where that does not matter.
--- Returns: version, and the job's project where that is another; else version; number of the worker; number of the run; sites that wait; other workers; when the
+-- Returns: version alone, where it is to be called again, as a part of the keys no longer expires; version, and
+-- the job's project, where that is another; else version; number of the worker; number of the run; sites that wait; other workers; when the
 -- job began, in milliseconds of this server.
 
 local version = redis.call('HGET', key('meta'), 'version')
@@ -8,6 +9,12 @@ if version and version ~= ARGV[1] then return {version, ''} end
 local project = redis.call('HGET', key('meta'), 'project') or ARGV[5]
 if ARGV[5] ~= '' and project ~= ARGV[5] then return {version, project} end
 if project ~= '' then redis.call('HSET', key('meta'), 'project', project) end
+local parts = tonumber(redis.call('HGET', key('meta'), 'expires') or 0)
+if parts > 0 then
+  redis.call('HSET', key('meta'), 'expires', parts - 1)
+  each_key_of(PARTS - parts, 'PERSIST')
+  return {ARGV[1]}
+end
 local now = now_ms()
 local worker = redis.call('HINCRBY', key('meta'), 'workers', 1)
 redis.call('HSET', key('meta'), 'version', ARGV[1])

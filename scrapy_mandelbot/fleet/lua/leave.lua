@@ -1,5 +1,6 @@
 -- ARGV: number of the worker and its token; then, of sites that it had, name, state and milliseconds for
 -- which they are left alone from now on, or 'inf'. What it has is free for others.
+-- Returns 1 where it is to be called again, as a part of the keys expires.
 
 local me, now = ARGV[1], now_ms()
 local is_known = last_exchange(me, ARGV[2]) ~= '-1'
@@ -21,4 +22,9 @@ if is_known and redis.call('ZSCORE', key('workers'), me) then
   redis.call('DEL', key('out:' .. me))  -- it has not died
 end
 for _ = 1, 10 do set_free_some(now, 1000) end
-return redis.call('ZCARD', key('workers'))
+local is_left = redis.call('EXISTS', key('workers'), key('owner'), key('ended'), key('due'), key('last')) > 0
+local parts = tonumber(redis.call('HGET', key('meta'), 'expires') or 0)
+if is_left or parts == PARTS or redis.call('EXISTS', key('refused'), key('deaths')) > 0 then return 0 end
+redis.call('HSET', key('meta'), 'expires', parts + 1)
+each_key_of(PARTS - 1 - parts, 'EXPIRE', 30 * 86400)  -- that it was so begun is the last to go
+return 1

@@ -21,12 +21,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
 from scrapy_mandelbot.store.redis.wire import read_script
-from scrapy_mandelbot.store.rows import NO_ROW_OF_OURS, as_copy, as_pause, pack
+from scrapy_mandelbot.store.rows import as_copy, as_pause, pack, read_rows
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.store.contract import Lease
@@ -75,12 +74,7 @@ def read_pause(value: bytes, ahead: float) -> tuple[str, StoredPause]:
 
 
 def read_pauses(values: Iterable[bytes], ahead: float) -> dict[str, StoredPause]:
-    pauses = {}
-    for value in values:
-        with suppress(*NO_ROW_OF_OURS):
-            key, pause = read_pause(value, ahead)
-            pauses[key] = pause
-    return pauses
+    return dict(read_rows(values, lambda value: read_pause(value, ahead), PAUSE.decode()))
 
 
 def read_turns(values: Sequence[bytes], ahead: float) -> dict[str, float]:

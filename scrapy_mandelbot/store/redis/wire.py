@@ -43,19 +43,17 @@ class RedisThread:
         self._on_silence = on_silence
         self._calls: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         self._starting = threading.Lock()
-        self._is_started = False
         self.thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def put(self, call: Callable[[], object]) -> None:
         self._calls.put(call)
         with self._starting:
-            if not self._is_started:
-                self._is_started = True
+            if self.thread.ident is None:  # it was not started
                 self.thread.start()
 
     def end(self, last: Callable[[], object], wait: float = 0.0) -> None:
         """Make a last call and end the thread, if there is one; wait so many seconds for that."""
-        if self._is_started:
+        if self.thread.ident is not None:
             self._calls.put(last)
             self._calls.put(None)
             self.thread.join(wait)
@@ -284,7 +282,10 @@ class Wire:
             self._load(client)  # the server has been restarted in between
             for number, command in enumerate(batch):
                 if _is_of(answers[number], ("NOSCRIPT",)):
-                    answers[number] = _answer(client, command)
+                    try:
+                        answers[number] = client.execute_command(*_line(command))
+                    except ResponseError as error:
+                        answers[number] = error
         return answers
 
     def _join(self, client: Redis) -> None:
@@ -335,13 +336,6 @@ def _line(command: RedisOp) -> tuple[Any, ...]:
     if isinstance(what, bytes):
         return (what, *command.arguments())
     return ("EVALSHA", what.digest, what.keys, *command.arguments())
-
-
-def _answer(client: Redis, command: RedisOp) -> Any:
-    try:
-        return client.execute_command(*_line(command))
-    except ResponseError as error:
-        return error
 
 
 def _is_of(answer: Any, kinds: tuple[str, ...]) -> bool:
