@@ -49,7 +49,7 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "politeness/site_state.py": 20,
     "report/crawl_report.py": 16,
     "robots/fix/effects.py": 20,
-    "robots/fix/rewrite.py": 21,
+    "robots/fix/rewrite.py": 19,
     "robots/lint/__init__.py": 16,
     "robots/lint/value_checks.py": 17,
     "robots/preferences/in_pages.py": 19,

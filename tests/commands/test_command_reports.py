@@ -21,6 +21,7 @@ from scrapy_mandelbot.commands.output.explain_report import changes_to
 from scrapy_mandelbot.commands.output.rules_in_force import Question, Rules
 from scrapy_mandelbot.commands.output.terminal_text import Terminal, TerminalStyle
 from scrapy_mandelbot.robots.formatting import printable
+from scrapy_mandelbot.robots.fix import normalize
 from scrapy_mandelbot.robots.lint import FINDINGS, Delivery
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 
@@ -119,7 +120,8 @@ def test_nothing_that_is_shown_moves_a_cursor(text):
 
 def test_a_corrected_file_is_shown_harmless():
     """On a screen: signs that are not printable as escapes, a tab as a space; also in the diff."""
-    report = correction.fix("x", b"User-agent:\t*\nDisallow: /\x1b[2J\n#\ta\n", "mandelbot", MOST)
+    body = b"User-agent:\t*\nDisallow: /\x1b[2J\n#\ta\n"
+    report = correction.corrected("x", body, normalize(body))
     assert "\x1b" in report["text"]
     assert "Disallow: /\\x1b[2J\n" in correction.text_shown(report)
     shown_diff = correction.diff_shown(report, TerminalStyle(colours=False))
@@ -244,6 +246,6 @@ def test_real_files_are_reported():
             text = module.text(report)
             assert text.replace("\n", "").isprintable(), name
         if len(body) < 20_000:
-            report = correction.fix(name, body, "mandelbot", MOST)
+            report = correction.corrected(name, body, normalize(body))
             json.dumps(report)
             assert correction.exit_code(report) == 0, name

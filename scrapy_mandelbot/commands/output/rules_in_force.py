@@ -189,8 +189,6 @@ def verdict_words(decided: dict[str, Any]) -> str:
 
 
 VERDICT_COLOURS = {"allowed": "good", "forbidden": "error", "unknown": "warning"}
-
-
 ANSWER_COLOURS = {"allowed": "good", "disallowed": "error", "unknown": "warning"}
 
 
@@ -241,9 +239,6 @@ def usage_row(report: dict[str, Any], paint: TerminalStyle) -> list[str]:
     if all(one["answer"] == "unknown" for one in report["usage"]):
         return []
     return [f"    {cut('of use: ' + ', '.join(answers), paint.width - 4)}"]
-
-
-# Of lists.
 
 
 def asked_cells(report: dict[str, Any]) -> list[str]:

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robots.robotstxt.agents import BROWSER_WORDS
 from scrapy_mandelbot.robots.robotstxt.dialects import FIELDS, OWN_FIELDS, documented
-from scrapy_mandelbot.robots.robotstxt.records import ABOUT_ALL, name_of
+from scrapy_mandelbot.robots.robotstxt.records import ABOUT_ALL
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
@@ -99,12 +98,6 @@ def name_for_all(agent: Record, grammar: Grammar) -> str:
     return name_read(agent, grammar) or agent.value.lower() or _NAMELESS
 
 
-def is_unclear(agent: Record) -> bool:
-    """Whether robots differ in the name that they read, or it is in the header of any robot."""
-    name = name_of(agent)
-    return not name or name != agent.value or name.lower() in BROWSER_WORDS
-
-
 def value_of(agent: Record) -> str:
     """Return all that a User-agent line says."""
     return agent.value
@@ -153,7 +146,6 @@ def _memberships(
 
 
 def _size(outline: Outline, memberships: dict[str, _Membership]) -> int:
-    """Return how many directives the new file would have, about."""
     sizes = [len(group.directives) for group in outline.groups]
     return sum(sizes[place] for member in set(memberships.values()) for place in member.places)
 

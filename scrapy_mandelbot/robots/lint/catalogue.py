@@ -347,7 +347,7 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
      "Another rule, at least as long, matches all that it matches (Mandelbot, Google)."),
     ("allow-after-disallow", _N, "An Allow follows a Disallow that covers it.",
      ("Robots that obey the first matching rule never reach it. Moved to the front it works for "
-      "all; fix moves it only with --only, because it opens what those robots do not fetch."), 10),
+      "all; only normalize --only moves it: that opens what those robots do not fetch."), 10),
     ("allow-before-disallow", _W, "An Allow covers a Disallow that follows it.",
      ("Robots that obey the first matching rule never reach the Disallow: they fetch what it "
       "closes."), 10),

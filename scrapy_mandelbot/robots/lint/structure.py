@@ -219,7 +219,6 @@ def _closing(groups: list[_Closed]) -> Record | None:
 
 
 def _check_closed(outline: Outline) -> Check:
-    """All robots that may fetch nothing, or a robot whose own lines say otherwise."""
     groups_of: dict[str, list[_Closed]] = {}
     written: dict[str, str] = {}
     for group in outline.groups:
@@ -345,8 +344,3 @@ def _check_sitemaps_place(outline: Outline) -> Check:
                 )
                 yield LintHit("sitemap-in-group", sitemap.number, message)
             held = []
-
-
-# Parts that a service keeps up to date.
-# Cloudflare's block names * first, and robots that the owner may name again; whoever runs the site
-# cannot change it. One finding covers all lines.

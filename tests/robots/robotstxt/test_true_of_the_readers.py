@@ -7,7 +7,7 @@ import re
 import pytest
 from protego import Protego
 
-from scrapy_mandelbot.robots.fix import correct
+from scrapy_mandelbot.robots.fix import normalize
 from scrapy_mandelbot.robots.fix.effects import OLD_URLLIB, READERS
 from scrapy_mandelbot.robots.fix.questions import SITE
 from scrapy_mandelbot.robots.lint import FINDINGS, Severity, lint
@@ -66,7 +66,7 @@ CASES = [
 
 def closed_by(body: str, path: str = "/a") -> set[str]:
     """Return who keeps Foobot out of a path."""
-    readers = {name: read(body.encode(), None) for name, read in READERS.items()}
+    readers = {name: read(body.encode()) for name, read in READERS.items()}
     return {name for name, allowed in readers.items() if not allowed(SITE + path, "Foobot")}
 
 
@@ -115,7 +115,7 @@ def test_a_search_engine_may_fetch_what_its_group_does_not_repeat(rules, own):
     )
     paths = re.findall("Disallow: (.*)", rules)
     for read in (READERS["google"], READERS["rfc9309"], READERS["protego"]):
-        assert all(read(body.encode(), None)(SITE + path, "Googlebot") for path in paths)
+        assert all(read(body.encode())(SITE + path, "Googlebot") for path in paths)
 
 
 @pytest.mark.parametrize(
@@ -146,12 +146,15 @@ def test_what_follows_a_misspelt_agent_is_not_called_ignored(agent):
 
 
 def test_what_a_correction_opens_is_booked_on_robots_that_exist():
-    """Here it opens /a to all robots of Google's that the file does not name."""
+    """Here the normal form opens /a to all robots of Google's that the file does not name."""
     named = b"User-agent: Foo\nDisallow: /b\nUser-agent: Bar\nDisallow: /c\n"
     body = b"useragent: *\nDisallow: /a\n" + named
-    effects = {one.reader: one for one in correct(body, unsafe=True).effects}
+    correction = normalize(body, alone=True)
+    effects = {one.reader: one for one in correction.effects}
     url = f"{SITE}/a"
     assert (url, "others") in effects["google"].opened
-    before, after = body, correct(body, unsafe=True).text.encode()
     for read in (READERS["google"], READERS["protego"]):
-        assert [read(one, None)(url, "Otherbot") for one in (before, after)] == [False, True]
+        assert [read(one)(url, "Otherbot") for one in (body, correction.text.encode())] == [
+            False,
+            True,
+        ]
