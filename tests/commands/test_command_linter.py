@@ -19,7 +19,7 @@ from scrapy_mandelbot.robots.lint import FINDINGS, Severity
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "command.rst").read_text(encoding="utf-8")
 CLEAN = "User-agent: *\nDisallow: /private/\n"
-WARNS = "User-agent: *\nUser-agent: a\n\nDisallow: /b\n"
+WARNS = "User-agent: *\nUser-agent: a\nDisallow: /b\nNoindex: /b\n"
 WRONG = "User-agent: *\nDisalow: /\nDisallow: /a*\n"
 
 
@@ -185,7 +185,7 @@ def test_a_projects_choices_stand_where_those_of_linters_do(forked, files, tmp_p
     """For all files, and for those of a pattern, seen from where the choices are."""
     (tmp_path / name).write_text(CHOICES[name])
     run = forked.run(tmp_path, "check", *files, "--format", "json")
-    assert codes(run) == ["blank-line-in-group"]
+    assert codes(run) == ["noindex"]
     assert run.returncode == 0
     assert codes(forked.run(tmp_path / "wrong", "check", "robots.txt", "--format", "json")) == []
 

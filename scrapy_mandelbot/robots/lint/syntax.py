@@ -113,7 +113,7 @@ def check_agent(record: Record) -> Check:
         yield LintHit("several-names", number, message)
     elif "*" in value:
         message = f"{quoted(value)} mixes * with other characters: robots read {quoted(name)}."
-        yield LintHit("star-in-agent", number, message)
+        yield LintHit("agent-characters" if name else "star-in-agent", number, message)
     elif "/" in value:
         message = f"{quoted(value)} has a version; robots read {quoted(name)}."
         yield LintHit("agent-with-version", number, message)

@@ -255,7 +255,8 @@ _SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:)?//[^/]")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}")
 _DOLLAR_INSIDE = re.compile(r"\$(?!\**\Z)")  # Mandelbot's page: /earn$* is about a dollar
 _REGULAR_EXPRESSION = re.compile(
-    r"\^|\\[.dwsDWS/?$\-]|\[\^?\w-\w|\(\?|\([^()|]*\|[^()]*\)|(?<![/*.])\.[*+]|\.\+"
+    r"\^|\\[.dwsDWS/?$\-]|\[\^?\w-\w|\(\?|\([^()|]*\|[^()]*\)|\.\+"
+    r"|\A(?:[^*]|(?<=\.)\*)*(?<![/*.])\.\*"  # before it no wildcard as in *.css.*
 )
 _NO_LETTER = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z]")
 

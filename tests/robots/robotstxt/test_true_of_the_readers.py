@@ -128,6 +128,12 @@ def test_a_search_engine_may_fetch_what_its_group_does_not_repeat(rules, own):
         f"{STAR}Disallow: /a\n\nUser-agent: Googlebot\nDisallow:\n",  # so it is meant
         f"{STAR}Disallow: /a\n\nUser-agent: Twitterbot\nAllow: /\n",  # a preview
         f"{STAR}Disallow: *?sort=\n\nUser-agent: Bingbot\nDisallow: /\n",
+        # What robots that obey the first match, or end a group at a blank line, read otherwise.
+        f"{STAR}Allow: /\nDisallow: /a\n\nDisallow: /b\n",
+        f"{STAR}Disallow:\nDisallow: /a\n",
+        "User-agent: Mediapartners-Google*\nDisallow: /a\n",
+        f"{STAR}Disallow: /typo3temp/*.css.*.gzip\n",
+        f"User-agent: GPTBot\nDisallow: /\n\n{STAR}Sitemap: {SITE}/sitemap.xml/\n",
         f"{STAR}Disallow: /a.pdf\n\nUser-agent: Googlebot\nDisallow: /*.pdf$\n",
     ],
 )
@@ -143,6 +149,13 @@ def test_what_follows_a_misspelt_agent_is_not_called_ignored(agent):
     assert {one.line for one in lint(body.encode())} == {1}
     assert closed_by(body) == {"google", "protego"}
     assert not Protego.parse(body).can_fetch(SITE + "/a", "Foobot")
+
+
+def test_a_robot_is_named_as_the_file_names_it():
+    """Not the first of its group, which may be for all."""
+    body = f"{STAR}Disallow: /a\n\n{STAR}User-agent: Googlebot\n"
+    (found,) = [one for one in lint(body.encode()) if one.code == "own-group-drops-rules"]
+    assert (found.line, found.message.partition(" may ")[0]) == (5, "Googlebot")
 
 
 def test_what_a_correction_opens_is_booked_on_robots_that_exist():
