@@ -107,9 +107,12 @@ async def test_a_report_needs_no_private_name(webs, tmp_path, gone, monkeypatch)
 @pytest.mark.parametrize("trouble", ["no folder", "full", "no spider attribute of ours"])
 @ensureDeferred
 async def test_a_report_that_cannot_be_written_costs_nothing_else(
-    webs, tmp_path, trouble, monkeypatch
+    webs, tmp_path, trouble, monkeypatch, caplog
 ):
-    """An error in the log, a stat, every page; a report that was there stays as it was."""
+    """A line in the log, a stat, every page; a report that was there stays as it was.
+
+    An error of the disk has no traceback.
+    """
     from pathlib import Path
 
     web = site(webs, 3)
@@ -138,6 +141,9 @@ async def test_a_report_that_cannot_be_written_costs_nothing_else(
     assert result.stats["finish_reason"] == "finished"
     assert result.stats["mandelbot/report/failed"] >= 1
     assert result.logged("The report on the crawl cannot be written to ")
+    of_report = [one for one in caplog.records if "cannot be written to" in one.getMessage()]
+    assert {bool(one.exc_info) for one in of_report} == {trouble not in {"no folder", "full"}}
+    assert len(of_report) == 1 or trouble not in {"no folder", "full"}
     assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
     assert (tmp_path / "report.html").read_bytes() == b"the former one"
 

@@ -104,9 +104,6 @@ class Rules:
         default_factory=dict, repr=False, compare=False
     )
     """The file as dialects read it: it may be asked about thousands of URLs."""
-    _comments: dict[tuple[Dialect, object], tuple[str, ...]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
 
     @property
     def is_there(self) -> bool:
@@ -129,12 +126,7 @@ class Rules:
     def comments(self, agent: Agent, dialect: Dialect, max_bytes: int) -> tuple[str, ...]:
         """Return the owner's comments for those who run a robot."""
         robots, _ = self.read(dialect, max_bytes)
-        if robots is None:
-            return ()
-        key = dialect, agent if isinstance(agent, str) else tuple(agent)
-        if key not in self._comments:
-            self._comments[key] = robots.comments(agent)
-        return self._comments[key]
+        return () if robots is None else robots.comments(agent)
 
     def _robots(self, dialect: Dialect, max_bytes: int | None) -> RobotsTxt:
         key = dialect, max_bytes
