@@ -43,7 +43,8 @@ def _url_of(rules: Rules) -> str:
 
 
 def _result(invocation: Invocation, rules: Rules, report: dict[str, Any]) -> Result:
-    opts, code, remarks = invocation.opts, fix_report.exit_code(report), [*report["remarks"]]
+    opts, remarks = invocation.opts, [*report["remarks"]]
+    code = 3 if report["proof"] and report["proof"]["different"] else 0
     text: str = report["diff" if opts.diff else "text"]  # octet by octet for a program
     if invocation.terminal.is_screen:
         paint = invocation.terminal.paint
@@ -61,7 +62,6 @@ def _result(invocation: Invocation, rules: Rules, report: dict[str, Any]) -> Res
 def _file(invocation: Invocation) -> Rules:
     """Return the file that the verb is about; an error page is none."""
     rules = rules_of(invocation, invocation.opts.source)
-    invocation.terminal.progress(f"reading {rules.source}")
     if rules.trouble or not rules.is_there:
         status = rules.answer and rules.answer.status
         raise UnavailableError(rules.trouble or f"{rules.source}: the status is {status}")

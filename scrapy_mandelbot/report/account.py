@@ -78,7 +78,7 @@ class Account:
         self.from_former_run = 0
         """Requests that the previous run left."""
         self._left: int | None = None
-        self._began = self._next_at = inf
+        self._began = self._ended = self._next_at = inf
         self._answer = self._unanswered = ""
         """The first site that lost a request without an answer, and what failed."""
         connect = crawler.signals.connect
@@ -122,7 +122,7 @@ class Account:
 
     def verdict(self, reason: str) -> str:
         """Return in one line how a crawl with this finish reason ended, and what to do."""
-        total, left, now = self.counted(), self.left, self._crawl.now()
+        total, left, now = self.counted(), self.left, min(self._crawl.now(), self._ended)
         first, why = HOW_RUNS_END.get(reason, ("Stopped", shown(reason)))
         lost = {end: count for end, count in total.by_end().items() if end in LOST}
         parts = [
@@ -163,9 +163,10 @@ class Account:
         """Count what stays queued or set aside; a request still in flight has been replaced."""
         throttle = self._crawl.throttle
         control = self._crawl.manual_control
+        self._ended = self._crawl.now()  # the report and the log say the same
         shut, given_up = control.held()
         if shut != given_up:  # what is given up is not sent, though its pages may be due
-            self._next_at = self._crawl.now() + control.next_due()
+            self._next_at = self._ended + control.next_due()
         if self._crawl.config.shares_job:  # other workers take from it and add to it
             return
         unreadable = self._crawler.stats.get_value(events.JOB_REQUEST_UNREADABLE.stats[0], 0)

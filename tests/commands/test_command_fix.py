@@ -92,6 +92,19 @@ def test_what_would_open_something_is_left_out(body, harm):
     assert len(forced.edits) == 1
 
 
+def test_a_robot_is_asked_for_itself_though_another_has_the_same_rules():
+    """To older readers bot obeys only the group that it shares with all others."""
+    body = b"User-agent: a\nDisallow: /x\nUseragent: *\nuser agent: bot\nDisallow: /a\n"
+    body += b"user agent: bot\nAllow: /ab\n"
+    correction = correct(body, unsafe=True)
+    lost = {
+        one.reader
+        for one in correction.effects
+        if ("https://www.example.com/ab", "bot") in one.lost
+    }
+    assert lost == {"rep1994", "rep2008", "extended2"}
+
+
 def test_the_command_says_what_it_corrects_and_closes(robots):
     """Each line, whom it keeps out, and that nothing opens."""
     body = b"User-agent: *\nDisalow: /a\nDisallow: /x\nAlow: /x/y\n"

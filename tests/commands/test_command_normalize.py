@@ -13,10 +13,7 @@ from scrapy_mandelbot.robots.fix import READERS
 BODY = b"User-agent: *\nDisallow: /a # drafts\nAllow: /a/b\n"
 FIXED = b"User-agent: *\n# drafts\nDisallow: /a\nAllow: /a/b\n"
 ALLOW_FIRST = b"User-agent: *\nAllow: /a/b\n# drafts\nDisallow: /a\n"
-STAYS = (
-    "scrapy robots: Allow stays behind Disallow in the group for *: some robots decide by it"
-    " (--only mandelbot moves it).\n"
-)
+STAYS = "scrapy robots: Allow stays behind Disallow in the group for *: some robots decide by it.\n"
 
 
 OLD_URLLIB = "urllib.robotparser before 3.13.14"

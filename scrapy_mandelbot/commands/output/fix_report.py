@@ -102,11 +102,6 @@ def corrected(
     }
 
 
-def exit_code(report: dict[str, Any]) -> int:
-    """Return 3 if decisions change that were to stay, else 0."""
-    return 3 if report["proof"] and report["proof"]["different"] else 0
-
-
 def diff_shown(report: dict[str, Any], paint: TerminalStyle) -> str:
     """Return what changes for a person: in colours, and harmless."""
     kinds = {"+": "good", "-": "error", "@": "note"}

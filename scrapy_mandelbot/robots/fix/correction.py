@@ -193,8 +193,7 @@ class Correction(NamedTuple):
     @property
     def is_harmless(self) -> bool:
         """Whether nothing opens to anyone, and only what the file means to close is closed."""
-        holds = self.proof is None or self.proof.holds
-        return holds and not self.harm
+        return not self.harm and (self.proof is None or self.proof.holds)
 
     @property
     def harm(self) -> str:
@@ -268,7 +267,8 @@ def _edited(
     questions = _questions(body, new, robots, after, max_decisions)
     if questions is None:
         return None
-    return Correction(as_it_is(new), (), effects_by(questions, body, new, meant), tuple(edits))
+    effects = effects_by(questions, body, new, meant, robots.dialect)
+    return Correction(as_it_is(new), (), effects, tuple(edits))
 
 
 def normalize(
@@ -299,7 +299,7 @@ def normalize(
         questions = _questions(body, new, robots, after, max_decisions)
         if questions is not None:
             proof = prove_by(questions, robots, after)
-            effects = effects_by(questions, body, new, after.allowed)
+            effects = effects_by(questions, body, new, after.allowed, robots.dialect)
             tried = Correction(written.text, written.remarks, effects, proof=proof)
             if proof.holds and (alone or tried.is_harmless):
                 return tried

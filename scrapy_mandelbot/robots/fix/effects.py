@@ -166,11 +166,11 @@ def sentences(effects: Iterable[Effect]) -> Iterator[str]:
 
 
 def effects_by(
-    questions: Questions, before: bytes, after: bytes, meant: Allowed
+    questions: Questions, before: bytes, after: bytes, meant: Allowed, dialect: Dialect
 ) -> tuple[Effect, ...]:
     """Return the changes for each reader that these questions show.
 
-    What is closed now is lost where it is `meant` to be open.
+    What is closed now is lost where it is `meant` to be open, in this dialect.
     """
     if before == after:
         return ()
@@ -178,6 +178,7 @@ def effects_by(
     # As those who try each line find them: ended by a CR, too.
     lines = max(len(body.decode("utf-8", "replace").splitlines()) for body in (before, after))
     found = []
+    own = [_RobotRules(body, dialect) for body in (before, after)]
     for name, read in READERS.items():
         one, other = read(before), read(after)
         if one is None or other is None:
@@ -185,8 +186,8 @@ def effects_by(
         these: Iterable[tuple[str, Iterable[str]]]
         effect = Effect(name)
         if name in _READ_ALIKE:
-            rules = (_RobotRules(body, _READ_ALIKE[name]) for body in (before, after))
-            these = _where_rules_differ(effect, asked, *rules)
+            rules = [_RobotRules(body, _READ_ALIKE[name]) for body in (before, after)]
+            these = _where_rules_differ(effect, asked, rules, own)
         else:
             # Python's old one reads of a browser-like header one robot's name, Mozilla.
             by_header = {questions.nobody} if name == OLD_URLLIB else {one for one, _ in asked}
@@ -232,14 +233,15 @@ class _RobotRules:
 
 
 def _where_rules_differ(
-    effect: Effect, asked: _Asked, before: _RobotRules, after: _RobotRules
+    effect: Effect, asked: _Asked, files: list[_RobotRules], own: list[_RobotRules]
 ) -> Iterator[tuple[str, Iterable[str]]]:
     """Yield who finds other rules than before, each kind once, with what is to be asked."""
     seen = set()
     for agent, targets in asked:
-        (was, values), (now, others) = before.of(agent), after.of(agent)
-        if was != now and (was, now) not in seen:
-            seen.add((was, now))
+        (was, values), (now, others) = (rules.of(agent) for rules in files)
+        kind = was, now, *(rules.of(agent)[0] for rules in own)  # by these it is meant
+        if was != now and kind not in seen:
+            seen.add(kind)
             yield agent, dict.fromkeys([*targets, *decisive([*values, *others])])
         else:
             effect.decisions += len(targets)

@@ -199,9 +199,7 @@ class _Writer:
         rules = self._once(r for r in block.directives if r.field in _RULES)
         ordered, is_recommended = in_order(rules, self._dialect, alone=self._alone)
         if not is_recommended:
-            moves = not self._alone and in_order(rules, self._dialect, alone=True)[1]
-            hint = f" (--only {self._dialect.name} moves it)" if moves else ""
-            self._remark(block, "Allow stays behind Disallow", hint)
+            self._remark(block, "Allow stays behind Disallow")
         others = [r for r in block.directives if r.field not in _RULES and r not in first]
         lines = self._lines([*first, *ordered])
         if not any(rule.field == "disallow" for rule in ordered):
@@ -218,9 +216,9 @@ class _Writer:
                 above.setdefault(first.number, []).extend(above.pop(rule.number))
         return list(found.values())
 
-    def _remark(self, block: Block, what: str, hint: str = "") -> None:
+    def _remark(self, block: Block, what: str) -> None:
         name = block.names[0] if block.names else "*"
-        remark = f"{what} in the group for {shown(name)}: some robots decide by it{hint}."
+        remark = f"{what} in the group for {shown(name)}: some robots decide by it."
         if remark not in self.remarks[-2:]:  # a group that is a pattern is written twice
             self.remarks.append(remark)
 

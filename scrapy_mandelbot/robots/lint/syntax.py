@@ -229,8 +229,7 @@ _NOTHING = r"(?:all|no|none|nothing|null)\Z"
 _WITHOUT_SLASH = re.compile(rf"(?!{_HOST}|{_NOTHING})[\w~][^\s,:]*", re.ASCII | re.IGNORECASE)
 _MANY = re.compile(r"/[^\s,]*(?:(?:\s*,\s*|\s+)/[^\s,]*)+")
 _SURE = {
-    "allow": re.compile(r"/\S*"),
-    "disallow": re.compile(r"/\S*"),
+    **dict.fromkeys(_RULES, re.compile(r"/\S*")),
     "sitemap": ABSOLUTE_URL,
     "user-agent": re.compile(r"\*|[\w.\-]+"),
 }
