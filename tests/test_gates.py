@@ -46,7 +46,7 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "politeness/site_state.py": 18,
     "report/crawl_report.py": 16,
     "robots/fix/effects.py": 20,
-    "robots/fix/rewrite.py": 18,
+    "robots/fix/rewrite.py": 16,
     "robots/lint/__init__.py": 16,
     "robots/lint/value_checks.py": 17,
     "robots/robotstxt/decider.py": 20,
@@ -60,7 +60,7 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
 MOST_IMPORTED_NAMES_OF_TEN = 25.1
 """The average of the ten modules that import most."""
 MOST_CIRCLES = 3
-MOST_RETURN_DOCSTRINGS = 58
+MOST_RETURN_DOCSTRINGS = 54
 LINES_OF_A_STORY = 25
 SEVERAL_STORIES: set[str] = {
     "commands/output/check_report.py",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, HelpFormatter, RawDescriptionHelpFormatter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from ipaddress import ip_interface
@@ -54,6 +55,7 @@ _DIALECT = _argument(
     choices=tuple(DIALECTS),
 )
 _OUTPUT = _file("--output", "write to this file")
+_OF_FILE = (_SOURCE, _flag("--diff", "print only the changes"), _OUTPUT)
 _OF_URLS = (
     _argument("urls", nargs="*", metavar="URL"),
     _argument("--agent", "the robot (default: the project's)", metavar="NAME"),
@@ -111,25 +113,30 @@ VERBS = {
     ),
     "fix": Verb(
         "file_verbs.fix",
-        "print the corrected file, verified to make the same decisions",
+        "correct evident mistakes where they stand, opening nothing",
         (
-            _SOURCE,
-            _flag("--diff", "print only the changes"),
-            _OUTPUT,
+            *_OF_FILE,
+            _flag("--unsafe", "correct lines too if that opens something, and say to whom"),
+        ),
+        "0: done",
+        ("robots.txt --diff", "robots.txt --output robots.txt"),
+        ("text", "json", "html"),
+    ),
+    "normalize": Verb(
+        "file_verbs.normalize",
+        "print the normal form, verified to make the same decisions",
+        (
+            *_OF_FILE,
             _DIALECT,
             _argument(
                 "--only",
-                "fix for robots of this dialect, even if that opens something to others",
+                "write for robots of this dialect, even if that opens something to others",
                 choices=tuple(DIALECTS),
                 metavar="DIALECT",
             ),
-            _flag(
-                "--unsafe",
-                "use the order of the specification, and report what that opens or closes",
-            ),
         ),
         "0: verified; 3: not verified",
-        ("robots.txt --diff", "robots.txt --output robots.txt"),
+        ("robots.txt --diff", "robots.txt --only google"),
         ("text", "json", "html"),
     ),
     "explain": Verb(
@@ -265,7 +272,6 @@ def _wrong_use(opts: Namespace) -> str:
     inputs = [given.get("file"), given.get("urls_file")]
     inputs += given.get("sources") or given.get("urls") or ()
     wrong = {
-        "--only and --unsafe cannot be used together": only and opts.unsafe,
         "--only and --dialect name different dialects": only and opts.dialect not in {None, only},
         "--robots and --agent cannot be used together": robots and opts.agent,
         "it takes a URL, --urls FILE, or --robots --file FILE": (
@@ -292,6 +298,7 @@ def parse(arguments: Sequence[str], program: str, *, has_project: bool) -> Names
         description="Check, fix and explain robots.txt files. Use - for standard input.",
         epilog=f"{program} VERB --help shows the options, examples and exit codes of a verb."
         f"{of_scrapy if has_project else ''}",
+        formatter_class=partial(HelpFormatter, indent_increment=1),  # a line for each verb
         allow_abbrev=False,
     )
     added = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)

@@ -1,4 +1,4 @@
-"""The verbs ``fix`` and ``sitemaps``, and the page of ``--format html``."""
+"""The verbs ``fix``, ``normalize`` and ``sitemaps``, and the page of ``--format html``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from scrapy_mandelbot.commands.output import check_report, fix_report, sitemaps_
 from scrapy_mandelbot.commands.output.rules_in_force import SUCCESS
 from scrapy_mandelbot.commands.output.terminal_text import UnavailableError, is_url
 from scrapy_mandelbot.commands.sources import rules_of, write_file
+from scrapy_mandelbot.robots.fix import correct
+from scrapy_mandelbot.robots.fix import normalize as normal_form
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.invocation import Invocation
@@ -22,16 +24,27 @@ _INSIDE = 'this is on this machine or in its network (MANDELBOT_LIMITS["private_
 
 
 def fix(invocation: Invocation) -> Result:
-    """Correct one file."""
+    """Correct the lines of one file that evidently mean something else."""
     rules = _file(invocation)
-    invocation.terminal.progress(f"correcting {rules.source}")
-    opts = invocation.opts
-    report = fix_report.fix(
-        *(rules.source, rules.body, invocation.dialect, invocation.max_bytes),
-        alone=bool(opts.only),
-        unsafe=opts.unsafe,
-    )
-    code, remarks = fix_report.exit_code(report), fix_report.remarks(report)
+    correction = correct(rules.body, _url_of(rules), unsafe=invocation.opts.unsafe)
+    return _result(invocation, rules, fix_report.corrected(rules.source, rules.body, correction))
+
+
+def normalize(invocation: Invocation) -> Result:
+    """Write one file in the normal form."""
+    rules, dialect = _file(invocation), invocation.dialect
+    normal = normal_form(rules.body, dialect, alone=bool(invocation.opts.only))
+    report = fix_report.corrected(rules.source, rules.body, normal, dialect.name)
+    return _result(invocation, rules, report)
+
+
+def _url_of(rules: Rules) -> str:
+    return rules.source if is_url(rules.source) else ""
+
+
+def _result(invocation: Invocation, rules: Rules, report: dict[str, Any]) -> Result:
+    opts, remarks = invocation.opts, [*report["remarks"]]
+    code = 3 if report["proof"] and report["proof"]["different"] else 0
     text: str = report["diff" if opts.diff else "text"]  # octet by octet for a program
     if invocation.terminal.is_screen:
         paint = invocation.terminal.paint
@@ -61,8 +74,7 @@ def list_sitemaps(invocation: Invocation) -> Result:
     if invocation.opts.read and not is_url(source):
         raise UnavailableError("--read takes the URL of a site")
     rules = _file(invocation)
-    base = rules.source if is_url(source) else ""
-    report = sitemaps_report.cited(rules.source, rules.body, base, invocation.max_bytes)
+    report = sitemaps_report.cited(rules.source, rules.body, _url_of(rules), invocation.max_bytes)
     if invocation.opts.read:
         _read_all(invocation, report)
     text = sitemaps_report.text(report, invocation.terminal.paint)
@@ -115,7 +127,8 @@ def page_of(
 
     dialect, max_bytes = invocation.dialect, invocation.max_bytes
     if corrected is None and rules.read(dialect, max_bytes)[0] is not None:
-        corrected = fix_report.fix(rules.source, rules.body, dialect, max_bytes)
+        correction = correct(rules.body, _url_of(rules))
+        corrected = fix_report.corrected(rules.source, rules.body, correction)
     subject = RobotsPageData(
         rules=rules,
         checked=checked or check_report.check_rules(rules, max_bytes),

@@ -22,6 +22,7 @@ from scrapy_mandelbot.throttle.waiters import is_of_the_package
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
     from scrapy_mandelbot.politeness.flight import Tally
 
@@ -77,8 +78,8 @@ class Account:
         self.from_former_run = 0
         """Requests that the previous run left."""
         self._left: int | None = None
-        self._began = self._next_at = inf
-        self._unanswered = ""
+        self._began = self._ended = self._next_at = inf
+        self._answer = self._unanswered = ""
         """The first site that lost a request without an answer, and what failed."""
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=scrapy.signals.spider_opened)
@@ -121,7 +122,7 @@ class Account:
 
     def verdict(self, reason: str) -> str:
         """Return in one line how a crawl with this finish reason ended, and what to do."""
-        total, left, now = self.counted(), self.left, self._crawl.now()
+        total, left, now = self.counted(), self.left, min(self._crawl.now(), self._ended)
         first, why = HOW_RUNS_END.get(reason, ("Stopped", shown(reason)))
         lost = {end: count for end, count in total.by_end().items() if end in LOST}
         parts = [
@@ -150,16 +151,22 @@ class Account:
 
     def _spider_opened(self) -> None:
         self._began = self._crawl.now()
+        if not self._crawl.asks_for_more:
+            self._crawler.signals.connect(self._answered, scrapy.signals.response_received)
         self.from_former_run = self._waiting() - self._crawl.throttle.sites.counted().taken
         engine.before_requests_are_left(self._crawler, self._count_leftovers)
+
+    def _answered(self, response: Response) -> None:
+        self._answer = str(response.status)
 
     def _count_leftovers(self) -> None:
         """Count what stays queued or set aside; a request still in flight has been replaced."""
         throttle = self._crawl.throttle
         control = self._crawl.manual_control
+        self._ended = self._crawl.now()  # the report and the log say the same
         shut, given_up = control.held()
         if shut != given_up:  # what is given up is not sent, though its pages may be due
-            self._next_at = self._crawl.now() + control.next_due()
+            self._next_at = self._ended + control.next_due()
         if self._crawl.config.shares_job:  # other workers take from it and add to it
             return
         unreadable = self._crawler.stats.get_value(events.JOB_REQUEST_UNREADABLE.stats[0], 0)
@@ -186,9 +193,15 @@ class Account:
         ends = total.by_end()
         values: dict[str, Any] = {str(end): ends.get(end, 0) for end in End}
         emit = self._crawl.events.emit
+        account = f"{total.taken + self.from_former_run:,} accepted: {_ends_text(ends)}"
+        retries = self._crawler.stats.get_value("retry/count", 0)
+        answer = self._answer or self._unanswered
+        if answer and not self._crawl.asks_for_more and total.taken == retries + 1:
+            tried = f" ({counted(retries, 'retry', 'retries')})" if retries else ""
+            account = f"1 request{tried}: {answer}"
         emit(
             events.REQUESTS_ENDED,
-            account=f"{total.taken + self.from_former_run:,} accepted: {_ends_text(ends)}",
+            account=account,
             taken_in=total.taken,
             from_former_run=self.from_former_run,
             lost=total.lost,

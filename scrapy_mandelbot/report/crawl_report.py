@@ -64,6 +64,7 @@ class CrawlReport(CrawlExtension):
         self._waiting: list[SiteStatus] = []
         self._writer: Thread | None = None
         self._is_open = False
+        self._is_writable = True
 
     def spider_opened(self) -> None:
         """Write a first draft, so that an unwritable path is noticed at once.
@@ -169,8 +170,13 @@ class CrawlReport(CrawlExtension):
         return True
 
     def _failed(self, error: Exception) -> None:
-        emit_error = self._crawl.events.emit_error
-        emit_error(events.REPORT_FAILED, error, path=str(self._path), why=str(error))
+        emitter = self._crawl.events
+        values: dict[str, Any] = {"path": str(self._path), "why": str(error)}
+        if not isinstance(error, OSError):
+            emitter.emit_error(events.REPORT_FAILED, error, **values)
+        elif self._is_writable:  # its message says all, once
+            self._is_writable = False
+            emitter.emit(events.REPORT_FAILED, **values)
 
 
 class ReportHeader(NamedTuple):

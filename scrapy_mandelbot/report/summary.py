@@ -138,16 +138,8 @@ def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:
         one.paused_for(now) if pauses else None,
         None if one.pace is None else one.pace.asked,
         None if one.limit is None else rate_text(one.limit),
-        _kept(one),
+        None if one.pace is None else "obeyed" if one.pace.is_obeyed else "not obeyed",
         0 if one.sitemaps is None else one.sitemaps.cited,
         0 if one.tags is None else one.tags.pages,
         None if not one.site or one.state() == "well" else one.state(),
     )
-
-
-def _kept(one: SiteRecord) -> float | str | None:
-    if one.pace is None:
-        return None
-    if one.gaps is None:
-        return None if one.pace.is_obeyed else "not obeyed"
-    return one.gaps.least

@@ -296,9 +296,9 @@ CASES = (
         """,
         """
         User-agent: one
+        Allow: /a
         Disallow:
 
-        # Allow: /a
         User-agent: two
         Disallow:
         Crawl-delay: 1

@@ -1,4 +1,4 @@
-"""``scrapy robots fix``: the corrected file, and its proof."""
+"""``scrapy robots fix``: the lines that evidently mean something else, and what they close."""
 
 from __future__ import annotations
 
@@ -8,193 +8,154 @@ import pytest
 from crawling import ensureDeferred
 from webs import Answer
 
-BODY = b"User-agent: *\nDisallow: /a # drafts\nAllow: /a/b\n"
-FIXED = b"User-agent: *\n# drafts\nDisallow: /a\nAllow: /a/b\n"
-ALLOW_FIRST = b"User-agent: *\nAllow: /a/b\n# drafts\nDisallow: /a\n"
-STAYS = (
-    "scrapy robots: Allow stays behind Disallow in the group for *: some robots decide by it"
-    " (--only mandelbot moves it).\n"
-)
+from scrapy_mandelbot.robots.fix import READERS, correct
+
+STAR = "User-agent: *\n"
+SITEMAP = "https://example.com/s/sitemap.xml"
+KEPT = """\
+# top
+User-agent: *
+Content-Signal: search=yes
+Disallow: /a # b
+Allow: /
+Host: example.com
+
+User-agent: Googlebot
+Allow: /
+"""
+"""Neither groups, comments, signals nor rules move, and no group is invented."""
+
+# What a file is, and becomes; the same: nothing is done.
+CASES = [
+    (f"{STAR}Disalow: /a\n", f"{STAR}Disallow: /a\n"),
+    (f"{STAR}  disalow : /a   # drafts\r\n", f"{STAR}  Disallow: /a   # drafts\r\n"),
+    ("Useragent: *\nDisallow: /a\n", f"{STAR}Disallow: /a\n"),
+    (f"{STAR}Disallow: admin/\n", f"{STAR}Disallow: /admin/\n"),
+    (f"{STAR}Disallow:admin # x\n", f"{STAR}Disallow: /admin # x\n"),
+    (f"{STAR}Disallow /a\n", f"{STAR}Disallow: /a\n"),
+    (f"{STAR}Disallow; /a\n", f"{STAR}Disallow: /a\n"),
+    (f"{STAR}Disallow the rest\n",) * 2,
+    (f"{STAR}Disallow: /a, /b,/c # d\n", f"{STAR}Disallow: /a # d\nDisallow: /b\nDisallow: /c\n"),
+    (f"{STAR}Disallow: /a /b\r", f"{STAR}Disallow: /a\rDisallow: /b\r"),
+    (f"{STAR}Disallow: /a and b\n",) * 2,
+    (f"{STAR}Disallow: *.pdf$\nDisallow: ?sort=\nDisallow: none\n",) * 2,
+    (f"{STAR}Disallow: www.example.com\nDisallow: example.com/a\n",) * 2,
+    (f"{STAR}Sitemap: /s/sitemap.xml\n", f"{STAR}Sitemap: {SITEMAP}\n"),
+    (f"{STAR}Sitemap: s/sitemap.xml\n", f"{STAR}Sitemap: {SITEMAP}\n"),
+    (f"{STAR}Sitemap: //example.com/s/sitemap.xml\n", f"{STAR}Sitemap: {SITEMAP}\n"),
+    (f"{STAR}Sitemap: example.com/sitemap.xml\n",) * 2,
+    (f"{STAR}Noindex: /a\nFoo: bar\n",) * 2,
+    (f"{KEPT}Disalow: /b\n", f"{KEPT}Disallow: /b\n"),
+]
 
 
-OLD_URLLIB = "urllib.robotparser before 3.13.14"
+@pytest.mark.parametrize(("before", "after"), CASES)
+def test_only_the_wrong_lines_are_corrected(before, after):
+    """The rest is as it was; correcting again changes nothing; nothing opens."""
+    correction = correct(before.encode(), "https://example.com/robots.txt")
+    assert correction.text == after
+    assert correction.is_harmless
+    assert correct(after.encode(), "https://example.com/robots.txt").edits == ()
 
 
-def test_moderatobot_the_corrected_file_is_printed_and_proved(robots):
-    """The file on standard output, what is to be told on standard error."""
-    run = robots("fix", "-", stdin=BODY)
-    assert (run.returncode, run.stdout) == (0, FIXED)
-    proved = "scrapy robots: verified: 14 allow/disallow decisions unchanged (mandelbot dialect)\n"
-    assert run.stderr.decode().startswith(STAYS + proved)
+def test_bytes_that_are_not_corrected_stay():
+    """A byte-order mark, too; neither UTF-16 nor what is no UTF-8 is corrected."""
+    text = f"\ufeff{STAR}Disalow: /é\n"
+    assert correct(text.encode()).text == text.replace("Disalow", "Disallow")
+    assert correct(f"{STAR}Disalow: /é\n".encode("utf-16")).edits == ()
+    assert correct(f"{STAR}Disalow: /é\n".encode("latin-1")).edits == ()
 
 
-def test_correcting_a_corrected_file_changes_nothing(robots):
-    """And the diff is empty."""
-    assert robots("fix", "-", stdin=FIXED).stdout == FIXED
-    assert robots("fix", "-", "--diff", stdin=FIXED).stdout == b""
+# What a correction would open, or close beyond what its line means, for whom; the rest is done.
+LEFT_OUT = [
+    (f"{STAR}Disallow: /a\nAlow: /a/b\n", "opens /a/b for others, as read by mandelbot,"),
+    (f"{STAR}Disallow: /a\nAllow: a/b\n", "opens /a/b for others, as read by mandelbot,"),
+    (
+        f"{STAR}Disallow: /a\nUseragent: Foobot\nDisallow: /b\n",
+        "opens /b for others, as read by mandelbot,",
+    ),
+    (f"{STAR}Disallow: /\nUseragent: Foobot\nAllow: /pub\n", "opens / for Foobot,"),
+]
 
 
-def test_the_diff_shows_what_changes(robots):
-    """As patch reads it."""
-    run = robots("fix", "-", "--diff", stdin=BODY)
-    assert run.stdout.decode() == (
-        "--- standard input\n+++ standard input (corrected)\n@@ -1,3 +1,4 @@\n User-agent: *\n"
-        "-Disallow: /a # drafts\n+# drafts\n+Disallow: /a\n Allow: /a/b\n"
+@pytest.mark.parametrize(("body", "harm"), LEFT_OUT)
+def test_what_would_open_something_is_left_out(body, harm):
+    """And it is said what to whom; the other lines are corrected."""
+    correction = correct(f"{body}\nUser-agent: Barbot\nDisallow: /b\nDisalow: /x\n".encode())
+    (remark,) = correction.remarks
+    assert " is left out: it " in remark
+    assert harm in remark
+    assert str(correction.edits[0]).endswith("Disalow: /x becomes Disallow: /x")
+    assert correction.is_harmless
+    forced = correct(body.encode(), unsafe=True)
+    assert not forced.is_harmless
+    assert len(forced.edits) == 1
+
+
+def test_a_robot_is_asked_for_itself_though_another_has_the_same_rules():
+    """To older readers bot obeys only the group that it shares with all others."""
+    body = b"User-agent: a\nDisallow: /x\nUseragent: *\nuser agent: bot\nDisallow: /a\n"
+    body += b"user agent: bot\nAllow: /ab\n"
+    correction = correct(body, unsafe=True)
+    lost = {
+        one.reader
+        for one in correction.effects
+        if ("https://www.example.com/ab", "bot") in one.lost
+    }
+    assert lost == {"rep1994", "rep2008", "extended2"}
+
+
+def test_the_command_says_what_it_corrects_and_closes(robots):
+    """Each line, whom it keeps out, and that nothing opens."""
+    body = b"User-agent: *\nDisalow: /a\nDisallow: /x\nAlow: /x/y\n"
+    run = robots("fix", "-", stdin=body)
+    assert (run.returncode, run.stdout) == (0, body.replace(b"Disalow", b"Disallow"))
+    said = run.stderr.decode().replace("scrapy robots: ", "").splitlines()
+    assert said[0] == "line 2: Disalow: /a becomes Disallow: /a"
+    assert said[1].startswith("line 4: Alow: /x/y becomes Allow: /x/y is left out: it opens /x/y")
+    assert said[2] == (
+        "closes /a for others, as read by mandelbot, rfc9309, rep1994, rep2008, extended2, "
+        "urllib.robotparser, urllib.robotparser before 3.13.14"
     )
+    assert said[3].startswith("verified: nothing opens, ")
+    assert said[3].endswith(f" allow/disallow decisions of {len(READERS)} readers compared")
+    run = robots("fix", "-", "--unsafe", stdin=body)
+    assert run.stdout == body.replace(b"Disalow", b"Disallow").replace(b"Alow", b"Allow")
+    assert b": opens /x/y for others, as read by mandelbot, " in run.stderr
 
 
-def test_the_file_can_be_written(robots, tmp_path):
-    """In place too; standard output is empty then."""
-    path = tmp_path / "robots.txt"
-    path.write_bytes(BODY)
-    run = robots("fix", "robots.txt", "--output", "robots.txt")
-    assert (run.returncode, run.stdout, path.read_bytes()) == (0, b"", FIXED)
-    assert run.stderr.decode().splitlines()[-1] == "scrapy robots: robots.txt is written"
+def test_a_file_without_mistakes_stays(robots):
+    """Octet by octet, and there is nothing to say."""
+    body = b"# c\nuser-agent: *\r\ndisallow:/a\n\n\nAllow: /\n"
+    run = robots("fix", "-", stdin=body)
+    assert (run.returncode, run.stdout, run.stderr) == (0, body, b"")
 
 
-def test_a_place_that_cannot_be_written_is_one_clear_line(robots):
-    """Exit code 2, and no traceback."""
-    run = robots("fix", "-", "--output", "no/such/folder", stdin=BODY)
-    assert (run.returncode, run.stdout) == (2, b"")
-    assert run.stderr.decode().endswith("no/such/folder: no such file or directory\n")
-    assert b"Traceback" not in run.stderr
-
-
-@pytest.mark.parametrize(("only", "fixed"), [("google", ALLOW_FIRST), ("rep1994", FIXED)])
-def test_a_file_is_corrected_for_one_dialect_where_that_is_asked_for(robots, only, fixed):
-    """What opens to others is told; where the dialect itself decides by the order, it stays."""
-    run = robots("fix", "-", "--only", only, stdin=BODY)
-    told = run.stderr.decode().splitlines()
-    assert (run.returncode, run.stdout) == (0, fixed)
-    assert any(f"decisions unchanged ({only} dialect)" in line for line in told)
-    opened = {line.rpartition(" to ")[2].partition(";")[0] for line in told if "opens" in line}
-    others = {"rep1994", "extended2", OLD_URLLIB}
-    assert opened == (others if fixed == ALLOW_FIRST else set())
-
-
-HARMFUL = b"User-agent: *\nDisallow: /a/\nCrawl-delay: 20\nUser-agent: Googlebot\n"
-
-
-def test_what_would_do_harm_is_done_only_where_that_is_asked_for(robots):
-    """And then it is told what opens to whom; a file that stays says so, and how to go on."""
-    run = robots("fix", "-", stdin=HARMFUL)
-    assert (run.returncode, run.stdout) == (0, HARMFUL)
-    assert b"So the file stays unchanged; --unsafe corrects it nevertheless" in run.stderr
-    assert b"opens" in run.stderr
-    run = robots("fix", "-", "--unsafe", stdin=HARMFUL)
-    assert run.returncode == 0
-    assert run.stdout != HARMFUL
-    assert b"decisions unchanged (mandelbot dialect)" in run.stderr
-    assert f"to {OLD_URLLIB}; first /a/ for Googlebot" in run.stderr.decode()
-    run = robots("fix", "-", "--unsafe", "--only", "google", stdin=HARMFUL)
-    assert run.returncode == 2
-    assert b"--only and --unsafe cannot be used together" in run.stdout + run.stderr
-
-
-@pytest.mark.parametrize("dialect", ["google", "rep1994"])
-def test_a_file_is_corrected_as_a_dialect_reads_it(robots, dialect):
-    """And still opens nothing to the robots of others."""
-    run = robots("fix", "-", "--dialect", dialect, stdin=BODY)
-    assert (run.returncode, run.stdout) == (0, FIXED)
-    assert f"decisions unchanged ({dialect} dialect)" in run.stderr.decode()
-    assert b"opens" not in run.stderr
-
-
-def test_only_and_dialect_must_be_one(robots):
-    """Exit code 2, and nothing is read."""
-    run = robots("fix", "-", "--only", "google", "--dialect", "rep1994", stdin=BODY)
-    assert run.returncode == 2
-    assert b"--only and --dialect name different dialects" in run.stdout + run.stderr
-
-
-def test_what_a_correction_closes_is_told(robots):
-    """To robots that ended the group at a blank line: what the file closes to all others."""
-    run = robots("fix", "-", stdin=b"User-agent: *\nDisallow: /a\n\nDisallow: /b\n")
-    assert (run.returncode, run.stdout) == (0, b"User-agent: *\nDisallow: /a\nDisallow: /b\n")
-    told = run.stderr.decode().splitlines()[1:]
-    for reader in ("rep1994", "extended2", OLD_URLLIB):
-        said = f" to {reader}, as they are to mandelbot; first /b for others"
-        assert any(line.endswith(said) for line in told)
-
-
-def test_a_file_is_written_into_a_pipe_as_it_is_whatever_the_locale(robots):
-    """An escape in place of a letter were another path."""
-    body = "User-agent: *\nDisallow: /é\n".encode()
-    run = robots("fix", "-", stdin=body, PYTHONIOENCODING="latin-1", LC_ALL="C")
+def test_a_file_of_more_than_64_kib_is_not_corrected(robots):
+    """That it is not is said."""
+    body = b"User-agent: *\nDisalow: /a\n#" + b"x" * 65_536 + b"\n"
+    run = robots("fix", "-", stdin=body)
     assert (run.returncode, run.stdout) == (0, body)
+    assert b"line 2: Disalow: /a becomes Disallow: /a: The file is too large" in run.stderr
 
 
-@pytest.mark.parametrize("option", [(), ("--unsafe",), ("--only", "google")])
-@pytest.mark.parametrize(("over", "is_corrected"), [(0, True), (1, False)])
-def test_a_file_of_more_than_64_kib_stays_as_it_is(robots, over, is_corrected, option):
-    """Whatever is asked for; that it does is told."""
-    rules = b"User-agent: *\n" + b"".join(b"DISALLOW: /%s%d\n" % (b"x" * 900, n) for n in range(70))
-    body = rules + b"# " + b"x" * (65_536 - len(rules) - 3 + over) + b"\n"
-    run = robots("fix", "-", *option, stdin=body)
-    assert run.returncode == 0
-    assert (b"\nDisallow: " in run.stdout) is is_corrected
-    assert (run.stdout == body) is not is_corrected
-    assert (b"The file is too large to compare completely" in run.stderr) is not is_corrected
-
-
-def test_json_has_file_diff_and_proof(robots):
-    """All that there is to know."""
-    report = json.loads(robots("fix", "-", "--format", "json", stdin=BODY).stdout)
-    assert report["text"].encode() == FIXED
-    assert report["changed"] is True
-    assert report["proof"]["holds"] is report["proof"]["is_whole"] is True
-    assert report["proof"]["decisions"] == 14
-    assert report["harmless"] is True
-    assert report["effects"] == report["proof"]["differences"] == []
-    assert len(report["remarks"]) == 1
-    assert "+Disallow: /a" in report["diff"].splitlines()
-
-
-def test_the_diff_is_one_that_patch_takes(robots, tmp_path):
-    """Tabs and blank lines of the context are as they are in the file."""
-    import shutil
-    import subprocess
-
-    body = b"# a\tb\n\nUser-agent:\ta\nDisallow: /x # y\n\nUser-agent: *\nDisallow: /\n"
-    diff = robots("fix", "-", "--diff", stdin=body).stdout
-    assert b"\n \n" in diff
-    assert b" # a\tb\n" in diff
-    if shutil.which("patch"):
-        (tmp_path / "robots.txt").write_bytes(body)
-        subprocess.run(["patch", "robots.txt"], cwd=tmp_path, input=diff, check=True)
-        assert (tmp_path / "robots.txt").read_bytes() == robots("fix", "-", stdin=body).stdout
+def test_json_has_the_lines(robots):
+    """What a program needs."""
+    body = b"User-agent: *\nDisallow: /a, /b\n"
+    report = json.loads(robots("fix", "-", "--format", "json", stdin=body).stdout)
+    assert report["edits"] == [
+        {"line": 2, "before": "Disallow: /a, /b", "after": ["Disallow: /a", "Disallow: /b"]}
+    ]
+    assert report["text"] == "User-agent: *\nDisallow: /a\nDisallow: /b\n"
+    assert (report["changed"], report["harmless"], report["proof"]) == (True, True, None)
+    closed = {one["reader"]: one["closed"] for one in report["effects"]}
+    assert min(closed.values()) > 0
 
 
 @ensureDeferred
-async def test_the_file_of_a_site_is_corrected(webs, robots_later):
-    """And where there is none, it is said why."""
+async def test_the_sitemap_of_a_site_gets_its_url(webs, robots_later):
+    """Where the file came from is known then."""
     web = webs()
-    web.pages["/robots.txt"] = Answer(BODY)
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nSitemap: /s.xml\n")
     run = await robots_later("fix", web.url)
-    assert (run.returncode, run.stdout) == (0, FIXED)
-    del web.pages["/robots.txt"]
-    run = await robots_later("fix", web.url)
-    assert (run.returncode, run.stdout) == (2, b"")
-    assert run.stderr.decode() == f"scrapy robots: {web.url}/robots.txt: the status is 404\n"
-
-
-def test_what_is_not_proved_is_not_written(monkeypatch, tmp_path, capsys):
-    """Exit code 3; where it differs is told. No file does this: the rewriter is broken here."""
-    from scrapy.cmdline import execute
-    from scrapy.settings import Settings
-
-    from scrapy_mandelbot.robots.fix import Rewritten, correction
-
-    broken = "User-agent: *\nDisallow: /\n"
-    monkeypatch.setattr(correction, "rewrite", lambda *_, **__: Rewritten(broken))
-    monkeypatch.setattr(correction, "as_it_is", lambda _: broken)
-    (tmp_path / "robots.txt").write_bytes(BODY)
-    arguments = ["fix", str(tmp_path / "robots.txt"), "--output", str(tmp_path / "new")]
-    with pytest.raises(SystemExit) as ended:
-        execute(["scrapy", "robots", *arguments], Settings())
-    assert ended.value.code == 3
-    said = capsys.readouterr().err
-    assert "not verified: " in said
-    assert "was allowed" in said
-    assert "new is not written" in said
-    assert not (tmp_path / "new").exists()
+    assert run.stdout.decode() == f"User-agent: *\nSitemap: {web.url}/s.xml\n"

@@ -19,7 +19,7 @@ from scrapy_mandelbot.robots.lint import FINDINGS, Severity
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "command.rst").read_text(encoding="utf-8")
 CLEAN = "User-agent: *\nDisallow: /private/\n"
-WARNS = "User-agent: *\nUser-agent: a\n\nDisallow: /b\n"
+WARNS = "User-agent: *\nUser-agent: a\nDisallow: /b\nNoindex: /b\n"
 WRONG = "User-agent: *\nDisalow: /\nDisallow: /a*\n"
 
 
@@ -170,7 +170,7 @@ needs_toml = pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 
 def test_choices_are_read_from_each_configuration_file(forked, files, tmp_path, name):
     (tmp_path / name).write_text(CHOICES[name])
     run = forked.run(tmp_path, "check", *files[:2], "--format", "json")
-    assert codes(run) == ["blank-line-in-group"]
+    assert codes(run) == ["noindex"]
     assert run.returncode == 0
     run = forked.run(tmp_path / "wrong", "check", "robots.txt", "--format", "json")
     assert codes(run) == ["misspelt-field"]

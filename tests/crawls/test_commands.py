@@ -144,3 +144,17 @@ async def test_commands_follow_no_sitemaps(webs, scrapy_command, project, comman
     done = await scrapy_command(project, *arguments)
     assert done.returncode == 0, done.stderr
     assert {hit.path for hit in web.hits} == {"/robots.txt", "/page/0"}
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [(503, "1 request (2 retries): 503"), (200, "1 request: 200"), (404, "1 request: 404")],
+)
+@ensureDeferred
+async def test_a_command_accounts_for_its_one_request(webs, scrapy_command, project, status, says):
+    """The retries are no requests of their own."""
+    web = site(webs)
+    web.pages["/page/0"] = Answer(b"<title>page</title>", status=status)
+    run = await scrapy_command(project, "fetch", f"{web.url}/page/0")
+    assert f"Requests: {says}\n" in run.stderr
+    assert sum(hit.path == "/page/0" for hit in web.hits) == (3 if status == 503 else 1)

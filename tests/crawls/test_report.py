@@ -11,7 +11,9 @@ from crawling import LinksSpider, crawl, ensureDeferred
 from webs import Answer, Closed, html, site
 
 from scrapy_mandelbot import SettingsError
+from scrapy_mandelbot.report import crawl_report
 from scrapy_mandelbot.settings.config import Config
+from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
@@ -107,9 +109,12 @@ async def test_a_report_needs_no_private_name(webs, tmp_path, gone, monkeypatch)
 @pytest.mark.parametrize("trouble", ["no folder", "full", "no spider attribute of ours"])
 @ensureDeferred
 async def test_a_report_that_cannot_be_written_costs_nothing_else(
-    webs, tmp_path, trouble, monkeypatch
+    webs, tmp_path, trouble, monkeypatch, caplog
 ):
-    """An error in the log, a stat, every page; a report that was there stays as it was."""
+    """A line in the log, a stat, every page; a report that was there stays as it was.
+
+    An error of the disk has no traceback.
+    """
     from pathlib import Path
 
     web = site(webs, 3)
@@ -138,6 +143,9 @@ async def test_a_report_that_cannot_be_written_costs_nothing_else(
     assert result.stats["finish_reason"] == "finished"
     assert result.stats["mandelbot/report/failed"] >= 1
     assert result.logged("The report on the crawl cannot be written to ")
+    of_report = [one for one in caplog.records if "cannot be written to" in one.getMessage()]
+    assert {bool(one.exc_info) for one in of_report} == {trouble not in {"no folder", "full"}}
+    assert len(of_report) == 1 or trouble not in {"no folder", "full"}
     assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
     assert (tmp_path / "report.html").read_bytes() == b"the former one"
 
@@ -172,3 +180,23 @@ def test_a_page_needs_jinja(monkeypatch):
     with pytest.raises(SettingsError, match=r"scrapy-mandelbot\[html\]"):
         Config.from_settings(Settings({"MANDELBOT_REPORT": "report.html"}))
     assert Config.from_settings(Settings({"MANDELBOT_REPORT": "report.json"})).report
+
+
+@ensureDeferred
+async def test_the_report_and_the_log_agree_on_the_time(webs, tmp_path, monkeypatch):
+    """However long the report takes to write, both say when the crawl ended, once."""
+    put = crawl_report._put
+
+    def slowly(path, report):
+        if report["is_finished"]:
+            TIME.skip(5)
+        put(path, report)
+
+    monkeypatch.setattr(crawl_report, "_put", slowly)
+    path = tmp_path / "report.html"
+    settings = {"MANDELBOT_REPORT": str(path)}
+    result = await crawl(LinksSpider, settings, start_urls=[site(webs, 3).url + "/"])
+    (verdict,) = result.logged("Finished after ")
+    assert json.loads(path.with_suffix(".json").read_text())["verdict"] == verdict
+    head = path.read_text().partition('<dl class="tiles">')[0]
+    assert re.findall(r"[0-9.]+ s\b", head.partition("<header>")[2]) == [verdict.split()[2] + " s"]

@@ -214,3 +214,12 @@ def test_in_short_it_says_whether_the_crawl_has_hurt_its_sites(time, share, said
     found = list(in_short({"total": total, "sites": [well, site], "waiting": []}))
     assert all(text.startswith("1 of 2 sites, such as https://a.ex") for _, _, text in found)
     assert [(level, word) for level, word, _ in found] == [("warning", word) for word in said]
+
+
+def test_a_page_denies_no_request_that_was_left():
+    """Where the process exits without closing the spider, of which sites they are is not known."""
+    page = page_of(a_report(CrawlRecord(NOW, lambda _: False), left=1, is_finished=False))
+    assert "<b>Left</b> 1 request not sent." in page
+    assert "No request was left" not in page
+    assert "unusual" not in page
+    assert "No request was left" in page_of(a_report(CrawlRecord(NOW, lambda _: False)))

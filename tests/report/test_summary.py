@@ -29,6 +29,7 @@ def test_a_line_a_site_and_troubled_ones_first(record):
     large.pages = 12_345
     large.sitemaps = SitemapsRecord(cited=3)
     large.pace = PaceRecord(5.0, 5.0, "5 s between requests", "set manually")
+    large.is_watched = True  # as with a report
     large.left(NOW)
     large.left(NOW + 5.25)
     paused = record.of("https://paused.example", NOW)
@@ -37,7 +38,7 @@ def test_a_line_a_site_and_troubled_ones_first(record):
     assert rows(record) == [
         HEADER,
         ["https://paused.example", "0", "0", "1", "1", "60.0", "0", "0", "paused"],
-        ["https://large.example", "12,345", "0", "0", "0", "5.0", "5.2", "3", "0"],
+        ["https://large.example", "12,345", "0", "0", "0", "5.0", "obeyed", "3", "0"],
     ]
 
 

@@ -194,7 +194,6 @@ def _kind_text(
 
 
 def _more_like_it(found: list[dict[str, Any]]) -> str:
-    """Return how many more there are like the first, and where."""
     count = len(found) - 1 + sum(one["more"] for one in found)
     places = [str(one["line"]) for one in found[1:] if one["line"]]
     where = ", ".join(places[:_LINES_LISTED]) + (", …" if count > _LINES_LISTED else "")

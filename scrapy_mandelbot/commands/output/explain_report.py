@@ -151,9 +151,6 @@ def exit_code(reports: list[dict[str, Any]]) -> int:
     return 0 if all(report["allowed"] and not refuses(report) for report in reports) else 1
 
 
-# One after the other, each whole.
-
-
 def text(report: dict[str, Any], paint: TerminalStyle) -> str:
     """Return the report for a terminal."""
     agent = report["agent"] if isinstance(report["agent"], str) else ", ".join(report["agent"])
@@ -237,9 +234,6 @@ def _sentence(change: dict[str, Any], report: dict[str, Any]) -> str:
     rule = change["rule"]
     by = f" by line {rule['line']}, {rule['text']}" if rule else ""
     return f"Without line {line} it is {still}{answer}{by}."
-
-
-# One a line.
 
 
 def table(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:

@@ -1,4 +1,4 @@
-"""``fix``: the corrected file, its diff, and the check that no decision changes."""
+"""``fix``, ``normalize``: the corrected file or its normal form, the diff, and what changes."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.robots.fix import correct
+from scrapy_mandelbot.robots.fix import READERS, sentences
 from scrapy_mandelbot.robots.formatting import printable
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
-    from scrapy_mandelbot.robots.robotstxt import Dialect
+    from scrapy_mandelbot.robots.fix import Correction
 
     Lines = Sequence[str]
 
 _MOST_PAIRS = 2_000_000  # of a line of each file: difflib may take quadratic time
+_CHANGES = ("opened", "closed", "lost", "made_up")
 _CONTEXT = 3  # lines around a change, as in `diff -u`
 
 
@@ -60,63 +61,45 @@ def unified_diff(before: Lines, after: Lines, name: str, other_name: str) -> str
     return "".join(f"{line}\n" for line in lines)
 
 
-def fix(  # noqa: PLR0913 - as `correct` takes them
-    source: str,
-    body: bytes,
-    dialect: str | Dialect,
-    max_bytes: int,
-    *,
-    alone: bool = False,
-    unsafe: bool = False,
+def corrected(
+    source: str, body: bytes, correction: Correction, dialect: str = "mandelbot"
 ) -> dict[str, Any]:
-    """Return the corrected file, whether it is verified, and its effects.
-
-    Of the whole file: what comes after `max_bytes`, which robots do not read, too. With `alone` it
-    is corrected for the robots of the dialect, whatever that opens to others; with `unsafe` put in
-    order for all of them, whatever that opens to some.
-    """
-    robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=None)
-    rewritten = correct(body, dialect, alone=alone, unsafe=unsafe, max_bytes=max_bytes)
-    proof = rewritten.proof
-    before = [record.raw for record in robots.records]
+    """Return a corrected file or its normal form, what changes, and for whom."""
+    before = [record.raw for record in RobotsTxt.parse(body, max_bytes=None).records]
+    after = correction.text.encode()
+    records = RobotsTxt.parse(after, max_bytes=None).records
+    effects, proof = correction.effects, correction.proof
+    compared = sum(effect.decisions for effect in effects)
+    checked = f"{compared:,} allow/disallow decisions of {len(READERS)} readers compared"
+    verdict = "verified: nothing opens" if correction.is_harmless else "not harmless"
     return {
         "source": source,
-        "dialect": robots.dialect.name,
-        "changed": rewritten.text.encode() != body,
-        "text": rewritten.text,
+        "dialect": dialect,
+        "changed": after != body,
+        "text": correction.text,
         "diff": unified_diff(
-            before, rewritten.text.split("\n")[:-1], source, f"{source} (corrected)"
+            before, [record.raw for record in records], source, f"{source} (corrected)"
         ),
-        "remarks": list(rewritten.remarks),
-        "harmless": rewritten.is_harmless,
+        "edits": [edit._asdict() for edit in correction.edits],
+        "remarks": [
+            *map(str, correction.edits),
+            *correction.remarks,
+            *([str(proof)] if proof else []),
+            *sentences(effects),
+            *([f"{verdict}, {checked}"] if effects else []),
+        ],
+        "harmless": correction.is_harmless,
         "effects": [
             {
                 "reader": effect.reader,
-                "bytes_read": effect.bytes_read,
                 "decisions": effect.decisions,
-                "opened": len(effect.opened),
-                "closed": len(effect.closed),
-                "lost": len(effect.lost),
-                "made_up": len(effect.made_up),
-                "summary": list(effect.sentences()),
+                **{name: len(getattr(effect, name)) for name in _CHANGES},
             }
-            for effect in rewritten.effects
+            for effect in effects
         ],
-        "proof": {
-            "holds": proof.holds,
-            "is_whole": proof.is_whole,
-            "decisions": proof.decisions,
-            "fields": proof.fields,
-            "different": proof.different,
-            "differences": [one._asdict() for one in proof.differences],
-            "summary": str(proof),
-        },
+        "proof": proof
+        and {**proof._asdict(), "differences": [one._asdict() for one in proof.differences]},
     }
-
-
-def exit_code(report: dict[str, Any]) -> int:
-    """Return 0 if no decision changes, else 3."""
-    return 0 if report["proof"]["holds"] else 3
 
 
 def diff_shown(report: dict[str, Any], paint: TerminalStyle) -> str:
@@ -130,15 +113,3 @@ def diff_shown(report: dict[str, Any], paint: TerminalStyle) -> str:
 def text_shown(report: dict[str, Any]) -> str:
     """Return the corrected file for a person: harmless."""
     return "".join(f"{printable(line)}\n" for line in report["text"].split("\n")[:-1])
-
-
-def remarks(report: dict[str, Any]) -> list[str]:
-    """Return the sentences to print beside the file."""
-    differences = report["proof"]["differences"][1:10]
-    changed = [
-        f"{one['question']}{'' if one['agent'] is None else ' for ' + one['agent']} was "
-        f"{one['before']}, and is {one['after']}"
-        for one in differences
-    ]
-    effects = [sentence for effect in report["effects"] for sentence in effect["summary"]]
-    return [*report["remarks"], report["proof"]["summary"], *changed, *effects]

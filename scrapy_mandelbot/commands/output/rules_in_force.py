@@ -109,9 +109,6 @@ class Rules:
         default_factory=dict, repr=False, compare=False
     )
     """The file as dialects read it: it may be asked about thousands of URLs."""
-    _comments: dict[tuple[Dialect, object], tuple[str, ...]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
 
     @property
     def is_there(self) -> bool:
@@ -134,12 +131,7 @@ class Rules:
     def comments(self, agent: Agent, dialect: Dialect, max_bytes: int) -> tuple[str, ...]:
         """Return the owner's comments for those who run a robot."""
         robots, _ = self.read(dialect, max_bytes)
-        if robots is None:
-            return ()
-        key = dialect, agent if isinstance(agent, str) else tuple(agent)
-        if key not in self._comments:
-            self._comments[key] = robots.comments(agent)
-        return self._comments[key]
+        return () if robots is None else robots.comments(agent)
 
     def _robots(self, dialect: Dialect, max_bytes: int | None) -> RobotsTxt:
         key = dialect, max_bytes
@@ -194,8 +186,6 @@ def verdict_words(decided: dict[str, Any]) -> str:
 
 
 VERDICT_COLOURS = {"allowed": "good", "forbidden": "error", "unknown": "warning"}
-
-
 ANSWER_COLOURS = {"allowed": "good", "disallowed": "error", "unknown": "warning"}
 
 
@@ -246,9 +236,6 @@ def usage_row(report: dict[str, Any], paint: TerminalStyle) -> list[str]:
     if all(one["answer"] == "unknown" for one in report["usage"]):
         return []
     return [f"    {cut('of use: ' + ', '.join(answers), paint.width - 4)}"]
-
-
-# Of lists.
 
 
 def asked_cells(report: dict[str, Any]) -> list[str]:

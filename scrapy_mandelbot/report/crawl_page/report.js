@@ -79,7 +79,7 @@
       make("span", {}, paused, "paused"),
       make("span", {}, sign(triangle(10, 12, 6)), "refused"),
       make("span", {}, sign(diamond(10, 7, 6)), "robots.txt answered"),
-      make("span", {}, `from 0 to ${duration(span)}`));
+      make("span", {}, `from 0 to ${duration(Number(span.toPrecision(2)))}`));
   }
 
   // One site.

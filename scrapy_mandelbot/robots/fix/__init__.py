@@ -1,31 +1,51 @@
-r"""The corrected version of a robots.txt, and the check that no decision changes.
+r"""The corrections of a robots.txt, and the check of what they open or close.
 
->>> from scrapy_mandelbot.robots.robotstxt import RobotsTxt
->>> body = b"User-agent: *\nDisallow: /a # drafts\nAllow: /b\n\nDisallow: /c\n"
+>>> body = b"User-agent: *\nDisalow: /a # drafts\nAllow: /b\n\nDisallow: c/\n"
 >>> correction = correct(body)
 >>> print(correction.text, end="")
 User-agent: *
+Disallow: /a # drafts
+Allow: /b
+<BLANKLINE>
+Disallow: /c/
+>>> print(correction.edits[0])
+line 2: Disalow: /a # drafts becomes Disallow: /a # drafts
+>>> normal = normalize(correction.text.encode())
+>>> print(normal.text, end="")
+User-agent: *
+Allow: /b
 # drafts
 Disallow: /a
-# Allow: /b
-Disallow: /c
->>> print(correction.proof)
-verified: 16 allow/disallow decisions unchanged (mandelbot dialect)
->>> print(next(correction.effects[0].sentences()))
-closes 3 of 16 URLs to rep1994, as they are to mandelbot; first /c for others
+Disallow: /c/
+>>> print(normal.proof)
+verified: 18 allow/disallow decisions unchanged (mandelbot dialect)
+>>> print(*sentences(normal.effects))
+closes /c/ for others, as read by rep1994, extended2, urllib.robotparser before 3.13.14
 """
 
-from scrapy_mandelbot.robots.fix.correction import Correction, Difference, Proof, correct, prove
-from scrapy_mandelbot.robots.fix.effects import Effect
+from scrapy_mandelbot.robots.fix.correction import (
+    Correction,
+    Difference,
+    Edit,
+    Proof,
+    correct,
+    normalize,
+    prove,
+)
+from scrapy_mandelbot.robots.fix.effects import READERS, Effect, sentences
 from scrapy_mandelbot.robots.fix.rewrite import Rewritten, rewrite
 
 __all__ = [
+    "READERS",
     "Correction",
     "Difference",
+    "Edit",
     "Effect",
     "Proof",
     "Rewritten",
     "correct",
+    "normalize",
     "prove",
     "rewrite",
+    "sentences",
 ]

@@ -1,11 +1,12 @@
-"""The correction that opens nothing to any robot, and the proof that no decision changes.
+"""The corrections that open nothing to any robot, and the proof that no decision changes.
 
-`rewrite.py` writes the file that the document describes. If that would open something to a robot,
-or close what the file leaves open, or if the file is too large to compare, it stays unchanged.
+`correct` edits lines in place; `normalize` writes the normal form of `rewrite.py`. What would open
+something to a robot is not done.
 
-`questions.py` chooses the URLs and robots to compare. The other fields are compared, too: delays,
-rates, times, comments, usage preferences, licences, sitemaps, Clean-params, and the first Host, the
-only one that counts (Moderatobot, "Host directive"). `effects.py` compares other readers.
+`questions.py` chooses the URLs and robots to compare. For the normal form the other fields are
+compared, too: delays, rates, times, comments, usage preferences, licences, sitemaps, Clean-params,
+and the first Host, the only one that counts (Moderatobot, "Host directive"). `effects.py` compares
+all readers.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_mandelbot.robots.fix.effects import READINGS, effects_by
+from scrapy_mandelbot.robots.fix.effects import READINGS, effects_by, sentences
 from scrapy_mandelbot.robots.fix.questions import SITE, Questions
 from scrapy_mandelbot.robots.fix.rewrite import rewrite
 from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.robotstxt.grammar import UTF16_MARKS, decode, grammar_of
+from scrapy_mandelbot.robots.lint.syntax import mended
+from scrapy_mandelbot.robots.robotstxt.grammar import UTF16_MARKS, decode
+from scrapy_mandelbot.robots.robotstxt.records import read_outline
 from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
 
 if TYPE_CHECKING:
@@ -83,7 +86,6 @@ def prove(
     rewritten: str | bytes,
     dialect: str | Dialect = "mandelbot",
     *,
-    max_bytes: int | None = 512_000,
     max_decisions: int = 4_000_000,
 ) -> Proof:
     """Compare what two files say.
@@ -92,14 +94,13 @@ def prove(
         original: The file as fetched.
         rewritten: The other one.
         dialect: How both are read.
-        max_bytes: As much of both is read.
         max_decisions: No more are compared, about; of more, as many spread evenly. Where patterns
             make each take longer, fewer.
     """
     if isinstance(rewritten, str):
         rewritten = rewritten.encode()
-    before = RobotsTxt.parse(original, dialect=dialect, max_bytes=max_bytes)
-    after = RobotsTxt.parse(rewritten, dialect=dialect, max_bytes=max_bytes)
+    before = RobotsTxt.parse(original, dialect=dialect, max_bytes=None)
+    after = RobotsTxt.parse(rewritten, dialect=dialect, max_bytes=None)
     size = len(original) + len(rewritten)
     return prove_by(Questions((before, after), size, max_decisions), before, after)
 
@@ -164,84 +165,166 @@ def _about_all(robots: RobotsTxt) -> dict[str, object]:
     }
 
 
+class Edit(NamedTuple):
+    """A line that is corrected."""
+
+    line: int
+    before: str
+    after: tuple[str, ...]
+
+    def __str__(self) -> str:
+        after = " and ".join(self.after)
+        return f"line {self.line}: {shown(self.before.strip())} becomes {shown(after.strip())}"
+
+
 class Correction(NamedTuple):
-    """A corrected file, and what it changes for whom."""
+    """A file with some lines corrected, or all of it in the normal form."""
 
     text: str
-    remarks: tuple[str, ...]
-    """Where it is not as the document recommends, and why, as sentences."""
-    proof: Proof
-    """That it says in the dialect what the file says, all of it."""
-    effects: tuple[Effect, ...]
-    """What changes for those who read the file otherwise; nothing opens, but with `alone`."""
+    remarks: tuple[str, ...] = ()
+    """What is not as it should be, and why, as sentences."""
+    effects: tuple[Effect, ...] = ()
+    """What changes for each reader; empty: the file is unchanged."""
+    edits: tuple[Edit, ...] = ()
+    """Which lines are corrected; empty in the normal form."""
+    proof: Proof | None = None
+    """That the normal form says in the dialect what the file says, all of it."""
 
     @property
     def is_harmless(self) -> bool:
-        """Whether all is as it was in the dialect, and nothing opens to others."""
-        return self.proof.holds and all(effect.is_harmless for effect in self.effects)
+        """Whether nothing opens to anyone, and only what the file means to close is closed."""
+        return not self.harm and (self.proof is None or self.proof.holds)
+
+    @property
+    def harm(self) -> str:
+        """What opens to whom, or is lost, as the rest of a sentence; empty: nothing."""
+        return next(sentences(one for one in self.effects if not one.is_harmless), "")
 
 
-def correct(  # noqa: PLR0913 - two by position
+def correct(
+    body: bytes, url: str = "", *, unsafe: bool = False, max_decisions: int = 100_000
+) -> Correction:
+    """Return a file with the lines corrected that evidently mean something else.
+
+    Only these lines change. A correction that opens something to any reader, or closes more than
+    the line means, is left out, and a remark says what it would do.
+
+    Args:
+        body: The file as fetched.
+        url: That of the file, for relative sitemaps; empty: it is not known.
+        unsafe: All are made; `effects` say what opens to whom.
+        max_decisions: About how many are compared for each reader.
+    """
+    robots = RobotsTxt.parse(body, max_bytes=None)
+    records = () if body[:2] in UTF16_MARKS else robots.records
+    found = ((record, mended(record, url)) for record in records)
+    edits = [
+        Edit(record.number, record.raw, tuple(lines))
+        for record, lines in found
+        if lines != [record.raw]
+    ]
+    done, remarks = Correction(as_it_is(body)), []
+    waiting = [edits] if edits else []
+    while waiting:
+        some = waiting.pop()
+        tried = _edited(body, robots, [*done.edits, *some], max_decisions)
+        if tried is None:
+            remarks += [f"{some[0]}: {_TOO_LARGE}"]
+        elif unsafe or tried.is_harmless:
+            done = tried
+        elif some[1:]:
+            middle = len(some) // 2
+            waiting += some[middle:], some[:middle]
+        else:
+            remarks += [f"{some[0]} is left out: it {tried.harm}."]
+    return done._replace(remarks=tuple(remarks))
+
+
+def _edited(
+    body: bytes, robots: RobotsTxt, edits: list[Edit], max_decisions: int
+) -> Correction | None:
+    """Correct these lines; None: the file is too large to compare."""
+    octets = body.splitlines(keepends=True)
+    for edit in edits:
+        old = octets[edit.line - 1]
+        end = old[len(old.rstrip(b"\r\n")) :] or b"\n"
+        new = end.join(line.encode() for line in edit.after)
+        octets[edit.line - 1] = old.replace(edit.before.encode(), new)
+    new = b"".join(octets)
+    after = RobotsTxt.parse(new, max_bytes=None)
+    written = {line for edit in edits for line in edit.after}
+    corrected = {record.number for record in after.records if record.raw in written}
+    for group in read_outline(after.records, after.dialect).groups:
+        if any(agent.number in corrected for agent in group.agents):
+            corrected.update(rule.number for rule in group.rules())
+
+    def meant(url: str, agent: str) -> bool:
+        """Whether a URL is open, or was, and is closed by a line that is not corrected."""
+        verdict = after.verdict(url, agent)
+        closing = verdict.rule and verdict.rule.line
+        return verdict.allowed or (closing not in corrected and robots.allowed(url, agent))
+
+    questions = _questions(body, new, robots, after, max_decisions)
+    if questions is None:
+        return None
+    effects = effects_by(questions, body, new, meant, robots.dialect)
+    return Correction(as_it_is(new), (), effects, tuple(edits))
+
+
+def normalize(
     body: bytes,
     dialect: str | Dialect = "mandelbot",
     *,
     alone: bool = False,
-    unsafe: bool = False,
-    max_bytes: int | None = 512_000,
     max_decisions: int = 100_000,
 ) -> Correction:
-    """Return the corrected version of a whole file, past `max_bytes`, too.
+    """Return the normal form of a file, verified to make the same decisions.
 
     A file of more than 64 KiB, or with more to compare than there is time for, stays as it is.
 
     Args:
         body: The file as fetched.
         dialect: How it is read.
-        alone: It is corrected for this dialect, whatever that changes for others.
-        unsafe: It is put in order though that opens or closes something to others; `effects` say
-            what to whom.
-        max_bytes: How much robots read of a file; a remark names the rest of a longer one.
+        alone: It is written for this dialect, whatever that changes for others; `effects` say what
+            to whom.
         max_decisions: About how many are compared for each reader, fewer where each takes longer,
             besides those for each rule.
     """
-    as_asked = alone or unsafe
     why: tuple[str, ...] = (_TOO_LARGE,)
+    robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=None)
     if len(body) <= MOST_BYTES:
-        robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=None)
-        written = rewrite(robots, max_bytes=max_bytes, alone=alone)
-        correction = _compared(body, robots, written.text, max_decisions, max_bytes)
-        if correction is not None:
-            remarks = tuple(_unread(body, max_bytes))
-            if correction.proof.holds and (as_asked or correction.is_harmless):
-                return correction._replace(remarks=(*remarks, *written.remarks))
-            how = (
-                f"--unsafe corrects it nevertheless, --only {robots.dialect.name} for that dialect"
-            )
-            why = (*remarks, _refusal(correction), f"So the file stays unchanged; {how}.")
+        written = rewrite(robots, alone=alone)
+        new = written.text.encode()
+        after = RobotsTxt.parse(new, dialect=dialect, max_bytes=None)
+        questions = _questions(body, new, robots, after, max_decisions)
+        if questions is not None:
+            proof = prove_by(questions, robots, after)
+            effects = effects_by(questions, body, new, after.allowed, robots.dialect)
+            tried = Correction(written.text, written.remarks, effects, proof=proof)
+            if proof.holds and (alone or tried.is_harmless):
+                return tried
+            does = tried.harm if proof.holds else f"is {proof}"
+            only = f"--only {robots.dialect.name} writes it for that dialect."
+            why = (f"In the normal form, the file {does}.", f"So it stays unchanged; {only}")
     text = as_it_is(body)
-    proof = prove(body, text, dialect, max_bytes=None, max_decisions=max_decisions)
-    return Correction(text, why, proof, ())
+    proof = prove(body, text, dialect, max_decisions=max_decisions)
+    return Correction(text, why, proof=proof)
 
 
-def _compared(
-    body: bytes, robots: RobotsTxt, text: str, max_decisions: int, max_bytes: int | None
-) -> Correction | None:
-    """Return what a file changes for whom; None: to find out would take too long."""
-    dialect, new = robots.dialect, text.encode()
-    after = RobotsTxt.parse(new, dialect=dialect, max_bytes=None)
+def _questions(
+    body: bytes, new: bytes, robots: RobotsTxt, after: RobotsTxt, max_decisions: int
+) -> Questions | None:
+    """What to ask of two files; None: to compare them would take too long."""
     files = [
         RobotsTxt.parse(one, dialect=name, max_bytes=None)
         for name in (READINGS if new != body else ())
-        if name != dialect.name
+        if name != robots.dialect.name
         for one in (body, new)
     ]
     questions = Questions([robots, after, *files], len(body), max_decisions, all_robots=True)
     lines = max(one.count(b"\n") + one.count(b"\r") for one in (body, new))
-    if questions.is_too_large or lines > questions.most_lines:
-        return None
-    proof = prove_by(questions, robots, after)
-    effects = effects_by(questions, body, new, dialect, max_bytes)
-    return Correction(text, (), proof, effects)
+    is_too_large = questions.is_too_large or lines > questions.most_lines
+    return None if is_too_large or len(body) > MOST_BYTES else questions
 
 
 MOST_BYTES = 65_536
@@ -256,19 +339,3 @@ def as_it_is(body: bytes) -> str:
     text = body.decode("utf-16", "replace")
     # A second mark is part of the first line; in UTF-8 it would be taken for the file's own.
     return f"\ufeff{text}" if text.startswith("\ufeff") else text
-
-
-def _refusal(correction: Correction) -> str:
-    if not correction.proof.holds:
-        return f"Put in order, the file is {correction.proof}."
-    harm = next(effect for effect in correction.effects if not effect.is_harmless)
-    return f"Put in order, the file {next(harm.sentences())}."
-
-
-def _unread(body: bytes, max_bytes: int | None) -> Iterator[str]:
-    if max_bytes is not None and len(body) > max_bytes:
-        read = len(grammar_of("mandelbot").clean(body, max_bytes).splitlines())
-        yield (
-            f"Robots that read {max_bytes} bytes stop after line {read} of "
-            f"{len(body.splitlines())}: what follows is corrected, too, but does not count."
-        )

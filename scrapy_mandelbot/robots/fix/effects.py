@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     Allowed = Callable[[str, str], bool]
     """Whether a URL may be fetched by an agent."""
-    Reader = Callable[[bytes, int | None], Allowed | None]
-    """Reads a body, of which so many bytes count; None: it cannot, and so has no rules."""
+    Reader = Callable[[bytes], Allowed | None]
+    """Reads a body; None: it cannot, and so has no rules."""
     _Asked = list[tuple[str, list[str]]]
     _Deciding = tuple[tuple[object, ...], list[str]]
 
@@ -52,18 +52,14 @@ _READ_ALIKE: Mapping[str, Dialect] = {
 
 
 def _reader(dialect: Dialect) -> Reader:
-    def read(body: bytes, max_bytes: int | None) -> Allowed:
-        return RobotsTxt.parse(body, dialect=dialect, max_bytes=max_bytes).allowed
+    def read(body: bytes) -> Allowed:
+        return RobotsTxt.parse(body, dialect=dialect, max_bytes=None).allowed
 
     return read
 
 
 def _other(parse: Callable[[str], Allowed]) -> Reader:
-    """Return a parser of others, which reads all there is, as a reader."""
-
-    def read(body: bytes, max_bytes: int | None) -> Allowed | None:
-        if max_bytes is not None and len(body) > max_bytes:
-            return None
+    def read(body: bytes) -> Allowed | None:
         try:
             decide = parse(body.decode("utf-8", "replace"))
         except ValueError:  # a path such as //[x
@@ -134,19 +130,14 @@ class Effect:
 
     reader: str
     """A dialect, or another name of `READERS`."""
-    dialect: str
-    """That of the correction."""
-    bytes_read: int | None
-    """As much of both files; None: all."""
     decisions: int = 0
     """As many were compared."""
     opened: list[tuple[str, str]] = field(default_factory=list)
     """URLs and robots that were kept out of them, and are not now."""
     closed: list[tuple[str, str]] = field(default_factory=list)
-    """Those that are kept out now, as the dialect of the correction has always kept them out."""
+    """Those that are kept out now, as the file means it."""
     lost: list[tuple[str, str]] = field(default_factory=list)
-    """Those that are kept out now though the dialect of the correction lets them in."""
-
+    """Those that are kept out now, and are meant to be let in."""
     made_up: list[tuple[str, str]] = field(default_factory=list)
     """What opens or is lost to robots that no one runs: names of two of the file are in theirs."""
 
@@ -155,65 +146,64 @@ class Effect:
         """Whether nothing opens to robots that someone may run, and none loses what is open."""
         return not self.opened and not self.lost
 
-    def sentences(self) -> Iterator[str]:
-        """Yield the effects as sentences."""
-        who = self.reader
-        if self.bytes_read is not None:
-            who += f" up to {self.bytes_read} bytes"
+
+def sentences(effects: Iterable[Effect]) -> Iterator[str]:
+    """Yield the effects as sentences, each for all readers to whom it is the same."""
+    readers: dict[tuple[str, str, str, str], list[str]] = {}
+    for effect in effects:
         for does, so, pairs in (
-            ("opens", "", self.opened),
-            ("closes", f", and {self.dialect} leaves them open", self.lost),
-            ("closes", f", as they are to {self.dialect}", self.closed),
-            ("changes", ", where a robot's name holds two of the file", self.made_up),
+            ("opens", "", effect.opened),
+            ("closes", ", though it is meant to be open", effect.lost),
+            ("closes", "", effect.closed),
+            ("changes", ", where a robot's name holds two of the file", effect.made_up),
         ):
-            if pairs:
-                url, agent = pairs[0]
-                count = f"{len(pairs)} of {self.decisions} URLs"
-                yield f"{does} {count} to {who}{so}; first {url.removeprefix(SITE)} for {agent}"
+            for url, agent in pairs[:1]:
+                key = does, so, url.removeprefix(SITE), agent
+                readers.setdefault(key, []).append(effect.reader)
+    for (does, so, path, agent), names in readers.items():
+        who = "all readers" if len(names) == len(READERS) else ", ".join(names)
+        yield f"{does} {path} for {agent}, as read by {who}{so}"
 
 
 def effects_by(
-    questions: Questions, before: bytes, after: bytes, dialect: str | Dialect, max_bytes: int | None
+    questions: Questions, before: bytes, after: bytes, meant: Allowed, dialect: Dialect
 ) -> tuple[Effect, ...]:
-    """Return the changes for each reader that these questions show."""
+    """Return the changes for each reader that these questions show.
+
+    What is closed now is lost where it is `meant` to be open, in this dialect.
+    """
     if before == after:
         return ()
     asked = [(agent, list(urls)) for agent, urls in questions.asked()]
-    longest = max(len(before), len(after))
-    limits = [None] if max_bytes is None or longest <= max_bytes else [None, max_bytes]
-    own = dialect if isinstance(dialect, str) else dialect.name
     # As those who try each line find them: ended by a CR, too.
     lines = max(len(body.decode("utf-8", "replace").splitlines()) for body in (before, after))
     found = []
-    for limit in limits:
-        standard = RobotsTxt.parse(before, dialect=dialect, max_bytes=limit).allowed
-        for name, read in READERS.items():
-            one, other = read(before, limit), read(after, limit)
-            if one is None or other is None:
-                continue
-            these: Iterable[tuple[str, Iterable[str]]]
-            effect = Effect(name, own, limit)
-            if name in _READ_ALIKE:
-                row = _READ_ALIKE[name]
-                rules = tuple(_RobotRules(body, row, limit) for body in (before, after))
-                these = _where_rules_differ(effect, asked, *rules)
-            else:
-                # Python's old one reads of a browser-like header one robot's name, Mozilla.
-                by_header = {questions.nobody} if name == OLD_URLLIB else {one for one, _ in asked}
-                by_header -= questions.made_up
-                these = _by_token_and_header(asked, questions, by_header, lines)
-            _compare(effect, (one, other), standard, these, questions)
-            if effect.opened or effect.closed or effect.lost or effect.made_up:
-                found.append(effect)
+    own = [_RobotRules(body, dialect) for body in (before, after)]
+    for name, read in READERS.items():
+        one, other = read(before), read(after)
+        if one is None or other is None:
+            continue
+        these: Iterable[tuple[str, Iterable[str]]]
+        effect = Effect(name)
+        if name in _READ_ALIKE:
+            rules = [_RobotRules(body, _READ_ALIKE[name]) for body in (before, after)]
+            these = _where_rules_differ(effect, asked, rules, own)
+        else:
+            # Python's old one reads of a browser-like header one robot's name, Mozilla.
+            by_header = {questions.nobody} if name == OLD_URLLIB else {one for one, _ in asked}
+            by_header -= questions.made_up
+            these = _by_token_and_header(asked, questions, by_header, lines)
+        _compare(effect, (one, other), meant, these, questions)
+        found.append(effect)
     return tuple(found)
 
 
 class _RobotRules:
     """The rules of each robot; files with the same rules make the same decisions."""
 
-    def __init__(self, body: bytes, dialect: Dialect, max_bytes: int | None) -> None:
+    def __init__(self, body: bytes, dialect: Dialect) -> None:
         self._grammar = grammar_of(dialect)
-        self._text = searchable(self._grammar.clean(body, max_bytes))
+        self._text = searchable(self._grammar.clean(body, None))
         self._groups = list(read_groups(self._text, self._grammar))
         self._known: dict[tuple[Span, ...], _Deciding] = {}
 
@@ -243,14 +233,15 @@ class _RobotRules:
 
 
 def _where_rules_differ(
-    effect: Effect, asked: _Asked, before: _RobotRules, after: _RobotRules
+    effect: Effect, asked: _Asked, files: list[_RobotRules], own: list[_RobotRules]
 ) -> Iterator[tuple[str, Iterable[str]]]:
     """Yield who finds other rules than before, each kind once, with what is to be asked."""
     seen = set()
     for agent, targets in asked:
-        (was, values), (now, others) = before.of(agent), after.of(agent)
-        if was != now and (was, now) not in seen:
-            seen.add((was, now))
+        (was, values), (now, others) = (rules.of(agent) for rules in files)
+        kind = was, now, *(rules.of(agent)[0] for rules in own)  # by these it is meant
+        if was != now and kind not in seen:
+            seen.add(kind)
             yield agent, dict.fromkeys([*targets, *decisive([*values, *others])])
         else:
             effect.decisions += len(targets)
@@ -277,7 +268,7 @@ def _by_token_and_header(
 def _compare(
     effect: Effect,
     files: tuple[Allowed, Allowed],
-    standard: Allowed,
+    meant: Allowed,
     asked: Iterable[tuple[str, Iterable[str]]],
     questions: Questions,
 ) -> None:
@@ -290,7 +281,7 @@ def _compare(
             is_open = after(url, agent)
             if before(url, agent) == is_open:
                 continue
-            is_lost = not is_open and _is_asked_for(target) and standard(url, agent)
+            is_lost = not is_open and _is_asked_for(target) and meant(url, agent)
             if agent in questions.made_up and (is_open or is_lost):
                 effect.made_up.append((url, who))
             elif is_open:

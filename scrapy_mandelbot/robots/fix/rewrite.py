@@ -21,14 +21,12 @@ from scrapy_mandelbot.robots.fix.rewritten_lines import (
     Block,
     RewrittenLine,
     as_written,
-    is_unclear,
     read_blocks,
     spelt,
 )
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.lint.source import marked_blocks
 from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, grammar_of
-from scrapy_mandelbot.robots.robotstxt.paths import escaped_length
 from scrapy_mandelbot.robots.robotstxt.records import read_outline
 from scrapy_mandelbot.robots.robotstxt.verdict import path_of
 
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
 
 _YANDEX = "yandex"
-_TOLD = 20  # lines that a remark names
 _RULES = frozenset({"allow", "disallow"})
 
 
@@ -51,28 +48,13 @@ class Rewritten(NamedTuple):
     """Where it is not as the document recommends, as sentences: to keep the decisions."""
 
 
-def rewrite(
-    robots: RobotsTxt, *, max_bytes: int | None = 512_000, alone: bool = False
-) -> Rewritten:
-    """Return the corrected file of what was read.
+def rewrite(robots: RobotsTxt, *, alone: bool = False) -> Rewritten:
+    """Return the normal form of what was read.
 
-    Rewriting it again changes nothing. Where it would be longer than `max_bytes`, so that its end
-    were not read, it has no comments, if that helps. With `alone` only the robots of the dialect
-    count; without, rules stay in an order that lets nobody in by the first that matches, and
-    User-agent lines as they are written. What stands between the marks of a service (BEGIN … END)
-    is left as it is.
+    Rewriting it again changes nothing. With `alone` only the robots of the dialect count; without,
+    rules stay in an order that lets nobody in by the first that matches, and User-agent lines as
+    they are written. What stands between the marks of a service (BEGIN … END) is left as it is.
     """
-    text, remarks = _written(robots, alone=alone)
-    if max_bytes is not None and len(text.encode()) > max_bytes:
-        shorter, others = _written(robots, alone=alone, comments=False)
-        if len(shorter.encode()) <= max_bytes:
-            message = f"Comments are left out: with them the file has over {max_bytes} bytes."
-            text, remarks = shorter, [*others, message]
-    return Rewritten(text, tuple(remarks))
-
-
-def _written(robots: RobotsTxt, *, alone: bool, comments: bool = True) -> tuple[str, list[str]]:
-    """Return the ordered file, without changes to managed parts, and the remarks."""
     dialect, grammar = robots.dialect, grammar_of(robots.dialect)
     texts: list[str] = []
     remarks: list[str] = []
@@ -83,11 +65,9 @@ def _written(robots: RobotsTxt, *, alone: bool, comments: bool = True) -> tuple[
             texts.append("".join(f"{record.raw}\n" for record in records))
             continue
         writer = _Writer(read_outline(records, dialect), grammar, alone=alone)
-        if not comments:
-            writer.comments = Comments()
         texts.append(writer.write())
         remarks += writer.remarks
-    return "\n".join(filter(None, texts)), remarks
+    return Rewritten("\n".join(filter(None, texts)), tuple(remarks))
 
 
 def _parts(records: Sequence[Record]) -> Iterator[tuple[Sequence[Record], str]]:
@@ -126,19 +106,8 @@ class _Writer:
         ]
         for block in self._blocks.blocks:
             self._drop_repeated_versions(block)
-        dropped = self._drop_useless()
         self.comments = read_comments(outline.records, self._blocks.unread, self._blocks.merged)
         self.remarks: list[str] = []
-        names = [agent for block in self._blocks.blocks for agent in block.agents]
-        kept = [] if alone else sorted({one.number for one in names if is_unclear(one)})
-        if dropped:
-            self.remarks.append(
-                f"Allow never decides in {_lines_told(dropped)}: it is a comment now."
-            )
-        if kept:
-            what = "User-agent stays as written in"
-            why = "robots differ in the name that they read"
-            self.remarks.append(f"{what} {_lines_told(kept)}: {why}.")
 
     def write(self) -> str:
         if self._blocks.left_apart:
@@ -154,8 +123,6 @@ class _Writer:
             self.comments.end,
         ]
         return "\n".join("".join(f"{line}\n" for line in part) for part in parts if part)
-
-    # What is where.
 
     def _about_all(self, outline: Outline, field: str) -> list[Record]:
         """Return the lines of a field that is about all robots; what no robot reads of them is not.
@@ -177,19 +144,6 @@ class _Writer:
         repeated -= {min(repeated, default=0)}
         self._blocks.unread |= repeated
         block.directives = [r for r in block.directives if r.number not in repeated]
-
-    def _drop_useless(self) -> list[int]:
-        """Take Allow rules that never decide out of their groups; return those that are gone."""
-        found: set[int] = set()
-        for block in self._blocks.blocks:
-            useless = never_decides(
-                [r for r in block.directives if r.field in _RULES], self._dialect
-            )
-            block.directives = [r for r in block.directives if r.number not in useless]
-            found |= useless
-        gone = found - {r.number for block in self._blocks.blocks for r in block.directives}
-        self._blocks.unread |= gone
-        return sorted(gone)
 
     # Groups.
 
@@ -240,9 +194,7 @@ class _Writer:
         rules = self._once(r for r in block.directives if r.field in _RULES)
         ordered, is_recommended = in_order(rules, self._dialect, alone=self._alone)
         if not is_recommended:
-            moves = not self._alone and in_order(rules, self._dialect, alone=True)[1]
-            hint = f" (--only {self._dialect.name} moves it)" if moves else ""
-            self._remark(block, "Allow stays behind Disallow", hint)
+            self._remark(block, "Allow stays behind Disallow")
         others = [r for r in block.directives if r.field not in _RULES and r not in first]
         lines = self._lines([*first, *ordered])
         if not any(rule.field == "disallow" for rule in ordered):
@@ -259,13 +211,11 @@ class _Writer:
                 above.setdefault(first.number, []).extend(above.pop(rule.number))
         return list(found.values())
 
-    def _remark(self, block: Block, what: str, hint: str = "") -> None:
+    def _remark(self, block: Block, what: str) -> None:
         name = block.names[0] if block.names else "*"
-        remark = f"{what} in the group for {shown(name)}: some robots decide by it{hint}."
+        remark = f"{what} in the group for {shown(name)}: some robots decide by it."
         if remark not in self.remarks[-2:]:  # a group that is a pattern is written twice
             self.remarks.append(remark)
-
-    # Lines.
 
     def _lines(self, records: Iterable[Record]) -> list[RewrittenLine]:
         return [self._line(record) for record in records]
@@ -304,11 +254,6 @@ def _effective_versions(outline: Outline, grammar: Grammar) -> set[int]:
     return found
 
 
-def _lines_told(numbers: list[int]) -> str:
-    lines = "line" if len(numbers) == 1 else "lines"
-    return f"{lines} {', '.join(map(str, numbers[:_TOLD]))}{', …' if numbers[_TOLD:] else ''}"
-
-
 def _text(lines: Iterable[RewrittenLine]) -> list[str]:
     return [text for line in lines for text in line.write()]
 
@@ -339,27 +284,6 @@ def in_order(
         else:
             first.append(rule)
     return first + rest, all(rule.field == "disallow" for rule in rest)
-
-
-def never_decides(rules: list[Record], dialect: Dialect) -> set[int]:
-    """Return the line numbers of the Allow rules without which the group decides as with them.
-
-    That are those that meet no Disallow which they win over, where the longest wins.
-    """
-    if dialect.precedence != "longest":
-        return set()
-    paths = {rule.number: path_of(rule.value, 1, dialect) or "" for rule in rules}
-    lengths = {number: escaped_length(path) for number, path in paths.items()}
-    weaker = _Heads()
-    found = set()
-    # The shortest first, Disallow before Allow: an Allow wins ties.
-    for rule in sorted(rules, key=lambda rule: (lengths[rule.number], rule.field == "allow")):
-        if rule.field == "disallow":
-            if rule.value:
-                weaker.add(_head(rule, dialect), rule.value)
-        elif rule.value and not weaker.meet(_head(rule, dialect)):
-            found.add(rule.number)
-    return found
 
 
 def _head(rule: Record, dialect: Dialect) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robots.robotstxt.agents import BROWSER_WORDS
 from scrapy_mandelbot.robots.robotstxt.dialects import FIELDS, OWN_FIELDS, documented
 from scrapy_mandelbot.robots.robotstxt.records import ABOUT_ALL, name_of
 
@@ -92,12 +91,6 @@ def read_blocks(outline: Outline, grammar: Grammar, *, alone: bool) -> Blocks:
     return found
 
 
-def is_unclear(agent: Record) -> bool:
-    """Whether robots differ in the name that they read, or it is in the header of any robot."""
-    name = name_of(agent)
-    return not name or name != agent.value or name.lower() in BROWSER_WORDS
-
-
 def as_written(agent: Record, *, alone: bool) -> str:
     """Return what a User-agent line of the new file says."""
     return name_of(agent) if alone else agent.value
@@ -146,7 +139,6 @@ def _memberships(
 
 
 def _size(outline: Outline, memberships: dict[str, _Membership]) -> int:
-    """Return how many directives the new file would have, about."""
     sizes = [len(group.directives) for group in outline.groups]
     return sum(sizes[place] for member in set(memberships.values()) for place in member.places)
 

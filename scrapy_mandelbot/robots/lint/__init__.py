@@ -106,7 +106,6 @@ def _check_lines(source: LintInput) -> Check:
 
 
 def _sorted(found: Iterable[LintHit]) -> tuple[Finding, ...]:
-    """Make findings of what the checks found, no more of a kind than the table says."""
     by_code: defaultdict[str, list[LintHit]] = defaultdict(list)
     for one in found:
         by_code[one.code].append(one)
@@ -213,7 +212,6 @@ def _check_line_ends(body: bytes) -> Check:
 
 
 def _check_characters(record: Record, source: LintInput) -> Check:
-    """What is wrong with the characters of a line."""
     number, raw = record.number, record.raw
     if len(raw) > GOOGLES_LINE // 4:  # a character has up to four octets, an escape has three
         size = len(raw.encode("utf-8", "surrogatepass"))

@@ -235,7 +235,7 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     # Groups.
     ("directive-outside-group", _E, "A directive stands before any User-agent.",
      "It applies to no robot."),
-    ("blank-line-in-group", _W, "A directive follows a blank line within a group.",
+    ("blank-line-in-group", _N, "A directive follows a blank line within a group.",
      ("Robots of the 1994 standard and Moderatobot end the group there, and ignore it; Mandelbot "
       "and Google read on.")),
     ("blank-line-between-agents", _W, "There is a blank line between User-agent lines of a group.",
@@ -290,7 +290,7 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     # Allow and Disallow.
     ("empty-allow", _W, "An Allow has no path.",
      "Mandelbot and most robots ignore it; some read it as Disallow: /."),
-    ("empty-disallow-first", _W, "An empty Disallow stands before other rules.",
+    ("empty-disallow-first", _N, "An empty Disallow stands before other rules.",
      ("It allows everything: robots that obey the first matching rule, such as Python's "
       "urllib.robotparser before 3.13.14, never reach the rules after it. Mandelbot and Google "
       "ignore it.")),
@@ -347,8 +347,8 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
      "Another rule, at least as long, matches all that it matches (Mandelbot, Google)."),
     ("allow-after-disallow", _N, "An Allow follows a Disallow that covers it.",
      ("Robots that obey the first matching rule never reach it. Moved to the front it works for "
-      "all; fix moves it only with --only, because it opens what those robots do not fetch."), 10),
-    ("allow-before-disallow", _W, "An Allow covers a Disallow that follows it.",
+      "all; only normalize --only moves it: that opens what those robots do not fetch."), 10),
+    ("allow-before-disallow", _N, "An Allow covers a Disallow that follows it.",
      ("Robots that obey the first matching rule never reach the Disallow: they fetch what it "
       "closes."), 10),
     # Crawl-delay.
@@ -365,7 +365,7 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
      "sitemaps.org requires the full URL: many robots ignore any other."),
     ("sitemap-extension", _N, "A Sitemap's name ends neither with .xml nor with .xml.gz.",
      "Moderatobot requires these; some robots read a text file or a feed."),
-    ("sitemap-is-directory", _W, "A Sitemap ends with a slash.",
+    ("sitemap-is-directory", _N, "A Sitemap ends with a slash.",
      "A directory is not a file."),
     ("sitemap-in-group", _N, "A Sitemap stands within a group.",
      ("It applies to all robots wherever it stands, but some end the group there: write it after "
@@ -375,7 +375,7 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
     # Host and Clean-param.
     ("several-hosts", _W, "There are several Hosts.",
      "Yandex reads the first one."),
-    ("host-not-a-name", _W, "A Host is more than a host name.",
+    ("host-not-a-name", _N, "A Host is more than a host name.",
      "Yandex expects a name, optionally with a port, without scheme and path."),
     ("host-not-for-yandex", _N, "A Host stands outside Yandex's group.",
      "Only Yandex reads it; robots that do not know it may stumble.", 10),

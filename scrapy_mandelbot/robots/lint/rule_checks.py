@@ -280,7 +280,8 @@ def _check_dropped(groups: list[Group]) -> Check:
             and not any(one.matches(normalise(path)) for one in wild)
         ]
         if dropped:
-            agent = groups[places[0]].agents[0]
+            agents = groups[places[0]].agents
+            agent = next(one for one in agents if name_of(one).lower() == name)
             message = (
                 f"{quoted(name_of(agent))[1:-1]} may fetch what {_closing_lines(dropped)} to "
                 "others: its own group replaces the group for *."

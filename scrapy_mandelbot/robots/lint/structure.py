@@ -71,7 +71,7 @@ def check_structure(source: LintInput) -> Check:
     yield from _check_between_agents(outline)
     yield from _check_names(outline)
     for group in outline.groups:
-        yield from _check_group(group)
+        yield from _check_group(group, is_last=group is outline.groups[-1])
         yield from _check_version(group)
     yield from _check_closed(outline)
     yield from _check_about_all(outline)
@@ -155,11 +155,12 @@ def _dropped(agent: Record) -> str:
     return "Google's robots read" if name.startswith("googlebot") else ""
 
 
-def _check_group(group: Group) -> Check:
+def _check_group(group: Group, *, is_last: bool) -> Check:
     number = group.agents[0].number
     rules = group.rules()
     name = quoted(name_of(group.agents[0]))
-    if not rules:
+    is_for_all = any(agent.value == "*" for agent in group.agents)
+    if not rules and not (is_last and is_for_all):  # that one allows everything to all readers
         yield LintHit("group-without-rules", number, f"The group for {name} has no rules.")
     elif not any(rule.field == "disallow" for rule in rules):
         yield LintHit("group-without-disallow", number, f"The group for {name} has no Disallow.")
@@ -172,7 +173,7 @@ def _check_group(group: Group) -> Check:
     if delays and reader:
         yield LintHit("dropped-field", delays[0].number, f"{reader} no Crawl-delay.")
     yield from _check_single(delays, "several-crawl-delays", "The group has a Crawl-delay")
-    if any(agent.value == "*" for agent in group.agents):
+    if is_for_all:
         for record in group.directives:
             if record.field in _NONSTANDARD:
                 message = f"{field_of(record)} stands in the group for *."
@@ -219,7 +220,6 @@ def _closing(groups: list[_Closed]) -> Record | None:
 
 
 def _check_closed(outline: Outline) -> Check:
-    """All robots that may fetch nothing, or a robot whose own lines say otherwise."""
     groups_of: dict[str, list[_Closed]] = {}
     written: dict[str, str] = {}
     for group in outline.groups:
@@ -345,8 +345,3 @@ def _check_sitemaps_place(outline: Outline) -> Check:
                 )
                 yield LintHit("sitemap-in-group", sitemap.number, message)
             held = []
-
-
-# Parts that a service keeps up to date.
-# Cloudflare's block names * first, and robots that the owner may name again; whoever runs the site
-# cannot change it. One finding covers all lines.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
+from urllib.parse import urljoin
 
-from scrapy_mandelbot.robots.lint.source import LintHit, field_of, quoted
+from scrapy_mandelbot.robots.lint.source import ABSOLUTE_URL, LintHit, field_of, quoted
 from scrapy_mandelbot.robots.robotstxt.dialects import FIELDS, documented
 from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE
 from scrapy_mandelbot.robots.robotstxt.known_robots import KNOWN_ROBOTS
@@ -17,32 +18,23 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.records import Record
 
 _OTHERS = """
-adsbot-google adsbot-google-mobile ahrefsbot ai2bot aihitbot alphabot amazonbot anthropic-ai
-applebot applebot-extended archive.org_bot aspiegelbot awariobot backlinkcrawler
-baiduspider baiduspider-image baiduspider-video barkrowler bingbot bingpreview blexbot botify
-brightbot bytespider ccbot chatgpt-user claude-searchbot claude-user claude-web claudebot
-cliqzbot cognitivebot coccocbot cohere-ai cohere-training-data-crawler copyscape dataforseobot
-daum deepcrawl diffbot discobot discordbot domainstatsbot dotbot duckassistbot duckduckbot
-duckduckgo-favicons-bot emailcollector emailsiphon emailwolf exabot facebookbot facebookexternalhit
-facebot feedfetcher-google freefind friendlycrawler gigabot google-cloudvertexbot google-extended
-google-inspectiontool googlebot googlebot-image googlebot-mobile googlebot-news googlebot-video
-googleother googleother-image googleother-video gptbot grapeshot gsa-crawler heritrix httrack
-ia_archiver icc-crawler imagesiftbot img2dataset ioncrawl issuecrawler jikespider kangaroo
-larbin libwww linguee linkchecker linkdexbot linkedinbot linkfluence linkwalker lipperhey
-ltx71 magpie-crawler mail.ru_bot mandelbot mauibot mediapartners-google megaindex megalodon
-meta-externalagent meta-externalfetcher mj12bot mojeekbot msnbot msnbot-media naverbot
-nerdybot netcraftsurveyagent netestate newsnow nutch oai-searchbot obot omgili omgilibot
-orangebot pagesinventory panscient perplexity-user perplexitybot petalbot pinterestbot
-piplbot proximic psbot pulsepoint qwantify qwantbot rogerbot rytebot safednsbot scooter
-scoutjet scrapy searchmetricsbot seekport seekportbot semrushbot
-semrushbot-ba semrushbot-sa semrushbot-si semrushbot-swa semanticscholarbot seobilitybot
-seokicks seokicks-robot seznambot sidewinder siteauditbot sitebot sitecheckerbot sitesnagger
-slackbot slurp smtbot sogou sosospider spbot spinn3r surveybot swiftbot teleport teleportpro
-telegrambot teoma trendictionbot turnitinbot twitterbot ubicrawler uptimerobot velenpublicwebcrawler
-voilabot voltron webcopier webcrawler webmeup-crawler webreaper webstripper webzip wget
-whatsapp wonderbot wotbox xaldon xenu xenu's yacybot yahoo-slurp yandex yandexaccessibilitybot
-yandexadditional yandexblogs yandexbot yandeximages yandexmedia yandexmetrika yandexmobilebot
-yandexnews yandexvideo yeti yodaobot youdaobot yisouspider youbot zealbot zgrab zoominfobot zyborg
+adsbot-google-mobile aihitbot alphabot aspiegelbot awariobot backlinkcrawler baiduspider-image
+baiduspider-video bingpreview botify claude-web cliqzbot coccocbot cognitivebot copyscape daum
+deepcrawl discobot domainstatsbot duckduckgo-favicons-bot emailcollector emailsiphon emailwolf
+exabot facebot feedfetcher-google freefind friendlycrawler gigabot google-inspectiontool
+googlebot-mobile googleother-image googleother-video grapeshot gsa-crawler heritrix httrack ioncrawl
+issuecrawler jikespider kangaroo larbin libwww linguee linkchecker linkdexbot linkfluence linkwalker
+lipperhey ltx71 magpie-crawler mail.ru_bot mandelbot mauibot megaindex megalodon msnbot msnbot-media
+naverbot nerdybot netcraftsurveyagent netestate newsnow nutch obot omgilibot orangebot
+pagesinventory panscient piplbot proximic psbot pulsepoint qwantify rytebot safednsbot scooter
+scoutjet scrapy searchmetricsbot seekport seekportbot semanticscholarbot semrushbot-ba semrushbot-sa
+semrushbot-si semrushbot-swa seobilitybot seokicks seokicks-robot sidewinder siteauditbot sitebot
+sitecheckerbot sitesnagger smtbot sogou sosospider spbot spinn3r surveybot swiftbot telegrambot
+teleport teleportpro teoma trendictionbot turnitinbot ubicrawler uptimerobot velenpublicwebcrawler
+voilabot voltron webcopier webcrawler webmeup-crawler webreaper webstripper webzip wget whatsapp
+wonderbot wotbox xaldon xenu xenu's yacybot yahoo-slurp yandex yandexaccessibilitybot
+yandexadditional yandexblogs yandexmedia yandexmetrika yandexmobilebot yandexnews yandexvideo
+yisouspider yodaobot youbot youdaobot zealbot zgrab zoominfobot zyborg
 """.split()  # noqa: SIM905 - words to be read
 
 ROBOT_NAMES = sorted({robot.name.lower() for robot in KNOWN_ROBOTS} | set(_OTHERS))
@@ -121,7 +113,7 @@ def check_agent(record: Record) -> Check:
         yield LintHit("several-names", number, message)
     elif "*" in value:
         message = f"{quoted(value)} mixes * with other characters: robots read {quoted(name)}."
-        yield LintHit("star-in-agent", number, message)
+        yield LintHit("agent-characters" if name else "star-in-agent", number, message)
     elif "/" in value:
         message = f"{quoted(value)} has a version; robots read {quoted(name)}."
         yield LintHit("agent-with-version", number, message)
@@ -204,12 +196,17 @@ def _no_colon(record: Record) -> Check:
 
 def meant_field(record: Record) -> str:
     """Return the field of a line, or the one that it misspells; empty: there is none."""
+    return _field_of(record)[1]
+
+
+def _field_of(record: Record) -> tuple[str, str]:
+    """Return the field as the line spells it, and the one that it means."""
     if RecordProblem.NO_COLON in record.problems:
         word = _FIRST_WORD.match(record.raw.partition("#")[0].strip(WHITE_SPACE))
-        return ((word and _field_in(word[0])) or ("", ""))[1]
+        return (word and _field_in(word[0])) or ("", "")
     if RecordProblem.UNKNOWN_FIELD in record.problems:
-        return _FIELDS.corrected(record.name) or ""
-    return record.field
+        return record.name, _FIELDS.corrected(record.name) or ""
+    return record.name, record.field
 
 
 def is_agent_misspelt(record: Record) -> bool:
@@ -224,6 +221,47 @@ def _field_in(words: str) -> tuple[str, str] | None:
         if field and words.startswith(text):
             return text, field
     return None
+
+
+_RULES = frozenset({"allow", "disallow"})
+_HOST = r"www\.|[\w\-]+\.[\w\-]+[./]"
+_NOTHING = r"(?:all|no|none|nothing|null)\Z"
+_WITHOUT_SLASH = re.compile(rf"(?!{_HOST}|{_NOTHING})[\w~][^\s,:]*", re.ASCII | re.IGNORECASE)
+_MANY = re.compile(r"/[^\s,]*(?:(?:\s*,\s*|\s+)/[^\s,]*)+")
+_SURE = {
+    **dict.fromkeys(_RULES, re.compile(r"/\S*")),
+    "sitemap": ABSOLUTE_URL,
+    "user-agent": re.compile(r"\*|[\w.\-]+"),
+}
+"""Values that show, behind a field without its colon, that the line is no sentence."""
+
+
+def mended(record: Record, url: str = "") -> list[str]:
+    """Return the lines that one evidently means; itself alone where nothing is wrong, or unclear.
+
+    That are a field that is misspelt or without its colon, several paths in one line, a path
+    without its slash, and a relative sitemap where the `url` of the file is known.
+    """
+    name, field = _field_of(record)
+    text = record.raw.partition("#")[0].strip(WHITE_SPACE)
+    value = record.value
+    if name and not record.name:
+        value = _WRONG_COLON.sub("", text[len(name) :], count=1).strip(WHITE_SPACE)
+        if field not in _SURE or not _SURE[field].fullmatch(value):
+            return [record.raw]
+    values = [value]
+    if field in _RULES and _MANY.fullmatch(value):
+        values = re.split(r"[\s,]+", value)
+    elif field in _RULES and _WITHOUT_SLASH.fullmatch(value):
+        values = [f"/{value}"]
+    elif field == "sitemap" and url and (_WITHOUT_SLASH.fullmatch(value) or value[:1] == "/"):
+        values = [urljoin(url, value)]
+    is_right = not field or (field == record.field and values == [record.value])
+    if is_right or RecordProblem.NOT_UTF8 in record.problems:
+        return [record.raw]
+    name = name if field == record.field else documented(field)
+    first, *others = (f"{name}: {one}".rstrip() for one in values)
+    return [record.raw.replace(text, first, 1), *others]
 
 
 def _no_field(record: Record) -> Check:

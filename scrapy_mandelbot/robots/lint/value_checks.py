@@ -31,9 +31,6 @@ _KEYS = {source: {word.partition("=")[0] for of, word in MEANINGS if of == sourc
 _EVERYTHING = frozenset({"/", "/*"})
 
 
-# Each line by itself.
-
-
 def _check_content_usage(record: Record) -> Check:
     _, value = split_path(record.value)
     said = read_content_usage(value)
@@ -64,9 +61,6 @@ def _check_content_signal(record: Record) -> Check:
         else:
             message = f"{quoted(key)} is not a signal: search, ai-input, ai-train or use."
             yield LintHit("unknown-usage", record.number, message)
-
-
-# Lines against each other.
 
 
 class _UsageStatement(NamedTuple):
@@ -260,13 +254,13 @@ _SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:)?//[^/]")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}")
 _DOLLAR_INSIDE = re.compile(r"\$(?!\**\Z)")  # Mandelbot's page: /earn$* is about a dollar
 _REGULAR_EXPRESSION = re.compile(
-    r"\^|\\[.dwsDWS/?$\-]|\[\^?\w-\w|\(\?|\([^()|]*\|[^()]*\)|(?<![/*.])\.[*+]|\.\+"
+    r"\^|\\[.dwsDWS/?$\-]|\[\^?\w-\w|\(\?|\([^()|]*\|[^()]*\)|\.\+"
+    r"|\A(?:[^*]|(?<=\.)\*)*(?<![/*.])\.\*"  # before it no wildcard as in *.css.*
 )
 _NO_LETTER = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z]")
 
 
 def _check_path(record: Record) -> Check:
-    """What is wrong with the path of a rule."""
     path, number = record.value, record.number
     field = record.field.capitalize()
     if not path:

@@ -280,16 +280,13 @@ class RobotsTxt:
         return lint(self._fetched, max_bytes=self._max_bytes)
 
     def rewrite(self) -> str:
-        """Return the corrected file, which opens no URL to any robot. See `fix`.
+        """Return the normal form, which opens no URL to any robot. See `normalize`.
 
-        It includes the lines beyond the bytes that robots read. In this dialect all decisions are
-        unchanged.
+        In this dialect all decisions are unchanged.
         """
-        from scrapy_mandelbot.robots.fix import correct  # noqa: PLC0415
+        from scrapy_mandelbot.robots.fix import normalize  # noqa: PLC0415
 
-        return correct(
-            self._fetched, self.dialect, max_bytes=self._max_bytes, max_decisions=2_000
-        ).text
+        return normalize(self._fetched, self.dialect, max_decisions=2_000).text
 
     def tables(self) -> dict[str, Any]:
         """Return the rules as plain data for programs in other languages. See `tables`."""

@@ -10,6 +10,7 @@ from scrapy_mandelbot.commands.output import check_report as findings
 from scrapy_mandelbot.commands.output import fix_report as correction
 from scrapy_mandelbot.commands.output.robots_page import RobotsPageData, render
 from scrapy_mandelbot.commands.output.rules_in_force import Rules
+from scrapy_mandelbot.robots.fix import normalize
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 
 
@@ -22,7 +23,8 @@ def page():
         reads, max_bytes = DIALECTS.get(dialect, dialect), 512_000
         corrected = None
         if rules.read(reads, max_bytes)[0] is not None:
-            corrected = correction.fix(rules.source, body, reads, max_bytes)
+            normal = normalize(body, reads)
+            corrected = correction.corrected(rules.source, body, normal, reads.name)
         subject = RobotsPageData(
             rules=rules,
             checked=findings.check_rules(rules, max_bytes),

@@ -7,7 +7,7 @@ from cases.usage_files import FILES
 from differences import unexplained
 
 from scrapy_mandelbot import RobotsTxt
-from scrapy_mandelbot.robots.fix import correct
+from scrapy_mandelbot.robots.fix import normalize
 from scrapy_mandelbot.robots.lint import FINDINGS, lint
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 
@@ -41,7 +41,7 @@ def test_what_it_answers(file):
 @pytest.mark.parametrize("file", PARAMETERS)
 def test_a_correction_keeps_what_is_in_force(file):
     """For every robot, named or not, preferences and licences of every page are unchanged."""
-    correction = correct(file.octets)
+    correction = normalize(file.octets)
     before, after = RobotsTxt.parse(file.octets), RobotsTxt.parse(correction.text.encode())
     assert correction.is_harmless
     assert set(after.licenses) == set(before.licenses)
@@ -55,7 +55,7 @@ def test_a_correction_keeps_what_is_in_force(file):
 def test_a_correction_moves_no_statement_to_another_robot(dialect):
     """Where groups would be merged so that a line is about more robots, the lines stay."""
     body = b"User-agent: a\nContent-Signal: ai-train=no\nUser-agent: b\nDisallow: /x\n"
-    correction = correct(body, dialect)
+    correction = normalize(body, dialect)
     after = RobotsTxt.parse(correction.text.encode(), dialect=dialect)
     assert correction.proof.holds
     before = RobotsTxt.parse(body, dialect=dialect)

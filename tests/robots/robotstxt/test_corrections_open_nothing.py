@@ -7,7 +7,7 @@ from urllib.robotparser import RobotFileParser
 import pytest
 from protego import Protego
 
-from scrapy_mandelbot.robots.fix import correct
+from scrapy_mandelbot.robots.fix import normalize
 from scrapy_mandelbot.robots.fix.effects import READERS
 
 HEADER = "Mozilla/5.0 (compatible; {}/1.0; +https://example.com/bot)"
@@ -48,24 +48,22 @@ def test_a_name_that_robots_read_in_different_ways_stays_as_written(name, rule, 
     """A header, a name of no robot, a name that nobody here reads: nobody is let in by another."""
     group, everyone = f"User-agent: {name}\n{rule}\n", "User-agent: *\nDisallow: /\n"
     text = "\n".join([group, everyone] if place == "before" else [everyone, group])
-    correction = correct(text.encode())
+    correction = normalize(text.encode())
     assert opened(text.encode(), correction.text) == set()
     assert correction.is_harmless
     assert f"User-agent: {name}".rstrip() in correction.text.split("\n")
 
 
-def test_the_rest_of_the_file_is_mended_and_it_is_told():
-    """The remark names the line."""
-    correction = correct(TABOOLA)
+def test_the_rest_of_the_file_is_normalized():
+    """And the name stays."""
+    correction = normalize(TABOOLA)
     assert "# drafts\nDisallow: /a\n" in correction.text
-    assert "User-agent stays as written in line 1: robots differ in the name that they read." in (
-        correction.remarks
-    )
+    assert correction.text.startswith(TABOOLA.decode().partition("\n")[0])
 
 
 def test_for_one_dialect_the_name_is_what_it_reads():
     """And the effects tell that stock Scrapy is let in, asked with a header."""
-    correction = correct(TABOOLA, alone=True)
+    correction = normalize(TABOOLA, alone=True)
     assert "User-agent: Mozilla\n" in correction.text
     (effect,) = (one for one in correction.effects if one.reader == "protego")
     assert any(agent.startswith("Mozilla/5.0 (") for _, agent in effect.opened)
@@ -106,7 +104,7 @@ HOST = b"User-agent: *\nDisallow: //[x\n"
 def test_both_of_pythons_parsers_are_asked_whichever_python_runs(body, agent, path, old, new):
     """CPython's changelog, gh-138907: since 3.13.14 and 3.14.5 robotparser follows RFC 9309."""
     url = f"https://example.com{path}"
-    said = [READERS[name](body, None)(url, agent) for name in [*READERS][6:8]]
+    said = [READERS[name](body)(url, agent) for name in [*READERS][6:8]]
     assert said == [new, old]
 
 
@@ -116,7 +114,7 @@ def test_the_one_of_this_python_is_read_as_it_reads(body):
     own = RobotFileParser()
     own.parse(body.decode().splitlines())
     is_old = not hasattr(own, "groups")
-    read = READERS[[*READERS][7 if is_old else 6]](body, None)
+    read = READERS[[*READERS][7 if is_old else 6]](body)
     for url in (*URLS, "https://example.com/b", "https://example.com/ba"):
         for agent in ("bot", "mybot", "other", "Taboolabot"):
             assert read(url, agent) == own.can_fetch(agent, url)
@@ -124,7 +122,7 @@ def test_the_one_of_this_python_is_read_as_it_reads(body):
 
 def test_a_file_that_the_old_parser_cannot_read_has_no_rules_to_it():
     """It raised ValueError."""
-    assert READERS["urllib.robotparser before 3.13.14"](HOST, None) is None
+    assert READERS["urllib.robotparser before 3.13.14"](HOST) is None
 
 
 CLOUDFLARE = """\
@@ -150,7 +148,7 @@ Disallow: /c
 
 def test_what_a_service_writes_stays_untouched_and_the_rest_is_mended():
     """No line of the block moves, none of the owner's goes into it; it is told."""
-    correction = correct(CLOUDFLARE.encode())
+    correction = normalize(CLOUDFLARE.encode())
     end = "# END Cloudflare Managed Content\n"
     block, _, own = CLOUDFLARE.partition(end)
     assert correction.text.startswith(block + end)
@@ -164,7 +162,7 @@ def test_what_a_service_writes_stays_untouched_and_the_rest_is_mended():
     assert "Lines 1 to 10 stay as a service wrote them: Cloudflare Managed content." in (
         correction.remarks
     )
-    assert correct(correction.text.encode()).text == correction.text
+    assert normalize(correction.text.encode()).text == correction.text
 
 
 def test_owners_lines_that_go_on_with_a_group_of_the_block_stay_with_it():
@@ -172,7 +170,7 @@ def test_owners_lines_that_go_on_with_a_group_of_the_block_stay_with_it():
     text = "# BEGIN plugin\nUser-agent: a\nDisallow: /x\n# END plugin\nDisallow:/y\n"
     rest = "user-agent: b\ndisallow: /z\n"
     mended = "\nUser-agent: b\nDisallow: /z\n"
-    assert correct((text + rest).encode()).text == text + mended
+    assert normalize((text + rest).encode()).text == text + mended
 
 
 @pytest.mark.parametrize("size", [100, 1_000, 4_000])
@@ -182,10 +180,10 @@ def test_a_pair_of_rules_that_can_matter_is_asked_about_in_a_file_of_any_size(si
     rules[size // 3] = "Allow: /servizi/"
     rules[size // 3 + 1 : size // 3 + 1] = ["Disallow: /servizi/privati"]
     text = "\n".join(["User-agent: *", *rules[::2], "", *rules[1::2], ""])
-    correction = correct(text.encode())
+    correction = normalize(text.encode())
     assert correction.is_harmless
     for name, read in READERS.items():
-        before, after = read(text.encode(), None), read(correction.text.encode(), None)
+        before, after = read(text.encode()), read(correction.text.encode())
         for url in ("https://example.com/servizi/1", "https://example.com/servizi/privati/1"):
             assert before(url, "Examplebot") or not after(url, "Examplebot"), name
 
@@ -196,7 +194,7 @@ def test_a_sample_says_so():
         f"User-agent: r{n}x\n" + "".join(f"Disallow: /{n}/{m}/*.html\n" for m in range(60))
         for n in range(60)
     )
-    correction = correct(groups.encode(), max_decisions=2_000)
+    correction = normalize(groups.encode(), max_decisions=2_000)
     assert not correction.proof.is_whole
     assert "a sample" in str(correction.proof)
 
@@ -205,6 +203,6 @@ def test_robots_that_no_one_runs_do_not_keep_a_file_from_being_put_in_order():
     """A name made of two of the file opens nothing that anyone asks for: it is told apart."""
     keyword, kenjin = b"User-agent: Keyword\nDisallow: /\n", b"User-agent: Kenjin\nDisallow:\n"
     text = b"\n".join([keyword, b"User-agent: *\nDisallow: /a\n", kenjin])
-    correction = correct(text)
-    assert not any(one.startswith("Put in order") for one in correction.remarks)
+    correction = normalize(text)
+    assert not any(one.startswith("In the normal form") for one in correction.remarks)
     assert correction.is_harmless

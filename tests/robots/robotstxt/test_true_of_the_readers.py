@@ -7,7 +7,7 @@ import re
 import pytest
 from protego import Protego
 
-from scrapy_mandelbot.robots.fix import correct
+from scrapy_mandelbot.robots.fix import normalize
 from scrapy_mandelbot.robots.fix.effects import OLD_URLLIB, READERS
 from scrapy_mandelbot.robots.fix.questions import SITE
 from scrapy_mandelbot.robots.lint import FINDINGS, Severity, lint
@@ -66,7 +66,7 @@ CASES = [
 
 def closed_by(body: str, path: str = "/a") -> set[str]:
     """Return who keeps Foobot out of a path."""
-    readers = {name: read(body.encode(), None) for name, read in READERS.items()}
+    readers = {name: read(body.encode()) for name, read in READERS.items()}
     return {name for name, allowed in readers.items() if not allowed(SITE + path, "Foobot")}
 
 
@@ -115,7 +115,7 @@ def test_a_search_engine_may_fetch_what_its_group_does_not_repeat(rules, own):
     )
     paths = re.findall("Disallow: (.*)", rules)
     for read in (READERS["google"], READERS["rfc9309"], READERS["protego"]):
-        assert all(read(body.encode(), None)(SITE + path, "Googlebot") for path in paths)
+        assert all(read(body.encode())(SITE + path, "Googlebot") for path in paths)
 
 
 @pytest.mark.parametrize(
@@ -128,6 +128,12 @@ def test_a_search_engine_may_fetch_what_its_group_does_not_repeat(rules, own):
         f"{STAR}Disallow: /a\n\nUser-agent: Googlebot\nDisallow:\n",  # so it is meant
         f"{STAR}Disallow: /a\n\nUser-agent: Twitterbot\nAllow: /\n",  # a preview
         f"{STAR}Disallow: *?sort=\n\nUser-agent: Bingbot\nDisallow: /\n",
+        # What robots that obey the first match, or end a group at a blank line, read otherwise.
+        f"{STAR}Allow: /\nDisallow: /a\n\nDisallow: /b\n",
+        f"{STAR}Disallow:\nDisallow: /a\n",
+        "User-agent: Mediapartners-Google*\nDisallow: /a\n",
+        f"{STAR}Disallow: /typo3temp/*.css.*.gzip\n",
+        f"User-agent: GPTBot\nDisallow: /\n\n{STAR}Sitemap: {SITE}/sitemap.xml/\n",
         f"{STAR}Disallow: /a.pdf\n\nUser-agent: Googlebot\nDisallow: /*.pdf$\n",
     ],
 )
@@ -145,13 +151,23 @@ def test_what_follows_a_misspelt_agent_is_not_called_ignored(agent):
     assert not Protego.parse(body).can_fetch(SITE + "/a", "Foobot")
 
 
+def test_a_robot_is_named_as_the_file_names_it():
+    """Not the first of its group, which may be for all."""
+    body = f"{STAR}Disallow: /a\n\n{STAR}User-agent: Googlebot\n"
+    (found,) = [one for one in lint(body.encode()) if one.code == "own-group-drops-rules"]
+    assert (found.line, found.message.partition(" may ")[0]) == (5, "Googlebot")
+
+
 def test_what_a_correction_opens_is_booked_on_robots_that_exist():
-    """Here it opens /a to all robots of Google's that the file does not name."""
+    """Here the normal form opens /a to all robots of Google's that the file does not name."""
     named = b"User-agent: Foo\nDisallow: /b\nUser-agent: Bar\nDisallow: /c\n"
     body = b"useragent: *\nDisallow: /a\n" + named
-    effects = {one.reader: one for one in correct(body, unsafe=True).effects}
+    correction = normalize(body, alone=True)
+    effects = {one.reader: one for one in correction.effects}
     url = f"{SITE}/a"
     assert (url, "others") in effects["google"].opened
-    before, after = body, correct(body, unsafe=True).text.encode()
     for read in (READERS["google"], READERS["protego"]):
-        assert [read(one, None)(url, "Otherbot") for one in (before, after)] == [False, True]
+        assert [read(one)(url, "Otherbot") for one in (body, correction.text.encode())] == [
+            False,
+            True,
+        ]

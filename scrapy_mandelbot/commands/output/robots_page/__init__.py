@@ -209,8 +209,6 @@ def render(subject: RobotsPageData, made: datetime) -> str:
     after = shown_file(corrected["text"].encode()) if robots and corrected else None
     absence = f"No rules are read: {reason}." if reason else ""
     absence = absence or ("" if before.lines else "The file is empty.")
-    effects = corrected["effects"] if corrected else ()
-    sentences = [sentence for effect in effects for sentence in effect["summary"]]
     found = checked["findings"]
     kinds: dict[str, list[dict[str, Any]]] = {}
     for one in found:
@@ -232,8 +230,7 @@ def render(subject: RobotsPageData, made: datetime) -> str:
             "lines": html_of(before, {one["line"] for one in found}),
             "absent": absence,
             "corrected": None if after is None else html_of(after, ()),
-            "proof": corrected and corrected["proof"],
-            "remarks": [*corrected["remarks"], *sentences] if corrected else (),
+            "remarks": corrected["remarks"] if corrected else (),
             "offered": robots_offered(rules),
             "dialect": subject.dialect.name,
             "dialects": list(data["dialects"]),
