@@ -54,6 +54,9 @@ class CitedSitemap:
         )
 
 
+_AT_A_TIME = 16_384  # bytes that are read without a break
+
+
 @dataclass
 class EntryFile:
     """Entries in a file, one JSON document per line, taken from the front."""
@@ -78,7 +81,7 @@ class EntryFile:
         return len(lines)
 
     def next_entries(self, most: int) -> list[tuple[dict[str, Any], int]]:
-        """Return up to `most` entries from the front, without taking them.
+        """Return up to `most` entries from the front, few if they are long, without taking them.
 
         Each comes with the value of :attr:`offset` once it is taken.
         """
@@ -86,7 +89,8 @@ class EntryFile:
         with self.path.open("rb") as file:
             file.seek(self.offset)
             end = self.offset
-            while len(entries) < most and (line := file.readline()).endswith(b"\n"):
+            last = self.offset + _AT_A_TIME
+            while len(entries) < most and end < last and (line := file.readline())[-1:] == b"\n":
                 end += len(line)
                 with suppress(ValueError):  # a power cut may leave anything
                     entries.append((json.loads(line), end))

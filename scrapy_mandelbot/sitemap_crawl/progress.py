@@ -79,7 +79,6 @@ class SiteProgress:
     strangers: set[str] = field(default_factory=set)
     """Other sites whose robots.txt was requested for this site's sitemaps, and cites none."""
     elsewhere: set[str] = field(default_factory=set)  # sites that may hold entries of its sitemaps
-    cost: float = 0.0  # seconds of processor time for its sitemaps in this run
 
     @property
     def is_done(self) -> bool:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from time import monotonic, thread_time
+from time import thread_time
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
-from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, execute
 
 from scrapy_mandelbot.crawl import CITED, Crawl
 from scrapy_mandelbot.robots.sitemaps import SitemapReader
@@ -24,34 +23,52 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.robots.sitemaps import SitemapEntry
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.sitemap_crawl.entry_files import EntryFile
-    from scrapy_mandelbot.sitemap_crawl.progress import SiteProgress
 
 
-FULL_SPEED = 5.0  # seconds of processor time for the sitemaps of a site
-_REST = 4.0  # times as long as a slice beyond it took, until the next such slice of any site
+REST = 9.0  # times the processor time of a slice, which others get before the next slice
+_SLICE = 0.001  # seconds of processor time, a step more or less
+_IDLE = 0.1  # of the time since a slice, below which others have nothing to do
 
 
 class LoopShare:
-    """Yields to the event loop after each slice of a sitemap: costly sites share a fifth of it."""
+    """Runs the sitemap work of all sites in slices, in turns: a tenth of a busy event loop."""
 
-    def __init__(self) -> None:
-        self._next_at = 0.0
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._waiting: deque[tuple[Iterator[object], Deferred[bool]]] = deque()
+        self._took = self._ended = self._ended_at = 0.0  # the last slice; processor time, and time
 
-    async def end_slice(self, progress: SiteProgress, began: float) -> float:
-        """Return the processor time at which the next slice begins."""
-        took, wait = thread_time() - began, 0.0
-        progress.cost += took
-        if progress.cost > FULL_SPEED:
-            now = monotonic()
-            self._next_at = max(self._next_at, now) + _REST * took
-            wait = self._next_at - now
-        turn: Deferred[None] = Deferred()
-        call_later(wait, turn.callback, None)
-        await maybe_deferred_to_future(turn)
-        return thread_time()
+    async def run(self, steps: Iterator[object]) -> None:
+        """Exhaust an iterator whose steps take about a millisecond each."""
+        while await self.turn(steps):
+            pass
+
+    async def turn(self, steps: Iterator[object]) -> bool:
+        """Take the next steps of an iterator when it is its turn; return whether it has more."""
+        turn: Deferred[bool] = Deferred()
+        self._waiting.append((steps, turn))
+        if len(self._waiting) == 1:
+            self._clock.call_later(0, self._take)
+        return await maybe_deferred_to_future(turn)
+
+    def _take(self) -> None:
+        by_others = thread_time() - self._ended
+        is_busy = by_others > _IDLE * (self._clock.now() - self._ended_at)
+        if is_busy and by_others < REST * self._took:
+            self._clock.call_later(self._took, self._take)
+            return
+        steps, turn = self._waiting[0]
+        began = thread_time()
+        execute(any, (thread_time() - began > _SLICE for _ in steps)).chainDeferred(turn)
+        self._ended, self._ended_at = thread_time(), self._clock.now()
+        self._took = self._ended - began
+        self._waiting.popleft()
+        if self._waiting:
+            self._clock.call_later(self._took, self._take)
 
 
 def entry_data(entry: SitemapEntry, sitemap: str) -> dict[str, Any]:
@@ -146,8 +163,7 @@ def _method(spider: Spider, callback: Any) -> Callable[..., Any]:
     return getattr(spider, callback) if isinstance(callback, str) else callback  # type: ignore[no-any-return]
 
 
-_PIECE = 65_536  # bytes
-_SLICE = 200  # entries filtered without yielding to the event loop
+_FILTERED = 50  # entries at a time
 
 
 class SitemapReading:
@@ -190,25 +206,15 @@ class SitemapReading:
                 everything.write(some)
                 yield []
             chosen = self._selection.chosen(everything.entries())
-            while some := list(islice(chosen, _SLICE)):
+            while some := list(islice(chosen, _FILTERED)):
                 yield some
         finally:
             everything.remove()
 
     def _turns(self) -> Iterator[list[dict[str, Any]]]:
-        """Yield the new entries of each slice, often none.
-
-        A slice takes a few milliseconds, whatever the sitemap contains.
-        """
-        for start in range(0, len(self._body), _PIECE):
-            self.reader.feed(self._body[start : start + _PIECE])
-            yield from self._steps()
-            if self.reader.stopped:
-                return
+        """Yield the new entries of each step, often none; a step takes about a millisecond."""
+        self.reader.feed(self._body)
         self.reader.close()
-        yield from self._steps()
-
-    def _steps(self) -> Iterator[list[dict[str, Any]]]:
         while (entries := self.reader.step()) is not None:
             yield [entry_data(entry, self.url) for entry in entries if self._is_new_enough(entry)]
 
@@ -246,6 +252,8 @@ class SitemapBodies:
             return response
         if sum(map(len, self._bodies.values())) + len(response.body) > MOST_BYTES:
             return response
-        empty = response.replace(body=b"")
+        # Its replace() would decode the whole body, to detect the encoding.
+        kept = {*response.attributes} - {"body", "encoding"}
+        empty = type(response)(**{name: getattr(response, name) for name in kept})
         self._bodies[empty] = response.body
         return empty
