@@ -66,10 +66,9 @@ class CrawlSummary(CrawlExtension):
         self._steps.take(self._find(waiting, now), lambda: self._log(waiting, moment(now)))
 
     def _find(self, waiting: list[SiteSnapshot], now: float) -> Iterator[None]:
-        throttle = self._crawl.throttle
-        if not throttle.sites.in_trouble():  # no site has to wait
+        if not self._crawl.sites.in_trouble():  # no site has to wait
             return
-        for one in Survey(throttle, now).snapshots():
+        for one in Survey(self._crawl.throttle, now).snapshots():
             if one is not None and one.reason in WAITS:
                 waiting.append(one)
             yield
@@ -127,6 +126,5 @@ def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:
 def _kept(one: SiteRecord) -> float | str | None:
     if one.pace is None:
         return None
-    if one.gaps is None:
-        return None if one.pace.is_obeyed else "not obeyed"
-    return one.gaps.least
+    least = None if one.gaps is None else one.gaps.least
+    return least if one.pace.is_obeyed or least is not None else "not obeyed"

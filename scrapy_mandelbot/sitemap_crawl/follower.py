@@ -16,7 +16,7 @@ from scrapy_mandelbot import engine, events, signals
 from scrapy_mandelbot.crawl import LISTED_IN, Crawl
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits
 from scrapy_mandelbot.sitemap_crawl.citations import Citations, CrossSubmits, SitemapWarnings
-from scrapy_mandelbot.sitemap_crawl.entry_files import CitedSitemap, install, unconfirmed_site
+from scrapy_mandelbot.sitemap_crawl.entry_files import UNCONFIRMED, CitedSitemap, install
 from scrapy_mandelbot.sitemap_crawl.progress import (
     MOST_WAITING,
     Progress,
@@ -282,16 +282,17 @@ class SitemapFollower:
         return count
 
     async def _read(self, response: Response) -> None:
-        """Store the entries of a sitemap, in turns."""
-        await self._share.run(self._storing(*self._reading(response)))
+        await self._share.run(self._storing(response))
 
-    def _storing(self, cited: CitedSitemap, reading: SitemapReading) -> Iterator[None]:
+    def _storing(self, response: Response) -> Iterator[None]:
+        """Store the entries of a sitemap, in steps."""
+        cited, reading = self._reading(response)
         progress = self._progress[cited.site]
         file, count = None, 0
         try:
             for some in reading.wanted(partial(self._progress.new_file, cited, is_index=False)):
                 if some and file is None:
-                    file = self._progress.new_file(cited, is_index=reading.is_index)
+                    file = self._progress.new_file(cited, is_index=reading.reader.kind == "index")
                     progress.files.append(file)
                     progress.has_come(cited)
                 if some and file is not None:
@@ -344,7 +345,7 @@ class SitemapFollower:
     def _robots_known(self, answer: Response | Failure) -> None:
         """Continue a site whose robots.txt is known, or unavailable."""
         self._progress.cannot_wait()
-        site = unconfirmed_site(answer.request)  # type: ignore[arg-type,union-attr]  # both have one
+        site = str(answer.request.meta[UNCONFIRMED])  # type: ignore[union-attr]  # both have one
         if self._cross_submits.decide(site):
             self._begin_crawling(site)
         self._advance(site)
@@ -403,7 +404,7 @@ class WorkerFollower(SitemapFollower):
         try:
             for some in reading.wanted(partial(self._progress.new_file, cited, is_index=False)):
                 wanted += len(some)
-                requests = self._sitemap if reading.is_index else self._pages
+                requests = self._sitemap if reading.reader.kind == "index" else self._pages
                 for entry in some:
                     listed += requests(progress, cited, entry)
                 yield

@@ -186,11 +186,6 @@ class SitemapReading:
         )
         self.older = 0  # the number of entries left out
 
-    @property
-    def is_index(self) -> bool:
-        """Whether its entries are sitemaps. Known from the first entry on."""
-        return self.reader.kind == "index"
-
     def wanted(self, new_file: Callable[[], EntryFile]) -> Iterator[list[dict[str, Any]]]:
         """Yield the wanted entries slice by slice. All exceptions are the spider's.
 
