@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.events import WAITING
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.report.status import WAITS, Reason, in_one_line, in_order
+from scrapy_mandelbot.report.status import WAITS, Reason, in_one_line
 from scrapy_mandelbot.report.survey import CrawlExtension, Survey
 from scrapy_mandelbot.robots.formatting import columns, counted, moment, rate_text, shown
 
@@ -88,7 +88,7 @@ class CrawlSummary(CrawlExtension):
 def _in_one_line(waiting: list[SiteSnapshot], at: datetime) -> str:
     timed = ((one.until, one.site) for one in waiting if one.waiting and one.until is not None)
     until, site = min(timed, default=(None, ""))
-    by_reason = in_order(Counter(one.reason for one in waiting))
+    by_reason = Counter(one.reason for one in waiting)
     requests = sum(one.waiting for one in waiting)
     return in_one_line(by_reason, requests, None if until is None else moment(until), site, at)
 

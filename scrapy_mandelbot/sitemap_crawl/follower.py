@@ -13,6 +13,7 @@ from scrapy.spiders import SitemapSpider
 from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import engine, events, signals
+from scrapy_mandelbot.clock import LoopShare
 from scrapy_mandelbot.crawl import LISTED_IN, Crawl
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits
 from scrapy_mandelbot.sitemap_crawl.citations import Citations, CrossSubmits, SitemapWarnings
@@ -23,7 +24,7 @@ from scrapy_mandelbot.sitemap_crawl.progress import (
     UnfollowedRequests,
     progress_folder,
 )
-from scrapy_mandelbot.sitemap_crawl.selection import LoopShare, SitemapReading, SitemapSelection
+from scrapy_mandelbot.sitemap_crawl.selection import SitemapReading, SitemapSelection
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from time import thread_time
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred, execute
 
 from scrapy_mandelbot.crawl import CITED, Crawl
 from scrapy_mandelbot.robots.sitemaps import SitemapReader
@@ -23,52 +20,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.robots.sitemaps import SitemapEntry
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.sitemap_crawl.entry_files import EntryFile
-
-
-REST = 9.0  # times the processor time of a slice, which others get before the next slice
-_SLICE = 0.001  # seconds of processor time, a step more or less
-_IDLE = 0.1  # of the time since a slice, below which others have nothing to do
-
-
-class LoopShare:
-    """Runs the sitemap work of all sites in slices, in turns: a tenth of a busy event loop."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._waiting: deque[tuple[Iterator[object], Deferred[bool]]] = deque()
-        self._took = self._ended = self._ended_at = 0.0  # the last slice; processor time, and time
-
-    async def run(self, steps: Iterator[object]) -> None:
-        """Exhaust an iterator whose steps take about a millisecond each."""
-        while await self.turn(steps):
-            pass
-
-    async def turn(self, steps: Iterator[object]) -> bool:
-        """Take the next steps of an iterator when it is its turn; return whether it has more."""
-        turn: Deferred[bool] = Deferred()
-        self._waiting.append((steps, turn))
-        if len(self._waiting) == 1:
-            self._clock.call_later(0, self._take)
-        return await maybe_deferred_to_future(turn)
-
-    def _take(self) -> None:
-        by_others = thread_time() - self._ended
-        is_busy = by_others > _IDLE * (self._clock.now() - self._ended_at)
-        if is_busy and by_others < REST * self._took:
-            self._clock.call_later(self._took, self._take)
-            return
-        steps, turn = self._waiting[0]
-        began = thread_time()
-        execute(any, (thread_time() - began > _SLICE for _ in steps)).chainDeferred(turn)
-        self._ended, self._ended_at = thread_time(), self._clock.now()
-        self._took = self._ended - began
-        self._waiting.popleft()
-        if self._waiting:
-            self._clock.call_later(self._took, self._take)
 
 
 def entry_data(entry: SitemapEntry, sitemap: str) -> dict[str, Any]:
@@ -228,10 +182,7 @@ MOST_BYTES = 128 * 2**20  # held, over all sites
 
 
 class SitemapBodies:
-    """The downloader middleware that replaces the responses of cited sitemaps.
-
-    It is next to the engine, as the body is missing from here on.
-    """
+    """The downloader middleware next to the engine, which empties responses of cited sitemaps."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._bodies = Crawl.of(crawler).sitemap_bodies

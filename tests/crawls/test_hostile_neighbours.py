@@ -1,4 +1,4 @@
-"""No site slows another down, whatever its robots.txt and its sitemap are. (selection.py)
+"""No site slows another down, whatever its robots.txt and its sitemap are. (clock.py)
 
 Each attack of ``benchmarks/hostile.py`` is crawled beside a healthy site, in a process whose time
 is that of calls: the figures are the same on any machine, and with any other work on it.

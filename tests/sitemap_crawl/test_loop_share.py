@@ -1,4 +1,4 @@
-"""Sitemaps of all sites share a tenth of a busy event loop, in turns. (selection.py)"""
+"""Sitemaps of all sites share a tenth of a busy event loop, in turns. (clock.py)"""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from clocks import TurnedClock
 from twisted.internet.defer import Deferred
 
-from scrapy_mandelbot.sitemap_crawl import selection
+from scrapy_mandelbot import clock
 
 
 class Machine(TurnedClock):
@@ -19,7 +19,7 @@ class Machine(TurnedClock):
         self.slices: list[tuple[str, float]] = []
         """The name of each slice, and what others had of the processor since the last one."""
         self.by_others = 0.0
-        self.share = selection.LoopShare(self)
+        self.share = clock.LoopShare(self)
 
     def steps(self, name: str, *took: float):
         """Take so many seconds of the processor in each step."""
@@ -43,8 +43,8 @@ class Machine(TurnedClock):
 @pytest.fixture
 def machine(monkeypatch):
     machine = Machine()
-    monkeypatch.setattr(selection, "thread_time", lambda: machine.spent)
-    monkeypatch.setattr(selection, "maybe_deferred_to_future", lambda deferred: deferred)
+    monkeypatch.setattr(clock, "thread_time", lambda: machine.spent)
+    monkeypatch.setattr(clock, "maybe_deferred_to_future", lambda deferred: deferred)
     return machine
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot.robots.dates import IN_SITEMAPS, read_date
 from scrapy_mandelbot.robots.sitemaps.formats import (
-    MOST_ALTERNATES,
     add_to,
     attributes_of,
     has_bare_ampersand,
@@ -59,6 +58,7 @@ class SitemapEntry:
 _FREQUENCIES = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
 _LONGEST_PRIORITY = 20  # characters
 MOST_TAGS = 8_000  # of an entry
+_MOST_ALTERNATES = 500  # of an entry; more than the languages and regions on the web
 _LISTS = frozenset({"image", "video", "news"})  # extensions that an entry may repeat
 _FIELDS = frozenset({"loc", "lastmod", "changefreq", "priority", "link"})
 
@@ -188,9 +188,9 @@ class EntryMaker:
             return None
         if piece.is_cut:
             self._note("cut-off")
-            element = read_elements(text[: text.rfind("<")])  # the text after it may be cut
+            element = read_elements(text[: text.rfind("<")], _MOST_ALTERNATES)  # it may be cut
             return self._from_elements(element) if self._form.link(element) else None
-        element = read_elements(text)
+        element = read_elements(text, _MOST_ALTERNATES)
         if not piece.is_closed and not element.attributes.endswith("/"):
             self._note("not-closed")
         if element.text and element.text is self._form.link(element):
@@ -211,12 +211,12 @@ class EntryMaker:
         for child in element.children:
             if child.name == "link":
                 links += 1
-                if links <= MOST_ALTERNATES:
+                if links <= _MOST_ALTERNATES:
                     alternates += self._alternate(child)
             elif child.name not in _FIELDS:
                 add_to(extensions, child.name, plain_data(child), is_list=child.name in _LISTS)
-        if links > MOST_ALTERNATES:
-            self._note("many-alternates", MOST_ALTERNATES)
+        if links > _MOST_ALTERNATES:
+            self._note("many-alternates", _MOST_ALTERNATES)
         fields = (link, lastmod, texts.get("changefreq", ""), texts.get("priority", ""))
         own = [child.text for child in element.children if child[:2] == (element.prefix, "loc")]
         for other in own[1:]:

@@ -24,7 +24,6 @@ _AMPERSAND = re.compile(r"&(?!#?\w{1,60};)")
 # Elements without children: a tag after one that is not closed is its sibling.
 _LEAVES = frozenset({"loc", "lastmod", "changefreq", "priority", "link", "pubdate", "updated"})
 _DEEPEST = 8  # levels; Google's extensions use four
-MOST_ALTERNATES = 500  # of an entry; more than the languages and regions on the web
 
 
 class Element(NamedTuple):
@@ -40,13 +39,13 @@ class Element(NamedTuple):
     children: list[Element]
 
 
-def read_elements(text: str) -> Element:
+def read_elements(text: str, most_links: int) -> Element:
     """Return the element of the entry, with its children; of too many links, the first."""
     entry: Element | None = None
     stack: list[Element] = []
     links = 0
     for slash, full_name, attributes, said, closed in _TAG_ELEMENTS.findall(text):
-        if full_name.endswith("link") and (links := links + 1) > MOST_ALTERNATES + 1:
+        if full_name.endswith("link") and (links := links + 1) > most_links + 1:
             continue  # so many objects would cause full garbage collections
         prefix, _, name = full_name.lower().rpartition(":")
         if slash:
