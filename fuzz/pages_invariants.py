@@ -6,8 +6,12 @@ import gzip
 import json
 import zlib
 from datetime import timezone
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
+from scrapy import Request
+from scrapy.http import Response
+
+from scrapy_mandelbot.downloadermiddlewares.refusals import Refusals
 from scrapy_mandelbot.fetching.content_codings import UnreadableBodyError
 from scrapy_mandelbot.fetching.content_codings import unpack as unpack_answer
 from scrapy_mandelbot.politeness.retry_after import wait_asked_for
@@ -19,6 +23,7 @@ from scrapy_mandelbot.store.rows import pack, unpack
 
 NOW = 1_700_000_000.0
 DAY = 1440  # minutes
+MOST_SAID = 300  # characters of a type or title, escapes included
 
 
 def tags(data: bytes) -> None:
@@ -91,6 +96,15 @@ def times(data: bytes) -> None:
         if date is not None:
             assert date.tzinfo is not None
             assert read_date(date.astimezone(timezone.utc).isoformat(), forms) == date, date
+
+
+def problem_details(data: bytes) -> None:
+    """Of any body the rest of a log line is made, of bounded length."""
+    request = Request("https://example.com/")
+    answer = Response(request.url, 429, body=data)
+    said = Refusals.problem(Mock(_decoded=lambda _request, response: response), request, answer)
+    assert said.isprintable() or not said, said
+    assert len(said) < 2 * MOST_SAID, said
 
 
 def packing(data: bytes) -> None:
@@ -170,6 +184,8 @@ SITEMAP_SEEDS = [
         b"<rss><channel><item><link>http://a/b</link><pubDate>Mon, 01 Jan 2024 00:00:00 GMT",
         b"<feed><entry><link href='/b' rel=alternate/><updated>2024-01-01T00:00:00Z</updated>",
         b"\xff\xfe<\0u\0r\0l\0s\0e\0t\0>\0",
+        b"<urlset><url><loc>/a</loc><loc>/b</loc></url><url><loc><url><![CDATA[/c]]></url>",
+        b"<sitemapindex><sitemap>https://example.com/s.xml</sitemap><sitemap><loc>/t</loc>",
         b"<!DOCTYPE x [<!ENTITY e 'f'>]><urlset><url><loc><![CDATA[http://a/&]]>&e;</loc></url>",
     )
 ]
@@ -181,15 +197,25 @@ SITEMAP_WORDS = [
 TIMES_SEEDS = [
     *(b"120", b"3.7", b"0", b"Wed, 21 Oct 2026 07:28:00 GMT", b"Sunday, 06-Nov-94 08:49:37 GMT"),
     *(b"Sun Nov  6 08:49:37 1994", b"100/24h", b"1/10m 1300-1659", b"0600-0845", b"17:00-04:59"),
+    *(b"10", b"1200/3h 09.00-15.00", b"12.00-17.00", b"1/10 s", b"1/5m 9-5", b"24/7"),
     *(b"2024-02-29T23:59:60,5+01:30", b"2024", b"25 Jun 2010 15:00:00 PST", b"20240101T0102Z"),
 ]
 TIMES_WORDS = [b" GMT", b" -0000", b"Jan", b"Thu, ", b"T", b"Z", b"+14:00", b":", b"9999", b"0001"]
+PROBLEM_SEEDS = [
+    b'{"type": "https://example.com/p", "title": "Too many\\nrequests\\u001b[31m", "status": 429}',
+    b'{"type": {"type": ["a"]}, "title": 1e999}',
+    b'["title"]',
+    b"[" * 1_500,
+    b'{"title": "' + b"a" * 500 + b'\\ud800"}',
+]
+PROBLEM_WORDS = [b'"title": ', b'"type": ', b"{", b"[", b"\\u202e", b"\\n", b"null", b"NaN"]
 PACKING_SEEDS = [b"", b"a", b"ab" * 100, b"\x00plain", b"\x01\x78\x9c\x03\x00", b"\x02"]
 
 TARGETS = {
     "tags": (tags, TAGS_SEEDS, TAGS_WORDS),
     "sitemaps": (sitemaps, SITEMAP_SEEDS, SITEMAP_WORDS),
     "times": (times, TIMES_SEEDS, TIMES_WORDS),
+    "problem-details": (problem_details, PROBLEM_SEEDS, PROBLEM_WORDS),
     "packing": (packing, PACKING_SEEDS, []),
     "nothing-opens": (nothing_opens, [b"User-agent: *\nDisallow: /\n", b"a" * 500, b""], []),
 }

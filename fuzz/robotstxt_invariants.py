@@ -5,12 +5,14 @@ An input is a robots.txt; its first octet picks the dialect, its last line is ta
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
+from unittest.mock import patch
 
 import robotstxt_reference as reference
 
 from scrapy_mandelbot.robots.fix import prove
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt, decider, index
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS
 from scrapy_mandelbot.robots.robotstxt.paths import read_url
 
@@ -42,6 +44,26 @@ def decisions(data: bytes) -> None:
             for _ in range(3):  # by scan, by index, by index that stands
                 assert robots.allowed(url, robot) == verdict.allowed, f"{dialect.name} {url}"
             assert str(verdict)
+
+
+def costly(data: bytes) -> None:
+    """With a small budget of comparisons a URL is decided as without, or forbidden as too costly.
+
+    However often it is decided. Small files, which are not indexed, have none.
+    """
+    body, dialect, urls = read_input(data)
+    limits = (index, "MOST_COMPARED", 60), (index, "FEW", 1), (decider, "_SMALL", -1)
+    with ExitStack() as stack:
+        for one in limits:
+            stack.enter_context(patch.object(*one))
+        limited = RobotsTxt.parse(body, dialect=dialect)
+        found = [[limited.allowed(url, "bot") for url in urls] for _ in range(3)]
+        verdicts = [RobotsTxt.parse(body, dialect=dialect).verdict(url, "bot") for url in urls]
+    assert found[0] == found[1] == found[2] == [one.allowed for one in verdicts], dialect.name
+    robots = RobotsTxt.parse(body, dialect=dialect)
+    for url, verdict in zip(urls, verdicts, strict=True):
+        expected = not verdict.is_too_costly and robots.allowed(url, "bot")
+        assert verdict.allowed == expected, f"{dialect.name} {url}"
 
 
 def tables(data: bytes) -> None:
@@ -174,6 +196,7 @@ SEEDS = [
         b"User-agent: bot\nRobot-version: 2.0\nAllow: *.html\nDisallow: /[a-c!]?\\*\nComment: h\n",
         b"Sitemap: https://x.example/s.xml\nHost: x.example\nClean-param: s&t /a\nuseragent bot\n",
         b"User-agent: b-t\nAllow: /index.html\nDisallow: http://h:1/a#b\nDisalow: /x\nNoindex: /\n",
+        b"User-agent: bot\nDisallow: /*a*b\nDisallow: /*c*d\nAllow: /*a$\n/" + b"a" * 40,
         b"User-agent: *\nDisallow: /\xc3\xa9\xff\x00/\n: /x\nno colon\n#\nVisit-time: 0600-0845\n",
     )
 ]
@@ -185,6 +208,7 @@ WORDS = [
 ]
 TARGETS = {
     "robotstxt-decisions": (decisions, SEEDS, WORDS),
+    "robotstxt-costly": (costly, SEEDS, WORDS),
     "robotstxt-tables": (tables, SEEDS, WORDS),
     "robotstxt-correction": (correction, SEEDS, WORDS),
     "robotstxt-lines": (lines, SEEDS, WORDS),

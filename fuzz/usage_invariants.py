@@ -77,6 +77,7 @@ _SEEDS = [
         _FILE,
         _FILE + b'\0train-ai=n, search=y\0<meta name=robots content=noai>\0[{"location": "/a",'
         b' "tdm-reservation": 1}]',
+        b"User-agent: *\nContent-Signal: /a/ ai-train=no, search=yes\nContent-Signal: search=no\n",
         b'\0*;noai, examplebot;noml\0<meta name="tdm-reservation" content=1>\0[]',
         b'\0</l>; rel="license"\0<link rel=license href=/l>\0[{"location": "/*$"',
     )

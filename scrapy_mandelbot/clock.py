@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count, islice
 from math import inf, isfinite
+from time import thread_time
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred, execute
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -193,3 +197,45 @@ class CooperativeIterator:
             done()
         else:
             self._next = self._clock.call_later(_BREAK, self._take_some, work, done)
+
+
+REST = 9.0  # times the processor time of a slice, which others get before the next slice
+_SLICE = 0.001  # seconds of processor time, a step more or less
+_IDLE = 0.1  # of the time since a slice, below which others have nothing to do
+
+
+class LoopShare:
+    """Runs the sitemap work of all sites in slices, in turns: a tenth of a busy event loop."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._waiting: deque[tuple[Iterator[object], Deferred[bool]]] = deque()
+        self._took = self._ended = self._ended_at = 0.0  # the last slice; processor time, and time
+
+    async def run(self, steps: Iterator[object]) -> None:
+        """Exhaust an iterator whose steps take about a millisecond each."""
+        while await self.turn(steps):
+            pass
+
+    async def turn(self, steps: Iterator[object]) -> bool:
+        """Take the next steps of an iterator when it is its turn; return whether it has more."""
+        turn: Deferred[bool] = Deferred()
+        self._waiting.append((steps, turn))
+        if len(self._waiting) == 1:
+            self._clock.call_later(0, self._take)
+        return await maybe_deferred_to_future(turn)
+
+    def _take(self) -> None:
+        by_others = thread_time() - self._ended
+        is_busy = by_others > _IDLE * (self._clock.now() - self._ended_at)
+        if is_busy and by_others < REST * self._took:
+            self._clock.call_later(self._took, self._take)
+            return
+        steps, turn = self._waiting[0]
+        began = thread_time()
+        execute(any, (thread_time() - began > _SLICE for _ in steps)).chainDeferred(turn)
+        self._ended, self._ended_at = thread_time(), self._clock.now()
+        self._took = self._ended - began
+        self._waiting.popleft()
+        if self._waiting:
+            self._clock.call_later(self._took, self._take)

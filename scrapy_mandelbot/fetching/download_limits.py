@@ -38,7 +38,8 @@ def codings_of(headers: Headers) -> list[str]:
     return codings_in(b",".join(headers.getlist("Content-Encoding")).decode("latin-1"))
 
 
-_INFLATED = 20  # times the size limit
+_INFLATED = 20  # times the size limit, as HttpCompressionMiddleware drops larger bodies
+MOST_AT_ONCE = 4_194_304  # bytes to which it decompresses a sitemap in another coding than gzip
 
 
 @dataclass
@@ -47,9 +48,9 @@ class Download:
 
     most_bytes: int
     seconds: float
-    most_inflated: int
-    """Bytes a compressed body may inflate to; HttpCompressionMiddleware drops larger ones."""
     began: float
+    stays_gzipped: bool = False
+    """Whether the caller decompresses a gzipped body, in steps."""
     received: int = 0
     cut: str = ""
     """Why the rest was not read: the part before suffices."""
@@ -135,20 +136,20 @@ class DownloadLimits:
     def watch(self, request: Request, most_bytes: int, seconds: float) -> Iterator[Download]:
         """Limit a request inside the ``with`` block; 0 bytes: headers only."""
         try:
-            yield self.begin(request, most_bytes, seconds, _INFLATED * most_bytes)
+            yield self.begin(request, most_bytes, seconds)
         finally:
             self.end(request)
 
     def begin(
-        self, request: Request, most_bytes: int, seconds: float, most_inflated: int
+        self, request: Request, most_bytes: int, seconds: float, *, stays_gzipped: bool = False
     ) -> Download:
-        """Limit a request from now on."""
+        """Limit a request from now on; see :attr:`Download.stays_gzipped`."""
         if not self._downloads:
             for signal, handler in self._handlers():
                 self._crawler.signals.connect(handler, signal=signal)
         if self._unpacks:
-            request.headers.setdefault("Accept-Encoding", ACCEPTED)
-        download = Download(most_bytes, seconds, most_inflated, self._now())
+            request.headers.setdefault("Accept-Encoding", "gzip" if stays_gzipped else ACCEPTED)
+        download = Download(most_bytes, seconds, self._now(), stays_gzipped)
         self._downloads[request] = download
         return download
 
@@ -185,7 +186,8 @@ class DownloadLimits:
         if download.collects:
             download.body += data[: download.most_bytes - len(download.body)]
         # The handler has used it for the wire size; HttpCompressionMiddleware reads it next.
-        request.meta["download_maxsize"] = download.most_inflated
+        most = MOST_AT_ONCE if download.stays_gzipped else _INFLATED * download.most_bytes
+        request.meta["download_maxsize"] = most
         if download.received > download.most_bytes:
             download.cut = f"is longer than {download.most_bytes} bytes"
         elif self._now() - download.began >= download.seconds:  # the handler may never end
@@ -199,7 +201,9 @@ class DownloadLimits:
         if download is None:
             return
         download.is_done = True
-        if "Content-Encoding" in response.headers:
+        if download.stays_gzipped and codings_of(response.headers) in (["gzip"], ["x-gzip"]):
+            del response.headers["Content-Encoding"]  # so HttpCompressionMiddleware does nothing
+        elif "Content-Encoding" in response.headers:
             # A copy: HttpCompressionMiddleware changes the headers.
             download.packed = response.replace(headers=response.headers.copy())
 

@@ -84,7 +84,8 @@ class RateControl:
         self._came: deque[float] = deque(maxlen=_MOST)  # when good answers came
         self._answers = len(self._good)
         self._resumed_at = self._good[0] if self._good else -inf
-        self._ended_at = -inf
+        self.ended_at = -inf
+        """When the last run ended: with the first refusal of a pause."""
         self._is_over = False
         self._round_trip = 0.0
         self._peak, self._peak_at = 0.0, -inf  # of the rate, in a ramp
@@ -121,7 +122,7 @@ class RateControl:
         self._refused.append(sent)
         if not self._is_over:
             self._is_over = True
-            self._ended_at = now
+            self.ended_at = now
             self._all_good += self._answers
             self._best = max(0.98 * self._best, self._lately(now))
             self._slow.refused(now)
@@ -171,7 +172,7 @@ class RateControl:
 
     def resume(self, now: float, *, is_conclusive: bool, is_short: bool = True) -> None:
         """Begin again: the site has answered the probe."""
-        goods, took = self._answers, self._ended_at - self._resumed_at
+        goods, took = self._answers, self.ended_at - self._resumed_at
         self._estimator.read(
             self._good, self._refused if is_conclusive else (), self._answers - len(self._good)
         )
@@ -186,9 +187,9 @@ class RateControl:
         elif is_conclusive and self._refused:
             self._judge(now, goods, took, is_short=is_short)
         elif self.mode is Mode.LIMIT:
-            self._creeps_from += now - self._ended_at
+            self._creeps_from += now - self.ended_at
         else:
-            self.rate = max(_RAMP_FROM, self._lately(self._ended_at))
+            self.rate = max(_RAMP_FROM, self._lately(self.ended_at))
         self._good.clear()
         self._refused.clear()
         self._came.clear()
@@ -215,7 +216,7 @@ class RateControl:
         ):
             self._go_by_chance()
         else:
-            self.rate = max(_RAMP_FROM, self._lately(self._ended_at))
+            self.rate = max(_RAMP_FROM, self._lately(self.ended_at))
 
     def _go_by_chance(self) -> None:
         self.mode = Mode.CHANCE
@@ -227,9 +228,9 @@ class RateControl:
         if reading.evidence < _IS_LIMIT:
             self._go_by_chance()
             return
-        trusted = self._ended_at - self._creeps_from
+        trusted = self.ended_at - self._creeps_from
         if trusted < _TRUST and not self._estimator.explains_last(reading.rate):
-            self._creeps_from += now - self._ended_at  # chance, beside the limit
+            self._creeps_from += now - self.ended_at  # chance, beside the limit
             return
         self._limit, self._burst = reading.rate, reading.burst
         self._bound(goods, took)

@@ -320,9 +320,9 @@ class SiteSnapshot(NamedTuple):
         return SiteStatus(self.site, self.reason, until, details, self.waiting, self.under_way)
 
 
-def in_order(found: Counter[Reason]) -> dict[Reason, int]:
+def in_order(found: dict[Reason, int]) -> dict[Reason, int]:
     """Return counts in the order of the reasons."""
-    return {reason: found[reason] for reason in Reason if found[reason]}
+    return {reason: found[reason] for reason in Reason if found.get(reason)}
 
 
 def in_one_line(
@@ -331,7 +331,7 @@ def in_one_line(
     """Return one line: how many sites wait and why, and which is next."""
     sites = [
         f"{counted(count, 'site')} {_IN_ONE_LINE.get(reason, reason)}"
-        for reason, count in by_reason.items()
+        for reason, count in in_order(by_reason).items()
     ]
     parts = [*sites, _waiting(waiting)]
     if until is not None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
-from math import inf
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.events import WAITING
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.report.status import WAITS, Reason, in_one_line, in_order
+from scrapy_mandelbot.report.status import WAITS, Reason, in_one_line
 from scrapy_mandelbot.report.survey import CrawlExtension, Survey
 from scrapy_mandelbot.robots.formatting import columns, counted, moment, rate_text, shown
 
@@ -22,8 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.report.recorder import CrawlRecord
     from scrapy_mandelbot.report.site_record import SiteRecord
-
-    _Waits = set[tuple[str, Reason, float | None]]
+    from scrapy_mandelbot.report.status import SiteSnapshot
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +43,7 @@ class CrawlSummary(CrawlExtension):
         self._most_sites = self._crawl.config.summary
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
         self._recorder = Recorder.of(crawler) if self._most_sites else None
-        self._logged: _Waits = set()
+        self._logged: set[tuple[str, Reason, float | None]] = set()
 
     def spider_opened(self) -> None:
         """Start the periodic line, unless a person waits for a single page."""
@@ -64,55 +61,36 @@ class CrawlSummary(CrawlExtension):
         logger.info("What happened at the sites:\n%s", table, extra={"spider": spider})
 
     def _look(self) -> None:
-        waits: _Waits = set()
-        totals, now = Totals(), self._crawl.now()
-        self._steps.take(
-            self._count(totals, waits, now), lambda: self._log(totals, waits, moment(now))
-        )
+        waiting: list[SiteSnapshot] = []
+        now = self._crawl.now()
+        self._steps.take(self._find(waiting, now), lambda: self._log(waiting, moment(now)))
 
-    def _count(self, totals: Totals, waits: _Waits, now: float) -> Iterator[None]:
-        throttle = self._crawl.throttle
-        if not throttle.sites.in_trouble():  # no site has to wait
+    def _find(self, waiting: list[SiteSnapshot], now: float) -> Iterator[None]:
+        if not self._crawl.sites.in_trouble():  # no site has to wait
             return
-        for one in Survey(throttle, now).snapshots():
+        for one in Survey(self._crawl.throttle, now).snapshots():
             if one is not None and one.reason in WAITS:
-                totals.add(one.reason, one.waiting, one.until, one.site)
-                is_pace = one.reason is Reason.PACE  # a new time for each request is no change
-                waits.add((one.site, one.reason, None if is_pace else one.until))
+                waiting.append(one)
             yield
 
-    def _log(self, totals: Totals, waits: _Waits, at: datetime) -> None:
+    def _log(self, waiting: list[SiteSnapshot], at: datetime) -> None:
+        waits = {  # a new time for each request of a site with a crawl delay is no change
+            (one.site, one.reason, None if one.reason is Reason.PACE else one.until)
+            for one in waiting
+        }
         if waits != self._logged:
             self._logged = waits
             if waits:
-                self._crawl.events.emit(WAITING, status=totals.as_text(at))
+                self._crawl.events.emit(WAITING, status=_in_one_line(waiting, at))
         self._steps.later(self._interval, self._look)
 
 
-@dataclass(slots=True)
-class Totals:
-    """The contents of the line about waiting sites."""
-
-    waiting: int = 0
-    found: Counter[Reason] = field(default_factory=Counter)
-    """The number of sites by reason."""
-    next_at: float = inf
-    """When the next request may be sent, in seconds since the epoch."""
-    next_site: str = ""
-    """The site of that request; ``""``: none waits for a time."""
-
-    def add(self, reason: Reason, waiting: int, until: float | None, site: str) -> None:
-        """Count a site."""
-        self.found[reason] += 1
-        self.waiting += waiting
-        is_first = not self.next_site or (until or 0.0, site) < (self.next_at, self.next_site)
-        if until is not None and waiting and is_first:
-            self.next_at, self.next_site = until, site
-
-    def as_text(self, at: datetime) -> str:
-        """Return one line for a log."""
-        until = moment(self.next_at) if self.next_site else None
-        return in_one_line(in_order(self.found), self.waiting, until, self.next_site, at)
+def _in_one_line(waiting: list[SiteSnapshot], at: datetime) -> str:
+    timed = ((one.until, one.site) for one in waiting if one.waiting and one.until is not None)
+    until, site = min(timed, default=(None, ""))
+    by_reason = Counter(one.reason for one in waiting)
+    requests = sum(one.waiting for one in waiting)
+    return in_one_line(by_reason, requests, None if until is None else moment(until), site, at)
 
 
 def summary(record: CrawlRecord, now: float, most_sites: int) -> str:

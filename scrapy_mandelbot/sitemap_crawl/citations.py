@@ -56,10 +56,8 @@ class SitemapWarnings:
         """Report a problem with a site's sitemap; of thousands on one site, the first few."""
         times = (self._times.get(site) or 0) + 1
         self._times.put(site, times, 1)
-        if times <= _MOST_OF_A_SITE:
-            self._events.emit(event, site=site, **values)
-            return
-        self._events.count(event, site=site, **values)
+        emit = self._events.emit if times <= _MOST_OF_A_SITE else self._events.count
+        emit(event, site=site, **values)
         if times == _MOST_OF_A_SITE + 1:
             self._events.emit(events.SITEMAP_PROBLEMS_MUTED, site=site)
 
@@ -280,7 +278,7 @@ class CrossSubmits:
             files = [
                 file for file in (*of_other.files, *of_other.unconfirmed) if file.cited.site == site
             ]
-            waiting += sum(file.bytes_left for file in files)
+            waiting += sum(file.size - file.offset for file in files)
             if not files:
                 progress.elsewhere.discard(other)
         return waiting > _MOST_BYTES

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -54,6 +53,9 @@ class CitedSitemap:
         )
 
 
+_AT_A_TIME = 16_384  # bytes that are read without a break
+
+
 @dataclass
 class EntryFile:
     """Entries in a file, one JSON document per line, taken from the front."""
@@ -66,10 +68,6 @@ class EntryFile:
     pages: int = 0  # listed by the entries; counted only for unconfirmed pages
     size: int = 0  # in bytes
 
-    @property
-    def bytes_left(self) -> int:
-        return self.size - self.offset
-
     def write(self, entries: Iterable[dict[str, Any]]) -> int:
         lines = [json.dumps(entry) + "\n" for entry in entries]
         with self.path.open("a", encoding="ascii") as file:
@@ -78,7 +76,7 @@ class EntryFile:
         return len(lines)
 
     def next_entries(self, most: int) -> list[tuple[dict[str, Any], int]]:
-        """Return up to `most` entries from the front, without taking them.
+        """Return up to `most` entries from the front, few if they are long, without taking them.
 
         Each comes with the value of :attr:`offset` once it is taken.
         """
@@ -86,7 +84,8 @@ class EntryFile:
         with self.path.open("rb") as file:
             file.seek(self.offset)
             end = self.offset
-            while len(entries) < most and (line := file.readline()).endswith(b"\n"):
+            last = self.offset + _AT_A_TIME
+            while len(entries) < most and end < last and (line := file.readline())[-1:] == b"\n":
                 end += len(line)
                 with suppress(ValueError):  # a power cut may leave anything
                     entries.append((json.loads(line), end))
@@ -98,9 +97,6 @@ class EntryFile:
             return self.path.stat().st_size
         except FileNotFoundError:
             return -1
-
-    def cut(self) -> None:
-        os.truncate(self.path, self.size)
 
     def state(self) -> dict[str, Any]:
         return {**asdict(self), "path": self.path.name}
@@ -119,12 +115,10 @@ class EntryFile:
         self.path.unlink(missing_ok=True)
 
 
-_UNCONFIRMED = (
-    "mandelbot_unconfirmed"  # meta key of a request for the robots.txt of a site in doubt
-)
+UNCONFIRMED = "mandelbot_unconfirmed"  # meta key of a request for the robots.txt of a site in doubt
 _READ = "_mandelbot_read_sitemap"
 _MISSED = "_mandelbot_missed_sitemap"
-OWN = frozenset({CITED, _UNCONFIRMED})  # meta keys of the requests made here
+OWN = frozenset({CITED, UNCONFIRMED})  # meta keys of the requests made here
 _ROBOTS, _NO_ROBOTS = "_mandelbot_robots_known", "_mandelbot_robots_missed"
 
 
@@ -155,12 +149,8 @@ def robots_request(spider: Spider, site: str) -> Request:
         callback=getattr(spider, _ROBOTS),
         errback=getattr(spider, _NO_ROBOTS),
         dont_filter=True,
-        meta={_UNCONFIRMED: site, "dont_retry": True},
+        meta={UNCONFIRMED: site, "dont_retry": True},
     )
-
-
-def unconfirmed_site(request: Request) -> str:
-    return str(request.meta[_UNCONFIRMED])
 
 
 def _without_spider(callback: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:

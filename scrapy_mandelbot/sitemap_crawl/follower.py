@@ -5,27 +5,26 @@ from __future__ import annotations
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
-from time import thread_time
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.spiders import SitemapSpider
-from scrapy.utils.asyncio import call_later
 from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import engine, events, signals
+from scrapy_mandelbot.clock import LoopShare
 from scrapy_mandelbot.crawl import LISTED_IN, Crawl
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits
 from scrapy_mandelbot.sitemap_crawl.citations import Citations, CrossSubmits, SitemapWarnings
-from scrapy_mandelbot.sitemap_crawl.entry_files import CitedSitemap, install, unconfirmed_site
+from scrapy_mandelbot.sitemap_crawl.entry_files import UNCONFIRMED, CitedSitemap, install
 from scrapy_mandelbot.sitemap_crawl.progress import (
     MOST_WAITING,
     Progress,
     UnfollowedRequests,
     progress_folder,
 )
-from scrapy_mandelbot.sitemap_crawl.selection import LoopShare, SitemapReading, SitemapSelection
+from scrapy_mandelbot.sitemap_crawl.selection import SitemapReading, SitemapSelection
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 _FEW, _ENOUGH = 50, 100  # requests of a site in the queue: fed below the first, up to the second
 _MOST = 10_000  # requests in the scheduler, above which it is not fed
-_SLICE = 200  # entries fed without yielding to the event loop
 
 
 class SitemapFollower:
@@ -61,8 +59,9 @@ class SitemapFollower:
         self._warnings = SitemapWarnings(self._events)
         self._citations = Citations(crawl.config, self._warnings)
         self._limits = DownloadLimits(crawler, crawl.now)
-        self._share = LoopShare()
+        self._share = LoopShare(crawl.clock)
         self._to_feed: set[str] = set()  # not fed, as the scheduler was full
+        self._advancing: set[str] = set()
         self._only_consulted: set[str] = set()  # only their robots.txt was needed
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
@@ -140,7 +139,7 @@ class SitemapFollower:
     def _limit(self, request: Request) -> None:
         if CitedSitemap.of(request) is not None:
             most = self._crawl.config.sitemap_max_bytes
-            self._limits.begin(request, most, float("inf"), 2 * most)
+            self._limits.begin(request, most, float("inf"), stays_gzipped=True)
 
     def _begin_crawling(self, site: str) -> None:
         """Read the sitemaps of a site of which only the robots.txt was needed so far."""
@@ -181,24 +180,38 @@ class SitemapFollower:
             self._temporary.cleanup()
 
     def _advance(self, site: str) -> None:
-        """Feed the crawl with a site's entries while it has room, or request its next sitemap."""
-        progress, budget = self._progress[site], _SLICE
-        room = 0 if engine.is_closing(self._crawler) else self._room(site)
-        while room > 0:
-            if budget <= 0:
-                call_later(0, self._advance, site)
-                return
+        """Feed the crawl with a site's entries while it has room, or request its next sitemap.
+
+        Of a site that has something to do the first step is taken now, the others in turns.
+        """
+        if site not in self._advancing:
+            steps = self._feeding(site)
+            if next(steps, False):
+                self._advancing.add(site)
+                engine.schedule(self._advance_in_turns(steps))
+
+    async def _advance_in_turns(self, steps: Iterator[bool]) -> None:
+        await self._share.run(steps)
+        engine.wake(self._crawler)  # which may be idle now
+
+    def _feeding(self, site: str) -> Iterator[bool]:
+        """Yield after each entry that was fed, and each sitemap that was requested or left out."""
+        progress, room = self._progress[site], self._room(site)
+        while room > 0 and not engine.is_closing(self._crawler):
             file = progress.next_file
             if file is None or file.is_index:
                 if not self._request_next(site, progress):
                     self._progress.forget_done(site)
-                    return
-                budget -= 1
-            elif entries := self._next_entries(progress, file, min(room, budget)):
-                room -= self._feed(site, file, entries)
-                budget -= len(entries)
+                    break
+                yield True
+            elif entries := self._next_entries(progress, file, room):
+                for entry, end in entries:
+                    room -= self._feed(site, entry)
+                    file.offset = end
+                    yield True
             elif not file.is_complete:  # it is being read, and more entries follow
-                return
+                break
+        self._advancing.discard(site)
 
     def _next_entries(
         self, progress: SiteProgress, file: EntryFile, most: int
@@ -251,42 +264,43 @@ class SitemapFollower:
             self._to_feed.discard(site)
             self._advance(site)
 
-    def _feed(self, site: str, file: EntryFile, entries: list[tuple[dict[str, Any], int]]) -> int:
+    def _feed(self, site: str, entry: dict[str, Any]) -> int:
         """Schedule the requests for pages of the site; return their number.
 
         An entry counts as taken only once its requests are in the scheduler: a job may commit
         in between.
         """
         count = 0
-        for entry, end in entries:
-            for request in self._selection.requests(entry):
-                if site_of_request(request) != site:  # among that site's entries, if it counts
-                    continue
-                if self._crawl.forbids(request):
-                    self._events.count(events.PAGE_FORBIDDEN)
-                    continue
-                self._events.count(events.PAGE_FED)
-                self._crawler.engine.crawl(request)
-                count += 1
-            file.offset = end
+        for request in self._selection.requests(entry):
+            if site_of_request(request) != site:  # among that site's entries, if it counts
+                continue
+            if self._crawl.forbids(request):
+                self._events.count(events.PAGE_FORBIDDEN)
+                continue
+            self._events.count(events.PAGE_FED)
+            self._crawler.engine.crawl(request)
+            count += 1
         return count
 
     async def _read(self, response: Response) -> None:
-        """Store the entries of a sitemap, yielding to the event loop between slices."""
+        await self._share.run(self._storing(response))
+
+    def _storing(self, response: Response) -> Iterator[None]:
+        """Store the entries of a sitemap, in steps."""
         cited, reading = self._reading(response)
         progress = self._progress[cited.site]
-        file, count, began = None, 0, thread_time()
+        file, count = None, 0
         try:
             for some in reading.wanted(partial(self._progress.new_file, cited, is_index=False)):
                 if some and file is None:
-                    file = self._progress.new_file(cited, is_index=reading.is_index)
+                    file = self._progress.new_file(cited, is_index=reading.reader.kind == "index")
                     progress.files.append(file)
                     progress.has_come(cited)
-                if file is not None:
+                if some and file is not None:
                     count += len(some)
                     self._store(file, some)
                     self._advance(cited.site)
-                began = await self._share.end_slice(progress, began)
+                yield
         finally:
             if file is not None:
                 file.is_complete = True
@@ -332,7 +346,7 @@ class SitemapFollower:
     def _robots_known(self, answer: Response | Failure) -> None:
         """Continue a site whose robots.txt is known, or unavailable."""
         self._progress.cannot_wait()
-        site = unconfirmed_site(answer.request)  # type: ignore[arg-type,union-attr]  # both have one
+        site = str(answer.request.meta[UNCONFIRMED])  # type: ignore[union-attr]  # both have one
         if self._cross_submits.decide(site):
             self._begin_crawling(site)
         self._advance(site)
@@ -375,17 +389,26 @@ class WorkerFollower(SitemapFollower):
         """Do nothing: no entries wait here."""
 
     async def _yield_requests(self, response: Response) -> AsyncIterator[Request]:
-        """Yield what a sitemap lists, in slices of the event loop."""
-        cited, reading = self._reading(response)
-        progress, wanted, began = self._progress[cited.site], 0, thread_time()
+        """Yield what a sitemap lists, in turns."""
+        listed: list[Request] = []
+        steps, has_more = self._listing(*self._reading(response), listed), True
+        while has_more:
+            has_more = await self._share.turn(steps)
+            for request in listed:
+                yield request
+            listed.clear()
+
+    def _listing(
+        self, cited: CitedSitemap, reading: SitemapReading, listed: list[Request]
+    ) -> Iterator[None]:
+        progress, wanted = self._progress[cited.site], 0
         try:
             for some in reading.wanted(partial(self._progress.new_file, cited, is_index=False)):
                 wanted += len(some)
-                listed = self._sitemap if reading.is_index else self._pages
+                requests = self._sitemap if reading.reader.kind == "index" else self._pages
                 for entry in some:
-                    for request in listed(progress, cited, entry):
-                        yield request
-                began = await self._share.end_slice(progress, began)
+                    listed += requests(progress, cited, entry)
+                yield
         finally:
             self._has_read(cited, reading, wanted)
 

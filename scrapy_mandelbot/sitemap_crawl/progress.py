@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -79,7 +80,6 @@ class SiteProgress:
     strangers: set[str] = field(default_factory=set)
     """Other sites whose robots.txt was requested for this site's sitemaps, and cites none."""
     elsewhere: set[str] = field(default_factory=set)  # sites that may hold entries of its sitemaps
-    cost: float = 0.0  # seconds of processor time for its sitemaps in this run
 
     @property
     def is_done(self) -> bool:
@@ -331,7 +331,7 @@ class Progress:
             self.reopen(file.cited.url)
             lost.append(file.cited)
             return False
-        file.cut()
+        os.truncate(file.path, file.size)
         return True
 
     def _clear_folder(self) -> int:
@@ -365,7 +365,6 @@ class UnfollowedRequests:
 
     def __init__(self, crawl: Crawl, spider: Spider, folder: str) -> None:
         self._crawl = crawl
-        self._events = crawl.events
         self._is_told = False
         self._folder = progress_folder(folder)
         install(spider, read=self._drop_answer, missed=self._drop_answer, robots=self._drop_answer)
@@ -377,11 +376,9 @@ class UnfollowedRequests:
         (self._folder / _STATE).unlink(missing_ok=True)
         if self._crawl.job is not None:
             _forget_in_job(self._crawl.job)
-        if self._is_told:  # one line will do
-            self._events.count(events.SITEMAP_DROPPED)
-        else:
-            self._is_told = True
-            self._events.emit(events.SITEMAP_DROPPED, url=request.url)
+        emit = self._crawl.events.count if self._is_told else self._crawl.events.emit
+        self._is_told = True  # one line will do
+        emit(events.SITEMAP_DROPPED, url=request.url)
         return True
 
     def _drop_answer(self, answer: Response | Failure) -> None:

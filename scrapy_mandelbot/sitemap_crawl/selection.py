@@ -7,13 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from time import monotonic, thread_time
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
-from scrapy.utils.asyncio import call_later
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot.crawl import CITED, Crawl
 from scrapy_mandelbot.robots.sitemaps import SitemapReader
@@ -27,31 +23,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.sitemaps import SitemapEntry
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.sitemap_crawl.entry_files import EntryFile
-    from scrapy_mandelbot.sitemap_crawl.progress import SiteProgress
-
-
-FULL_SPEED = 5.0  # seconds of processor time for the sitemaps of a site
-_REST = 4.0  # times as long as a slice beyond it took, until the next such slice of any site
-
-
-class LoopShare:
-    """Yields to the event loop after each slice of a sitemap: costly sites share a fifth of it."""
-
-    def __init__(self) -> None:
-        self._next_at = 0.0
-
-    async def end_slice(self, progress: SiteProgress, began: float) -> float:
-        """Return the processor time at which the next slice begins."""
-        took, wait = thread_time() - began, 0.0
-        progress.cost += took
-        if progress.cost > FULL_SPEED:
-            now = monotonic()
-            self._next_at = max(self._next_at, now) + _REST * took
-            wait = self._next_at - now
-        turn: Deferred[None] = Deferred()
-        call_later(wait, turn.callback, None)
-        await maybe_deferred_to_future(turn)
-        return thread_time()
 
 
 def entry_data(entry: SitemapEntry, sitemap: str) -> dict[str, Any]:
@@ -146,8 +117,7 @@ def _method(spider: Spider, callback: Any) -> Callable[..., Any]:
     return getattr(spider, callback) if isinstance(callback, str) else callback  # type: ignore[no-any-return]
 
 
-_PIECE = 65_536  # bytes
-_SLICE = 200  # entries filtered without yielding to the event loop
+_FILTERED = 50  # entries at a time
 
 
 class SitemapReading:
@@ -170,11 +140,6 @@ class SitemapReading:
         )
         self.older = 0  # the number of entries left out
 
-    @property
-    def is_index(self) -> bool:
-        """Whether its entries are sitemaps. Known from the first entry on."""
-        return self.reader.kind == "index"
-
     def wanted(self, new_file: Callable[[], EntryFile]) -> Iterator[list[dict[str, Any]]]:
         """Yield the wanted entries slice by slice. All exceptions are the spider's.
 
@@ -190,25 +155,15 @@ class SitemapReading:
                 everything.write(some)
                 yield []
             chosen = self._selection.chosen(everything.entries())
-            while some := list(islice(chosen, _SLICE)):
+            while some := list(islice(chosen, _FILTERED)):
                 yield some
         finally:
             everything.remove()
 
     def _turns(self) -> Iterator[list[dict[str, Any]]]:
-        """Yield the new entries of each slice, often none.
-
-        A slice takes a few milliseconds, whatever the sitemap contains.
-        """
-        for start in range(0, len(self._body), _PIECE):
-            self.reader.feed(self._body[start : start + _PIECE])
-            yield from self._steps()
-            if self.reader.stopped:
-                return
+        """Yield the new entries of each step, often none; a step takes about a millisecond."""
+        self.reader.feed(self._body)
         self.reader.close()
-        yield from self._steps()
-
-    def _steps(self) -> Iterator[list[dict[str, Any]]]:
         while (entries := self.reader.step()) is not None:
             yield [entry_data(entry, self.url) for entry in entries if self._is_new_enough(entry)]
 
@@ -227,10 +182,7 @@ MOST_BYTES = 128 * 2**20  # held, over all sites
 
 
 class SitemapBodies:
-    """The downloader middleware that replaces the responses of cited sitemaps.
-
-    It is next to the engine, as the body is missing from here on.
-    """
+    """The downloader middleware next to the engine, which empties responses of cited sitemaps."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._bodies = Crawl.of(crawler).sitemap_bodies
@@ -246,6 +198,8 @@ class SitemapBodies:
             return response
         if sum(map(len, self._bodies.values())) + len(response.body) > MOST_BYTES:
             return response
-        empty = response.replace(body=b"")
+        # Its replace() would decode the whole body, to detect the encoding.
+        kept = {*response.attributes} - {"body", "encoding"}
+        empty = type(response)(**{name: getattr(response, name) for name in kept})
         self._bodies[empty] = response.body
         return empty

@@ -25,6 +25,7 @@ MOST_SITES = 10_000
 MOST_IN_TROUBLE = 50_000
 """Sites that are remembered because they are paused, given up, or slowed."""
 MOST_LEARNT = 10_000  # sites whose runs between pauses are remembered, some KiB each
+LEARNT_FOR = 3_600.0  # seconds without a refusal until they are forgotten
 
 
 def site_of_request(request: Request) -> str:
@@ -118,7 +119,8 @@ class Sites:
         if learnt is not None:
             self._learnt[learnt] = None
             self._learnt.move_to_end(learnt)
-            if len(self._learnt) > MOST_LEARNT:
+            since = learnt.ended_at - LEARNT_FOR
+            while len(self._learnt) > MOST_LEARNT or next(iter(self._learnt)).ended_at < since:
                 self._learnt.popitem(last=False)[0].forget_runs()
 
     def forget(self, site: Site) -> None:

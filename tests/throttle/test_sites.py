@@ -117,6 +117,10 @@ def test_only_so_many_in_trouble_are_remembered(sites, few):
     assert sites.get(name(19)) is not None
 
 
+def remembered(control) -> int:
+    return len(control._estimator._runs)
+
+
 def test_what_was_learnt_of_few_sites_is_remembered(monkeypatch):
     """Each run takes memory; a site whose runs are forgotten keeps its pause and its rate."""
     monkeypatch.setattr("scrapy_mandelbot.throttle.site_map.MOST_LEARNT", 2)
@@ -128,5 +132,19 @@ def test_what_was_learnt_of_few_sites_is_remembered(monkeypatch):
         control.resume(105.0, is_conclusive=True)
         runs[number] = control
     sites.note_trouble(sites[name(1)])
-    assert [len(runs[number]._estimator._runs) for number in (1, 2, 3)] == [2, 0, 1]
+    assert [remembered(runs[number]) for number in (1, 2, 3)] == [2, 0, 1]
     assert not any(sites[name(number)].pause.is_open for number in (1, 2, 3))
+
+
+def test_what_was_learnt_of_a_healthy_site_is_forgotten_after_an_hour():
+    """Once another site is in trouble; a site that refused since then keeps what was learnt."""
+    sites = Sites(PausePolicy(first=1, recovers=True))
+    controls = []
+    for number, at in ((1, 0.0), (2, 200.0), (3, 3_700.0)):
+        pause(sites, number)
+        control = sites[name(number)].pause.rate_control
+        control.resume(105.0, is_conclusive=True)
+        control.ended_at = at
+        controls.append(control)
+        sites.note_trouble(sites[name(number)])
+    assert [remembered(control) for control in controls] == [0, 1, 1]

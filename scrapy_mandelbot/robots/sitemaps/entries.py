@@ -188,9 +188,9 @@ class EntryMaker:
             return None
         if piece.is_cut:
             self._note("cut-off")
-            element = read_elements(text[: text.rfind("<")])  # the text after it may be cut
+            element = read_elements(text[: text.rfind("<")], _MOST_ALTERNATES)  # it may be cut
             return self._from_elements(element) if self._form.link(element) else None
-        element = read_elements(text)
+        element = read_elements(text, _MOST_ALTERNATES)
         if not piece.is_closed and not element.attributes.endswith("/"):
             self._note("not-closed")
         if element.text and element.text is self._form.link(element):

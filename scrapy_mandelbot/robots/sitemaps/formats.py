@@ -39,11 +39,14 @@ class Element(NamedTuple):
     children: list[Element]
 
 
-def read_elements(text: str) -> Element:
-    """Return the element of the entry, with its children."""
+def read_elements(text: str, most_links: int) -> Element:
+    """Return the element of the entry, with its children; of too many links, the first."""
     entry: Element | None = None
     stack: list[Element] = []
+    links = 0
     for slash, full_name, attributes, said, closed in _TAG_ELEMENTS.findall(text):
+        if full_name.endswith("link") and (links := links + 1) > most_links + 1:
+            continue  # so many objects would cause full garbage collections
         prefix, _, name = full_name.lower().rpartition(":")
         if slash:
             _close(stack, name)

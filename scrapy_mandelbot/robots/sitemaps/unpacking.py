@@ -12,7 +12,7 @@ from __future__ import annotations
 import zlib
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.sitemaps.problems import Problems
@@ -24,17 +24,6 @@ _GZIP = 16 + zlib.MAX_WBITS
 MOST_LAYERS = 3
 _MOST_MEMBERS = 1_000
 """Members of gzip data; bgzip writes 64 KiB each: 800 members in 50 MiB."""
-
-
-class ByteSource(Protocol):
-    """A source of bytes."""
-
-    @property
-    def ended(self) -> bool:
-        """Whether no more bytes will come."""
-
-    def read(self) -> bytes:
-        """Return at most a block of bytes; none if more must be fed first."""
 
 
 class Inbox:
@@ -90,7 +79,7 @@ class Inbox:
 class Gunzip:
     """Decompresses gzip data, member by member, up to the first defect."""
 
-    _source: ByteSource
+    _source: Inbox | Gunzip
     _input: bytes
     _wanted: int
     _problems: Problems
@@ -173,7 +162,7 @@ def _sound_part(inflate: zlib._Decompress, data: bytes) -> bytes:
 class Unpacker:
     """The bytes fed, decompressed if gzipped, in blocks of one size and a shorter last one."""
 
-    _source: ByteSource
+    _source: Inbox | Gunzip
     _max_bytes: int
     _problems: Problems
     _read: int = 0

@@ -1,0 +1,52 @@
+"""No site slows another down, whatever its robots.txt and its sitemap are. (clock.py)
+
+Each attack of ``benchmarks/hostile.py`` is crawled beside a healthy site, in a process whose time
+is that of calls: the figures are the same on any machine, and with any other work on it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+HOSTILE = Path(__file__).parents[2] / "benchmarks" / "hostile.py"
+PAGES = 150
+
+
+@cache
+def crawl(name: str) -> tuple[float, float, int]:
+    """Return the longest gap of the healthy site, when it ends, and how many pages came of it."""
+    run = [sys.executable, HOSTILE, "attack", name, str(PAGES)]
+    gap, took, _, _, pages = json.loads(subprocess.check_output(run))
+    return gap, took, pages
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a sitemap of 6 MB",
+        "a sitemap of 50 MB",
+        "a sitemap of 50 MB, gzipped",
+        "a sitemap of 20 MB of tags",
+        "a sitemap of alternates, 10 MB",
+    ],
+)
+def test_no_sitemap_stops_another_site(name):
+    gap, took, pages = crawl(name)
+    alone_gap, alone, _ = crawl("another healthy site")
+    assert pages == PAGES
+    assert gap <= 1.3 * alone_gap
+    assert took <= 1.2 * alone
+
+
+@pytest.mark.parametrize("name", ["512 KB of /*a*a*a*a*a, long URLs", "512 KB of keys in each URL"])
+def test_no_rules_with_wildcards_slow_another_site(name):
+    """They are indexed once, in one piece; from then on each decision takes next to nothing."""
+    _, took, pages = crawl(name)
+    assert pages == PAGES
+    assert took <= 1.2 * crawl("another healthy site")[1]
