@@ -19,6 +19,10 @@ from statistics import median
 from instructions import ENVIRONMENT
 
 SPIDER = """
+import atexit
+import sys
+from pathlib import Path
+
 import scrapy
 
 class OnePage(scrapy.Spider):
@@ -26,8 +30,13 @@ class OnePage(scrapy.Spider):
     start_urls = ["data:,page"]
 
     def parse(self, response):
+        atexit.register(write_modules)
         yield {"url": response.url}
+
+def write_modules():
+    Path(__file__).with_suffix(".txt").write_text("\\n".join(sys.modules))
 """
+ADDON = ("-s", 'ADDONS={"scrapy_mandelbot.Addon": 500}')
 RUNS = 9
 
 
@@ -41,13 +50,25 @@ def crawl(spider: Path, *settings: str) -> tuple[float, float]:
     return (usage.ru_utime + usage.ru_stime) * 1e3, usage.ru_maxrss / 1024
 
 
+def more_modules() -> int:
+    """Return how many modules are loaded that are not by stock Scrapy obeying robots.txt."""
+    loaded = []
+    for settings in (("-s", "ROBOTSTXT_OBEY=1"), ADDON):
+        with tempfile.TemporaryDirectory() as folder:
+            spider = Path(folder, "one.py")
+            spider.write_text(SPIDER)
+            crawl(spider, *settings)
+            loaded.append(set(spider.with_suffix(".txt").read_text().split()))
+    return len(loaded[1] - loaded[0])
+
+
 def main(runs: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         spider = Path(folder, "one.py")
         spider.write_text(SPIDER)
-        addon = ("-s", 'ADDONS={"scrapy_mandelbot.Addon": 500}')
-        crawl(spider, *addon)  # compiles
-        pairs = [(crawl(spider), crawl(spider, *addon)) for _ in range(runs)]
+        crawl(spider, *ADDON)  # compiles
+        pairs = [(crawl(spider), crawl(spider, *ADDON)) for _ in range(runs)]
+    print(f"modules    more {more_modules()}")
     for unit, stocks, ours in zip(
         ("ms of CPU", "MiB"),
         *(zip(*one, strict=True) for one in zip(*pairs, strict=True)),

@@ -19,11 +19,10 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching.failures import failure_of
-from scrapy_mandelbot.politeness import retry_after
 from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.outcome import MISSING_STATUSES, Failure
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
-from scrapy_mandelbot.robots.preferences import MARKED_STATUSES, TERMS_STATUSES, stated_terms
+from scrapy_mandelbot.robots.preferences import MARKED_STATUSES, TERMS_STATUSES
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.waiters import ASKS_AGAIN, is_of_the_package
 
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.downloadermiddlewares.refusals import Redirected, Refusals
     from scrapy_mandelbot.politeness.flight import Flight
+    from scrapy_mandelbot.politeness.retry_after import AskedFor
     from scrapy_mandelbot.politeness.site_state import Site
 
 logger = logging.getLogger(__name__)
@@ -125,7 +125,9 @@ class PauseMiddleware:
             if not flight.is_refused and not is_notice:
                 self._answered(flight, response)
             return
-        wait = found or retry_after.wait_asked_for(response.headers.get, self._crawl.now())
+        from scrapy_mandelbot.politeness.retry_after import wait_asked_for  # noqa: PLC0415
+
+        wait = found or wait_asked_for(response.headers.get, self._crawl.now())
         reason = f"{response.status} for {request}" + (f", {wait.said}" if wait.said else "")
         if (response.headers.get("Content-Type") or b"").startswith(_PROBLEM):
             reason += self._refusals.problem(request, response)
@@ -140,7 +142,7 @@ class PauseMiddleware:
 
         return Refusals(self.crawler, self._crawl, self._redirected)
 
-    def _look_closer(self, flight: Flight, response: Response) -> retry_after.AskedFor | None:
+    def _look_closer(self, flight: Flight, response: Response) -> AskedFor | None:
         """See whether an answer refuses by something else than its status, and what it asks for."""
         request, found = flight.request, None
         if self._is_read and not self._crawl.is_for_a_person(request):
@@ -155,7 +157,11 @@ class PauseMiddleware:
         status = response.status
         is_error = status >= HTTPStatus.BAD_REQUEST and status not in MISSING_STATUSES
         may_pause = bool(self._statuses) and is_error
-        return may_pause and retry_after.names_a_time(response.headers.get, self._crawl.now())
+        if not may_pause:
+            return False
+        from scrapy_mandelbot.politeness.retry_after import names_a_time  # noqa: PLC0415
+
+        return names_a_time(response.headers.get, self._crawl.now())
 
     def _answered(self, flight: Flight, response: Response) -> None:
         """Report a good response, and the rest of a quota if its headers state one."""
@@ -358,14 +364,19 @@ async def store_cookies(crawler: Crawler, request: Request, response: Response) 
 
 def terms_of(response: Response) -> str | None:
     """Return the terms that a response states in place of a page; None: it states none."""
+    # Imported late: only a response that may state terms needs it.
+    from scrapy_mandelbot.robots.preferences.in_pages import stated_terms  # noqa: PLC0415
+
     headers = ((name, value) for name, values in response.headers.items() for value in values)
     return stated_terms(response.status, headers)
 
 
 def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
     """Limit requests to a site to the quota that its response states, if it states one."""
+    from scrapy_mandelbot.politeness.retry_after import quota_of  # noqa: PLC0415 -- few sites
+
     now, site = crawl.now(), flight.site
-    quota = retry_after.quota_of(response.headers.get, now)
+    quota = quota_of(response.headers.get, now)
     if quota is None:
         return
     left, wait = quota[0], min(quota[1], crawl.config.retry_after_longest)

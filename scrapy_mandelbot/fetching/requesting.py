@@ -19,6 +19,7 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.fetching.download_limits import (
+    ANY_SIZE,
     DownloadLimits,
     TruncatedError,
     is_truncated,
@@ -40,7 +41,6 @@ from scrapy_mandelbot.politeness.outcome import (
     may_be_misreported,
     outcome_of,
 )
-from scrapy_mandelbot.politeness.retry_after import wait_asked_for
 from scrapy_mandelbot.robots.origins import robots_url, without_user
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.robots.robotstxt.agents import header_text
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _PRIORITY = 1_000
-_ANY_SIZE = 2**30  # bytes; DOWNLOAD_MAXSIZE is about pages, and these downloads have their limit
 _ROUTE = ("proxy", "_auth_proxy", "download_slot", "bindaddress")
 LONGEST_REDIRECT = 8_192  # characters of a URL
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -145,11 +144,18 @@ class SiteFiles:
                 end(waiter, value)
 
     async def get(
-        self, site: str, url: str, request: Request, copy: CachedRobots | None
+        self,
+        site: str,
+        url: str,
+        request: Request,
+        copy: CachedRobots | None,
+        *,
+        is_watched: bool = False,
     ) -> FetchedFile:
         """Request a file of a site. Follows redirects across sites; never raises.
 
-        A URL may redirect to itself: with the cookie that it sets, it may answer.
+        A URL may redirect to itself: with the cookie that it sets, it may answer. `is_watched`: see
+        :meth:`DownloadLimits.download`.
         """
         urls, config = [url], self._config
         while True:
@@ -159,7 +165,9 @@ class SiteFiles:
                 headers |= conditions(copy.etag, copy.last_modified)
             wanted = self._request(url, request, headers)
             try:
-                response, download = await self._download(wanted, request, self._most_bytes)
+                response, download = await self._download(
+                    wanted, request, self._most_bytes, is_watched=is_watched
+                )
             except Exception as error:  # noqa: BLE001 -- any failure means no answer
                 return _failed(error, urls, by_proxy=bool(wanted.meta.get("proxy")))
             location = response.headers.get("Location")
@@ -196,7 +204,7 @@ class SiteFiles:
             "allow_offsite": True,
             "download_timeout": self._config.robots_timeout,
             "download_fail_on_dataloss": False,  # a truncated body is examined, too
-            "download_maxsize": _ANY_SIZE,
+            "download_maxsize": ANY_SIZE,
             **{key: needing.meta[key] for key in _ROUTE if key in needing.meta},
         }
         if "Proxy-Authorization" in needing.headers:
@@ -204,10 +212,12 @@ class SiteFiles:
         return Request(url, callback=NO_CALLBACK, meta=meta, priority=_PRIORITY, headers=headers)
 
     async def _download(
-        self, wanted: Request, needing: Request, most_bytes: int
+        self, wanted: Request, needing: Request, most_bytes: int, *, is_watched: bool = False
     ) -> tuple[Response, Download]:
         with engine.one_place(self._crawler, needing):
-            return await self.limits.download(wanted, most_bytes, self._config.robots_timeout)
+            return await self.limits.download(
+                wanted, most_bytes, self._config.robots_timeout, is_watched=is_watched
+            )
 
     def _fetched(self, url: str, response: Response, download: Download) -> FetchedFile:
         # A handler that sends no signals reads the whole body.
@@ -217,6 +227,8 @@ class SiteFiles:
         is_whole = bool(cut) or not is_truncated(response, download)
         retry_after = None
         if not is_whole or response.status >= HTTPStatus.MULTIPLE_CHOICES:
+            from scrapy_mandelbot.politeness.retry_after import wait_asked_for  # noqa: PLC0415
+
             retry_after = wait_asked_for(response.headers.get, self._now()).seconds
         answer = Answer(response.status, retry_after=retry_after)
         return FetchedFile(
@@ -289,6 +301,8 @@ class Trouble:
     is_reported: bool = False
     has_answered: bool = False
     """Whether the host has sent any response."""
+    is_broken_off: bool = False
+    """Whether the last response was truncated."""
 
 
 class RobotsRequester:
@@ -314,7 +328,10 @@ class RobotsRequester:
     ) -> tuple[FetchedFile, Outcome]:
         """Return the response of a site, and what it means given the site's history."""
         policy = self._config.outcome_policy
-        fetched = await self.files.get(site, robots_url(site), request, copy)
+        last = self.troubles.get(site)
+        is_watched = last is not None and last.is_broken_off
+        url = robots_url(site)
+        fetched = await self.files.get(site, url, request, copy, is_watched=is_watched)
         answer = fetched.answer
         is_of_the_site = answer.failure is not Failure.PROXY
         trouble = self.count_trouble(site, fetched) if is_of_the_site else Trouble(())
@@ -352,6 +369,7 @@ class RobotsRequester:
             trouble.times_apart += 1
             trouble.counted_at = now
         trouble.has_answered |= fetched.has_answered
+        trouble.is_broken_off = bool(fetched.answer.broken_off)
         return trouble
 
     async def _misreports(self, site: str, request: Request, status: int) -> bool:

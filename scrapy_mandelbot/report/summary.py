@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from math import inf
 from typing import TYPE_CHECKING
 
+import scrapy.signals
+from scrapy.exceptions import NotConfigured
+
+from scrapy_mandelbot.clock import CooperativeIterator
+from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import WAITING
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.report.status import WAITS, Reason, in_one_line, in_order
-from scrapy_mandelbot.report.survey import CrawlExtension, Survey
 from scrapy_mandelbot.robots.formatting import columns, counted, moment, rate_text, shown
+from scrapy_mandelbot.settings.values import fail_cleanly
 
 if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
+    from typing_extensions import Self
 
     from scrapy_mandelbot.report.recorder import CrawlRecord
     from scrapy_mandelbot.report.site_record import SiteRecord
+    from scrapy_mandelbot.report.status import Reason
 
     _Waits = set[tuple[str, Reason, float | None]]
 
@@ -32,6 +38,31 @@ HEADER = (
     *("SITE", "PAGES", "LOST", "FORBIDDEN", "REFUSED", "PAUSES", "SECONDS"),
     *("PACE", "LIMIT", "KEPT", "SITEMAPS", "TAGGED", "END"),
 )
+
+
+class CrawlExtension:
+    """An extension that works in steps while the spider is open."""
+
+    at_a_time: int | None = None
+    """Steps in one slice; None: the default."""
+    spider_opened: Callable[..., None]
+    spider_closed: Callable[..., None]
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._crawl = Crawl.of(crawler)
+        if not self._crawl.config.enabled:
+            raise NotConfigured
+        self._steps = CooperativeIterator(self._crawl.clock, self.at_a_time)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Build the extension; an invalid setting ends the crawl."""
+        with fail_cleanly(crawler):
+            extension = cls(crawler)
+        crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=scrapy.signals.spider_closed)
+        return extension
 
 
 class CrawlSummary(CrawlExtension):
@@ -74,6 +105,9 @@ class CrawlSummary(CrawlExtension):
         throttle = self._crawl.throttle
         if not throttle.sites.in_trouble():  # no site has to wait
             return
+        from scrapy_mandelbot.report.status import WAITS, Reason  # noqa: PLC0415 -- only where
+        from scrapy_mandelbot.report.survey import Survey  # noqa: PLC0415 -- some site waits
+
         for one in Survey(throttle, now).snapshots():
             if one is not None and one.reason in WAITS:
                 totals.add(one.reason, one.waiting, one.until, one.site)
@@ -111,6 +145,8 @@ class Totals:
 
     def as_text(self, at: datetime) -> str:
         """Return one line for a log."""
+        from scrapy_mandelbot.report.status import in_one_line, in_order  # noqa: PLC0415
+
         until = moment(self.next_at) if self.next_site else None
         return in_one_line(in_order(self.found), self.waiting, until, self.next_site, at)
 

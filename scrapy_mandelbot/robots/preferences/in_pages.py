@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robots.formatting import shown
+from scrapy_mandelbot.robots.preferences import MARKED_STATUSES, TERMS_STATUSES
 from scrapy_mandelbot.robots.preferences.statements import (
     MEANINGS,
     NOTHING_SAID,
@@ -27,9 +28,6 @@ from scrapy_mandelbot.robots.tags.reading import LIST_LIMIT, names_of_robot, tag
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.tags import RobotTag
 
-TERMS_STATUSES = frozenset({401, 402, 403})
-MARKED_STATUSES = TERMS_STATUSES | {202, 405}
-"""Statuses of responses that may be meant for robots."""
 _SHOWN = 200  # characters of a header
 _ERRORS = range(400, 600)
 _MARKS: dict[str, tuple[str, dict[str, Container[int]]]] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from scrapy_mandelbot.robots.robotstxt.dialects import (
     OWN_FIELDS,
 )
 from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, decode
-from scrapy_mandelbot.robots.robotstxt.times import read_delay, read_rate, read_window
+from scrapy_mandelbot.robots.robotstxt.times import READERS
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
@@ -189,11 +189,6 @@ def _meant(name: str, dialect: Dialect) -> str:
     return name
 
 
-_READERS: dict[str, Callable[[str], object]] = {
-    "crawl-delay": read_delay,
-    "request-rate": read_rate,
-    "visit-time": read_window,
-}
 _MAY_BE_EMPTY = frozenset({"disallow", "comment"})
 
 
@@ -206,7 +201,7 @@ def _problems(line: str, text: str, field: str, value: str) -> Iterator[RecordPr
         yield RecordProblem.UNKNOWN_FIELD
     elif field and not value and field not in _MAY_BE_EMPTY:
         yield RecordProblem.NO_VALUE
-    elif field in _READERS and _READERS[field](value) is None:
+    elif field in READERS and READERS[field](value) is None:
         yield RecordProblem.BAD_VALUE
     if not line.isascii() and not _is_utf8(line):
         yield RecordProblem.NOT_UTF8
