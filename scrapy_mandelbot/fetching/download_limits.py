@@ -39,8 +39,9 @@ def codings_of(headers: Headers) -> list[str]:
     return codings_in(b",".join(headers.getlist("Content-Encoding")).decode("latin-1"))
 
 
-ANY_SIZE = 2**30
-"""Bytes of a body whose limit is not the request's own: DOWNLOAD_MAXSIZE is about pages."""
+_ANY_SIZE = 2**30  # bytes; DOWNLOAD_MAXSIZE is about pages, and receivers have their limit
+_MOST_TRUNCATED = 10_000  # URLs that are known
+_TOO_LONG = frozenset({"DownloadCancelledError", "CancelledError"})  # Scrapy's, and older ones'
 _INFLATED = 20  # times the size limit
 _RESPONSE = scrapy.signals.response_downloaded
 
@@ -98,6 +99,8 @@ class DownloadLimits:
         self._unpacks = crawler.settings.getbool("COMPRESSION_ENABLED")
         self._downloads: WeakKeyDictionary[Request, Download] = WeakKeyDictionary()
         self._watched = 0
+        self._truncated: set[str] = set()
+        """URLs whose last response was truncated: receivers follow the next one from its start."""
         self.is_notified = False
         """Whether PauseMiddleware passes on the responses, which is cheaper than a signal."""
 
@@ -108,12 +111,6 @@ class DownloadLimits:
 
         A compressed body that inflates beyond the limit is cut there.
 
-        Args:
-            request: Scrapy's ``download_timeout`` is in its meta.
-            most_bytes: the size limit of the body, on the wire and decoded.
-            seconds: the time limit.
-            is_watched: whether receivers collect the body, for :class:`TruncatedError`.
-
         Raises:
             TruncatedError: the connection ended before the response did.
             UnreadableBodyError: the body cannot be decoded.
@@ -121,18 +118,20 @@ class DownloadLimits:
         """
         if self._crawler.engine is None:  # cannot happen while a spider runs
             raise RuntimeError("no engine")
-        if not is_watched and most_bytes:
-            request.meta["download_maxsize"] = most_bytes
-        inflated, is_watched = _INFLATED * most_bytes, is_watched or not most_bytes
+        is_watched = is_watched or not most_bytes or request.url in self._truncated
+        request.meta["download_maxsize"] = _ANY_SIZE if is_watched else most_bytes
+        inflated = _INFLATED * most_bytes
         download = self.begin(request, most_bytes, seconds, inflated, is_watched=is_watched)
         download.collects = most_bytes > 0
         try:
             response = await self._crawler.engine.download_async(request)
         except Exception as error:
-            if not is_watched and _is_too_long(error):
-                again = request.replace(meta=request.meta | {"download_maxsize": ANY_SIZE})
+            if not is_watched and type(error).__name__ in _TOO_LONG:
+                again = request.copy()
                 return await self.download(again, most_bytes, seconds, is_watched=True)
             meant = _what_is_meant(error, download, request)
+            if isinstance(meant, TruncatedError) and len(self._truncated) < _MOST_TRUNCATED:
+                self._truncated.add(request.url)
             if meant is not None:
                 raise meant from error
             if not isinstance(error, IgnoreRequest) or download.packed is None:
@@ -143,6 +142,7 @@ class DownloadLimits:
             download.cut = f"is longer than {most_bytes} bytes"
         finally:
             self.end(request)
+        self._truncated.discard(request.url)
         is_ours = download.cut or download.is_late or not most_bytes
         if "download_stopped" in response.flags and not is_ours:
             raise StoppedByProjectError
@@ -221,11 +221,6 @@ class DownloadLimits:
         if "Content-Encoding" in response.headers:
             # A copy: HttpCompressionMiddleware changes the headers.
             download.packed = response.replace(headers=response.headers.copy())
-
-
-def _is_too_long(error: Exception) -> bool:
-    """Return whether Scrapy cancelled the download; it names the class so since version 2.14."""
-    return type(error).__name__ in {"DownloadCancelledError", "CancelledError"}
 
 
 def _has_all(download: Download) -> bool:

@@ -19,7 +19,6 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.fetching.download_limits import (
-    ANY_SIZE,
     DownloadLimits,
     TruncatedError,
     is_truncated,
@@ -144,18 +143,11 @@ class SiteFiles:
                 end(waiter, value)
 
     async def get(
-        self,
-        site: str,
-        url: str,
-        request: Request,
-        copy: CachedRobots | None,
-        *,
-        is_watched: bool = False,
+        self, site: str, url: str, request: Request, copy: CachedRobots | None
     ) -> FetchedFile:
         """Request a file of a site. Follows redirects across sites; never raises.
 
-        A URL may redirect to itself: with the cookie that it sets, it may answer. `is_watched`: see
-        :meth:`DownloadLimits.download`.
+        A URL may redirect to itself: with the cookie that it sets, it may answer.
         """
         urls, config = [url], self._config
         while True:
@@ -165,9 +157,7 @@ class SiteFiles:
                 headers |= conditions(copy.etag, copy.last_modified)
             wanted = self._request(url, request, headers)
             try:
-                response, download = await self._download(
-                    wanted, request, self._most_bytes, is_watched=is_watched
-                )
+                response, download = await self._download(wanted, request, self._most_bytes)
             except Exception as error:  # noqa: BLE001 -- any failure means no answer
                 return _failed(error, urls, by_proxy=bool(wanted.meta.get("proxy")))
             location = response.headers.get("Location")
@@ -204,7 +194,6 @@ class SiteFiles:
             "allow_offsite": True,
             "download_timeout": self._config.robots_timeout,
             "download_fail_on_dataloss": False,  # a truncated body is examined, too
-            "download_maxsize": ANY_SIZE,
             **{key: needing.meta[key] for key in _ROUTE if key in needing.meta},
         }
         if "Proxy-Authorization" in needing.headers:
@@ -212,12 +201,10 @@ class SiteFiles:
         return Request(url, callback=NO_CALLBACK, meta=meta, priority=_PRIORITY, headers=headers)
 
     async def _download(
-        self, wanted: Request, needing: Request, most_bytes: int, *, is_watched: bool = False
+        self, wanted: Request, needing: Request, most_bytes: int
     ) -> tuple[Response, Download]:
         with engine.one_place(self._crawler, needing):
-            return await self.limits.download(
-                wanted, most_bytes, self._config.robots_timeout, is_watched=is_watched
-            )
+            return await self.limits.download(wanted, most_bytes, self._config.robots_timeout)
 
     def _fetched(self, url: str, response: Response, download: Download) -> FetchedFile:
         # A handler that sends no signals reads the whole body.
@@ -301,8 +288,6 @@ class Trouble:
     is_reported: bool = False
     has_answered: bool = False
     """Whether the host has sent any response."""
-    is_broken_off: bool = False
-    """Whether the last response was truncated."""
 
 
 class RobotsRequester:
@@ -328,10 +313,7 @@ class RobotsRequester:
     ) -> tuple[FetchedFile, Outcome]:
         """Return the response of a site, and what it means given the site's history."""
         policy = self._config.outcome_policy
-        last = self.troubles.get(site)
-        is_watched = last is not None and last.is_broken_off
-        url = robots_url(site)
-        fetched = await self.files.get(site, url, request, copy, is_watched=is_watched)
+        fetched = await self.files.get(site, robots_url(site), request, copy)
         answer = fetched.answer
         is_of_the_site = answer.failure is not Failure.PROXY
         trouble = self.count_trouble(site, fetched) if is_of_the_site else Trouble(())
@@ -369,7 +351,6 @@ class RobotsRequester:
             trouble.times_apart += 1
             trouble.counted_at = now
         trouble.has_answered |= fetched.has_answered
-        trouble.is_broken_off = bool(fetched.answer.broken_off)
         return trouble
 
     async def _misreports(self, site: str, request: Request, status: int) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
@@ -52,9 +52,6 @@ class SubQueue:
         self.is_ours = True
         """Whether all its requests are of this site: Scrapy's own queue keeps several in one."""
 
-    def __repr__(self) -> str:
-        return f"<SubQueue {self.name!r}>"
-
 
 class RoundRobin(dict[tuple[str, str, str], SubQueue]):
     """The queues of a queue by site, slot and section; those that take part by activity."""
@@ -65,7 +62,7 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         self._by_site: dict[Site, tuple[SubQueue, ...]] = {}
         # Whose last turn is longest ago first. Most slots have one queue, which a tuple holds in a
         # fifth of the memory of a dict.
-        self._by_slot: dict[str, tuple[SubQueue] | dict[SubQueue, None]] = {}
+        self._by_slot: dict[str, Any] = {}
         self._standing: dict[int, dict[SubQueue, None]] = {}  # activity -> queues, in order
         self._waits_for_an_end: set[SubQueue] = set()
         """Queues that wait until a request in flight has ended: a full slot, a scout, a probe."""
@@ -137,14 +134,13 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
 
     def of_slot(self, slot: str) -> Iterable[SubQueue]:
         """Return the queues of a download slot that take part, whether they have to wait or not."""
-        return self._by_slot.get(slot, ())
+        return tuple(self._by_slot.get(slot, ()))
 
     def take(self, queue: SubQueue) -> None:
         """Note that a queue takes its turn: it becomes the last of those that share its slot."""
         queues = self._by_slot[queue.slot]
-        if isinstance(queues, dict):
-            del queues[queue]
-            queues[queue] = None
+        del queues[queue]
+        queues[queue] = None
 
     def step_out(self, queue: SubQueue, *, until_an_end: bool = False) -> None:
         """Take a sub-queue out of the rotation, or out until a request in flight has ended."""

@@ -145,9 +145,9 @@ class Decider:
                 (end - start) // _SHORTEST if has_globs else text.count("*", start, end)
                 for start, end, _ in self.selection.spans
             )
-            from scrapy_mandelbot.robots.robotstxt.index import Index  # noqa: PLC0415 -- large files
+            from scrapy_mandelbot.robots.robotstxt.index import FEW, MOST_COMPARED  # noqa: PLC0415
 
-            if not Index.may_cost(wildcards, target):
+            if wildcards <= FEW or wildcards * len(target) <= MOST_COMPARED:
                 return False
             self.index = self._build_index(origin)
         return self.index.is_too_costly(target)

@@ -155,11 +155,6 @@ class Index:
         answer = self.answers[bisect_right(self.bounds, url)]
         return answer.decide(url) if isinstance(answer, WildcardInterval) else answer is True
 
-    @staticmethod
-    def may_cost(wildcards: int, target: str) -> bool:
-        """Return whether so many rules with wildcards may make a target too costly."""
-        return wildcards > FEW and wildcards * len(target) > MOST_COMPARED
-
     def is_too_costly(self, target: str) -> bool:
         """Return whether a comparable target is forbidden without comparing it."""
         url = self.origin + target

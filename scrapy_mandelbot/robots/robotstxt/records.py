@@ -86,13 +86,10 @@ def read_outline(records: Iterable[Record], dialect: Dialect) -> Outline:
             (outline.outside if group is None else group.directives).append(record)
             if group is not None and record.field in OWN_FIELDS:
                 group.runs[-1].own.append(record)
-            if dialect.run_ends_at == "directive" or _is_rule(record, dialect):
+            is_rule = record.field in ("disallow", "allow" if dialect.honours_allow else "")
+            if dialect.run_ends_at == "directive" or is_rule:
                 run_is_open = False
     return outline
-
-
-def _is_rule(record: Record, dialect: Dialect) -> bool:
-    return record.field == "disallow" or (record.field == "allow" and dialect.honours_allow)
 
 
 _NAME = re.compile(r"\*(?=[\s\0/*+,;]|\Z)|[^\s\0/*+,;]*", re.ASCII)
