@@ -127,8 +127,7 @@ class DownloadLimits:
             response = await self._crawler.engine.download_async(request)
         except Exception as error:
             if not is_watched and type(error).__name__ in _TOO_LONG:
-                again = request.copy()
-                return await self.download(again, most_bytes, seconds, is_watched=True)
+                return await self.download(request.copy(), most_bytes, seconds, is_watched=True)
             meant = _what_is_meant(error, download, request)
             if isinstance(meant, TruncatedError) and len(self._truncated) < _MOST_TRUNCATED:
                 self._truncated.add(request.url)

@@ -315,8 +315,9 @@ class RobotsRequester:
         policy = self._config.outcome_policy
         fetched = await self.files.get(site, robots_url(site), request, copy)
         answer = fetched.answer
-        is_of_the_site = answer.failure is not Failure.PROXY
-        trouble = self.count_trouble(site, fetched) if is_of_the_site else Trouble(())
+        is_good = answer.status == HTTPStatus.OK and not answer.broken_off
+        counts = not is_good and answer.failure is not Failure.PROXY
+        trouble = self.count_trouble(site, fetched) if counts else Trouble(())
         is_half = answer.broken_off and answer.status is None
         if is_half and trouble.times_apart >= ENOUGH_BROKEN_OFF:
             status = await self.files.status(fetched.url, request)
