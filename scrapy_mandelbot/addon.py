@@ -259,9 +259,8 @@ def _is(key: Any, component: type | str) -> bool:
 def _is_scrapys(scheduler_class: type) -> bool:
     """A subclass counts, too: it uses our queue."""
     ours = ("scrapy_mandelbot.JobScheduler", _SHARED)
-    return Scheduler in scheduler_class.__mro__ or any(
-        _is_kind_of(scheduler_class, path) for path in ours
-    )
+    is_ours = any(_is_kind_of(scheduler_class, path) for path in ours)
+    return is_ours or Scheduler in scheduler_class.__mro__
 
 
 def _is_kind_of(scheduler_class: type, path: str) -> bool:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_mandelbot.downloadermiddlewares.refusals import Redirected, Refusals
+    from scrapy_mandelbot.politeness import retry_after
     from scrapy_mandelbot.politeness.flight import Flight
-    from scrapy_mandelbot.politeness.retry_after import AskedFor
     from scrapy_mandelbot.politeness.site_state import Site
 
 logger = logging.getLogger(__name__)
@@ -125,9 +125,9 @@ class PauseMiddleware:
             if not flight.is_refused and not is_notice:
                 self._answered(flight, response)
             return
-        from scrapy_mandelbot.politeness.retry_after import wait_asked_for  # noqa: PLC0415
+        from scrapy_mandelbot.politeness import retry_after  # noqa: PLC0415
 
-        wait = found or wait_asked_for(response.headers.get, self._crawl.now())
+        wait = found or retry_after.wait_asked_for(response.headers.get, self._crawl.now())
         reason = f"{response.status} for {request}" + (f", {wait.said}" if wait.said else "")
         if (response.headers.get("Content-Type") or b"").startswith(_PROBLEM):
             reason += self._refusals.problem(request, response)
@@ -142,7 +142,7 @@ class PauseMiddleware:
 
         return Refusals(self.crawler, self._crawl, self._redirected)
 
-    def _look_closer(self, flight: Flight, response: Response) -> AskedFor | None:
+    def _look_closer(self, flight: Flight, response: Response) -> retry_after.AskedFor | None:
         """See whether an answer refuses by something else than its status, and what it asks for."""
         request, found = flight.request, None
         if self._is_read and not self._crawl.is_for_a_person(request):
@@ -159,9 +159,9 @@ class PauseMiddleware:
         may_pause = bool(self._statuses) and is_error
         if not may_pause:
             return False
-        from scrapy_mandelbot.politeness.retry_after import names_a_time  # noqa: PLC0415
+        from scrapy_mandelbot.politeness import retry_after  # noqa: PLC0415
 
-        return names_a_time(response.headers.get, self._crawl.now())
+        return retry_after.names_a_time(response.headers.get, self._crawl.now())
 
     def _answered(self, flight: Flight, response: Response) -> None:
         """Report a good response, and the rest of a quota if its headers state one."""
@@ -373,10 +373,10 @@ def terms_of(response: Response) -> str | None:
 
 def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
     """Limit requests to a site to the quota that its response states, if it states one."""
-    from scrapy_mandelbot.politeness.retry_after import quota_of  # noqa: PLC0415 -- few sites
+    from scrapy_mandelbot.politeness import retry_after  # noqa: PLC0415 -- few sites
 
     now, site = crawl.now(), flight.site
-    quota = quota_of(response.headers.get, now)
+    quota = retry_after.quota_of(response.headers.get, now)
     if quota is None:
         return
     left, wait = quota[0], min(quota[1], crawl.config.retry_after_longest)

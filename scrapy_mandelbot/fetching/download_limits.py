@@ -41,7 +41,6 @@ def codings_of(headers: Headers) -> list[str]:
 
 _ANY_SIZE = 2**30  # bytes; DOWNLOAD_MAXSIZE is about pages, and receivers have their limit
 _MOST_TRUNCATED = 10_000  # URLs that are known
-_TOO_LONG = frozenset({"DownloadCancelledError", "CancelledError"})  # Scrapy's, and older ones'
 _INFLATED = 20  # times the size limit
 _RESPONSE = scrapy.signals.response_downloaded
 
@@ -126,7 +125,10 @@ class DownloadLimits:
         try:
             response = await self._crawler.engine.download_async(request)
         except Exception as error:
-            if not is_watched and type(error).__name__ in _TOO_LONG:
+            if not is_watched and type(error).__name__ in {
+                "DownloadCancelledError",
+                "CancelledError",
+            }:
                 return await self.download(request.copy(), most_bytes, seconds, is_watched=True)
             meant = _what_is_meant(error, download, request)
             if isinstance(meant, TruncatedError) and len(self._truncated) < _MOST_TRUNCATED:

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
+    from scrapy_mandelbot.report import status
     from scrapy_mandelbot.report.recorder import CrawlRecord
     from scrapy_mandelbot.report.site_record import SiteRecord
-    from scrapy_mandelbot.report.status import Reason
 
-    _Waits = set[tuple[str, Reason, float | None]]
+    _Waits = set[tuple[str, status.Reason, float | None]]
 
 logger = logging.getLogger(__name__)
 
@@ -105,13 +105,12 @@ class CrawlSummary(CrawlExtension):
         throttle = self._crawl.throttle
         if not throttle.sites.in_trouble():  # no site has to wait
             return
-        from scrapy_mandelbot.report.status import WAITS, Reason  # noqa: PLC0415 -- only where
-        from scrapy_mandelbot.report.survey import Survey  # noqa: PLC0415 -- some site waits
+        from scrapy_mandelbot.report import status, survey  # noqa: PLC0415 -- only if sites wait
 
-        for one in Survey(throttle, now).snapshots():
-            if one is not None and one.reason in WAITS:
+        for one in survey.Survey(throttle, now).snapshots():
+            if one is not None and one.reason in status.WAITS:
                 totals.add(one.reason, one.waiting, one.until, one.site)
-                is_pace = one.reason is Reason.PACE  # a new time for each request is no change
+                is_pace = one.reason is status.Reason.PACE  # each request has a new time
                 waits.add((one.site, one.reason, None if is_pace else one.until))
             yield
 
@@ -128,14 +127,14 @@ class Totals:
     """The contents of the line about waiting sites."""
 
     waiting: int = 0
-    found: Counter[Reason] = field(default_factory=Counter)
+    found: Counter[status.Reason] = field(default_factory=Counter)
     """The number of sites by reason."""
     next_at: float = inf
     """When the next request may be sent, in seconds since the epoch."""
     next_site: str = ""
     """The site of that request; ``""``: none waits for a time."""
 
-    def add(self, reason: Reason, waiting: int, until: float | None, site: str) -> None:
+    def add(self, reason: status.Reason, waiting: int, until: float | None, site: str) -> None:
         """Count a site."""
         self.found[reason] += 1
         self.waiting += waiting
@@ -145,10 +144,11 @@ class Totals:
 
     def as_text(self, at: datetime) -> str:
         """Return one line for a log."""
-        from scrapy_mandelbot.report.status import in_one_line, in_order  # noqa: PLC0415
+        from scrapy_mandelbot.report import status  # noqa: PLC0415 -- only where some site waits
 
         until = moment(self.next_at) if self.next_site else None
-        return in_one_line(in_order(self.found), self.waiting, until, self.next_site, at)
+        found = status.in_order(self.found)
+        return status.in_one_line(found, self.waiting, until, self.next_site, at)
 
 
 def summary(record: CrawlRecord, now: float, most_sites: int) -> str:

@@ -138,9 +138,9 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
 
     def take(self, queue: SubQueue) -> None:
         """Note that a queue takes its turn: it becomes the last of those that share its slot."""
-        queues = self._by_slot[queue.slot]
-        del queues[queue]
-        queues[queue] = None
+        if isinstance(queues := self._by_slot[queue.slot], dict):
+            del queues[queue]
+            queues[queue] = None
 
     def step_out(self, queue: SubQueue, *, until_an_end: bool = False) -> None:
         """Take a sub-queue out of the rotation, or out until a request in flight has ended."""
