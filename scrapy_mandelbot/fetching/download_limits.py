@@ -125,10 +125,7 @@ class DownloadLimits:
         try:
             response = await self._crawler.engine.download_async(request)
         except Exception as error:
-            if not is_watched and type(error).__name__ in {
-                "DownloadCancelledError",
-                "CancelledError",
-            }:
+            if not is_watched and type(error).__name__.endswith("CancelledError"):
                 return await self.download(request.copy(), most_bytes, seconds, is_watched=True)
             meant = _what_is_meant(error, download, request)
             if isinstance(meant, TruncatedError) and len(self._truncated) < _MOST_TRUNCATED:
