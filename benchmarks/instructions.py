@@ -151,30 +151,26 @@ def calls(arguments: argparse.Namespace) -> float:
     return sum(each.values())
 
 
+def way(called: list[str]) -> dict[str, int]:
+    """Return how many calls it takes, steps into another module, and modules."""
+    modules = [name.partition(":")[0] for name in called]
+    stops = 1 + sum(one != other for one, other in pairwise(modules))
+    return {"calls": len(modules), "stops": stops, "modules": len(set(modules))}
+
+
 def refusal(arguments: argparse.Namespace) -> float:
     """Print the way of a 503 back to the scheduler; return its calls."""
     traced = json.loads(crawl("package", "refusal", 1, "trace"))
-    called = [(*name.split(":"), depth) for name, depth in traced]
-    modules = Counter(module for module, _, _ in called)
-    stops = 1 + sum(one != other for (one, *_), (other, *_) in pairwise(called))
-    functions = len({(module, function) for module, function, _ in called})
     print("a 503 from the download handler until the scheduler has the request again")
-    print(f"  calls      {len(called):>4}, of {functions} functions")
-    print(f"  modules    {len(modules):>4}: {', '.join(sorted(modules))}")
-    print(f"  stops      {stops:>4}")
+    for name, figure in way([name for name, _ in traced]).items():
+        print(f"  {name:<10}{figure:>5}")
     if arguments.by_function:
-        for module, function, depth in called:
-            print(f"  {'  ' * depth}{module}.{function}")
-    return len(called)
+        for name, depth in traced:
+            print(f"  {'  ' * depth}{name.replace(':', '.')}")
+    return len(traced)
 
 
-MODES = {
-    "page": page,
-    "site": site,
-    "calls": calls,
-    "job": job,
-    "refusal": refusal,
-}
+MODES = {one.__name__: one for one in (page, site, calls, job, refusal)}
 
 
 def main() -> None:

@@ -81,11 +81,8 @@ def crawl(variant: str, port: int, sites: int, *, robots: bool = False) -> None:
 def compare(what: str, rounds: int, sites: int) -> None:
     """Run the variants in turns; print a line for each."""
     results: dict[str, list[dict]] = {variant: [] for variant in VARIANTS}
-    with subprocess.Popen(
-        [sys.executable, HERE / "loopback.py", str(sites)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as web:
+    server = [sys.executable, HERE / "loopback.py", str(sites)]
+    with subprocess.Popen(server, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as web:
         port = web.stdout.readline().decode().strip()
         for number in range(rounds):
             for variant in sorted(VARIANTS, reverse=number % 2 == 0):
@@ -101,11 +98,8 @@ def compare(what: str, rounds: int, sites: int) -> None:
             pairs = zip(said, results["stock"], strict=True)
             ratios = [pages_a_second(one) / pages_a_second(stock) for one, stock in pairs]
             ratio = f"{median(ratios):>9.2f}  ({min(ratios):.2f} to {max(ratios):.2f})"
-        pages = said[0]["pages"]
-        print(
-            f"{sites:>7,}  {variant:<9}{pages:>8,}{rate:>12.0f}{cpu * 1e3:>12.2f}{ratio}",
-            flush=True,
-        )
+        of = f"{sites:>7,}  {variant:<9}{said[0]['pages']:>8,}"
+        print(f"{of}{rate:>12.0f}{cpu * 1e3:>12.2f}{ratio}", flush=True)
 
 
 def pages_a_second(said: dict[str, float]) -> float:

@@ -1,12 +1,11 @@
 """How fast scrapy_mandelbot.robots.robotstxt is, beside its peers, in one run::
 
-    pip install protego robotexclusionrulesparser robotspy gpyrobotstxt
+    pip install protego robotspy gpyrobotstxt
     MANDELBOT_CORPUS=/path/to/corpus python benchmarks/robotstxt_speed.py
 
-Peers that are not installed are left out. The corpus is a
-folder with real files in ``robots/``; without it the rows about real files are left out. All
-parsers take turns, several rounds long; the best round of each counts. Goals are multiples of
-Protego's speed. Peers' columns: how many times as long as ours they take.
+Peers that are not installed are left out. The corpus is a folder with real files in ``robots/``;
+without it the rows about them are left out. All parsers take turns, several rounds long; the best
+of each counts. Goals are multiples of Protego's speed; peers' columns, of our time.
 """
 
 from __future__ import annotations
@@ -71,17 +70,6 @@ def urllib() -> Peer:
     return Peer(parse, "can_fetch", url_first=False)
 
 
-def rerp() -> Peer:
-    parser = import_module("robotexclusionrulesparser").RobotExclusionRulesParser
-
-    def parse(body: bytes) -> Any:
-        parsed = parser()
-        parsed.parse(text(body))
-        return parsed
-
-    return Peer(parse, "is_allowed", url_first=False)
-
-
 def robotspy() -> Peer:
     parse = import_module("robots").RobotsParser.from_string
     return Peer(lambda body: parse(text(body)), "can_fetch", url_first=False)
@@ -105,10 +93,10 @@ OURS = Peer(partial(RobotsTxt.parse, max_bytes=None), "allowed")
 def installed_peers() -> dict[str, Peer]:
     """Return ours and the peers that can be imported."""
     found = {"ours": OURS}
-    for make in (protego, urllib, rerp, robotspy, gpyrobotstxt):
+    for make in (protego, urllib, robotspy, gpyrobotstxt):
         try:
             found[make.__name__] = make()
-        except ImportError:  # noqa: PERF203 - five of them
+        except ImportError:  # noqa: PERF203 - four of them
             print(f"({make.__name__} is not installed)", file=sys.stderr)
     return found
 
@@ -293,7 +281,7 @@ def real_files(peers: dict[str, Peer]) -> None:
     bodies = [path.read_bytes() for path in sorted((CORPUS / "robots").iterdir())]
     megabytes = sum(map(len, bodies)) / 1e6
     page = [f"{SITE}/some/path/page.html"]
-    fast = {name: peer for name, peer in peers.items() if name not in ("rerp", "urllib")}
+    fast = {name: peer for name, peer in peers.items() if name != "urllib"}
     times = from_cold(fast, bodies, page)
     row(f"parse and first decision, {len(bodies):,} real files", "8x", times, peers)
     rate = megabytes / times["ours"] / len(bodies)

@@ -19,6 +19,10 @@ from statistics import median
 from instructions import ENVIRONMENT
 
 SPIDER = """
+import atexit
+import sys
+from pathlib import Path
+
 import scrapy
 
 class OnePage(scrapy.Spider):
@@ -26,28 +30,38 @@ class OnePage(scrapy.Spider):
     start_urls = ["data:,page"]
 
     def parse(self, response):
+        atexit.register(write_modules)
         yield {"url": response.url}
+
+def write_modules():
+    Path(__file__).with_suffix(".txt").write_text("\\n".join(sys.modules))
 """
+ADDON = ("-s", 'ADDONS={"scrapy_mandelbot.Addon": 500}')
 RUNS = 9
 
 
-def crawl(spider: Path, *settings: str) -> tuple[float, float]:
-    """Return milliseconds of CPU, and MiB of memory at the most."""
-    command = [sys.executable, "-m", "scrapy", "runspider", str(spider), "-L", "ERROR", *settings]
-    pid = os.posix_spawn(sys.executable, command, ENVIRONMENT)
-    _, status, usage = os.wait4(pid, 0)
-    if status:
-        sys.exit(f"it ended with {status}")
-    return (usage.ru_utime + usage.ru_stime) * 1e3, usage.ru_maxrss / 1024
-
-
-def main(runs: int) -> None:
+def crawl(*settings: str) -> tuple[float, float, set[str]]:
+    """Return milliseconds of CPU, MiB of memory at the most, and the modules that are loaded."""
     with tempfile.TemporaryDirectory() as folder:
         spider = Path(folder, "one.py")
         spider.write_text(SPIDER)
-        addon = ("-s", 'ADDONS={"scrapy_mandelbot.Addon": 500}')
-        crawl(spider, *addon)  # compiles
-        pairs = [(crawl(spider), crawl(spider, *addon)) for _ in range(runs)]
+        command = [*(sys.executable, "-m", "scrapy", "runspider", spider, "-L", "ERROR"), *settings]
+        pid = os.posix_spawn(sys.executable, command, ENVIRONMENT)
+        _, status, usage = os.wait4(pid, 0)
+        if status:
+            sys.exit(f"it ended with {status}")
+        modules = set(spider.with_suffix(".txt").read_text().split())
+    return (usage.ru_utime + usage.ru_stime) * 1e3, usage.ru_maxrss / 1024, modules
+
+
+def more_modules() -> int:
+    """Return how many modules are loaded that are not by stock Scrapy obeying robots.txt."""
+    return len(crawl(*ADDON)[2] - crawl("-s", "ROBOTSTXT_OBEY=1")[2])
+
+
+def main(runs: int) -> None:
+    print(f"modules    more {more_modules()}")
+    pairs = [(crawl()[:2], crawl(*ADDON)[:2]) for _ in range(runs)]
     for unit, stocks, ours in zip(
         ("ms of CPU", "MiB"),
         *(zip(*one, strict=True) for one in zip(*pairs, strict=True)),

@@ -34,6 +34,7 @@ import gc
 import json
 import tempfile
 from collections import Counter
+from importlib import import_module
 from inspect import isclass
 from typing import TYPE_CHECKING
 
@@ -42,11 +43,13 @@ import scrapy
 from scrapy.core.scheduler import Scheduler
 from scrapy.crawler import CrawlerProcess
 from scrapy.exceptions import CloseSpider
-from scrapy.http import HtmlResponse, TextResponse
+from scrapy.http import Headers, HtmlResponse, TextResponse
 from scrapy.utils.httpobj import urlparse_cached
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
+
+    from scrapy.crawler import Crawler
 
 PACKAGE = "scrapy_mandelbot"
 VARIANTS = {
@@ -79,14 +82,19 @@ REFUSED = "https://example.com/refused"
 
 
 class Web:
-    """Answers every request in the next turn of the loop."""
+    """Answers every request in the next turn of the loop, with the signals of Scrapy's own."""
 
     lazy = False
     calls: Recorder | None = None
     refusals = 1
 
-    def __init__(self) -> None:
+    def __init__(self, crawler: Crawler) -> None:
+        self._send = crawler.signals.send_catch_log
         self.refused = 0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Web:
+        return cls(crawler)
 
     async def download_request(self, request: scrapy.Request) -> scrapy.http.Response:
         await asyncio.sleep(0)
@@ -102,6 +110,8 @@ class Web:
             return HtmlResponse(request.url, status=503, headers=headers, request=request)
         headers = {"Content-Type": "text/html; charset=utf-8"}
         body = loopback.page(path.encode())
+        self._send(scrapy.signals.headers_received, headers=Headers(headers), request=request)
+        self._send(scrapy.signals.bytes_received, data=body, request=request)
         return HtmlResponse(request.url, body=body, headers=headers, request=request)
 
     async def close(self) -> None:
@@ -234,6 +244,7 @@ def main(variant: str, shape: str, pages: str, count: str = "") -> None:  # noqa
         settings["CONCURRENT_ITEMS"] = 1
         gc.disable()
     if count == "trace":
+        import_module(f"{PACKAGE}.politeness.retry_after")  # else the first 503 would load it
         settings["SCHEDULER"] = WatchedScheduler
         Web.calls, Web.refusals = recorder, int(pages)
     spider, arguments = SHAPES[shape](int(pages))

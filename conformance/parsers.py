@@ -84,11 +84,12 @@ def mandelbot(question):
     robots = package.RobotsTxt.parse(octets_of(given, "robots_txt"), dialect=dialect)
     if question["kind"] == "allowed":
         return robots.allowed(question["url"], agent)
-    preferences = import_module("scrapy_mandelbot.robots.preferences")
-    page = preferences.page_usage(given["headers"], octets_of(given, "page"), agent)
+    in_pages = import_module("scrapy_mandelbot.robots.preferences.in_pages")
+    tdmrep = import_module("scrapy_mandelbot.robots.preferences.tdmrep")
+    page = in_pages.page_usage(given["headers"], octets_of(given, "page"), agent)
     if "tdmrep" in given:
-        file = preferences.TdmFile.parse(given["tdmrep"].encode())
-        page = preferences.with_tdm_file(page, file.usage(given["url"]))
+        file = tdmrep.TdmFile.parse(given["tdmrep"].encode())
+        page = tdmrep.with_tdm_file(page, file.usage(given["url"]))
     answers = robots.usage(given["url"], agent).combined_with(page).answers
     return {name: answer for name, answer in answers.items() if answer != "unknown"}
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from scrapy_mandelbot.robots.preferences import (
-    CATEGORIES,
-    TdmFile,
-    page_usage,
-    stated_terms,
-    with_tdm_file,
-)
+from scrapy_mandelbot.robots.preferences.in_pages import page_usage, stated_terms
+from scrapy_mandelbot.robots.preferences.statements import CATEGORIES
+from scrapy_mandelbot.robots.preferences.tdmrep import TdmFile, with_tdm_file
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 
 AGENTS = ("Examplebot", "GPTBot", "*")

@@ -22,9 +22,9 @@ from .report.summary import CrawlSummary as CrawlSummary
 from .report.survey import status as status
 from .robots.lint import Finding as Finding
 from .robots.lint import Severity as Severity
-from .robots.preferences import Statement as Statement
-from .robots.preferences import Usage as Usage
-from .robots.preferences import page_usage as page_usage
+from .robots.preferences.in_pages import page_usage as page_usage
+from .robots.preferences.statements import Statement as Statement
+from .robots.preferences.statements import Usage as Usage
 from .robots.robotstxt import Dialect as Dialect
 from .robots.robotstxt import RobotsTxt as RobotsTxt
 from .robots.robotstxt import Rule as Rule

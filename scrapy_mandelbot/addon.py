@@ -55,10 +55,6 @@ def _sets(*names: str) -> Callable[[BaseSettings], bool]:
     return lambda settings: any(settings.get(name) not in _OFF for name in names)
 
 
-def _has_console(settings: BaseSettings) -> bool:
-    return settings.getbool("TELNETCONSOLE_ENABLED")
-
-
 _OFF = (None, "", "off", "signal", False)
 _OF_SITEMAPS = _sets("MANDELBOT_SITEMAPS", "JOBDIR")
 _OF_USE = _sets("MANDELBOT_PURPOSE", "MANDELBOT_LEDGER")
@@ -77,7 +73,7 @@ COMPONENTS = (
     Component(_SPIDERS, "spidermiddlewares.usage.UsageObeyingMiddleware", 39, _OF_USE),
     Component(_EXTENSIONS, "addon.QueueSetup", _FIRST),
     Component(_EXTENSIONS, "SpiderHooks", 500),
-    Component(_EXTENSIONS, "PauseConsole", 500, _has_console),
+    Component(_EXTENSIONS, "PauseConsole", 500, lambda got: got.getbool("TELNETCONSOLE_ENABLED")),
     Component(_EXTENSIONS, "SitemapFollower", 500, _OF_SITEMAPS),
     Component(_EXTENSIONS, "CrawlSummary", 500),
     Component(_EXTENSIONS, "CrawlMetrics", 500, _sets("MANDELBOT_METRICS")),
@@ -147,7 +143,7 @@ def put_site_queue(settings: BaseSettings) -> None:
     name = "SCHEDULER_PRIORITY_QUEUE"
     scheduler_class: Any = load_object(settings["SCHEDULER"])
     queue_class: Any = load_object(settings[name])
-    if not _is_scheduler(scheduler_class):
+    if not (isinstance(scheduler_class, type) and issubclass(scheduler_class, BaseScheduler)):
         return
     if _is_kind_of(scheduler_class, "scrapy_mandelbot.ParkingScheduler"):
         if is_class_of(queue_class, "scrapy_mandelbot.SiteQueue"):  # two would count twice
@@ -160,7 +156,7 @@ def put_site_queue(settings: BaseSettings) -> None:
     ):
         return
     elif (
-        not _is_the_projects(settings, name)
+        (settings.getpriority(name) or 0) <= _ADDON
         or queue_class in {DownloaderAwarePriorityQueue, ScrapyPriorityQueue}
         or is_class_of(queue_class, "scrapy_mandelbot.SiteQueue")
     ):
@@ -254,20 +250,11 @@ def _is(key: Any, component: type | str) -> bool:
     return found is not None and _is(found, component)
 
 
-def _is_the_projects(settings: BaseSettings, name: str) -> bool:
-    return (settings.getpriority(name) or 0) > _ADDON
-
-
-def _is_scheduler(scheduler_class: Any) -> bool:
-    return isinstance(scheduler_class, type) and issubclass(scheduler_class, BaseScheduler)
-
-
 def _is_scrapys(scheduler_class: type) -> bool:
     """A subclass counts, too: it uses our queue."""
     ours = ("scrapy_mandelbot.JobScheduler", _SHARED)
-    return Scheduler in scheduler_class.__mro__ or any(
-        _is_kind_of(scheduler_class, path) for path in ours
-    )
+    is_ours = any(_is_kind_of(scheduler_class, path) for path in ours)
+    return is_ours or Scheduler in scheduler_class.__mro__
 
 
 def _is_kind_of(scheduler_class: type, path: str) -> bool:

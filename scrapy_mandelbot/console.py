@@ -12,7 +12,6 @@ from scrapy.exceptions import NotConfigured
 from scrapy.extensions import telnet
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.report.survey import status
 from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.robots.origins import site_named
 
@@ -69,9 +68,15 @@ def paused_sites(crawler: Crawler) -> dict[str, str]:
     return Crawl.of(crawler).manual_control.closed_sites()
 
 
+def _status(crawler: Crawler) -> CrawlStatus:
+    from scrapy_mandelbot.report.survey import status  # noqa: PLC0415 -- few look
+
+    return status(crawler)
+
+
 def why_idle(crawler: Crawler) -> str:
     """Return as text why a crawl sends nothing now: what it waits for, and how long."""
-    return why_idle_text(status(crawler))
+    return why_idle_text(_status(crawler))
 
 
 def why_idle_text(status: CrawlStatus) -> str:
@@ -135,7 +140,7 @@ class PauseConsole:
 
     def __repr__(self) -> str:
         can = "mandelbot: .pause(url, seconds), .resume(url), .paused, .status, .why_idle"
-        return f"{can}\n\n{status(self._crawler)}"
+        return f"{can}\n\n{self.status}"
 
     @property
     def paused(self) -> dict[str, str]:
@@ -145,7 +150,7 @@ class PauseConsole:
     @property
     def status(self) -> CrawlStatus:
         """The status of the crawl."""
-        return status(self._crawler)
+        return _status(self._crawler)
 
     @property
     def why_idle(self) -> Text:

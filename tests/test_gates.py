@@ -49,7 +49,7 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "robots/fix/rewrite.py": 16,
     "robots/lint/__init__.py": 16,
     "robots/lint/value_checks.py": 17,
-    "robots/robotstxt/decider.py": 20,
+    "robots/robotstxt/decider.py": 19,
     "robots/robotstxt/robots_txt.py": 28,
     "scheduling/site_queue.py": 18,
     "sitemap_crawl/citations.py": 20,

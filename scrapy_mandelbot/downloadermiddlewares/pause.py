@@ -19,11 +19,10 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching.failures import failure_of
-from scrapy_mandelbot.politeness import retry_after
 from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.outcome import MISSING_STATUSES, Failure
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
-from scrapy_mandelbot.robots.preferences import MARKED_STATUSES, stated_terms
+from scrapy_mandelbot.robots.preferences import MARKED_STATUSES
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.waiters import ASKS_AGAIN, is_of_the_package
 
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_mandelbot.downloadermiddlewares.refusals import Redirected, Refusals
+    from scrapy_mandelbot.politeness import retry_after
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.site_state import Site
 
@@ -110,9 +110,13 @@ class PauseMiddleware:
         request: Request = flight.request
         status, is_handled = response.status, self._is_handled(request, response)
         statuses = () if "cached" in response.flags else self._statuses
-        wait = retry_after.wait_asked_for(response.headers.get, self._crawl.now())
         is_error = status >= HTTPStatus.BAD_REQUEST and status not in MISSING_STATUSES
-        refuses = status in statuses or (wait.names_a_time and is_error and bool(statuses))
+        refuses, wait = status in statuses, None
+        if statuses and (refuses or is_error):
+            from scrapy_mandelbot.politeness import retry_after  # noqa: PLC0415 -- no page needs it
+
+            wait = retry_after.wait_asked_for(response.headers.get, self._crawl.now())
+            refuses = refuses or wait.names_a_time
         is_marked = status in self._marked
         if _CHALLENGE in response.headers and status not in self._spiders:
             # Waiting does not clear a challenge, whatever its status says.
@@ -122,22 +126,21 @@ class PauseMiddleware:
             request.meta["dont_retry"] = True  # a retry gets the same
         if is_handled:
             refuses = is_marked = False
-        found = None if refuses else self._look_closer(flight, response)
-        flight.is_refused = refuses or found is not None
-        if not flight.is_refused:
+        asked = wait if refuses else self._look_closer(flight, response)
+        flight.is_refused = asked is not None
+        if asked is None:
             notice = flight.site in self._redirected and self._refusals.is_notice(flight, response)
             mark = terms_of(response) if is_marked else None
             flight.is_refused = is_marked and self._refusals.is_bot_block(flight, response, mark)
             if not flight.is_refused and not notice:
                 self._answered(flight, response)
             return
-        wait = found or wait
-        reason = f"{status} for {request}" + (f", {wait.said}" if wait.said else "")
+        reason = f"{status} for {request}" + (f", {asked.said}" if asked.said else "")
         if (response.headers.get("Content-Type") or b"").startswith(_PROBLEM):
             reason += self._refusals.problem(request, response)
-        if wait.unreadable:
-            report_unreadable(self._crawl, flight, wait)
-        self._throttle.refused(flight, reason, wait.seconds, response)
+        if asked.unreadable:
+            report_unreadable(self._crawl, flight, asked)
+        self._throttle.refused(flight, reason, asked.seconds, response)
 
     @cached_property
     def _refusals(self) -> Refusals:
@@ -349,12 +352,17 @@ async def store_cookies(crawler: Crawler, request: Request, response: Response) 
 
 def terms_of(response: Response) -> str | None:
     """Return the terms that a response states in place of a page; None: it states none."""
+    # Imported late: only a response that may state terms needs it.
+    from scrapy_mandelbot.robots.preferences.in_pages import stated_terms  # noqa: PLC0415
+
     headers = ((name, value) for name, values in response.headers.items() for value in values)
     return stated_terms(response.status, headers)
 
 
 def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
     """Limit requests to a site to the quota that its response states, if it states one."""
+    from scrapy_mandelbot.politeness import retry_after  # noqa: PLC0415 -- few sites
+
     now, site = crawl.now(), flight.site
     quota = retry_after.quota_of(response.headers.get, now)
     if quota is None:

@@ -21,7 +21,6 @@ from scrapy_mandelbot.fetching.requesting import LONGEST_REDIRECT
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind
-from scrapy_mandelbot.politeness.retry_after import wait_asked_for
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it
@@ -136,6 +135,8 @@ class RobotsTxtMiddleware:
             return False
         wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
         if rules.response is not None:
+            from scrapy_mandelbot.politeness.retry_after import wait_asked_for  # noqa: PLC0415
+
             asked = wait_asked_for(rules.response.headers.get, self._crawl.now())
             report_unreadable(self._crawl, flight, asked)
         # A host that never answers is reported once, after the last of the short tries.

@@ -1,14 +1,15 @@
 """Size and time limits of the package's own downloads, and the detection of truncated bodies.
 
-A body above the size limit is cut, and the part before the cut counts. The download stops at the
-limit if the handler sends Scrapy's ``headers_received`` and ``bytes_received``, as Scrapy's own do;
-other handlers read the whole body.
+Scrapy's own limits, ``download_maxsize`` and ``download_timeout``, drop the part that has come.
+Receivers of ``headers_received`` and ``bytes_received`` cost every other page a call a chunk. So
+they follow a second request for a body that was too long, which is then cut, and requests to a site
+whose last response was truncated. Third-party handlers may read the whole body.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -38,8 +39,11 @@ def codings_of(headers: Headers) -> list[str]:
     return codings_in(b",".join(headers.getlist("Content-Encoding")).decode("latin-1"))
 
 
+_ANY_SIZE = 2**30  # bytes; DOWNLOAD_MAXSIZE is about pages, and receivers have their limit
+_MOST_TRUNCATED = 10_000  # URLs that are known
 _INFLATED = 20  # times the size limit, as HttpCompressionMiddleware drops larger bodies
 MOST_AT_ONCE = 4_194_304  # bytes to which it decompresses a sitemap in another coding than gzip
+_RESPONSE = scrapy.signals.response_downloaded
 
 
 @dataclass
@@ -65,6 +69,8 @@ class Download:
     """The response as received, if it is compressed."""
     is_done: bool = False
     """Whether the response is complete; a later exception comes from a middleware."""
+    is_watched: bool = True
+    """Whether receivers of the handler's signals follow it."""
 
 
 class TruncatedError(ConnectionError):
@@ -84,11 +90,7 @@ class StoppedByProjectError(StopDownload):
 
 
 class DownloadLimits:
-    """Ends the package's own downloads at their size and time limits.
-
-    Scrapy sends the signals for each chunk of each page: handlers are connected only while a
-    limited download runs.
-    """
+    """Ends the package's own downloads at their size and time limits."""
 
     def __init__(self, crawler: Crawler, now: Callable[[], float]) -> None:
         self._crawler = crawler
@@ -96,11 +98,14 @@ class DownloadLimits:
         # Without HttpCompressionMiddleware nothing unpacks a body, so none may be compressed.
         self._unpacks = crawler.settings.getbool("COMPRESSION_ENABLED")
         self._downloads: WeakKeyDictionary[Request, Download] = WeakKeyDictionary()
+        self._watched = 0
+        self._truncated: set[str] = set()
+        """URLs whose last response was truncated: receivers follow the next one from its start."""
         self.is_notified = False
         """Whether PauseMiddleware passes on the responses, which is cheaper than a signal."""
 
     async def download(
-        self, request: Request, most_bytes: int, seconds: float
+        self, request: Request, most_bytes: int, seconds: float, *, is_watched: bool = False
     ) -> tuple[Response, Download]:
         """Download a request within a size and time limit; 0 bytes: headers only.
 
@@ -111,61 +116,70 @@ class DownloadLimits:
             UnreadableBodyError: the body cannot be decoded.
             Exception: anything the downloader and its middlewares raise.
         """
-        with self.watch(request, most_bytes, seconds) as download:
-            download.collects = most_bytes > 0
-            if self._crawler.engine is None:  # cannot happen while a spider runs
-                raise RuntimeError("no engine")
-            try:
-                response = await self._crawler.engine.download_async(request)
-            except Exception as error:
-                meant = _what_is_meant(error, download)
-                if meant is not None:
-                    raise meant from error
-                if not isinstance(error, IgnoreRequest) or download.packed is None:
-                    raise
-                response = unpacked(download.packed, most_bytes + 1)
-                if len(response.body) <= most_bytes:  # dropped for another reason
-                    raise
-                download.cut = f"is longer than {most_bytes} bytes"
-            is_ours = download.cut or download.is_late or not most_bytes
-            if "download_stopped" in response.flags and not is_ours:
-                raise StoppedByProjectError
-            return response, download
-
-    @contextmanager
-    def watch(self, request: Request, most_bytes: int, seconds: float) -> Iterator[Download]:
-        """Limit a request inside the ``with`` block; 0 bytes: headers only."""
+        if self._crawler.engine is None:  # cannot happen while a spider runs
+            raise RuntimeError("no engine")
+        is_watched = is_watched or not most_bytes or request.url in self._truncated
+        request.meta["download_maxsize"] = _ANY_SIZE if is_watched else most_bytes
+        download = self.begin(request, most_bytes, seconds, is_watched=is_watched)
+        download.collects = most_bytes > 0
         try:
-            yield self.begin(request, most_bytes, seconds)
+            response = await self._crawler.engine.download_async(request)
+        except Exception as error:
+            if not is_watched and type(error).__name__.endswith("CancelledError"):
+                return await self.download(request.copy(), most_bytes, seconds, is_watched=True)
+            meant = _what_is_meant(error, download, request)
+            if isinstance(meant, TruncatedError) and len(self._truncated) < _MOST_TRUNCATED:
+                self._truncated.add(request.url)
+            if meant is not None:
+                raise meant from error
+            if not isinstance(error, IgnoreRequest) or download.packed is None:
+                raise
+            response = unpacked(download.packed, most_bytes + 1)
+            if len(response.body) <= most_bytes:  # dropped for another reason
+                raise
+            download.cut = f"is longer than {most_bytes} bytes"
         finally:
             self.end(request)
+        self._truncated.discard(request.url)
+        is_ours = download.cut or download.is_late or not most_bytes
+        if "download_stopped" in response.flags and not is_ours:
+            raise StoppedByProjectError
+        return response, download
 
     def begin(
-        self, request: Request, most_bytes: int, seconds: float, *, stays_gzipped: bool = False
+        self,
+        request: Request,
+        most_bytes: int,
+        seconds: float,
+        *,
+        is_watched: bool = True,
+        stays_gzipped: bool = False,
     ) -> Download:
         """Limit a request from now on; see :attr:`Download.stays_gzipped`."""
-        if not self._downloads:
-            for signal, handler in self._handlers():
-                self._crawler.signals.connect(handler, signal=signal)
+        if not self._downloads and not self.is_notified:
+            self._crawler.signals.connect(self.response_downloaded, _RESPONSE)
+        if is_watched and not self._watched:
+            self._crawler.signals.connect(self._headers_received, scrapy.signals.headers_received)
+            self._crawler.signals.connect(self._bytes_received, scrapy.signals.bytes_received)
+        self._watched += is_watched
         if self._unpacks:
             request.headers.setdefault("Accept-Encoding", "gzip" if stays_gzipped else ACCEPTED)
-        download = Download(most_bytes, seconds, self._now(), stays_gzipped)
+        download = Download(most_bytes, seconds, self._now(), stays_gzipped, is_watched=is_watched)
         self._downloads[request] = download
         return download
 
     def end(self, request: Request) -> None:
         """Lift the limits: the request has ended."""
-        if self._downloads.pop(request, None) is not None and not self._downloads:
-            for signal, handler in self._handlers():
-                self._crawler.signals.disconnect(handler, signal=signal)
-
-    def _handlers(self) -> tuple[tuple[object, Callable[..., None]], ...]:
-        handlers = (
-            (scrapy.signals.headers_received, self._headers_received),
-            (scrapy.signals.bytes_received, self._bytes_received),
-            (scrapy.signals.response_downloaded, self.response_downloaded),
-        )
-        return handlers[:2] if self.is_notified else handlers
+        download = self._downloads.pop(request, None)
+        if download is None:
+            return
+        if not self._downloads and not self.is_notified:
+            self._crawler.signals.disconnect(self.response_downloaded, _RESPONSE)
+        self._watched -= download.is_watched
+        if download.is_watched and not self._watched:
+            receiver = self._headers_received
+            self._crawler.signals.disconnect(receiver, scrapy.signals.headers_received)
+            self._crawler.signals.disconnect(self._bytes_received, scrapy.signals.bytes_received)
 
     def _headers_received(self, request: Request, headers: Headers) -> None:
         download = self._downloads.get(request)
@@ -185,9 +199,6 @@ class DownloadLimits:
         download.received += len(data)
         if download.collects:
             download.body += data[: download.most_bytes - len(download.body)]
-        # The handler has used it for the wire size; HttpCompressionMiddleware reads it next.
-        most = MOST_AT_ONCE if download.stays_gzipped else _INFLATED * download.most_bytes
-        request.meta["download_maxsize"] = most
         if download.received > download.most_bytes:
             download.cut = f"is longer than {download.most_bytes} bytes"
         elif self._now() - download.began >= download.seconds:  # the handler may never end
@@ -201,6 +212,11 @@ class DownloadLimits:
         if download is None:
             return
         download.is_done = True
+        if not download.is_watched:  # time spent waiting in the download slot does not count
+            download.began = self._now() - request.meta.get("download_latency", 0.0)
+        # The handler has used it for the wire size; HttpCompressionMiddleware reads it next.
+        most = MOST_AT_ONCE if download.stays_gzipped else _INFLATED * download.most_bytes
+        request.meta["download_maxsize"] = most
         if download.stays_gzipped and codings_of(response.headers) in (["gzip"], ["x-gzip"]):
             del response.headers["Content-Encoding"]  # so HttpCompressionMiddleware does nothing
         elif "Content-Encoding" in response.headers:
@@ -213,20 +229,21 @@ def _has_all(download: Download) -> bool:
     return length.isdigit() and download.received >= int(length[:20])
 
 
-def _what_is_meant(error: Exception, download: Download) -> Exception | None:
+def _what_is_meant(error: Exception, download: Download, request: Request) -> Exception | None:
     """Explain an error of a response that has begun; None: it explains itself."""
     most = download.most_bytes
     if isinstance(error, (StopDownload, IgnoreRequest)):
         return None
     if download.is_done:  # raised by a middleware, in Scrapy's own by the library of a coding
         return None if download.packed is None else _what_packed_means(error, download.packed, most)
-    if download.headers is None:
+    if download.headers is None and "download_latency" not in request.meta:
         return None
     if failure_of(error) not in SILENT:  # of the handler, e.g. for a malformed header
         return UnreadableBodyError(f"its answer cannot be read: {error}")
     body = bytes(download.body)
-    with suppress(UnreadableBodyError):
-        body = unpack(body, codings_of(download.headers), most + 1).body
+    if download.headers is not None:
+        with suppress(UnreadableBodyError):
+            body = unpack(body, codings_of(download.headers), most + 1).body
     return TruncatedError(body[:most], error)
 
 

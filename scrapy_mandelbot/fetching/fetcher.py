@@ -19,7 +19,6 @@ from scrapy_mandelbot.fetching.failures import without_traceback
 from scrapy_mandelbot.fetching.request_agents import Agents
 from scrapy_mandelbot.fetching.requesting import RobotsRequester, Trouble, http_url
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
-from scrapy_mandelbot.politeness.inside import leads_inside
 from scrapy_mandelbot.politeness.outcome import (
     Failure,
     Outcome,
@@ -59,6 +58,8 @@ def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, 
     written = dict.fromkeys(islice(robots.sitemaps, MOST_CITED))
     if not written:
         return ()
+    from scrapy_mandelbot.politeness.inside import leads_inside  # noqa: PLC0415 -- few files
+
     plain = [url for url in written if url.isascii()]
     others = islice((url for url in written if not url.isascii()), _MOST_NOT_ASCII)
     chosen = {*plain, *others}

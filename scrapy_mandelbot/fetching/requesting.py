@@ -40,7 +40,6 @@ from scrapy_mandelbot.politeness.outcome import (
     may_be_misreported,
     outcome_of,
 )
-from scrapy_mandelbot.politeness.retry_after import wait_asked_for
 from scrapy_mandelbot.robots.origins import robots_url, without_user
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.robots.robotstxt.agents import header_text
@@ -58,7 +57,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _PRIORITY = 1_000
-_ANY_SIZE = 2**30  # bytes; DOWNLOAD_MAXSIZE is about pages, and these downloads have their limit
 _ROUTE = ("proxy", "_auth_proxy", "download_slot", "bindaddress")
 LONGEST_REDIRECT = 8_192  # characters of a URL
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -196,7 +194,6 @@ class SiteFiles:
             "allow_offsite": True,
             "download_timeout": self._config.robots_timeout,
             "download_fail_on_dataloss": False,  # a truncated body is examined, too
-            "download_maxsize": _ANY_SIZE,
             **{key: needing.meta[key] for key in _ROUTE if key in needing.meta},
         }
         if "Proxy-Authorization" in needing.headers:
@@ -217,6 +214,8 @@ class SiteFiles:
         is_whole = bool(cut) or not is_truncated(response, download)
         retry_after = None
         if not is_whole or response.status >= HTTPStatus.MULTIPLE_CHOICES:
+            from scrapy_mandelbot.politeness.retry_after import wait_asked_for  # noqa: PLC0415
+
             asked = wait_asked_for(response.headers.get, self._now())
             if asked.names_a_time or response.status in self._config.pause_statuses:
                 retry_after = asked.seconds
@@ -318,8 +317,9 @@ class RobotsRequester:
         policy = self._config.outcome_policy
         fetched = await self.files.get(site, robots_url(site), request, copy)
         answer = fetched.answer
-        is_of_the_site = answer.failure is not Failure.PROXY
-        trouble = self.count_trouble(site, fetched) if is_of_the_site else Trouble(())
+        is_good = answer.status == HTTPStatus.OK and not answer.broken_off
+        counts = not is_good and answer.failure is not Failure.PROXY
+        trouble = self.count_trouble(site, fetched) if counts else Trouble(())
         is_half = answer.broken_off and answer.status is None
         if is_half and trouble.times_apart >= ENOUGH_BROKEN_OFF:
             status = await self.files.status(fetched.url, request)

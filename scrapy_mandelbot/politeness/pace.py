@@ -20,23 +20,16 @@ from math import floor, inf, isfinite
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_mandelbot.robots.robotstxt.times import RequestRate, TimeWindow, read_delay
-
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt import RobotsTxt
     from scrapy_mandelbot.robots.robotstxt.robots_txt import Agent
+    from scrapy_mandelbot.robots.robotstxt.times import RequestRate, TimeWindow
 
 _DAY = 86_400  # seconds; the times of a robots.txt are UTC, and a UTC day has no more
 _MINUTES = 1_440  # of a day
 _THUMB_DELAY = 10.0  # seconds; Request-rate, "the following rule of thumb"
 _THUMB_FACTOR = 2.0  # times "the amount of time it took to retrieve the document"
 _NAMED = 4  # of the values that a file has
-
-_READERS = {
-    "Crawl-delay": read_delay,
-    "Request-rate": RequestRate.read,
-    "Visit-time": TimeWindow.read,
-}
 
 
 class PacePolicy(NamedTuple):
@@ -182,21 +175,22 @@ def pace_of_file(robots: RobotsTxt, agent: Agent, policy: PacePolicy) -> Pace:
 
 def unreadable_lines(robots: RobotsTxt, agent: Agent) -> tuple[int, ...]:
     """Return the lines about a pace, of those for the agent, that are ignored as nonsense."""
-    return tuple(
+    return tuple(_lines(robots, agent, are_readable=False))
+
+
+def _lines(robots: RobotsTxt, agent: Agent, *, are_readable: bool) -> list[int]:
+    from scrapy_mandelbot.robots.robotstxt.times import READERS  # noqa: PLC0415 -- where paced
+
+    return sorted(
         number
-        for field, read in _READERS.items()
-        for number, value in robots.group_lines(field.lower(), agent)
-        if read(value) is None
+        for field, read in READERS.items()
+        for number, value in robots.group_lines(field, agent)
+        if (read(value) is not None) is are_readable
     )
 
 
 def _source(robots: RobotsTxt, agent: Agent) -> str:
-    lines = sorted(
-        number
-        for field, read in _READERS.items()
-        for number, value in robots.group_lines(field.lower(), agent)
-        if read(value) is not None
-    )
+    lines = _lines(robots, agent, are_readable=True)
     if not lines:
         return "its robots.txt asks for none"
     return f"robots.txt line{'s' * (len(lines) > 1)} {_listed(lines)}"

@@ -25,7 +25,8 @@ from scrapy_mandelbot.report.account import account_of
 from scrapy_mandelbot.report.crawl_page import page_of
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.samples import Timeline
-from scrapy_mandelbot.report.survey import CrawlExtension, collect_sites
+from scrapy_mandelbot.report.summary import CrawlExtension
+from scrapy_mandelbot.report.survey import collect_sites
 from scrapy_mandelbot.robots.formatting import iso_time, shown
 from scrapy_mandelbot.settings.values import SettingsError
 

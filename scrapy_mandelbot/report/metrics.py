@@ -28,7 +28,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy_mandelbot import events
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.status import in_order
-from scrapy_mandelbot.report.survey import CrawlExtension, Survey, waiting_elsewhere
+from scrapy_mandelbot.report.summary import CrawlExtension
+from scrapy_mandelbot.report.survey import Survey, waiting_elsewhere
 from scrapy_mandelbot.robots.origins import DEFAULT_PORTS, host_of
 from scrapy_mandelbot.settings.values import METRICS_API, SettingsError
 

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+import scrapy.signals
+from scrapy.exceptions import NotConfigured
+
+from scrapy_mandelbot.clock import CooperativeIterator
+from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import WAITING
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.report.status import WAITS, Reason, in_one_line
-from scrapy_mandelbot.report.survey import CrawlExtension, Survey
 from scrapy_mandelbot.robots.formatting import columns, counted, moment, rate_text, shown
+from scrapy_mandelbot.settings.values import fail_cleanly
 
 if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
+    from typing_extensions import Self
 
     from scrapy_mandelbot.report.recorder import CrawlRecord
     from scrapy_mandelbot.report.site_record import SiteRecord
-    from scrapy_mandelbot.report.status import SiteSnapshot
+    from scrapy_mandelbot.report.status import Reason, SiteSnapshot
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +34,31 @@ HEADER = (
     *("SITE", "PAGES", "LOST", "FORBIDDEN", "REFUSED", "PAUSES", "SECONDS"),
     *("PACE", "LIMIT", "KEPT", "SITEMAPS", "TAGGED", "END"),
 )
+
+
+class CrawlExtension:
+    """An extension that works in steps while the spider is open."""
+
+    at_a_time: int | None = None
+    """Steps in one slice; None: the default."""
+    spider_opened: Callable[..., None]
+    spider_closed: Callable[..., None]
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._crawl = Crawl.of(crawler)
+        if not self._crawl.config.enabled:
+            raise NotConfigured
+        self._steps = CooperativeIterator(self._crawl.clock, self.at_a_time)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Build the extension; an invalid setting ends the crawl."""
+        with fail_cleanly(crawler):
+            extension = cls(crawler)
+        crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=scrapy.signals.spider_closed)
+        return extension
 
 
 class CrawlSummary(CrawlExtension):
@@ -68,12 +98,16 @@ class CrawlSummary(CrawlExtension):
     def _find(self, waiting: list[SiteSnapshot], now: float) -> Iterator[None]:
         if not self._crawl.sites.in_trouble():  # no site has to wait
             return
-        for one in Survey(self._crawl.throttle, now).snapshots():
-            if one is not None and one.reason in WAITS:
+        from scrapy_mandelbot.report import status, survey  # noqa: PLC0415 -- only if sites wait
+
+        for one in survey.Survey(self._crawl.throttle, now).snapshots():
+            if one is not None and one.reason in status.WAITS:
                 waiting.append(one)
             yield
 
     def _log(self, waiting: list[SiteSnapshot], at: datetime) -> None:
+        from scrapy_mandelbot.report.status import Reason  # noqa: PLC0415 -- no short crawl needs it
+
         waits = {  # a new time for each request of a site with a crawl delay is no change
             (one.site, one.reason, None if one.reason is Reason.PACE else one.until)
             for one in waiting
@@ -86,6 +120,8 @@ class CrawlSummary(CrawlExtension):
 
 
 def _in_one_line(waiting: list[SiteSnapshot], at: datetime) -> str:
+    from scrapy_mandelbot.report.status import in_one_line  # noqa: PLC0415 -- where some site waits
+
     timed = ((one.until, one.site) for one in waiting if one.waiting and one.until is not None)
     until, site = min(timed, default=(None, ""))
     by_reason = Counter(one.reason for one in waiting)

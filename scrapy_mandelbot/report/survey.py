@@ -6,14 +6,10 @@ The generators also yield ``None``, after each piece of work without a result.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import scrapy.signals
-from scrapy.exceptions import NotConfigured
-
 from scrapy_mandelbot import engine
-from scrapy_mandelbot.clock import CooperativeIterator
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.report.status import (
     SHUT,
@@ -25,39 +21,12 @@ from scrapy_mandelbot.report.status import (
     held,
 )
 from scrapy_mandelbot.robots.formatting import moment
-from scrapy_mandelbot.settings.values import fail_cleanly
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from typing_extensions import Self
 
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.throttle.throttle import Throttle
-
-
-class CrawlExtension:
-    """An extension that works in steps while the spider is open."""
-
-    at_a_time: int | None = None
-    """Steps in one slice; None: the default."""
-    spider_opened: Callable[..., None]
-    spider_closed: Callable[..., None]
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._crawl = Crawl.of(crawler)
-        if not self._crawl.config.enabled:
-            raise NotConfigured
-        self._steps = CooperativeIterator(self._crawl.clock, self.at_a_time)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build the extension; an invalid setting ends the crawl."""
-        with fail_cleanly(crawler):
-            extension = cls(crawler)
-        crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
-        crawler.signals.connect(extension.spider_closed, signal=scrapy.signals.spider_closed)
-        return extension
 
 
 _PLACES = {reason: place for place, reason in enumerate(Reason)}

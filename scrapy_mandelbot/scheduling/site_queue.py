@@ -135,9 +135,6 @@ class SiteQueue:
     def __len__(self) -> int:
         return len(self._storage) + len(self._delayed)
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._storage
-
     def push(self, request: Request) -> None:
         """Add a request, or take back one that could not be sent.
 

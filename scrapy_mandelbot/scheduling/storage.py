@@ -301,8 +301,6 @@ class Storage(RequestStorage):
                 Path(self._directory_of(name)).rmdir()
 
     def _directory_of(self, name: str) -> str:
-        if not self._directory:  # in memory it is not asked for, and the name of one costs its time
-            return ""
         readable, _, digest = engine.path_safe(name).rpartition("-")
         return f"{self._directory}/{readable[:_LONGEST_NAME]}-{digest}"
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import scrapy.downloadermiddlewares.robotstxt
+from scrapy.settings import default_settings
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.robots.formatting import shown
@@ -76,7 +76,11 @@ def _unknown_names(project: Project) -> Iterator[Mistake]:
         if head.startswith(_PREFIX[:-1]):  # an underscore is missing
             rest = name.upper().removeprefix(_PREFIX[:-1]).lstrip("_")
             head = _PREFIX[:-1]
-        if is_setting(name) or not get_close_matches(head, [_PREFIX[:-1]], cutoff=0.8):
+        if hasattr(default_settings, name) or is_setting(name):
+            continue
+        from difflib import get_close_matches  # noqa: PLC0415 -- few projects have other settings
+
+        if not get_close_matches(head, [_PREFIX[:-1]], cutoff=0.8):
             continue
         near = get_close_matches(rest, rests, n=1)
         if f"{head}_" != _PREFIX and near != [rest]:

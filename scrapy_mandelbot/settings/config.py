@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.settings import SETTINGS_PRIORITIES
 
-from scrapy_mandelbot.politeness.inside import leads_inside
 from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES, OutcomePolicy
 from scrapy_mandelbot.politeness.pace import PacePolicy
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
@@ -204,6 +203,9 @@ class Config:
 
     def may_send(self, site: str, url: str) -> bool:
         """Return whether a site's files may lead the crawl to a URL; see :func:`leads_inside`."""
+        # Imported late: only a redirect needs it.
+        from scrapy_mandelbot.politeness.inside import leads_inside  # noqa: PLC0415
+
         return self.private_hosts or not leads_inside(site, url)
 
     def configured_delay(self, site: str) -> float | None:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
-from difflib import get_close_matches
 from functools import wraps
 from http import HTTPStatus
 from importlib import import_module
@@ -22,10 +21,8 @@ from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
 from w3lib.url import safe_url_string
 
-from scrapy_mandelbot.robots.dates import read_date
 from scrapy_mandelbot.robots.formatting import without_credentials
 from scrapy_mandelbot.robots.origins import site_of
-from scrapy_mandelbot.robots.preferences.statements import CATEGORIES
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
 
 if TYPE_CHECKING:
@@ -281,6 +278,8 @@ def moment(value: Any) -> float | str | None:
     """Return a moment in seconds since the epoch, ``LAST_RUN``, or None."""
     if value in (None, "", LAST_RUN):
         return str(value) if value else None
+    from scrapy_mandelbot.robots.dates import read_date  # noqa: PLC0415 -- only where it is set
+
     moment = read_date(value.isoformat() if isinstance(value, date) else str(value))
     if moment is None:
         raise ValueError
@@ -307,6 +306,10 @@ def dialect(value: Any) -> Dialect:
 def purposes(name: str, value: object) -> tuple[str, ...]:
     """Return the categories of use that pages are wanted for, each once."""
     named = [one.strip() for one in value.split(",")] if isinstance(value, str) else value or ()
+    if not named:
+        return ()
+    from scrapy_mandelbot.robots.preferences.statements import CATEGORIES  # noqa: PLC0415 -- as set
+
     named = [one for one in named if one != ""] if isinstance(named, Iterable) else [None]
     if any(one not in CATEGORIES for one in named):
         raise SettingsError(name, value, f"one or several of {', '.join(map(repr, CATEGORIES))}")
@@ -436,5 +439,7 @@ def options(name: str, value: object, keys: Iterable[str]) -> Mapping[str, objec
 
 
 def _unknown_key(key: object, keys: Iterable[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 -- only for an error
+
     meant = get_close_matches(str(key).lower(), keys, 1)
     return f"{key!r} (did you mean {meant[0]!r}?)" if meant else repr(key)

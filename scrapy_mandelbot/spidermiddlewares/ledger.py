@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.fetching.fetcher import SiteRules
-    from scrapy_mandelbot.robots.preferences import Statement, Usage
+    from scrapy_mandelbot.robots.preferences.statements import Statement, Usage
     from scrapy_mandelbot.spidermiddlewares.tdm_files import SiteTdm
 
 TEXT_LIMIT = 2_048

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy_mandelbot import events
 from scrapy_mandelbot.fetching.requesting import SiteFiles
 from scrapy_mandelbot.politeness.outcome import Failure, is_fresh
-from scrapy_mandelbot.robots.preferences import TDMREP_PATH, TdmFile
-from scrapy_mandelbot.robots.preferences.tdmrep import BYTES_LIMIT
+from scrapy_mandelbot.robots.preferences.tdmrep import BYTES_LIMIT, TDMREP_PATH, TdmFile
 from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:

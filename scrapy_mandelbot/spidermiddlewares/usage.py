@@ -17,13 +17,9 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.outcome import OutcomeKind
 from scrapy_mandelbot.robots.formatting import counted
-from scrapy_mandelbot.robots.preferences import (
-    HEADERS_READ,
-    NOTHING_SAID,
-    Usage,
-    page_usage,
-    with_tdm_file,
-)
+from scrapy_mandelbot.robots.preferences.in_pages import HEADERS_READ, page_usage
+from scrapy_mandelbot.robots.preferences.statements import NOTHING_SAID, Usage
+from scrapy_mandelbot.robots.preferences.tdmrep import with_tdm_file
 from scrapy_mandelbot.settings.values import SettingsError, fail_cleanly
 from scrapy_mandelbot.sitemap_crawl.entry_files import OWN
 from scrapy_mandelbot.spidermiddlewares.ledger import Ledger
@@ -37,7 +33,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from scrapy_mandelbot.fetching.fetcher import SiteRules
-    from scrapy_mandelbot.robots.preferences import Statement
+    from scrapy_mandelbot.robots.preferences.statements import Statement
 
 _ATTRIBUTE = "_scrapy_mandelbot_usage"
 _OF_TDM = frozenset({"tdm", "train-ai"})

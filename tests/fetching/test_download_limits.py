@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from contextlib import suppress
 
 import pytest
 from crawling import ensureDeferred
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response
-from scrapy.signals import bytes_received
+from scrapy.signals import bytes_received, headers_received
 
 from scrapy_mandelbot.fetching.content_codings import UnreadableBodyError
 from scrapy_mandelbot.fetching.download_limits import (
     Download,
     DownloadLimits,
+    TruncatedError,
     is_truncated,
     unpacked,
     whole_lines,
@@ -95,13 +97,13 @@ REQUEST = Request("https://example.com/robots.txt")
 def test_a_download_ends_where_it_is_too_long_or_too_slow(crawler, limits, clock, row):
     """And not before; what has come by then is kept."""
     second, later, *ends = row
-    with limits.watch(REQUEST, 100, 10) as download:
-        download.collects = True
-        crawler.signals.send_catch_log(bytes_received, data=b"a" * 50, request=REQUEST)
-        clock.turn(later)
-        ((_, said),) = crawler.signals.send_catch_log(
-            bytes_received, data=b"b" * second, request=REQUEST, dont_log=StopDownload
-        )
+    download = limits.begin(REQUEST, 100, 10, 1_000)
+    download.collects = True
+    crawler.signals.send_catch_log(bytes_received, data=b"a" * 50, request=REQUEST)
+    clock.turn(later)
+    ((_, said),) = crawler.signals.send_catch_log(
+        bytes_received, data=b"b" * second, request=REQUEST, dont_log=StopDownload
+    )
     assert [download.cut, download.is_late] == ends
     assert (getattr(said, "type", None) is StopDownload) is any(ends)
     assert download.body == (b"a" * 50 + b"b" * second)[:100]
@@ -134,9 +136,10 @@ def test_what_can_be_unpacked_is_what_a_request_asks_for(make_crawler, clock, se
     """Nothing, where Scrapy unpacks nothing; and the header of a project's own request stays."""
     limits = DownloadLimits(make_crawler(**settings), clock.now)
     request, other = Request(REQUEST.url), Request(REQUEST.url, headers={"Accept-Encoding": "br"})
-    with limits.watch(request, 100, 10), limits.watch(other, 100, 10):
-        assert request.headers.get("Accept-Encoding") == codings
-        assert other.headers.get("Accept-Encoding") == b"br"
+    for one in request, other:
+        limits.begin(one, 100, 10, 1_000)
+    assert request.headers.get("Accept-Encoding") == codings
+    assert other.headers.get("Accept-Encoding") == b"br"
 
 
 @pytest.mark.parametrize("body", [b"", gzip.compress(b"a" * 9)[:9]])
@@ -163,3 +166,53 @@ WHOLE = gzip.compress(b"a" * 9)
 def test_an_answer_breaks_off_where_its_end_is_missing(answer, download, breaks):
     """Be it packed or not; what was cut by us does not, and nobody knows of an unknown coding."""
     assert is_truncated(answer, Download(100, 10, 0, 0.0, packed=answer, **download)) is breaks
+
+
+SIGNALS = (headers_received, bytes_received)
+
+
+class DownloadCancelledError(Exception):
+    """As Scrapy raises it for a body above ``download_maxsize``."""
+
+
+@pytest.mark.parametrize(
+    ("ends", "listened"),
+    [
+        ([b"Disallow:"], [0]),
+        ([DownloadCancelledError, b"Disallow:"], [0, 2]),
+        ([ConnectionRefusedError, b"Disallow:"], [0]),
+    ],
+)
+@ensureDeferred
+async def test_pages_are_heard_only_where_a_body_was_too_long(crawler, limits, ends, listened):
+    """Scrapy sends the signals for each chunk of each page: no receiver costs any page a call."""
+    seen, sizes = [], []
+
+    async def download_async(request):
+        seen.append(sum(len(crawler.signals.send_catch_log(one, request=None)) for one in SIGNALS))
+        sizes.append(request.meta["download_maxsize"])
+        end = ends[len(seen) - 1]
+        if isinstance(end, type):
+            raise end
+        return Response(request.url, body=end)
+
+    crawler.engine.download_async = download_async
+    with suppress(ConnectionRefusedError):
+        await limits.download(Request(REQUEST.url), 1_000, 10)
+    assert seen == listened
+    assert sizes == [1_000, 2**30][: len(seen)]
+    assert not any(crawler.signals.send_catch_log(one, request=None) for one in SIGNALS)
+
+
+@ensureDeferred
+async def test_a_download_that_ends_after_its_headers_is_truncated(crawler, limits):
+    """Nothing of it was seen; whether headers came is what the handler notes for any request."""
+
+    async def download_async(request):
+        request.meta["download_latency"] = 0.1
+        raise TimeoutError
+
+    crawler.engine.download_async = download_async
+    with pytest.raises(TruncatedError) as raised:
+        await limits.download(Request(REQUEST.url), 1_000, 10)
+    assert raised.value.body == b""

@@ -6,7 +6,8 @@ import random
 from itertools import count
 
 from growth import Row, numbered, repeated
-from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt, rate_at
+from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
+from scrapy_mandelbot.robots.robotstxt.times import rate_at
 
 AGENT = "Mandelbot/1.0 (+https://www.example.com/bot)"
 _SITE = "https://www.example.com"

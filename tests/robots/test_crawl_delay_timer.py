@@ -19,7 +19,7 @@ from scrapy_mandelbot.politeness.pace import (
     pace_of_file,
     unreadable_lines,
 )
-from scrapy_mandelbot.robots.robotstxt import RequestRate, TimeWindow, rate_at
+from scrapy_mandelbot.robots.robotstxt.times import RequestRate, TimeWindow, rate_at
 
 MIDNIGHT = 20_000 * 86_400.0  # some day in 2024, UTC
 HAIR = 1e-6  # seconds; floats of this size are a quarter of that apart

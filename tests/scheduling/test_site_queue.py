@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+import tracemalloc
 from collections import Counter
 
 import pytest
 from crawling import ensureDeferred
 from queueing import URLS, drain, fill, open_scheduler, refuse
+from scrapy import Request
 
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.outcome import Failure
@@ -122,7 +125,8 @@ async def test_a_download_slot_keeps_requests_of_several_sites_apart(make_crawle
     fill(scheduler, *URLS[:6], meta={"download_slot": "mine"})
     refuse(crawler, "https://b.example/")
     assert len(drain(scheduler)) == 4
-    assert "https://b.example mine" in scheduler.mqs
+    left = [(site.name, count) for site, _, count in scheduler.mqs.sub_queues()]
+    assert left == [("https://b.example", 2)]
 
 
 @ensureDeferred
@@ -370,3 +374,40 @@ async def test_a_site_without_requests_costs_nothing(make_crawler):
     assert list(queue.sub_queues()) == []
     assert len(queue) == 0
     assert len(scheduler) == 0
+
+
+@ensureDeferred
+async def test_a_site_that_only_waits_takes_little_memory(make_crawler):
+    """With what Scrapy keeps of its request: a download slot of one sub-queue has no dict."""
+    scheduler = open_scheduler(make_crawler())
+    requests = [Request(f"https://site{number}.example/") for number in range(2_000)]
+    tracemalloc.start()
+    for request in requests:
+        scheduler.enqueue_request(request)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken / len(requests) < 3_150  # bytes
+
+
+def calls_of(function) -> int:
+    """Return how many functions, of Python and C, a call of this one calls."""
+    calls = []
+    sys.setprofile(lambda _frame, event, _argument: calls.append(event.endswith("call")))
+    function()
+    sys.setprofile(None)
+    return sum(calls)
+
+
+@ensureDeferred
+async def test_pushes_and_pops_cost_the_same_among_many_sites(make_crawler):
+    """Ten sites or five thousand: neither looks at the others."""
+    found = []
+    for sites in 10, 5_000:
+        crawler = make_crawler()
+        scheduler = open_scheduler(crawler)
+        fill(scheduler, *(f"https://site{number}.example/" for number in range(sites)))
+        scheduler.next_request()
+        again = Request(f"https://site{sites - 5}.example/2")
+        pushed = calls_of(lambda: scheduler.enqueue_request(again))  # noqa: B023 -- called at once
+        found.append((pushed, calls_of(scheduler.next_request)))
+    assert found[0] == found[1]

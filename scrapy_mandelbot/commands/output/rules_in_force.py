@@ -26,7 +26,8 @@ from scrapy_mandelbot.robots.robotstxt.records import name_of
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
     from scrapy_mandelbot.robots.lint import Delivery
-    from scrapy_mandelbot.robots.robotstxt import Dialect, Record, Rule, Verdict
+    from scrapy_mandelbot.robots.robotstxt import Dialect, Rule, Verdict
+    from scrapy_mandelbot.robots.robotstxt.records import Record
     from scrapy_mandelbot.robots.robotstxt.robots_txt import Agent
 
 EVERYBODY = "*"

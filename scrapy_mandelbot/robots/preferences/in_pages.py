@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robots.formatting import shown
+from scrapy_mandelbot.robots.preferences import MARKED_STATUSES, TERMS_STATUSES
 from scrapy_mandelbot.robots.preferences.statements import (
     NOTHING_SAID,
     VALUE_LIMIT,
@@ -17,15 +18,12 @@ from scrapy_mandelbot.robots.preferences.statements import (
     Usage,
 )
 from scrapy_mandelbot.robots.robotstxt.agents import header_text
-from scrapy_mandelbot.robots.tags.head import LicenseLink, Meta, license_links, meta_tags
+from scrapy_mandelbot.robots.tags import head
 from scrapy_mandelbot.robots.tags.reading import LIST_LIMIT, names_of_robot, tags_for
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.tags import RobotTag
 
-TERMS_STATUSES = frozenset({401, 402, 403})
-MARKED_STATUSES = TERMS_STATUSES | {202, 405}
-"""Statuses of responses that may be meant for robots."""
 _SHOWN = 200  # characters of a header
 _ERRORS = range(400, 600)
 _MARKS: dict[str, tuple[str, dict[str, Container[int]]]] = {
@@ -95,11 +93,12 @@ def page_usage(
         agent: a product token, a whole User-Agent header, or a sequence of tokens.
     """
     read: _Headers = tuple(_headers_read(headers)) if headers else ()
-    metas: tuple[Meta, ...] = ()
-    links: tuple[LicenseLink, ...] = ()
+    metas: tuple[head.Meta, ...] = ()
+    links: tuple[head.LicenseLink, ...] = ()
     if body:
-        metas = meta_tags(body, _names(agent if isinstance(agent, (str, bytes)) else tuple(agent)))
-        links = license_links(body)
+        name = agent if isinstance(agent, (str, bytes)) else tuple(agent)
+        metas = head.meta_tags(body, _names(name))
+        links = head.license_links(body)
     if not (read or metas or links):
         return NOTHING_SAID
     statements = (
@@ -134,7 +133,7 @@ def _content_usage_and_signals(headers: _Headers) -> Iterator[Statement]:
 
 
 def _robot_tags(
-    headers: _Headers, metas: tuple[Meta, ...], agent: str | bytes | Sequence[str]
+    headers: _Headers, metas: tuple[head.Meta, ...], agent: str | bytes | Sequence[str]
 ) -> Iterator[Statement]:
     names = names_of_robot(agent)
     own = tuple(meta for meta in metas if meta.name in names)
@@ -148,7 +147,7 @@ def _place_of(tag: RobotTag) -> tuple[str, str, int | None]:
     return "meta", f'{tag.text} in <meta name="{tag.agent or "robots"}">', tag.line
 
 
-def _tdm(headers: _Headers, metas: tuple[Meta, ...]) -> Iterator[Statement]:
+def _tdm(headers: _Headers, metas: tuple[head.Meta, ...]) -> Iterator[Statement]:
     """Source: TDM Reservation Protocol, "Processing priority".
 
     The head supersedes the headers, and both supersede ``tdmrep.json``. Values other than 0 and 1
@@ -179,7 +178,7 @@ _PARAMETER = re.compile(r";\s*([^\s;,=\"]+)\s*=\s*(?:\"([^\"]*)\"?|([^\s;,\"]*))
 
 
 def _terms(
-    headers: _Headers, metas: tuple[Meta, ...], links: tuple[LicenseLink, ...]
+    headers: _Headers, metas: tuple[head.Meta, ...], links: tuple[head.LicenseLink, ...]
 ) -> Iterator[Terms]:
     """Source: RFC 8288, section 3; RSL 1.0, "Adding RSL to HTTP headers"."""
     for name, value in headers:

@@ -15,8 +15,6 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import http_sf
-
 from scrapy_mandelbot.robots.formatting import shown
 
 if TYPE_CHECKING:
@@ -128,13 +126,18 @@ def read_content_usage(value: str) -> Preferences:
 
 
 def _usage(value: str) -> Preferences:
+    import http_sf  # noqa: PLC0415 -- few sites send Content-Usage
+
     if len(value) > VALUE_LIMIT:
         return UNREADABLE
     try:
         members: Any = http_sf.parse(value.encode("utf-8", "surrogatepass"), tltype="dictionary")
     except (http_sf.StructuredFieldError, ValueError, ArithmeticError):
         return UNREADABLE
-    said = {key: _token(member) for key, member in members.items()}
+    said: dict[str, str | None] = {}
+    for key, member in members.items():
+        token = member[0] if isinstance(member, tuple) else member
+        said[key] = str(token) if isinstance(token, http_sf.Token) else None
     words = tuple(f"{key}={token}" for key, token in said.items() if _is_word(key, token))
     unknown = tuple(key for key, token in said.items() if not _is_word(key, token))
     return Preferences(words, unknown)
@@ -142,11 +145,6 @@ def _usage(value: str) -> Preferences:
 
 # The values are untrusted: 1,024 of them take at most 16 MiB.
 _usage_often = lru_cache(maxsize=1_024)(_usage)
-
-
-def _token(member: object) -> str | None:
-    value = member[0] if isinstance(member, tuple) else member
-    return str(value) if isinstance(value, http_sf.Token) else None
 
 
 def _is_word(key: str, token: str | None) -> bool:

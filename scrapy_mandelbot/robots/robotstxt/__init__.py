@@ -11,20 +11,13 @@ forbidden by line 2: Disallow: /private (agent *)
 
 from scrapy_mandelbot.robots.robotstxt.decider import Verdict
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS, Dialect
-from scrapy_mandelbot.robots.robotstxt.records import Record, RecordProblem
 from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
-from scrapy_mandelbot.robots.robotstxt.times import RequestRate, TimeWindow, rate_at
 from scrapy_mandelbot.robots.robotstxt.verdict import Rule
 
 __all__ = [
     "DIALECTS",
     "Dialect",
-    "Record",
-    "RecordProblem",
-    "RequestRate",
     "RobotsTxt",
     "Rule",
-    "TimeWindow",
     "Verdict",
-    "rate_at",
 ]

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import re
 import sys
-from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import islice
-from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar
 
 from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.robotstxt.grammar import line_ends, searchable, value_of
+from scrapy_mandelbot.robots.robotstxt.grammar import searchable
 from scrapy_mandelbot.robots.robotstxt.groups import select_groups
-from scrapy_mandelbot.robots.robotstxt.index import Index, Wildcards, by_head
 from scrapy_mandelbot.robots.robotstxt.patterns import Pattern
 from scrapy_mandelbot.robots.robotstxt.verdict import (
     WEIGHTS,
@@ -36,46 +33,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.preferences.in_robots_txt import AgentPreferences
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
     from scrapy_mandelbot.robots.robotstxt.groups import GroupMatch
-
-
-class DecidingRules:
-    """Finds the rule that decides. Ranks are positions in the dialect's precedence; 0 wins."""
-
-    def __init__(self, text: str, selection: GroupMatch, grammar: Grammar) -> None:
-        ends = line_ends(text)
-        rules = [
-            Rule(not line[1], value_of(line[2]), bisect_right(ends, line.start()))
-            for start, end, _ in selection.spans
-            for line in grammar.any_rule.finditer(text, start, end)
-        ]
-        default = default_of(text, selection, grammar)
-        found = sorted(read_rules(text, selection, grammar), key=itemgetter(0, 1))
-        self._ranked = [(allows, rules[place]) for _, place, allows, _ in found]
-        self._default = default, None
-        self._prefixes, self._exact, wildcards, globs = by_head(found, default=default)
-        self._wildcards = {
-            head: Wildcards(wildcards.get(head, []), globs.get(head, []), None)
-            for head in wildcards.keys() | globs.keys()
-        }
-        self._lengths = sorted({len(head) for head in (*self._prefixes, *self._wildcards)})
-
-    def explain(self, target: str) -> tuple[bool, Rule | None]:
-        """Return whether a target is allowed, and the rule that decides, or None."""
-        nothing = len(self._ranked), True
-        best, _ = self._exact.get(target, nothing)
-        for length in self._lengths:
-            if length > len(target):
-                break
-            head = target[:length]
-            best = min(best, self._prefixes.get(head, nothing)[0])
-            wildcards = self._wildcards.get(head)
-            for rank, _, guard, matches in wildcards.search(target) if wildcards else ():
-                if rank < best and guard in target and matches(target):
-                    best = rank
-            if wildcards and wildcards.globs:
-                glob = wildcards.globs.first(target)
-                best = best if glob is None else min(best, wildcards.glob_rules[glob][0])
-        return self._ranked[best] if best < len(self._ranked) else self._default
+    from scrapy_mandelbot.robots.robotstxt.index import DecidingRules, Index
 
 
 class RuleList:
@@ -224,7 +182,9 @@ class Decider:
                 (end - start) // _SHORTEST if has_globs else text.count("*", start, end)
                 for start, end, _ in self.selection.spans
             )
-            if not Index.may_cost(wildcards, target):
+            from scrapy_mandelbot.robots.robotstxt.index import FEW, MOST_COMPARED  # noqa: PLC0415
+
+            if wildcards <= FEW or wildcards * len(target) <= MOST_COMPARED:
                 return False
             self.index = self._build_index(origin)
         return self.index.is_too_costly(target)
@@ -264,6 +224,8 @@ class Decider:
         if target == ROBOTS_TXT and self._grammar.dialect.robots_txt_allowed:
             return True, None
         if self._rules is None:
+            from scrapy_mandelbot.robots.robotstxt.index import DecidingRules  # noqa: PLC0415
+
             self._rules = DecidingRules(searchable(self._body), self.selection, self._grammar)
         return self._rules.explain(target)
 
@@ -276,6 +238,8 @@ class Decider:
         return found or (default_of(text, self.selection, self._grammar), None)
 
     def _build_index(self, origin: str) -> Index:
+        from scrapy_mandelbot.robots.robotstxt.index import Index  # noqa: PLC0415 -- few crawls
+
         text = searchable(self._body)
         rules = read_rules(text, self.selection, self._grammar)
         if self._grammar.dialect.robots_txt_allowed:

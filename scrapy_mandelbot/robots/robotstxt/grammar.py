@@ -129,7 +129,8 @@ class Grammar:
             body = _FROM_NUL.sub(lambda cut: b" " if cut[1] else b"", body)
         limit = dialect.line_limit
         if limit is not None and len(body) > limit:
-            body = b"".join(_cut(line, limit) for line in body.splitlines(keepends=True))
+            lines = ((one.rstrip(b"\r\n"), one) for one in body.splitlines(keepends=True))
+            body = b"".join(text[:limit] + line[len(text) :] for text, line in lines)
         return body
 
     def agent_lines(self, text: str) -> Iterator[re.Match[str]]:
@@ -194,11 +195,6 @@ def grammar_of(dialect: str | Dialect) -> Grammar:
     if dialect not in DIALECTS:
         raise ValueError(f"no dialect {dialect!r}: there are {', '.join(DIALECTS)}")
     return Grammar(DIALECTS[dialect])
-
-
-def _cut(line: bytes, limit: int) -> bytes:
-    text = line.rstrip(b"\r\n")
-    return line if len(text) <= limit else text[:limit] + line[len(text) :]
 
 
 def _line(field: str, value: str) -> re.Pattern[str]:

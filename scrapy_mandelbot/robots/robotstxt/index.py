@@ -23,9 +23,13 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from scrapy_mandelbot.robots.robotstxt.grammar import line_ends, value_of
 from scrapy_mandelbot.robots.robotstxt.patterns import Glob, Globs
+from scrapy_mandelbot.robots.robotstxt.verdict import Rule, default_of, read_rules
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
+    from scrapy_mandelbot.robots.robotstxt.groups import GroupMatch
     from scrapy_mandelbot.robots.robotstxt.verdict import Matcher
 
 
@@ -151,11 +155,6 @@ class Index:
         answer = self.answers[bisect_right(self.bounds, url)]
         return answer.decide(url) if isinstance(answer, WildcardInterval) else answer is True
 
-    @staticmethod
-    def may_cost(wildcards: int, target: str) -> bool:
-        """Return whether so many rules with wildcards may make a target too costly."""
-        return wildcards > FEW and wildcards * len(target) > MOST_COMPARED
-
     def is_too_costly(self, target: str) -> bool:
         """Return whether a comparable target is forbidden without comparing it."""
         url = self.origin + target
@@ -238,3 +237,43 @@ def by_head(
             wildcards.setdefault(head, []).append(wildcard)
     prefixes.setdefault("/", (len(ranked), default))
     return prefixes, exacts, wildcards, globs
+
+
+class DecidingRules:
+    """Finds the rule that decides. Ranks are positions in the dialect's precedence; 0 wins."""
+
+    def __init__(self, text: str, selection: GroupMatch, grammar: Grammar) -> None:
+        ends = line_ends(text)
+        rules = [
+            Rule(not line[1], value_of(line[2]), bisect_right(ends, line.start()))
+            for start, end, _ in selection.spans
+            for line in grammar.any_rule.finditer(text, start, end)
+        ]
+        default = default_of(text, selection, grammar)
+        found = sorted(read_rules(text, selection, grammar), key=itemgetter(0, 1))
+        self._ranked = [(allows, rules[place]) for _, place, allows, _ in found]
+        self._default = default, None
+        self._prefixes, self._exact, wildcards, globs = by_head(found, default=default)
+        self._wildcards = {
+            head: Wildcards(wildcards.get(head, []), globs.get(head, []), None)
+            for head in wildcards.keys() | globs.keys()
+        }
+        self._lengths = sorted({len(head) for head in (*self._prefixes, *self._wildcards)})
+
+    def explain(self, target: str) -> tuple[bool, Rule | None]:
+        """Return whether a target is allowed, and the rule that decides, or None."""
+        nothing = len(self._ranked), True
+        best, _ = self._exact.get(target, nothing)
+        for length in self._lengths:
+            if length > len(target):
+                break
+            head = target[:length]
+            best = min(best, self._prefixes.get(head, nothing)[0])
+            wildcards = self._wildcards.get(head)
+            for rank, _, guard, matches in wildcards.search(target) if wildcards else ():
+                if rank < best and guard in target and matches(target):
+                    best = rank
+            if wildcards and wildcards.globs:
+                glob = wildcards.globs.first(target)
+                best = best if glob is None else min(best, wildcards.glob_rules[glob][0])
+        return self._ranked[best] if best < len(self._ranked) else self._default

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from scrapy_mandelbot.robots.robotstxt.dialects import (
     OWN_FIELDS,
 )
 from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, decode
-from scrapy_mandelbot.robots.robotstxt.times import RequestRate, TimeWindow, read_delay
+from scrapy_mandelbot.robots.robotstxt.times import READERS
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
@@ -86,13 +86,10 @@ def read_outline(records: Iterable[Record], dialect: Dialect) -> Outline:
             (outline.outside if group is None else group.directives).append(record)
             if group is not None and record.field in OWN_FIELDS:
                 group.runs[-1].own.append(record)
-            if dialect.run_ends_at == "directive" or _is_rule(record, dialect):
+            is_rule = record.field in ("disallow", "allow" if dialect.honours_allow else "")
+            if dialect.run_ends_at == "directive" or is_rule:
                 run_is_open = False
     return outline
-
-
-def _is_rule(record: Record, dialect: Dialect) -> bool:
-    return record.field == "disallow" or (record.field == "allow" and dialect.honours_allow)
 
 
 _NAME = re.compile(r"\*(?=[\s\0/*+,;]|\Z)|[^\s\0/*+,;]*", re.ASCII)
@@ -189,11 +186,6 @@ def _meant(name: str, dialect: Dialect) -> str:
     return name
 
 
-_READERS: dict[str, Callable[[str], object]] = {
-    "crawl-delay": read_delay,
-    "request-rate": RequestRate.read,
-    "visit-time": TimeWindow.read,
-}
 _MAY_BE_EMPTY = frozenset({"disallow", "comment"})
 
 
@@ -206,7 +198,7 @@ def _problems(line: str, text: str, field: str, value: str) -> Iterator[RecordPr
         yield RecordProblem.UNKNOWN_FIELD
     elif field and not value and field not in _MAY_BE_EMPTY:
         yield RecordProblem.NO_VALUE
-    elif field in _READERS and _READERS[field](value) is None:
+    elif field in READERS and READERS[field](value) is None:
         yield RecordProblem.BAD_VALUE
     if not line.isascii() and not _is_utf8(line):
         yield RecordProblem.NOT_UTF8

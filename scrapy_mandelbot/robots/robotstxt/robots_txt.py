@@ -17,12 +17,6 @@ from scrapy_mandelbot.robots.robotstxt.grammar import (
 )
 from scrapy_mandelbot.robots.robotstxt.groups import own_spans
 from scrapy_mandelbot.robots.robotstxt.paths import read_url
-from scrapy_mandelbot.robots.robotstxt.records import Record, read_records
-from scrapy_mandelbot.robots.robotstxt.times import (
-    RequestRate,
-    TimeWindow,
-    read_delay,
-)
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.lint import Finding
@@ -34,6 +28,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.preferences.statements import Statement, Usage
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
+    from scrapy_mandelbot.robots.robotstxt.records import Record
+    from scrapy_mandelbot.robots.robotstxt.times import RequestRate, TimeWindow
 
     Agent = str | Sequence[str]
 
@@ -131,18 +127,23 @@ class RobotsTxt:
 
     def crawl_delay(self, agent: Agent) -> float | None:
         """Return the agent's Crawl-delay in seconds, the longest of several, or None."""
-        delays = map(read_delay, self._group_values("crawl-delay", agent))
-        return max((delay for delay in delays if delay is not None), default=None)
+        return max(self._times("crawl-delay", agent), default=None)
 
     def request_rates(self, agent: Agent) -> tuple[RequestRate, ...]:
         """Return the Request-rates for the agent, in order; `rate_at` selects the current one."""
-        rates = map(RequestRate.read, self._group_values("request-rate", agent))
-        return tuple(rate for rate in rates if rate is not None)
+        return self._times("request-rate", agent)
 
     def visit_times(self, agent: Agent) -> tuple[TimeWindow, ...]:
         """Return the Visit-times of the agent; empty: at all times."""
-        windows = map(TimeWindow.read, self._group_values("visit-time", agent))
-        return tuple(window for window in windows if window is not None)
+        return self._times("visit-time", agent)
+
+    def _times(self, field: str, agent: Agent) -> tuple[Any, ...]:
+        values = self._group_values(field, agent)
+        if not values:
+            return ()
+        from scrapy_mandelbot.robots.robotstxt.times import READERS  # noqa: PLC0415 -- few files
+
+        return tuple(time for time in map(READERS[field], values) if time is not None)
 
     def comments(self, agent: Agent) -> tuple[str, ...]:
         """Return the Comments to the agent's operators, in order."""
@@ -261,6 +262,8 @@ class RobotsTxt:
     @property
     def records(self) -> tuple[Record, ...]:
         """Every line, numbered, with its problems."""
+        from scrapy_mandelbot.robots.robotstxt.records import read_records  # noqa: PLC0415
+
         return tuple(read_records(self._body, self.dialect))
 
     @property

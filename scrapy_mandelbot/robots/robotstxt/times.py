@@ -7,8 +7,8 @@ its line is ignored.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 _TIMES = re.compile(r"([01]\d|2[0-3])[:.]?([0-5]\d)\s*-\s*([01]\d|2[0-3])[:.]?([0-5]\d)", re.ASCII)
 _RATE = re.compile(r"(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)(?:\s+(\S.*))?", re.ASCII | re.IGNORECASE)
@@ -89,6 +89,14 @@ def is_documented_window(value: str) -> bool:
 def read_delay(value: str) -> float | None:
     """Read seconds, without sign and unit: ``10``, ``0.5``."""
     return float(value) if _DELAY.fullmatch(value) else None
+
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "crawl-delay": read_delay,
+    "request-rate": RequestRate.read,
+    "visit-time": TimeWindow.read,
+}
+"""The parsers of the fields about times; None: the value cannot be read."""
 
 
 def rate_at(rates: Iterable[RequestRate], minute: int) -> RequestRate | None:

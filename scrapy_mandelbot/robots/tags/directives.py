@@ -14,10 +14,6 @@ from datetime import datetime, timezone
 from functools import lru_cache
 from typing import Any
 
-import http_sf
-
-from scrapy_mandelbot.robots.dates import IN_TAGS, read_date
-
 NO_LIMIT = -1
 """The value of ``max-snippet`` and ``max-video-preview`` for no limit."""
 
@@ -49,6 +45,8 @@ def _number(text: str) -> int | None:
 
 
 def _moment(text: str) -> datetime | None:
+    from scrapy_mandelbot.robots.dates import IN_TAGS, read_date  # noqa: PLC0415 -- few tags
+
     date = read_date(text, IN_TAGS)
     return None if date is None else date.astimezone(timezone.utc)
 
@@ -115,6 +113,8 @@ def directives_of_list(text: str) -> Iterator[tuple[str | None, str]]:
     A List of RFC 9651 whose members are product tokens or ``*``, with the rules as parameters
     (draft-illyes-repext-03, "HTTP Response Header"). Other values are ignored.
     """
+    import http_sf  # noqa: PLC0415 -- few pages have the header
+
     try:
         members: Any = http_sf.parse(text.encode("utf-8", "surrogatepass"), tltype="list")
     except (http_sf.StructuredFieldError, ValueError, ArithmeticError):

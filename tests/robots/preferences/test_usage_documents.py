@@ -7,12 +7,13 @@ from cases.usage import CASES
 from tables import each_row
 
 from scrapy_mandelbot import RobotsTxt
-from scrapy_mandelbot.robots.preferences import TdmFile, page_usage, with_tdm_file
+from scrapy_mandelbot.robots.preferences.in_pages import page_usage
 from scrapy_mandelbot.robots.preferences.statements import (
     CATEGORIES,
     DOCUMENTS,
     MEANINGS,
 )
+from scrapy_mandelbot.robots.preferences.tdmrep import TdmFile, with_tdm_file
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 from scrapy_mandelbot.robots.robotstxt.known_robots import CONTROL_TOKENS
 

@@ -6,9 +6,13 @@ import json
 
 import pytest
 
-from scrapy_mandelbot.robots.preferences import TdmFile, page_usage
-from scrapy_mandelbot.robots.preferences.in_pages import MOST_HEADERS
-from scrapy_mandelbot.robots.preferences.tdmrep import _CONTENT_LIMIT, BYTES_LIMIT, MOST_RULES
+from scrapy_mandelbot.robots.preferences.in_pages import MOST_HEADERS, page_usage
+from scrapy_mandelbot.robots.preferences.tdmrep import (
+    _CONTENT_LIMIT,
+    BYTES_LIMIT,
+    MOST_RULES,
+    TdmFile,
+)
 from scrapy_mandelbot.robots.robotstxt.patterns import Pattern
 from scrapy_mandelbot.robots.tags.head import HEAD_LIMIT, METAS_LIMIT, license_links
 from scrapy_mandelbot.robots.tags.reading import LIST_LIMIT

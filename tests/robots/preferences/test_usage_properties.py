@@ -10,18 +10,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_mandelbot import RobotsTxt
-from scrapy_mandelbot.robots.preferences import (
-    TdmFile,
-    Usage,
-    page_usage,
-    stated_terms,
-)
+from scrapy_mandelbot.robots.preferences.in_pages import page_usage, stated_terms
 from scrapy_mandelbot.robots.preferences.statements import (
     CATEGORIES,
     MEANINGS,
+    Usage,
     read_content_signal,
     read_content_usage,
 )
+from scrapy_mandelbot.robots.preferences.tdmrep import TdmFile
 
 PIECES = st.sampled_from(
     [

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from wildrobots import ALL, agents, bodies, dialects, rooted
 
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
-from scrapy_mandelbot.robots.robotstxt.decider import DecidingRules
 from scrapy_mandelbot.robots.robotstxt.grammar import searchable
+from scrapy_mandelbot.robots.robotstxt.index import DecidingRules
 from scrapy_mandelbot.robots.robotstxt.paths import read_url
 from scrapy_mandelbot.robots.robotstxt.verdict import Rule
 

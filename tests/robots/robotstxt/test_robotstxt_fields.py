@@ -5,13 +5,9 @@ from __future__ import annotations
 import pytest
 from cases.extended2 import FROMMITZ
 
-from scrapy_mandelbot.robots.robotstxt import (
-    RecordProblem,
-    RequestRate,
-    RobotsTxt,
-    TimeWindow,
-    rate_at,
-)
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.robots.robotstxt.records import RecordProblem
+from scrapy_mandelbot.robots.robotstxt.times import RequestRate, TimeWindow, rate_at
 
 BODY = b"""\
 Sitemap: http://www.example.com/sitemap.xml
