@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
+    from scrapy_mandelbot.report import status
     from scrapy_mandelbot.report.recorder import CrawlRecord
     from scrapy_mandelbot.report.site_record import SiteRecord
-    from scrapy_mandelbot.report.status import Reason, SiteSnapshot
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class CrawlSummary(CrawlExtension):
         self._most_sites = self._crawl.config.summary
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
         self._recorder = Recorder.of(crawler) if self._most_sites else None
-        self._logged: set[tuple[str, Reason, float | None]] = set()
+        self._logged: set[tuple[str, status.Reason, float | None]] = set()
 
     def spider_opened(self) -> None:
         """Start the periodic line, unless a person waits for a single page."""
@@ -91,11 +91,11 @@ class CrawlSummary(CrawlExtension):
         logger.info("What happened at the sites:\n%s", table, extra={"spider": spider})
 
     def _look(self) -> None:
-        waiting: list[SiteSnapshot] = []
+        waiting: list[status.SiteSnapshot] = []
         now = self._crawl.now()
         self._steps.take(self._find(waiting, now), lambda: self._log(waiting, moment(now)))
 
-    def _find(self, waiting: list[SiteSnapshot], now: float) -> Iterator[None]:
+    def _find(self, waiting: list[status.SiteSnapshot], now: float) -> Iterator[None]:
         if not self._crawl.sites.in_trouble():  # no site has to wait
             return
         from scrapy_mandelbot.report import status, survey  # noqa: PLC0415 -- only if sites wait
@@ -105,11 +105,11 @@ class CrawlSummary(CrawlExtension):
                 waiting.append(one)
             yield
 
-    def _log(self, waiting: list[SiteSnapshot], at: datetime) -> None:
-        from scrapy_mandelbot.report.status import Reason  # noqa: PLC0415 -- no short crawl needs it
+    def _log(self, waiting: list[status.SiteSnapshot], at: datetime) -> None:
+        from scrapy_mandelbot.report import status  # noqa: PLC0415 -- no short crawl needs it
 
         waits = {  # a new time for each request of a site with a crawl delay is no change
-            (one.site, one.reason, None if one.reason is Reason.PACE else one.until)
+            (one.site, one.reason, None if one.reason is status.Reason.PACE else one.until)
             for one in waiting
         }
         if waits != self._logged:
@@ -119,14 +119,16 @@ class CrawlSummary(CrawlExtension):
         self._steps.later(self._interval, self._look)
 
 
-def _in_one_line(waiting: list[SiteSnapshot], at: datetime) -> str:
-    from scrapy_mandelbot.report.status import in_one_line  # noqa: PLC0415 -- where some site waits
+def _in_one_line(waiting: list[status.SiteSnapshot], at: datetime) -> str:
+    from scrapy_mandelbot.report import status  # noqa: PLC0415 -- where some site waits
 
     timed = ((one.until, one.site) for one in waiting if one.waiting and one.until is not None)
     until, site = min(timed, default=(None, ""))
     by_reason = Counter(one.reason for one in waiting)
     requests = sum(one.waiting for one in waiting)
-    return in_one_line(by_reason, requests, None if until is None else moment(until), site, at)
+    return status.in_one_line(
+        by_reason, requests, None if until is None else moment(until), site, at
+    )
 
 
 def summary(record: CrawlRecord, now: float, most_sites: int) -> str:
