@@ -192,7 +192,7 @@ VERBS = {
     ),
     "job": Verb(
         "job_verb.look_at_job",
-        "show what waits in a job, resume its paused sites, or add requests",
+        "show what waits in a job; requeue, add or forget requests",
         (
             _argument("job", metavar="JOBDIR|URL#NAME"),
             _argument(
@@ -278,7 +278,9 @@ def _wrong_use(opts: Namespace) -> str:
             "urls" in given and not (opts.urls or opts.urls_file or (robots and opts.file))
         ),
         "drop takes a URL or --all": "all" in given and bool(opts.url) == opts.all,
-        "--export takes no other word": given.get("export") and opts.what,
+        f"--export and {given.get('what')} cannot be used together": (
+            given.get("export") and opts.what
+        ),
         "add takes a FILE": given.get("what") == "add" and not opts.site,
         "standard input can be read only once": inputs.count("-") > 1,
     }

@@ -185,14 +185,14 @@ def test_a_page_needs_jinja(monkeypatch):
 @ensureDeferred
 async def test_the_report_and_the_log_agree_on_the_time(webs, tmp_path, monkeypatch):
     """However long the report takes to write, both say when the crawl ended, once."""
-    put = crawl_report._put
+    page_of = crawl_report.page_of
 
-    def slowly(path, report):
+    def slowly(report):
         if report["is_finished"]:
             TIME.skip(5)
-        put(path, report)
+        return page_of(report)
 
-    monkeypatch.setattr(crawl_report, "_put", slowly)
+    monkeypatch.setattr(crawl_report, "page_of", slowly)
     path = tmp_path / "report.html"
     settings = {"MANDELBOT_REPORT": str(path)}
     result = await crawl(LinksSpider, settings, start_urls=[site(webs, 3).url + "/"])

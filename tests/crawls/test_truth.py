@@ -15,6 +15,7 @@ from crawling import LinksSpider, crawl, ensureDeferred
 from webs import Answer, Closed, html, site
 
 from scrapy_mandelbot.commands.output import check_report, fix_report
+from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
 from scrapy_mandelbot.robots.fix import READERS, correct, normalize
 from scrapy_mandelbot.robots.fix.questions import SITE, probes
 from scrapy_mandelbot.robots.lint import FINDINGS, lint
@@ -115,7 +116,7 @@ def test_check_says_what_the_readers_do(number, compared):
     lines = text.encode().splitlines()
     findings = lint(text.encode())
     report = check_report.check("x", RobotsTxt.parse(text.encode()), None)
-    said = check_report.text(report).splitlines()[-1]
+    said = check_report.text(report, TerminalStyle(colours=False)).splitlines()[-1]
     for severity, count in report["counts"].items():
         told = re.search(rf"(\d+) {severity}", said)
         compared(said, int(told[1]) if told else 0, _listed(findings, severity))

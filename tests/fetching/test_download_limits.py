@@ -97,7 +97,7 @@ REQUEST = Request("https://example.com/robots.txt")
 def test_a_download_ends_where_it_is_too_long_or_too_slow(crawler, limits, clock, row):
     """And not before; what has come by then is kept."""
     second, later, *ends = row
-    download = limits.begin(REQUEST, 100, 10, 1_000)
+    download = limits.begin(REQUEST, 100, 10)
     download.collects = True
     crawler.signals.send_catch_log(bytes_received, data=b"a" * 50, request=REQUEST)
     clock.turn(later)
@@ -137,7 +137,7 @@ def test_what_can_be_unpacked_is_what_a_request_asks_for(make_crawler, clock, se
     limits = DownloadLimits(make_crawler(**settings), clock.now)
     request, other = Request(REQUEST.url), Request(REQUEST.url, headers={"Accept-Encoding": "br"})
     for one in request, other:
-        limits.begin(one, 100, 10, 1_000)
+        limits.begin(one, 100, 10)
     assert request.headers.get("Accept-Encoding") == codings
     assert other.headers.get("Accept-Encoding") == b"br"
 

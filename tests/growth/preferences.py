@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from growth import Row, numbered, repeated
-from scrapy_mandelbot.robots import preferences as usage
-from scrapy_mandelbot.robots.preferences.statements import Statement
+from scrapy_mandelbot.robots.preferences.in_pages import page_usage, stated_terms
+from scrapy_mandelbot.robots.preferences.statements import Statement, Usage
+from scrapy_mandelbot.robots.preferences.tdmrep import TdmFile
 
 _PAGES = {
     "reservations": repeated(b"<meta name=tdm-reservation content=1>"),
@@ -57,31 +58,31 @@ def _in_lines(value):
 
 def _statements(size):
     refusal = Statement("search", allowed=False, source="s", where="w", text="t")
-    return usage.Usage((refusal,) * (size // 20))
+    return Usage((refusal,) * (size // 20))
 
 
 ROWS = (
-    Row("preferences.page_usage", lambda page: usage.page_usage([], page, "bot"), _PAGES, "pages"),
+    Row("preferences.page_usage", lambda page: page_usage([], page, "bot"), _PAGES, "pages"),
     Row(
         "preferences.page_usage",
-        lambda lines: usage.page_usage(lines, b"", "bot"),
+        lambda lines: page_usage(lines, b"", "bot"),
         _VALUES,
         "headers",
         _in_lines,
     ),
     Row(
         "preferences.stated_terms",
-        lambda lines: usage.stated_terms(403, lines),
+        lambda lines: stated_terms(403, lines),
         _VALUES,
         "",
         _in_lines,
     ),
-    Row("preferences.TdmFile.parse", usage.TdmFile.parse, _FILES),
+    Row("preferences.TdmFile.parse", TdmFile.parse, _FILES),
     Row(
         "preferences.TdmFile.usage",
         lambda file: file.usage("/a" * 1_000),
         _FILES,
-        prepare=usage.TdmFile.parse,
+        prepare=TdmFile.parse,
     ),
     Row("preferences.Usage.answer", lambda said: said.answer("tdm"), {"statements": _statements}),
     Row("preferences.Usage.answers", lambda said: said.answers, {"statements": _statements}),
@@ -98,5 +99,6 @@ ROWS = (
 )
 
 NOT_FROM_OUTSIDE = {
+    "preferences.Statement": "measured with the page, the file and the list of which it is one",
     "preferences.with_tdm_file": "two answers whose statements were measured before",
 }

@@ -20,8 +20,16 @@ MODULES = {
 ROWS = [row for name in sorted(MODULES) for row in MODULES[name].ROWS]
 ROOMS = {
     "dates": ["robots.dates"],
-    "preferences": ["robots.preferences"],
-    "robotstxt": ["robots.robotstxt"],
+    "preferences": [
+        "robots.preferences.in_pages:page_usage,stated_terms",
+        "robots.preferences.statements:Statement,Terms,Usage",
+        "robots.preferences.tdmrep:TdmFile,with_tdm_file",
+    ],
+    "robotstxt": [
+        "robots.robotstxt",
+        "robots.robotstxt.records:Record,RecordProblem",
+        "robots.robotstxt.times:RequestRate,TimeWindow,rate_at",
+    ],
     "sitemaps": ["robots.sitemaps"],
     "sites": [
         *(
@@ -114,7 +122,11 @@ def _is_exempt(name, exempt):
 
 def _public_functions(package):
     for room in ROOMS[package]:
-        for name, value in _public_names(importlib.import_module(f"scrapy_mandelbot.{room}")):
+        module, _, chosen = room.partition(":")
+        found = _public_names(importlib.import_module(f"scrapy_mandelbot.{module}"))
+        for name, value in found:
+            if chosen and name not in chosen.split(","):
+                continue
             if inspect.isclass(value):
                 members = {member for member in dir(value) if not member.startswith("_")}
                 for member in members - set(dir(value.__mro__[1])):

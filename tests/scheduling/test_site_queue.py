@@ -400,7 +400,7 @@ def calls_of(function) -> int:
 
 @ensureDeferred
 async def test_pushes_and_pops_cost_the_same_among_many_sites(make_crawler):
-    """Ten sites or five thousand: neither looks at the others."""
+    """Among ten sites or five thousand: neither looks at the others."""
     found = []
     for sites in 10, 5_000:
         crawler = make_crawler()
@@ -410,4 +410,5 @@ async def test_pushes_and_pops_cost_the_same_among_many_sites(make_crawler):
         again = Request(f"https://site{sites - 5}.example/2")
         pushed = calls_of(lambda: scheduler.enqueue_request(again))  # noqa: B023 -- called at once
         found.append((pushed, calls_of(scheduler.next_request)))
-    assert found[0] == found[1]
+    for few, many in zip(*found, strict=True):
+        assert many < 1.1 * few  # a collection of garbage in between calls some
