@@ -15,8 +15,10 @@ from crawling import LinksSpider, crawl, ensureDeferred
 from webs import Answer, Closed, html, site
 
 from scrapy_mandelbot.commands.output import check_report, fix_report
+from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
 from scrapy_mandelbot.robots.fix import READERS, correct, normalize
 from scrapy_mandelbot.robots.fix.questions import SITE, probes
+from scrapy_mandelbot.robots.formatting import duration
 from scrapy_mandelbot.robots.lint import FINDINGS, lint
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
@@ -115,7 +117,7 @@ def test_check_says_what_the_readers_do(number, compared):
     lines = text.encode().splitlines()
     findings = lint(text.encode())
     report = check_report.check("x", RobotsTxt.parse(text.encode()), None)
-    said = check_report.text(report).splitlines()[-1]
+    said = check_report.text(report, TerminalStyle(colours=False)).splitlines()[-1]
     for severity, count in report["counts"].items():
         told = re.search(rf"(\d+) {severity}", said)
         compared(said, int(told[1]) if told else 0, _listed(findings, severity))
@@ -372,7 +374,9 @@ async def test_a_crawl_says_what_the_sites_saw(webs, made, tmp_path, compared):
         if data["pace"]:
             sent = [hit.at for hit in web.hits]
             least = min(after - before for before, after in pairwise(sent))
-            compared(f"KEPT {row}", _cell(head, row, "KEPT") == "obeyed", least >= 2 - 0.05)
+            kept, came = _cell(head, row, "KEPT"), data["pace"]["came_every"]
+            compared(f"KEPT {row}", kept == "obeyed", least >= 2 - 0.05)
+            compared(f"KEPT {row}", kept.partition(": ")[2], duration(came) if came else "")
 
 
 def _cell(head, row, name):
