@@ -199,4 +199,8 @@ class Tally:
             self.count(end, requests)
 
     def left(self, now: float) -> None:
-        """Note that a request leaves for the site, at its pace."""
+        """Note that a request leaves for a site with a pace, or ends where that is not obeyed."""
+
+    def ignored_delay(self) -> str:
+        """Return the crawl delay that is not obeyed, and how fast requests came; empty: neither."""
+        return ""

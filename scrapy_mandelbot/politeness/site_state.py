@@ -48,6 +48,7 @@ class Site:
         "has_refused",
         "held_until",
         "is_plain",
+        "is_timed",
         "name",
         "pacer",
         "pause",
@@ -67,6 +68,8 @@ class Site:
         self._policy = policy
         self.is_plain = True
         """Whether nothing holds its requests back."""
+        self.is_timed = False
+        """Whether the ends of its requests are recorded, as it asks for a delay in vain."""
         self.ticks = 0
         """A number that grows with each request handed out, and with each good answer."""
         self.scout: Flight | None = None

@@ -270,7 +270,7 @@ def _site(one: SiteRecord, header: ReportHeader) -> dict[str, Any]:
         "paused_for": _rounded(one.paused_for(now)),
         "turns": one.turns,
         "turn_waits": _rounded(one.turn_waits),
-        "pace": _plain(one.pace),
+        "pace": one.pace and {**_fields(one.pace), "came_every": one.came_every()},
         "limit": _rounded(one.limit),
         "gaps": _plain(one.gaps, ("count", "least", "median")),
         "retry_after": _plain(one.retry_after, ("asked", "longest", "kept", "broken", "soonest")),

@@ -14,8 +14,14 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.report.samples import PaceRecord, RobotsRecord, Timeline, UsageRecord
-from scrapy_mandelbot.report.site_record import MOST_STATEMENTS, PauseRecord, SiteRecord
+from scrapy_mandelbot.report.samples import (
+    PaceRecord,
+    PauseRecord,
+    RobotsRecord,
+    Timeline,
+    UsageRecord,
+)
+from scrapy_mandelbot.report.site_record import MOST_STATEMENTS, SiteRecord
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.origins import site_of, without_user
 

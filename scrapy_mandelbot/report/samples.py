@@ -9,6 +9,7 @@ import operator
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import inf
 from typing import NamedTuple
 
 MOST_BUCKETS = 60
@@ -93,6 +94,50 @@ class Timeline:
             merged[self.RATE] = later[self.RATE] or one[self.RATE]
             numbers[to * size : (to + 1) * size] = merged
         del numbers[len(numbers) // 2 :]
+
+
+@dataclass(slots=True)
+class PauseRecord:
+    """A pause of a site or section."""
+
+    where: str
+    """The site, with the path of a section."""
+    kind: str
+    """``refused``, ``manual``, ``overheard`` (from another crawl), ``previous run``; and two that
+    are no pause of the site: ``visit time``, ``section``."""
+    since: float
+    until: float
+    """The last known end; ``inf``: until it is ended manually."""
+    reason: str
+    failed_probes: int = 0
+    ended: float | None = None
+    """When it did end; None: it has not."""
+    is_given_up: bool = False
+
+    def seconds(self, now: float) -> float:
+        """Return how long it has lasted, in seconds."""
+        return max(0.0, (now if self.ended is None else self.ended) - self.since)
+
+
+@dataclass(slots=True)
+class RetryAfterRecord:
+    """Waits that a site requested by ``Retry-After`` and the like."""
+
+    asked: int = 0
+    longest: float = 0.0
+    kept: int = 0
+    """Waits that the next request observed."""
+    broken: int = 0
+    """Waits that it did not observe: longer than allowed, or a request that ignores pauses. Both
+    counts need recorded requests."""
+    under_way: int = 0
+    """Requests sent within a second of the answer: they were on their way."""
+    soonest: float = inf
+    """Least seconds from the requested time to the next request; negative: it came too soon."""
+    asked_at: float = -inf
+    """When the site last answered so."""
+    until: float | None = None
+    """The last requested time, until something is sent."""
 
 
 @dataclass(slots=True)

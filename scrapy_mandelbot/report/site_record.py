@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from math import floor, inf, log2
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.politeness.flight import End, Tally
 from scrapy_mandelbot.report.samples import (
+    PauseRecord,
+    RetryAfterRecord,
     RobotsRecord,
     RuleRecord,
     SitemapsRecord,
@@ -21,6 +22,7 @@ from scrapy_mandelbot.report.samples import (
     Timeline,
     add_numbers,
 )
+from scrapy_mandelbot.robots.formatting import duration
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.report.samples import PaceRecord, UsageRecord
@@ -37,50 +39,6 @@ FIRST_ANSWERS = 20
 """Answers that show the state of a site before the crawl."""
 _UNDER_WAY = 1.0  # seconds at most from the last check to the wire
 _PUNCTUAL = 0.05  # seconds that two clocks may be apart
-
-
-@dataclass(slots=True)
-class PauseRecord:
-    """A pause of a site or section."""
-
-    where: str
-    """The site, with the path of a section."""
-    kind: str
-    """``refused``, ``manual``, ``overheard`` (from another crawl), ``previous run``; and two that
-    are no pause of the site: ``visit time``, ``section``."""
-    since: float
-    until: float
-    """The last known end; ``inf``: until it is ended manually."""
-    reason: str
-    failed_probes: int = 0
-    ended: float | None = None
-    """When it did end; None: it has not."""
-    is_given_up: bool = False
-
-    def seconds(self, now: float) -> float:
-        """Return how long it has lasted, in seconds."""
-        return max(0.0, (now if self.ended is None else self.ended) - self.since)
-
-
-@dataclass(slots=True)
-class RetryAfterRecord:
-    """Waits that a site requested by ``Retry-After`` and the like."""
-
-    asked: int = 0
-    longest: float = 0.0
-    kept: int = 0
-    """Waits that the next request observed."""
-    broken: int = 0
-    """Waits that it did not observe: longer than allowed, or a request that ignores pauses. Both
-    counts need recorded requests."""
-    under_way: int = 0
-    """Requests sent within a second of the answer: they were on their way."""
-    soonest: float = inf
-    """Least seconds from the requested time to the next request; negative: it came too soon."""
-    asked_at: float = -inf
-    """When the site last answered so."""
-    until: float | None = None
-    """The last requested time, until something is sent."""
 
 
 class SiteRecord(Tally):
@@ -300,6 +258,23 @@ class SiteRecord(Tally):
         if not self.is_watched:
             self._note_gap(now)
 
+    def ignored_delay(self) -> str:
+        """Return the crawl delay that is not obeyed, and how fast requests came; empty: neither."""
+        pace, came = self.pace, self.came_every()
+        if pace is None or came is None:
+            return ""
+        return f"Crawl-delay {duration(pace.asked)} asked for; requests came every {duration(came)}"
+
+    def came_every(self) -> float | None:
+        """Return the mean seconds between requests sooner than a delay asks; None: none are.
+
+        A gap longer than the delay, such as a pause, counts as the delay.
+        """
+        pace, gaps = self.pace, self.gaps
+        if pace is None or pace.is_obeyed or gaps is None or gaps.least >= pace.asked:
+            return None
+        return max(0.001, float(f"{gaps.mean(pace.asked):.3g}"))
+
     def sent(self, now: float, *, is_robots_txt: bool = False) -> float | None:
         """Record a request; return the seconds since the previous one, None: unknown."""
         if self.timeline is not None:
@@ -446,5 +421,12 @@ class QuantileSketch:
             left -= self._counts[part]
             if left <= 0:
                 break
-        middle = float(2.0 ** ((part + 0.5) / _PARTS))
-        return min(max(middle, self.least), self.most)
+        return self._middle(part)
+
+    def mean(self, most: float) -> float:
+        """Return the estimated mean of at least one value; larger ones count as `most`."""
+        counts = self._counts.items()
+        return sum(min(self._middle(part), most) * count for part, count in counts) / self.count
+
+    def _middle(self, part: int) -> float:
+        return min(max(float(2.0 ** ((part + 0.5) / _PARTS)), self.least), self.most)

@@ -144,6 +144,9 @@ _DETAILS: dict[Reason, Callable[[Site], str]] = {
     Reason.ROBOTS_TXT: lambda _: "waiting for one request that fetches its rules",
     Reason.RECOVERING: _rate,
     Reason.PACE: lambda site: f"{site.pacer.pace} ({site.pacer.pace.source})",
+    Reason.SLOT_FULL: lambda site: site.tally.ignored_delay() or "its slot has no free transfer",
+    Reason.ASKED: lambda site: site.tally.ignored_delay(),
+    Reason.NEXT: lambda site: site.tally.ignored_delay(),
 }
 
 

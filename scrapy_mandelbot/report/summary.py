@@ -143,7 +143,8 @@ def summary(record: CrawlRecord, now: float, most_sites: int) -> str:
 
 
 def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:
-    pauses = one.pauses_seen
+    pauses, came = one.pauses_seen, one.came_every()
+    ignored = "not obeyed" if came is None else f"not obeyed: {came:g} s"
     return (
         name,
         one.pages,
@@ -154,7 +155,7 @@ def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:
         one.paused_for(now) if pauses else None,
         None if one.pace is None else one.pace.asked,
         None if one.limit is None else rate_text(one.limit),
-        None if one.pace is None else "obeyed" if one.pace.is_obeyed else "not obeyed",
+        None if one.pace is None else "obeyed" if one.pace.is_obeyed else ignored,
         0 if one.sitemaps is None else one.sitemaps.cited,
         0 if one.tags is None else one.tags.pages,
         None if not one.site or one.state() == "well" else one.state(),

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 
 _PLACES = {reason: place for place, reason in enumerate(Reason)}
-_SLOT_FULL = Why(Reason.SLOT_FULL, None, "its slot has no free transfer")
-_ASKED = Why(Reason.ASKED, None, "")
-_NEXT = Why(Reason.NEXT, None, "")
+_SLOT_FULL = Why(Reason.SLOT_FULL, None)
+_ASKED = Why(Reason.ASKED, None)
+_NEXT = Why(Reason.NEXT, None)
 
 
 class Survey:

@@ -66,6 +66,7 @@ class Paces:
         pace = pace_of_file(robots, agent, _AS_WRITTEN)
         is_by_hand = self._config.configured_delay(site.name) is not None
         if not pace.is_free and not is_by_hand and site.is_news("pace"):
+            site.is_timed = True
             self._emit(events.PACE_NOT_OBEYED, where=site.name, pace=pace, source=pace.source)
 
     def learn_by_hand(self, site: Site) -> bool:

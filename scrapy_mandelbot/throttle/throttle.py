@@ -234,6 +234,8 @@ class Throttle:
     def answered(self, flight: Flight, *, is_page: bool = True) -> None:
         """Note that the site answered with a page, or an error, and asked for no pause."""
         site = flight.site
+        if site.is_timed:
+            site.tally.left(self._now())
         if site.is_plain and not site.has_refused:
             site.answered(flight, flight.sent_at, b"", is_page=is_page)  # no matter when
             return
@@ -258,6 +260,8 @@ class Throttle:
     ) -> None:
         """Note that the site refused the request: by a pause status, or by no answer at all."""
         site, now = flight.site, self._now()
+        if site.is_timed:
+            site.tally.left(now)
         kind = "no answer" if response is None else str(response.status)
         is_outage = kind == "503" and retry_after is None
         jitter = self._random.uniform(0.0, JITTER)

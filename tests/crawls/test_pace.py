@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from itertools import pairwise
 
 import pytest
@@ -10,8 +12,10 @@ from crawling import LinksSpider, crawl, ensureDeferred
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
-from webs import Answer, Closed
+from webs import Answer, Closed, html
 
+from scrapy_mandelbot import status
+from scrapy_mandelbot.report.crawl_page import in_short
 from scrapy_mandelbot.testing import TIME
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("loop_is_turned")]
@@ -112,6 +116,45 @@ async def test_mandelbot_files_are_not_obeyed_unless_asked(webs):
     assert line.endswith('is not obeyed; set MANDELBOT_PACE = "obey" to obey it')
     (row,) = [one for one in result.messages if one.startswith("What happened at the sites")]
     assert "not obeyed" in row
+
+
+@pytest.mark.parametrize("has_report", [False, True])
+@pytest.mark.parametrize(
+    ("settings", "answer_in"),
+    [({"CONCURRENT_REQUESTS_PER_DOMAIN": 1}, 0.4), ({}, 3.2)],
+    ids=["one at a time", "eight at a time"],
+)
+@ensureDeferred
+async def test_what_a_delay_that_is_not_obeyed_cost_stands_in_the_table(
+    webs, tmp_path, settings, answer_in, has_report
+):
+    """By the site's own log, and the same in the end table, the report and the status."""
+    web, free = site(webs, "Crawl-delay: 2\n"), site(webs, "", 5, "127.0.0.2")
+    web.pages["/"] = html(*(f"/{number}" for number in range(120)))
+    web.pages |= {f"/{number}": Answer(b"", delay=answer_in) for number in range(120)}
+    path, details = tmp_path / "report.json", []
+
+    class Asking(LinksSpider):
+        def parse(self, response):
+            details.extend(one.details for one in status(self.crawler).sites if one.site == web.url)
+            return super().parse(response)
+
+    settings = settings | ({"MANDELBOT_REPORT": str(path)} if has_report else {})
+    result = await crawl(Asking, settings, start_urls=[web.url + "/", free.url + "/"])
+
+    seen = gaps(web)[1:]  # without robots.txt
+    seen = sum(min(gap, 2) for gap in seen) / len(seen)
+    (table,) = result.logged("What happened at the sites")
+    (row,) = (one for one in table.splitlines() if web.url in one)
+    came = float(re.search(r"  2\.0  not obeyed: (\S+) s  ", row)[1])
+    assert came == pytest.approx(seen, rel=0.1)
+    assert table.count("obeyed") == 1, "the other site asks for nothing"
+    assert re.fullmatch(r"Crawl-delay 2 s asked for; requests came every \S+ s", details[-1])
+    if has_report:
+        report = json.loads(path.read_text())
+        assert f"{web.url}: Crawl-delay 2 s asked for; requests came every {came:g} s." in str(
+            list(in_short(report))
+        )
 
 
 @ensureDeferred

@@ -18,6 +18,7 @@ from scrapy_mandelbot.commands.output import check_report, fix_report
 from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
 from scrapy_mandelbot.robots.fix import READERS, correct, normalize
 from scrapy_mandelbot.robots.fix.questions import SITE, probes
+from scrapy_mandelbot.robots.formatting import duration
 from scrapy_mandelbot.robots.lint import FINDINGS, lint
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
@@ -373,7 +374,9 @@ async def test_a_crawl_says_what_the_sites_saw(webs, made, tmp_path, compared):
         if data["pace"]:
             sent = [hit.at for hit in web.hits]
             least = min(after - before for before, after in pairwise(sent))
-            compared(f"KEPT {row}", _cell(head, row, "KEPT") == "obeyed", least >= 2 - 0.05)
+            kept, came = _cell(head, row, "KEPT"), data["pace"]["came_every"]
+            compared(f"KEPT {row}", kept == "obeyed", least >= 2 - 0.05)
+            compared(f"KEPT {row}", kept.partition(": ")[2], duration(came) if came else "")
 
 
 def _cell(head, row, name):

@@ -8,12 +8,12 @@ from scrapy_mandelbot.report.crawl_report import ReportHeader, report_of
 from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import (
     PaceRecord,
+    PauseRecord,
     RobotsRecord,
     SitemapsRecord,
     TagsRecord,
     UsageRecord,
 )
-from scrapy_mandelbot.report.site_record import PauseRecord
 
 AGENT = "Examplebot/1.0 (+https://example.com/bot)"
 SECONDS = 600.0

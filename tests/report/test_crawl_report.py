@@ -12,8 +12,7 @@ from reports import WAITING, a_record, a_report
 
 from scrapy_mandelbot.report.crawl_page import _gaps, in_short, page_of
 from scrapy_mandelbot.report.recorder import CrawlRecord
-from scrapy_mandelbot.report.samples import PaceRecord
-from scrapy_mandelbot.report.site_record import PauseRecord
+from scrapy_mandelbot.report.samples import PaceRecord, PauseRecord
 from scrapy_mandelbot.report.summary import summary
 
 PAGE = Path(__file__).parents[2] / "docs" / "report.rst"
@@ -106,7 +105,8 @@ COST = " https://a.example: Crawl-delay 2 s asked for; requests came every 0.4 s
     [
         ([], ""),
         ([0.4], COST),
-        ([0.1, 0.4, 9], COST.replace("0.4", "0.403")),  # the sketch is 1 % off
+        ([0.1, 0.4, 9], COST.replace("0.4", "0.834")),  # a pause counts as 2 s, and 0.4 is a bucket
+        ([0.001] * 7 + [0.8], COST.replace("0.4", "0.101")),  # eight at a time
         ([3], ""),
     ],
 )
@@ -124,6 +124,11 @@ def test_what_obeying_a_delay_would_have_cost_is_told(gaps, cost):
             one.sent(now)
     (text,) = (text for _, title, text in _gaps(a_report(record)["sites"]) if "not obeyed" in title)
     assert text == f"2 sites with a Crawl-delay; MANDELBOT_PACE is not 'obey'.{cost}"
+    ignored = record.get("https://a.example").ignored_delay()
+    assert cost == (f" https://a.example: {ignored}." if ignored else "")
+    (row,) = (one for one in summary(record, NOW, 20).splitlines() if "/a." in one)
+    shown = f": {cost.split()[-2]} s" if cost else None
+    assert re.search(r"not obeyed(: .* s)?", row)[1] == shown
 
 
 def test_a_limit_that_was_found_is_told():

@@ -13,6 +13,7 @@ from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import (
     FIRST_WIDTH,
     MOST_BUCKETS,
+    PauseRecord,
     RobotsRecord,
     SitemapsRecord,
     TagsRecord,
@@ -24,7 +25,6 @@ from scrapy_mandelbot.report.site_record import (
     MOST_PAUSES,
     MOST_ROBOTS,
     MOST_RULES,
-    PauseRecord,
     QuantileSketch,
     SiteRecord,
 )

@@ -6,8 +6,7 @@ import pytest
 from clocks import MIDNIGHT as NOW
 
 from scrapy_mandelbot.report.recorder import CrawlRecord
-from scrapy_mandelbot.report.samples import PaceRecord, SitemapsRecord
-from scrapy_mandelbot.report.site_record import PauseRecord
+from scrapy_mandelbot.report.samples import PaceRecord, PauseRecord, SitemapsRecord
 from scrapy_mandelbot.report.summary import summary
 
 HEADER = ["SITE", "PAGES", "FORBIDDEN", "REFUSED", "PAUSES", "SECONDS", "PACE", "KEPT"]

@@ -93,10 +93,11 @@ def test_demo_logs_a_table_of_its_sites(demo):
     assert (pages, forbidden, pauses, rest) == ("31", "1", "1", ["0", "0"])
     assert 1 <= int(refused) <= 8
     assert 3 <= float(seconds) < 6
-    assert [row[1:] for row in others] == [
-        ["21", "1", "0", "0", "1", "0"],
-        ["10", "8", "0", "0", "60.0", "not", "obeyed", "1", "0"],
-    ]
+    well, paced = (row[1:] for row in others)
+    assert well == ["21", "1", "0", "0", "1", "0"]
+    came = float(paced.pop(7))
+    assert paced == ["10", "8", "0", "0", "60.0", "not", "obeyed:", "s", "1", "0"]
+    assert 0 < came < 1
 
 
 def test_table_fits_the_terminal(demo, hooks, off):

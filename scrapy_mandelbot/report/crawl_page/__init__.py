@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from operator import itemgetter
 from typing import Any
 
 from scrapy_mandelbot.report import pages
@@ -63,13 +62,10 @@ def _gaps(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
     ignored = [one for one in asking if not one["pace"]["is_obeyed"]]
     if ignored:
         text = f"{counted(len(ignored), 'site')} with a Crawl-delay; MANDELBOT_PACE is not 'obey'."
-        times = [
-            (one["gaps"]["median"] / one["pace"]["asked"], one) for one in ignored if one["gaps"]
-        ]
-        share, one = min(times, key=itemgetter(0), default=(1, None))
-        if one is not None and share < 1:
-            asked, came = duration(one["pace"]["asked"]), duration(one["gaps"]["median"])
-            text += f" {one['site']}: Crawl-delay {asked} asked for; requests came every {came}."
+        known = [(one["site"], one["pace"]) for one in ignored if one["pace"]["came_every"]]
+        for site, pace in sorted(known, key=lambda one: one[1]["came_every"] / one[1]["asked"])[:1]:
+            asked, came = duration(pace["asked"]), duration(pace["came_every"])
+            text += f" {site}: Crawl-delay {asked} asked for; requests came every {came}."
         yield "warning", "Delay not obeyed", text
     paced = [one for one in asking if one["pace"]["is_obeyed"] and one["gaps"]]
     short = sum(one["gaps"]["least"] < one["pace"]["asked"] - _PUNCTUAL for one in paced)
