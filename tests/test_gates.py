@@ -53,11 +53,11 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "robots/robotstxt/robots_txt.py": 28,
     "scheduling/site_queue.py": 18,
     "sitemap_crawl/citations.py": 20,
-    "sitemap_crawl/follower.py": 22,
+    "sitemap_crawl/follower.py": 21,
     "spidermiddlewares/usage.py": 20,
     "throttle/throttle.py": 29,
 }
-MOST_IMPORTED_NAMES_OF_TEN = 25.1
+MOST_IMPORTED_NAMES_OF_TEN = 25.0
 """The average of the ten modules that import most."""
 MOST_CIRCLES = 3
 MOST_RETURN_DOCSTRINGS = 54

@@ -200,7 +200,18 @@ class Decider:
             return Verdict(True, None, agent, Verdict.ROBOTS_TXT)  # noqa: FBT003 - Verdict.allowed
         if self.is_too_costly(origin, target):
             return Verdict(False, None, agent, Verdict.TOO_COSTLY)  # noqa: FBT003 - Verdict.allowed
-        allowed, rule = self._explain(target)
+        rule: Rule | None
+        if self._explained < _SCANS:
+            self._explained += 1
+            allowed, line = self.scan(target)
+            rule = None if line is None else Rule.of(line)
+        else:
+            if self._rules is None:
+                from scrapy_mandelbot.robots.robotstxt.index import DecidingRules  # noqa: PLC0415
+
+                text = searchable(self._body)
+                self._rules = DecidingRules(text, self.selection, self._grammar)
+            allowed, rule = self._rules.explain(target)
         if rule is not None:
             return Verdict(allowed, rule, agent, Verdict.A_RULE)
         reason = Verdict.NO_RULE if allowed else Verdict.NOT_LISTED
@@ -216,17 +227,6 @@ class Decider:
         )
         first = list(islice(lines, 2))
         return Rule.of(first[0]) if len(first) == 1 else None
-
-    def _explain(self, target: str) -> tuple[bool, Rule | None]:
-        if self._explained < _SCANS:
-            self._explained += 1
-            allowed, line = self.scan(target)
-            return allowed, None if line is None else Rule.of(line)
-        if self._rules is None:
-            from scrapy_mandelbot.robots.robotstxt.index import DecidingRules  # noqa: PLC0415
-
-            self._rules = DecidingRules(searchable(self._body), self.selection, self._grammar)
-        return self._rules.explain(target)
 
     def scan(self, target: str) -> tuple[bool, re.Match[str] | None]:
         """Return whether a target is allowed, and the line that decided, for `Rule.of`, or None."""

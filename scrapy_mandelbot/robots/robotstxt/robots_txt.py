@@ -116,7 +116,7 @@ class RobotsTxt:
         Costs a scan of the agent's rules; after several calls some lookups, and memory for the
         rules. On a hot path, call `allowed` first.
         """
-        decider, parts = self._decider(agent), read_url(url, self.dialect)
+        decider, parts = self._decider(agent), read_url(url, self._grammar.dialect)
         if parts is None:
             return Verdict(True, None, decider.selection.agent, Verdict.NOT_A_URL)  # noqa: FBT003 - Verdict.allowed
         return decider.verdict(*parts)
