@@ -58,6 +58,7 @@ FILES = {
     "preferences for one path": numbered(b"Content-Usage: /a train-ai=n, a%d=y\n", _ALL),
     "preferences with wildcards": numbered(b"Content-Usage: /*a*b?%d train-ai=n\n", _ALL),
     "signals": numbered(b"Content-Signal: ai-train=no, a%d=yes\n", _ALL),
+    "signals of paths": numbered(b"Content-Signal: /%d ai-train=no\n", _ALL),
     "a control token": repeated(b"User-agent: GPTBot\nDisallow: /a\n\n"),
     "licences": numbered(b"License: /%d\n"),
     # Rules.
@@ -152,7 +153,10 @@ FILES = {
     "rates at times": repeated(b"Request-rate: 1/10m 1300-1659\n", _TWO),
     "digits of a rate": repeated(b"9", _TWO + b"Request-rate: 1/"),
     "spaces of a rate": repeated(b" ", _TWO + b"Request-rate: 1/1", b"x\n"),
+    "rates in other words": numbered(b"Request-rate: %d/3h 09.00-15.00\n", _TWO),
+    "bare rates": numbered(b"Request-rate: %d\n", _TWO),
     "times": repeated(b"Visit-time: 0600-0845\n", _TWO),
+    "times in other words": repeated(b"Visit-time: 12.00-17.00\n", _TWO),
     "spaces of a time": repeated(b" ", _TWO + b"Visit-time: 0600", b"x\n"),
     "comments to people": numbered(b"Comment: number %d\n", _TWO),
     "unknown fields": numbered(b"Field%d: x\n", _ALL),
