@@ -42,7 +42,7 @@ _STRAY = 2  # good pages between: servers begin, or end, maintenance one after t
 _PLACES = 3  # those pages are of so many, or of that of the last good page
 _BODIES = 3  # of a site are remembered: that before a notice, and those of stray pages
 _VARIED = 20  # pages, at least, with a body of their own: then the site has no one page for all
-_MOST_ALIKE = 3  # bodies, of a site, that are found to be no notice; then none is looked for
+_MOST_SHARED = 3  # bodies, of a site, that are found to be no notice; then none is looked for
 _CHECKED = 1.0  # seconds until a page goes again that waits to know what the site sends
 _LONGEST = 100  # characters of a problem's type, and of its title
 # Where a site sends visitors of whom it needs to know something, or who want what is gone.
@@ -85,7 +85,7 @@ class Bodies:
     def __init__(self) -> None:
         self.last: dict[int, Flight] = {}
         self.pages = self.varied = 0
-        self.alike: frozenset[int] = frozenset()  # of different pages by nature
+        self.shared: frozenset[int] = frozenset()  # of different pages by nature
         self.end_run()
 
     def end_run(self) -> None:
@@ -202,7 +202,7 @@ class Refusals:
                 del last[next(iter(last))]
             return False
         is_varied = bodies.varied >= max(_VARIED, bodies.pages / 2) and len(last) > 1
-        return is_varied and len(bodies.alike) < _MOST_ALIKE and body not in bodies.alike
+        return is_varied and len(bodies.shared) < _MOST_SHARED and body not in bodies.shared
 
     def note_body(self, flight: Flight, response: Response) -> AskedFor | None:
         """Note a body for which :meth:`repeats` is True; return what it asks for if it is a notice.
@@ -238,7 +238,7 @@ class Refusals:
         if wait is None:
             if run.is_certain or not run.is_checked:
                 self._crawl.events.emit(events.ONE_PAGE_UNPROVED, site=site.name, url=url)
-            run.alike |= {body}
+            run.shared |= {body}
             self._end_run(site, run)
         return wait
 
