@@ -10,6 +10,7 @@ refusals (503) that the site had to send; a range where runs differ.
 limit    bears 30 requests a second and five more, and answers 503 to what is above
 4xx/5xx  the same limit, answers 429, 430, 509 and 529 in turn
 302      redirects all pages to one notice for eleven seconds after 50 pages
+200      sends one notice in place of all pages for that time: it counts as none of them
 kill -9  the crawl has a JOBDIR, is killed after a quarter of the pages, and is started again
 
 With ``--picture FILE`` the first of them is drawn too: each answer of the site by its time.
@@ -62,6 +63,7 @@ CASES = [
     ("a limit of 30 a second", "library", "limit:30:5", 300, None),
     ("429, 430, 509 and 529", "library", "odd:30:5", 300, None),
     ("maintenance by a 302", "library", "maintained:11", 300, None),
+    ("maintenance by a 200", "library", "noticed:11", 300, None),
     ("a kill -9, and a second run", "library", "well", 2000, 500),
     ("a 503 for five seconds", "project", f"closed:{DOWN}", 60, None),
     ("a 503 for a minute", "project", "closed:60", 120, None),
@@ -77,8 +79,9 @@ class Pages(scrapy.Spider):
 
     def parse(self, response):
         yield from response.follow_all(css="a", callback=self.parse)
-        with Path("pages.txt").open("a") as file:
-            file.write(f"{response.url}\n")
+        if b"notice" not in response.body:
+            with Path("pages.txt").open("a") as file:
+                file.write(f"{response.url}\n")
 
 
 def crawl(url: str, settings: str) -> None:

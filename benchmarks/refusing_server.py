@@ -11,8 +11,8 @@ A behaviour is ``limit:RATE:BURST``, ``distant:RATE:BURST`` (the same 50 ms away
 direction, with ``Retry-After: 1``), ``halving:RATE:BURST`` (after ten seconds), ``flapping`` (up
 two seconds, down one), ``down:SECONDS`` (after 50 pages), ``closed:SECONDS`` (the same, with
 Retry-After), ``odd:RATE:BURST`` (a limit whose refusals are 429, 430, 509 and 529 in turn),
-``maintained:SECONDS`` (after 50 pages, redirects each page to a notice), ``one-page`` (page 7
-answers 503), or ``well``.
+``maintained:SECONDS`` (after 50 pages, redirects each page to a notice), ``noticed:SECONDS`` (sends
+the notice in place of each page), ``one-page`` (page 7 answers 503), or ``well``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from time import monotonic
 
 from loopback import serve_answers
 
-FOUND = 302
+OK, FOUND = 200, 302
 NOTICE = "/notice.html"
 ONE_WAY = 0.05  # seconds to a distant server, and from it
 
@@ -67,7 +67,10 @@ class Refusing:
             headers += f"\r\nRetry-After: {refused}"
         if status == FOUND:
             headers += f"\r\nLocation: {NOTICE}"
-        return status, headers, self._index if path == "/" else "<html><body>page</body></html>"
+        if refused == OK:
+            return status, headers, "<html><body>notice</body></html>"
+        page = f"<html><body>page {path}</body></html>"
+        return status, headers, self._index if path == "/" else page
 
     def _limit(self, _path, now):
         rate, burst = self._numbers
@@ -84,6 +87,9 @@ class Refusing:
 
     def _maintained(self, path, now):
         return FOUND if path != NOTICE and self._down(path, now) else False
+
+    def _noticed(self, path, now):
+        return OK if self._down(path, now) else False
 
     def _distant(self, path, now):
         return "1" if self._limit(path, now) else False

@@ -6,6 +6,7 @@ import logging
 from functools import cached_property
 from http import HTTPStatus
 from inspect import isawaitable
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import scrapy.downloadermiddlewares.robotstxt
@@ -44,6 +45,7 @@ _OF_QUOTAS = frozenset({b"Ratelimit", b"Ratelimit-Remaining"})  # in Scrapy's sp
 _CHALLENGE = "cf-mitigated"  # of any status; the other marks have theirs
 _PROBLEM = b"application/problem+json"  # RFC 9457, section 3
 _TEMPORARY = frozenset({302, 303, 307})
+_FEW = 10  # pages of a site, before it is looked at whether one body is that of many
 _NO_ANSWER = frozenset({Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT})
 _NO_WORD_OF_THE_SITE = frozenset({Failure.DROPPED, Failure.OTHER})
 
@@ -64,6 +66,7 @@ class PauseMiddleware:
         self._flight = self._throttle.in_flight.get
         self._statuses = self._crawl.config.pause_statuses
         self._is_read = self._crawl.config.refusal is not None
+        self._few = _FEW if self._statuses else inf
         self._redirected: dict[Site, Redirected] = {}
         handled = map(int, crawler.settings.getlist("HTTPERROR_ALLOWED_CODES"))
         are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")  # the spider handles them
@@ -135,6 +138,8 @@ class PauseMiddleware:
             if not flight.is_refused and not notice:
                 self._answered(flight, response)
             return
+        if not refuses and not asked.said:
+            return  # it goes back, and comes again when it is known what it was
         reason = f"{status} for {request}" + (f", {asked.said}" if asked.said else "")
         if (response.headers.get("Content-Type") or b"").startswith(_PROBLEM):
             reason += self._refusals.problem(request, response)
@@ -154,10 +159,14 @@ class PauseMiddleware:
         request, found = flight.request, None
         if self._is_read and not self._crawl.is_for_a_person(request):
             found = self._refusals.recognised(request, response)
-        is_temporary = found is None and response.status in _TEMPORARY and self._statuses
-        if is_temporary and not self._is_handled(request, response):
-            found = self._refusals.note_redirect(flight, response)
-        return found
+        if found is not None or not self._statuses or self._is_handled(request, response):
+            return found
+        if response.status in _TEMPORARY:
+            return self._refusals.note_redirect(flight, response)
+        is_page = response.status == HTTPStatus.OK and flight.site.tally.pages >= _FEW
+        if is_page and self._refusals.repeats(flight, response):
+            return self._refusals.note_body(flight, response)
+        return None
 
     def _answered(self, flight: Flight, response: Response) -> None:
         """Report a good response, and the rest of a quota if its headers state one."""
@@ -209,7 +218,9 @@ class PauseMiddleware:
         is_own = request.callback is NO_CALLBACK and is_of_the_package(request)
         if heeds_pauses and not flight.is_noticed and not is_cached:
             is_plain = status < 300 and flight.site not in self._redirected  # noqa: PLR2004
-            if is_plain and status not in self._marked and not self._is_read:
+            is_plain = is_plain and status not in self._marked and not self._is_read
+            is_new = tally.pages < self._few
+            if is_plain and (is_new or not self._refusals.repeats(flight, response)):
                 self._answered(flight, response)  # for each page
             else:
                 self._notice(flight, response)

@@ -263,9 +263,13 @@ class InFlight:
         request.dont_filter = True
         return request
 
-    def bring_back(self, flight: Flight) -> Request:
-        """Return a copy of a request that ended with an answer which turns out to be none."""
-        flight.site.tally.others -= 1
+    def bring_back(self, flight: Flight, *, is_page: bool = False) -> Request:
+        """Return a copy of a request that ended with an answer which turns out to be none.
+
+        `is_page`: the answer was counted as a page.
+        """
+        flight.site.tally.pages -= is_page
+        flight.site.tally.others -= not is_page
         again = copy(flight)
         again.request = flight.request.copy()
         return self.send_back(again)

@@ -164,9 +164,8 @@ ANSWERS = {
 def recipe(tmp_path, monkeypatch) -> dict[str, object]:
     """The settings of the document, whose modules can be imported."""
     files = {name: code.replace("\n    ", "\n") for name, code in BLOCK.findall(RECIPE)}
-    for name in ("refusals", "notices"):
-        (tmp_path / f"{name}.py").write_text(files[name].lstrip().removeprefix("    "))
-        sys.modules.pop(name, None)
+    (tmp_path / "refusals.py").write_text(files["refusals"].lstrip().removeprefix("    "))
+    sys.modules.pop("refusals", None)
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()
     settings: dict[str, object] = {}
@@ -184,18 +183,3 @@ async def test_the_recipe_does_what_it_says(webs, kind, recipe):
     result = await crawled(web, recipe["MANDELBOT_REFUSAL"])
     assert result.urls() == web.urls(30)
     assert result.stats["mandelbot/pause/count"] == 1
-
-
-@ensureDeferred
-@pytest.mark.parametrize("seconds", [11, 0])
-async def test_the_recipe_for_one_page_for_all_loses_four(webs, recipe, seconds):
-    """Maintenance with status 200; without it nothing pauses."""
-    web = site(webs, 100, delay=0.05)
-    web.pages |= {f"/page/{number}": html(title=f"{number}") for number in range(100)}
-    notice = Answer(html(title="Back soon").body, headers={"Content-Type": "text/html"})
-    refusing, served = Refusing(web, 40, seconds, notice), set()
-    web.refuse = lambda path: refusing(path) or served.add(path)
-    result = await crawled(web, "notices.looks_refused")
-    assert result.urls() == web.urls(100)
-    assert len(served - {"/robots.txt"}) == (97 if seconds else 101)
-    assert result.stats.get("mandelbot/pause/count", 0) == bool(seconds)

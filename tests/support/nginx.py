@@ -38,7 +38,7 @@ http {{
         index index.html;
         location = /maintenance.html {{ }}
         location / {{
-            if (-f {folder}/maintained) {{ return 302 /maintenance.html; }}
+            if (-f {folder}/maintained) {{ return {maintenance}; }}
             limit_req zone=pages {burst};
             limit_req_status {status};
             {refuses}
@@ -107,6 +107,7 @@ class Nginx:
         *,
         per: str = "s",
         status: int = 503,
+        maintenance: str = "302 /maintenance.html",
     ) -> None:
         self.folder = folder
         with socket.socket() as probe:
@@ -121,6 +122,7 @@ class Nginx:
             rate=rate,
             per=per,
             status=status,
+            maintenance=maintenance,
             burst=f"burst={burst} {delay}" if burst else "",
             refuses="" if retry_after is None else "error_page 503 @refused;",
             retry_after=f"add_header Retry-After {retry_after} always;" if retry_after else "",
@@ -131,7 +133,7 @@ class Nginx:
         self._process: subprocess.Popen | None = None
 
     def maintain(self, *, begin: bool) -> None:
-        """Begin or end maintenance: a 302 to a notice, for all paths but that of the notice."""
+        """Begin or end maintenance: `maintenance` for all paths but that of the notice."""
         flag = self.folder / "maintained"
         flag.touch() if begin else flag.unlink()
 
