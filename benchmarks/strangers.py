@@ -65,18 +65,9 @@ COMMON = {
 PLUGINS = """
 [scrapy]
 [advertools]
-[scrapy-cookies]
-downloader scrapy.downloadermiddlewares.cookies.CookiesMiddleware = None
-downloader scrapy_cookies.downloadermiddlewares.cookies.CookiesMiddleware = 700
-COOKIES_STORAGE = 'scrapy_cookies.storage.in_memory.InMemoryStorage'
 [scrapy-count-filter]
 downloader scrapy_count_filter.middleware.GlobalCountFilterMiddleware = 995
 downloader scrapy_count_filter.middleware.HostsCountFilterMiddleware = 996
-[scrapy-crawl-once]
-spider scrapy_crawl_once.CrawlOnceMiddleware = 100
-downloader scrapy_crawl_once.CrawlOnceMiddleware = 50
-CRAWL_ONCE_PATH = '{folder}'
-CRAWL_ONCE_DEFAULT = True
 [scrapy-curl-cffi]
 handler http = 'scrapy_curl_cffi.handlers.CurlCffiDownloadHandler'
 handler https = 'scrapy_curl_cffi.handlers.CurlCffiDownloadHandler'
@@ -110,8 +101,6 @@ TWISTED_REACTOR = 'twisted.internet.asyncioreactor.AsyncioSelectorReactor'
 [scrapy-inline-requests]
 [scrapy-jsonschema]
 pipeline scrapy_jsonschema.JsonSchemaValidatePipeline = 100
-[scrapy-link-filter]
-spider scrapy_link_filter.middleware.LinkFilterMiddleware = 950
 [scrapy-playwright]
 meta playwright = True
 handler http = 'scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler'
@@ -131,9 +120,6 @@ PROXY_LIST = '{folder}/proxies'
 [scrapy-proxy-headers]
 handler http = 'scrapy_proxy_headers.HTTP11ProxyDownloadHandler'
 handler https = 'scrapy_proxy_headers.HTTP11ProxyDownloadHandler'
-[scrapy-querycleaner]
-spider scrapy_querycleaner.QueryCleanerMiddleware = 100
-QUERYCLEANER_REMOVE = 'utm_.*'
 [scrapy-random-useragent]
 downloader scrapy.downloadermiddlewares.useragent.UserAgentMiddleware = None
 downloader random_useragent.RandomUserAgentMiddleware = 400
@@ -160,20 +146,11 @@ ROTATING_PROXY_LIST = ['{proxy}', '127.0.0.1:9']
 [scrapy-settings-log]
 extension scrapy_settings_log.SpiderSettingsLogging = 500
 SETTINGS_LOGGING_ENABLED = True
-[scrapy-splitvariants]
-spider scrapy_splitvariants.SplitVariantsMiddleware = 100
-SPLITVARIANTS_ENABLED = True
 [scrapy-statsd]
 STATS_CLASS = 'scrapy_statsd.statscollectors.StatsDStatsCollector'
 STATSD_HOST = '127.0.0.1'
 [scrapy-sticky-meta-params]
 spider scrapy_sticky_meta_params.middleware.StickyMetaParamsMiddleware = 550
-[scrapy-time-machine]
-downloader scrapy_time_machine.timemachine.TimeMachineMiddleware = 901
-TIME_MACHINE_ENABLED = True
-TIME_MACHINE_STORAGE = 'scrapy_time_machine.storages.DbmTimeMachineStorage'
-TIME_MACHINE_SNAPSHOT = True
-TIME_MACHINE_URI = '{folder}/snapshot.db'
 [scrapy-ua-rotator]
 downloader scrapy.downloadermiddlewares.useragent.UserAgentMiddleware = None
 downloader scrapy.downloadermiddlewares.retry.RetryMiddleware = None
@@ -183,8 +160,6 @@ USERAGENT_PROVIDERS = ['scrapy_ua_rotator.providers.FixedUserAgentProvider']
 [scrapy-user-agents]
 downloader scrapy.downloadermiddlewares.useragent.UserAgentMiddleware = None
 downloader scrapy_user_agents.middlewares.RandomUserAgentMiddleware = 400
-[scrapy-warc]
-downloader scrapy_warc.downloadmiddlewares.warcio.WarcioDownloaderMiddleware = 543
 [scrapy-zyte-api]
 addon scrapy_zyte_api.Addon = 500
 ZYTE_API_KEY = 'key'
