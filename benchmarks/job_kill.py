@@ -9,14 +9,13 @@ not in the feed, callbacks that ended twice and items that are there twice, besi
 were in flight at the kills. Exits with 1 if anything is lost, or too much came twice.
 
 kill     SIGKILL at any time
-int      SIGINT, one for each, as Ctrl-C sends it
 pause    SIGKILL, when sites are paused
 sitemap  SIGKILL, within a sitemap that lists all pages of a single site
 faults   SIGKILL at once, after a SIGSTOP, while files cannot grow, or before the clock is set
 
 Usage::
 
-    python benchmarks/job_kill.py [kill|int|pause|sitemap|faults [PAGES [SITES [KILLS [SEED]]]]]
+    python benchmarks/job_kill.py [kill|pause|sitemap|faults [PAGES [SITES [KILLS [SEED]]]]]
 """
 
 from __future__ import annotations
@@ -212,10 +211,6 @@ class Trial:
             deadline = time.monotonic() + 10
             while not self._is_pausing() and child.poll() is None and time.monotonic() < deadline:
                 time.sleep(0.01)
-        if self.what == "int":
-            child.send_signal(signal.SIGINT)
-            child.wait()
-            return
         self.fault = self.chance.choice(FAULTS) if self.what == "faults" else "kill"
         unsaved = self._disturb(child, self.fault)
         child.kill()
