@@ -33,8 +33,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import scrapy
+from loopback import ADDON, crawled
+from loopback import SETTINGS as COMMON
 from pauses import Server
-from scrapy.crawler import CrawlerProcess
 
 import scrapy_mandelbot
 
@@ -51,7 +52,7 @@ SVG = (
 VARIANTS = {
     "stock Scrapy": {},
     "with AutoThrottle": {"AUTOTHROTTLE_ENABLED": True},
-    "with scrapy-mandelbot": {"ADDONS": {"scrapy_mandelbot.Addon": 500}},
+    "with scrapy-mandelbot": ADDON,
 }
 SETTINGS = {
     "library": {"DOWNLOAD_DELAY": 0},
@@ -83,17 +84,7 @@ class Pages(scrapy.Spider):
 
 def crawl(url: str, settings: str) -> None:
     """Crawl in this process and folder."""
-    process = CrawlerProcess(
-        {
-            "LOG_LEVEL": "CRITICAL",  # stock Scrapy says of each page that it gave up
-            "TELNETCONSOLE_ENABLED": False,
-            "REMOTE_CONTROL_ENABLED": False,
-            "ROBOTSTXT_OBEY": True,
-            **json.loads(settings),
-        }
-    )
-    process.crawl(Pages, start_urls=[url])
-    process.start()
+    crawled(Pages, COMMON | json.loads(settings), start_urls=[url])
 
 
 def pages_of(folder: Path) -> list[str]:
@@ -118,9 +109,8 @@ def measure(behaviour: str, pages: int, settings: dict, kill_at: int | None) -> 
     """Return what came of a crawl: pages got, and all that the site answered."""
     server = Server(pages, behaviour)
     with tempfile.TemporaryDirectory() as name:
-        settings = {**settings, "MANDELBOT_STORE": "memory"}
         if kill_at is not None:
-            settings["JOBDIR"] = "job"
+            settings = {**settings, "JOBDIR": "job"}
             run(Path(name), server.url, settings, kill_at)
         run(Path(name), server.url, settings, None)
         got = len({url for url in pages_of(Path(name)) if not url.endswith(NOTICE)})
