@@ -109,16 +109,16 @@ def measure(behaviour: str, pages: int, settings: dict, kill_at: int | None) -> 
 
 
 def told(runs: list[dict], pages: int) -> str:
-    """Return what was got of so many pages, and refusals, as ranges where runs differ."""
+    """Return what was got of the first page and so many, and refusals, as ranges."""
 
     def between(values: list[int]) -> str:
         least, most = min(values), max(values)
         return f"{least:,}" if least == most else f"{least:,}\u2013{most:,}"
 
     got = between([one["got"] for one in runs])
-    refused = [len(one["refusals"]) for one in runs]
+    refused = [one["refusals"] for one in runs]
     noun = "refusal" if refused == [1] * len(runs) else "refusals"
-    return f"{got} of {pages:,}, {between(refused)} {noun}"
+    return f"{got} of {pages + 1:,}, {between(refused)} {noun}"
 
 
 def print_table(rows: list[tuple[str, ...]]) -> None:
@@ -134,21 +134,21 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=1, help="of each crawl with library defaults")
     options = parser.parse_args()
+
+    def row(case: tuple) -> tuple[str, ...]:
+        name, kind, behaviour, pages, kill_at = case
+        times = range(options.runs if kind == "library" else 1)
+        found = (
+            [measure(behaviour, pages, SETTINGS[kind] | one, kill_at) for _ in times]
+            for one in VARIANTS.values()
+        )
+        return name, kind, *(told(runs, pages) for runs in found)
+
     rows = [("trouble", "settings", *VARIANTS)]
+    # By themselves: they are as fast as the machine lets them.
+    rows += map(row, [case for case in CASES if case[1] == "library"])
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        waits = []
-        for _, kind, behaviour, pages, kill_at in CASES:
-            for settings in VARIANTS.values():
-                arguments = (behaviour, pages, SETTINGS[kind] | settings, kill_at)
-                times = options.runs if kind == "library" else 1
-                if kind == "library":  # by themselves: they are as fast as the machine lets them
-                    waits.append([measure(*arguments) for _ in range(times)])
-                else:
-                    waits.append([pool.submit(measure, *arguments)])
-        found = [[getattr(one, "result", lambda one=one: one)() for one in runs] for runs in waits]
-    for number, (case, kind, _, pages, _) in enumerate(CASES):
-        of_case = found[number * len(VARIANTS) : (number + 1) * len(VARIANTS)]
-        rows.append((case, kind, *(told(runs, pages + 1) for runs in of_case)))
+        rows += pool.map(row, [case for case in CASES if case[1] == "project"])
     print(
         f"Scrapy {scrapy.__version__}, scrapy-mandelbot {scrapy_mandelbot.__version__},"
         f" Python {platform.python_version()}; {options.runs} runs with library defaults\n"
