@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import scrapy
-from loopback import crawled, hosts, serve_answers, serving
+from loopback import Serving, crawled, hosts, serve_answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -261,7 +261,7 @@ def main(what: str = "kill", pages: int = 4_000, sites: int = 200, kills: int = 
     each = pages // sites
     with (
         tempfile.TemporaryDirectory(prefix="job-kill-") as name,
-        serving(__file__, "serve", kind, pages, sites) as port,
+        Serving(__file__, "serve", kind, pages, sites) as port,
     ):
         folder = Path(name)
         trial = Trial(what, folder, f"http://127.0.0.1:{port}/", chance)

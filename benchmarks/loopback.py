@@ -21,12 +21,11 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
 ROBOTS = b"".join(
@@ -54,15 +53,23 @@ def hosts(sites: int) -> list[str]:
     return [f"127.0.{number // 250}.{number % 250 + 1}" for number in range(sites)]
 
 
-@contextmanager
-def serving(program: str | Path, *arguments: object, folder: str | Path = ".") -> Iterator[str]:
-    """Run a program that serves until its standard input ends; yield the line that it prints."""
-    command = [sys.executable, program, *map(str, arguments)]
-    with subprocess.Popen(
-        command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as server:
-        yield server.stdout.readline().strip()
-        server.stdin.close()
+class Serving:
+    """A program that prints its port, serves until its standard input ends, and may print JSON."""
+
+    def __init__(self, program: str | Path, *arguments: object, folder: str | Path = ".") -> None:
+        command = [sys.executable, program, *map(str, arguments)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self._process = subprocess.Popen(command, cwd=folder, **pipes)
+        self.port = self._process.stdout.readline().strip()
+
+    def stop(self) -> Any:
+        return json.loads(self._process.communicate()[0] or "null")
+
+    def __enter__(self) -> str:
+        return self.port
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
 
 def printed_by(program: str | Path, *arguments: object) -> Any:

@@ -27,7 +27,7 @@ from pathlib import Path
 from statistics import median
 
 import scrapy
-from loopback import ADDON, SETTINGS, crawled, hosts, printed_by, serving
+from loopback import ADDON, SETTINGS, Serving, crawled, hosts, printed_by
 
 HERE = Path(__file__).parent
 SITES = (500, 2_000, 5_000)
@@ -77,7 +77,7 @@ def crawl(variant: str, port: int, sites: int, *, robots: bool = False) -> None:
 def compare(what: str, rounds: int, sites: int) -> None:
     """Run the variants in turns; print a line for each."""
     results: dict[str, list[dict]] = {variant: [] for variant in VARIANTS}
-    with serving(HERE / "loopback.py", sites) as port:
+    with Serving(HERE / "loopback.py", sites) as port:
         for number in range(rounds):
             for variant in sorted(VARIANTS, reverse=number % 2 == 0):
                 results[variant].append(printed_by(__file__, "one", variant, port, sites, what))

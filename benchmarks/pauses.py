@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -33,7 +32,7 @@ from collections import Counter
 from pathlib import Path
 
 import scrapy
-from loopback import ADDON, SETTINGS, crawled, printed_by
+from loopback import ADDON, SETTINGS, Serving, crawled, printed_by
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "tests" / "support"))
@@ -103,19 +102,12 @@ def crawl(urls: list[str], settings: dict) -> None:
     )
 
 
-class Server:
+class Server(Serving):
     """A refusing server in a process of its own."""
 
     def __init__(self, pages: int, behaviour: str, host: str = "127.0.0.1") -> None:
-        command = [sys.executable, HERE / "refusing_server.py", str(pages), behaviour, host]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self.url = f"http://{host}:{self._process.stdout.readline().strip()}/"
-
-    def stop(self) -> dict:
-        answered, _ = self._process.communicate()
-        return json.loads(answered)
+        super().__init__(HERE / "refusing_server.py", pages, behaviour, host)
+        self.url = f"http://{host}:{self.port}/"
 
 
 class LimitedNginx:

@@ -39,7 +39,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import job_kill
-from loopback import crawled, serve_answers, serving
+from loopback import Serving, crawled, serve_answers
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
@@ -225,7 +225,7 @@ def main(what="none", workers=3, pages=2_000, sites=50, times=5, lease=5, seed=1
         folder = Path(name)
         (folder / "redis").mkdir()
         with (
-            serving(__file__, "serve", pages, sites, folder=folder) as port,
+            Serving(__file__, "serve", pages, sites, folder=folder) as port,
             RedisServer(folder / "redis", appendonly=True) as redis,
         ):
             urls = set(World(pages, sites).urls(port))

@@ -30,7 +30,6 @@ import json
 import logging
 import os
 import random
-import subprocess
 import sys
 import tempfile
 import time
@@ -39,7 +38,7 @@ from pathlib import Path
 from statistics import median
 
 import scrapy
-from loopback import hosts, open_more_files, until_input_ends
+from loopback import Serving, hosts, open_more_files, until_input_ends
 from scrapy.crawler import CrawlerProcess
 from scrapy.exceptions import IgnoreRequest
 from scrapy.spidermiddlewares.httperror import HttpError
@@ -463,21 +462,12 @@ class Soak:
 def main(seconds: float, sites: int = 2_000, seed: int = 0) -> None:
     """Crawl and report; exit with 1 if something does not hold."""
     open_more_files()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        subprocess.Popen(
-            [sys.executable, __file__, "serve", str(sites), str(seed)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        ) as web,
-    ):
-        port = web.stdout.readline().decode().strip()
+    web = Serving(__file__, "serve", sites, seed)
+    with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)  # the store is made here
-        own = [f"http://{host}:{port}" for host in hosts(sites)]
-        soak = Soak(seconds, own)
+        soak = Soak(seconds, [f"http://{host}:{web.port}" for host in hosts(sites)])
         soak.run()
-        web.stdin.close()
-        answered = json.loads(web.stdout.read())
+        answered = web.stop()
         print("\nthe sites answered: " + ", ".join(f"{k} {n:,}" for k, n in answered.items()))
         wrong = soak.report()
         os.chdir(HERE)
