@@ -13,11 +13,9 @@ limit    bears 30 requests a second and five more, and answers 503 to what is ab
 200      sends one notice in place of all pages for that time: it counts as none of them
 kill -9  the crawl has a JOBDIR, is killed after a quarter of the pages, and is started again
 
-With ``--picture FILE`` the first of them is drawn too: each answer of the site by its time.
-
 Usage::
 
-    python benchmarks/front_door.py [--runs N] [--picture FILE]
+    python benchmarks/front_door.py [--runs N]
 """
 
 from __future__ import annotations
@@ -29,30 +27,24 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import scrapy
+from loopback import ADDON, crawled
+from loopback import SETTINGS as COMMON
 from pauses import Server
-from scrapy.crawler import CrawlerProcess
 
 import scrapy_mandelbot
 
 LONGEST = 300  # seconds of a crawl
 AT_ONCE = 4  # crawls of a project, which mostly wait for their delay
 DOWN = 5  # seconds for which the first site refuses
-GREY = "#7d8590"
 NOTICE = "/notice.html"  # no page of the site; see refusing_server.py
-COLOURS = {"times": "#3d8bbd", "refusals": "#d9762b"}
-SVG = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"'
-    ' font-family="system-ui, sans-serif" font-size="15" role="img">'
-)
 VARIANTS = {
     "stock Scrapy": {},
     "with AutoThrottle": {"AUTOTHROTTLE_ENABLED": True},
-    "with scrapy-mandelbot": {"ADDONS": {"scrapy_mandelbot.Addon": 500}},
+    "with scrapy-mandelbot": ADDON,
 }
 SETTINGS = {
     "library": {"DOWNLOAD_DELAY": 0},
@@ -86,17 +78,7 @@ class Pages(scrapy.Spider):
 
 def crawl(url: str, settings: str) -> None:
     """Crawl in this process and folder."""
-    process = CrawlerProcess(
-        {
-            "LOG_LEVEL": "CRITICAL",  # stock Scrapy says of each page that it gave up
-            "TELNETCONSOLE_ENABLED": False,
-            "REMOTE_CONTROL_ENABLED": False,
-            "ROBOTSTXT_OBEY": True,
-            **json.loads(settings),
-        }
-    )
-    process.crawl(Pages, start_urls=[url])
-    process.start()
+    crawled(Pages, COMMON | json.loads(settings), start_urls=[url])
 
 
 def pages_of(folder: Path) -> list[str]:
@@ -121,71 +103,25 @@ def measure(behaviour: str, pages: int, settings: dict, kill_at: int | None) -> 
     """Return what came of a crawl: pages got, and all that the site answered."""
     server = Server(pages, behaviour)
     with tempfile.TemporaryDirectory() as name:
-        settings = {**settings, "MANDELBOT_STORE": "memory"}
         if kill_at is not None:
-            settings["JOBDIR"] = "job"
+            settings = {**settings, "JOBDIR": "job"}
             run(Path(name), server.url, settings, kill_at)
         run(Path(name), server.url, settings, None)
         got = len({url for url in pages_of(Path(name)) if not url.endswith(NOTICE)})
     return {"got": got, **server.stop()}
 
 
-def picture(results: dict[str, dict], pages: int) -> str:
-    """Draw the answers of a site to each variant: a bar for each tenth of a second."""
-    width, lane, left, tallest = 720, 150, 20, 95
-    scale = (width - 2 * left) / max(
-        max(one["times"] + one["refusals"]) for one in results.values()
-    )
-    columns = {
-        (variant, kind): Counter(int(at * 10) for at in one[kind])
-        for variant, one in results.items()
-        for kind in COLOURS
-    }
-    most = max(max(column.values()) for column in columns.values())
-    parts = [SVG.format(width=width, height=lane * len(results) + 40)]
-    for number, (variant, one) in enumerate(results.items()):
-        floor = lane * (number + 1) - 10
-        told = f"{one['got']} of {pages + 1} pages, {len(one['refusals'])} refusals"
-        parts.append(
-            f'<text x="{left}" y="{floor - lane + 28}" fill="{GREY}">'
-            f'<tspan font-weight="bold">{variant}</tspan>: {told}</text>'
-            f'<rect x="{left + one["refusals"][0] * scale:.1f}" y="{floor - tallest}"'
-            f' width="{DOWN * scale:.1f}" height="{tallest}" fill="{GREY}" opacity="0.15"/>'
-            f'<path d="M{left} {floor}H{width - left}" stroke="{GREY}"/>'
-        )
-        for kind, colour in COLOURS.items():
-            for column, count in sorted(columns[variant, kind].items()):
-                tall = max(2.5, tallest * count / most)
-                x = left + column / 10 * scale + (kind == "refusals") * 0.045 * scale
-                parts.append(
-                    f'<rect x="{x:.1f}" y="{floor - tall:.1f}" width="{0.045 * scale:.1f}"'
-                    f' height="{tall:.1f}" fill="{colour}"/>'
-                )
-    below = lane * len(results) + 14
-    parts += [
-        f'<text x="{left + second * scale:.0f}" y="{below}" fill="{GREY}" font-size="13">'
-        f"{second} s</text>"
-        for second in range(0, int((width - 3 * left) / scale) + 1, 2)
-    ]
-    parts.append(
-        f'<text x="{width - left}" y="{below + 18}" text-anchor="end" font-size="13" fill="{GREY}">'
-        f'<tspan fill="{COLOURS["times"]}">pages</tspan> and <tspan fill="{COLOURS["refusals"]}">'
-        "refusals</tspan> sent, a bar for each tenth of a second; grey: the site is down</text>"
-    )
-    return "\n".join([*parts, "</svg>\n"])
-
-
 def told(runs: list[dict], pages: int) -> str:
-    """Return what was got of so many pages, and refusals, as ranges where runs differ."""
+    """Return what was got of the first page and so many, and refusals, as ranges."""
 
     def between(values: list[int]) -> str:
         least, most = min(values), max(values)
         return f"{least:,}" if least == most else f"{least:,}\u2013{most:,}"
 
     got = between([one["got"] for one in runs])
-    refused = [len(one["refusals"]) for one in runs]
+    refused = [one["refusals"] for one in runs]
     noun = "refusal" if refused == [1] * len(runs) else "refusals"
-    return f"{got} of {pages:,}, {between(refused)} {noun}"
+    return f"{got} of {pages + 1:,}, {between(refused)} {noun}"
 
 
 def print_table(rows: list[tuple[str, ...]]) -> None:
@@ -200,27 +136,22 @@ def main() -> None:
     """Print the table, as reStructuredText has it."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=1, help="of each crawl with library defaults")
-    parser.add_argument("--picture", type=Path)
     options = parser.parse_args()
+
+    def row(case: tuple) -> tuple[str, ...]:
+        name, kind, behaviour, pages, kill_at = case
+        times = range(options.runs if kind == "library" else 1)
+        found = (
+            [measure(behaviour, pages, SETTINGS[kind] | one, kill_at) for _ in times]
+            for one in VARIANTS.values()
+        )
+        return name, kind, *(told(runs, pages) for runs in found)
+
     rows = [("trouble", "settings", *VARIANTS)]
+    # By themselves: they are as fast as the machine lets them.
+    rows += map(row, [case for case in CASES if case[1] == "library"])
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        waits = []
-        for _, kind, behaviour, pages, kill_at in CASES:
-            for settings in VARIANTS.values():
-                arguments = (behaviour, pages, SETTINGS[kind] | settings, kill_at)
-                times = options.runs if kind == "library" else 1
-                if kind == "library":  # by themselves: they are as fast as the machine lets them
-                    waits.append([measure(*arguments) for _ in range(times)])
-                else:
-                    waits.append([pool.submit(measure, *arguments)])
-        found = [[getattr(one, "result", lambda one=one: one)() for one in runs] for runs in waits]
-    for number, (case, kind, _, pages, _) in enumerate(CASES):
-        of_case = found[number * len(VARIANTS) : (number + 1) * len(VARIANTS)]
-        rows.append((case, kind, *(told(runs, pages + 1) for runs in of_case)))
-        if options.picture and not number:
-            first = {name: runs[0] for name, runs in zip(VARIANTS, of_case, strict=True)}
-            del first["with AutoThrottle"]
-            options.picture.write_text(picture(first, pages))
+        rows += pool.map(row, [case for case in CASES if case[1] == "project"])
     print(
         f"Scrapy {scrapy.__version__}, scrapy-mandelbot {scrapy_mandelbot.__version__},"
         f" Python {platform.python_version()}; {options.runs} runs with library defaults\n"

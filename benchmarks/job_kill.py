@@ -9,14 +9,13 @@ not in the feed, callbacks that ended twice and items that are there twice, besi
 were in flight at the kills. Exits with 1 if anything is lost, or too much came twice.
 
 kill     SIGKILL at any time
-int      SIGINT, one for each, as Ctrl-C sends it
 pause    SIGKILL, when sites are paused
 sitemap  SIGKILL, within a sitemap that lists all pages of a single site
 faults   SIGKILL at once, after a SIGSTOP, while files cannot grow, or before the clock is set
 
 Usage::
 
-    python benchmarks/job_kill.py [kill|int|pause|sitemap|faults [PAGES [SITES [KILLS [SEED]]]]]
+    python benchmarks/job_kill.py [kill|pause|sitemap|faults [PAGES [SITES [KILLS [SEED]]]]]
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import scrapy
-from loopback import crawled, hosts, serve_answers, serving
+from loopback import Serving, crawled, hosts, serve_answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -212,10 +211,6 @@ class Trial:
             deadline = time.monotonic() + 10
             while not self._is_pausing() and child.poll() is None and time.monotonic() < deadline:
                 time.sleep(0.01)
-        if self.what == "int":
-            child.send_signal(signal.SIGINT)
-            child.wait()
-            return
         self.fault = self.chance.choice(FAULTS) if self.what == "faults" else "kill"
         unsaved = self._disturb(child, self.fault)
         child.kill()
@@ -266,7 +261,7 @@ def main(what: str = "kill", pages: int = 4_000, sites: int = 200, kills: int = 
     each = pages // sites
     with (
         tempfile.TemporaryDirectory(prefix="job-kill-") as name,
-        serving(__file__, "serve", kind, pages, sites) as port,
+        Serving(__file__, "serve", kind, pages, sites) as port,
     ):
         folder = Path(name)
         trial = Trial(what, folder, f"http://127.0.0.1:{port}/", chance)

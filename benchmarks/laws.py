@@ -325,48 +325,42 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--from", dest="first", type=int, default=0)
     parser.add_argument("--law", action="append", choices=sorted(LAWS))
-    print_table(parser.parse_args())
-
-
-def print_table(options: argparse.Namespace) -> None:
-    """Print a line for each law, with all that came of it."""
-    print(
-        f"{'scenario':26} {'law':8} {'got':>11} {'worst':>5} {'unsent':>6}"
-        f" {'dead':>5} {'refused %':>10}"
-        f" {'worst':>6}"
-        f" {'s':>8} {'worst':>8} {'pages/s':>8} {'10th':>6} {'worst':>6} {'share':>6} {'silent':>7}"
-        f" {'early':>5} {'ended':>7}"
-    )
+    options = parser.parse_args()
+    heads = (f"{head:>{width}}" for head, width in HEADS)
+    print(f"{'scenario':26} {'law':8} {' '.join(heads)}")
     for name, scenario in SCENARIOS.items():
         if options.scenario and not any(name.startswith(one) for one in options.scenario):
             continue
         for law in options.law or ["ours"]:
             some = results(scenario, law, range(options.first, options.first + options.seeds))
+            print(f"{name:26} {law:8} {line(scenario, some)}", flush=True)
 
-            def of(what: Callable[[Result], float], pick: Callable[..., float] = median) -> float:
-                return pick([what(one) for one in some])  # noqa: B023 -- used at once
 
-            def tenth(values: list[float]) -> float:
-                return sorted(values)[len(values) // 10]
+HEADS = (
+    *(("got", 11), ("worst", 5), ("unsent", 6), ("dead", 5), ("refused %", 10), ("worst", 6)),
+    *(("s", 8), ("worst", 8), ("pages/s", 8), ("10th", 6), ("worst", 6), ("share", 6)),
+    *(("silent", 7), ("early", 5), ("ended", 7)),
+)
 
-            rate = of(lambda one: one.rate)
-            share = f"{rate / scenario.allowed:6.0%}" if scenario.allowed else "     -"
-            if scenario.ideal:
-                share = f"{of(lambda one: one.last_good) / scenario.ideal:5.2f}x"
-            print(
-                f"{name:26} {law:8} {of(lambda one: one.got):5.0f}/{some[0].gettable:5}"
-                f" {of(lambda one: one.got, min):5.0f}"
-                f" {of(lambda one: one.failed_unsent, max):6.0f}"
-                f" {of(lambda one: one.dead_unsent, max):5.0f}"
-                f" {of(lambda one: 100 * one.refused_share):10.1f}"
-                f" {of(lambda one: 100 * one.refused_share, max):6.1f}"
-                f" {of(lambda one: one.last_good):8.1f} {of(lambda one: one.last_good, max):8.1f}"
-                f" {rate:8.2f} {of(lambda one: one.rate, tenth):6.2f}"
-                f" {of(lambda one: one.rate, min):6.2f} {share}"
-                f" {of(lambda one: one.longest_silence):7.1f}"
-                f" {of(lambda one: one.early):5.0f} {of(lambda one: one.ended):7.0f}",
-                flush=True,
-            )
+
+def line(scenario: Scenario, some: list[Result]) -> str:
+    """Return all that came of crawls by a law."""
+
+    def of(what: str, pick: Callable[..., float] = median) -> float:
+        return pick(getattr(one, what) for one in some)
+
+    share = f"{of('rate') / scenario.allowed:6.0%}" if scenario.allowed else "     -"
+    if scenario.ideal:
+        share = f"{of('last_good') / scenario.ideal:5.2f}x"
+    tenth = sorted(one.rate for one in some)[len(some) // 10]
+    return (
+        f"{of('got'):5.0f}/{some[0].gettable:5} {of('got', min):5.0f}"
+        f" {of('failed_unsent', max):6.0f} {of('dead_unsent', max):5.0f}"
+        f" {100 * of('refused_share'):10.1f} {100 * of('refused_share', max):6.1f}"
+        f" {of('last_good'):8.1f} {of('last_good', max):8.1f}"
+        f" {of('rate'):8.2f} {tenth:6.2f} {of('rate', min):6.2f} {share}"
+        f" {of('longest_silence'):7.1f} {of('early'):5.0f} {of('ended'):7.0f}"
+    )
 
 
 def seconds_for_all(result: Result) -> float:

@@ -12,17 +12,20 @@ Usage::
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import resource
 import socket
+import struct
 import subprocess
 import sys
+import threading
 import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
 ROBOTS = b"".join(
@@ -34,6 +37,15 @@ ROBOTS = b"".join(
     ]
 )
 CHAINS = 16
+ADDON = {"ADDONS": {"scrapy_mandelbot.Addon": 500}}
+SETTINGS = {
+    "DOWNLOAD_DELAY": 0,
+    "LOG_LEVEL": "CRITICAL",  # stock Scrapy says of each page that it gave up
+    "MANDELBOT_STORE": "memory",
+    "REMOTE_CONTROL_ENABLED": False,
+    "ROBOTSTXT_OBEY": True,
+    "TELNETCONSOLE_ENABLED": False,
+}
 
 
 def hosts(sites: int) -> list[str]:
@@ -41,15 +53,29 @@ def hosts(sites: int) -> list[str]:
     return [f"127.0.{number // 250}.{number % 250 + 1}" for number in range(sites)]
 
 
-@contextmanager
-def serving(program: str | Path, *arguments: object, folder: str | Path = ".") -> Iterator[str]:
-    """Run a program that serves until its standard input ends; yield the line that it prints."""
+class Serving:
+    """A program that prints its port, serves until its standard input ends, and may print JSON."""
+
+    def __init__(self, program: str | Path, *arguments: object, folder: str | Path = ".") -> None:
+        command = [sys.executable, program, *map(str, arguments)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self._process = subprocess.Popen(command, cwd=folder, **pipes)
+        self.port = self._process.stdout.readline().strip()
+
+    def stop(self) -> Any:
+        return json.loads(self._process.communicate()[0] or "null")
+
+    def __enter__(self) -> str:
+        return self.port
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def printed_by(program: str | Path, *arguments: object) -> Any:
+    """Run a program; return what it prints, which is JSON."""
     command = [sys.executable, program, *map(str, arguments)]
-    with subprocess.Popen(
-        command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as server:
-        yield server.stdout.readline().strip()
-        server.stdin.close()
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
 
 
 def crawled(spider: type, settings: dict, **arguments: object):
@@ -95,6 +121,46 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             % (kind, len(body), body)
         )
     writer.close()
+
+
+class ThreadedSite(ThreadingHTTPServer):
+    """A site in threads of this process.
+
+    Args:
+        answer: takes the handler of a request, and returns status, headers and body; status 0
+            resets the connection.
+        host: where it listens, on a free port.
+    """
+
+    daemon_threads = True
+    request_queue_size = 200
+
+    def __init__(self, answer: Callable, host: str = "127.0.0.1") -> None:
+        super().__init__((host, 0), _Handler)
+        self.answer = answer
+        self.url = f"http://{host}:{self.server_address[1]}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        status, headers, body = self.server.answer(self)
+        if not status:
+            once = struct.pack("ii", 1, 0)
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, once)
+            self.close_connection = True
+            return
+        self.send_response_only(status)
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_HEAD = do_POST = do_GET  # noqa: N815 -- http.server's names
 
 
 async def serve_answers(

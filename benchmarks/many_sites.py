@@ -27,20 +27,16 @@ from pathlib import Path
 from statistics import median
 
 import scrapy
-from loopback import hosts, open_more_files
-from scrapy.crawler import CrawlerProcess
+from loopback import ADDON, SETTINGS, Serving, crawled, hosts, printed_by
 
 HERE = Path(__file__).parent
 SITES = (500, 2_000, 5_000)
 LINKS_FOLLOWED = 2
-VARIANTS = {"stock": {}, "ours": {"ADDONS": {"scrapy_mandelbot.Addon": 500}}}
+VARIANTS = {"stock": {}, "ours": ADDON}
 COMMON = {
+    **SETTINGS,
     "CONCURRENT_REQUESTS": 64,
     "CONCURRENT_ITEMS": 1,  # Scrapy makes so many tasks for each page
-    "DOWNLOAD_DELAY": 0,
-    "LOG_LEVEL": "ERROR",
-    "TELNETCONSOLE_ENABLED": False,
-    "MANDELBOT_STORE": "memory",
     "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
 }
 
@@ -49,6 +45,15 @@ class ManySites(scrapy.Spider):
     """Asks each site for its front page and a few that it links to."""
 
     name = "many_sites"
+    cpu = 0.0  # seconds
+
+    async def start(self):
+        self.cpu -= time.process_time()
+        async for request in super().start():
+            yield request
+
+    def closed(self, _reason):
+        self.cpu += time.process_time()
 
     def parse(self, response):
         links = response.css("a::attr(href)").getall()[:LINKS_FOLLOWED]
@@ -60,36 +65,22 @@ class ManySites(scrapy.Spider):
 
 def crawl(variant: str, port: int, sites: int, *, robots: bool = False) -> None:
     """Crawl in this process, and print how long it took for how many pages."""
-    open_more_files()
-    process = CrawlerProcess({**COMMON, **VARIANTS[variant], "ROBOTSTXT_OBEY": robots})
-    crawler = process.create_crawler(ManySites)
-    clocks = []
-
-    def read_clocks():
-        clocks.append((time.monotonic(), time.process_time()))
-
-    crawler.signals.connect(read_clocks, signal=scrapy.signals.spider_opened)
-    crawler.signals.connect(read_clocks, signal=scrapy.signals.spider_closed)
-    process.crawl(crawler, start_urls=[f"http://{host}:{port}/" for host in hosts(sites)])
-    process.start()
-    (began, cpu_before), (ended, cpu_after) = clocks
-    asked = crawler.stats.get_value("robotstxt/request_count", 0)
-    pages = crawler.stats.get_value("response_received_count") - asked
-    print(json.dumps({"pages": pages, "seconds": ended - began, "cpu": cpu_after - cpu_before}))
+    settings = {**COMMON, **VARIANTS[variant], "ROBOTSTXT_OBEY": robots}
+    urls = [f"http://{host}:{port}/" for host in hosts(sites)]
+    crawler = crawled(ManySites, settings, start_urls=urls)
+    count = crawler.stats.get_value
+    pages = count("response_received_count") - count("robotstxt/request_count", 0)
+    seconds, cpu = count("elapsed_time_seconds"), crawler.spider.cpu
+    print(json.dumps({"pages": pages, "seconds": seconds, "cpu": cpu}))
 
 
 def compare(what: str, rounds: int, sites: int) -> None:
     """Run the variants in turns; print a line for each."""
     results: dict[str, list[dict]] = {variant: [] for variant in VARIANTS}
-    server = [sys.executable, HERE / "loopback.py", str(sites)]
-    with subprocess.Popen(server, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as web:
-        port = web.stdout.readline().decode().strip()
+    with Serving(HERE / "loopback.py", sites) as port:
         for number in range(rounds):
             for variant in sorted(VARIANTS, reverse=number % 2 == 0):
-                command = [sys.executable, __file__, "one", variant, port, str(sites), what]
-                run = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-                results[variant].append(json.loads(run.stdout))
-        web.stdin.close()
+                results[variant].append(printed_by(__file__, "one", variant, port, sites, what))
     for variant, said in results.items():
         rate = median(map(pages_a_second, said))
         cpu = median(one["cpu"] / one["pages"] for one in said)

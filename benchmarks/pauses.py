@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -33,15 +32,15 @@ from collections import Counter
 from pathlib import Path
 
 import scrapy
-from loopback import crawled
+from loopback import ADDON, SETTINGS, Serving, crawled, printed_by
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "tests" / "support"))
 MOST_SECONDS = 40
 LAWS = {
     "stock Scrapy": {},
-    "pause, then open": {"ours": True, "MANDELBOT_PAUSE_OPTIONS": {"recovery": False}},
-    "pause, then a pace": {"ours": True},
+    "pause, then open": {**ADDON, "MANDELBOT_PAUSE_OPTIONS": {"recovery": False}},
+    "pause, then a pace": ADDON,
 }
 LIMITS = [
     ("nginx:5:0", 60),
@@ -87,22 +86,9 @@ def crawl(urls: list[str], settings: dict) -> None:
             self.pages.setdefault(site, []).append(time.monotonic())
             yield from response.follow_all(css="a", callback=self.parse)
 
-    ours = settings.pop("ours", False)
-    crawler = crawled(
-        Spider,
-        {
-            "LOG_LEVEL": "ERROR",
-            "TELNETCONSOLE_ENABLED": False,
-            "REMOTE_CONTROL_ENABLED": False,
-            "DOWNLOAD_DELAY": 0,
-            "ROBOTSTXT_OBEY": True,
-            # A law that pauses a second for every page would take ten minutes for 600.
-            "CLOSESPIDER_TIMEOUT": MOST_SECONDS,
-            "MANDELBOT_STORE": "memory",
-            **({"ADDONS": {"scrapy_mandelbot.Addon": 500}} if ours else {}),
-            **settings,
-        },
-    )
+    # A law that pauses a second for every page would take ten minutes for 600.
+    settings = {**SETTINGS, "CLOSESPIDER_TIMEOUT": MOST_SECONDS, **settings}
+    crawler = crawled(Spider, settings)
     stats, pages = crawler.stats.get_stats(), crawler.spider.pages
     print(
         json.dumps(
@@ -116,19 +102,12 @@ def crawl(urls: list[str], settings: dict) -> None:
     )
 
 
-class Server:
+class Server(Serving):
     """A refusing server in a process of its own."""
 
     def __init__(self, pages: int, behaviour: str, host: str = "127.0.0.1") -> None:
-        command = [sys.executable, HERE / "refusing_server.py", str(pages), behaviour, host]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self.url = f"http://{host}:{self._process.stdout.readline().strip()}/"
-
-    def stop(self) -> dict:
-        answered, _ = self._process.communicate()
-        return json.loads(answered)
+        super().__init__(HERE / "refusing_server.py", pages, behaviour, host)
+        self.url = f"http://{host}:{self.port}/"
 
 
 class LimitedNginx:
@@ -154,9 +133,7 @@ class LimitedNginx:
 
 def run(urls: list[str], settings: dict) -> dict:
     """Crawl in a process of its own."""
-    command = [sys.executable, __file__, "--crawl", json.dumps([urls, settings])]
-    out = subprocess.run(command, capture_output=True, text=True, check=True, timeout=700).stdout
-    return json.loads(out.splitlines()[-1])
+    return printed_by(__file__, "--crawl", json.dumps([urls, settings]))
 
 
 def _of_the_rate(behaviour: str, got: int, result: dict) -> float:
@@ -196,7 +173,7 @@ def neighbours() -> None:
         servers = [
             Server(400, behaviour if n == 0 else "well", f"127.0.0.{n + 1}") for n in range(10)
         ]
-        result = run([server.url for server in servers], {"ours": True})
+        result = run([server.url for server in servers], ADDON)
         for server in servers:
             server.stop()
         others = [site for site in result["pages"] if "127.0.0.1:" not in site]

@@ -10,13 +10,10 @@ each pause, and how often each robots.txt was asked for. Exits with 1 if a page 
 short, or more came twice than was in flight.
 
 none     nothing happens to them
-kill     SIGKILL for one of them at a time, which then starts again
-stop     SIGSTOP for one of them, for longer than its lease, then SIGCONT
-restart  Redis is stopped for ten seconds in the middle, and started again (appendonly)
-all      kill, stop and restart, one after the other
-brief    kill and stop, for the tests
-faults   KILLS random ones: kill, stop, SIGKILL for Redis, a Redis that is full for a while, and a
-         worker that starts with a clock up to ten minutes wrong
+brief    SIGKILL for one of them, which then starts again, and SIGSTOP for one, for longer than its
+         lease, then SIGCONT
+faults   KILLS random ones: these, SIGKILL for Redis, a Redis that is full for a while, and a worker
+         that starts with a clock up to ten minutes wrong
 one      nothing happens to them, and each callback takes half a second: what a second worker is
          worth to a crawl of one site (``one 3 60 1``)
 memory   no crawl: how many bytes of Redis' memory a waiting request, a site and a fingerprint take
@@ -42,7 +39,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import job_kill
-from loopback import crawled, serve_answers, serving
+from loopback import Serving, crawled, serve_answers
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
@@ -51,12 +48,6 @@ FAULTS = "kill", "stop", "crash", "full", "clock"
 DELAY = 1.0
 LONGEST = 600  # seconds
 MOST_ENTRIES = 1_000  # of an exchange
-PLANS = {
-    "none": [],
-    "one": [],
-    "all": ["kill", "stop", "kill", "restart", "kill"],
-    "brief": ["kill", "stop"],
-}
 SETTINGS = {
     **job_kill.COMMON,
     "CONCURRENT_REQUESTS": IN_FLIGHT,
@@ -118,16 +109,8 @@ class Workers:
         number, clock = str(len(self.all)), {**os.environ, "AHEAD": str(ahead)}
         command = [sys.executable, __file__, "crawl", self.url, number, json.dumps(self.settings)]
         with (self.folder / f"log-{number}.txt").open("ab") as log:
-            self.all.append(
-                subprocess.Popen(
-                    command,
-                    cwd=self.folder,
-                    env=clock,
-                    stdout=subprocess.PIPE,
-                    stderr=log,
-                    text=True,
-                )
-            )
+            files = {"stdout": subprocess.PIPE, "stderr": log, "text": True}
+            self.all.append(subprocess.Popen(command, cwd=self.folder, env=clock, **files))
 
     def running(self) -> list[subprocess.Popen]:
         return [one for one in self.all if one.poll() is None]
@@ -177,10 +160,6 @@ def disturb(what: str, workers: Workers, redis, chance: random.Random, lease: fl
         one.send_signal(signal.SIGSTOP)
         time.sleep(2 * lease)
         one.send_signal(signal.SIGCONT)
-    elif what == "restart":
-        redis.stop()
-        time.sleep(10)
-        redis.start()
     elif what == "crash":
         redis.kill()
         time.sleep(chance.uniform(0, lease))
@@ -233,21 +212,20 @@ def memory() -> int:
     return 0
 
 
-def main(what="kill", workers=3, pages=2_000, sites=50, times=5, lease=5, seed=1) -> int:  # noqa: PLR0913, PLR0917 -- of the command line
+def main(what="none", workers=3, pages=2_000, sites=50, times=5, lease=5, seed=1) -> int:  # noqa: PLR0913, PLR0917 -- of the command line
     """Crawl, and print what came of it."""
     from redis_server import RedisServer  # noqa: PLC0415 -- of the tests
 
     if what == "memory":
         return memory()
     chance = random.Random(seed)
-    plan = PLANS.get(what, [what] * (1 if what in {"stop", "restart"} else times))
-    if what == "faults":
-        plan = chance.choices(FAULTS, k=times)
+    faults = chance.choices(FAULTS, k=times)
+    plan = {"brief": ["kill", "stop"], "faults": faults}.get(what, [])
     with tempfile.TemporaryDirectory(prefix="redis-workers-") as name:
         folder = Path(name)
         (folder / "redis").mkdir()
         with (
-            serving(__file__, "serve", pages, sites, folder=folder) as port,
+            Serving(__file__, "serve", pages, sites, folder=folder) as port,
             RedisServer(folder / "redis", appendonly=True) as redis,
         ):
             urls = set(World(pages, sites).urls(port))

@@ -46,22 +46,19 @@ class Refusing:
         self._began: float | None = None
         self._closed_at: float | None = None
         self._served = 0
-        self.answered = {"statuses": Counter(), "times": [], "refusals": []}
+        self.answered = {"statuses": Counter(), "refusals": 0}
 
     def answer(self, _host: str, _port: int, path: str) -> tuple[int, str, str]:
         """Return status, content type with further headers, and body."""
         now = monotonic()
         self._began = self._began or now
         refused = path != "/robots.txt" and self._refuses(path, now)
-        status = 503 if refused else 200
-        if refused is not True and isinstance(refused, int) and refused:
-            status = refused
+        status = 503 if refused is True or isinstance(refused, str) else refused or 200
         self.answered["statuses"][status] += 1
         if path not in {"/robots.txt", NOTICE} and not refused:
             self._served += 1
-            self.answered["times"].append(now - self._began)
         elif refused:
-            self.answered["refusals"].append(now - self._began)
+            self.answered["refusals"] += 1
         headers = "text/html"
         if isinstance(refused, str):
             headers += f"\r\nRetry-After: {refused}"

@@ -29,23 +29,19 @@ Usage::
 from __future__ import annotations
 
 import json
-import logging
 import math
-import os
 import random
-import socket
-import struct
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from datetime import datetime, timezone
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import scrapy
-from scrapy.crawler import CrawlerProcess
+from loopback import ADDON, SETTINGS, ThreadedSite, crawled, printed_by
+from scrapy.downloadermiddlewares import cookies
+from tldextract import TLDExtract
 
 MOST_SECONDS = 60
 RULES = b"User-agent: *\nDisallow:\n"
@@ -58,96 +54,43 @@ class Spider(scrapy.Spider):
 
     async def start(self):
         for method, url in self.wanted:
-            yield scrapy.Request(url, method=method, errback=self.failed, dont_filter=True)
+            yield scrapy.Request(url, method=method, dont_filter=True)
 
     def parse(self, response):
         self.got.append((time.time(), response.request.method, response.url))
 
-    def failed(self, _failure):
-        self.lost += 1
-
-
-def use_installed_suffixes(folder: str) -> None:
-    """Have Scrapy's cookies go by the list of public suffixes that is installed, and fetch none."""
-    os.environ["TLDEXTRACT_CACHE"] = folder  # before its first import
-    import requests  # noqa: PLC0415
-    import tldextract  # noqa: PLC0415
-
-    logging.getLogger("tldextract").setLevel(logging.CRITICAL)
-    session = requests.Session()
-    session.adapters.clear()  # it can fetch nothing: what is installed serves, and is kept
-    tldextract.TLDExtract(include_psl_private_domains=True)("example.com", session=session)
-
 
 def crawl(with_what: str, wanted: list[tuple[str, str]], settings: dict) -> None:
     """Crawl in this process, and print what came of it."""
+    # Scrapy would fetch a list of public suffixes for the first cookie.
+    cookies._split_domain = TLDExtract(cache_dir=None, suffix_list_urls=())  # noqa: SLF001
     settings = {
-        "ROBOTSTXT_OBEY": True,
-        "LOG_LEVEL": "CRITICAL",
-        "TELNETCONSOLE_ENABLED": False,
-        "DOWNLOAD_DELAY": 0,
+        **SETTINGS,
+        **(ADDON if with_what == "package" else {}),
         "CLOSESPIDER_TIMEOUT": MOST_SECONDS,
-        "MANDELBOT_STORE": "memory",
         **settings,
     }
-    if with_what == "package":
-        settings["ADDONS"] = {"scrapy_mandelbot.Addon": 500}
-    use_installed_suffixes(tempfile.mkdtemp())
-    process = CrawlerProcess(settings)
-    crawler = process.create_crawler(Spider)
-    got: list[tuple[float, str, str]] = []
-    process.crawl(crawler, wanted=wanted, got=got, lost=0)
-    process.start()
-    print(json.dumps([got, crawler.stats.get_value("finish_reason")]))
+    crawler = crawled(Spider, settings, wanted=wanted, got=[])
+    print(json.dumps([crawler.spider.got, crawler.stats.get_value("finish_reason")]))
 
 
-class Site(ThreadingHTTPServer):
+class Site(ThreadedSite):
     """A site whose answers a function makes: ``(method, path, cookie)`` to status and headers."""
 
-    daemon_threads = True
-    request_queue_size = 200
-
     def __init__(self, answer, host: str = "127.0.0.1") -> None:
-        super().__init__((host, 0), Handler)
-        self.answer = answer
+        super().__init__(self.respond, host)
+        self.decide = answer
         self.hits: list[tuple[float, str, int]] = []
-        threading.Thread(target=self.serve_forever, daemon=True).start()
 
-    @property
-    def url(self) -> str:
-        return f"http://{self.server_address[0]}:{self.server_address[1]}"
+    def respond(self, request) -> tuple[int, dict, bytes]:
+        decided = self.decide(request.command, request.path, request.headers.get("Cookie", ""))
+        status, headers = decided or (200, {})
+        self.hits.append((time.time(), request.path, status))
+        headers = {"Date": formatdate(usegmt=True), "Content-Type": "text/plain", **headers}
+        return status, headers, RULES if request.path == "/robots.txt" else b"page"
 
     def pages(self, count: int, method: str = "GET") -> list[tuple[str, str]]:
         return [(method, f"{self.url}/page/{number}") for number in range(count)]
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Answers."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        answer = self.server.answer(self.command, self.path, self.headers.get("Cookie", ""))
-        status, headers = (200, {}) if answer is None else answer
-        self.server.hits.append((time.time(), self.path, status))
-        if status == 0:  # reset
-            once = struct.pack("ii", 1, 0)
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, once)
-            self.close_connection = True
-            return
-        self.send_response_only(status)
-        body = RULES if self.path == "/robots.txt" else b"page"
-        headers = {"Date": formatdate(usegmt=True), "Content-Type": "text/plain", **headers}
-        for name, value in {**headers, "Content-Length": str(len(body))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    do_HEAD = do_POST = do_GET  # noqa: N815
-
-    def log_message(self, *_) -> None:
-        """Say nothing."""
 
 
 # The shapes. Each returns the site, what is asked for, and the time at which it is open again.
@@ -306,10 +249,8 @@ def row(case: str, with_what: str) -> str:
     """Crawl, and return the line of it."""
     site, wanted, settings, until = shape(case)
     free = Site(lambda *_: None, "127.0.0.9")
-    arguments = json.dumps([with_what, [*wanted, *free.pages(20)], settings])
-    command = [sys.executable, __file__, "--crawl", arguments]
-    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    got, reason = json.loads(run.stdout)
+    arguments = [with_what, [*wanted, *free.pages(20)], settings]
+    got, reason = printed_by(__file__, "--crawl", json.dumps(arguments))
     pages = [at for at, method, url in got if not url.startswith(free.url) and method == "GET"]
     beside = sum(url.startswith(free.url) for _, _, url in got)
     began = site.hits[0][0] if site.hits else 0.0

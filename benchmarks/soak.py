@@ -2,7 +2,7 @@
 
 Usage::
 
-    python benchmarks/soak.py SECONDS [SITES [SEED]] [--everything]
+    python benchmarks/soak.py SECONDS [SITES [SEED]]
 
 For so many seconds a spider asks 2,000 sites on loopback that answer at random, one request a
 site at a time and the next when that has ended, however it ended. Then it asks for no more, and the
@@ -16,12 +16,10 @@ bounded and fill up first:
 - no file, socket, task or timer is left when the crawl has ended;
 - the account closes: of the requests that were taken in, each ended in one of its cases, or the job
   keeps it for its next run, as those of sites that are given up;
-- nothing was logged as an error.
-
-With ``--everything`` tags, sitemaps, usage, the ledger, the report, metrics and a job
-are on as well, the sites have more to say, and one more has to hold:
-
+- nothing was logged as an error;
 - the package's lines in the log, from INFO on, are at most one for ten requests, and two a site.
+
+Tags, sitemaps, usage, the ledger, the report, metrics and a job are on.
 """
 
 from __future__ import annotations
@@ -32,7 +30,6 @@ import json
 import logging
 import os
 import random
-import subprocess
 import sys
 import tempfile
 import time
@@ -41,7 +38,7 @@ from pathlib import Path
 from statistics import median
 
 import scrapy
-from loopback import hosts, open_more_files, until_input_ends
+from loopback import Serving, hosts, open_more_files, until_input_ends
 from scrapy.crawler import CrawlerProcess
 from scrapy.exceptions import IgnoreRequest
 from scrapy.spidermiddlewares.httperror import HttpError
@@ -65,31 +62,23 @@ SETTINGS = {
     "CONCURRENT_REQUESTS": 64,
     "DOWNLOAD_DELAY": 0,
     "DOWNLOAD_TIMEOUT": 10,
-    "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",  # keeps nothing of each request
-    "LOG_ENABLED": False,  # what is an error is heard of
-    "MANDELBOT_LIMITS": {"robots_timeout": 5},
-    "MANDELBOT_PAUSE_OPTIONS": {"first": 0.5, "longest": 3, "tries": 3},
-    "RETRY_TIMES": 1,
-    "TELNETCONSOLE_ENABLED": False,
-    "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
-}
-
-EVERYTHING = {
-    "DUPEFILTER_CLASS": "scrapy.dupefilters.RFPDupeFilter",  # the job's own takes its place
     "JOBDIR": "job",
-    "LOG_ENABLED": True,
     "LOG_FILE": "log.txt",
     "LOG_LEVEL": "INFO",
     "MANDELBOT_LEDGER": "ledger.jsonl",
+    "MANDELBOT_LIMITS": {"robots_timeout": 5},
     "MANDELBOT_METRICS": "127.0.0.1:0",
     "MANDELBOT_NOFOLLOW_LINKS": True,
+    "MANDELBOT_PAUSE_OPTIONS": {"first": 0.5, "longest": 3, "tries": 3},
     "MANDELBOT_PURPOSE": ["search", "tdm"],
     "MANDELBOT_REPORT": "report.html",
     "MANDELBOT_ROBOT_TAGS": "obey",
     "MANDELBOT_SITEMAPS": "follow",
     "MANDELBOT_USAGE": "obey",
+    "RETRY_TIMES": 1,
+    "TELNETCONSOLE_ENABLED": False,
+    "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
 }
-
 
 DRIP = 0.3  # seconds between the parts of a slow body
 PAGE = b"<html><head><title>page</title></head><body>" + b"words " * 300 + b"</body></html>"
@@ -133,13 +122,12 @@ class Sites:
     """What all sites answer at random, by a seed.
 
     It is drawn from the seed, the site's name, the path and how often that path was asked for: the
-    same seed, the same answers. Where it says more each site has a sitemap and a tdmrep.json,
-    answered as its pages are, and its robots.txt and pages say what they may be used for.
+    same seed, the same answers. Each site has a sitemap and a tdmrep.json, answered as its pages
+    are, and its robots.txt and pages say what they may be used for.
     """
 
-    def __init__(self, seed: int, *, says_more: bool) -> None:
+    def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._says_more = says_more
         self._asked: Counter[tuple[bytes, bytes]] = Counter()
         self.answered: Counter[str] = Counter()
 
@@ -165,7 +153,7 @@ class Sites:
             return False
         answer = ANSWERS[kind]
         head, body = answer(path, chance) if callable(answer) else answer
-        if self._says_more and head.startswith(b"200"):
+        if head.startswith(b"200"):
             head, body = _with_more(host, path, head, body)
         length = len(body) + (1_000 if kind == "cut" else 0)
         head = b"HTTP/1.1 %b\r\nContent-Length: %d\r\n\r\n" % (head, length)
@@ -232,10 +220,10 @@ ANSWERS = {
 }
 
 
-async def serve(sites: int, seed: int, *, says_more: bool) -> None:
+async def serve(sites: int, seed: int) -> None:
     """Serve until standard input ends; then print how often which answer was given, as JSON."""
     open_more_files()
-    web = Sites(seed, says_more=says_more)
+    web = Sites(seed)
     await until_input_ends(hosts(sites), web.serve)
     print(json.dumps(web.answered), flush=True)
 
@@ -353,12 +341,11 @@ def left_open(before: Counter[str]) -> dict[str, object]:
 class Soak:
     """One crawl, watched."""
 
-    def __init__(self, seconds: float, sites: list[str], *, everything: bool) -> None:
+    def __init__(self, seconds: float, sites: list[str]) -> None:
         self.seconds = seconds
-        self.everything = everything
         self.every = min(MOST_BETWEEN, seconds / SAMPLES)
         self.errors = Errors()
-        self.process = CrawlerProcess(SETTINGS | (EVERYTHING if everything else {}))
+        self.process = CrawlerProcess(SETTINGS)
         self.crawler = self.process.create_crawler(Erratic)
         self.began = time.monotonic()
         self.arguments = {"sites": sites, "until": self.began + seconds}
@@ -422,7 +409,7 @@ class Soak:
             print(f"  left, {what}: {found or 'none'}")
             self._expect(not found, f"{what} are left")
         begun = self._account()
-        if begun and self.everything:
+        if begun:
             self._lines_and_files(begun)
         logged = "".join(self.errors.first[:1])
         self._expect(not logged, f"{self.errors.count} errors were logged, first:\n{logged}")
@@ -438,7 +425,7 @@ class Soak:
         for end in (*ENDS, "came back twice"):
             print(f"  {end:<16}{spider.ends[end]:>9,}")
         print("  " + ", ".join(f"{name} {n:,}" for name, n in spider.reasons.most_common()))
-        kept = self.crawler.stats.get_value("mandelbot/requests/left", 0) if self.everything else 0
+        kept = self.crawler.stats.get_value("mandelbot/requests/left", 0)
         left = len(spider.open)
         print(f"  {'left in the job':<16}{left:>9,}")
         ended = sum(spider.ends[end] for end in ENDS)
@@ -472,27 +459,15 @@ class Soak:
             self._expect(size, f"{name} was not written")
 
 
-def main(seconds: float, sites: int = 2_000, seed: int = 0, *, everything: bool = False) -> None:
+def main(seconds: float, sites: int = 2_000, seed: int = 0) -> None:
     """Crawl and report; exit with 1 if something does not hold."""
     open_more_files()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        subprocess.Popen(
-            [
-                *(sys.executable, __file__, "serve", str(sites), str(seed)),
-                *(["--everything"] if everything else []),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        ) as web,
-    ):
-        port = web.stdout.readline().decode().strip()
+    web = Serving(__file__, "serve", sites, seed)
+    with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)  # the store is made here
-        own = [f"http://{host}:{port}" for host in hosts(sites)]
-        soak = Soak(seconds, own, everything=everything)
+        soak = Soak(seconds, [f"http://{host}:{web.port}" for host in hosts(sites)])
         soak.run()
-        web.stdin.close()
-        answered = json.loads(web.stdout.read())
+        answered = web.stop()
         print("\nthe sites answered: " + ", ".join(f"{k} {n:,}" for k, n in answered.items()))
         wrong = soak.report()
         os.chdir(HERE)
@@ -501,9 +476,8 @@ def main(seconds: float, sites: int = 2_000, seed: int = 0, *, everything: bool 
 
 
 if __name__ == "__main__":
-    is_all = "--everything" in sys.argv
-    first, *numbers = [argument for argument in sys.argv[1:] if argument != "--everything"]
+    first, *numbers = sys.argv[1:]
     if first == "serve":
-        asyncio.run(serve(*map(int, numbers), says_more=is_all))
+        asyncio.run(serve(*map(int, numbers)))
     else:
-        main(float(first), *map(int, numbers), everything=is_all)
+        main(float(first), *map(int, numbers))

@@ -31,7 +31,6 @@ import time
 from ast import literal_eval
 from concurrent.futures import ThreadPoolExecutor
 from configparser import ConfigParser
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -43,6 +42,7 @@ from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
 
 import scrapy
+from loopback import ThreadedSite
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.exceptions import IgnoreRequest
 from scrapy.spidermiddlewares.httperror import HttpError
@@ -54,6 +54,7 @@ KEPT = CACHE / "scrapy-mandelbot" / "strangers"
 PAGES = 50
 LONGEST = 120  # seconds of a crawl
 ADDON = {"scrapy_mandelbot.Addon": 510}
+HTML = {"Content-Type": "text/html"}
 COMMON = {
     "ROBOTSTXT_OBEY": True,
     "DOWNLOAD_DELAY": 0,
@@ -65,18 +66,9 @@ COMMON = {
 PLUGINS = """
 [scrapy]
 [advertools]
-[scrapy-cookies]
-downloader scrapy.downloadermiddlewares.cookies.CookiesMiddleware = None
-downloader scrapy_cookies.downloadermiddlewares.cookies.CookiesMiddleware = 700
-COOKIES_STORAGE = 'scrapy_cookies.storage.in_memory.InMemoryStorage'
 [scrapy-count-filter]
 downloader scrapy_count_filter.middleware.GlobalCountFilterMiddleware = 995
 downloader scrapy_count_filter.middleware.HostsCountFilterMiddleware = 996
-[scrapy-crawl-once]
-spider scrapy_crawl_once.CrawlOnceMiddleware = 100
-downloader scrapy_crawl_once.CrawlOnceMiddleware = 50
-CRAWL_ONCE_PATH = '{folder}'
-CRAWL_ONCE_DEFAULT = True
 [scrapy-curl-cffi]
 handler http = 'scrapy_curl_cffi.handlers.CurlCffiDownloadHandler'
 handler https = 'scrapy_curl_cffi.handlers.CurlCffiDownloadHandler'
@@ -110,8 +102,6 @@ TWISTED_REACTOR = 'twisted.internet.asyncioreactor.AsyncioSelectorReactor'
 [scrapy-inline-requests]
 [scrapy-jsonschema]
 pipeline scrapy_jsonschema.JsonSchemaValidatePipeline = 100
-[scrapy-link-filter]
-spider scrapy_link_filter.middleware.LinkFilterMiddleware = 950
 [scrapy-playwright]
 meta playwright = True
 handler http = 'scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler'
@@ -131,9 +121,6 @@ PROXY_LIST = '{folder}/proxies'
 [scrapy-proxy-headers]
 handler http = 'scrapy_proxy_headers.HTTP11ProxyDownloadHandler'
 handler https = 'scrapy_proxy_headers.HTTP11ProxyDownloadHandler'
-[scrapy-querycleaner]
-spider scrapy_querycleaner.QueryCleanerMiddleware = 100
-QUERYCLEANER_REMOVE = 'utm_.*'
 [scrapy-random-useragent]
 downloader scrapy.downloadermiddlewares.useragent.UserAgentMiddleware = None
 downloader random_useragent.RandomUserAgentMiddleware = 400
@@ -160,20 +147,11 @@ ROTATING_PROXY_LIST = ['{proxy}', '127.0.0.1:9']
 [scrapy-settings-log]
 extension scrapy_settings_log.SpiderSettingsLogging = 500
 SETTINGS_LOGGING_ENABLED = True
-[scrapy-splitvariants]
-spider scrapy_splitvariants.SplitVariantsMiddleware = 100
-SPLITVARIANTS_ENABLED = True
 [scrapy-statsd]
 STATS_CLASS = 'scrapy_statsd.statscollectors.StatsDStatsCollector'
 STATSD_HOST = '127.0.0.1'
 [scrapy-sticky-meta-params]
 spider scrapy_sticky_meta_params.middleware.StickyMetaParamsMiddleware = 550
-[scrapy-time-machine]
-downloader scrapy_time_machine.timemachine.TimeMachineMiddleware = 901
-TIME_MACHINE_ENABLED = True
-TIME_MACHINE_STORAGE = 'scrapy_time_machine.storages.DbmTimeMachineStorage'
-TIME_MACHINE_SNAPSHOT = True
-TIME_MACHINE_URI = '{folder}/snapshot.db'
 [scrapy-ua-rotator]
 downloader scrapy.downloadermiddlewares.useragent.UserAgentMiddleware = None
 downloader scrapy.downloadermiddlewares.retry.RetryMiddleware = None
@@ -183,8 +161,6 @@ USERAGENT_PROVIDERS = ['scrapy_ua_rotator.providers.FixedUserAgentProvider']
 [scrapy-user-agents]
 downloader scrapy.downloadermiddlewares.useragent.UserAgentMiddleware = None
 downloader scrapy_user_agents.middlewares.RandomUserAgentMiddleware = 400
-[scrapy-warc]
-downloader scrapy_warc.downloadmiddlewares.warcio.WarcioDownloaderMiddleware = 543
 [scrapy-zyte-api]
 addon scrapy_zyte_api.Addon = 500
 ZYTE_API_KEY = 'key'
@@ -270,40 +246,6 @@ def crawl(name: str, url: str, folder: str, settings: dict) -> None:
 # The site, and what stands for services.
 
 
-class Handler(BaseHTTPRequestHandler):
-    """Answers every method by ``reply(path, body)``: the status, the headers and the body."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        length = int(self.headers.get("Content-Length") or 0)
-        status, kind, body = self.reply(self.path, self.rfile.read(length))
-        self.send_response_only(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    do_HEAD = do_POST = do_GET  # noqa: N815 -- http.server's names
-
-
-class Server(ThreadingHTTPServer):
-    request_queue_size = 128
-    daemon_threads = True
-
-
-def serve(reply) -> Server:
-    """Start a server on a free port of loopback."""
-    server = Server(("127.0.0.1", 0), type("Handler", (Handler,), {"reply": staticmethod(reply)}))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
-
-
-def address(server: Server) -> str:
-    return f"http://127.0.0.1:{server.server_address[1]}"
-
-
 class Site:
     """Fifty pages, ten that are forbidden, and an outage of five seconds."""
 
@@ -312,57 +254,54 @@ class Site:
         self.pages: set[str] = set()
         self.refusals, self.forbidden, self.has_said_429 = 0, [], False
         self.down_until = None
-        self.server = serve(self.reply)
-        self.url = address(self.server)
+        self.server = ThreadedSite(self.reply)
+        self.url = self.server.url
 
-    def reply(self, path: str, _: bytes) -> tuple[int, str, bytes]:
+    def reply(self, request) -> tuple[int, dict, bytes]:
         """Answer one request, as a proxy would get it or directly."""
-        path = re.sub("^https?://[^/]*", "", path)
+        path = re.sub("^https?://[^/]*", "", request.path)
         time.sleep(0.05)
         with self.lock:
             if self.is_sick and self.down_until is None and len(self.pages) >= 20:
                 self.down_until = time.monotonic() + 5
             if self.down_until is not None and time.monotonic() < self.down_until:
                 self.refusals += 1
-                return 503, "text/html", b"down"
+                return 503, HTML, b"down"
             if self.is_sick and path == "/p/33" and not self.has_said_429:
                 self.refusals, self.has_said_429 = self.refusals + 1, True
-                return 429, "text/html", b"slower"
+                return 429, HTML, b"slower"
             if path == "/robots.txt":
-                return 200, "text/plain", b"User-agent: *\nDisallow: /private/\n"
+                return 200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /private/\n"
             if path.startswith("/private/"):
                 self.forbidden.append(path)
             elif path.startswith("/p/"):
                 self.pages.add(path)
         links = [f"/p/{n}" for n in range(PAGES)] + [f"/private/{n}" for n in range(10)]
         text = "".join(f'<a href="{link}">{link}</a>' for link in links) if path == "/" else ""
-        return 200, "text/html", f"<html><h1>{path}</h1>{text}</html>".encode()
+        return 200, HTML, f"<html><h1>{path}</h1>{text}</html>".encode()
 
 
-def fetch(url: str) -> tuple[int, str, bytes]:
+def fetch(url: str) -> tuple[int, dict, bytes]:
     """Fetch a page for a fake service."""
     try:
         with build_opener(ProxyHandler({})).open(Request(url), timeout=30) as response:
-            return response.status, response.headers["Content-Type"], response.read()
+            kind = response.headers["Content-Type"]
+            return response.status, {"Content-Type": kind}, response.read()
     except HTTPError as error:
-        return error.code, "text/html", error.read()
+        return error.code, HTML, error.read()
 
 
-def proxy(path: str, _: bytes) -> tuple[int, str, bytes]:
-    return fetch(path)
-
-
-def zyte(_: str, body: bytes) -> tuple[int, str, bytes]:
+def zyte(request) -> tuple[int, dict, bytes]:
     """Answer as Zyte API, which passes the status of the site on."""
-    url = json.loads(body)["url"]
-    status, kind, content = fetch(url)
+    url = json.loads(request.body)["url"]
+    status, headers, content = fetch(url)
     found = {
         "url": url,
         "statusCode": status,
         "httpResponseBody": base64.b64encode(content).decode(),
-        "httpResponseHeaders": [{"name": "Content-Type", "value": kind}],
+        "httpResponseHeaders": [{"name": name, "value": headers[name]} for name in headers],
     }
-    return 200, "application/json", json.dumps(found).encode()
+    return 200, {"Content-Type": "application/json"}, json.dumps(found).encode()
 
 
 # The table.
@@ -497,7 +436,8 @@ def main() -> int:
         pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, ROOT]
         subprocess.run(pip, check=True)
         wheel = next(Path(folder).glob("*.whl"))
-        places = {"proxy": address(serve(proxy)), "zyte": address(serve(zyte)), "redis": redis.url}
+        proxy = ThreadedSite(lambda request: fetch(request.path))
+        places = {"proxy": proxy.url, "zyte": ThreadedSite(zyte).url, "redis": redis.url}
         places["chromium"] = which("chromium") or "chromium"
         names = options.name or list(plugins())
         with ThreadPoolExecutor(options.jobs) as pool:

@@ -60,7 +60,7 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
 MOST_IMPORTED_NAMES_OF_TEN = 25.0
 """The average of the ten modules that import most."""
 MOST_CIRCLES = 3
-MOST_RETURN_DOCSTRINGS = 54
+MOST_RETURN_DOCSTRINGS = 53
 LINES_OF_A_STORY = 25
 SEVERAL_STORIES: set[str] = {
     "commands/output/check_report.py",

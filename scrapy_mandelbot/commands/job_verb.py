@@ -37,7 +37,7 @@ _AT_ONCE = 500  # requests that are added at a time
 _LEASE = 30.0  # seconds, of a worker that adds requests
 _SITE_WIDTH = 40
 _NO_PAUSE = StoredPause(0, "")
-
+_REQUESTS = "FROM requests JOIN lines ON lines.line = abs(requests.line)"
 
 _NewRequest = tuple[str, Any, bytes, int]  # line, place, body and fingerprint
 
@@ -77,10 +77,7 @@ class _FileJob:
         """Nothing is open between calls."""
 
     def requests(self) -> Iterator[tuple[str, bytes]]:
-        query = (
-            "SELECT name, body, checksum, number FROM requests"
-            " JOIN lines ON lines.line = abs(requests.line)"
-        )
+        query = f"SELECT name, body, checksum, number {_REQUESTS}"
         with closing(job_file.connect_to_read(self._path)) as database, job_file.as_ours():
             for name, body, *written in database.execute(query):
                 yield name, body if job_file.is_as_written(body, *written) else b""
@@ -108,7 +105,6 @@ class _FileJob:
         return sorted(set(found))
 
     def forget(self) -> None:
-        """Not for a file."""
         raise StorageError("delete its folder")
 
     def add(self, batches: Iterable[list[_NewRequest]]) -> int:
@@ -149,7 +145,7 @@ def _by_site(lines: Mapping[str, int]) -> Counter[str]:
 
 
 def _by_line(database: sqlite3.Connection, numbers: list[int] | None) -> Counter[str]:
-    query = "SELECT name, count(*) FROM requests JOIN lines ON lines.line = abs(requests.line)"
+    query = f"SELECT name, count(*) {_REQUESTS}"
     where, values = "", []
     if numbers is not None:
         where, values = " WHERE number IN (SELECT value FROM json_each(?))", [json.dumps(numbers)]
@@ -228,7 +224,6 @@ def look_at_job(invocation: Invocation) -> Result:
 
 
 def _exported(requests: Iterable[tuple[str, bytes]]) -> Result:
-    """Return requests as other crawlers can read them, and count those that cannot be read."""
     read = [(site_states.site_of_line(line), salvage.outline(body)) for line, body in requests]
     found = [{"site": site, **outline} for site, outline in read if outline is not None]
     unread = len(read) - len(found)
@@ -238,7 +233,6 @@ def _exported(requests: Iterable[tuple[str, bytes]]) -> Result:
 
 
 def _added(job: _FileJob | _RedisJob, lines: Iterable[str]) -> Result:
-    """Add the request of each line; name lines that have none."""
     remarks: list[str] = []
     requests = _read_lines(lines, remarks)
     added = job.add(iter(lambda: [*islice(requests, _AT_ONCE)], []))

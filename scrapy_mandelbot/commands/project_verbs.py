@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.commands.invocation import Result
-from scrapy_mandelbot.commands.output.terminal_text import (
-    UnavailableError,
-    joined,
-)
+from scrapy_mandelbot.commands.output.terminal_text import UnavailableError, joined
 from scrapy_mandelbot.commands.sources import Url
 from scrapy_mandelbot.crawl import store_path
 from scrapy_mandelbot.politeness.outcome import is_fresh
@@ -42,8 +39,7 @@ _MOST_LOGGED = 1_000  # records of a store
 _HEAD = ("status", "bytes", "fetched (UTC)", "", "site")
 
 
-def described(site: str, copy: CachedRobots, fresh_for: float) -> dict[str, Any]:
-    """Return all of a copy but the file itself."""
+def _without_body(site: str, copy: CachedRobots, fresh_for: float) -> dict[str, Any]:
     return {
         "site": site,
         "url": copy.url,
@@ -56,8 +52,7 @@ def described(site: str, copy: CachedRobots, fresh_for: float) -> dict[str, Any]
     }
 
 
-def list_text(report: dict[str, Any], paint: TerminalStyle) -> str:
-    """Return the list for a terminal."""
+def _list_text(report: dict[str, Any], paint: TerminalStyle) -> str:
     rows = [
         (
             str(one["status"]),
@@ -74,8 +69,7 @@ def list_text(report: dict[str, Any], paint: TerminalStyle) -> str:
     return joined([*lines, "", f"{counted(len(rows), 'copy', 'copies')} in {report['store']}"])
 
 
-def whole_text(report: dict[str, Any], paint: TerminalStyle) -> str:
-    """Return a copy for a terminal: what is known of it, and the file with its lines numbered."""
+def _whole_text(report: dict[str, Any], paint: TerminalStyle) -> str:
     fetched_at = without_zone(report["fetched_at"], "minutes")
     stale = "" if report["fresh"] else ", stale"
     size = counted(report["bytes"], "byte")
@@ -100,12 +94,12 @@ def look_at_copies(invocation: Invocation) -> Result:
         raise UnavailableError("no copies are kept here: run it in a project, or say JOBDIR")
     with _opened(place) as store:
         if invocation.opts.word == "list":
-            rows = [described(*one, invocation.fresh_for) for one in store.copies()]
+            rows = [_without_body(*one, invocation.fresh_for) for one in store.copies()]
             where = str(place)
             if is_server(where):  # its address may have a password
                 where = without_credentials(where.partition("?")[0])
             report = {"store": where, "copies": rows}
-            return Result(0, report, list_text(report, invocation.terminal.paint))
+            return Result(0, report, _list_text(report, invocation.terminal.paint))
         url = invocation.opts.url
         site = Url(url).robots_url.removesuffix("/robots.txt") if url else ""
         if invocation.opts.word == "drop":
@@ -114,12 +108,11 @@ def look_at_copies(invocation: Invocation) -> Result:
         if copy is None:
             return Result(1, {"copy": None}, "", [f"no copy of {site} is kept"])
         text = copy.body.decode("utf-8", "backslashreplace")
-        whole = {**described(site, copy, invocation.fresh_for), "text": text}
-        return Result(0, {"copy": whole}, whole_text(whole, invocation.terminal.paint))
+        whole = {**_without_body(site, copy, invocation.fresh_for), "text": text}
+        return Result(0, {"copy": whole}, _whole_text(whole, invocation.terminal.paint))
 
 
-def _drop(store: Store, wanted: str) -> Result:
-    """Drop the copy of a site, or those of all if it is empty."""
+def _drop(store: Store, wanted: str) -> Result:  # empty: all
     sites = [wanted] if wanted else [site for site, _ in store.copies()]
     gone = [site for site in sites if store.get_copy(site)]
     for site in gone:
