@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cached_property, partial
 from heapq import heapify, heappop, heappush
 from itertools import count, islice
 from math import inf, isfinite
@@ -56,6 +56,11 @@ class Clock:
     def of(cls, _crawler: Crawler) -> Clock:
         """Return a new one for a crawler; `testing` has another made."""
         return cls()
+
+    @cached_property
+    def share(self) -> LoopShare:
+        """Runs all long work of the crawl."""
+        return LoopShare(self)
 
     def now(self) -> float:
         """Return seconds since the epoch, by a clock that is not set during the crawl."""
@@ -205,7 +210,7 @@ _IDLE = 0.1  # of the time since a slice, below which others have nothing to do
 
 
 class LoopShare:
-    """Runs the sitemap work of all sites in slices, in turns: a tenth of a busy event loop."""
+    """Runs long work for all sites in slices, in turns: a tenth of a busy event loop."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -94,7 +94,7 @@ class Crawl:
                 lambda: engine.is_closing(crawler),
             )
         self.fetcher = RobotsFetcher(
-            crawler, self.config, self.store, self.now, self.events, self.shared_fetches
+            crawler, self.config, self.store, self.clock, self.events, self.shared_fetches
         )
         self.throttle = Throttle(crawler, self.config, self.store, self.clock, self.events)
         self.throttle.health_check.forbids = self.forbids
@@ -172,11 +172,11 @@ class Crawl:
         )
 
     def forbids(self, request: Request) -> bool:
-        """Return whether the request is forbidden, as far as its site's rules are known."""
+        """Return whether the request is forbidden, as far as its site's rules are ready."""
         if not self.config.obey or request.meta.get("dont_obey_robotstxt"):
             return False
         rules = self.fetcher.known(site_of_request(request))
-        if rules is None or rules.parser is None:
+        if rules is None or rules.parser is None or self.fetcher.preparing(rules, request):
             return False
         agent: Any = self.agents.of(request)  # tokens too, which Scrapy's own parsers do not take
         allowed, resolved = rules.parser.allowed, as_servers_read_it(request.url)

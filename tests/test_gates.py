@@ -53,7 +53,7 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "robots/robotstxt/robots_txt.py": 28,
     "scheduling/site_queue.py": 18,
     "sitemap_crawl/citations.py": 20,
-    "sitemap_crawl/follower.py": 22,
+    "sitemap_crawl/follower.py": 21,
     "spidermiddlewares/usage.py": 20,
     "throttle/throttle.py": 29,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -79,6 +79,7 @@ _PARSED_LIMIT = 8 * 1024 * 1024  # bytes
 _PARSED_OVERHEAD = 8 * 1024  # bytes of a small file, parsed
 _FAILED_SIZE = 2 * 1024  # bytes, of a site that did not answer, with its error
 _PARSED_FACTOR = 4  # bytes for each byte of the file
+_LARGE = 32_000  # bytes of a file, whose index may take several milliseconds
 
 
 @dataclass(eq=False)
@@ -100,6 +101,8 @@ class SiteRules:
     """Whether a public site may cite sitemaps on this machine or in its network."""
     cached_at: float | None = None
     """When the stored file was fetched or last confirmed; None: not read from the store."""
+    is_large: bool = False
+    """Whether the first decision may take long."""
 
     @cached_property
     def sitemaps(self) -> tuple[str, ...]:
@@ -118,7 +121,7 @@ class RobotsFetcher:
         crawler: Crawler,
         config: Config,
         store: Store,
-        now: Callable[[], float],
+        clock: Clock,
         events: Events,
         shared: SharedFetches | None = None,
     ) -> None:
@@ -127,8 +130,9 @@ class RobotsFetcher:
         self._shared = shared
         self._policy = config.outcome_policy
         self._store = store
-        self._now = now
-        self._requester = RobotsRequester(crawler, config, now, store, events)
+        self._now = clock.now
+        self._share = clock.share
+        self._requester = RobotsRequester(crawler, config, self._now, store, events)
         self._files = self._requester.files
         self.limits = self._files.limits
         """Limits the downloads of robots.txt."""
@@ -169,12 +173,20 @@ class RobotsFetcher:
         rules = self.known(site)
         if rules is not None:
             await self._announce_new(site, request, rules)
-            return rules
-        return await self._files.once(
-            site,
-            lambda: self._fetch_or_wait(site, request, has_answered=has_answered),
-            lambda rules: rules is None or rules.outcome.failure is not Failure.PROXY,
-        )
+        else:
+            rules = await self._files.once(
+                site,
+                lambda: self._fetch_or_wait(site, request, has_answered=has_answered),
+                lambda rules: rules is None or rules.outcome.failure is not Failure.PROXY,
+            )
+        if rules is not None and rules.is_large and (steps := self.preparing(rules, request)):
+            await self._share.run(steps)
+        return rules
+
+    def preparing(self, rules: SiteRules, request: Request) -> Iterator[object] | None:
+        """Return the steps before a decision on a request, if they take long."""
+        agent = self._agents.of(request)
+        return rules.robots.preparing(request.url, agent) if rules.is_large else None
 
     async def _announce_new(self, site: str, request: Request, rules: SiteRules) -> None:
         if self.announced.get(site) is None:
@@ -244,6 +256,7 @@ class RobotsFetcher:
         decides = None if outcome.kind is OutcomeKind.UNASKED else parser
         inside = config.private_hosts
         rules = SiteRules(site, outcome, robots, decides, until, cites_inside=inside)
+        rules.is_large = len(body) > _LARGE and isinstance(parser, MandelbotRobotParser)
         self._parsed.put(site, rules, _PARSED_OVERHEAD + _PARSED_FACTOR * len(body))
         return rules
 

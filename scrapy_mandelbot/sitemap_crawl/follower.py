@@ -13,7 +13,6 @@ from scrapy.spiders import SitemapSpider
 from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import engine, events, signals
-from scrapy_mandelbot.clock import LoopShare
 from scrapy_mandelbot.crawl import LISTED_IN, Crawl
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits
 from scrapy_mandelbot.sitemap_crawl.citations import Citations, CrossSubmits, SitemapWarnings
@@ -59,7 +58,7 @@ class SitemapFollower:
         self._warnings = SitemapWarnings(self._events)
         self._citations = Citations(crawl.config, self._warnings)
         self._limits = DownloadLimits(crawler, crawl.now)
-        self._share = LoopShare(crawl.clock)
+        self._share = crawl.clock.share
         self._to_feed: set[str] = set()  # not fed, as the scheduler was full
         self._advancing: set[str] = set()
         self._only_consulted: set[str] = set()  # only their robots.txt was needed

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+import time
 
 import pytest
 from crawling import SETTINGS, ensureDeferred
 from scrapy import Request
 from scrapy.utils.test import get_crawler
 
+from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.events.emitter import Events
 from scrapy_mandelbot.fetching.fetcher import (
     _KNOWN_LIMIT,
@@ -63,9 +65,7 @@ def test_half_files_count_half_an_hour_after_the_last_that_did(crawler):
 def test_the_sites_told_of_are_bounded(crawler):
     """A site that was forgotten is reported once more, and no other is."""
     config = Config.from_settings(crawler.settings)
-    announced = RobotsFetcher(
-        crawler, config, MemoryStore(), lambda: 0.0, Events(crawler)
-    ).announced
+    announced = RobotsFetcher(crawler, config, MemoryStore(), Clock(), Events(crawler)).announced
     for name in NAMES:
         announced.put(name, value=True, size=_KNOWN_SIZE + len(name))
     assert announced.get(NAMES[-1])
@@ -83,8 +83,8 @@ async def test_the_command_that_drops_a_cached_file_is_harmless_in_a_shell(
     monkeypatch.chdir(tmp_path)
     crawler = get_crawler(settings_dict={**SETTINGS, "JOBDIR": "a job"})
     config, store = Config.from_settings(crawler.settings), MemoryStore()
-    store.put_copy(site, CachedRobots(b"", 200, 0.0, f"{site}/robots.txt"))
-    fetcher = RobotsFetcher(crawler, config, store, lambda: 1.0, Events(crawler))
+    store.put_copy(site, CachedRobots(b"", 200, time.time(), f"{site}/robots.txt"))
+    fetcher = RobotsFetcher(crawler, config, store, Clock(), Events(crawler))
     for _ in range(2):
         await fetcher.rules(site, Request(site))
     (line,) = (line for line in caplog.messages if line.startswith("The robots.txt of "))

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, ClassVar
 
 from scrapy_mandelbot.robots.formatting import shown
@@ -90,6 +91,7 @@ ROBOTS_TXT = "/robots.txt"
 _NAME_SHOWN = 60  # characters of a robot's name in the text of a verdict
 _LISTED_ANSWERS = 40  # so many decisions by a list cost about as much as an index
 _SMALL = 4_000  # characters of a robot's groups
+_STEP = 32  # rules; indexing them takes a fraction of a millisecond
 _SCANS = 6  # so many cost about as much as parsing all rules
 _SHORTEST = 7  # characters of a line with a glob, by its cost
 _ALWAYS: Matcher = (-sys.maxsize, -1, True, Pattern(ROBOTS_TXT, exact=True))
@@ -133,7 +135,7 @@ class Decider:
     """Decides for one robot. It stores the body and the places of the robot's groups."""
 
     __slots__ = (
-        *("_is_used", "_body", "_explained", "_grammar", "_rules"),
+        *("_is_used", "_body", "_explained", "_grammar", "_rules", "_steps"),
         *("index", "listed", "preferences", "selection"),
     )
 
@@ -143,6 +145,7 @@ class Decider:
         self._is_used = False
         self._explained = 0
         self._rules: DecidingRules | None = None
+        self._steps: Iterator[object] | None = None
         self.selection = select_groups(searchable(body), grammar, names)
         self.listed: RuleList | None = None
         self.index: Index | None = None
@@ -161,8 +164,8 @@ class Decider:
             self.listed = RuleList(text, self.selection, self._grammar, origin)
         if self.listed is not None and self.listed.left:
             return self.listed.decide(self.listed.origin + target)
-        self.listed, self.index = None, self._build_index(origin)
-        return self.index.decide(target)
+        any(self._index_steps(origin))  # all of them
+        return self.allowed(origin, target)
 
     def _is_small(self) -> bool:
         """Whether the rules are few, and each decides without the others."""
@@ -186,24 +189,22 @@ class Decider:
 
             if wildcards <= FEW or wildcards * len(target) <= MOST_COMPARED:
                 return False
-            self.index = self._build_index(origin)
+            any(self._index_steps(origin))  # all of them
+            return self.is_too_costly(origin, target)
         return self.index.is_too_costly(target)
 
     def verdict(self, origin: str, target: str) -> Verdict:
         """Like :meth:`allowed`, with the rule that decided, and its group."""
         agent = self.selection.agent
+        if target == ROBOTS_TXT and self._grammar.dialect.robots_txt_allowed:
+            return Verdict(True, None, agent, Verdict.ROBOTS_TXT)  # noqa: FBT003 - Verdict.allowed
         if self.is_too_costly(origin, target):
             return Verdict(False, None, agent, Verdict.TOO_COSTLY)  # noqa: FBT003 - Verdict.allowed
         allowed, rule = self._explain(target)
         if rule is not None:
             return Verdict(allowed, rule, agent, Verdict.A_RULE)
-        if target == ROBOTS_TXT and self._grammar.dialect.robots_txt_allowed:
-            reason = Verdict.ROBOTS_TXT
-        elif agent is None:
-            reason = Verdict.NO_GROUP
-        else:
-            reason = Verdict.NO_RULE if allowed else Verdict.NOT_LISTED
-        return Verdict(allowed, None, agent, reason)
+        reason = Verdict.NO_RULE if allowed else Verdict.NOT_LISTED
+        return Verdict(allowed, None, agent, Verdict.NO_GROUP if agent is None else reason)
 
     def only_rule(self) -> Rule | None:
         """Return the single rule of the robot's groups; None: there are none, or several."""
@@ -221,8 +222,6 @@ class Decider:
             self._explained += 1
             allowed, line = self.scan(target)
             return allowed, None if line is None else Rule.of(line)
-        if target == ROBOTS_TXT and self._grammar.dialect.robots_txt_allowed:
-            return True, None
         if self._rules is None:
             from scrapy_mandelbot.robots.robotstxt.index import DecidingRules  # noqa: PLC0415
 
@@ -237,12 +236,20 @@ class Decider:
         found = scan(text, self.selection, self._grammar, target)
         return found or (default_of(text, self.selection, self._grammar), None)
 
-    def _build_index(self, origin: str) -> Index:
+    def preparing(self, origin: str) -> Iterator[object] | None:
+        """Return the steps that are left to index the file; None: it is indexed."""
+        if self.index is None and self._steps is None:
+            steps = self._index_steps(origin)
+            self._steps = iter(lambda: len(list(islice(steps, _STEP))), 0)
+        return self._steps
+
+    def _index_steps(self, origin: str) -> Iterator[None]:
         from scrapy_mandelbot.robots.robotstxt.index import Index  # noqa: PLC0415 -- few crawls
 
-        text = searchable(self._body)
-        rules = read_rules(text, self.selection, self._grammar)
+        text, index = searchable(self._body), Index(origin)
+        rules: Iterable[Matcher] = read_rules(text, self.selection, self._grammar)
         if self._grammar.dialect.robots_txt_allowed:
-            rules.append(_ALWAYS)
+            rules = chain(rules, (_ALWAYS,))
         default = default_of(text, self.selection, self._grammar)
-        return Index(rules, default=default, origin=origin)
+        yield from index.build(rules, default=default)
+        self.listed, self.index, self._steps = None, index, None

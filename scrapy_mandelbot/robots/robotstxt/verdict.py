@@ -10,7 +10,7 @@ explanations.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from operator import itemgetter
@@ -75,20 +75,19 @@ WEIGHTS: dict[str, Callable[[int, bool, bool], int]] = {
 }
 
 
-def read_rules(text: str, selection: GroupMatch, grammar: Grammar) -> list[Matcher]:
-    """Parse all the rules for a robot."""
+def read_rules(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[Matcher]:
+    """Parse all the rules for a robot, one by one."""
     dialect = grammar.dialect
     weigh = WEIGHTS[dialect.precedence]
-    rules: list[Matcher] = []
     places = count()
     for start, end, version in selection.spans:
-        lines = grammar.rule.findall(text, start, end)
-        for (forbids, plain, other), place in zip(lines, places, strict=False):
+        lines = grammar.rule.finditer(text, start, end)
+        for line, place in zip(lines, places, strict=False):
+            forbids, plain, other = line.groups("")
             if plain:
-                rules.append((weigh(len(plain), not forbids, False), place, not forbids, plain))  # noqa: FBT003 - not exact
+                yield weigh(len(plain), not forbids, False), place, not forbids, plain  # noqa: FBT003 - not exact
             else:
-                rules += read_rule(other, version, dialect, place, allow=not forbids)
-    return rules
+                yield from read_rule(other, version, dialect, place, allow=not forbids)
 
 
 def scan(

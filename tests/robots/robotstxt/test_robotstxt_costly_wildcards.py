@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 from corpus import needs_corpus, read_files
 
@@ -96,3 +98,29 @@ def test_no_real_file_has_so_many():
             for agent in ("*", "Googlebot"):
                 verdict = robots.verdict(f"{SITE}/{'a' * 8_191}", agent)
                 assert not verdict.is_too_costly, name
+
+
+LARGE = f"User-agent: *\n{STARS}Allow: /a*1b$\nDisallow: /x\nDisallow: /é*\n".encode()
+ASKED = ["/", "/robots.txt", "/aa1b", "/aab", "/x", "/xaaa7cb", "/%C3%A9", "/" + "a" * LONG]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("taken", [0, 1, 99, None], ids=lambda taken: f"{taken} steps")
+def test_a_file_that_is_prepared_in_steps_decides_the_same(dialect, taken):
+    """Whether all steps are taken before, or some; and whoever takes them."""
+    robots, at_once = (RobotsTxt.parse(LARGE, dialect=dialect) for _ in range(2))
+    steps = robots.preparing(SITE, "bot")
+    assert robots.preparing(SITE, "bot") is steps
+    count = sum(1 for _ in islice(steps, taken))
+    assert count >= (2 * MANY // 32 if taken is None else taken)  # rules, read and ranked
+    assert (robots.preparing(SITE, "bot") is None) == (taken is None)
+    decided = [at_once.allowed(SITE + path, "bot") for path in ASKED * 2]
+    assert [robots.allowed(SITE + path, "bot") for path in ASKED * 2] == decided
+    for _ in steps:
+        pass
+    assert [robots.allowed(SITE + path, "bot") for path in ASKED * 2] == decided
+    assert robots.preparing(SITE, "bot") is None
+
+
+def test_what_is_no_url_needs_no_steps():
+    assert RobotsTxt.parse(LARGE).preparing("mailto:bot@example.com", "bot") is None
