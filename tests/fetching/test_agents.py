@@ -102,7 +102,7 @@ async def queue(case, asked):
     """Decide as the queue does."""
     crawl = Crawl.of(case.crawler())
     parser = SimpleNamespace(allowed=lambda _url, agent: asked.append(agent) or True)
-    crawl.fetcher.known = lambda _site: SimpleNamespace(parser=parser)
+    crawl.fetcher.known = lambda _site: SimpleNamespace(parser=parser, is_large=False)
     assert not crawl.forbids(case.request())
 
 

@@ -1,4 +1,4 @@
-"""Sitemaps of all sites share a tenth of a busy event loop, in turns. (clock.py)"""
+"""Sitemaps and rules of all sites share a tenth of a busy event loop, in turns. (clock.py)"""
 
 from __future__ import annotations
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any
+
+from scrapy_mandelbot.clock import LoopShare
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +33,8 @@ class TurnedCall:
 
 class TurnedClock:
     """Has the shape of `scrapy_mandelbot.clock.Clock`. It stands still unless it is turned."""
+
+    share = cached_property(LoopShare)
 
     def __init__(self, now: float = MIDNIGHT) -> None:
         self._now = now
