@@ -219,9 +219,10 @@ class PauseMiddleware:
         if heeds_pauses and not flight.is_noticed and not is_cached:
             is_plain = status < 300 and flight.site not in self._redirected  # noqa: PLR2004
             is_plain = is_plain and status not in self._marked and not self._is_read
+            is_plain = is_plain and _OF_QUOTAS.isdisjoint(response.headers)
             is_new = tally.pages < self._few
             if is_plain and (is_new or not self._refusals.repeats(flight, response)):
-                self._answered(flight, response)  # for each page
+                throttle.answered(flight, is_page=request.method == "GET")  # for each page
             else:
                 self._notice(flight, response)
         is_refused = heeds_pauses and flight.is_refused and ASKS_AGAIN not in request.meta
