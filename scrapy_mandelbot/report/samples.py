@@ -120,27 +120,6 @@ class PauseRecord:
 
 
 @dataclass(slots=True)
-class RetryAfterRecord:
-    """Waits that a site requested by ``Retry-After`` and the like."""
-
-    asked: int = 0
-    longest: float = 0.0
-    kept: int = 0
-    """Waits that the next request observed."""
-    broken: int = 0
-    """Waits that it did not observe: longer than allowed, or a request that ignores pauses. Both
-    counts need recorded requests."""
-    under_way: int = 0
-    """Requests sent within a second of the answer: they were on their way."""
-    soonest: float = inf
-    """Least seconds from the requested time to the next request; negative: it came too soon."""
-    asked_at: float = -inf
-    """When the site last answered so."""
-    until: float | None = None
-    """The last requested time, until something is sent."""
-
-
-@dataclass(slots=True)
 class RobotsRecord:
     """An answer to /robots.txt."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from math import floor, inf, log2
 from typing import TYPE_CHECKING
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING
 from scrapy_mandelbot.politeness.flight import End, Tally
 from scrapy_mandelbot.report.samples import (
     PauseRecord,
-    RetryAfterRecord,
     RobotsRecord,
     RuleRecord,
     SitemapsRecord,
@@ -39,6 +39,26 @@ FIRST_ANSWERS = 20
 """Answers that show the state of a site before the crawl."""
 _UNDER_WAY = 1.0  # seconds at most from the last check to the wire
 _PUNCTUAL = 0.05  # seconds that two clocks may be apart
+
+
+@dataclass(slots=True)
+class RetryAfterRecord:
+    """Waits that a site requested by ``Retry-After`` and the like."""
+
+    asked: int = 0
+    longest: float = 0.0
+    kept: int = 0
+    """Waits that the next request observed."""
+    broken: int = 0
+    """Waits that it did not observe. Both counts need recorded requests."""
+    under_way: int = 0
+    """Requests sent within a second of the answer: they were on their way."""
+    soonest: float = inf
+    """Least seconds from the requested time to the next request; negative: it came too soon."""
+    asked_at: float = -inf
+    """When the site last answered so."""
+    until: float | None = None
+    """The last requested time, until something is sent."""
 
 
 class SiteRecord(Tally):
@@ -306,8 +326,7 @@ class SiteRecord(Tally):
             self.timed = self.timed or QuantileSketch()
             self.timed.add(first_byte)
         if self.timeline is not None:
-            place = self.timeline.at(now)
-            numbers = self.timeline.numbers
+            place, numbers = self.timeline.at(now), self.timeline.numbers
             numbers[place + Timeline.ANSWERS] += 1
             numbers[place + Timeline.ERRORS] += is_error
             numbers[place + Timeline.RATE] = rate or numbers[place + Timeline.RATE]
@@ -371,8 +390,6 @@ _SUMS = (
     *("forbidden", "failures", "pauses_seen", "pauses_ended", "in_pauses"),
     *("given_up", "turns", "turn_waits", "first_seen", "first_errors"),
 )
-
-
 _PARTS = 8  # per octave: values are known within 4.5 %
 _LEAST, _MOST = 2.0**-14, 2.0**24  # values outside fall into the first or last bucket
 
@@ -387,9 +404,6 @@ class QuantileSketch:
         self.count = 0
         self.least = inf
         self.most = 0.0
-
-    def __repr__(self) -> str:
-        return f"<QuantileSketch of {self.count} values, {self.least:g} to {self.most:g}>"
 
     def add(self, value: float) -> None:
         """Add a value."""
