@@ -9,7 +9,6 @@ import operator
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import inf
 from typing import NamedTuple
 
 MOST_BUCKETS = 60
