@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from wildrobots import ALL, agents, bodies, dialects, paths, rooted
 
 from scrapy_mandelbot.commands.output import robots_page as page
-from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt, verdict
+from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt, Verdict
 from scrapy_mandelbot.robots.robotstxt.agents import BROWSER_WORDS, names_in_order
 from scrapy_mandelbot.robots.robotstxt.paths import google_target, split_url
 from scrapy_mandelbot.robots.robotstxt.paths import normalise as normalised
@@ -49,7 +49,7 @@ def decide(chromium):
         answers = chromium.execute_script(SCRIPT + DECIDE, json.dumps(data), sorted(BROWSER_WORDS))
         return [
             [
-                (one["allowed"], one["line"], one["group"], getattr(verdict, one["reason"]))
+                (one["allowed"], one["line"], one["group"], getattr(Verdict, one["reason"]))
                 for one in of_file
             ]
             for of_file in answers
