@@ -5,7 +5,7 @@ Usage::
     python benchmarks/gates.py
 
 Prints each figure beside its gate, and exits with 1 if one is above it: by more than 3 % for
-calls, 2 % for instructions, at all for the rest. A figure that fell is told too, and its gate is
+calls, 2 % for instructions, at all for the rest. A figure that fell is marked, and its gate is
 to be lowered to it in the same change: what was won is held from then on.
 
 calls     of functions of the package for one page more, by what is switched on

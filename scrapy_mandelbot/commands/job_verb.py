@@ -111,14 +111,16 @@ class _FileJob:
         """Add requests that the job has not seen, and return how many."""
         lock, job = salvage.open_locked(self._path.parent, is_synced=True)
         added = 0
-        with closing(job):
-            for batch in batches:
-                for one in batch:
-                    if not job.has_seen(one[-1]):
-                        job.push_new(*one, None)
-                        added += 1
-                job.commit()
-        lock.release()
+        try:
+            with closing(job):
+                for batch in batches:
+                    for one in batch:
+                        if not job.has_seen(one[-1]):
+                            job.push_new(*one, None)
+                            added += 1
+                    job.commit()
+        finally:
+            lock.release()
         return added
 
     def contents(self) -> _Contents:

@@ -107,8 +107,11 @@ class PauseMiddleware:
         if not request.meta.get("dont_pause"):
             self._notice(self._flight(request) or self._throttle.flight_of(request), response)
 
-    def _notice(self, flight: Flight, response: Response) -> None:
-        """Report what a response means for its site; once, from the signal or the middleware."""
+    def _notice(self, flight: Flight, response: Response, *, repeats: bool = False) -> None:
+        """Report what a response means for its site; once, from the signal or the middleware.
+
+        `repeats`: whether it is known that its body is that of other pages.
+        """
         flight.is_noticed = True
         request: Request = flight.request
         status, is_handled = response.status, self._is_handled(request, response)
@@ -129,7 +132,11 @@ class PauseMiddleware:
             request.meta["dont_retry"] = True  # a retry gets the same
         if is_handled:
             refuses = is_marked = False
-        asked = wait if refuses else self._look_closer(flight, response)
+        asked = (
+            wait
+            if refuses
+            else self._look_closer(flight, response, repeats=repeats, is_handled=is_handled)
+        )
         flight.is_refused = asked is not None
         if asked is None:
             notice = flight.site in self._redirected and self._refusals.is_notice(flight, response)
@@ -154,17 +161,19 @@ class PauseMiddleware:
 
         return Refusals(self.crawler, self._crawl, self._redirected)
 
-    def _look_closer(self, flight: Flight, response: Response) -> retry_after.AskedFor | None:
+    def _look_closer(
+        self, flight: Flight, response: Response, *, repeats: bool, is_handled: bool
+    ) -> retry_after.AskedFor | None:
         """See whether an answer refuses by something else than its status, and what it asks for."""
         request, found = flight.request, None
         if self._is_read and not self._crawl.is_for_a_person(request):
             found = self._refusals.recognised(request, response)
-        if found is not None or not self._statuses or self._is_handled(request, response):
+        if found is not None or not self._statuses or is_handled:
             return found
         if response.status in _TEMPORARY:
             return self._refusals.note_redirect(flight, response)
         is_page = response.status == HTTPStatus.OK and flight.site.tally.pages >= _FEW
-        if is_page and self._refusals.repeats(flight, response):
+        if is_page and (repeats or self._refusals.repeats(flight, response)):
             return self._refusals.note_body(flight, response)
         return None
 
@@ -221,10 +230,11 @@ class PauseMiddleware:
             is_plain = is_plain and status not in self._marked and not self._is_read
             is_plain = is_plain and _OF_QUOTAS.isdisjoint(response.headers)
             is_new = tally.pages < self._few
-            if is_plain and (is_new or not self._refusals.repeats(flight, response)):
+            repeats = is_plain and not is_new and self._refusals.repeats(flight, response)
+            if is_plain and not repeats:
                 throttle.answered(flight, is_page=request.method == "GET")  # for each page
             else:
-                self._notice(flight, response)
+                self._notice(flight, response, repeats=repeats)
         is_refused = heeds_pauses and flight.is_refused and ASKS_AGAIN not in request.meta
         if not is_own and not is_refused and (is_good or not heeds_pauses):
             is_page = 200 <= status < 300  # noqa: PLR2004 -- for each page

@@ -6,6 +6,7 @@ Of a waiting request, memory holds only its line's length.
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -293,7 +294,7 @@ _ATTRIBUTE = "_scrapy_mandelbot_job"
 _NAMED = 10  # requests that cannot be written down, or are set aside
 
 
-class RunningJob:
+class RunningJob(ABC):
     """Tracks which callback yielded which request, and reports what cannot be stored."""
 
     storage: JobStorage  # where its requests are kept, once the spider is there
@@ -324,8 +325,9 @@ class RunningJob:
         return job
 
     @classmethod
+    @abstractmethod
     def open(cls, crawler: Crawler) -> Self | None:
-        raise NotImplementedError
+        """Open the job that the settings name; None: they name none of this kind."""
 
     def _has_raised(self, failure: Any, response: Response, spider: Spider) -> None:
         one = None if response.request is None else self.storage.unacked.get(response.request)
@@ -335,9 +337,9 @@ class RunningJob:
     def report_aside(self, request: object, why: str) -> None:
         self._emit_first(_NAMED, events.JOB_SET_ASIDE, request=request, reason=why)
 
+    @abstractmethod
     def set_aside(self, number: int, why: str, exception: str = "") -> None:
         """Set a claimed request aside: it cannot be read, or its callback raised an exception."""
-        raise NotImplementedError
 
     def called(self, request: Request | None) -> Unacked | None:
         one = None if request is None else self.storage.unacked.get(request)
@@ -352,14 +354,17 @@ class RunningJob:
         except Exception as error:  # noqa: BLE001 -- an error of ours
             self.erred(f"Error while {request} was settled", error)
 
+    @abstractmethod
     def begin(self, spider: Spider) -> JobStorage:
-        raise NotImplementedError
+        """Return the storage of its requests, for a spider that begins."""
 
+    @abstractmethod
     def release(self) -> None:
-        raise NotImplementedError
+        """Give the job back: another run may have it."""
 
+    @abstractmethod
     def save_soon(self) -> None:
-        raise NotImplementedError
+        """Commit what has changed within the interval of commits."""
 
     def unwritable(self, request: Request, error: Exception) -> None:
         self._emit_first(_NAMED, events.JOB_IN_MEMORY, request=request, error=error)

@@ -20,7 +20,7 @@ OLD_URLLIB = "urllib.robotparser before 3.13.14"
 
 
 def test_moderatobot_the_corrected_file_is_printed_and_proved(robots):
-    """The file on standard output, what is to be told on standard error."""
+    """The file is on standard output, remarks are on standard error."""
     run = robots("normalize", "-", stdin=BODY)
     assert (run.returncode, run.stdout) == (0, FIXED)
     proved = "scrapy robots: verified: 14 allow/disallow decisions unchanged (mandelbot dialect)\n"
@@ -61,7 +61,7 @@ def test_a_place_that_cannot_be_written_is_one_clear_line(robots):
 
 @pytest.mark.parametrize(("only", "fixed"), [("google", ALLOW_FIRST), ("rep1994", FIXED)])
 def test_a_file_is_corrected_for_one_dialect_where_that_is_asked_for(robots, only, fixed):
-    """What opens to others is told; where the dialect itself decides by the order, it stays."""
+    """The remarks name what opens to others; where the dialect decides by the order, it stays."""
     run = robots("normalize", "-", "--only", only, stdin=BODY)
     told = run.stderr.decode().splitlines()
     assert (run.returncode, run.stdout) == (0, fixed)
@@ -75,7 +75,7 @@ HARMFUL = b"User-agent: *\nDisallow: /a/\nCrawl-delay: 20\nUser-agent: Googlebot
 
 
 def test_what_would_do_harm_is_done_only_where_that_is_asked_for(robots):
-    """And then it is told what opens to whom; a file that stays says so, and how to go on."""
+    """And then the remarks name what opens to whom; for a file that stays, what to do."""
     opens = f"opens /a/ for Googlebot, as read by {OLD_URLLIB}"
     run = robots("normalize", "-", stdin=HARMFUL)
     assert (run.returncode, run.stdout) == (0, HARMFUL)
@@ -122,7 +122,7 @@ def test_a_file_is_written_into_a_pipe_as_it_is_whatever_the_locale(robots):
 @pytest.mark.parametrize("option", [(), ("--only", "google")])
 @pytest.mark.parametrize(("over", "is_corrected"), [(0, True), (1, False)])
 def test_a_file_of_more_than_64_kib_stays_as_it_is(robots, over, is_corrected, option):
-    """Whatever is asked for; that it does is told."""
+    """Whatever is asked for; a remark says so."""
     rules = b"User-agent: *\n" + b"".join(b"DISALLOW: /%s%d\n" % (b"x" * 900, n) for n in range(70))
     body = rules + b"# " + b"x" * (65_536 - len(rules) - 3 + over) + b"\n"
     run = robots("normalize", "-", *option, stdin=body)
@@ -173,7 +173,7 @@ async def test_the_file_of_a_site_is_corrected(webs, robots_later):
 
 
 def test_what_is_not_proved_is_not_written(monkeypatch, tmp_path, capsys):
-    """Exit code 3; where it differs is told. No file does this: the rewriter is broken here."""
+    """Exit code 3, with the places that differ. No file does this: the rewriter is broken here."""
     from scrapy.cmdline import execute
     from scrapy.settings import Settings
 

@@ -208,7 +208,7 @@ async def test_in_a_job_on_redis_too(webs, redis_server):
 
 
 class DiesAtNotice(Noting):
-    """Dies when the notice is read: two pages were redirected, and too few to tell."""
+    """Dies when the notice is read: two pages were redirected, too few for evidence."""
 
     def parse(self, response):
         if response.url.endswith(NOTICE):

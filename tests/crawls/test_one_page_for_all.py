@@ -222,7 +222,7 @@ async def test_in_a_job_on_redis_too(web, redis_server):
 
 
 class DiesAtNotice(Noting):
-    """Dies when it has taken three notices for pages, and too few to tell."""
+    """Dies when it has taken three notices for pages, too few for evidence."""
 
     seen = 0
 

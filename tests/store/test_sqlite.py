@@ -352,7 +352,7 @@ def test_a_row_that_something_else_wrote_costs_that_row(path, stores, table, col
 
 
 def test_a_run_that_cannot_be_read_is_none(path, stores, caplog):
-    """As one that there never was; the log has nothing to tell of it."""
+    """As one that there never was; the log does not mention it."""
     caplog.set_level(logging.DEBUG)
     store = stores(path)
     assert store.get_run("links") is None

@@ -1,8 +1,9 @@
 -- What the scripts of a job share. All keys of a job begin with KEYS[1], which ends with its name in
 -- braces, so that a cluster keeps them in one place.
 --
---   meta     hash: expires (how many parts of the keys do, as nothing is left to do), version, born (when), workers and order (the last numbers given), run (which one
---            this is), outcome (how the last run ended)
+--   meta     hash: version, born (when), workers and order (the last numbers given), run (which one this
+--            is), outcome (how the last run ended), expires (how many parts of the keys expire, as no work
+--            is left)
 --   workers  sorted set: worker -> when its lease ends, in milliseconds of this server
 --   exchanges  hash: worker -> its token, and the number of the last exchange in which it said or was
 --            given anything; of the last thousand dead ones too. A worker that knows of a later one has
