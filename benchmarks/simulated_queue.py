@@ -6,7 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.politeness.flight import Flight
-from scrapy_mandelbot.politeness.pause import NO_PAUSE, Pause
+from scrapy_mandelbot.politeness.pause import Pause
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
 from scrapy_mandelbot.politeness.probe import (
     MOST_LOOKED_THROUGH,
@@ -16,7 +16,7 @@ from scrapy_mandelbot.politeness.probe import (
     refused_longest_ago,
 )
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.throttle.in_flight import AT_FIRST
+from scrapy_mandelbot.throttle.in_flight import InFlight
 
 if TYPE_CHECKING:
     from laws import Crawl
@@ -46,7 +46,7 @@ class SiteAndQueue:
     def due(self, now: float) -> float:
         if self.site.pause.is_given_up:
             return now
-        if self._in_flight >= AT_FIRST + self._answered:
+        if self._in_flight >= InFlight.AT_FIRST + self._answered:
             return inf
         due = self.site.due(now)
         if not self._aside or due == inf:
@@ -133,7 +133,7 @@ class SiteAndQueue:
     def refused(self, flight: Flight, url: str, now: float, retry_after: float | None) -> None:
         page = url.encode()
         self._in_flight -= 1
-        jitter = self.crawl.random.uniform(0, 0.1)
+        jitter = self.crawl.random.random()
         refusal = Refusal(now, "503", retry_after, jitter, is_outage=retry_after is None)
         self.site.refused(flight, page, refusal)
         self.site.ended(flight, now)
@@ -261,7 +261,7 @@ class QueueOfNames:
             return
         sites = [self._sites[one].site for one in refused]
         if self._pause is None or self._pause.is_faded(now):
-            self._pause = next((one.pause for one in sites if one.pause is not NO_PAUSE), None)
+            self._pause = next((one.pause for one in sites if one.pause is not Pause.NONE), None)
         if self._pause is not None:
             for one in sites:
                 one.pause = self._pause

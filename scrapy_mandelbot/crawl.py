@@ -44,11 +44,6 @@ logger = logging.getLogger(__name__)
 
 _ATTRIBUTE = "_scrapy_mandelbot_crawl"
 STORE_FILE = "mandelbot.db"
-CITED = "mandelbot_sitemap"
-"""Meta key of a request for a sitemap: what is known of it, and whose ``site`` it is."""
-LISTED_IN = "mandelbot_listed_in"
-"""Meta key of a page that only the sitemap of another site lists: the one that its own site's
-robots.txt has to cite."""
 
 
 class StoredJob(Protocol):
@@ -158,18 +153,6 @@ class Crawl:
         """Return how many requests for a site are in the queues."""
         site = self.sites.get(name)
         return 0 if site is None else self.throttle.waiting(site)
-
-    def needs_scout(self, request: Request, site: Site, now: float) -> bool:
-        """Return whether the request will have to find out its site's rules."""
-        rules = site.rules()
-        if rules is not None and rules.until > now:
-            return False
-        return (
-            self.config.obey
-            and not request.meta.get("dont_obey_robotstxt")
-            and site.name.startswith("http")
-            and self.fetcher.known(site.name) is None
-        )
 
     def forbids(self, request: Request) -> bool:
         """Return whether the request is forbidden, as far as its site's rules are ready."""

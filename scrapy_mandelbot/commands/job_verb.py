@@ -22,7 +22,7 @@ from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.robots import formatting
 from scrapy_mandelbot.robots.formatting import counted
-from scrapy_mandelbot.scheduling.storage import parts_of_name
+from scrapy_mandelbot.scheduling.round_robin import QueueParts
 from scrapy_mandelbot.settings.values import is_server
 from scrapy_mandelbot.store.contract import StoredPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
@@ -273,7 +273,7 @@ def _report(job: _Contents, tries: int) -> dict[str, Any]:
     pauses |= job.pauses
     by_section: dict[str, Counter[str]] = defaultdict(Counter)
     for name, count in (job.requests - job.in_flight).items():
-        parts = parts_of_name(name)
+        parts = QueueParts.of(name)
         if parts.section:
             by_section[parts.site][parts.section] += count
 

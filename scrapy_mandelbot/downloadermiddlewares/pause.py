@@ -21,20 +21,20 @@ from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching.failures import failure_of
 from scrapy_mandelbot.politeness.flight import End
-from scrapy_mandelbot.politeness.outcome import MISSING_STATUSES, Failure
+from scrapy_mandelbot.politeness.outcome import MISSING_STATUSES
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
 from scrapy_mandelbot.robots.preferences import MARKED_STATUSES
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.waiters import ASKS_AGAIN, is_of_the_package
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_mandelbot.downloadermiddlewares.refusals import Redirected, Refusals
+    from scrapy_mandelbot.downloadermiddlewares.refusals import Refusals
     from scrapy_mandelbot.politeness import retry_after
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.site_state import Site
@@ -46,8 +46,6 @@ _CHALLENGE = "cf-mitigated"  # of any status; the other marks have theirs
 _PROBLEM = b"application/problem+json"  # RFC 9457, section 3
 _TEMPORARY = frozenset({302, 303, 307})
 _FEW = 10  # pages of a site, before it is looked at whether one body is that of many
-_NO_ANSWER = frozenset({Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT})
-_NO_WORD_OF_THE_SITE = frozenset({Failure.DROPPED, Failure.OTHER})
 
 
 class PauseMiddleware:
@@ -67,7 +65,7 @@ class PauseMiddleware:
         self._statuses = self._crawl.config.pause_statuses
         self._is_read = self._crawl.config.refusal is not None
         self._few = _FEW if self._statuses else inf
-        self._redirected: dict[Site, Redirected] = {}
+        self._redirected: Collection[Site] = ()  # sites that may be in maintenance
         handled = map(int, crawler.settings.getlist("HTTPERROR_ALLOWED_CODES"))
         are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")  # the spider handles them
         self._spiders = range(1_000) if are_all else frozenset(handled)
@@ -127,8 +125,9 @@ class PauseMiddleware:
         if _CHALLENGE in response.headers and status not in self._spiders:
             # Waiting does not clear a challenge, whatever its status says.
             is_marked = True
-            refuses = refuses and (terms_of(response) is None or is_of_the_package(request))
-        if status in self._retried and terms_of(response) is not None:
+            has_terms = self._refusals.terms_of(response) is not None
+            refuses = refuses and (not has_terms or is_of_the_package(request))
+        if status in self._retried and self._refusals.terms_of(response) is not None:
             request.meta["dont_retry"] = True  # a retry gets the same
         if is_handled:
             refuses = is_marked = False
@@ -140,8 +139,7 @@ class PauseMiddleware:
         flight.is_refused = asked is not None
         if asked is None:
             notice = flight.site in self._redirected and self._refusals.is_notice(flight, response)
-            mark = terms_of(response) if is_marked else None
-            flight.is_refused = is_marked and self._refusals.is_bot_block(flight, response, mark)
+            flight.is_refused = is_marked and self._refusals.is_bot_block(flight, response)
             if not flight.is_refused and not notice:
                 self._answered(flight, response)
             return
@@ -151,7 +149,7 @@ class PauseMiddleware:
         if (response.headers.get("Content-Type") or b"").startswith(_PROBLEM):
             reason += self._refusals.problem(request, response)
         if asked.unreadable:
-            report_unreadable(self._crawl, flight, asked)
+            report_unreadable(self._crawl, flight, response)
         self._throttle.refused(flight, reason, asked.seconds, response)
 
     @cached_property
@@ -159,7 +157,9 @@ class PauseMiddleware:
         # Few crawls need it before their first redirect.
         from scrapy_mandelbot.downloadermiddlewares.refusals import Refusals  # noqa: PLC0415
 
-        return Refusals(self.crawler, self._crawl, self._redirected)
+        refusals = Refusals(self.crawler, self._crawl)
+        self._redirected = refusals.redirected
+        return refusals
 
     def _look_closer(
         self, flight: Flight, response: Response, *, repeats: bool, is_handled: bool
@@ -281,8 +281,16 @@ class PauseMiddleware:
             failure = failure_of(exception)
             # After a proxy's failure, the project's components retry by another proxy.
             by_proxy = bool(request.meta.get("proxy"))
-            is_down = failure in _NO_ANSWER and not by_proxy and throttle.is_silent(flight, failure)
-            is_reported = failure not in _NO_WORD_OF_THE_SITE and flight.site.pause.probe is flight
+            is_down = False
+            if failure.is_outage and not by_proxy:
+                throttle.in_flight.unresponsive.fail(flight, failure)
+                is_down = flight.site.is_silent(
+                    flight,
+                    self._crawl.fingerprint(request),
+                    self._crawl.now(),
+                    is_certain=failure.is_certain,
+                )
+            is_reported = failure.concerns_site and flight.site.pause.probe is flight
             if not is_down and (by_proxy or not is_reported):
                 throttle.release(flight)
                 return None
@@ -372,15 +380,6 @@ async def store_cookies(crawler: Crawler, request: Request, response: Response) 
         logger.exception("Failed to store the cookies of %s", response)
 
 
-def terms_of(response: Response) -> str | None:
-    """Return the terms that a response states in place of a page; None: it states none."""
-    # Imported late: only a response that may state terms needs it.
-    from scrapy_mandelbot.robots.preferences.in_pages import stated_terms  # noqa: PLC0415
-
-    headers = ((name, value) for name, values in response.headers.items() for value in values)
-    return stated_terms(response.status, headers)
-
-
 def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
     """Limit requests to a site to the quota that its response states, if it states one."""
     from scrapy_mandelbot.politeness import retry_after  # noqa: PLC0415 -- few sites
@@ -398,9 +397,12 @@ def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
     crawl.throttle.sites.note_trouble(site)
 
 
-def report_unreadable(crawl: Crawl, flight: Flight, wait: retry_after.AskedFor) -> None:
+def report_unreadable(crawl: Crawl, flight: Flight, response: Response) -> None:
     """Report a ``Retry-After`` if it is unreadable, once per site."""
-    site, value = flight.site, wait.unreadable
+    from scrapy_mandelbot.politeness import retry_after  # noqa: PLC0415 -- as above
+
+    site, now = flight.site, crawl.now()
+    value = retry_after.wait_asked_for(response.headers.get, now).unreadable
     if value and site.is_news("retry-after"):
         crawl.events.emit(events.RETRY_AFTER_UNREADABLE, site=site.name, value=value)
 

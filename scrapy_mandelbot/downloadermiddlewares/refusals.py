@@ -23,6 +23,7 @@ from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.politeness.retry_after import AskedFor
 from scrapy_mandelbot.robots.formatting import shown
+from scrapy_mandelbot.robots.preferences.in_pages import stated_terms
 from scrapy_mandelbot.settings.values import fail_cleanly, loaded_function
 from scrapy_mandelbot.throttle.waiters import ASKS_AGAIN, is_of_the_package
 
@@ -106,13 +107,12 @@ class Bodies:
 
 
 class Refusals:
-    """Recognises the refusals of one crawl.
+    """Recognises the refusals of one crawl."""
 
-    `redirected`: of sites that may be in maintenance, read by the middleware.
-    """
-
-    def __init__(self, crawler: Crawler, crawl: Crawl, redirected: dict[Site, Redirected]) -> None:
-        self._crawler, self._crawl, self._redirected = crawler, crawl, redirected
+    def __init__(self, crawler: Crawler, crawl: Crawl) -> None:
+        self._crawler, self._crawl = crawler, crawl
+        self.redirected: dict[Site, Redirected] = {}
+        """Of sites that may be in maintenance."""
         self._bodies: dict[Site, Bodies] = defaultdict(Bodies)
         self._has_failed = False
         self._hold = getattr(crawl.job_rows, "hold", lambda *_: None)
@@ -123,15 +123,15 @@ class Refusals:
     def note_redirect(self, flight: Flight, response: Response) -> AskedFor | None:
         """Note a temporary redirect; return what it asks for if it leads to a notice."""
         request, site = flight.request, flight.site
-        run, target = self._redirected.get(site), _notice_at(response)
+        run, target = self.redirected.get(site), _notice_at(response)
         if not target or request.method != "GET":
             return None
         if run is None or (run.target != target and not run.is_certain):
             if is_of_the_package(request):
                 return None
-            if run is not None or len(self._redirected) >= MOST_SUSPECTED:
-                self._forget(site if run is not None else next(iter(self._redirected)))
-            run = self._redirected[site] = Redirected(target, flight)
+            if run is not None or len(self.redirected) >= MOST_SUSPECTED:
+                self._forget(site if run is not None else next(iter(self.redirected)))
+            run = self.redirected[site] = Redirected(target, flight)
         if run.target != target:
             return None
         is_held = flight.is_from_queue and not run.is_certain
@@ -148,7 +148,7 @@ class Refusals:
     def is_notice(self, flight: Flight, response: Response) -> bool:
         """Note an answer of a suspected site; return whether it is the notice itself."""
         request, site = flight.request, flight.site
-        run = self._redirected[site]
+        run = self.redirected[site]
         is_target = bool(request.url == run.target)
         run.has_notice |= is_target and "redirect_urls" in request.meta
         is_notice = is_target and run.has_notice
@@ -161,7 +161,7 @@ class Refusals:
         return is_notice
 
     def _forget(self, site: Site) -> None:
-        del self._redirected[site]
+        del self.redirected[site]
         self._release_held(site.name)
 
     def _bring_back(self, site: Site, run: Redirected | Bodies, last: Flight | None = None) -> None:
@@ -260,12 +260,18 @@ class Refusals:
 
     # Challenges.
 
-    def is_bot_block(self, flight: Flight, response: Response, mark: str | None) -> bool:
+    @staticmethod
+    def terms_of(response: Response) -> str | None:
+        """Return the terms that a response states in place of a page; None: it states none."""
+        headers = ((name, value) for name, values in response.headers.items() for value in values)
+        return stated_terms(response.status, headers)
+
+    def is_bot_block(self, flight: Flight, response: Response) -> bool:
         """Note a challenge, a price or a plain 403; return whether the request goes back.
 
         Only the probe of a site or section that blocks robots goes back to the queue.
         """
-        request = flight.request
+        request, mark = flight.request, self.terms_of(response)
         if is_of_the_package(request) or (mark is None and response.status != HTTPStatus.FORBIDDEN):
             return False
         throttle, site = self._crawl.throttle, flight.site

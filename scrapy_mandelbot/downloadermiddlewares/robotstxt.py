@@ -15,7 +15,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.defer import CancelledError
 
 from scrapy_mandelbot import events
-from scrapy_mandelbot.crawl import CITED, LISTED_IN, Crawl
+from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.downloadermiddlewares.pause import not_sent, report_unreadable
 from scrapy_mandelbot.fetching.requesting import LONGEST_REDIRECT
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
@@ -24,7 +24,6 @@ from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it
-from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -35,6 +34,11 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fetching.fetcher import SiteRules
     from scrapy_mandelbot.politeness.flight import Flight
 
+CITED = "mandelbot_sitemap"
+"""Meta key of a request for a sitemap: what is known of it, and whose ``site`` it is."""
+LISTED_IN = "mandelbot_listed_in"
+"""Meta key of a page that only the sitemap of another site lists: the one that its own site's
+robots.txt has to cite."""
 _NOT_KNOWN = frozenset({OutcomeKind.UNAVAILABLE, OutcomeKind.FAILED})
 _SCHEME = len("https://")
 _EVERY_PAGE = frozenset({"/", "/*", "*"})
@@ -135,10 +139,7 @@ class RobotsTxtMiddleware:
             return False
         wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
         if rules.response is not None:
-            from scrapy_mandelbot.politeness.retry_after import wait_asked_for  # noqa: PLC0415
-
-            asked = wait_asked_for(rules.response.headers.get, self._crawl.now())
-            report_unreadable(self._crawl, flight, asked)
+            report_unreadable(self._crawl, flight, rules.response)
         # A host that never answers is reported once, after the last of the short tries.
         level = None if outcome.wait is None else logging.DEBUG
         throttle.refused(flight, outcome.reason, wait, rules.response, level=level)
@@ -174,24 +175,21 @@ class RobotsTxtMiddleware:
                 return
             url = resolved
         self._crawl.fates[request] = End.FORBIDDEN
-        emit = self._crawl.events.emit
+        site, emit = self._crawl.throttle.site_of(request), self._crawl.events.emit
         if not isinstance(rp, MandelbotRobotParser):  # another ROBOTSTXT_PARSER cannot say why
-            emit(events.FORBIDDEN_UNEXPLAINED, request=request, site=site_of_request(request))
+            emit(events.FORBIDDEN_UNEXPLAINED, request=request, site=site.name)
             raise IgnoreRequest("Forbidden by robots.txt")
-        verdict = rp.verdict(url, agent)
-        site = site_of_request(request)
-        if verdict.is_too_costly and self._crawl.throttle.flight_of(request).site.is_news("costly"):
-            emit(events.ROBOTS_COSTLY, site=site)
-        emit(events.FORBIDDEN, request=request, site=site, file=robots_url(site), verdict=verdict)
-        flight = self._flight(request)
+        verdict, file = rp.verdict(url, agent), robots_url(site.name)
+        if verdict.is_too_costly and site.is_news("costly"):
+            emit(events.ROBOTS_COSTLY, site=site.name)
+        emit(events.FORBIDDEN, request=request, site=site.name, file=file, verdict=verdict)
         if (
-            flight is not None
-            and verdict.rule is not None
+            verdict.rule is not None
             and verdict.rule.path in _EVERY_PAGE
-            and flight.site.is_news("forbidden")
+            and site.is_news("forbidden")
             and not rp.robots.group_lines("allow", agent)
         ):
-            emit(events.FORBIDDEN_ALL, site=site, file=robots_url(site), verdict=verdict)
+            emit(events.FORBIDDEN_ALL, site=site.name, file=file, verdict=verdict)
         raise IgnoreRequest(f"Forbidden by robots.txt: {verdict}")
 
     def _robots_txt(self, site: str, request: Request) -> Response | None:

@@ -13,7 +13,7 @@ from scrapy_mandelbot.fleet.own_sites import OwnSites
 from scrapy_mandelbot.fleet.worker import JobWorker
 from scrapy_mandelbot.job.job import JobError
 from scrapy_mandelbot.job.job_scheduler import JobScheduler
-from scrapy_mandelbot.scheduling.storage import queue_name
+from scrapy_mandelbot.scheduling.round_robin import QueueParts
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
@@ -92,4 +92,5 @@ class SharedJobScheduler(JobScheduler):
         return await download(request)
 
     def _line_of(self, request: Request) -> str:
-        return queue_name(site_of_request(request), engine.slot_key(self._crawler, request))
+        slot = engine.slot_key(self._crawler, request)
+        return QueueParts(site_of_request(request), slot).name

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Container, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
@@ -130,6 +130,9 @@ class Faults:
         "good_at",
         "urls",
     )
+
+    NONE: ClassVar[Faults]
+    """Of all sites that have refused nothing; a site has its own before it writes any."""
 
     def __init__(self, policy: PausePolicy, good: int = 0) -> None:
         self._policy = policy
@@ -345,8 +348,7 @@ class Faults:
         return False
 
 
-NO_FAULTS = Faults(PausePolicy())
-"""Of all sites that have refused nothing; a site has sections of its own before it writes any."""
+Faults.NONE = Faults(PausePolicy())
 
 
 _MARKED = 5  # pages in a row, with the marks of a challenge or a price

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
@@ -124,28 +124,41 @@ class Flight:
         # All of them, also after one that lets others go.
         return sum(one.release(self, now) for one in released) > 0
 
+    def scouted(self, now: float) -> bool:
+        """Note that it has its site's rules, or goes without; return whether others may go."""
+        others_may_go = self.settle(now, Purpose.RULES)
+        self.site.look_anew()
+        return others_may_go
+
     def __repr__(self) -> str:
         origin = "from the queue" if self.is_from_queue else "from elsewhere"
         return f"<Flight of {self.request} {origin}>"
 
 
-class Decision(NamedTuple):
+class Decision:
     """What becomes of a request now: it goes, it waits, or it is never sent in this run.
 
     The queue, the middlewares and the waiting requests all act on one.
     """
 
-    goes: bool = False
-    until: float = inf
-    """When it may go, in seconds since the epoch; ``inf``: when a reservation has been settled."""
-    is_turn: bool = False
-    """Whether it waits for its turn at the crawl delay or quota, and for no pause."""
-    is_final: bool = False
-    """Whether it is never sent, as its site, section or page is given up."""
+    __slots__ = ("goes", "is_final", "is_turn", "until")
+
+    GO: ClassVar[Decision]
+    NEVER: ClassVar[Decision]
+
+    def __init__(
+        self, until: float, *, goes: bool = False, is_turn: bool = False, is_final: bool = False
+    ) -> None:
+        self.goes = goes
+        self.until = until
+        """When it may go, in seconds since the epoch; ``inf``: when a reservation is settled."""
+        self.is_turn = is_turn
+        """Whether it waits for its turn at the crawl delay or quota, and for no pause."""
+        self.is_final = is_final
+        """Whether it is never sent, as its site, section or page is given up."""
 
 
-GO = Decision(goes=True)
-NEVER = Decision(is_final=True)
+Decision.GO, Decision.NEVER = Decision(-inf, goes=True), Decision(inf, is_final=True)
 
 
 LOST = frozenset({End.NETWORK, End.SITE, End.SECTION, End.URL, End.WAITED, End.ERROR})

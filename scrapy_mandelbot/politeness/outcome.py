@@ -92,6 +92,21 @@ class Failure(Enum):
     OTHER = "failed"
     """Nothing that the network is known to do: an error of the project's own code."""
 
+    @property
+    def is_outage(self) -> bool:
+        """Whether the site may be down: requests to it lead to no answer."""
+        return self in {Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT}
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether one request proves that nobody listens there."""
+        return self is Failure.REFUSED
+
+    @property
+    def concerns_site(self) -> bool:
+        """Whether the request was sent, and failed on its way."""
+        return self not in {Failure.DROPPED, Failure.OTHER}
+
 
 SILENT = frozenset(
     {

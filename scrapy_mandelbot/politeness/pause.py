@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from scrapy_mandelbot.politeness.flight import Purpose
 from scrapy_mandelbot.politeness.pause_policy import JITTER, Backoff, LeftPause, PausePolicy
@@ -89,6 +89,9 @@ class Pause:
         "state",
         "until",
     )
+
+    NONE: ClassVar[Pause]
+    """Of all sites that were never in trouble; a site has its own before it writes any."""
 
     def __init__(self, policy: PausePolicy) -> None:
         self.policy = policy
@@ -309,7 +312,7 @@ class Pause:
         """End the pause by its backoff, or sooner in an outage: such probes lengthen no pause."""
         self.until = self._own_until
         if self._is_outage and refusal.is_outage and refusal.now < self.since + _OUTAGE:
-            self.until = min(self.until, refusal.now + _MOST_APART * (1 - refusal.jitter))
+            self.until = min(self.until, refusal.now + _MOST_APART * (1 - JITTER * refusal.jitter))
 
     def _resume(self, now: float) -> PauseEffect | None:
         """Begin the recovery: the probe was answered well."""
@@ -352,5 +355,4 @@ class Pause:
         return None if was_last_round else PauseEffect.LAST_ATTEMPTS
 
 
-NO_PAUSE = Pause(PausePolicy())
-"""Of all sites that were never in trouble; a site has a pause of its own before it writes any."""
+Pause.NONE = Pause(PausePolicy())

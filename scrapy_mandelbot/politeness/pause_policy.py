@@ -107,7 +107,7 @@ class Refusal(NamedTuple):
     retry_after: float | None = None
     """Seconds that the server asks for, if it does."""
     jitter: float = 0.0
-    """From 0 to `JITTER`: by which a pause of our own choice is longer."""
+    """From 0 to 1, by chance: a pause of our own choice is longer by so much of `JITTER`."""
     marked: bool | None = None
     """Of an answer that may be meant for robots: whether it has the marks of that."""
     is_outage: bool = False
@@ -140,7 +140,7 @@ class PausePolicy:
             return min(refusal.retry_after, self.retry_after_longest)
         if not step:
             return self.first
-        return self.own_pause(step) * (1 + refusal.jitter)
+        return self.own_pause(step) * (1 + JITTER * refusal.jitter)
 
     def own_pause(self, step: int) -> float:
         """Return the seconds of a pause that no server names a time for, jitter left out."""

@@ -81,8 +81,13 @@ def look_for_probe(
     take: Callable[[int], Sequence[Any]],
     fingerprint_of: Callable[[Any], bytes],
     most: int,
+    check: Callable[[Site], bool],
 ) -> tuple[int | None, list[Any]]:
-    """Return which request had best be the probe, of those that it took, and all that it took."""
+    """Return which request had best be the probe, of those that it took, and all that it took.
+
+    `check` sends a health check where none of them will do, and returns whether it has. Then no
+    request is the probe.
+    """
     taken: list[Any] = []
     while len(taken) < MOST_LOOKED_THROUGH:
         some = take(most)
@@ -93,4 +98,6 @@ def look_for_probe(
         if chosen is not None:
             return len(taken) - len(some) + chosen, taken
         most = len(taken)
-    return None, taken
+    if not taken or check(site):
+        return None, taken
+    return refused_longest_ago(site, taken, fingerprint_of), taken

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.politeness.faults import NO_FAULTS, BotBlockDetector, Faults
-from scrapy_mandelbot.politeness.flight import GO, Decision, Purpose, Tally
+from scrapy_mandelbot.politeness.faults import BotBlockDetector, Faults
+from scrapy_mandelbot.politeness.flight import Decision, Purpose, Tally
 from scrapy_mandelbot.politeness.pacer import Pacer
-from scrapy_mandelbot.politeness.pause import LAST_ROUND, NO_PAUSE, Pause, PauseEffect, PauseState
+from scrapy_mandelbot.politeness.pause import LAST_ROUND, Pause, PauseEffect, PauseState
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.robots.formatting import clock_time
 
@@ -81,9 +81,9 @@ class Site:
         self._held_since = 0.0
         self.pacer = Pacer()
         """Its crawl delay and quota."""
-        self.pause = NO_PAUSE
+        self.pause = Pause.NONE
         """Its pause; shared by all sites until :meth:`_own_pause`."""
-        self.faults = NO_FAULTS
+        self.faults = Faults.NONE
         """Its suspect sections and pages; shared by all sites until :meth:`_own_faults`."""
         self.has_answered = False
         """Whether it has answered a request well in this run."""
@@ -189,7 +189,7 @@ class Site:
     def admit(self, flight: Flight, now: float) -> Decision:
         """Decide whether a request may leave for the site now; if so, it has taken its turn."""
         if self.is_plain:
-            return GO
+            return Decision.GO
         takes_turn = flight.keeps_pauses and self._is_shut_for(flight)
         # The queue takes back what it handed out.
         is_late = takes_turn and (flight.is_from_queue or self.pause.due(now) > now)
@@ -202,7 +202,7 @@ class Site:
             flight.had_turn = True
             self.pause.let_pass(flight, now)
             self.look_anew()
-        return GO
+        return Decision.GO
 
     def sent(self, flight: Flight, now: float) -> None:
         """Note that a request leaves for the site."""
@@ -275,7 +275,7 @@ class Site:
         if effect is None and (ended or suspects):
             effect = PauseEffect.SECTION
         if self.pause.is_faded(now) and not self.faults.aside:  # well for long
-            self.pause, self.faults, self.has_refused = NO_PAUSE, NO_FAULTS, False
+            self.pause, self.faults, self.has_refused = Pause.NONE, Faults.NONE, False
         self.look_anew()
         return effect
 
@@ -409,7 +409,7 @@ class Site:
         """Return its state, as text."""
         if self.pacer.shut_since is not None:
             return f"outside of {self.pacer.pace.visits_text}"
-        words = [] if self.pause is NO_PAUSE else [self.pause.as_text()]
+        words = [] if self.pause is Pause.NONE else [self.pause.as_text()]
         if self.held_until > now:
             end = "resumed" if self.held_until == inf else clock_time(self.held_until)
             words.append(f"held until {end}")
@@ -426,7 +426,7 @@ class Site:
                 yield section.pause.left(section.path)
 
     def _own_pause(self) -> Pause:
-        if self.pause is NO_PAUSE:
+        if self.pause is Pause.NONE:
             self.pause = Pause(self._policy)
         return self.pause
 

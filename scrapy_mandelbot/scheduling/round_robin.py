@@ -9,13 +9,59 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
-from typing import TYPE_CHECKING, Any
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_mandelbot.robots.origins import host_of
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
 
 
 _LOOK_AGAIN = 1.0  # seconds
+
+
+class QueueParts(NamedTuple):
+    """What the name of a sub-queue says.
+
+    The queue of a site's requests has the name of the site: ``https://example.com mine`` are those
+    that a spider sends through the download slot ``mine``. A slot's space is ``%20`` there, and its
+    percent sign ``%25``. The queue of a section that is set aside has a third part, the section's
+    path. Names that Scrapy's own queue left in JOBDIR are download slots: hosts, or any string.
+    """
+
+    site: str
+    """Its name; the whole name of the queue, where Scrapy's own left it."""
+    slot: str
+    """Any string."""
+    section: str = ""
+    """The path of the section with which it was set aside; empty: it was not."""
+    is_ours: bool = True
+    """Whether its name is one of ours."""
+
+    @classmethod
+    def of(cls, name: str) -> QueueParts:
+        """Read a name."""
+        site, slot, section = (*name.split(" ", 2), "", "")[:3]
+        slot = slot.replace("%20", " ").replace("%25", "%") if " " in name else _host_of(site)
+        is_path = section.lstrip(ascii_uppercase).lstrip(" ")[:1] in {"", "/"}
+        parts = cls(site, slot, section)
+        is_ours = "://" in site and is_path and parts.name == name
+        return parts if is_ours else cls(name, name, is_ours=False)
+
+    @property
+    def name(self) -> str:
+        """The name of the sub-queue, from which :meth:`of` reads the parts again."""
+        site, slot, section, is_ours = self
+        is_a_host = site.partition("://")[2] == slot and slot.replace(".", "").isalnum()  # as most
+        if not is_ours or (not section and (is_a_host or slot == _host_of(site))):
+            return site
+        word = f"{slot}".replace("%", "%25").replace(" ", "%20")
+        return f"{site} {word} {section}" if section else f"{site} {word}"
+
+
+def _host_of(site: str) -> str:
+    return host_of(site).strip("[]")  # as Scrapy names download slots
 
 
 class SubQueue:
@@ -34,12 +80,12 @@ class SubQueue:
         "slot",
     )
 
-    def __init__(self, name: str, site: Site, slot: str, section: str = "") -> None:
-        self.name = name
+    def __init__(self, site: Site, parts: QueueParts) -> None:
+        self.name = parts.name
         self.site = site
-        self.slot = self.named_slot = slot
+        self.slot = self.named_slot = parts.slot
         """Through which its requests go, and the one in its name: others may share the former."""
-        self.section = section
+        self.section = parts.section
         """The path of the section with which its requests were set aside."""
         self.activity: int | None = None
         """Of its slot, as it stands; None: it has stepped out."""

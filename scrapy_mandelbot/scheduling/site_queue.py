@@ -18,17 +18,10 @@ from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import End, Flight
-from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through, refused_longest_ago
+from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
 from scrapy_mandelbot.robots.origins import site_of
-from scrapy_mandelbot.scheduling.round_robin import RoundRobin, SubQueue
-from scrapy_mandelbot.scheduling.storage import (
-    RequestStorage,
-    Storage,
-    parts_of_name,
-    queue_name,
-    warn_of_lost,
-)
-from scrapy_mandelbot.throttle.in_flight import AT_FIRST
+from scrapy_mandelbot.scheduling.round_robin import QueueParts, RoundRobin, SubQueue
+from scrapy_mandelbot.scheduling.storage import RequestStorage, Storage, warn_of_lost
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -96,7 +89,7 @@ class SiteQueue:
         self._crawl = Crawl.of(crawler)
         self._throttle = self._crawl.throttle
         self._in_flight = self._throttle.in_flight
-        self._at_first = AT_FIRST if self._crawl.config.recovers else inf
+        self._at_first = self._in_flight.AT_FIRST if self._crawl.config.recovers else inf
 
         def open_queue(directory: str, priorities: Iterable[int]) -> ScrapyPriorityQueue:
             queue: ScrapyPriorityQueue = build_from_crawler(
@@ -292,7 +285,7 @@ class SiteQueue:
             if not self._throttle.may_hand_out(site):
                 return False
         now = self._crawl.now()
-        as_scout = self._crawl.needs_scout(request, site, now)
+        as_scout = self._needs_scout(request, site, now)
         is_news = self._throttle.is_paced and self._crawl.learn_pace(request, site)
         if is_news and not self._throttle.may_hand_out(site):
             return False
@@ -301,6 +294,17 @@ class SiteQueue:
         self._throttle.hand_out(flight, now, as_scout=as_scout)
         return True
 
+    def _needs_scout(self, request: Request, site: Site, now: float) -> bool:
+        rules = site.rules()
+        if rules is not None and rules.until > now:
+            return False
+        return (
+            self._crawl.config.obey
+            and not request.meta.get("dont_obey_robotstxt")
+            and site.name.startswith("http")
+            and self._crawl.fetcher.known(site.name) is None
+        )
+
     def _load(self, most: int) -> None:
         for _ in range(min(most, len(self.unloaded))):
             name = self.unloaded.popleft()
@@ -308,13 +312,9 @@ class SiteQueue:
                 self.load(name)
 
     def _queue_named(self, name: str) -> SubQueue:
-        parts = parts_of_name(name)
-        queue = self._round_robin.get((parts.site, parts.slot, parts.section))
-        if queue is None:
-            queue = self._add_queue(
-                SubQueue(name, self._throttle.sites.of(parts.site), *parts[1:3])
-            )
-        return queue
+        parts = QueueParts.of(name)
+        queue = self._round_robin.get(parts[:3])
+        return queue or self._add_queue(SubQueue(self._throttle.sites.of(parts.site), parts))
 
     def _add_queue(self, queue: SubQueue) -> SubQueue:
         queue.is_ours = queue.name not in self._names_left
@@ -337,10 +337,7 @@ class SiteQueue:
     def _queue_for(self, request: Request, site: Site, slot: str) -> SubQueue:
         path = section.path if (section := site.faults.of(request)) else ""
         queue = self._round_robin.get((site.name, slot, path))
-        if queue is None:
-            name = queue_name(site.name, slot, path)
-            queue = self._add_queue(SubQueue(name, site, slot, path))
-        return queue
+        return queue or self._add_queue(SubQueue(site, QueueParts(site.name, slot, path)))
 
     def _waits_until(
         self, queue: SubQueue, request: Request, not_before: float = 0.0, *, has_come: bool = False
@@ -434,9 +431,9 @@ class SiteQueue:
         """Take the request of a sub-queue that probes its site; None: a health check is sent."""
         site, take = queue.site, self._storage.take
         of = self._crawler.request_fingerprinter.fingerprint
-        chosen, looked_at = look_for_probe(site, lambda more: take(queue.name, more), of, most)
-        if chosen is None and looked_at and not self._throttle.health_check.request(site):
-            chosen = refused_longest_ago(site, looked_at, of)
+        chosen, looked_at = look_for_probe(
+            site, lambda more: take(queue.name, more), of, most, self._throttle.health_check.request
+        )
         request = None if chosen is None else looked_at.pop(chosen)
         self._storage.put_back(queue.name, looked_at)
         return request

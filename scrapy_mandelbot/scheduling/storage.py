@@ -14,13 +14,11 @@ from contextlib import suppress
 from heapq import heappop, heappush
 from itertools import count
 from pathlib import Path
-from string import ascii_uppercase
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.robots.formatting import counted, shown
-from scrapy_mandelbot.robots.origins import host_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -315,47 +313,3 @@ def warn_of_lost(crawler: Crawler, lost: list[Request]) -> None:
             *(counted(len(lost), "request"), some, ", …" if len(lost) > _NAMED else ""),
             extra={"spider": crawler.spider},
         )
-
-
-class QueueParts(NamedTuple):
-    """The parts of a queue's name.
-
-    The queue of a site's requests has the name of the site: ``https://example.com mine`` are those
-    that a spider sends through the download slot ``mine``. A slot's space is ``%20`` there, and its
-    percent sign ``%25``. The queue of a section that is set aside has a third part, the section's
-    path. Names that Scrapy's own queue left in JOBDIR are download slots: hosts, or any string.
-    """
-
-    site: str
-    """Its name; the whole name of the queue, where Scrapy's own left it."""
-    slot: str
-    section: str
-    """The path of the section with which it was set aside; empty: it was not."""
-    is_ours: bool
-    """Whether the name is one that :func:`queue_name` gives."""
-
-
-def queue_name(site: str, slot: str, section: str = "") -> str:
-    """Return the name of the queue for requests of a site in a download slot.
-
-    With the path of the section with which they are set aside. A slot is any string.
-    """
-    is_a_host = site.partition("://")[2] == slot and slot.replace(".", "").isalnum()  # as most are
-    if not section and (is_a_host or slot == _host_of(site)):
-        return site
-    word = f"{slot}".replace("%", "%25").replace(" ", "%20")
-    return f"{site} {word} {section}" if section else f"{site} {word}"
-
-
-def parts_of_name(name: str) -> QueueParts:
-    """Return what a queue is named after."""
-    site, slot, section = (*name.split(" ", 2), "", "")[:3]
-    slot = slot.replace("%20", " ").replace("%25", "%") if " " in name else _host_of(site)
-    is_path = section.lstrip(ascii_uppercase).lstrip(" ")[:1] in {"", "/"}
-    if "://" in site and is_path and queue_name(site, slot, section) == name:
-        return QueueParts(site, slot, section, is_ours=True)
-    return QueueParts(name, name, "", is_ours=False)
-
-
-def _host_of(site: str) -> str:
-    return host_of(site).strip("[]")  # as Scrapy names download slots

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 
-from scrapy_mandelbot.crawl import CITED
+from scrapy_mandelbot.downloadermiddlewares.robotstxt import CITED
 from scrapy_mandelbot.robots.origins import robots_url
 
 if TYPE_CHECKING:

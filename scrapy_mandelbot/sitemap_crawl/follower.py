@@ -13,7 +13,8 @@ from scrapy.spiders import SitemapSpider
 from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import engine, events, signals
-from scrapy_mandelbot.crawl import LISTED_IN, Crawl
+from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.downloadermiddlewares.robotstxt import LISTED_IN
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits
 from scrapy_mandelbot.sitemap_crawl.citations import Citations, CrossSubmits, SitemapWarnings
 from scrapy_mandelbot.sitemap_crawl.entry_files import UNCONFIRMED, CitedSitemap, install

@@ -17,7 +17,6 @@ from w3lib.url import canonicalize_url, safe_url_string
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.downloadermiddlewares.pause import terms_of
 from scrapy_mandelbot.robots.origins import site_of, without_user
 from scrapy_mandelbot.robots.preferences import TERMS_STATUSES
 from scrapy_mandelbot.robots.tags import RobotTag, RobotTags, robot_tags
@@ -100,7 +99,10 @@ class RobotTagsMiddleware:
 
         Every response passes here anyway, so it costs ordinary pages no extra call.
         """
-        terms = terms_of(response)
+        # Few crawls meet one.
+        from scrapy_mandelbot.downloadermiddlewares.refusals import Refusals  # noqa: PLC0415
+
+        terms = Refusals.terms_of(response)
         if terms is None:
             return
         site = site_of(urlparse_cached(response))

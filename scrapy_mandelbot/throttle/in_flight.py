@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.politeness.site_state import Site
 
-AT_FIRST = 16
-"""Requests in flight to a site that has not answered any yet."""
 _CHANGED_ON_THE_WAY = ("download_slot", "proxy")  # meta keys
 _FEW = 1_000  # flights; of more it is looked whether they are under way
 
@@ -110,6 +108,9 @@ class InFlight:
     The downloader counts a request in its slot a turn or two of the loop after it was handed out,
     by which time the engine has taken as many again: the queue counts by this class.
     """
+
+    AT_FIRST = 16
+    """Requests in flight to a site that has not answered any yet."""
 
     def __init__(
         self,
@@ -224,7 +225,7 @@ class InFlight:
 
         As TCP's slow start (RFC 5681, section 3.1): nobody knows yet what its limit is.
         """
-        most = AT_FIRST + site.tally.pages + site.tally.others + site.tally.cached
+        most = self.AT_FIRST + site.tally.pages + site.tally.others + site.tally.cached
         flights = [one for one in self._in_slots.get(slot, ()) if one.site is site]
         return len(flights) >= most and sum(not self.drop_if_lost(one) for one in flights) >= most
 

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import scrapy.signals
 
-from scrapy_mandelbot.politeness.pause import NO_PAUSE
+from scrapy_mandelbot.politeness.pause import Pause
 from scrapy_mandelbot.robots.origins import host_of
 from scrapy_mandelbot.store.memory import Recent
 from scrapy_mandelbot.throttle.site_map import site_of_request
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from tldextract import TLDExtract
 
-    from scrapy_mandelbot.politeness.pause import Pause
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.throttle.throttle import Throttle
 
@@ -93,7 +92,7 @@ class SharedLimits:
             return
         pause = group.pause
         if pause is None or pause.is_faded(now):
-            pause = next((one.pause for one in refused if one.pause is not NO_PAUSE), None)
+            pause = next((one.pause for one in refused if one.pause is not Pause.NONE), None)
             group.pause = pause
         if pause is not None:
             for one in refused:

@@ -14,10 +14,9 @@ from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.clock import Timers
-from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose
-from scrapy_mandelbot.politeness.outcome import Failure
+from scrapy_mandelbot.politeness.flight import Decision
 from scrapy_mandelbot.politeness.pause import PauseEffect
-from scrapy_mandelbot.politeness.pause_policy import JITTER, Refusal
+from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.throttle.in_flight import InFlight
 from scrapy_mandelbot.throttle.leases import Leases
 from scrapy_mandelbot.throttle.paces import Paces
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_mandelbot.clock import Clock
-    from scrapy_mandelbot.events import Event
     from scrapy_mandelbot.events.emitter import Events
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.site_state import Site
@@ -225,11 +223,8 @@ class Throttle:
 
     def scouted(self, flight: Flight) -> None:
         """Note that the request has learnt its site's rules, or passed without them."""
-        site = flight.site
-        is_news = flight.settle(self._now(), Purpose.RULES)
-        site.look_anew()
-        if is_news:
-            self.update(site)
+        if flight.scouted(self._now()):
+            self.update(flight.site)
 
     def answered(self, flight: Flight, *, is_page: bool = True) -> None:
         """Note that the site answered with a page, or an error, and asked for no pause."""
@@ -264,8 +259,8 @@ class Throttle:
             site.tally.left(now)
         kind = "no answer" if response is None else str(response.status)
         is_outage = kind == "503" and retry_after is None
-        jitter = self._random.uniform(0.0, JITTER)
-        refusal = Refusal(now, reason, retry_after, jitter, is_outage=is_outage)
+        chance = self._random.random()
+        refusal = Refusal(now, reason, retry_after, chance, is_outage=is_outage)
         named = None if response is None else retry_after  # without one, the wait is our own
         self._count(events.REFUSED, site=site.name, kind=kind, retry_after=named)
         fingerprint = flight.fingerprint or self._fingerprint(flight)
@@ -282,19 +277,12 @@ class Throttle:
         if effect is not PauseEffect.PAUSED or self._shared_limits:
             self.update(site)
 
-    def is_silent(self, flight: Flight, failure: Failure) -> bool:
-        """Return whether a request without an answer means that its site is down."""
-        is_certain = failure is Failure.REFUSED  # nobody listens there: one request is proof enough
-        self.in_flight.unresponsive.fail(flight, failure)
-        page = flight.fingerprint or self._fingerprint(flight)
-        return flight.site.is_silent(flight, page, self._now(), is_certain=is_certain)
-
     def handed_on(self, flight: Flight) -> None:
         """Note that the request is handed on with its refusal: it is tried no more."""
         self._count(events.HANDED_ON)
         flight.site.faults.forget(flight.fingerprint or self._fingerprint(flight))
 
-    def send_back(self, flight: Flight, event: Event = events.BOUNCED) -> Request:
+    def send_back(self, flight: Flight, event: events.Event = events.BOUNCED) -> Request:
         """Return the request as a middleware returns it to send it back to the queue."""
         self._count(event)
         request = self.in_flight.send_back(flight, flight.not_before)
@@ -348,9 +336,9 @@ class Throttle:
         """Decide on a request on its way or waiting: where it goes, it has taken its turn."""
         site = flight.site
         if site.is_plain and not site.has_refused:
-            return GO
+            return Decision.GO
         if flight.keeps_pauses and self.has_given_up(flight):
-            return NEVER
+            return Decision.NEVER
         if flight.keeps_pauses and flight.not_before > now:  # its URL alone is refused
             return Decision(until=flight.not_before)
         if self.has_leases and not site.is_plain:

@@ -105,9 +105,9 @@ def test_the_pause_grows_no_longer_than_the_longest():
 
 def test_jitter_spreads_pauses_of_our_own_choice_only():
     """What a server asks for is kept to the second; the rest is spread by up to a tenth."""
-    assert LAW.pause(2, Refusal(0, "", None, 0.1)) == pytest.approx(9.9)
-    assert LAW.pause(2, Refusal(0, "", None, -0.1)) == pytest.approx(8.1)
-    assert LAW.pause(1, Refusal(0, "", 30.0, 0.1)) == 30
+    assert LAW.pause(2, Refusal(0, "", None, 1.0)) == pytest.approx(9.9)
+    assert LAW.pause(2, Refusal(0, "", None, -1.0)) == pytest.approx(8.1)
+    assert LAW.pause(1, Refusal(0, "", 30.0, 1.0)) == 30
 
 
 def test_the_site_is_given_up_after_so_many_failed_probes(pause):

@@ -10,9 +10,9 @@ import pytest
 from flights import Page, flight_to, follow, times_alone
 
 from scrapy_mandelbot.politeness.faults import MOST_REFUSED_URLS, MOST_SECTIONS
-from scrapy_mandelbot.politeness.flight import GO, Purpose
+from scrapy_mandelbot.politeness.flight import Decision, Purpose
 from scrapy_mandelbot.politeness.pace import Pace
-from scrapy_mandelbot.politeness.pause import FORGOTTEN_AFTER, NO_PAUSE, PauseEffect, PauseState
+from scrapy_mandelbot.politeness.pause import FORGOTTEN_AFTER, Pause, PauseEffect, PauseState
 from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy, Refusal
 from scrapy_mandelbot.politeness.probe import (
     MOST_LOOKED_THROUGH,
@@ -61,7 +61,7 @@ def hand_out(site: Site, now: float, *, scout: bool = False, path: str = "/") ->
 
 
 def send(site: Site, flight: Flight, now: float) -> Flight:
-    assert site.admit(flight, now) is GO
+    assert site.admit(flight, now) is Decision.GO
     site.sent(flight, now)
     return flight
 
@@ -142,7 +142,7 @@ def test_paused_one_request_asks_whether_it_is_over(site):
     send(site, probe, 101)
     assert site.answered(probe, 102, b"") is PauseEffect.RESUMED
     assert site.is_plain
-    assert site.admit(other, 102) is GO
+    assert site.admit(other, 102) is Decision.GO
 
 
 def test_a_request_from_elsewhere_may_be_the_probe(site):
@@ -150,9 +150,9 @@ def test_a_request_from_elsewhere_may_be_the_probe(site):
     refuse(site, 100)
     flight = flight_to(site)
     assert waits(site, flight, 100.5) is PAUSED
-    assert site.admit(flight, 101) is GO
+    assert site.admit(flight, 101) is Decision.GO
     assert flight is site.pause.probe
-    assert site.admit(flight, 101) is GO, "it has its turn"
+    assert site.admit(flight, 101) is Decision.GO, "it has its turn"
 
 
 def test_who_ignores_pauses_goes_all_the_same(site):
@@ -160,7 +160,7 @@ def test_who_ignores_pauses_goes_all_the_same(site):
     refuse(site, 100)
     flight = flight_to(site)
     flight.keeps_pauses = False
-    assert site.admit(flight, 100) is GO
+    assert site.admit(flight, 100) is Decision.GO
     assert flight is not site.pause.probe
     assert site.due(101) == 101
     follow(site, Pace(5.0), inf, 101)
@@ -247,9 +247,9 @@ def test_of_several_reasons_the_longest_counts(site, held, paused, delay):
     assert site.due(0) == max(due)
     flight = flight_to(site)
     if max(due):
-        assert site.admit(flight, max(due) - 1) is not GO
+        assert site.admit(flight, max(due) - 1) is not Decision.GO
     assert site.due(max(due)) == max(due)
-    assert site.admit(flight, max(due)) is GO
+    assert site.admit(flight, max(due)) is Decision.GO
 
 
 def test_the_scout_of_a_paused_site_is_its_probe(site):
@@ -491,7 +491,7 @@ def test_a_site_that_is_well_for_long_is_as_if_it_never_refused(site):
         site.answered(flight, now, b"")
         site.ended(flight, now)
     assert not site.has_refused
-    assert site.pause is NO_PAUSE
+    assert site.pause is Pause.NONE
     assert site.is_plain
 
 
@@ -506,10 +506,10 @@ def test_who_comes_from_elsewhere_takes_its_turn_at_the_rate_of_a_recovery():
     other = flight_to(site)
     assert waits(site, other, 101) is PAUSED
     handed_out = hand_out(site, due)
-    assert site.admit(handed_out, due) is GO
+    assert site.admit(handed_out, due) is Decision.GO
     assert waits(site, other, due) is PAUSED
-    assert site.admit(other, site.due(due)) is GO
-    assert site.admit(other, due) is GO, "it has had its turn"
+    assert site.admit(other, site.due(due)) is Decision.GO
+    assert site.admit(other, due) is Decision.GO, "it has had its turn"
 
 
 def test_the_share_that_a_site_refuses_by_chance_is_known():

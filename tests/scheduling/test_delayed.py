@@ -8,10 +8,10 @@ from scrapy import Request
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.scheduling.round_robin import SubQueue
+from scrapy_mandelbot.scheduling.round_robin import QueueParts, SubQueue
 
 SITE = Site("http://a.test", PausePolicy())
-LATE, SOON = SubQueue("late", SITE, "", "late"), SubQueue("soon", SITE, "", "soon")
+LATE, SOON = (SubQueue(SITE, QueueParts(one, "", one, is_ours=False)) for one in ("late", "soon"))
 
 
 @pytest.fixture

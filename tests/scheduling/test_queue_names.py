@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_mandelbot.scheduling.storage import parts_of_name, queue_name
+from scrapy_mandelbot.scheduling.round_robin import QueueParts
 
 SITES = ["https://a.example", "http://[::1]:80", "data://"]
 
@@ -29,14 +29,14 @@ def test_queue_names(site, slot, name):
 
     Both can be read from it again.
     """
-    assert queue_name(site, slot) == name
-    assert parts_of_name(name) == (site, slot, "", True)
+    assert QueueParts(site, slot).name == name
+    assert QueueParts.of(name) == (site, slot, "", True)
 
 
 @given(st.sampled_from(SITES), st.text(), st.one_of(st.just(""), st.text().map("/".__add__)))
 def test_any_slot_and_section_can_be_read_from_a_name_again(site, slot, section):
     """Spaces, slashes, percent signs and line ends are as good as any."""
-    assert parts_of_name(queue_name(site, slot, section)) == (site, slot, section, True)
+    assert QueueParts.of(QueueParts(site, slot, section).name) == (site, slot, section, True)
 
 
 @pytest.mark.parametrize(
@@ -45,11 +45,10 @@ def test_any_slot_and_section_can_be_read_from_a_name_again(site, slot, section)
 )
 def test_a_queue_that_scrapy_left_is_named_after_its_slot(name):
     """It does not tell sites apart; nor does one whose name we would have written otherwise."""
-    assert parts_of_name(name) == (name, name, "", False)
+    assert QueueParts.of(name) == (name, name, "", False)
 
 
 @given(st.text())
 def test_no_two_names_mean_the_same_queue(name):
     """Else the requests of one of them would be forgotten."""
-    parts = parts_of_name(name)
-    assert (queue_name(*parts[:3]) if parts.is_ours else parts.site) == name
+    assert QueueParts.of(name).name == name

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.scheduling.round_robin import RoundRobin, SubQueue
+from scrapy_mandelbot.scheduling.round_robin import QueueParts, RoundRobin, SubQueue
 
 
 def make_line(name: str, slot: str) -> SubQueue:
-    return SubQueue(name, Site(f"https://{name}.example", PausePolicy()), slot)
+    parts = QueueParts(name, slot, is_ours=False)
+    return SubQueue(Site(f"https://{name}.example", PausePolicy()), parts)
 
 
 @pytest.fixture

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.politeness.faults import NO_FAULTS
+from scrapy_mandelbot.politeness.faults import Faults
 from scrapy_mandelbot.politeness.flight import Flight
-from scrapy_mandelbot.politeness.pause import NO_PAUSE
+from scrapy_mandelbot.politeness.pause import Pause
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.politeness.faults import Faults
     from scrapy_mandelbot.politeness.pace import Pace
     from scrapy_mandelbot.politeness.site_state import Site
 
@@ -26,12 +25,12 @@ class Page:
 
 def assert_untouched() -> None:
     """Say whether anything was written to what stands for all that a site has nothing to say of."""
-    assert len(NO_FAULTS) == 0
-    assert repr(NO_PAUSE) == "<Pause: open>"
-    assert NO_PAUSE.probe is NO_PAUSE.rate_control is None
-    assert NO_PAUSE.due(7) == 7
-    assert not NO_FAULTS.aside
-    assert NO_FAULTS.good_at == -1
+    assert len(Faults.NONE) == 0
+    assert repr(Pause.NONE) == "<Pause: open>"
+    assert Pause.NONE.probe is Pause.NONE.rate_control is None
+    assert Pause.NONE.due(7) == 7
+    assert not Faults.NONE.aside
+    assert Faults.NONE.good_at == -1
 
 
 def flight_to(site: Site, path: str = "/") -> Flight:
