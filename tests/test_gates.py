@@ -39,23 +39,15 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "commands/output/rules_in_force.py": 19,
     "commands/project_verbs.py": 21,
     "crawl.py": 25,
-    "downloadermiddlewares/pause.py": 18,
-    "downloadermiddlewares/robotstxt.py": 18,
     "fetching/fetcher.py": 26,
     "fetching/requesting.py": 35,
-    "politeness/site_state.py": 18,
-    "report/crawl_report.py": 16,
     "robots/fix/effects.py": 20,
     "robots/fix/rewrite.py": 16,
     "robots/lint/__init__.py": 16,
     "robots/lint/value_checks.py": 17,
     "robots/robotstxt/decider.py": 19,
     "robots/robotstxt/robots_txt.py": 28,
-    "scheduling/site_queue.py": 18,
-    "sitemap_crawl/citations.py": 20,
-    "sitemap_crawl/follower.py": 21,
-    "spidermiddlewares/usage.py": 20,
-    "throttle/throttle.py": 29,
+    "throttle/throttle.py": 23,
 }
 MOST_IMPORTED_NAMES_OF_TEN = 25.0
 """The average of the ten modules that import most."""
@@ -67,7 +59,6 @@ SEVERAL_STORIES: set[str] = {
     "commands/output/explain_report.py",
     "commands/output/rules_in_force.py",
     "engine.py",
-    "scheduling/storage.py",
     "throttle/waiters.py",
 }
 NAMES_OF_THE_STANDARD_LIBRARY: set[str] = set()

@@ -26,7 +26,7 @@ from scrapy_mandelbot.report.crawl_page import page_of
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.samples import Timeline
 from scrapy_mandelbot.report.summary import CrawlExtension
-from scrapy_mandelbot.report.survey import collect_sites
+from scrapy_mandelbot.report.survey import collect_waiting
 from scrapy_mandelbot.robots.formatting import iso_time, shown
 from scrapy_mandelbot.settings.values import SettingsError
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.report.recorder import CrawlRecord
     from scrapy_mandelbot.report.site_record import SiteRecord
-    from scrapy_mandelbot.report.status import SiteStatus
 
 EVERY = 45.0
 """Seconds between two drafts while the crawl runs."""
@@ -62,7 +61,7 @@ class CrawlReport(CrawlExtension):
             raise NotConfigured
         self._recorder = Recorder.of(crawler, watches=True)
         self._path = Path(_filled_in(path, crawler))
-        self._waiting: list[SiteStatus] = []
+        self._waiting: list[dict[str, Any]] = []
         self._writer: Thread | None = None
         self._is_open = False
         self._is_writable = True
@@ -110,19 +109,18 @@ class CrawlReport(CrawlExtension):
         return {"path": shown(path), "lines": lines, "missing": missing}
 
     def _collect_waiting(self) -> None:
-        found: list[SiteStatus] = []
-        for _ in collect_sites(self._crawl, found):
+        self._waiting = []
+        for _ in collect_waiting(self._crawl, self._waiting):
             pass
-        self._waiting = found
 
     def _begin_draft(self) -> None:
         report: dict[str, Any] = {}
         self._steps.take(self._drafting(report), lambda: self._write_draft(report))
 
     def _drafting(self, report: dict[str, Any]) -> Iterator[None]:
-        found: list[SiteStatus] = []
-        yield from collect_sites(self._crawl, found)
-        header = self._header("not finished", found, is_finished=False)
+        waiting: list[dict[str, Any]] = []
+        yield from collect_waiting(self._crawl, waiting)
+        header = self._header("not finished", waiting, is_finished=False)
         try:
             yield from filling(report, self._recorder.record, header)
         except Exception as error:  # noqa: BLE001 - a broken report stops nothing
@@ -145,7 +143,7 @@ class CrawlReport(CrawlExtension):
         self._steps.later(EVERY, self._begin_draft)
 
     def _header(
-        self, reason: str, sites: Iterable[SiteStatus], *, is_finished: bool = True
+        self, reason: str, waiting: Sequence[Mapping[str, Any]], *, is_finished: bool = True
     ) -> ReportHeader:
         spider, agent = self._crawler.spider, self._crawler.settings["USER_AGENT"] or ""
         account = account_of(self._crawler)
@@ -154,7 +152,7 @@ class CrawlReport(CrawlExtension):
             str(agent),
             self._crawl.now(),
             reason,
-            [one.as_data() for one in sites if one.waiting],
+            waiting,
             0 if account is None else account.from_former_run,
             0 if account is None else account.left,
             is_finished,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
@@ -146,6 +146,13 @@ def collect_sites(crawl: Crawl, found: list[SiteStatus]) -> Iterator[None]:
             found.append(one.as_status())
         yield
     found.sort(key=lambda one: (_PLACES[one.reason], -one.waiting, one.site))
+
+
+def collect_waiting(crawl: Crawl, found: list[dict[str, Any]]) -> Iterator[None]:
+    """Fill a list with the data of each site that has waiting requests, likewise."""
+    sites: list[SiteStatus] = []
+    yield from collect_sites(crawl, sites)
+    found += [one.as_data() for one in sites if one.waiting]
 
 
 def waiting_elsewhere(crawler: Crawler) -> int:

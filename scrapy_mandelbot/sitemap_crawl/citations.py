@@ -15,28 +15,24 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from scrapy import Request
 from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 from scrapy.utils.asyncio import call_later
 
 from scrapy_mandelbot import engine, events, signals
-from scrapy_mandelbot.robots.origins import host_of, site_of
 from scrapy_mandelbot.robots.sitemaps.urls import LONGEST_URL
 from scrapy_mandelbot.sitemap_crawl.entry_files import CitedSitemap, robots_request
-from scrapy_mandelbot.sitemap_crawl.progress import digest
 from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.crawl import Crawl
-    from scrapy_mandelbot.events import Event
     from scrapy_mandelbot.events.emitter import Events
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.sitemap_crawl.entry_files import EntryFile
-    from scrapy_mandelbot.sitemap_crawl.progress import CrossHostSitemaps, Progress, SiteProgress
+    from scrapy_mandelbot.sitemap_crawl.progress import Progress, SiteProgress
     from scrapy_mandelbot.sitemap_crawl.selection import SitemapReading, SitePages
 
 _MOST_ONCE = 1_000  # lines that are logged once each
@@ -52,7 +48,7 @@ class SitemapWarnings:
         self._warned: set[tuple[Any, ...]] = set()
         self._times: Recent[int] = Recent(_SITES_LIMIT)
 
-    def warn(self, event: Event, site: str, **values: Any) -> None:
+    def warn(self, event: events.Event, site: str, **values: Any) -> None:
         """Report a problem with a site's sitemap; of thousands on one site, the first few."""
         times = (self._times.get(site) or 0) + 1
         self._times.put(site, times, 1)
@@ -61,7 +57,7 @@ class SitemapWarnings:
         if times == _MOST_OF_A_SITE + 1:
             self._events.emit(events.SITEMAP_PROBLEMS_MUTED, site=site)
 
-    def warn_once(self, event: Event, **values: Any) -> None:
+    def warn_once(self, event: events.Event, **values: Any) -> None:
         line = (event.text, *values.values())
         if line not in self._warned and len(self._warned) < _MOST_ONCE:
             self._warned.add(line)
@@ -94,12 +90,13 @@ _MOST_MISSES = 5  # consecutive ones that are not sitemaps
 class Citations:
     """Limits the sitemaps that sites cite, by number, depth and host."""
 
-    def __init__(self, config: Config, warnings: SitemapWarnings) -> None:
+    def __init__(self, config: Config, events: Events) -> None:
         self._config = config
-        self._warnings = warnings
+        self.warnings = self._warnings = SitemapWarnings(events)
+        """Reports what is wrong with them."""
 
     def is_wanted(self, progress: SiteProgress, cited: CitedSitemap) -> bool:
-        if digest(cited.url) in progress.known or len(cited.url) >= LONGEST_URL:
+        if progress.knows(cited) or len(cited.url) >= LONGEST_URL:
             return False
         site = cited.site
         if not self._config.may_send(site, cited.url):
@@ -108,21 +105,18 @@ class Citations:
             self._warnings.warn_once(events.SITEMAPS_TOO_MANY, site=site, most=_MOST_SITEMAPS)
         elif cited.depth > _DEEPEST:
             self._warnings.warn_once(events.SITEMAPS_TOO_DEEP, site=site, most=_DEEPEST)
-        elif (limit := _cross_host_limit(progress.cross_host, cited)) is not None:
+        elif (limit := _cross_host_limit(progress, cited)) is not None:
             self._warnings.warn_once(events.SITEMAPS_CROSS_HOST, site=site, limit=limit)
         else:
-            progress.known.add(digest(cited.url))
-            if _is_cross_host(cited):
-                progress.cross_host.hosts.add(_host(cited.url))
-                progress.cross_host.cited += not cited.depth
+            progress.accept(cited)
             return True
         return False
 
     def is_still_wanted(self, progress: SiteProgress, cited: CitedSitemap) -> bool:
-        return not _is_cross_host(cited) or progress.cross_host.misses < _MOST_MISSES
+        return not cited.is_cross_host or progress.cross_host.misses < _MOST_MISSES
 
     def has_come(self, progress: SiteProgress, cited: CitedSitemap, *, is_sitemap: bool) -> None:
-        if _is_cross_host(cited):
+        if cited.is_cross_host:
             progress.cross_host.misses = 0 if is_sitemap else progress.cross_host.misses + 1
 
     def may_lead_to(self, progress: SiteProgress, cited: CitedSitemap, site: str) -> bool:
@@ -136,26 +130,19 @@ class Citations:
         return True
 
 
-def _cross_host_limit(cross_host: CrossHostSitemaps, cited: CitedSitemap) -> str | None:
+def _cross_host_limit(progress: SiteProgress, cited: CitedSitemap) -> str | None:
     """Return why a sitemap on another host is not requested, as text; None: it is requested."""
-    if not _is_cross_host(cited):
+    if not cited.is_cross_host:
         return None
+    cross_host = progress.cross_host
     if cross_host.misses >= _MOST_MISSES:
         return f"{_MOST_MISSES} consecutive ones were not sitemaps"
-    is_new = _host(cited.url) not in cross_host.hosts
+    is_new = cited.host not in cross_host.hosts
     if is_new and len(cross_host.hosts) >= _MOST_CROSS_HOST:
         return f"there are more than {_MOST_CROSS_HOST} such hosts"
     if not cited.depth and cross_host.cited >= _MOST_CROSS_HOST:
         return f"there are more than {_MOST_CROSS_HOST}"
     return None
-
-
-def _is_cross_host(cited: CitedSitemap) -> bool:
-    return _host(cited.url) != host_of(cited.site)
-
-
-def _host(url: str) -> str:
-    return host_of(site_of(urlsplit(url)))
 
 
 MOST_STRANGERS = 100
@@ -258,7 +245,7 @@ class CrossSubmits:
                 if not is_known:
                     self._progress.reopen(file.cited.root)
                 self._leave_out(file.cited, site, file.pages, is_known=is_known)
-                self.used_up(file)
+                self._used_up(file)
         self.request_more()
         return bool(progress.files)
 
@@ -267,7 +254,17 @@ class CrossSubmits:
         if site in self._requested:
             self.decide(site)
 
-    def used_up(self, file: EntryFile) -> None:
+    def next_entries(
+        self, progress: SiteProgress, file: EntryFile, most: int
+    ) -> list[tuple[dict[str, Any], int]]:
+        """Return entries as the file does; one that is used up makes room for those that wait."""
+        entries = file.next_entries(most)
+        if not entries and file.is_complete:
+            progress.files.remove(file)
+            self._used_up(file)
+        return entries
+
+    def _used_up(self, file: EntryFile) -> None:
         self._progress.remove(file)
         call_later(0, self._advance, file.cited.site)  # it may have waited for the space
 

@@ -9,11 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MethodType
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from scrapy import Request
 
-from scrapy_mandelbot.downloadermiddlewares.robotstxt import CITED
-from scrapy_mandelbot.robots.origins import robots_url
+from scrapy_mandelbot.downloadermiddlewares.robotstxt import CITED, LISTED_IN
+from scrapy_mandelbot.robots.origins import host_of, robots_url, site_of
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -33,6 +34,20 @@ class CitedSitemap:
         """Return the sitemap of a request, or None for any other request."""
         cited = request.meta.get(CITED)
         return None if cited is None else cls(**cited)
+
+    @property
+    def host(self) -> str:
+        """The host that it is on."""
+        return host_of(site_of(urlsplit(self.url)))
+
+    @property
+    def is_cross_host(self) -> bool:
+        """Whether that is another one than its site's."""
+        return self.host != host_of(self.site)
+
+    def cite_for(self, page: Request) -> None:
+        """Note on a request for another site what that site's robots.txt has to cite."""
+        page.meta[LISTED_IN] = self.root
 
     def listed(self, url: str) -> CitedSitemap:
         """Return a sitemap that this index lists, or that a deferred list of the site holds."""

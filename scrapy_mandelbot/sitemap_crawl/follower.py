@@ -14,17 +14,11 @@ from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import engine, events, signals
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.downloadermiddlewares.robotstxt import LISTED_IN
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits
-from scrapy_mandelbot.sitemap_crawl.citations import Citations, CrossSubmits, SitemapWarnings
+from scrapy_mandelbot.sitemap_crawl.citations import Citations, CrossSubmits
 from scrapy_mandelbot.sitemap_crawl.entry_files import UNCONFIRMED, CitedSitemap, install
-from scrapy_mandelbot.sitemap_crawl.progress import (
-    MOST_WAITING,
-    Progress,
-    UnfollowedRequests,
-    progress_folder,
-)
-from scrapy_mandelbot.sitemap_crawl.selection import SitemapReading, SitemapSelection
+from scrapy_mandelbot.sitemap_crawl.progress import Progress, UnfollowedRequests
+from scrapy_mandelbot.sitemap_crawl.selection import SitemapSelection
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
 if TYPE_CHECKING:
@@ -33,7 +27,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
-    from scrapy_mandelbot.sitemap_crawl.entry_files import EntryFile
     from scrapy_mandelbot.sitemap_crawl.progress import SiteProgress
 
 _FEW, _ENOUGH = 50, 100  # requests of a site in the queue: fed below the first, up to the second
@@ -56,8 +49,8 @@ class SitemapFollower:
         self._crawler = crawler
         self._crawl = crawl
         self._events = crawl.events
-        self._warnings = SitemapWarnings(self._events)
-        self._citations = Citations(crawl.config, self._warnings)
+        self._citations = Citations(crawl.config, self._events)
+        self._warnings = self._citations.warnings
         self._limits = DownloadLimits(crawler, crawl.now)
         self._share = crawl.clock.share
         self._to_feed: set[str] = set()  # not fed, as the scheduler was full
@@ -84,11 +77,10 @@ class SitemapFollower:
             if folder is not None:
                 UnfollowedRequests(self._crawl, spider, folder)
             return
-        self._selection = SitemapSelection(spider)
         since = self._crawl.config.sitemap_since
         if isinstance(since, str):
             since = self._crawl.store.get_run(spider.name)
-        self._since = since
+        self._selection = SitemapSelection(spider, since)
         self._begin(spider, folder)
 
     def _begin(self, spider: Spider, folder: str | None) -> None:
@@ -98,7 +90,7 @@ class SitemapFollower:
             folder = self._temporary.name
         else:
             job = self._crawl.job
-        self._progress = Progress(progress_folder(folder), job, self._crawl.now)
+        self._progress = Progress(folder, job, self._crawl.now)
         if job is not None:
             job.before_commits(self._before_commit)
         self._cross_submits = CrossSubmits(
@@ -120,7 +112,7 @@ class SitemapFollower:
             self._only_consulted.add(site)
             return
         progress = self._progress[site]
-        room = max(0, MOST_WAITING - len(progress.to_request))
+        room = progress.room
         cited = [CitedSitemap(url, site, root=url) for url in urls[:room]]
         progress.to_request.extend(one for one in cited if self._citations.is_wanted(progress, one))
         if urls[room:]:
@@ -204,7 +196,7 @@ class SitemapFollower:
                     self._progress.forget_done(site)
                     break
                 yield True
-            elif entries := self._next_entries(progress, file, room):
+            elif entries := self._cross_submits.next_entries(progress, file, room):
                 for entry, end in entries:
                     room -= self._feed(site, entry)
                     file.offset = end
@@ -212,15 +204,6 @@ class SitemapFollower:
             elif not file.is_complete:  # it is being read, and more entries follow
                 break
         self._advancing.discard(site)
-
-    def _next_entries(
-        self, progress: SiteProgress, file: EntryFile, most: int
-    ) -> list[tuple[dict[str, Any], int]]:
-        entries = file.next_entries(most)
-        if not entries and file.is_complete:
-            progress.files.remove(file)
-            self._cross_submits.used_up(file)
-        return entries
 
     def _request_next(self, site: str, progress: SiteProgress) -> bool:
         if progress.requested is not None or self._cross_submits.is_full(site):
@@ -233,7 +216,7 @@ class SitemapFollower:
             is_wanted = self._citations.is_still_wanted(progress, cited)
             is_wanted = is_wanted and self._progress.begin(cited)
         else:
-            entries = self._next_entries(progress, index, 1)
+            entries = self._cross_submits.next_entries(progress, index, 1)
             if not entries:
                 return index.is_complete
             entry, index.offset = entries[0]
@@ -287,7 +270,7 @@ class SitemapFollower:
 
     def _storing(self, response: Response) -> Iterator[None]:
         """Store the entries of a sitemap, in steps."""
-        cited, reading = self._reading(response)
+        cited, reading = self._arrived(response), self._selection.reading(self._crawl, response)
         progress = self._progress[cited.site]
         file, count = None, 0
         try:
@@ -298,26 +281,20 @@ class SitemapFollower:
                     progress.has_come(cited)
                 if some and file is not None:
                     count += len(some)
-                    self._store(file, some)
+                    file.write(some if file.is_index else self._own(cited, some))
                     self._advance(cited.site)
                 yield
         finally:
             if file is not None:
                 file.is_complete = True
-            self._has_read(cited, reading, count)
+            self._has_come(cited, is_sitemap=reading.reader.kind != "unknown")
+            self._warnings.report_read(cited, reading, count)
             self._advance(cited.site)
 
-    def _reading(self, response: Response) -> tuple[CitedSitemap, SitemapReading]:
-        request: Request = response.request  # type: ignore[assignment]  # it has one here
+    def _arrived(self, answer: Response | Failure) -> CitedSitemap:
+        request: Request = answer.request  # type: ignore[assignment,union-attr]  # both have one
         self._limits.end(request)
-        cited: CitedSitemap = CitedSitemap.of(request)  # type: ignore[assignment]  # it is one for a sitemap
-        body = self._crawl.sitemap_bodies.get(response, response.body)
-        config, selection = self._crawl.config, self._selection
-        return cited, SitemapReading(response.url, body, config, selection, self._since)
-
-    def _has_read(self, cited: CitedSitemap, reading: SitemapReading, wanted: int) -> None:
-        self._has_come(cited, is_sitemap=reading.reader.kind != "unknown")
-        self._warnings.report_read(cited, reading, wanted)
+        return CitedSitemap.of(request)  # type: ignore[return-value]  # it is one for a sitemap
 
     def _has_come(self, cited: CitedSitemap, *, is_sitemap: bool) -> None:
         progress = self._progress[cited.site]
@@ -325,20 +302,16 @@ class SitemapFollower:
         progress.has_come(cited)
         self._citations.has_come(progress, cited, is_sitemap=is_sitemap)
 
-    def _store(self, file: EntryFile, entries: list[dict[str, Any]]) -> None:
-        if file.is_index:
-            file.write(entries)
-            return
-        cited = file.cited
+    def _own(self, cited: CitedSitemap, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Pass the pages of other sites on; return the entries with pages of its site."""
         by_site = self._selection.pages_by_site(entries, cited.site)
-        file.write(by_site.pop(cited.site).entries)
+        own = by_site.pop(cited.site).entries
         for site, listed in by_site.items():
             self._cross_submits.pass_on(cited, site, listed)
+        return own
 
     def _missed(self, failure: Failure) -> None:
-        request: Request = failure.request  # type: ignore[attr-defined]  # Scrapy's
-        self._limits.end(request)
-        cited: CitedSitemap = CitedSitemap.of(request)  # type: ignore[assignment]  # it is one for a sitemap
+        cited = self._arrived(failure)
         self._has_come(cited, is_sitemap=False)
         self._warnings.report_failed(cited, failure.value)
         self._advance(cited.site)
@@ -367,7 +340,7 @@ class WorkerFollower(SitemapFollower):
     def _begin(self, spider: Spider, folder: str | None) -> None:  # noqa: ARG002 -- see above
         self._spider = spider
         self._temporary = tempfile.TemporaryDirectory(prefix="scrapy-mandelbot-")
-        self._progress = Progress(progress_folder(self._temporary.name))
+        self._progress = Progress(self._temporary.name)
         install(spider, read=self._yield_requests, missed=self._missed, robots=lambda _: None)
         for handler, signal in (
             (self._discovered, signals.sitemaps_discovered),
@@ -391,16 +364,15 @@ class WorkerFollower(SitemapFollower):
     async def _yield_requests(self, response: Response) -> AsyncIterator[Request]:
         """Yield what a sitemap lists, in turns."""
         listed: list[Request] = []
-        steps, has_more = self._listing(*self._reading(response), listed), True
+        steps, has_more = self._listing(response, listed), True
         while has_more:
             has_more = await self._share.turn(steps)
             for request in listed:
                 yield request
             listed.clear()
 
-    def _listing(
-        self, cited: CitedSitemap, reading: SitemapReading, listed: list[Request]
-    ) -> Iterator[None]:
+    def _listing(self, response: Response, listed: list[Request]) -> Iterator[None]:
+        cited, reading = self._arrived(response), self._selection.reading(self._crawl, response)
         progress, wanted = self._progress[cited.site], 0
         try:
             for some in reading.wanted(partial(self._progress.new_file, cited, is_index=False)):
@@ -410,7 +382,8 @@ class WorkerFollower(SitemapFollower):
                     listed += requests(progress, cited, entry)
                 yield
         finally:
-            self._has_read(cited, reading, wanted)
+            self._has_come(cited, is_sitemap=reading.reader.kind != "unknown")
+            self._warnings.report_read(cited, reading, wanted)
 
     def _sitemap(
         self, progress: SiteProgress, cited: CitedSitemap, entry: dict[str, Any]
@@ -429,7 +402,7 @@ class WorkerFollower(SitemapFollower):
                 if not self._citations.may_lead_to(progress, cited, site):
                     self._events.count(events.PAGES_FOREIGN, pages=1)
                     continue
-                request.meta[LISTED_IN] = cited.root
+                cited.cite_for(request)
             elif self._crawl.forbids(request):
                 self._events.count(events.PAGE_FORBIDDEN)
                 continue

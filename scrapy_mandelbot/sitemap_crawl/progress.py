@@ -44,7 +44,7 @@ _SHARE = 50  # writing lists takes at most this fraction of the time, 1/50
 MOST_WAITING = 100  # sitemaps of a site that wait in memory; further ones wait on disk
 
 
-def digest(url: str) -> str:
+def _digest(url: str) -> str:
     """Return 16 characters that identify a URL of any length.
 
     Stored for each sitemap of a crawl. Two of a billion collide in one of forty crawls.
@@ -91,6 +91,21 @@ class SiteProgress:
         pages = (file for file in reversed(self.files) if not file.is_index)
         return next(pages, self.files[-1] if self.files else None)
 
+    @property
+    def room(self) -> int:
+        """How many more sitemaps may wait in memory."""
+        return max(0, MOST_WAITING - len(self.to_request))
+
+    def knows(self, cited: CitedSitemap) -> bool:
+        return _digest(cited.url) in self.known
+
+    def accept(self, cited: CitedSitemap) -> None:
+        """Note that a sitemap is going to be requested."""
+        self.known.add(_digest(cited.url))
+        if cited.is_cross_host:
+            self.cross_host.hosts.add(cited.host)
+            self.cross_host.cited += not cited.depth
+
     def has_come(self, cited: CitedSitemap) -> None:
         """Note that the requested sitemap is being read, or has failed."""
         if self.requested == cited:
@@ -134,9 +149,9 @@ class Progress:
     """
 
     def __init__(
-        self, folder: Path, job: StoredJob | None = None, now: Callable[[], float] = float
+        self, folder: str | Path, job: StoredJob | None = None, now: Callable[[], float] = float
     ) -> None:
-        self._folder = folder
+        self._folder = Path(folder, _FOLDER)
         self._job = job
         self._now = now
         self._next = self._next_lists = 0.0
@@ -145,13 +160,13 @@ class Progress:
         """Files used up since the last commit, and since the one before."""
         self._sites: dict[str, SiteProgress] = {}
         self._begun: set[str] = set()
-        folder.mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(parents=True, exist_ok=True)
         rows = {} if job is None else job.kept(_IN_JOB)
         # A job converted from JOBDIR has no rows yet: the file stays until it has some.
         is_in_file = not rows
         lost = self._load(self._rows_of_file() if is_in_file else rows)
         if job is None or not is_in_file:
-            (folder / _STATE).unlink(missing_ok=True)
+            (self._folder / _STATE).unlink(missing_ok=True)
         self._changed = set(self._sites)  # sites that may have changed since the last commit
         self._with_new_lists: set[str] = set()
         self._number = self._clear_folder()
@@ -198,8 +213,8 @@ class Progress:
         """
         if cited.depth:
             return True
-        is_new = digest(cited.url) not in self._begun
-        self._begun.add(digest(cited.url))
+        is_new = _digest(cited.url) not in self._begun
+        self._begun.add(_digest(cited.url))
         return is_new
 
     def reopen(self, sitemap: str) -> None:
@@ -207,7 +222,7 @@ class Progress:
 
         Some of its pages were left out although no robots.txt has rejected them.
         """
-        self._begun.discard(digest(sitemap))
+        self._begun.discard(_digest(sitemap))
 
     def new_file(self, cited: CitedSitemap, *, is_index: bool) -> EntryFile:
         self._number += 1
@@ -236,8 +251,8 @@ class Progress:
         for name, row in self._site_rows(self._changed):
             self._job.put(name, row)
         for site in self._changed - self._sites.keys():
-            self._job.put(_SITES + digest(site), None)
-            self._job.put(_KNOWN + digest(site), None)
+            self._job.put(_SITES + _digest(site), None)
+            self._job.put(_KNOWN + _digest(site), None)
         self._with_new_lists |= self._changed
         self._changed.clear()
         if began >= self._next_lists or is_last:
@@ -263,12 +278,12 @@ class Progress:
     def _site_rows(self, sites: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         for site in sites:
             if (progress := self._sites.get(site)) is not None:
-                yield _SITES + digest(site), json.dumps([site, progress.state()]).encode()
+                yield _SITES + _digest(site), json.dumps([site, progress.state()]).encode()
 
     def _list_rows(self, sites: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         for site in sites:
             if (progress := self._sites.get(site)) is not None:
-                yield _KNOWN + digest(site), json.dumps(list(progress.known)).encode()
+                yield _KNOWN + _digest(site), json.dumps(list(progress.known)).encode()
         yield _BEGUN, json.dumps(list(self._begun)).encode()
 
     def _put_lists(self, job: StoredJob, began: float) -> None:
@@ -303,7 +318,7 @@ class Progress:
                 if name.startswith(_SITES):
                     site, state = json.loads(row)
                     progress = self._sites[site] = SiteProgress.of_state(state, self._folder)
-                    progress.known = set(json.loads(rows.get(_KNOWN + digest(site), b"[]")))
+                    progress.known = set(json.loads(rows.get(_KNOWN + _digest(site), b"[]")))
                     for files in (progress.files, progress.unconfirmed):
                         files[:] = [one for one in files if self._is_there(one, lost)]
         except (OSError, ValueError, LookupError, TypeError) as error:
@@ -346,10 +361,6 @@ class Progress:
         return max((int(path.stem) for path in named if path.stem.isdecimal()), default=0)
 
 
-def progress_folder(folder: str) -> Path:
-    return Path(folder, _FOLDER)
-
-
 def _forget_in_job(job: StoredJob) -> None:
     for name in job.kept(_IN_JOB):
         job.put(name, None)
@@ -366,7 +377,7 @@ class UnfollowedRequests:
     def __init__(self, crawl: Crawl, spider: Spider, folder: str) -> None:
         self._crawl = crawl
         self._is_told = False
-        self._folder = progress_folder(folder)
+        self._folder = Path(folder, _FOLDER)
         install(spider, read=self._drop_answer, missed=self._drop_answer, robots=self._drop_answer)
         crawl.drops = self._drops
 

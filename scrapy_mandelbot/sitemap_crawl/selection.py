@@ -68,12 +68,19 @@ class SitemapSelection:
         re.error: a pattern is not a regular expression.
     """
 
-    def __init__(self, spider: Spider) -> None:
+    def __init__(self, spider: Spider, since: float | None = None) -> None:
+        self.since = since
+        """Entries that were modified before are left out."""
         rules = getattr(spider, "sitemap_rules", [("", "parse")])
         self._rules = [(re.compile(pattern), _method(spider, name)) for pattern, name in rules]
         self._follow = [re.compile(pattern) for pattern in getattr(spider, "sitemap_follow", [""])]
         self.filter = getattr(spider, "sitemap_filter", None)
         self._takes_alternates = getattr(spider, "sitemap_alternate_links", False)
+
+    def reading(self, crawl: Crawl, response: Response) -> SitemapReading:
+        """Read the response to a request for a sitemap, whose body may be kept elsewhere."""
+        body = crawl.sitemap_bodies.get(response, response.body)
+        return SitemapReading(response.url, body, crawl.config, self)
 
     def chosen(self, entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         return iter(entries if self.filter is None else self.filter(entries) or ())
@@ -122,20 +129,12 @@ _FILTERED = 50  # entries at a time
 
 
 class SitemapReading:
-    """Reads one sitemap. Leaves out entries that were modified before `since`."""
+    """Reads one sitemap, and leaves out what the spider does not want."""
 
-    def __init__(
-        self,
-        url: str,
-        body: bytes,
-        config: Config,
-        selection: SitemapSelection,
-        since: float | None,
-    ) -> None:
+    def __init__(self, url: str, body: bytes, config: Config, selection: SitemapSelection) -> None:
         self.url = url
         self._body = body
         self._selection = selection
-        self._since = since
         self.reader = SitemapReader(
             url, max_bytes=config.sitemap_max_bytes, max_entries=config.sitemap_max_entries
         )
@@ -169,8 +168,8 @@ class SitemapReading:
             yield [entry_data(entry, self.url) for entry in entries if self._is_new_enough(entry)]
 
     def _is_new_enough(self, entry: SitemapEntry) -> bool:
-        modified = entry.lastmod
-        if self._since is None or not modified or modified.timestamp() >= self._since:
+        modified, since = entry.lastmod, self._selection.since
+        if since is None or not modified or modified.timestamp() >= since:
             return True
         self.older += 1
         return False

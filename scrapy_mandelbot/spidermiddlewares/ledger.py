@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.fetching.fetcher import SiteRules
     from scrapy_mandelbot.robots.preferences.statements import Statement, Usage
-    from scrapy_mandelbot.spidermiddlewares.tdm_files import SiteTdm
+    from scrapy_mandelbot.spidermiddlewares.preference_files import SiteTdm
 
 TEXT_LIMIT = 2_048
 """Characters of a URL or a statement in a line."""

@@ -10,54 +10,27 @@ import scrapy.signals
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import HtmlResponse
-from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import End
-from scrapy_mandelbot.politeness.outcome import OutcomeKind
 from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.robots.preferences.in_pages import HEADERS_READ, page_usage
 from scrapy_mandelbot.robots.preferences.statements import NOTHING_SAID, Usage
 from scrapy_mandelbot.robots.preferences.tdmrep import with_tdm_file
 from scrapy_mandelbot.settings.values import SettingsError, fail_cleanly
-from scrapy_mandelbot.sitemap_crawl.entry_files import OWN
 from scrapy_mandelbot.spidermiddlewares.ledger import Ledger
-from scrapy_mandelbot.spidermiddlewares.tdm_files import SiteTdm, TdmFiles
-from scrapy_mandelbot.store.memory import Recent
-from scrapy_mandelbot.throttle.site_map import site_of_request
+from scrapy_mandelbot.spidermiddlewares.preference_files import PreferenceFiles
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from scrapy_mandelbot.fetching.fetcher import SiteRules
     from scrapy_mandelbot.robots.preferences.statements import Statement
 
 _ATTRIBUTE = "_scrapy_mandelbot_usage"
-_OF_TDM = frozenset({"tdm", "train-ai"})
-"""The categories that ``tdmrep.json`` covers."""
 _READ = frozenset(name.title().encode() for name in HEADERS_READ)
-_UNKNOWN_RULES = frozenset({OutcomeKind.UNAVAILABLE, OutcomeKind.UNASKED})
-SILENT_LIMIT = 8 * 1024 * 1024
-"""Bytes of memory for sites whose robots.txt is unavailable."""
-_RETRY_AFTER = 300.0  # seconds
-_ENTRY_SIZE = 300  # bytes, beside the site's name
-
-
-class PageContext(NamedTuple):
-    """The files that applied to a page when it was requested."""
-
-    site: str
-    agent: str | tuple[str, ...]
-    rules: SiteRules | None
-    """None: its robots.txt was not requested, or is unavailable."""
-    file: Usage
-    """The preferences of its robots.txt."""
-    tdm: SiteTdm | None
-    of_tdm: Usage
-    """The preferences of its site's tdmrep.json."""
 
 
 class UsageRefusal(NamedTuple):
@@ -80,15 +53,12 @@ class CrawlUsage:
         self.mode = config.usage if self.purposes else "off"
         self.is_wanted = config.enabled and (self.mode != "off" or config.ledger is not None)
         self.has_ledger = False
-        self._tdm = TdmFiles(crawler, self.crawl) if _OF_TDM & {*self.purposes} else None
-        self._flight = self.crawl.throttle.in_flight.get
-        self._contexts: WeakKeyDictionary[Request, PageContext] = WeakKeyDictionary()
+        self.files = PreferenceFiles(crawler, self.crawl)
+        """What robots.txt and tdmrep.json say about a page before it is requested."""
         self.of_request: WeakKeyDictionary[Request, Usage] = WeakKeyDictionary()
         """The preferences of fetched pages."""
         self.kept_against = 0
         """Items that pass although the use of their pages is refused."""
-        self._silent: Recent[float] = Recent(SILENT_LIMIT)
-        """Until when a site's robots.txt is not requested again, if robots.txt is not obeyed."""
         if self.is_wanted:
             if config.ledger is not None:
                 with fail_cleanly(crawler):
@@ -107,50 +77,9 @@ class CrawlUsage:
 
     # Before the request
 
-    async def find_out(self, request: Request) -> Usage:
-        """Return and store the preferences that are known before a page is requested.
-
-        The package's own requests have none: robots.txt, tdmrep.json, sitemaps.
-        """
-        is_ours = not OWN.isdisjoint(request.meta) or (
-            request.callback is NO_CALLBACK
-            and request.meta.get("dont_obey_robotstxt")
-            and request.meta.get("dont_pause")
-        )
-        if is_ours or not request.url.startswith(("http://", "https://")):
-            return NOTHING_SAID
-        flight = self._flight(request)
-        site = site_of_request(request) if flight is None else flight.site.name
-        rules = None
-        if not request.meta.get("dont_obey_robotstxt"):
-            rules = None if flight is None else flight.site.rules()
-            if rules is None or rules.outcome.kind in _UNKNOWN_RULES:
-                rules = await self._rules(site, request)
-        agent = self.crawl.agents.of(request)
-        file = NOTHING_SAID if rules is None else rules.robots.usage(request.url, agent)
-        tdm = None if self._tdm is None else await self._tdm.of(site, request)
-        of_tdm = tdm.file.usage(request.url) if tdm and tdm.file.rules else NOTHING_SAID
-        self._contexts[request] = PageContext(site, agent, rules, file, tdm, of_tdm)
-        return file if of_tdm is NOTHING_SAID else file.combined_with(of_tdm)
-
-    async def _rules(self, site: str, request: Request) -> SiteRules | None:
-        """Return the rules of a site; None: unavailable, and not requested again for a while.
-
-        If robots.txt is obeyed, RobotsTxtMiddleware has already fetched them.
-        """
-        rules = self.crawl.fetcher.known(site)
-        if rules is None:
-            now = self.crawl.now()
-            if (self._silent.get(site) or 0.0) > now:
-                return None
-            rules = await self.crawl.fetcher.rules(site, request)
-            if rules is None or rules.outcome.kind is OutcomeKind.UNAVAILABLE:
-                self._silent.put(site, now + _RETRY_AFTER, _ENTRY_SIZE + len(site))
-        return None if rules is None or rules.outcome.kind in _UNKNOWN_RULES else rules
-
     def drop(self, request: Request, known: Usage, refusal: UsageRefusal) -> None:
         """Report a page that is not requested because its use is refused."""
-        context = self._contexts.pop(request)
+        context = self.files.contexts.pop(request)
         self.crawl.events.emit(
             events.USAGE_REQUEST_DROPPED,
             what=request,
@@ -181,7 +110,7 @@ class CrawlUsage:
 
     def read(self, request: Request, response: Response) -> None:
         """Read the preferences of a response, put all into its meta, and report them."""
-        context = self._contexts.pop(request, None)
+        context = self.files.contexts.pop(request, None)
         if context is None:
             return
         body = response.body if isinstance(response, HtmlResponse) else b""
@@ -265,7 +194,7 @@ class UsageMiddleware(_WithUsage):
             IgnoreRequest: robots.txt or tdmrep.json refuses the use.
         """
         usage = self._usage
-        known = await usage.find_out(request)
+        known = await usage.files.find_out(request)
         # Where nothing is stated yet, the page itself may still state a preference.
         if usage.mode != "obey" or not known.statements or usage.is_exempt(request):
             return

@@ -63,7 +63,7 @@ async def test_one_that_is_a_sitemap_counts_anew(webs):
 @ensureDeferred
 async def test_sitemaps_that_wait_wait_on_disk(webs, monkeypatch):
     """Of a thousand few are in memory at a time; all are asked for in the end, each once."""
-    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.follower.MOST_WAITING", 5)
+    monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.progress.MOST_WAITING", 5)
     web = shop(webs, 30)
     cite(web, *(f"/{number}.xml" for number in range(30)), *(f"/{n}.xml" for n in range(30)))
     for number in range(30):

@@ -1,13 +1,21 @@
-"""Every site's ``/.well-known/tdmrep.json``: requested once, cached like its robots.txt."""
+"""The files of sites that state preferences for pages: robots.txt, and tdmrep.json.
+
+A ``/.well-known/tdmrep.json`` is requested once for all pages, and cached like a robots.txt.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
+
+from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.fetching.requesting import SiteFiles
-from scrapy_mandelbot.politeness.outcome import Failure, is_fresh
+from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind, is_fresh
+from scrapy_mandelbot.robots.preferences.statements import NOTHING_SAID, Usage
 from scrapy_mandelbot.robots.preferences.tdmrep import BYTES_LIMIT, TDMREP_PATH, TdmFile
+from scrapy_mandelbot.sitemap_crawl.entry_files import OWN
 from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
@@ -15,7 +23,85 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.crawl import Crawl
+    from scrapy_mandelbot.fetching.fetcher import SiteRules
     from scrapy_mandelbot.fetching.requesting import FetchedFile
+
+_OF_TDM = frozenset({"tdm", "train-ai"})
+"""The categories that ``tdmrep.json`` covers."""
+_UNKNOWN_RULES = frozenset({OutcomeKind.UNAVAILABLE, OutcomeKind.UNASKED})
+SILENT_LIMIT = 8 * 1024 * 1024
+"""Bytes of memory for sites whose robots.txt is unavailable."""
+_RETRY_AFTER = 300.0  # seconds
+_ENTRY_SIZE = 300  # bytes, beside the site's name
+
+
+class PageContext(NamedTuple):
+    """The files that applied to a page when it was requested."""
+
+    site: str
+    agent: str | tuple[str, ...]
+    rules: SiteRules | None
+    """None: its robots.txt was not requested, or is unavailable."""
+    file: Usage
+    """The preferences of its robots.txt."""
+    tdm: SiteTdm | None
+    of_tdm: Usage
+    """The preferences of its site's tdmrep.json."""
+
+
+class PreferenceFiles:
+    """Finds out what the files of a page's site say about its use."""
+
+    def __init__(self, crawler: Crawler, crawl: Crawl) -> None:
+        self._crawl = crawl
+        self._flight = crawl.throttle.in_flight.get
+        self._tdm = TdmFiles(crawler, crawl) if _OF_TDM & {*crawl.config.purposes} else None
+        self.contexts: WeakKeyDictionary[Request, PageContext] = WeakKeyDictionary()
+        """The files of each page that is requested."""
+        self._silent: Recent[float] = Recent(SILENT_LIMIT)
+        """Until when a site's robots.txt is not requested again, if robots.txt is not obeyed."""
+
+    async def find_out(self, request: Request) -> Usage:
+        """Return and store the preferences that are known before a page is requested.
+
+        The package's own requests have none: robots.txt, tdmrep.json, sitemaps.
+        """
+        is_ours = not OWN.isdisjoint(request.meta) or (
+            request.callback is NO_CALLBACK
+            and request.meta.get("dont_obey_robotstxt")
+            and request.meta.get("dont_pause")
+        )
+        if is_ours or not request.url.startswith(("http://", "https://")):
+            return NOTHING_SAID
+        flight = self._flight(request)
+        site = (self._crawl.throttle.site_of(request) if flight is None else flight.site).name
+        rules = None
+        if not request.meta.get("dont_obey_robotstxt"):
+            rules = None if flight is None else flight.site.rules()
+            if rules is None or rules.outcome.kind in _UNKNOWN_RULES:
+                rules = await self._rules(site, request)
+        agent = self._crawl.agents.of(request)
+        file = NOTHING_SAID if rules is None else rules.robots.usage(request.url, agent)
+        tdm = None if self._tdm is None else await self._tdm.of(site, request)
+        of_tdm = tdm.file.usage(request.url) if tdm and tdm.file.rules else NOTHING_SAID
+        self.contexts[request] = PageContext(site, agent, rules, file, tdm, of_tdm)
+        return file if of_tdm is NOTHING_SAID else file.combined_with(of_tdm)
+
+    async def _rules(self, site: str, request: Request) -> SiteRules | None:
+        """Return the rules of a site; None: unavailable, and not requested again for a while.
+
+        If robots.txt is obeyed, RobotsTxtMiddleware has already fetched them.
+        """
+        rules = self._crawl.fetcher.known(site)
+        if rules is None:
+            now = self._crawl.now()
+            if (self._silent.get(site) or 0.0) > now:
+                return None
+            rules = await self._crawl.fetcher.rules(site, request)
+            if rules is None or rules.outcome.kind is OutcomeKind.UNAVAILABLE:
+                self._silent.put(site, now + _RETRY_AFTER, _ENTRY_SIZE + len(site))
+        return None if rules is None or rules.outcome.kind in _UNKNOWN_RULES else rules
+
 
 _SUCCESS, _NOT_MODIFIED, _SERVER_ERRORS = range(200, 300), 304, range(500, 600)
 _NONE = frozenset({Failure.NOWHERE, Failure.LOOP, Failure.BAD_REDIRECT})
