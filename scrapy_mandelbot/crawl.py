@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
@@ -15,18 +15,16 @@ from scrapy.utils.project import inside_project, project_data_dir
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Clock
-from scrapy_mandelbot.events import ROBOTS_READ
 from scrapy_mandelbot.events.emitter import Events
 from scrapy_mandelbot.fetching.fetcher import RobotsFetcher, SharedFetches
 from scrapy_mandelbot.fetching.request_agents import Agents
 from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it
-from scrapy_mandelbot.settings.checks import Project, log_mistakes
+from scrapy_mandelbot.settings.checks import log_mistakes
 from scrapy_mandelbot.settings.config import Config
-from scrapy_mandelbot.settings.values import fail_cleanly, is_server
+from scrapy_mandelbot.settings.values import fail_cleanly
+from scrapy_mandelbot.store import open_store
 from scrapy_mandelbot.store.contract import LiveStore
-from scrapy_mandelbot.store.memory import MemoryStore
-from scrapy_mandelbot.throttle.manual_control import IdlePolicy, ManualControl
-from scrapy_mandelbot.throttle.site_map import site_of_request
+from scrapy_mandelbot.throttle.manual_control import ManualControl
 from scrapy_mandelbot.throttle.throttle import Throttle
 
 if TYPE_CHECKING:
@@ -35,10 +33,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
-    from scrapy_mandelbot.politeness.flight import End
     from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.store.contract import Store
-    from scrapy_mandelbot.throttle.site_map import Sites
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +73,13 @@ class Crawl:
         """Returns whether somebody waits for a request's answer, so that nothing may hang."""
         self.agents = Agents(crawler, self.config)
         self.events = Events(crawler)
-        self.store = _store(crawler.settings, self.config, self.clock)
+        self.store = open_store(
+            store_path(crawler.settings, self.config.store if self.config.enabled else "memory"),
+            max(self.config.cache_stale, self.config.fresh_for),
+            self.now,
+            self.clock.call_later,
+            self.clock.loop,
+        )
         self.shared_fetches: SharedFetches | None = None
         """Decides which crawl fetches a file, of all that share the store."""
         if isinstance(self.store, LiveStore):
@@ -92,22 +93,18 @@ class Crawl:
             crawler, self.config, self.store, self.clock, self.events, self.shared_fetches
         )
         self.throttle = Throttle(crawler, self.config, self.store, self.clock, self.events)
-        self.throttle.health_check.forbids = self.forbids
-        self.manual_control = ManualControl(self.throttle, self.clock)
-        self.idle_policy = IdlePolicy(
-            crawler, self.config, self.throttle, self.manual_control, self.clock
-        )
+        self.throttle.pauses.health_check.forbids = self.forbids
+        self.sites = self.throttle.sites
+        """The state of each site, as ``crawl.sites["https://example.com"]``."""
+        self.manual_control = ManualControl(crawler, self.config, self.throttle, self.now)
         self.job: StoredJob | None = None
         """The job that stores the run in one file; None: there is none."""
         self.job_rows: Any = None
         """The storage of a job, which holds rows of requests beyond their end; None: no job."""
         self.drops: Callable[[Request], bool] | None = None
         """Returns whether a request is dropped that the queue is about to hand out."""
-        self.fates: WeakKeyDictionary[Request, End] = WeakKeyDictionary()
-        """How requests end that fail now, where that is not to be seen from the exception."""
         self.sitemap_bodies: WeakKeyDictionary[Response, bytes] = WeakKeyDictionary()
         """The bodies of cited sitemaps by the empty responses that the scraper holds instead."""
-        self.events.subscribe(self._has_answered, ROBOTS_READ)
         crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
         crawler.signals.connect(self._spider_idle, signal=scrapy.signals.spider_idle)
         crawler.signals.connect(self._spider_closed, signal=scrapy.signals.spider_closed)
@@ -131,34 +128,22 @@ class Crawl:
         return crawl
 
     @property
-    def sites(self) -> Sites:
-        """The state of each site, as ``crawl.sites["https://example.com"]``."""
-        return self.throttle.sites
-
-    @property
     def is_closing(self) -> bool:
         """Whether the crawl is on its way out."""
         return engine.is_closing(self._crawler)
 
-    @property
-    def has_queue(self) -> bool:
-        """Whether all requests of the crawl wait in a :class:`SiteQueue`."""
-        return bool(self.throttle.queues) and self.config.inner_scheduler is None
-
-    def fingerprint(self, request: Request) -> bytes:
-        """Return the fingerprint of a request, as Scrapy computes it."""
-        return self._crawler.request_fingerprinter.fingerprint(request)
-
-    def waiting(self, name: str) -> int:
-        """Return how many requests for a site are in the queues."""
-        site = self.sites.get(name)
-        return 0 if site is None else self.throttle.waiting(site)
+    def waiting(self, name: str) -> int | None:
+        """Return how many requests for a site wait; None: not all are in a :class:`SiteQueue`."""
+        in_flight, site = self.throttle.in_flight, self.sites.get(name)
+        if not in_flight.queues or self.config.inner_scheduler is not None:
+            return None
+        return 0 if site is None else in_flight.waiting(site)
 
     def forbids(self, request: Request) -> bool:
         """Return whether the request is forbidden, as far as its site's rules are ready."""
         if not self.config.obey or request.meta.get("dont_obey_robotstxt"):
             return False
-        rules = self.fetcher.known(site_of_request(request))
+        rules = self.fetcher.known(self.sites.of_request(request).name)
         if rules is None or rules.parser is None or self.fetcher.preparing(rules, request):
             return False
         agent: Any = self.agents.of(request)  # tokens too, which Scrapy's own parsers do not take
@@ -188,13 +173,7 @@ class Crawl:
 
     def _spider_opened(self, spider: Spider) -> None:
         if self.config.enabled:
-            log_mistakes(Project(self._crawler.settings, self.config, type(spider)))
-
-    def _has_answered(self, values: Mapping[str, Any]) -> None:
-        """Note that a site has answered: if it fails to answer from now on, it is down."""
-        outcome = values["outcome"]
-        if outcome.is_new or outcome.case == "revalidated":
-            self.sites.of(values["site"]).has_answered = True
+            log_mistakes(self._crawler.settings, self.config, type(spider))
 
     def _spider_idle(self) -> None:
         """Keep the spider open while a request, such as an extension's, waits for its site."""
@@ -206,23 +185,6 @@ class Crawl:
             self.store.put_run(spider.name, self._began_at)
         self.throttle.close()
         self.store.close()
-
-
-def _store(settings: BaseSettings, config: Config, clock: Clock) -> Store:
-    if not config.enabled:
-        return MemoryStore()
-    longest = max(config.cache_stale, config.fresh_for)
-    if is_server(config.store):
-        # Imported only here: it takes the package of the extra.
-        from scrapy_mandelbot.store.redis.redis_store import RedisStore  # noqa: PLC0415
-
-        return RedisStore(config.store, clock.loop, longest, clock.now)
-    path = store_path(settings, config.store)
-    if path is None:
-        return MemoryStore()
-    from scrapy_mandelbot.store.sqlite import SqliteStore  # noqa: PLC0415 -- only where it is used
-
-    return SqliteStore(path, clock.call_later, clock.now() - longest, clock.now)
 
 
 def store_path(settings: BaseSettings, store: str) -> str | Path | None:

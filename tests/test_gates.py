@@ -38,7 +38,6 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "commands/output/robots_page/__init__.py": 20,
     "commands/output/rules_in_force.py": 19,
     "commands/project_verbs.py": 21,
-    "crawl.py": 25,
     "fetching/fetcher.py": 26,
     "fetching/requesting.py": 35,
     "robots/fix/effects.py": 20,
@@ -47,7 +46,6 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "robots/lint/value_checks.py": 17,
     "robots/robotstxt/decider.py": 19,
     "robots/robotstxt/robots_txt.py": 28,
-    "throttle/throttle.py": 23,
 }
 MOST_IMPORTED_NAMES_OF_TEN = 25.0
 """The average of the ten modules that import most."""

@@ -150,7 +150,7 @@ class PauseMiddleware:
             reason += self._refusals.problem(request, response)
         if asked.unreadable:
             report_unreadable(self._crawl, flight, response)
-        self._throttle.refused(flight, reason, asked.seconds, response)
+        self._throttle.pauses.refused(flight, reason, asked.seconds, response)
 
     @cached_property
     def _refusals(self) -> Refusals:
@@ -210,7 +210,7 @@ class PauseMiddleware:
                 if throttle.can_go_back(flight):
                     return throttle.send_back(flight, events.TURN_MISSED)
                 if not await throttle.wait(flight, decision):
-                    self._crawl.fates[request] = fate_of(self._crawl, flight)
+                    throttle.in_flight.fates[request] = fate_of(self._crawl, flight)
                     raise IgnoreRequest(f"{flight.site.name} may not be requested now")
             elif throttle.can_go_back(flight):
                 return throttle.send_back(flight)
@@ -286,7 +286,7 @@ class PauseMiddleware:
                 throttle.in_flight.unresponsive.fail(flight, failure)
                 is_down = flight.site.is_silent(
                     flight,
-                    self._crawl.fingerprint(request),
+                    throttle.fingerprint(flight),
                     self._crawl.now(),
                     is_certain=failure.is_certain,
                 )
@@ -294,11 +294,11 @@ class PauseMiddleware:
             if not is_down and (by_proxy or not is_reported):
                 throttle.release(flight)
                 return None
-            throttle.refused(flight, f"{failure.value} for {request}")
+            throttle.pauses.refused(flight, f"{failure.value} for {request}")
             # Enough tries: RetryMiddleware decides now.
             is_enough = flight.is_refused_alone or not may_repeat(self.crawler, flight, exception)
             if is_enough or ASKS_AGAIN in request.meta:
-                self._crawl.fates[request] = End.URL
+                throttle.in_flight.fates[request] = End.URL
                 throttle.handed_on(flight)
                 throttle.release(flight)
                 return None
@@ -306,7 +306,7 @@ class PauseMiddleware:
         if throttle.can_go_back(flight):
             return throttle.send_back(flight)
         if throttle.has_given_up(flight):
-            self._crawl.fates[request] = fate_of(self._crawl, flight)
+            throttle.in_flight.fates[request] = fate_of(self._crawl, flight)
             throttle.release(flight)
             return None
         return request  # it waits for the pause when its sender sends it again
@@ -338,7 +338,7 @@ class PauseMiddleware:
 def not_sent(crawl: Crawl, flight: Flight) -> SitePausedError:
     """Return the error of a request that is not sent."""
     flight.is_noticed = True  # it is not sent back
-    crawl.fates[flight.request] = end = fate_of(crawl, flight)
+    crawl.throttle.in_flight.fates[flight.request] = end = fate_of(crawl, flight)
     section = flight.site.faults.of(flight.request) if end is End.SECTION else None
     pause = flight.site.pause if section is None or section.pause is None else section.pause
     how = "is paused for too long" if end in {End.WAITED, End.LEFT} else "is given up"

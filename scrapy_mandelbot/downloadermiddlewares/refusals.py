@@ -244,7 +244,7 @@ class Refusals:
 
     def _wait_for_check(self, flight: Flight, run: Bodies) -> AskedFor | None:
         """Request a page again that had another body; None: that is done, or cannot be."""
-        site, url, check = flight.site, flight.request.url, self._crawl.throttle.health_check
+        site, url, check = flight.site, flight.request.url, self._crawl.throttle.pauses.health_check
         if not run.again:
             site.well_url, site.well_way = run.target, (run.known.headers, run.known.meta)
             check.request(site)
@@ -281,11 +281,11 @@ class Refusals:
             request.meta["dont_retry"] = True  # a retry gets the same
         why = f"{response.status} for {request}, {mark or 'no good page since'}"
         refusal = Refusal(self._crawl.now(), f"{REFUSES_ROBOTS}: {why}", marked=mark is not None)
-        effect = site.refused(flight, self._crawl.fingerprint(request), refusal)
+        effect = site.refused(flight, throttle.fingerprint(flight), refusal)
         if effect is not None:
             if effect is PauseEffect.REFUSES_ROBOTS:
                 throttle.in_flight.evict(site)
-            throttle.reports.section(effect, site, request)
+            throttle.pauses.section(effect, site, request)
             throttle.update(site)
         return is_probe
 

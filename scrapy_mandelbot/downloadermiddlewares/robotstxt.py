@@ -142,7 +142,7 @@ class RobotsTxtMiddleware:
             report_unreadable(self._crawl, flight, rules.response)
         # A host that never answers is reported once, after the last of the short tries.
         level = None if outcome.wait is None else logging.DEBUG
-        throttle.refused(flight, outcome.reason, wait, rules.response, level=level)
+        throttle.pauses.refused(flight, outcome.reason, wait, rules.response, level=level)
         return True
 
     def _check_redirect(self, request: Request) -> None:
@@ -174,8 +174,8 @@ class RobotsTxtMiddleware:
             if resolved is None or rp.allowed(resolved, agent):
                 return
             url = resolved
-        self._crawl.fates[request] = End.FORBIDDEN
-        site, emit = self._crawl.throttle.site_of(request), self._crawl.events.emit
+        self._crawl.throttle.in_flight.fates[request] = End.FORBIDDEN
+        site, emit = self._crawl.throttle.sites.of_request(request), self._crawl.events.emit
         if not isinstance(rp, MandelbotRobotParser):  # another ROBOTSTXT_PARSER cannot say why
             emit(events.FORBIDDEN_UNEXPLAINED, request=request, site=site.name)
             raise IgnoreRequest("Forbidden by robots.txt")

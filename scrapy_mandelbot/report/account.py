@@ -96,7 +96,8 @@ class Account:
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Count a request that fails for good."""
         if not is_of_the_package(request):
-            site, fates = self._crawl.throttle.site_of(request), self._crawl.fates
+            throttle = self._crawl.throttle
+            site, fates = throttle.sites.of_request(request), throttle.in_flight.fates
             site.tally.count(End.TRIED_AGAIN, -1)
             end = fates.pop(request) if request in fates else _end_of(exception)
             site.tally.count(end)
@@ -178,11 +179,11 @@ class Account:
     def _waiting(self) -> int:
         """Requests in a third-party scheduler do not count: they are not accepted yet."""
         if self._crawl.job is None:
-            return sum(map(len, self._crawl.throttle.queues))
+            return sum(map(len, self._crawl.throttle.in_flight.queues))
         return engine.scheduler_length(self._crawler)
 
     def _request_dropped(self, request: Request) -> None:
-        tally = self._crawl.throttle.site_of(request).tally
+        tally = self._crawl.throttle.sites.of_request(request).tally
         tally.taken += 1
         tally.count(End.SEEN)
 

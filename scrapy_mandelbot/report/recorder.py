@@ -198,7 +198,7 @@ class Recorder:
         if not request.url.startswith(("http://", "https://")):
             return await download(request)
         flight = self._flight(request)
-        site = self._crawl.throttle.site_of(request) if flight is None else flight.site
+        site = self._crawl.throttle.sites.of_request(request) if flight is None else flight.site
         now = self._now()
         record = self.record.get(site.name) or self.record.of(site.name, now)
         gap = record.sent(now, is_robots_txt=urlparse_cached(request).path == "/robots.txt")

@@ -61,7 +61,7 @@ class Survey:
 
     def _count(self) -> Iterator[None]:
         waiting, throttle = self._waiting, self._throttle
-        for queue in throttle.queues:
+        for queue in throttle.in_flight.queues:
             while queue.load_some(1):
                 yield None
             for site, section, count in queue.sub_queues():
@@ -158,4 +158,4 @@ def collect_waiting(crawl: Crawl, found: list[dict[str, Any]]) -> Iterator[None]
 def waiting_elsewhere(crawler: Crawler) -> int:
     """Return the number of requests in a third-party scheduler, whose sites are unknown."""
     held = engine.scheduler_length(crawler)
-    return max(0, held - sum(map(len, Crawl.of(crawler).throttle.queues)))
+    return max(0, held - sum(map(len, Crawl.of(crawler).throttle.in_flight.queues)))

@@ -118,7 +118,8 @@ class SiteQueue:
         """Those that Scrapy's own queue may have given: any string is a slot's name there."""
         self.unloaded = deque(self._storage)
         """Names of sub-queues of the previous run that were not loaded yet."""
-        self._throttle.notify(self)
+        self._throttle.begin()
+        self._in_flight.queues.append(self)
 
     @classmethod
     def over(cls, crawler: Crawler, storage: RequestStorage) -> SiteQueue:
@@ -212,7 +213,7 @@ class SiteQueue:
 
     def holds_back(self, request: Request) -> bool:
         """Return whether a request would have to wait for a time of its site."""
-        site = self._throttle.site_of(request)
+        site = self._throttle.sites.of_request(request)
         if site.is_plain:
             return False
         path = section.path if (section := site.faults.of(request)) else ""
@@ -245,6 +246,7 @@ class SiteQueue:
                 self._round_robin.move(queue, shared_slot)
             if queue.activity is None and queue.name in self._storage:
                 self._round_robin.stand(queue)
+        engine.wake(self._crawler)
 
     def end_delays(self, site: Site) -> None:
         """Return the delayed requests of a site whose time has changed."""
@@ -280,7 +282,7 @@ class SiteQueue:
         """Hand the request out, if it may be after all that is found out about it only now."""
         site, slot = queue.site, queue.slot
         if not queue.is_ours:  # Scrapy's queue may hold several sites
-            site = self._throttle.site_of(request)
+            site = self._throttle.sites.of_request(request)
             slot = self._in_flight.slot_of(request, site)
             if not self._throttle.may_hand_out(site):
                 return False
@@ -432,7 +434,11 @@ class SiteQueue:
         site, take = queue.site, self._storage.take
         of = self._crawler.request_fingerprinter.fingerprint
         chosen, looked_at = look_for_probe(
-            site, lambda more: take(queue.name, more), of, most, self._throttle.health_check.request
+            site,
+            lambda more: take(queue.name, more),
+            of,
+            most,
+            self._throttle.pauses.health_check.request,
         )
         request = None if chosen is None else looked_at.pop(chosen)
         self._storage.put_back(queue.name, looked_at)

@@ -202,9 +202,9 @@ def _no_job_to_close_for(project: Project) -> Iterator[Mistake]:
         )
 
 
-def log_mistakes(project: Project) -> None:
-    """Log the mistakes, a line each."""
-    for text, level in mistakes_in(project):
+def log_mistakes(settings: BaseSettings, config: Config, spider: type[Spider]) -> None:
+    """Log the mistakes of a project, a line each."""
+    for text, level in mistakes_in(Project(settings, config, spider)):
         logger.log(level, "%s", text)
 
 

@@ -13,6 +13,7 @@ from scrapy_mandelbot.politeness.pace import PacePolicy
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.robots.origins import value_for
 from scrapy_mandelbot.settings import values as v
+from scrapy_mandelbot.store import is_server
 
 if TYPE_CHECKING:
     from scrapy.pqueues import ScrapyPriorityQueue
@@ -163,7 +164,7 @@ class Config:
     @property
     def shares_job(self) -> bool:
         """Whether workers share the requests of the crawl in a job on Redis."""
-        return v.is_server(self.job)
+        return is_server(self.job)
 
     @property
     def closes_when_paused(self) -> bool:

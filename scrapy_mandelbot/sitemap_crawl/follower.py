@@ -237,7 +237,8 @@ class SitemapFollower:
         if held >= _MOST:
             self._to_feed.add(site)
             return 0
-        waiting = self._crawl.waiting(site) if self._crawl.has_queue else held
+        waiting = self._crawl.waiting(site)
+        waiting = held if waiting is None else waiting
         return _ENOUGH - waiting if waiting < _FEW else 0
 
     def _feed_sites(self) -> None:

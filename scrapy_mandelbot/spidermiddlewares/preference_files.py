@@ -74,7 +74,9 @@ class PreferenceFiles:
         if is_ours or not request.url.startswith(("http://", "https://")):
             return NOTHING_SAID
         flight = self._flight(request)
-        site = (self._crawl.throttle.site_of(request) if flight is None else flight.site).name
+        site = (
+            self._crawl.throttle.sites.of_request(request) if flight is None else flight.site
+        ).name
         rules = None
         if not request.meta.get("dont_obey_robotstxt"):
             rules = None if flight is None else flight.site.rules()

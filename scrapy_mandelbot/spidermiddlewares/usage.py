@@ -90,7 +90,7 @@ class CrawlUsage:
             usage=known,
             of_images=False,
         )
-        self.crawl.fates[request] = End.USE
+        self.crawl.throttle.in_flight.fates[request] = End.USE
 
     def refusal(self, usage: Usage, *, of_images: bool = False) -> UsageRefusal | None:
         """Return why a page may not be used for all purposes of the crawl; None: it may.

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from scrapy_mandelbot.politeness.flight import End
     from scrapy_mandelbot.politeness.site_state import Site
+    from scrapy_mandelbot.scheduling.site_queue import SiteQueue
 
 _CHANGED_ON_THE_WAY = ("download_slot", "proxy")  # meta keys
 _FEW = 1_000  # flights; of more it is looked whether they are under way
@@ -123,8 +125,8 @@ class InFlight:
         self._lost = lost
         self._count = count
         self._now = now
-        self.slot_changed: list[Callable[[str, int], None]] = []
-        """Called with a download slot that has one more or one less, and how many it has."""
+        self.queues: list[SiteQueue] = []
+        """Those that hand out requests: Scrapy has one in memory and one on disk."""
         self.flights: dict[Request, Flight] = {}
         """All of them."""
         self._in_slots: dict[str, set[Flight]] = {}
@@ -132,6 +134,8 @@ class InFlight:
         """How many requests those slots may transfer at once, as it was when they were empty."""
         # What each was, and when it may go; not its flight, which would keep the request for ever.
         self.coming_back: WeakKeyDictionary[Request, PriorState] = WeakKeyDictionary()
+        self.fates: WeakKeyDictionary[Request, End] = WeakKeyDictionary()
+        """How requests end that fail now, where that is not to be seen from the exception."""
         self._look_at = _FEW
         self.shared_slot: Callable[[Site, str], str] | None = None
         """Returns the download slot of a site's requests, given Scrapy's, if sites share some."""
@@ -144,6 +148,13 @@ class InFlight:
 
     def __len__(self) -> int:
         return len(self.flights)
+
+    def waiting(self, site: Site) -> int:
+        """Return how many requests for a site wait in the queues."""
+        count = 0
+        for queue in self.queues:  # without a generator, which would be one more call for a 503
+            count += queue.waiting(site)
+        return count
 
     def hand_out(self, flight: Flight) -> None:
         """Note what a request looks like as it leaves the queue for its download slot."""
@@ -159,8 +170,8 @@ class InFlight:
         in_slot.add(flight)
         if not flight.site.has_answered:
             self.unresponsive[flight] = None
-        for notify in self.slot_changed:
-            notify(slot, len(in_slot))
+        for queue in self.queues:
+            queue.slot_changed(slot, len(in_slot))
         if len(self.flights) > self._look_at:
             self._drop_all_lost()
 
@@ -190,8 +201,8 @@ class InFlight:
         self.flights[request] = flight
         in_slot = self._in_slots.get(slot) or self._open_slot(slot)
         in_slot.add(flight)
-        for notify in self.slot_changed:
-            notify(slot, len(in_slot))
+        for queue in self.queues:
+            queue.slot_changed(slot, len(in_slot))
 
     def _open_slot(self, slot: str) -> set[Flight]:
         self.limits[slot] = engine.slot_concurrency(self._crawler, slot)
@@ -299,8 +310,8 @@ class InFlight:
         self.unresponsive.pop(flight, None)
         if not flights:
             del self._in_slots[slot], self.limits[slot]
-        for notify in self.slot_changed:
-            notify(slot, len(flights))
+        for queue in self.queues:
+            queue.slot_changed(slot, len(flights))
 
     def evict(self, site: Site) -> None:
         """End the wait in download slots of a site's requests: they go back, and are not sent."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING
@@ -16,7 +17,6 @@ from scrapy_mandelbot import engine, events, signals
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.throttle.throttle import Throttle
@@ -25,16 +25,19 @@ if TYPE_CHECKING:
 class ManualControl:
     """Pauses, resumes and gives up sites for the operator of a crawl."""
 
-    def __init__(self, throttle: Throttle, clock: Clock) -> None:
+    def __init__(
+        self, crawler: Crawler, config: Config, throttle: Throttle, now: Callable[[], float]
+    ) -> None:
         self._throttle = throttle
-        self._now = clock.now
+        self._now = now
+        self._idle_policy = IdlePolicy(crawler, config, throttle, self, now)
 
     def held(self) -> tuple[int, int]:
         """Return how many queued requests belong to shut parts, and to sites that were given up.
 
         A site, a section or a page is shut while it waits for a time of its own.
         """
-        now, shut, given_up, queues = self._now(), 0, 0, self._throttle.queues
+        now, shut, given_up, queues = self._now(), 0, 0, self._throttle.in_flight.queues
         delayed = Counter(site for one in queues for site, at in one.delayed() if at > now)
         for site, section, count in chain.from_iterable(one.sub_queues() for one in queues):
             is_over = site.pause.is_given_up or site.faults.is_hopeless(section)
@@ -48,7 +51,7 @@ class ManualControl:
 
     def next_due(self) -> float:
         """Return the seconds until the first of what the queues hold may be sent; 0: now."""
-        now, queues = self._now(), self._throttle.queues
+        now, queues = self._now(), self._throttle.in_flight.queues
         times = [at for one in queues for _, at in one.delayed()]
         for site, section, _ in chain.from_iterable(one.sub_queues() for one in queues):
             if not site.faults.is_hopeless(section):
@@ -71,7 +74,7 @@ class ManualControl:
         site.hold(self._now(), until)
         throttle.sites.note_trouble(site)
         throttle.in_flight.evict(site)
-        throttle.reports.emit(events.HELD, site, until=until, reason=reason, tries=0)
+        throttle.pauses.emit(events.HELD, site, until=until, reason=reason, tries=0)
         throttle.update(site)
         throttle.timers.set(site, until)
 
@@ -95,16 +98,16 @@ class ManualControl:
         for site in throttle.sites.in_trouble():
             if site.is_shut(now):
                 if site.give_up(reason):
-                    throttle.reports.emit(events.GIVEN_UP, site)
+                    throttle.pauses.emit(events.GIVEN_UP, site)
             elif site.has_refused:
                 for section in site.faults.give_up(reason):
-                    throttle.reports.emit(
+                    throttle.pauses.emit(
                         events.SECTION_GIVEN_UP, site, section.pause, path=section.path
                     )
             self._update(site)
 
     def _update(self, site: Site) -> None:
-        for queue in self._throttle.queues:
+        for queue in self._throttle.in_flight.queues:
             queue.end_delays(site)
         self._throttle.update(site)
 
@@ -122,12 +125,12 @@ class IdlePolicy:
         config: Config,
         throttle: Throttle,
         manual_control: ManualControl,
-        clock: Clock,
+        now: Callable[[], float],
     ) -> None:
         self._crawler = crawler
         self._throttle = throttle
         self._manual_control = manual_control
-        self._clock = clock
+        self._now = now
         self._sends_idle = config.signals_idle
         self._fails = config.pause_idle == "fail"
         self._closes = config.closes_unless_due_within if throttle.keeps_given_up else None
@@ -155,9 +158,9 @@ class IdlePolicy:
             self._close(SITES_PAUSED)
             return
         if self._waits_since is None:
-            self._waits_since = self._clock.now()
+            self._waits_since = self._now()
             if self._left is not None:
-                self._throttle.reports.total_ends_at = at = self._waits_since + self._left
+                self._throttle.pauses.total_ends_at = at = self._waits_since + self._left
                 self._throttle.timers.set(self, at, self._give_up)
         if self._sends_idle:
             self._send_idle()
@@ -165,9 +168,9 @@ class IdlePolicy:
     def _continue(self) -> None:
         """Note that the crawl does more than wait."""
         if self._waits_since is not None and self._left is not None:
-            self._left = max(0.0, self._left - (self._clock.now() - self._waits_since))
+            self._left = max(0.0, self._left - (self._now() - self._waits_since))
         self._waits_since = None
-        self._throttle.reports.total_ends_at = inf
+        self._throttle.pauses.total_ends_at = inf
         self._throttle.timers.drop(self)
 
     def _spider_closed(self, reason: str) -> None:

@@ -16,6 +16,7 @@ from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause_policy import LeftPause, Refusal
 from scrapy_mandelbot.store.contract import LiveStore
 from scrapy_mandelbot.store.memory import Recent
+from scrapy_mandelbot.throttle.leases import Leases
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.store.contract import Store, StoredPause
@@ -38,6 +39,8 @@ class Peers:
         self._throttle = throttle
         self.store = store
         self._now = now
+        self.leases = Leases(store, throttle.timers, now, throttle.update)
+        """What one crawl at a time may do, of all that share the store."""
         self._known: Recent[StoredPause] = Recent(_MOST_KNOWN)
         """Pauses that are not over: the crawl's own, and those of peers."""
         self._of_peers: Recent[StoredPause] = Recent(_MOST_KNOWN)
@@ -73,8 +76,9 @@ class Peers:
             self.store.listen(self)
 
     def close(self) -> None:
-        """Receive nothing more."""
+        """Receive nothing more, and release every lease."""
         _IN_THIS_PROCESS.discard(self)
+        self.leases.close()
 
     def take_over(self, name: str, left: LeftPause, *, is_newest: bool = False) -> None:
         """Restore the pause of a site that the previous run or another worker left.
@@ -91,7 +95,7 @@ class Peers:
         throttle.sites.note_trouble(site)
         if is_news:
             throttle.timers.set(site, site.pause.until)
-            throttle.reports.emit(events.RESTORED, site)
+            throttle.pauses.emit(events.RESTORED, site)
 
     def put_pause(self, key: str, pause: StoredPause | None) -> None:
         """Store and publish a pause of this crawl, or its end."""
@@ -146,7 +150,7 @@ class Peers:
         throttle.sites.note_trouble(site)
         if is_news:
             throttle.in_flight.evict(site)
-            throttle.reports.emit(events.PAUSED_BY_PEER, site)
+            throttle.pauses.emit(events.PAUSED_BY_PEER, site)
             throttle.timers.set(site, site.pause.until)
 
     def hear_turn(self, name: str, due: float) -> bool:
@@ -158,7 +162,7 @@ class Peers:
         site = throttle.sites.of(name)
         site.pacer.hold(due)
         throttle.timers.set(site, due)
-        return throttle.waiting(site) > 0
+        return throttle.in_flight.waiting(site) > 0
 
     # Called by a store, with what other processes write.
 

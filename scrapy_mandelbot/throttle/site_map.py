@@ -88,6 +88,10 @@ class Sites:
             self._recent.popitem(last=False)
         return site
 
+    def of_request(self, request: Request) -> Site:
+        """Return the state of the site that a request goes to."""
+        return self.of(site_of_request(request))
+
     def count_by(
         self, tally_of: Callable[[str], Tally], tallies: Callable[[], Iterable[Tally]]
     ) -> None:

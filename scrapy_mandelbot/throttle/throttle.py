@@ -6,35 +6,29 @@ may go now: those that wait outside the queue, those in the queues, or none befo
 
 from __future__ import annotations
 
-import random
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.job import job_dir
 
-from scrapy_mandelbot import engine, events
+from scrapy_mandelbot import events
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.politeness.flight import Decision
-from scrapy_mandelbot.politeness.pause import PauseEffect
-from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.throttle.in_flight import InFlight
-from scrapy_mandelbot.throttle.leases import Leases
 from scrapy_mandelbot.throttle.paces import Paces
-from scrapy_mandelbot.throttle.pause_reports import Reports
-from scrapy_mandelbot.throttle.peers import Peers
-from scrapy_mandelbot.throttle.site_map import Sites, site_of_request
-from scrapy_mandelbot.throttle.waiters import HealthCheck, Waiters
+from scrapy_mandelbot.throttle.pauses import Pauses
+from scrapy_mandelbot.throttle.site_map import Sites
+from scrapy_mandelbot.throttle.waiters import Waiters
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
     from scrapy_mandelbot.clock import Clock
     from scrapy_mandelbot.events.emitter import Events
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.site_state import Site
-    from scrapy_mandelbot.scheduling.site_queue import SiteQueue
     from scrapy_mandelbot.settings.config import Config
     from scrapy_mandelbot.store.contract import Store
     from scrapy_mandelbot.throttle.shared_limits import SharedLimits
@@ -56,61 +50,43 @@ class Throttle:
         self._crawler = crawler
         self._now = clock.now
         self._count = events_.count
-        self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
         self.is_paced = bool(config.crawl_delays) or config.obeys_pace
         """Whether any site can have a pace in this crawl."""
         self.paces = Paces(config, clock, events_.emit, self._pace_changed)
         """What the pace of each site is."""
-        self.queues: list[SiteQueue] = []
-        """Those that hand out requests: Scrapy has one in memory and one on disk."""
         self.timers: Timers[Any] = Timers(clock, self.update)
         """Wakes sites, waiting requests, leases and the limit on waiting."""
-        self._leases = Leases(store, self.timers, clock.now, self.update)
-        self.has_leases = self._leases.are_lent
-        """Whether probes and turns take a lease of the store."""
         self.waiters = Waiters(crawler, self.timers, clock.now, self._look, config.pause_wait)
-        self.health_check = HealthCheck(crawler, events_.emit, self.update)
-        """Requests known pages again, to see whether their sites are well."""
         self.keeps_given_up = bool(job_dir(crawler.settings)) or config.shares_job
         """Whether the requests of a site that is given up stay in the queue, for the next run."""
-        self.peers = Peers(self, store, clock.now)
-        """Exchanges pauses and turns with other crawls and runs."""
-        self.reports = Reports(self, events_, clock.now)
-        """Reports pauses, and stores them."""
+        self.pauses = Pauses(crawler, self, store, clock.now, events_)
+        """Pauses sites, and reports and stores that."""
+        self.peers, self._leases = self.pauses.peers, self.pauses.peers.leases
+        self.has_leases = self._leases.are_lent
+        """Whether probes and turns take a lease of the store."""
         policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
         self.sites = Sites(policy, is_paced=self.is_paced)
         """What is known of each site."""
         self.in_flight = InFlight(crawler, self.ended, events_.count, clock.now)
         """The requests outside of the queue."""
-        self._shared_limits: SharedLimits | None = None
+        self.shared_limits: SharedLimits | None = None
+        """With MANDELBOT_TOGETHER: sites that share slots, pauses and limits."""
         if config.together:
             from scrapy_mandelbot.throttle.shared_limits import SharedLimits  # noqa: PLC0415
 
-            self._shared_limits = SharedLimits(config.together, crawler, self, clock.now)
+            self.shared_limits = SharedLimits(config.together, crawler, self, clock.now)
+        events_.subscribe(self._has_answered, events.ROBOTS_READ)
 
-    def notify(self, queue: SiteQueue) -> None:
-        """Notify a queue of changes of sites and slots from now on."""
-        if not self.queues:
+    def begin(self) -> None:
+        """Restore what the previous run left, before the first queue begins."""
+        if not self.in_flight.queues:
             self.peers.begin()  # now there is a loop for the timers
-        self.queues.append(queue)
-        self.in_flight.slot_changed.append(queue.slot_changed)
 
     def close(self) -> None:
         """Cancel every timer."""
-        for part in self.peers, self._leases, self.waiters:
+        for part in self.peers, self.waiters:
             part.close()
         self.timers.take()
-
-    def waiting(self, site: Site) -> int:
-        """Return how many requests for a site wait in the queues."""
-        count = 0
-        for queue in self.queues:  # without a generator, which would be one more call for a 503
-            count += queue.waiting(site)
-        return count
-
-    def site_of(self, request: Request) -> Site:
-        """Return the state of the site that a request goes to."""
-        return self.sites.of(site_of_request(request))
 
     # Called by the queue.
 
@@ -123,7 +99,7 @@ class Throttle:
         if site.is_plain:
             return True
         self.in_flight.drop_lost(site)
-        if site in self.health_check:
+        if site in self.pauses.health_check:
             return False
         is_over = site.scout is None and site.pause.is_given_up
         if is_over or site.faults.is_over(section):
@@ -159,7 +135,7 @@ class Throttle:
         """Return the flight of a request, with what is known of it."""
         flight = self.in_flight.get(request)
         if flight is None:
-            flight = self.in_flight.add(request, self.site_of(request))
+            flight = self.in_flight.add(request, self.sites.of_request(request))
         return flight
 
     def has_given_up(self, flight: Flight) -> bool:
@@ -167,7 +143,7 @@ class Throttle:
         site = flight.site
         if not site.has_refused:
             return site.pause.is_given_up
-        return site.is_given_up_for(flight, flight.fingerprint or self._fingerprint(flight))
+        return site.is_given_up_for(flight, flight.fingerprint or self.fingerprint(flight))
 
     def can_go_back(self, flight: Flight) -> bool:
         """Return whether the request came from the queue, and the queue should keep it."""
@@ -189,7 +165,7 @@ class Throttle:
         """Note that a request leaves for its site."""
         site, now = flight.site, self._now()
         if not flight.is_from_queue and len(site.slots) < _MOST_SLOTS:
-            site.slots |= {engine.slot_key(self._crawler, flight.request)}
+            site.slots |= {self.in_flight.slot_of(flight.request, site)}
         site.sent(flight, now)
         if site.pacer.is_on:
             site.tally.left(now)
@@ -221,6 +197,12 @@ class Throttle:
 
     # Called by the middlewares when a request has ended.
 
+    def _has_answered(self, values: Mapping[str, Any]) -> None:
+        """Note that a site has answered: if it fails to answer from now on, it is down."""
+        outcome = values["outcome"]
+        if outcome.is_new or outcome.case == "revalidated":
+            self.sites.of(values["site"]).has_answered = True
+
     def scouted(self, flight: Flight) -> None:
         """Note that the request has learnt its site's rules, or passed without them."""
         if flight.scouted(self._now()):
@@ -237,50 +219,17 @@ class Throttle:
         now = self._now()
         pause = site.pause
         before = set(site.faults.aside.values())
-        fingerprint = flight.fingerprint or self._fingerprint(flight)
+        fingerprint = flight.fingerprint or self.fingerprint(flight)
         effect = site.answered(flight, now, fingerprint, is_page=is_page)
         self.sites.note_trouble(site)
         if effect is not None:
-            self.reports.answered(effect, site, pause, before)
-            self.update(site)
-
-    def refused(
-        self,
-        flight: Flight,
-        reason: str,
-        retry_after: float | None = None,
-        response: Response | None = None,
-        *,
-        level: int | None = None,
-    ) -> None:
-        """Note that the site refused the request: by a pause status, or by no answer at all."""
-        site, now = flight.site, self._now()
-        if site.is_timed:
-            site.tally.left(now)
-        kind = "no answer" if response is None else str(response.status)
-        is_outage = kind == "503" and retry_after is None
-        chance = self._random.random()
-        refusal = Refusal(now, reason, retry_after, chance, is_outage=is_outage)
-        named = None if response is None else retry_after  # without one, the wait is our own
-        self._count(events.REFUSED, site=site.name, kind=kind, retry_after=named)
-        fingerprint = flight.fingerprint or self._fingerprint(flight)
-        if self._shared_limits:
-            self._shared_limits.refused(site, now)
-        effect = site.refused(flight, fingerprint, refusal)
-        self.sites.note_trouble(site)
-        if effect is None:
-            return
-        if effect is PauseEffect.PAUSED:
-            self.in_flight.evict(site)
-        self.reports.refused(effect, flight, reason, level)
-        # A pause that begins lets no waiting request go.
-        if effect is not PauseEffect.PAUSED or self._shared_limits:
+            self.pauses.answered(effect, site, pause, before)
             self.update(site)
 
     def handed_on(self, flight: Flight) -> None:
         """Note that the request is handed on with its refusal: it is tried no more."""
         self._count(events.HANDED_ON)
-        flight.site.faults.forget(flight.fingerprint or self._fingerprint(flight))
+        flight.site.faults.forget(flight.fingerprint or self.fingerprint(flight))
 
     def send_back(self, flight: Flight, event: events.Event = events.BOUNCED) -> Request:
         """Return the request as a middleware returns it to send it back to the queue."""
@@ -302,8 +251,8 @@ class Throttle:
         due = site.pacer.due_after(now)
         if due <= now:
             return
-        if self._shared_limits:
-            self._shared_limits.turn_taken(site, now)
+        if self.shared_limits:
+            self.shared_limits.turn_taken(site, now)
         own = self.peers.put_turn(site.name, due)
         if own > due:
             site.pacer.hold(own)
@@ -311,19 +260,19 @@ class Throttle:
     def _note_wait(self, site: Site, now: float) -> None:
         if (opens := site.pacer.note_wait(now)) is not None:
             reason = site.pacer.pace.visits_text
-            self.reports.emit(events.SHUT, site, until=opens, reason=reason)
+            self.pauses.emit(events.SHUT, site, until=opens, reason=reason)
             for flight in self.waiters.of(site):  # they wait for the visit time now
                 self.waiters.release(flight, may_go=True)
 
     def _count_wait(self, site: Site) -> None:
-        if self._shared_limits:
-            self._shared_limits.turn_taken(site, self._now())
+        if self.shared_limits:
+            self.shared_limits.turn_taken(site, self._now())
         if (waited := site.pacer.end_wait(self._now())) is not None:
             self._count(events.TURN_WAITED, site=site.name, seconds=waited)
 
     def _pace_changed(self, site: Site) -> None:
-        if self._shared_limits:
-            self._shared_limits.join(site, self._now())
+        if self.shared_limits:
+            self.shared_limits.join(site, self._now())
         self.sites.note_trouble(site)
         self.timers.set(site, self._now())  # waiting requests may go now
 
@@ -365,9 +314,9 @@ class Throttle:
         now = self._now()
         held_for, shut_for = site.end_hold(now), site.pacer.end_shut(now)
         if held_for is not None:
-            self.reports.emit(events.RESUMED, site, paused_for=held_for)
+            self.pauses.emit(events.RESUMED, site, paused_for=held_for)
         if shut_for is not None:
-            self.reports.emit(events.OPENED, site, paused_for=shut_for)
+            self.pauses.emit(events.OPENED, site, paused_for=shut_for)
         self.sites.note_trouble(site)
         if site.held_until > now:
             self.timers.set(site, site.held_until)
@@ -379,11 +328,10 @@ class Throttle:
                 self.waiters.release(flight, may_go=decision.goes)
             else:
                 self.timers.set(site, decision.until)
-        for queue in self.queues:
+        for queue in self.in_flight.queues:
             queue.site_changed(site)
-        if self._shared_limits:
-            self._shared_limits.updated(site)
-        engine.wake(self._crawler)
+        if self.shared_limits:
+            self.shared_limits.updated(site)
 
     def _look(self, site: Site) -> None:
         """Remove requests that ended unnoticed while others wait for them."""
@@ -399,7 +347,7 @@ class Throttle:
             self._keep_turn(site, now)
         self.update(site)
 
-    def _fingerprint(self, flight: Flight) -> bytes:
-        """Store the fingerprint on the flight."""
+    def fingerprint(self, flight: Flight) -> bytes:
+        """Store the fingerprint of a request on its flight, and return it."""
         flight.fingerprint = self._crawler.request_fingerprinter.fingerprint(flight.request)
         return flight.fingerprint

@@ -114,7 +114,7 @@ class Fleet:
             throttle.answered(flight)
             throttle.release(flight)
         else:
-            throttle.refused(flight, "503", pause)
+            throttle.pauses.refused(flight, "503", pause)
             owner = self._redis.hget(f"{job.server.key}:owner", flight.site.name)
             if owner == b"%d" % job.job.worker and worker not in self.cut:
                 due = flight.site.pause_due(self.clock.now())

@@ -203,7 +203,7 @@ def sent_back(crawler, request, retry_after: float | None) -> Request:
     throttle = Crawl.of(crawler).throttle
     flight = throttle.flight_of(request)
     throttle.let_leave(flight)
-    throttle.refused(flight, "503", retry_after)
+    throttle.pauses.refused(flight, "503", retry_after)
     return throttle.send_back(flight)
 
 

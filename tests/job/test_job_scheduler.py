@@ -55,7 +55,7 @@ def refuse_next(crawler, scheduler) -> None:
     request = scheduler.next_request()
     flight = throttle.flight_of(request)
     throttle.let_leave(flight)
-    throttle.refused(flight, "503", None)
+    throttle.pauses.refused(flight, "503", None)
     throttle.release(flight)
     scheduler.finish_request(request)
 

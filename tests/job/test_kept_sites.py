@@ -62,7 +62,7 @@ class Run:
         self.throttle.let_leave(flight)
         self._active.discard(request)
         if refuses:
-            self.throttle.refused(flight, "503", retry_after)
+            self.throttle.pauses.refused(flight, "503", retry_after)
             self.scheduler.enqueue_request(self.throttle.in_flight.send_back(flight))
         else:
             self.throttle.answered(flight)
@@ -258,10 +258,10 @@ def test_of_sites_without_requests_only_what_is_not_over_goes_on(run, clock):
         first.scheduler.finish_request(request)
     long = Request(f"{SITE}/long")
     flight = first.throttle.flight_of(long)
-    first.throttle.refused(flight, "503", 500)
+    first.throttle.pauses.refused(flight, "503", 500)
     first.throttle.release(flight)
     flight = first.throttle.flight_of(Request(f"{OTHER}/short"))
-    first.throttle.refused(flight, "503", 60)
+    first.throttle.pauses.refused(flight, "503", 60)
     first.throttle.release(flight)
     first.die()
     clock.turn(100)

@@ -339,7 +339,7 @@ def test_the_rate_of_a_recovery_is_in_the_timeline(state, rate):
     crawler.signals.send_catch_log(scrapy.signals.spider_opened, spider=crawler.spider)
     request = Request("https://one.example/a")
     refuse(crawler, request.url)
-    pause = Crawl.of(crawler).throttle.site_of(request).pause
+    pause = Crawl.of(crawler).throttle.sites.of_request(request).pause
     pause.state, pause.rate_control.rate = state, 0.5
     with pytest.raises(StopIteration):
         handlers.download_request_async(request).send(None)

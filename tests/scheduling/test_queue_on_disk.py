@@ -71,7 +71,7 @@ async def test_a_poor_probe_is_not_written_to_disk(make_crawler, clock, tmp_path
     fill(scheduler, "https://a.example/bad", priority=1)
     bad = scheduler.next_request()
     flight = throttle.flight_of(bad)
-    throttle.refused(flight, "503")
+    throttle.pauses.refused(flight, "503")
     flight.not_before = clock.now() + 99
     scheduler.enqueue_request(throttle.send_back(flight))
     clock.turn(99)

@@ -299,7 +299,7 @@ async def test_the_probe_is_another_request_than_the_one_that_failed_last(make_c
     bad = scheduler.next_request()
     crawler.engine.downloader.active.add(bad)
     flight = throttle.flight_of(bad)
-    throttle.refused(flight, "503")
+    throttle.pauses.refused(flight, "503")
     scheduler.enqueue_request(throttle.send_back(flight))
     crawler.engine.downloader.active.discard(bad)
 
@@ -331,14 +331,14 @@ async def test_where_all_were_refused_they_are_probes_by_turns(make_crawler, clo
     def refuse_next() -> None:
         request = scheduler.next_request()
         sent.append(request.url[-1])
-        throttle.refused(throttle.flight_of(request), "503")
+        throttle.pauses.refused(throttle.flight_of(request), "503")
         scheduler.enqueue_request(throttle.send_back(throttle.flight_of(request)))
         active.discard(request)
 
     first = [scheduler.next_request() for _ in range(4)]
     active.update(first)
     for request in first:
-        throttle.refused(throttle.flight_of(request), "503")
+        throttle.pauses.refused(throttle.flight_of(request), "503")
     for request in first:
         scheduler.enqueue_request(throttle.send_back(throttle.flight_of(request)))
     active.clear()

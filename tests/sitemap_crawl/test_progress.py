@@ -21,7 +21,7 @@ def take(file, most):
 
 @pytest.fixture
 def progress(tmp_path) -> Progress:
-    return Progress(tmp_path / "progress")
+    return Progress(tmp_path)
 
 
 def test_entries_come_out_as_they_were_put_in(progress):
@@ -50,7 +50,7 @@ def test_what_was_left_goes_on(progress, tmp_path):
     of_site.known |= {"x", "y"}
     progress.close()
 
-    again = Progress(tmp_path / "progress")
+    again = Progress(tmp_path)
     assert again.unfinished() == [SITE]
     assert again[SITE] == of_site
     assert take(again[SITE].files[0], 9) == ENTRIES[3:]
@@ -63,11 +63,11 @@ def test_after_a_kill_nothing_is_left(progress, tmp_path):
     file.write(ENTRIES)
     progress[SITE].files.append(file)
     progress.close()
-    Progress(tmp_path / "progress")  # this one is killed
+    Progress(tmp_path)  # this one is killed
 
-    again = Progress(tmp_path / "progress")
+    again = Progress(tmp_path)
     assert again.unfinished() == []
-    assert list((tmp_path / "progress").iterdir()) == []
+    assert list((tmp_path / "mandelbot.sitemaps").iterdir()) == []
 
 
 def test_a_site_is_done_when_nothing_is_left_of_it(progress):
@@ -87,8 +87,8 @@ def test_what_is_known_takes_no_more_for_long_urls(progress, tmp_path):
     progress.reopen(long)
     assert progress.begin(CitedSitemap(long, SITE, long))
     progress.close()
-    assert (tmp_path / "progress" / "state.json").stat().st_size < 1_000
-    again = Progress(tmp_path / "progress")
+    assert (tmp_path / "mandelbot.sitemaps" / "state.json").stat().st_size < 1_000
+    again = Progress(tmp_path)
     assert not again.begin(CitedSitemap(long, SITE, long))
 
 
@@ -139,7 +139,7 @@ def job() -> Kept:
 @pytest.fixture
 def of_job(tmp_path, job, clock):
     """Return what opens the progress that the job has kept."""
-    return lambda: Progress(tmp_path / "progress", job, clock.now)
+    return lambda: Progress(tmp_path, job, clock.now)
 
 
 def test_a_job_keeps_what_was_there_at_a_commit(of_job, job):
@@ -237,7 +237,7 @@ def test_what_another_form_of_the_job_has_left_is_taken_over(progress, of_job, j
     taken[SITE].to_request.clear()
     job.commit(taken, is_last=True)
     assert of_job().unfinished() == []
-    assert not (tmp_path / "progress" / "state.json").exists()
+    assert not (tmp_path / "mandelbot.sitemaps" / "state.json").exists()
 
 
 def test_a_file_that_is_lost_costs_its_own_sitemap_alone(progress, tmp_path):
@@ -253,7 +253,7 @@ def test_a_file_that_is_lost_costs_its_own_sitemap_alone(progress, tmp_path):
         progress[site].files.append(files[site])
     progress.close()
     files[SITE].path.unlink()
-    again = Progress(tmp_path / "progress")
+    again = Progress(tmp_path)
     assert again.unfinished() == [SITE, "https://other.example"]
     assert list(again[SITE].to_request) == [files[SITE].cited]
     assert again.begin(files[SITE].cited)

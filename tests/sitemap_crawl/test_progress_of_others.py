@@ -20,7 +20,7 @@ def take(file, most):
 
 @pytest.fixture
 def progress(tmp_path) -> Progress:
-    return Progress(tmp_path / "progress")
+    return Progress(tmp_path)
 
 
 def test_what_waits_for_a_sites_word_goes_on(progress, tmp_path):
@@ -35,7 +35,7 @@ def test_what_waits_for_a_sites_word_goes_on(progress, tmp_path):
     progress[SITE].elsewhere.add(OTHER)
     progress.close()
 
-    again = Progress(tmp_path / "progress")
+    again = Progress(tmp_path)
     assert again.unfinished() == [OTHER], "it has something to wait for"
     assert (again[SITE], again[OTHER]) == (progress[SITE], progress[OTHER])
     assert take(again[OTHER].unconfirmed[0], 9) == [{"loc": f"{OTHER}/"}]
@@ -46,7 +46,7 @@ def test_what_several_sites_cite_is_begun_once(progress, tmp_path):
     assert progress.begin(MAP)
     assert not progress.begin(MAP)
     progress.close()
-    again = Progress(tmp_path / "progress")
+    again = Progress(tmp_path)
     assert not again.begin(MAP)
     again.reopen(MAP.url)
     assert again.begin(MAP)

@@ -94,7 +94,7 @@ def refuse(crawler: Crawler, url: str, retry_after: float = 1000.0) -> None:
     """Have a site refuse a request that is not from the queue: it is paused."""
     throttle = Crawl.of(crawler).throttle
     flight = throttle.flight_of(Request(url))
-    throttle.refused(flight, "503", retry_after)
+    throttle.pauses.refused(flight, "503", retry_after)
     throttle.release(flight)
 
 

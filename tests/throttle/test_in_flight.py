@@ -37,7 +37,8 @@ class World:
         self.changed: list[tuple[str, int]] = []
         self.lost: list[object] = []
         self.in_flight = InFlight(crawler, self.lost.append, print, float)
-        self.in_flight.slot_changed.append(lambda *change: self.changed.append(change))
+        queue = SimpleNamespace(slot_changed=lambda *change: self.changed.append(change))
+        self.in_flight.queues.append(queue)
 
     def hand_out(self, number: int = 0, slot: str = SLOT):
         flight = handed_out(Request(f"https://example.com/{number}"), slot)

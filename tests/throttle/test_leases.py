@@ -122,7 +122,7 @@ class Worker:
 
     def end(self, flight: Flight, *, refused: float = 0.0) -> None:
         if refused:
-            self.throttle.refused(flight, "503", refused)
+            self.throttle.pauses.refused(flight, "503", refused)
         else:
             self.throttle.answered(flight)
         self.throttle.release(flight)
@@ -138,7 +138,7 @@ def server(clock):
 def workers(server, make_crawler, clock, monkeypatch):
     """Make crawls that share nothing but the server."""
     monkeypatch.setattr(Peers, "_others", lambda _: iter(()))
-    monkeypatch.setattr("scrapy_mandelbot.crawl._store", lambda *_: FakeStore(server))
+    monkeypatch.setattr("scrapy_mandelbot.crawl.open_store", lambda *_: FakeStore(server))
 
     made = []
 
@@ -265,7 +265,7 @@ def test_one_pace_is_kept_by_all_to_the_letter(workers, clock, delay, seconds):
     robots = RobotsTxt.parse(f"User-agent: *\nCrawl-delay: {delay}\n".encode())
     for worker in crawls:
         worker.throttle.paces.learn(worker.site, robots, "Mandelbot", clock.now() + 1e6)
-        worker.throttle.waiting = lambda _site: 1
+        worker.throttle.in_flight.waiting = lambda _site: 1
     asked = []
     under_way = []
     for _ in range(3_000):
@@ -293,7 +293,7 @@ def test_a_turn_whose_lease_has_ended_is_no_turn(workers, server, clock):
     clock.turn(2 * WAY)
     waiting = one.hand_out()
     server.is_there = False
-    one.throttle._leases._leases[Lease.TURN, SITE].ends_at = clock.now()  # it was not renewed
+    one.throttle.peers.leases._leases[Lease.TURN, SITE].ends_at = clock.now()  # it was not renewed
     assert one.throttle.admit(waiting).is_turn
 
 

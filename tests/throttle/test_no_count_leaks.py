@@ -52,7 +52,7 @@ def test_no_count_leaks(make_crawler, clock, delays, steps):
         ended(request)
 
     def refused(request: Request) -> None:
-        throttle.refused(throttle.flight_of(request), "503", chance.choice([None, 1.0, 3.0]))
+        throttle.pauses.refused(throttle.flight_of(request), "503", chance.choice([None, 1.0, 3.0]))
         evicted(request)
 
     def evicted(request: Request) -> None:

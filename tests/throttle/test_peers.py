@@ -177,7 +177,7 @@ def test_two_crawls_keep_one_pace(pair, clock, delay):
     other.learn(delay)
     for seed, world in enumerate((one, other)):
         Crawl.of(world.crawler).throttle.peers._random.seed(seed)
-        world.throttle.waiting = lambda _site: 1  # something waits in each
+        world.throttle.in_flight.waiting = lambda _site: 1  # something waits in each
     asked = []
     for _ in range(4_000):
         for number, world in enumerate((one, other)):

@@ -1,25 +1,31 @@
-"""Log lines, stats and stored state of pauses."""
+"""What refusals of sites lead to: pauses, log lines, stats, stored state, health checks."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause import PauseEffect
+from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.robots.formatting import duration, rate_text
 from scrapy_mandelbot.store.contract import StoredPause
+from scrapy_mandelbot.throttle.peers import Peers
+from scrapy_mandelbot.throttle.waiters import HealthCheck
 
 if TYPE_CHECKING:
     from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
-    from scrapy_mandelbot.events import Event
     from scrapy_mandelbot.events.emitter import Events
     from scrapy_mandelbot.politeness.faults import Section
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pause import Pause
     from scrapy_mandelbot.politeness.site_state import Site
+    from scrapy_mandelbot.store.contract import Store
     from scrapy_mandelbot.throttle.throttle import Throttle
 
 _EVENTS = {
@@ -36,22 +42,34 @@ _STORED = frozenset({events.PAUSED, events.HELD, events.PROLONGED})
 _WITHOUT_END = {PauseEffect.GAVE_UP, PauseEffect.LAST_ATTEMPTS}
 
 
-class Reports:
-    """Reports pauses, and stores them for the next run and other crawls."""
+class Pauses:
+    """Pauses sites that refuse, and reports and stores their pauses for other runs and crawls."""
 
-    def __init__(self, throttle: Throttle, events_: Events, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        throttle: Throttle,
+        store: Store,
+        now: Callable[[], float],
+        events_: Events,
+    ) -> None:
         self._throttle = throttle
-        self._emit = events_.emit
+        self._emit, self._count = events_.emit, events_.count
         self._now = now
+        self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
+        self.peers = Peers(throttle, store, now)
+        """Exchanges pauses and turns with other crawls and runs."""
+        self.health_check = HealthCheck(crawler, events_.emit, throttle.update)
+        """Requests known pages again, to see whether their sites are well."""
         self.total_ends_at = inf
         """When the run has waited long enough, and gives up all waiting sites."""
         self._fate = "kept for the next run" if throttle.keeps_given_up else "they fail"
-        self._put_pause = put_pause = throttle.peers.put_pause
+        self._put_pause = put_pause = self.peers.put_pause
         events_.subscribe(lambda its: put_pause(its["site"], None), events.ROBOTS_UNANSWERED)
 
     def emit(
         self,
-        event: Event,
+        event: events.Event,
         site: Site,
         pause: Pause | None = None,
         *,
@@ -66,7 +84,7 @@ class Reports:
             "until": pause.until,
             "reason": pause.reason,
             "tries": pause.failed_probes,
-            "waiting": self._throttle.waiting(site),
+            "waiting": self._throttle.in_flight.waiting(site),
             "fate": self._fate,
         }
         if "end" in event.in_text:
@@ -82,8 +100,38 @@ class Reports:
         self._emit(event, level=level, **values)
 
     def refused(
-        self, effect: PauseEffect, flight: Flight, reason: str, level: int | None = None
+        self,
+        flight: Flight,
+        reason: str,
+        retry_after: float | None = None,
+        response: Response | None = None,
+        *,
+        level: int | None = None,
     ) -> None:
+        """Note that the site refused the request: by a pause status, or by no answer at all."""
+        throttle, site, now = self._throttle, flight.site, self._now()
+        if site.is_timed:
+            site.tally.left(now)
+        kind = "no answer" if response is None else str(response.status)
+        is_outage = kind == "503" and retry_after is None
+        refusal = Refusal(now, reason, retry_after, self._random.random(), is_outage=is_outage)
+        named = None if response is None else retry_after  # without one, the wait is our own
+        self._count(events.REFUSED, site=site.name, kind=kind, retry_after=named)
+        if throttle.shared_limits:
+            throttle.shared_limits.refused(site, now)
+        fingerprint = flight.fingerprint or throttle.fingerprint(flight)
+        effect = site.refused(flight, fingerprint, refusal)
+        throttle.sites.note_trouble(site)
+        if effect is None:
+            return
+        if effect is PauseEffect.PAUSED:
+            throttle.in_flight.evict(site)
+        self._report(effect, flight, reason, level)
+        # A pause that begins lets no waiting request go.
+        if effect is not PauseEffect.PAUSED or throttle.shared_limits:
+            throttle.update(site)
+
+    def _report(self, effect: PauseEffect, flight: Flight, reason: str, level: int | None) -> None:
         """Report the effect of a refusal; store a pause without an end."""
         site, event = flight.site, _EVENTS.get(effect)
         if event is None:
@@ -111,7 +159,7 @@ class Reports:
         if effect is not PauseEffect.RESUMED or rates is None or not rates.is_far_below:
             return
         if site.is_news("slower"):  # once of a limit, and how long what is queued takes at that
-            rate, waiting = rates.rate, self._throttle.waiting(site)
+            rate, waiting = rates.rate, self._throttle.in_flight.waiting(site)
             limit, time = rate_text(rate), duration(waiting / rate)
             self.emit(events.SLOWER, site, rate=rate, limit=limit, time=time)
 
