@@ -83,11 +83,9 @@ class Crawl:
         self.shared_fetches: SharedFetches | None = None
         """Decides which crawl fetches a file, of all that share the store."""
         if isinstance(self.store, LiveStore):
+            timeout = self.config.robots_timeout
             self.shared_fetches = SharedFetches(
-                self.store,
-                self.clock,
-                self.config.robots_timeout,
-                lambda: engine.is_closing(crawler),
+                self.store, self.clock, timeout, lambda: self.is_closing
             )
         self.fetcher = RobotsFetcher(
             crawler, self.config, self.store, self.clock, self.events, self.shared_fetches
@@ -96,7 +94,7 @@ class Crawl:
         self.throttle.pauses.health_check.forbids = self.forbids
         self.sites = self.throttle.sites
         """The state of each site, as ``crawl.sites["https://example.com"]``."""
-        self.manual_control = ManualControl(crawler, self.config, self.throttle, self.now)
+        self.manual_control = ManualControl(crawler, self.config, self.throttle)
         self.job: StoredJob | None = None
         """The job that stores the run in one file; None: there is none."""
         self.job_rows: Any = None
@@ -191,12 +189,9 @@ def store_path(settings: BaseSettings, store: str) -> str | Path | None:
     """Return the file in which copies are kept, given MANDELBOT_STORE; None: there is none."""
     if store == "memory":
         return None
-    return _default_path(settings) if store == "sqlite" else store
-
-
-def _default_path(settings: BaseSettings) -> str | Path | None:
-    """The file is in JOBDIR, else in the project's .scrapy folder; None: there is neither."""
-    try:
+    if store != "sqlite":
+        return store
+    try:  # in JOBDIR, else in the project's .scrapy folder
         folder = job_dir(settings)
         if folder is None and inside_project():
             folder = project_data_dir()

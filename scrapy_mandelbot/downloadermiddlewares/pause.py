@@ -284,12 +284,8 @@ class PauseMiddleware:
             is_down = False
             if failure.is_outage and not by_proxy:
                 throttle.in_flight.unresponsive.fail(flight, failure)
-                is_down = flight.site.is_silent(
-                    flight,
-                    throttle.fingerprint(flight),
-                    self._crawl.now(),
-                    is_certain=failure.is_certain,
-                )
+                page, is_certain = throttle.fingerprint(flight), failure.is_certain
+                is_down = flight.site.is_silent(flight, page, throttle.now(), is_certain=is_certain)
             is_reported = failure.concerns_site and flight.site.pause.probe is flight
             if not is_down and (by_proxy or not is_reported):
                 throttle.release(flight)

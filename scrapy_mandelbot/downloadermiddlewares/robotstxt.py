@@ -80,8 +80,9 @@ class RobotsTxtMiddleware:
             if answer is not None or rules is None:
                 return answer
         self.process_request_2(rules.parser, request)
-        if LISTED_IN in request.meta:
-            self._check_listed(request, rules)
+        if LISTED_IN in request.meta and request.meta.pop(LISTED_IN) not in rules.sitemaps:
+            self._crawl.events.count(events.PAGES_FOREIGN, pages=1)
+            raise IgnoreRequest("Its site's robots.txt does not cite the sitemap that lists it")
         if request.url.endswith("/robots.txt"):
             return self._robots_txt(flight.site.name, request)
         return None
@@ -154,12 +155,6 @@ class RobotsTxtMiddleware:
                 f"{shown(request.url)} is on this machine or in its network"
                 ' (MANDELBOT_LIMITS["private_hosts"])'
             )
-
-    def _check_listed(self, request: Request, rules: SiteRules) -> None:
-        """Raise IgnoreRequest if a page's own site does not cite the sitemap that lists it."""
-        if request.meta.pop(LISTED_IN) not in rules.sitemaps:
-            self._crawl.events.count(events.PAGES_FOREIGN, pages=1)
-            raise IgnoreRequest("Its site's robots.txt does not cite the sitemap that lists it")
 
     def process_request_2(self, rp: RobotParser | None, request: Request) -> None:
         """Raise IgnoreRequest if the rules forbid the request."""

@@ -33,7 +33,6 @@ class QueueParts(NamedTuple):
     site: str
     """Its name; the whole name of the queue, where Scrapy's own left it."""
     slot: str
-    """Any string."""
     section: str = ""
     """The path of the section with which it was set aside; empty: it was not."""
     is_ours: bool = True

@@ -260,7 +260,10 @@ class SiteQueue:
 
     def load(self, name: str) -> None:
         """Add the sub-queue of requests that the storage got elsewhere."""
-        queue = self._queue_named(name)
+        parts = QueueParts.of(name)
+        queue = self._round_robin.get(parts[:3])
+        if queue is None:
+            queue = self._add_queue(SubQueue(self._throttle.sites.of(parts.site), parts))
         if not queue.has_joined:
             self._round_robin.join(queue)
 
@@ -312,11 +315,6 @@ class SiteQueue:
             name = self.unloaded.popleft()
             if name in self._storage:
                 self.load(name)
-
-    def _queue_named(self, name: str) -> SubQueue:
-        parts = QueueParts.of(name)
-        queue = self._round_robin.get(parts[:3])
-        return queue or self._add_queue(SubQueue(self._throttle.sites.of(parts.site), parts))
 
     def _add_queue(self, queue: SubQueue) -> SubQueue:
         queue.is_ours = queue.name not in self._names_left

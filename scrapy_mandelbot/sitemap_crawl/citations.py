@@ -93,7 +93,6 @@ class Citations:
     def __init__(self, config: Config, events: Events) -> None:
         self._config = config
         self.warnings = self._warnings = SitemapWarnings(events)
-        """Reports what is wrong with them."""
 
     def is_wanted(self, progress: SiteProgress, cited: CitedSitemap) -> bool:
         if progress.knows(cited) or len(cited.url) >= LONGEST_URL:
@@ -281,8 +280,10 @@ class CrossSubmits:
         return waiting > _MOST_BYTES
 
     def _may_be_requested(self, cited: CitedSitemap, site: str) -> bool:
-        strangers = self._progress[cited.site].strangers
-        if site in strangers or not self._may_go_to(site):
+        strangers, spider = self._progress[cited.site].strangers, self._crawler.spider
+        if site in strangers:
+            return False
+        if self._offsite is not None and not self._offsite.should_follow(Request(site), spider):  # type: ignore[arg-type]  # it is there
             return False
         if len(strangers) >= MOST_STRANGERS:
             self._progress.reopen(cited.root)
@@ -291,10 +292,6 @@ class CrossSubmits:
         strangers.add(site)
         self._to_request.append(site)
         return True
-
-    def _may_go_to(self, site: str) -> bool:
-        spider: Any = self._crawler.spider
-        return self._offsite is None or self._offsite.should_follow(Request(site), spider)
 
     def _leave_out(
         self, cited: CitedSitemap, site: str, pages: int, *, is_known: bool = True

@@ -151,7 +151,7 @@ def install(
     """
     callbacks = {_READ: read, _MISSED: missed, _ROBOTS: robots, _NO_ROBOTS: robots}
     for name, callback in callbacks.items():
-        setattr(spider, name, MethodType(_without_spider(callback), spider))
+        setattr(spider, name, MethodType(lambda _, answer, call=callback: call(answer), spider))
 
 
 def robots_request(spider: Spider, site: str) -> Request:
@@ -166,7 +166,3 @@ def robots_request(spider: Spider, site: str) -> Request:
         dont_filter=True,
         meta={UNCONFIRMED: site, "dont_retry": True},
     )
-
-
-def _without_spider(callback: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda _spider, answer: callback(answer)

@@ -1,7 +1,4 @@
-"""The files of sites that state preferences for pages: robots.txt, and tdmrep.json.
-
-A ``/.well-known/tdmrep.json`` is requested once for all pages, and cached like a robots.txt.
-"""
+"""The files of sites that state preferences for pages: robots.txt, and tdmrep.json."""
 
 from __future__ import annotations
 
@@ -74,9 +71,7 @@ class PreferenceFiles:
         if is_ours or not request.url.startswith(("http://", "https://")):
             return NOTHING_SAID
         flight = self._flight(request)
-        site = (
-            self._crawl.throttle.sites.of_request(request) if flight is None else flight.site
-        ).name
+        site = (flight.site if flight else self._crawl.throttle.sites.of_request(request)).name
         rules = None
         if not request.meta.get("dont_obey_robotstxt"):
             rules = None if flight is None else flight.site.rules()

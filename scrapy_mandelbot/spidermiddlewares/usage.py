@@ -51,10 +51,9 @@ class CrawlUsage:
         config = self.crawl.config
         self.purposes = config.purposes
         self.mode = config.usage if self.purposes else "off"
-        self.is_wanted = config.enabled and (self.mode != "off" or config.ledger is not None)
-        self.has_ledger = False
+        self.has_ledger = config.enabled and config.ledger is not None
+        self.is_wanted = self.has_ledger or (config.enabled and self.mode != "off")
         self.files = PreferenceFiles(crawler, self.crawl)
-        """What robots.txt and tdmrep.json say about a page before it is requested."""
         self.of_request: WeakKeyDictionary[Request, Usage] = WeakKeyDictionary()
         """The preferences of fetched pages."""
         self.kept_against = 0
@@ -63,7 +62,6 @@ class CrawlUsage:
             if config.ledger is not None:
                 with fail_cleanly(crawler):
                     _open_ledger(crawler, config.ledger)
-                self.has_ledger = True
             crawler.signals.connect(self._close, signal=scrapy.signals.spider_closed)
 
     @classmethod
@@ -74,8 +72,6 @@ class CrawlUsage:
             found = cls(crawler)
             setattr(crawler, _ATTRIBUTE, found)
         return found
-
-    # Before the request
 
     def drop(self, request: Request, known: Usage, refusal: UsageRefusal) -> None:
         """Report a page that is not requested because its use is refused."""
@@ -105,8 +101,6 @@ class CrawlUsage:
         ):
             return UsageRefusal(None)
         return None
-
-    # After the response
 
     def read(self, request: Request, response: Response) -> None:
         """Read the preferences of a response, put all into its meta, and report them."""

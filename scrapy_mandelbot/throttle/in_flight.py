@@ -128,7 +128,6 @@ class InFlight:
         self.queues: list[SiteQueue] = []
         """Those that hand out requests: Scrapy has one in memory and one on disk."""
         self.flights: dict[Request, Flight] = {}
-        """All of them."""
         self._in_slots: dict[str, set[Flight]] = {}
         self.limits: dict[str, float] = {}
         """How many requests those slots may transfer at once, as it was when they were empty."""
@@ -142,7 +141,6 @@ class InFlight:
         self.unresponsive = Unresponsive(
             crawler.settings.getint("CONCURRENT_REQUESTS"), now, self.drop_if_lost
         )
-        """Those to sites that have never answered."""
         self.get = self.flights.get
         """Returns the flight of a request; None: there is none."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING
@@ -25,12 +24,10 @@ if TYPE_CHECKING:
 class ManualControl:
     """Pauses, resumes and gives up sites for the operator of a crawl."""
 
-    def __init__(
-        self, crawler: Crawler, config: Config, throttle: Throttle, now: Callable[[], float]
-    ) -> None:
+    def __init__(self, crawler: Crawler, config: Config, throttle: Throttle) -> None:
         self._throttle = throttle
-        self._now = now
-        self._idle_policy = IdlePolicy(crawler, config, throttle, self, now)
+        self._now = throttle.now
+        self._idle_policy = IdlePolicy(crawler, config, throttle, self)
 
     def held(self) -> tuple[int, int]:
         """Return how many queued requests belong to shut parts, and to sites that were given up.
@@ -120,17 +117,12 @@ class IdlePolicy:
     """Decides how long an idle crawl waits for paused sites."""
 
     def __init__(
-        self,
-        crawler: Crawler,
-        config: Config,
-        throttle: Throttle,
-        manual_control: ManualControl,
-        now: Callable[[], float],
+        self, crawler: Crawler, config: Config, throttle: Throttle, manual_control: ManualControl
     ) -> None:
         self._crawler = crawler
         self._throttle = throttle
         self._manual_control = manual_control
-        self._now = now
+        self._now = throttle.now
         self._sends_idle = config.signals_idle
         self._fails = config.pause_idle == "fail"
         self._closes = config.closes_unless_due_within if throttle.keeps_given_up else None

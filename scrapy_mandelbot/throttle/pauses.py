@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -45,22 +44,13 @@ _WITHOUT_END = {PauseEffect.GAVE_UP, PauseEffect.LAST_ATTEMPTS}
 class Pauses:
     """Pauses sites that refuse, and reports and stores their pauses for other runs and crawls."""
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        throttle: Throttle,
-        store: Store,
-        now: Callable[[], float],
-        events_: Events,
-    ) -> None:
+    def __init__(self, crawler: Crawler, throttle: Throttle, store: Store, events_: Events) -> None:
         self._throttle = throttle
         self._emit, self._count = events_.emit, events_.count
-        self._now = now
+        self._now = throttle.now
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
-        self.peers = Peers(throttle, store, now)
-        """Exchanges pauses and turns with other crawls and runs."""
+        self.peers = Peers(throttle, store)
         self.health_check = HealthCheck(crawler, events_.emit, throttle.update)
-        """Requests known pages again, to see whether their sites are well."""
         self.total_ends_at = inf
         """When the run has waited long enough, and gives up all waiting sites."""
         self._fate = "kept for the next run" if throttle.keeps_given_up else "they fail"

@@ -7,7 +7,7 @@ crawls of other processes write. What was received is not published again.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -35,12 +35,11 @@ _IN_THIS_PROCESS: WeakSet[Peers] = WeakSet()
 class Peers:
     """Stores and publishes pauses and turns of this crawl, and applies those of its peers."""
 
-    def __init__(self, throttle: Throttle, store: Store, now: Callable[[], float]) -> None:
+    def __init__(self, throttle: Throttle, store: Store) -> None:
         self._throttle = throttle
         self.store = store
-        self._now = now
-        self.leases = Leases(store, throttle.timers, now, throttle.update)
-        """What one crawl at a time may do, of all that share the store."""
+        self._now = throttle.now
+        self.leases = Leases(store, throttle.timers, throttle.now, throttle.update)
         self._known: Recent[StoredPause] = Recent(_MOST_KNOWN)
         """Pauses that are not over: the crawl's own, and those of peers."""
         self._of_peers: Recent[StoredPause] = Recent(_MOST_KNOWN)

@@ -48,11 +48,9 @@ class SharedLimits:
     one pause, one probe and one rate from then on: the limit is the server's, not the site's.
     """
 
-    def __init__(
-        self, mode: str, crawler: Crawler, throttle: Throttle, now: Callable[[], float]
-    ) -> None:
+    def __init__(self, mode: str, crawler: Crawler, throttle: Throttle) -> None:
         self._throttle = throttle
-        self._now = now
+        self._now = throttle.now
         self._groups: Recent[_SharedSlot] = Recent(_MOST_GROUPED)
         self._is_updating = False
         self._addresses: Recent[str] = Recent(_MOST_GROUPED)

@@ -48,33 +48,29 @@ class Throttle:
         events_: Events,
     ) -> None:
         self._crawler = crawler
-        self._now = clock.now
+        self.now = self._now = clock.now
         self._count = events_.count
         self.is_paced = bool(config.crawl_delays) or config.obeys_pace
         """Whether any site can have a pace in this crawl."""
         self.paces = Paces(config, clock, events_.emit, self._pace_changed)
-        """What the pace of each site is."""
         self.timers: Timers[Any] = Timers(clock, self.update)
         """Wakes sites, waiting requests, leases and the limit on waiting."""
         self.waiters = Waiters(crawler, self.timers, clock.now, self._look, config.pause_wait)
         self.keeps_given_up = bool(job_dir(crawler.settings)) or config.shares_job
         """Whether the requests of a site that is given up stay in the queue, for the next run."""
-        self.pauses = Pauses(crawler, self, store, clock.now, events_)
-        """Pauses sites, and reports and stores that."""
+        self.pauses = Pauses(crawler, self, store, events_)
         self.peers, self._leases = self.pauses.peers, self.pauses.peers.leases
         self.has_leases = self._leases.are_lent
         """Whether probes and turns take a lease of the store."""
         policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
         self.sites = Sites(policy, is_paced=self.is_paced)
-        """What is known of each site."""
         self.in_flight = InFlight(crawler, self.ended, events_.count, clock.now)
-        """The requests outside of the queue."""
         self.shared_limits: SharedLimits | None = None
         """With MANDELBOT_TOGETHER: sites that share slots, pauses and limits."""
         if config.together:
             from scrapy_mandelbot.throttle.shared_limits import SharedLimits  # noqa: PLC0415
 
-            self.shared_limits = SharedLimits(config.together, crawler, self, clock.now)
+            self.shared_limits = SharedLimits(config.together, crawler, self)
         events_.subscribe(self._has_answered, events.ROBOTS_READ)
 
     def begin(self) -> None:
