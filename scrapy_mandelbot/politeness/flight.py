@@ -161,14 +161,13 @@ class Decision:
 Decision.GO, Decision.NEVER = Decision(-inf, goes=True), Decision(inf, is_final=True)
 
 
-LOST = frozenset({End.NETWORK, End.SITE, End.SECTION, End.URL, End.WAITED, End.ERROR})
-"""Ends of requests that failed though a patient visitor could have had their pages."""
-
-
 class Tally:
     """How many requests to a site were accepted, and how they ended."""
 
     __slots__ = ("cached", "ends", "others", "pages", "taken")
+
+    LOST = frozenset({End.NETWORK, End.SITE, End.SECTION, End.URL, End.WAITED, End.ERROR})
+    """Ends of requests that failed though a patient visitor could have had their pages."""
 
     def __init__(self) -> None:
         self.taken = 0
@@ -185,7 +184,7 @@ class Tally:
     @property
     def lost(self) -> int:
         """How many requests failed whose pages a patient visitor could have had."""
-        return sum(self.ends.get(end, 0) for end in LOST)
+        return sum(self.ends.get(end, 0) for end in self.LOST)
 
     @property
     def ended(self) -> int:

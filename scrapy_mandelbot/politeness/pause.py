@@ -15,7 +15,7 @@ from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
 from scrapy_mandelbot.politeness.flight import Purpose
-from scrapy_mandelbot.politeness.pause_policy import JITTER, Backoff, LeftPause, PausePolicy
+from scrapy_mandelbot.politeness.pause_policy import Backoff, LeftPause, PausePolicy
 from scrapy_mandelbot.politeness.rate_control import RateControl
 from scrapy_mandelbot.robots.formatting import clock_time
 
@@ -46,8 +46,6 @@ class PauseState(Enum):
 
 
 _S = PauseState
-LAST_ROUND = frozenset({_S.ONCE_EACH, _S.LAST_PROBING})
-"""Where requests are sent once each, as their site would be given up."""
 _AWAITS_PROBE = {_S.PAUSED: _S.PROBING, _S.ONCE_EACH: _S.LAST_PROBING}
 _PROBED = {probing: waiting for waiting, probing in _AWAITS_PROBE.items()}
 
@@ -90,6 +88,8 @@ class Pause:
         "until",
     )
 
+    LAST_ROUND = frozenset({PauseState.ONCE_EACH, PauseState.LAST_PROBING})
+    """Where requests are sent once each, as their site would be given up."""
     NONE: ClassVar[Pause]
     """Of all sites that were never in trouble; a site has its own before it writes any."""
 
@@ -160,7 +160,7 @@ class Pause:
     @property
     def is_last_round(self) -> bool:
         """Whether requests are sent once each, as the site would be given up."""
-        return self.state in LAST_ROUND
+        return self.state in self.LAST_ROUND
 
     @property
     def share(self) -> float:
@@ -197,7 +197,7 @@ class Pause:
         """When the site is given up unless it answers or names a time; sooner by chance."""
         left = self.policy.tries - self.failed_probes - 1
         until = max(self.until, self._own_until)
-        return until + self.policy.in_all(self.backoff.step + 1, left) * (1 + JITTER)
+        return until + self.policy.in_all(self.backoff.step + 1, left) * (1 + self.policy.JITTER)
 
     # Requests.
 
@@ -312,7 +312,8 @@ class Pause:
         """End the pause by its backoff, or sooner in an outage: such probes lengthen no pause."""
         self.until = self._own_until
         if self._is_outage and refusal.is_outage and refusal.now < self.since + _OUTAGE:
-            self.until = min(self.until, refusal.now + _MOST_APART * (1 - JITTER * refusal.jitter))
+            apart = _MOST_APART * (1 - self.policy.JITTER * refusal.jitter)
+            self.until = min(self.until, refusal.now + apart)
 
     def _resume(self, now: float) -> PauseEffect | None:
         """Begin the recovery: the probe was answered well."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from scrapy_mandelbot.politeness.rate_control import Mode, RateControl
 
@@ -93,10 +93,6 @@ _TRIES_OF_A_PART = 6  # failed probes: some six minutes, its site being well
 _HOUR, _HOURS = 3_600.0, 2  # between probes of what refuses robots, and how many fail
 
 
-JITTER = 0.1
-"""By so large a part a pause of our own choice is longer at most: crawls do not knock together."""
-
-
 class Refusal(NamedTuple):
     """A site said no to a request."""
 
@@ -107,7 +103,7 @@ class Refusal(NamedTuple):
     retry_after: float | None = None
     """Seconds that the server asks for, if it does."""
     jitter: float = 0.0
-    """From 0 to 1, by chance: a pause of our own choice is longer by so much of `JITTER`."""
+    """From 0 to 1, by chance: a pause of our own choice is longer by so much of its jitter."""
     marked: bool | None = None
     """Of an answer that may be meant for robots: whether it has the marks of that."""
     is_outage: bool = False
@@ -118,6 +114,8 @@ class Refusal(NamedTuple):
 class PausePolicy:
     """How long pauses last, in seconds, and how many failed probes end in giving up."""
 
+    JITTER: ClassVar = 0.1
+    """By so large a part a pause of our own choice is longer at most: crawls come one by one."""
     first: float = 1.0
     """The first pause, of a site that names no time; three times as long after a failed probe."""
     longest: float = 3600.0
@@ -140,7 +138,7 @@ class PausePolicy:
             return min(refusal.retry_after, self.retry_after_longest)
         if not step:
             return self.first
-        return self.own_pause(step) * (1 + JITTER * refusal.jitter)
+        return self.own_pause(step) * (1 + self.JITTER * refusal.jitter)
 
     def own_pause(self, step: int) -> float:
         """Return the seconds of a pause that no server names a time for, jitter left out."""

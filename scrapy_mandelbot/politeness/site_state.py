@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot.politeness.faults import BotBlockDetector, Faults
 from scrapy_mandelbot.politeness.flight import Decision, Purpose, Tally
 from scrapy_mandelbot.politeness.pacer import Pacer
-from scrapy_mandelbot.politeness.pause import LAST_ROUND, Pause, PauseEffect, PauseState
+from scrapy_mandelbot.politeness.pause import Pause, PauseEffect, PauseState
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.robots.formatting import clock_time
 
@@ -152,7 +152,7 @@ class Site:
         states = self._states(flight)
         if PauseState.GIVEN_UP in states:
             return True
-        return not LAST_ROUND.isdisjoint(states) and self.faults.times(fingerprint) > 1
+        return not Pause.LAST_ROUND.isdisjoint(states) and self.faults.times(fingerprint) > 1
 
     def _is_shut_for(self, flight: Flight) -> bool:
         """Return whether the pause holds a request back that has not had its turn."""
@@ -297,7 +297,7 @@ class Site:
             section_news = faults.probe_refused(flight, refusal)
             effect = effect or section_news
         has_begun = effect is PauseEffect.PAUSED and section is None
-        if not has_begun and not LAST_ROUND.isdisjoint(self._states(flight)):
+        if not has_begun and not Pause.LAST_ROUND.isdisjoint(self._states(flight)):
             url.times += 1  # what is refused in a last round is not sent again
         self.look_anew()
         return effect

@@ -13,7 +13,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching.failures import failure_of
-from scrapy_mandelbot.politeness.flight import LOST, End
+from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.robots.formatting import clock_time, counted, duration, shown
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
@@ -125,7 +125,7 @@ class Account:
         """Return in one line how a crawl with this finish reason ended, and what to do."""
         total, left, now = self.counted(), self.left, min(self._crawl.now(), self._ended)
         first, why = HOW_RUNS_END.get(reason, ("Stopped", shown(reason)))
-        lost = {end: count for end, count in total.by_end().items() if end in LOST}
+        lost = {end: count for end, count in total.by_end().items() if end in total.LOST}
         parts = [
             f"{first} after {duration(max(0.0, round(now - self._began, 1)))}{why and f' ({why})'}."
         ]

@@ -61,7 +61,6 @@ class Throttle:
         self.pauses = Pauses(crawler, self, store, events_)
         self.peers, self._leases = self.pauses.peers, self.pauses.peers.leases
         self.has_leases = self._leases.are_lent
-        """Whether probes and turns take a lease of the store."""
         policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
         self.sites = Sites(policy, is_paced=self.is_paced)
         self.in_flight = InFlight(crawler, self.ended, events_.count, clock.now)

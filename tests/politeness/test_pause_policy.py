@@ -9,7 +9,7 @@ import pytest
 from pause_facts import Fact
 
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect, PauseState
-from scrapy_mandelbot.politeness.pause_policy import JITTER, LeftPause, PausePolicy, Refusal
+from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy, Refusal
 
 LAW = PausePolicy(first=1, longest=600, retry_after_longest=86_400, tries=4, recovers=False)
 
@@ -396,7 +396,9 @@ def test_it_is_told_when_a_site_is_given_up(pause):
         slow.take(Fact.SENT, slow.until)
         slow.take(Fact.PROBE_REFUSED, slow.until, Refusal(slow.until, "503"))
         told.append(slow.gives_up_at)
-    assert told[0] == pytest.approx(1 + 6879 * (1 + JITTER)), "each may be that much longer"
+    assert told[0] == pytest.approx(1 + 6879 * (1 + PausePolicy.JITTER)), (
+        "each may be that much longer"
+    )
     assert told == sorted(told, reverse=True), "it may be sooner, and never later"
     assert told[-1] == 6880
     slow.take(Fact.SENT, 6880)
