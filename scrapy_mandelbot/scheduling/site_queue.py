@@ -290,7 +290,9 @@ class SiteQueue:
             if not self._throttle.may_hand_out(site):
                 return False
         now = self._crawl.now()
-        as_scout = self._needs_scout(request, site, now)
+        rules = site.rules()
+        is_known = rules is not None and rules.until > now
+        as_scout = not is_known and self._needs_scout(request, site)
         is_news = self._throttle.is_paced and self._crawl.learn_pace(request, site)
         if is_news and not self._throttle.may_hand_out(site):
             return False
@@ -299,10 +301,7 @@ class SiteQueue:
         self._throttle.hand_out(flight, now, as_scout=as_scout)
         return True
 
-    def _needs_scout(self, request: Request, site: Site, now: float) -> bool:
-        rules = site.rules()
-        if rules is not None and rules.until > now:
-            return False
+    def _needs_scout(self, request: Request, site: Site) -> bool:
         return (
             self._crawl.config.obey
             and not request.meta.get("dont_obey_robotstxt")
