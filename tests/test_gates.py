@@ -57,7 +57,6 @@ SEVERAL_STORIES: set[str] = {
     "commands/output/explain_report.py",
     "commands/output/rules_in_force.py",
     "engine.py",
-    "throttle/waiters.py",
 }
 NAMES_OF_THE_STANDARD_LIBRARY: set[str] = set()
 

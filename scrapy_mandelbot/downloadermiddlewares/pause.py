@@ -24,8 +24,7 @@ from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.outcome import MISSING_STATUSES
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
 from scrapy_mandelbot.robots.preferences import MARKED_STATUSES
-from scrapy_mandelbot.throttle.in_flight import SitePausedError
-from scrapy_mandelbot.throttle.waiters import ASKS_AGAIN, is_of_the_package
+from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN, SitePausedError, is_of_the_package
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -25,7 +25,7 @@ from scrapy_mandelbot.politeness.retry_after import AskedFor
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.preferences.in_pages import stated_terms
 from scrapy_mandelbot.settings.values import fail_cleanly, loaded_function
-from scrapy_mandelbot.throttle.waiters import ASKS_AGAIN, is_of_the_package
+from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN, is_of_the_package
 
 if TYPE_CHECKING:
     from scrapy import Request

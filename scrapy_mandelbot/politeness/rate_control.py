@@ -26,6 +26,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.politeness.limit_estimator import RATES, LimitEstimator
+from scrapy_mandelbot.robots.formatting import duration, rate_text
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.limit_estimator import Reading
@@ -163,6 +164,10 @@ class RateControl:
     def others_go(self) -> float:
         """The seconds for which a refused request lets others go first: five of a slow site."""
         return _OTHERS_FIRST / self.rate if self.mode is Mode.SLOW else 0.0
+
+    def in_words(self, waiting: int) -> tuple[str, str]:
+        """Return the rate, and how long waiting requests take at it, for people."""
+        return rate_text(self.rate), duration(waiting / self.rate)
 
     def forget_runs(self) -> None:
         """Forget the runs so far; what was concluded from them stays."""

@@ -16,8 +16,7 @@ from scrapy_mandelbot.fetching.failures import failure_of
 from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.robots.formatting import clock_time, counted, duration, shown
-from scrapy_mandelbot.throttle.in_flight import SitePausedError
-from scrapy_mandelbot.throttle.waiters import is_of_the_package
+from scrapy_mandelbot.throttle.in_flight import SitePausedError, is_of_the_package
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -18,9 +18,7 @@ from scrapy_mandelbot.robots.formatting import (
     clock_time,
     columns,
     counted,
-    duration,
     moment,
-    rate_text,
     shown,
 )
 
@@ -120,8 +118,8 @@ def limit_text(site: Site, waiting: int) -> str:
     recovery = site.pause.rate_control
     if recovery is None or not recovery.counts:
         return ""
-    limit = f"a limit of about {rate_text(recovery.rate)}"
-    return f"{limit}: about {duration(waiting / recovery.rate)}" if waiting else limit
+    limit, time = recovery.in_words(waiting)
+    return f"a limit of about {limit}" + (f": about {time}" if waiting else "")
 
 
 def _details_of_pause(site: Site) -> str:
@@ -132,7 +130,7 @@ def _details_of_pause(site: Site) -> str:
 
 def _rate(site: Site) -> str:
     recovery = site.pause.rate_control
-    return "" if recovery is None else rate_text(recovery.rate)
+    return "" if recovery is None else recovery.in_words(0)[0]
 
 
 _DETAILS: dict[Reason, Callable[[Site], str]] = {

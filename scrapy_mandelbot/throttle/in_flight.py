@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy.exceptions import IgnoreRequest
+from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.outcome import Failure
-from scrapy_mandelbot.throttle.waiters import is_of_the_package
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -34,6 +34,16 @@ if TYPE_CHECKING:
 
 _CHANGED_ON_THE_WAY = ("download_slot", "proxy")  # meta keys
 _FEW = 1_000  # flights; of more it is looked whether they are under way
+
+
+ASKS_AGAIN = "_mandelbot_asks_again"
+"""Meta key of a health check: a request for a page that the site answered well before."""
+
+
+def is_of_the_package(request: Request) -> bool:
+    """Return whether the package sends the request for itself, as for a robots.txt."""
+    has_no_callback = request.callback is NO_CALLBACK
+    return has_no_callback and bool(request.meta.get("dont_pause") or ASKS_AGAIN in request.meta)
 
 
 class SitePausedError(IgnoreRequest):

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import random
+from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot import events
+from scrapy.http import Request
+from scrapy.http.request import NO_CALLBACK
+
+from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
-from scrapy_mandelbot.robots.formatting import duration, rate_text
+from scrapy_mandelbot.politeness.probe import may_ask_again
 from scrapy_mandelbot.store.contract import StoredPause
+from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN
 from scrapy_mandelbot.throttle.peers import Peers
-from scrapy_mandelbot.throttle.waiters import HealthCheck
 
 if TYPE_CHECKING:
-    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.store.contract import Store
     from scrapy_mandelbot.throttle.throttle import Throttle
+
+logger = logging.getLogger(__name__)
 
 _EVENTS = {
     PauseEffect.PAUSED: events.PAUSED,
@@ -54,7 +60,7 @@ class Pauses:
         self.total_ends_at = inf
         """When the run has waited long enough, and gives up all waiting sites."""
         self._fate = "kept for the next run" if throttle.keeps_given_up else "they fail"
-        self._put_pause = put_pause = self.peers.put_pause
+        put_pause = self._put_pause = self.peers.put_pause
         events_.subscribe(lambda its: put_pause(its["site"], None), events.ROBOTS_UNANSWERED)
 
     def emit(
@@ -149,9 +155,8 @@ class Pauses:
         if effect is not PauseEffect.RESUMED or rates is None or not rates.is_far_below:
             return
         if site.is_news("slower"):  # once of a limit, and how long what is queued takes at that
-            rate, waiting = rates.rate, self._throttle.in_flight.waiting(site)
-            limit, time = rate_text(rate), duration(waiting / rate)
-            self.emit(events.SLOWER, site, rate=rate, limit=limit, time=time)
+            limit, time = rates.in_words(self._throttle.in_flight.waiting(site))
+            self.emit(events.SLOWER, site, rate=rates.rate, limit=limit, time=time)
 
     def section(self, effect: PauseEffect, site: Site, request: Request) -> None:
         """Report the effect of a refusal in a section."""
@@ -172,3 +177,80 @@ class Pauses:
             event = events.SECTION_PAUSED
         section.is_reported = True
         self.emit(event, site, section.pause, path=section.path, fate=fate)
+
+
+_WAY = frozenset({"bindaddress", "cookiejar", "dont_obey_robotstxt", "download_slot", "proxy"})
+_WAY |= {"_auth_proxy", "download_timeout", "verify_ssl"}
+_OF_OTHER_HANDLERS = ("playwright", "zyte_api", "splash", "selenium", "impersonate")
+_NOT_AGAIN = frozenset({b"Cookie", b"If-None-Match", b"If-Modified-Since", b"Range"})
+
+
+class HealthCheck:
+    """Requests a known page of a site again, one at a time, to see whether the site is well.
+
+    `done` is called with the site when the request has ended.
+    """
+
+    def __init__(
+        self, crawler: Crawler, emit: Callable[..., None], done: Callable[[Site], None]
+    ) -> None:
+        self._crawler = crawler
+        self._emit = emit
+        self._done = done
+        self._sites: set[Site] = set()
+        self.forbids: Callable[[Request], bool] = lambda _: False
+        """Returns whether the rules in force forbid a request."""
+
+    def __contains__(self, site: Site) -> bool:
+        return site in self._sites
+
+    def request(self, site: Site) -> bool:
+        """Request the page that the site answered well again; return whether that is possible."""
+        if not may_ask_again(site) or site in self._sites or engine.is_closing(self._crawler):
+            return False
+        request = self._request_to(site)
+        if request is None:
+            site.well_url = ""
+            return False
+        self._sites.add(site)
+        self._emit(events.RETRIED_ON_ITS_OWN)
+        engine.schedule(self._request(site, request))
+        return True
+
+    def _request_to(self, site: Site) -> Request | None:
+        """Make a request for a page like the one that was answered well.
+
+        None: another download handler took that one, or the rules forbid the page now.
+        """
+        headers, was = site.well_way
+        if any(str(key).startswith(_OF_OTHER_HANDLERS) for key in was):
+            return None
+        meta = {
+            **{key: was[key] for key in _WAY if key in was},
+            ASKS_AGAIN: True,
+            "dont_redirect": True,
+            "dont_retry": True,
+            "dont_cache": True,
+            "allow_offsite": True,
+            "handle_httpstatus_all": True,
+        }
+        request = Request(site.well_url, callback=NO_CALLBACK, dont_filter=True, meta=meta)
+        for name, values in headers.items():
+            if name not in _NOT_AGAIN:
+                request.headers.setlist(name, values)
+        if self.forbids(request):
+            return None
+        request.meta["dont_obey_robotstxt"] = True  # the rules in force allow it
+        return request
+
+    async def _request(self, site: Site, request: Request) -> None:
+        before = repr(site)
+        try:
+            await self._crawler.engine.download_async(request)
+        except Exception as error:  # noqa: BLE001 -- whatever the project's middlewares raise
+            logger.debug("Health check %s failed: %s", request, error)
+        finally:
+            self._sites.discard(site)
+            if repr(site) == before:  # it never got there: some component keeps it
+                site.well_url = ""
+            self._done(site)

@@ -1,4 +1,4 @@
-"""How a limit is told of. (throttle/pause_reports.py)"""
+"""How a limit is told of. (throttle/pauses.py)"""
 
 from __future__ import annotations
 
