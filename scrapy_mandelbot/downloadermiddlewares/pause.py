@@ -73,6 +73,8 @@ class PauseMiddleware:
         if self._is_read:
             self._refusals.load()
         self._is_subscribed = False
+        if engine.has_delays(crawler):
+            self._subscribe_to_responses()
         self._limits = self._crawl.fetcher.limits
         self._limits.is_notified = True
         self._count: Callable[..., object] = lambda *_: None
@@ -82,12 +84,9 @@ class PauseMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> PauseMiddleware:
         """Build the middleware."""
-        middleware = cls(crawler)
-        if engine.has_delays(crawler):
-            middleware.subscribe_to_responses()
-        return middleware
+        return cls(crawler)
 
-    def subscribe_to_responses(self) -> None:
+    def _subscribe_to_responses(self) -> None:
         """Receive responses one iteration of the event loop before their middlewares do.
 
         Download slots that hold requests send the next one then: slots with a delay, and slots of
@@ -96,10 +95,10 @@ class PauseMiddleware:
         if not self._is_subscribed:
             self._is_subscribed = True
             self.crawler.signals.connect(
-                self.response_downloaded, signal=scrapy.signals.response_downloaded
+                self._response_downloaded, signal=scrapy.signals.response_downloaded
             )
 
-    def response_downloaded(self, response: Response, request: Request) -> None:
+    def _response_downloaded(self, response: Response, request: Request) -> None:
         """Pause the site at once: the downloader slot is about to send its next request."""
         if not request.meta.get("dont_pause"):
             self._notice(self._flight(request) or self._throttle.flight_of(request), response)
@@ -187,7 +186,7 @@ class PauseMiddleware:
         """Stop a request whose site was paused since the queue handed it out."""
         flight = self._flight(request) or self._throttle.flight_of(request)
         if not flight.is_from_queue and not request.meta.get("dont_pause"):
-            self.subscribe_to_responses()
+            self._subscribe_to_responses()
         elif flight.site.is_plain and flight.is_from_queue and not self._throttle.is_paced:
             return None
         return await self._wait_for_turn(flight, request)

@@ -118,7 +118,8 @@ class SiteQueue:
         """Those that Scrapy's own queue may have given: any string is a slot's name there."""
         self.unloaded = deque(self._storage)
         """Names of sub-queues of the previous run that were not loaded yet."""
-        self._throttle.begin()
+        if not self._in_flight.queues:
+            self._throttle.peers.begin()  # now there is a loop for the timers
         self._in_flight.queues.append(self)
 
     @classmethod

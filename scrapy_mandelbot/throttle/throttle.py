@@ -72,11 +72,6 @@ class Throttle:
             self.shared_limits = SharedLimits(config.together, crawler, self)
         events_.subscribe(self._has_answered, events.ROBOTS_READ)
 
-    def begin(self) -> None:
-        """Restore what the previous run left, before the first queue begins."""
-        if not self.in_flight.queues:
-            self.peers.begin()  # now there is a loop for the timers
-
     def close(self) -> None:
         """Cancel every timer."""
         for part in self.peers, self.waiters:

@@ -29,7 +29,7 @@ class World:
         """When the queue was told that the site may be asked at once, in seconds from midnight."""
         self.has_asked = False
         """Whether it has asked in vain, and asks again whenever the site has changed."""
-        self.throttle.begin()
+        self.throttle.peers.begin()
         self.throttle.in_flight.queues.append(self)
         self.site = self.throttle.sites.of(SITE)
 
