@@ -24,8 +24,7 @@ from scrapy.utils.misc import load_object
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.settings.checks import is_class_of
 from scrapy_mandelbot.settings.config import check_settings
-from scrapy_mandelbot.settings.values import fail_cleanly
-from scrapy_mandelbot.store import is_server
+from scrapy_mandelbot.settings.values import fail_cleanly, is_server
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

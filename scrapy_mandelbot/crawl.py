@@ -73,13 +73,13 @@ class Crawl:
         """Returns whether somebody waits for a request's answer, so that nothing may hang."""
         self.agents = Agents(crawler, self.config)
         self.events = Events(crawler)
-        self.store = open_store(
-            store_path(crawler.settings, self.config.store if self.config.enabled else "memory"),
-            max(self.config.cache_stale, self.config.fresh_for),
-            self.now,
-            self.clock.call_later,
-            self.clock.loop,
-        )
+        place: str | Path | None = None
+        if self.config.enabled and self.config.shares_store:
+            place = self.config.store
+        elif self.config.enabled:
+            place = store_path(crawler.settings, self.config.store)
+        longest = max(self.config.cache_stale, self.config.fresh_for)
+        self.store = open_store(place, longest, self.now, self.clock.call_later, self.clock.loop)
         self.shared_fetches: SharedFetches | None = None
         """Decides which crawl fetches a file, of all that share the store."""
         if isinstance(self.store, LiveStore):
@@ -185,12 +185,12 @@ class Crawl:
         self.store.close()
 
 
-def store_path(settings: BaseSettings, store: str) -> str | Path | None:
+def store_path(settings: BaseSettings, store: str) -> Path | None:
     """Return the file in which copies are kept, given MANDELBOT_STORE; None: there is none."""
     if store == "memory":
         return None
     if store != "sqlite":
-        return store
+        return Path(store)
     try:  # in JOBDIR, else in the project's .scrapy folder
         folder = job_dir(settings)
         if folder is None and inside_project():

@@ -23,7 +23,7 @@ from scrapy_mandelbot.job.sqlite_job import SqliteJob
 from scrapy_mandelbot.robots import formatting
 from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.scheduling.round_robin import QueueParts
-from scrapy_mandelbot.store import is_server
+from scrapy_mandelbot.settings.values import is_server
 from scrapy_mandelbot.store.contract import StoredPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
 

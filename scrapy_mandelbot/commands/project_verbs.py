@@ -26,7 +26,7 @@ from scrapy_mandelbot.robots.formatting import (
     without_zone,
 )
 from scrapy_mandelbot.settings.config import settings_in_force
-from scrapy_mandelbot.store import is_server
+from scrapy_mandelbot.settings.values import is_server
 from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
 

@@ -13,7 +13,6 @@ from scrapy_mandelbot.politeness.pace import PacePolicy
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy
 from scrapy_mandelbot.robots.origins import value_for
 from scrapy_mandelbot.settings import values as v
-from scrapy_mandelbot.store import is_server
 
 if TYPE_CHECKING:
     from scrapy.pqueues import ScrapyPriorityQueue
@@ -164,7 +163,12 @@ class Config:
     @property
     def shares_job(self) -> bool:
         """Whether workers share the requests of the crawl in a job on Redis."""
-        return is_server(self.job)
+        return v.is_server(self.job)
+
+    @property
+    def shares_store(self) -> bool:
+        """Whether crawls share the store, on a server."""
+        return v.is_server(self.store)
 
     @property
     def closes_when_paused(self) -> bool:

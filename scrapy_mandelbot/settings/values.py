@@ -24,7 +24,6 @@ from w3lib.url import safe_url_string
 from scrapy_mandelbot.robots.formatting import without_credentials
 from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
-from scrapy_mandelbot.store import is_server
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -34,6 +33,7 @@ logger = logging.getLogger(__name__)
 Value = TypeVar("Value")
 
 STORES = ("memory", "sqlite")
+_SERVERS = frozenset({"redis", "rediss", "unix", "valkey", "valkeys"})
 _FILE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3"})
 SITEMAP_MODES = ("off", "signal", "follow")
 LAST_RUN = "last_run"
@@ -229,6 +229,11 @@ def store(name: str, value: object) -> str:
     kinds = " or ".join(map(repr, STORES))
     where = "the path of a file such as 'copies.db', or a URL such as 'redis://localhost:6379/0'"
     raise SettingsError(name, without_credentials(text), f"{kinds}, {where}")
+
+
+def is_server(text: str) -> bool:
+    """Return whether a setting names a Redis or Valkey server."""
+    return ":" in text and text.partition(":")[0] in _SERVERS
 
 
 def _server(name: str, url: str) -> str:

@@ -9,13 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from scrapy_mandelbot.store.contract import Store
 
-_SERVERS = frozenset({"redis", "rediss", "unix", "valkey", "valkeys"})
-
-
-def is_server(place: str) -> bool:
-    """Return whether a setting names a Redis or Valkey server."""
-    return ":" in place and place.partition(":")[0] in _SERVERS
-
 
 def open_store(
     place: str | Path | None,
@@ -24,7 +17,7 @@ def open_store(
     call_later: Callable[..., Any],
     loop: Callable[[], Callable[..., object]],
 ) -> Store:
-    """Open the store in a file, or on a server whose URL is given; None: in memory.
+    """Open the store at the path of a file, or on the server with a URL; None: in memory.
 
     `longest`: seconds after which a copy is of no use. `loop` returns a function that calls another
     in the loop that runs now.
@@ -34,10 +27,10 @@ def open_store(
         from scrapy_mandelbot.store.memory import MemoryStore  # noqa: PLC0415
 
         return MemoryStore()
-    if is_server(str(place)):
+    if isinstance(place, str):
         from scrapy_mandelbot.store.redis.redis_store import RedisStore  # noqa: PLC0415
 
-        return RedisStore(str(place), loop, longest, now)
+        return RedisStore(place, loop, longest, now)
     from scrapy_mandelbot.store.sqlite import SqliteStore  # noqa: PLC0415
 
     return SqliteStore(place, call_later, now() - longest, now)
