@@ -165,7 +165,7 @@ class RateControl:
         """The seconds for which a refused request lets others go first: five of a slow site."""
         return _OTHERS_FIRST / self.rate if self.mode is Mode.SLOW else 0.0
 
-    def in_words(self, waiting: int) -> tuple[str, str]:
+    def as_text(self, waiting: int) -> tuple[str, str]:
         """Return the rate, and how long waiting requests take at it, for people."""
         return rate_text(self.rate), duration(waiting / self.rate)
 

@@ -118,7 +118,7 @@ def limit_text(site: Site, waiting: int) -> str:
     recovery = site.pause.rate_control
     if recovery is None or not recovery.counts:
         return ""
-    limit, time = recovery.in_words(waiting)
+    limit, time = recovery.as_text(waiting)
     return f"a limit of about {limit}" + (f": about {time}" if waiting else "")
 
 
@@ -130,7 +130,7 @@ def _details_of_pause(site: Site) -> str:
 
 def _rate(site: Site) -> str:
     recovery = site.pause.rate_control
-    return "" if recovery is None else recovery.in_words(0)[0]
+    return "" if recovery is None else recovery.as_text(0)[0]
 
 
 _DETAILS: dict[Reason, Callable[[Site], str]] = {

@@ -155,7 +155,7 @@ class Pauses:
         if effect is not PauseEffect.RESUMED or rates is None or not rates.is_far_below:
             return
         if site.is_news("slower"):  # once of a limit, and how long what is queued takes at that
-            limit, time = rates.in_words(self._throttle.in_flight.waiting(site))
+            limit, time = rates.as_text(self._throttle.in_flight.waiting(site))
             self.emit(events.SLOWER, site, rate=rates.rate, limit=limit, time=time)
 
     def section(self, effect: PauseEffect, site: Site, request: Request) -> None:
