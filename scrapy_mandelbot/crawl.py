@@ -159,11 +159,8 @@ class Crawl:
         site = self.sites.get(name)
         return 0 if site is None else self.throttle.waiting(site)
 
-    def needs_scout(self, request: Request, site: Site, now: float) -> bool:
-        """Return whether the request will have to find out its site's rules."""
-        rules = site.rules()
-        if rules is not None and rules.until > now:
-            return False
+    def needs_scout(self, request: Request, site: Site) -> bool:
+        """Return whether a request will have to find out its site's rules, if none are at hand."""
         return (
             self.config.obey
             and not request.meta.get("dont_obey_robotstxt")

@@ -53,7 +53,7 @@ def is_closing(crawler: Crawler) -> bool:
 
     Fallback: whether the engine takes nothing more though there is room; False while there is none.
     """
-    engine = cast("Any", crawler.engine)
+    engine: Any = crawler.engine
     if not getattr(engine, "running", True):
         return True
     slot = getattr(engine, "_slot", _GONE)
@@ -111,11 +111,12 @@ def slot_key(crawler: Crawler, request: Request) -> str:
     Fallback: as Scrapy names slots.
     """
     try:
-        name_slot = cast("Any", crawler.engine).downloader.get_slot_key
+        engine: Any = crawler.engine
+        name_slot: Callable[[Request], str] = engine.downloader.get_slot_key
     except (AttributeError, RuntimeError):  # RuntimeError: the crawler has no engine yet
         slot: str | None = request.meta.get("download_slot")
         return (urlparse_cached(request).hostname or "") if slot is None else slot
-    return cast("str", name_slot(request))
+    return name_slot(request)
 
 
 def slot_concurrency(crawler: Crawler, key: str) -> float:
@@ -123,12 +124,18 @@ def slot_concurrency(crawler: Crawler, key: str) -> float:
 
     Fallback: as many as the settings say.
     """
-    downloader: Any = cast("Any", crawler.engine).downloader
-    by_settings = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
-    of_domain = getattr(downloader, "domain_concurrency", by_settings)
-    of_slot = crawler.settings.getdict("DOWNLOAD_SLOTS").get(key, {})
-    slot = getattr(downloader, "slots", {}).get(key)
-    most: int = getattr(slot, "concurrency", of_slot.get("concurrency", of_domain))
+    engine: Any = crawler.engine
+    downloader: Any = engine.downloader
+    most: int | None = getattr(getattr(downloader, "slots", {}).get(key), "concurrency", None)
+    if most is None:
+        by_slot = getattr(downloader, "per_slot_settings", None)
+        if by_slot is None:
+            by_slot = crawler.settings.getdict("DOWNLOAD_SLOTS")
+        most = by_slot.get(key, {}).get("concurrency")
+    if most is None:
+        most = getattr(downloader, "domain_concurrency", None)
+    if most is None:
+        most = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
     return most or inf
 
 
@@ -140,7 +147,7 @@ def is_under_way(crawler: Crawler, request: Request) -> bool:
     Fallback: whether its response is not parsed yet; else True, as every end is reported except
     that of a request which a middleware replaces on its way out.
     """
-    engine = cast("Any", crawler.engine)
+    engine: Any = crawler.engine
     try:
         return request in engine.downloader.active
     except TypeError:  # a custom one need only be true or false
@@ -172,7 +179,8 @@ def one_place(crawler: Crawler, request: Request) -> Iterator[None]:
 
     Fallback: each holds one.
     """
-    downloader: Any = cast("Any", crawler.engine).downloader
+    engine: Any = crawler.engine
+    downloader = engine.downloader
     more = bool(getattr(downloader, "total_concurrency", 0)) and is_under_way(crawler, request)
     if more:
         downloader.total_concurrency += 1

@@ -25,6 +25,7 @@ class Events:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._inc_value: Callable[..., None] | None = None  # there are no stats yet
         self._subscribers: dict[Event, list[Callable[[Mapping[str, Any]], None]]] = {}
         self._places: set[tuple[str, int]] = set()
         """Files and lines whose errors have been logged: bounded by the places that raise."""
@@ -57,7 +58,7 @@ class Events:
         self.count(event, **values)
         texts: dict[str, Any] = {}
         level = event.level if level is None else level
-        if event.text and logger.isEnabledFor(level) and _has_handler(level):
+        if event.text and logger.isEnabledFor(level) and has_handler(level):
             texts = {name: _loggable(name, values[name]) for name in event.in_text}
             parameters = (texts,) if texts else ()
             extra = {"spider": self._crawler.spider}
@@ -72,7 +73,9 @@ class Events:
 
     def count(self, event: Event, **values: Any) -> None:
         """Count an event and call its subscribers, without a log line or a signal."""
-        inc_value = self._crawler.stats.inc_value
+        inc_value = self._inc_value
+        if inc_value is None:
+            inc_value = self._inc_value = self._crawler.stats.inc_value
         for stat in event.stats:
             inc_value(stat)
         for stat, name in event.sums:
@@ -84,8 +87,8 @@ class Events:
             call(values)
 
 
-def _has_handler(level: int) -> bool:
-    """Ask the handlers, as Scrapy's loggers take all levels."""
+def has_handler(level: int) -> bool:
+    """Whether a line of this level goes anywhere: Scrapy's loggers take all levels."""
     one: logging.Logger | None = logger
     while one is not None:
         for handler in one.handlers:

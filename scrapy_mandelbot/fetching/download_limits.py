@@ -156,7 +156,7 @@ class DownloadLimits:
         stays_gzipped: bool = False,
     ) -> Download:
         """Limit a request from now on; see :attr:`Download.stays_gzipped`."""
-        if not self._downloads and not self.is_notified:
+        if not self.is_notified and not self._downloads:
             self._crawler.signals.connect(self.response_downloaded, _RESPONSE)
         if is_watched and not self._watched:
             self._crawler.signals.connect(self._headers_received, scrapy.signals.headers_received)
@@ -173,7 +173,7 @@ class DownloadLimits:
         download = self._downloads.pop(request, None)
         if download is None:
             return
-        if not self._downloads and not self.is_notified:
+        if not self.is_notified and not self._downloads:
             self._crawler.signals.disconnect(self.response_downloaded, _RESPONSE)
         self._watched -= download.is_watched
         if download.is_watched and not self._watched:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from shlex import quote
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import scrapy.signals
 from scrapy.utils.defer import maybe_deferred_to_future
@@ -148,14 +148,18 @@ class RobotsFetcher:
 
     def known(self, site: str) -> SiteRules | None:
         """Return the site's rules from memory or the store, or None if they must be fetched."""
+        return self._known(site)[0]
+
+    def _known(self, site: str) -> tuple[SiteRules | None, CachedRobots | None]:
+        """The rules as :meth:`known` has them; the stored copy, however old, if there are none."""
         rules = self._parsed.get(site)
         if rules is not None and self._now() < rules.until:
-            return rules
+            return rules, None
         copy = self._store.get_copy(site)
         until = None if copy is None else self._serves_until(site, copy)
         if copy is None or until is None:
-            return None
-        return self._from_store(site, copy, until)
+            return None, copy
+        return self._from_store(site, copy, until), None
 
     def sitemaps(self, site: str) -> tuple[str, ...]:
         """Return the absolute URLs of the sitemaps that the site's known robots.txt cites."""
@@ -170,13 +174,19 @@ class RobotsFetcher:
         None: another crawl with the same store has just failed to fetch them. The fetch takes the
         route of the request. `has_answered`: whether the site has sent a response in this run.
         """
-        rules = self.known(site)
+        rules, copy = self._known(site)
         if rules is not None:
             await self._announce_new(site, request, rules)
         else:
+
+            def fetch() -> Coroutine[Any, Any, SiteRules | None]:
+                if self._shared is None:
+                    return self._fetch(site, request, copy, has_answered=has_answered)
+                return self._fetch_or_wait(self._shared, site, request, has_answered=has_answered)
+
             rules = await self._files.once(
                 site,
-                lambda: self._fetch_or_wait(site, request, has_answered=has_answered),
+                fetch,
                 lambda rules: rules is None or rules.outcome.failure is not Failure.PROXY,
             )
         if rules is not None and rules.is_large and (steps := self.preparing(rules, request)):
@@ -244,8 +254,10 @@ class RobotsFetcher:
         return rules
 
     def _remember(self, site: str, outcome: Outcome, body: bytes, until: float) -> SiteRules:
-        bodies = {OutcomeKind.RULES: body, OutcomeKind.FORBID_ALL: _FORBID_ALL}
-        body = bodies.get(outcome.kind, b"")
+        if outcome.kind is OutcomeKind.FORBID_ALL:
+            body = _FORBID_ALL
+        elif outcome.kind is not OutcomeKind.RULES:
+            body = b""
         config = self._config
         robots = RobotsTxt.parse(body, dialect=config.dialect, max_bytes=config.robots_max_bytes)
         parser: RobotParser | None = MandelbotRobotParser(robots)
@@ -269,16 +281,13 @@ class RobotsFetcher:
         return parser
 
     async def _fetch_or_wait(
-        self, site: str, request: Request, *, has_answered: bool
+        self, shared: SharedFetches, site: str, request: Request, *, has_answered: bool
     ) -> SiteRules | None:
         """Fetch the rules, or wait for another crawl with the same store that does."""
-        shared = self._shared
-        if shared is None:
-            return await self._fetch(site, request, has_answered=has_answered)
         found = await shared.begin(site, self._config.fresh_for, self._may_serve)
         if found.is_ours:
             try:
-                rules = await self._fetch(site, request, has_answered=has_answered)
+                rules = await self._fetch(site, request, found.copy, has_answered=has_answered)
             except BaseException:
                 shared.end(site)
                 raise
@@ -299,8 +308,9 @@ class RobotsFetcher:
     def _may_serve(self, copy: CachedRobots) -> bool:
         return is_fresh(self._now(), copy.fetched_at, self._config.cache_stale)
 
-    async def _fetch(self, site: str, request: Request, *, has_answered: bool) -> SiteRules:
-        copy = self._store.get_copy(site)
+    async def _fetch(
+        self, site: str, request: Request, copy: CachedRobots | None, *, has_answered: bool
+    ) -> SiteRules:
         fetched, outcome = await self._requester.request(
             site, request, copy, has_answered=has_answered
         )
@@ -320,7 +330,7 @@ class RobotsFetcher:
     ) -> SiteRules:
         """Store the rules that a response gives, and return them."""
         now = self._now()
-        if outcome.kind in {OutcomeKind.UNAVAILABLE, OutcomeKind.FAILED}:
+        if outcome.kind is OutcomeKind.UNAVAILABLE or outcome.kind is OutcomeKind.FAILED:
             nothing = RobotsTxt.parse(b"", dialect=self._config.dialect)
             # A refusal answers the waiting requests, too; a truncated file does not.
             said = None if fetched.answer.broken_off else fetched.response

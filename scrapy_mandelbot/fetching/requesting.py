@@ -160,8 +160,8 @@ class SiteFiles:
                 response, download = await self._download(wanted, request, self._most_bytes)
             except Exception as error:  # noqa: BLE001 -- any failure means no answer
                 return _failed(error, urls, by_proxy=bool(wanted.meta.get("proxy")))
-            location = response.headers.get("Location")
-            if response.status not in REDIRECTS or not location:
+            location = response.headers.get("Location") if response.status in REDIRECTS else None
+            if not location:
                 return self._fetched(url, response, download)
             text = header_text(location).strip()
             target = http_url(url, text) if len(text) <= LONGEST_REDIRECT else None
@@ -304,6 +304,7 @@ class RobotsRequester:
         events: Events,
     ) -> None:
         self._config = config
+        self._policy = config.outcome_policy
         self._now = now
         self._store = store
         self._events = events
@@ -314,26 +315,27 @@ class RobotsRequester:
         self, site: str, request: Request, copy: CachedRobots | None, *, has_answered: bool
     ) -> tuple[FetchedFile, Outcome]:
         """Return the response of a site, and what it means given the site's history."""
-        policy = self._config.outcome_policy
+        policy = self._policy
         fetched = await self.files.get(site, robots_url(site), request, copy)
         answer = fetched.answer
         is_good = answer.status == HTTPStatus.OK and not answer.broken_off
         counts = not is_good and answer.failure is not Failure.PROXY
-        trouble = self.count_trouble(site, fetched) if counts else Trouble(())
-        is_half = answer.broken_off and answer.status is None
-        if is_half and trouble.times_apart >= ENOUGH_BROKEN_OFF:
-            status = await self.files.status(fetched.url, request)
-            if status is not None:
-                answer = answer._replace(status=status, failure=None, detail="")
-                fetched = fetched._replace(answer=answer, error=None)
-        known = SiteKnowledge(
-            copy.status if copy else None,
-            self._now() - copy.fetched_at if copy else 0.0,
-            trouble.times,
-            trouble.times_apart,
-            has_answered=has_answered or trouble.has_answered,
-        )
-        if answer.status is not None and may_be_misreported(answer, known, policy):
+        age = 0.0 if copy is None else self._now() - copy.fetched_at
+        known = SiteKnowledge(copy and copy.status, age, has_answered=has_answered)
+        if counts:
+            trouble = self.count_trouble(site, fetched)
+            is_half = answer.broken_off and answer.status is None
+            if is_half and trouble.times_apart >= ENOUGH_BROKEN_OFF:
+                status = await self.files.status(fetched.url, request)
+                if status is not None:
+                    answer = answer._replace(status=status, failure=None, detail="")
+                    fetched = fetched._replace(answer=answer, error=None)
+            known = known._replace(
+                times=trouble.times,
+                times_apart=trouble.times_apart,
+                has_answered=has_answered or trouble.has_answered,
+            )
+        if not is_good and answer.status is not None and may_be_misreported(answer, known, policy):
             proof = await self._misreports(site, request, answer.status)
             known = known._replace(misreports=proof)
         outcome = outcome_of(answer, known, policy)
@@ -377,8 +379,8 @@ class RobotsRequester:
     def _report(self, site: str, fetched: FetchedFile, outcome: Outcome) -> None:
         """Report a site's response. The throttle reports the pause that may follow."""
         failure, error, reason = fetched.answer.failure, fetched.error, outcome.reason
-        is_odd = outcome.case == "misreported_5xx"
-        is_odd |= failure in {Failure.NO_SUCH_HOST, Failure.OTHER}
+        is_odd = failure is Failure.NO_SUCH_HOST or failure is Failure.OTHER
+        is_odd = is_odd or outcome.case == "misreported_5xx"
         event = events.ROBOTS_FETCH_FAILED if is_odd else events.ROBOTS_FETCHED
         emit, count, seconds = self._events.emit, self._events.count, fetched.seconds
         emit(event, site=site, reason=reason, case=outcome.case, seconds=seconds)

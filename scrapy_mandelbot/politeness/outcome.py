@@ -7,7 +7,6 @@ the answer decides. Redirects have been followed before.
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
@@ -160,8 +159,7 @@ class OutcomePolicy(NamedTuple):
     """Seconds between the first two of the short tries."""
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What one fetch of a robots.txt means, and why, as text for a log."""
 
     kind: OutcomeKind
@@ -194,7 +192,9 @@ class Outcome:
 
 def outcome_of(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> Outcome:
     """Return what the answer means, given what is known of the site."""
-    row = next(row for row in TABLE if row.takes(answer, known, policy))
+    for row in TABLE:  # the last row takes any
+        if row.takes(answer, known, policy):
+            break
     kind = row.kind
     if kind is None:
         kind = kept_outcome(known.copy_status or 404, policy).kind

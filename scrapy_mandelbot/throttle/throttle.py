@@ -193,10 +193,10 @@ class Throttle:
         if not flight.is_from_queue and len(site.slots) < _MOST_SLOTS:
             site.slots |= {engine.slot_key(self._crawler, flight.request)}
         site.sent(flight, now)
+        self._count_wait(site)
         if site.pacer.is_on:
             site.tally.left(now)
-        self._count_wait(site)
-        self._keep_turn(site, now)
+            self._keep_turn(site, now)
         self._note_leases(site)
 
     async def wait(self, flight: Flight, decision: Decision | None = None) -> bool:
@@ -330,6 +330,8 @@ class Throttle:
     def _count_wait(self, site: Site) -> None:
         if self._shared_limits:
             self._shared_limits.turn_taken(site, self._now())
+        if site.pacer.wanted_since is None:
+            return
         if (waited := site.pacer.end_wait(self._now())) is not None:
             self._count(events.TURN_WAITED, site=site.name, seconds=waited)
 
