@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, cast
@@ -126,16 +126,14 @@ def slot_concurrency(crawler: Crawler, key: str) -> float:
     """
     engine: Any = crawler.engine
     downloader: Any = engine.downloader
-    most: int | None = getattr(getattr(downloader, "slots", {}).get(key), "concurrency", None)
-    if most is None:
-        by_slot = getattr(downloader, "per_slot_settings", None)
-        if by_slot is None:
-            by_slot = crawler.settings.getdict("DOWNLOAD_SLOTS")
-        most = by_slot.get(key, {}).get("concurrency")
-    if most is None:
-        most = getattr(downloader, "domain_concurrency", None)
-    if most is None:
-        most = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+    of_domain = getattr(downloader, "domain_concurrency", None)
+    if of_domain is None:
+        of_domain = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+    of_slots = getattr(downloader, "per_slot_settings", None)
+    if of_slots is None:
+        of_slots = crawler.settings.getdict("DOWNLOAD_SLOTS")
+    slot = getattr(downloader, "slots", {}).get(key)
+    most: int = getattr(slot, "concurrency", of_slots.get(key, {}).get("concurrency", of_domain))
     return most or inf
 
 
@@ -173,22 +171,23 @@ def take_place(crawler: Crawler, request: Request) -> None:
         active.add(request)
 
 
-@contextmanager
-def one_place(crawler: Crawler, request: Request) -> Iterator[None]:
-    """Count a request and the one that it waits for as one place.
+def add_place(crawler: Crawler, request: Request) -> int:
+    """Count a request and the one that it waits for as one place; return how many were added.
 
-    Fallback: each holds one.
+    Fallback: none, and each holds one.
     """
-    engine: Any = crawler.engine
-    downloader = engine.downloader
-    more = bool(getattr(downloader, "total_concurrency", 0)) and is_under_way(crawler, request)
-    if more:
-        downloader.total_concurrency += 1
-    try:
-        yield
-    finally:
-        if more:
-            downloader.total_concurrency -= 1
+    downloader: Any = cast("Any", crawler.engine).downloader
+    most: int = getattr(downloader, "total_concurrency", 0)
+    if not most or not is_under_way(crawler, request):
+        return 0
+    downloader.total_concurrency = most + 1
+    return 1
+
+
+def drop_places(crawler: Crawler, count: int) -> None:
+    """Undo :func:`add_place`."""
+    if count:
+        cast("Any", crawler.engine).downloader.total_concurrency -= count
 
 
 def room(crawler: Crawler) -> float:

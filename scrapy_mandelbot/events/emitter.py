@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.robots.formatting import clock_time, counted, moment, printable, shown
@@ -25,7 +26,6 @@ class Events:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._inc_value: Callable[..., None] | None = None  # there are no stats yet
         self._subscribers: dict[Event, list[Callable[[Mapping[str, Any]], None]]] = {}
         self._places: set[tuple[str, int]] = set()
         """Files and lines whose errors have been logged: bounded by the places that raise."""
@@ -71,11 +71,13 @@ class Events:
                 sent["until"] = moment(sent["until"])
             self._crawler.signals.send_catch_log(event.signal, **sent, spider=self._crawler.spider)
 
+    @cached_property
+    def _inc_value(self) -> Callable[..., None]:
+        return self._crawler.stats.inc_value  # there are no stats before the crawl begins
+
     def count(self, event: Event, **values: Any) -> None:
         """Count an event and call its subscribers, without a log line or a signal."""
         inc_value = self._inc_value
-        if inc_value is None:
-            inc_value = self._inc_value = self._crawler.stats.inc_value
         for stat in event.stats:
             inc_value(stat)
         for stat, name in event.sums:

@@ -293,8 +293,8 @@ class SiteQueue:
                 return False
         now = self._crawl.now()
         rules = site.rules()
-        is_known = rules is not None and rules.until > now
-        as_scout = not is_known and self._crawl.needs_scout(request, site)
+        is_unknown = rules is None or rules.until <= now
+        as_scout = is_unknown and self._crawl.needs_scout(request, site)
         is_news = self._throttle.is_paced and self._crawl.learn_pace(request, site)
         if is_news and not self._throttle.may_hand_out(site):
             return False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.job import job_dir
@@ -180,6 +181,9 @@ class Throttle:
         request = flight.request
         if "dont_pause" in request.meta:
             flight.keeps_pauses = not request.meta["dont_pause"]
+        if not flight.keeps_pauses and flight.site.pacer.is_free:  # nothing else holds it back
+            self.let_leave(flight)
+            return GO
         if not flight.site.is_plain:
             self.in_flight.drop_lost(flight.site)
         decision = self._decide(flight, self._now())
@@ -377,10 +381,9 @@ class Throttle:
         """Release the requests that wait for a site and may go now, by its state."""
         self._note_leases(site)
         now = self._now()
-        held_for, shut_for = site.end_hold(now), site.pacer.end_shut(now)
-        if held_for is not None:
+        if site.held_until > -inf and (held_for := site.end_hold(now)) is not None:
             self.reports.emit(events.RESUMED, site, paused_for=held_for)
-        if shut_for is not None:
+        if site.pacer.shut_since is not None and (shut_for := site.pacer.end_shut(now)) is not None:
             self.reports.emit(events.OPENED, site, paused_for=shut_for)
         self.sites.note_trouble(site)
         if site.held_until > now:
