@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, cast
@@ -53,7 +53,7 @@ def is_closing(crawler: Crawler) -> bool:
 
     Fallback: whether the engine takes nothing more though there is room; False while there is none.
     """
-    engine = cast("Any", crawler.engine)
+    engine: Any = crawler.engine
     if not getattr(engine, "running", True):
         return True
     slot = getattr(engine, "_slot", _GONE)
@@ -111,11 +111,12 @@ def slot_key(crawler: Crawler, request: Request) -> str:
     Fallback: as Scrapy names slots.
     """
     try:
-        name_slot = cast("Any", crawler.engine).downloader.get_slot_key
+        engine: Any = crawler.engine
+        name_slot: Callable[[Request], str] = engine.downloader.get_slot_key
     except (AttributeError, RuntimeError):  # RuntimeError: the crawler has no engine yet
         slot: str | None = request.meta.get("download_slot")
         return (urlparse_cached(request).hostname or "") if slot is None else slot
-    return cast("str", name_slot(request))
+    return name_slot(request)
 
 
 def slot_concurrency(crawler: Crawler, key: str) -> float:
@@ -123,12 +124,16 @@ def slot_concurrency(crawler: Crawler, key: str) -> float:
 
     Fallback: as many as the settings say.
     """
-    downloader: Any = cast("Any", crawler.engine).downloader
-    by_settings = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
-    of_domain = getattr(downloader, "domain_concurrency", by_settings)
-    of_slot = crawler.settings.getdict("DOWNLOAD_SLOTS").get(key, {})
+    engine: Any = crawler.engine
+    downloader: Any = engine.downloader
+    of_domain = getattr(downloader, "domain_concurrency", None)
+    if of_domain is None:
+        of_domain = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+    of_slots = getattr(downloader, "per_slot_settings", None)
+    if of_slots is None:
+        of_slots = crawler.settings.getdict("DOWNLOAD_SLOTS")
     slot = getattr(downloader, "slots", {}).get(key)
-    most: int = getattr(slot, "concurrency", of_slot.get("concurrency", of_domain))
+    most: int = getattr(slot, "concurrency", of_slots.get(key, {}).get("concurrency", of_domain))
     return most or inf
 
 
@@ -140,7 +145,7 @@ def is_under_way(crawler: Crawler, request: Request) -> bool:
     Fallback: whether its response is not parsed yet; else True, as every end is reported except
     that of a request which a middleware replaces on its way out.
     """
-    engine = cast("Any", crawler.engine)
+    engine: Any = crawler.engine
     try:
         return request in engine.downloader.active
     except TypeError:  # a custom one need only be true or false
@@ -166,21 +171,23 @@ def take_place(crawler: Crawler, request: Request) -> None:
         active.add(request)
 
 
-@contextmanager
-def one_place(crawler: Crawler, request: Request) -> Iterator[None]:
-    """Count a request and the one that it waits for as one place.
+def add_place(crawler: Crawler, request: Request) -> int:
+    """Count a request and the one that it waits for as one place; return how many were added.
 
-    Fallback: each holds one.
+    Fallback: none, and each holds one.
     """
     downloader: Any = cast("Any", crawler.engine).downloader
-    more = bool(getattr(downloader, "total_concurrency", 0)) and is_under_way(crawler, request)
-    if more:
-        downloader.total_concurrency += 1
-    try:
-        yield
-    finally:
-        if more:
-            downloader.total_concurrency -= 1
+    most: int = getattr(downloader, "total_concurrency", 0)
+    if not most or not is_under_way(crawler, request):
+        return 0
+    downloader.total_concurrency = most + 1
+    return 1
+
+
+def drop_places(crawler: Crawler, count: int) -> None:
+    """Undo :func:`add_place`."""
+    if count:
+        cast("Any", crawler.engine).downloader.total_concurrency -= count
 
 
 def room(crawler: Crawler) -> float:

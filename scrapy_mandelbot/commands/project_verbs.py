@@ -16,7 +16,6 @@ from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.commands.output.terminal_text import UnavailableError, joined
 from scrapy_mandelbot.commands.sources import Url
 from scrapy_mandelbot.crawl import store_path
-from scrapy_mandelbot.politeness.outcome import is_fresh
 from scrapy_mandelbot.robots.formatting import (
     columns,
     counted,
@@ -46,7 +45,7 @@ def _without_body(site: str, copy: CachedRobots, fresh_for: float) -> dict[str, 
         "status": copy.status,
         "bytes": len(copy.body),
         "fetched_at": iso_time(copy.fetched_at),
-        "fresh": is_fresh(time.time(), copy.fetched_at, fresh_for),
+        "fresh": copy.is_fresh(time.time(), fresh_for),
         "etag": copy.etag,
         "last_modified": copy.last_modified,
     }

@@ -44,6 +44,7 @@ _OF_QUOTAS = frozenset({b"Ratelimit", b"Ratelimit-Remaining"})  # in Scrapy's sp
 _CHALLENGE = "cf-mitigated"  # of any status; the other marks have theirs
 _PROBLEM = b"application/problem+json"  # RFC 9457, section 3
 _TEMPORARY = frozenset({302, 303, 307})
+_SUCCESS = range(200, 300)
 _FEW = 10  # pages of a site, before it is looked at whether one body is that of many
 
 
@@ -229,21 +230,25 @@ class PauseMiddleware:
             is_plain = is_plain and _OF_QUOTAS.isdisjoint(response.headers)
             is_new = tally.pages < self._few
             repeats = is_plain and not is_new and self._refusals.repeats(flight, response)
-            if is_plain and not repeats:
-                throttle.answered(flight, is_page=request.method == "GET")  # for each page
+            if is_plain and not repeats:  # for each page
+                throttle.answered(flight, is_page=request.method == "GET")
+                if is_good and status >= HTTPStatus.OK and not is_own:
+                    tally.pages += 1
+                    throttle.release(flight)
+                    return response
             else:
                 self._notice(flight, response, repeats=repeats)
         is_refused = heeds_pauses and flight.is_refused and ASKS_AGAIN not in request.meta
-        if not is_own and not is_refused and (is_good or not heeds_pauses):
-            is_page = 200 <= status < 300  # noqa: PLR2004 -- for each page
-            tally.cached += is_cached
-            tally.pages += is_page and not is_cached
-            tally.others += not is_page and not is_cached
         flight.is_noticed = flight.is_refused = False
         if not is_refused:
-            tally.others += heeds_pauses and not is_own and not is_good
             if is_own:
                 self._limits.response_downloaded(response, request)
+            else:
+                is_well = is_good or not heeds_pauses
+                is_cached, is_page = is_well and is_cached, is_well and status in _SUCCESS
+                tally.cached += is_cached
+                tally.pages += is_page and not is_cached
+                tally.others += not is_page and not is_cached
             throttle.release(flight)
             return response
         is_safe = request.method in SAFE_METHODS

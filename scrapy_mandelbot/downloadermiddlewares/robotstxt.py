@@ -67,23 +67,26 @@ class RobotsTxtMiddleware:
 
     async def process_request(self, request: Request) -> Request | Response | None:
         """Pass the request on, drop it, or send it back until its site's rules are known."""
-        if request.meta.get("dont_obey_robotstxt") or not request.url.startswith(
+        meta, url = request.meta, request.url
+        if meta.get("dont_obey_robotstxt") or not url.startswith(
             ("http://", "https://")  # other schemes have no robots.txt
         ):
             return None
-        if CITED in request.meta:
+        if CITED in meta:
             self._check_redirect(request)
         flight = self._flight(request) or self._crawl.throttle.flight_of(request)
         rules = flight.site.rules()
-        if rules is None or not flight.site.is_plain or rules.until <= self._crawl.now():
+        # One from the queue was handed out just now, by the rules of that moment.
+        now = flight.sent_at if flight.is_from_queue else self._crawl.now()
+        if rules is None or not flight.site.is_plain or rules.until <= now:
             answer, rules = await self._find_out(flight, request)
             if answer is not None or rules is None:
                 return answer
         self.process_request_2(rules.parser, request)
-        if LISTED_IN in request.meta and request.meta.pop(LISTED_IN) not in rules.sitemaps:
+        if LISTED_IN in meta and meta.pop(LISTED_IN) not in rules.sitemaps:
             self._crawl.events.count(events.PAGES_FOREIGN, pages=1)
             raise IgnoreRequest("Its site's robots.txt does not cite the sitemap that lists it")
-        if request.url.endswith("/robots.txt"):
+        if url.endswith("/robots.txt"):
             return self._robots_txt(flight.site.name, request)
         return None
 
@@ -162,11 +165,12 @@ class RobotsTxtMiddleware:
             return
         agent: Any = self._crawl.agents.of(request)
         url = request.url
-        if rp.allowed(url, agent):
+        allowed = (rp.robots if type(rp) is MandelbotRobotParser else rp).allowed
+        if allowed(url, agent):
             # A server may serve a forbidden page for another spelling of its path.
             is_odd = "/." in url or "//" in url[_SCHEME:] or "%2" in url
             resolved = as_servers_read_it(url) if is_odd else None
-            if resolved is None or rp.allowed(resolved, agent):
+            if resolved is None or allowed(resolved, agent):
                 return
             url = resolved
         self._crawl.throttle.in_flight.fates[request] = End.FORBIDDEN

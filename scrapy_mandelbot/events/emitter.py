@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.robots.formatting import clock_time, counted, moment, printable, shown
@@ -57,7 +58,7 @@ class Events:
         self.count(event, **values)
         texts: dict[str, Any] = {}
         level = event.level if level is None else level
-        if event.text and logger.isEnabledFor(level) and _has_handler(level):
+        if event.text and logger.isEnabledFor(level) and has_handler(level):
             texts = {name: _loggable(name, values[name]) for name in event.in_text}
             parameters = (texts,) if texts else ()
             extra = {"spider": self._crawler.spider}
@@ -70,9 +71,13 @@ class Events:
                 sent["until"] = moment(sent["until"])
             self._crawler.signals.send_catch_log(event.signal, **sent, spider=self._crawler.spider)
 
+    @cached_property
+    def _inc_value(self) -> Callable[..., None]:
+        return self._crawler.stats.inc_value  # there are no stats before the crawl begins
+
     def count(self, event: Event, **values: Any) -> None:
         """Count an event and call its subscribers, without a log line or a signal."""
-        inc_value = self._crawler.stats.inc_value
+        inc_value = self._inc_value
         for stat in event.stats:
             inc_value(stat)
         for stat, name in event.sums:
@@ -84,8 +89,8 @@ class Events:
             call(values)
 
 
-def _has_handler(level: int) -> bool:
-    """Ask the handlers, as Scrapy's loggers take all levels."""
+def has_handler(level: int) -> bool:
+    """Whether a line of this level goes anywhere: Scrapy's loggers take all levels."""
     one: logging.Logger | None = logger
     while one is not None:
         for handler in one.handlers:

@@ -25,7 +25,7 @@ from scrapy_mandelbot.fetching.content_codings import (
     unpack,
 )
 from scrapy_mandelbot.fetching.failures import failure_of
-from scrapy_mandelbot.politeness.outcome import SILENT
+from scrapy_mandelbot.politeness.outcome import SILENT, whole_lines
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -71,6 +71,24 @@ class Download:
     """Whether the response is complete; a later exception comes from a middleware."""
     is_watched: bool = True
     """Whether receivers of the handler's signals follow it."""
+
+    def is_truncated(self, response: Response) -> bool:
+        """Return whether a body, compressed or not, is shorter than its response announces."""
+        if self.cut or self.is_late or "dataloss" in response.flags:
+            return not self.cut
+        return _what_packed_means(ConnectionError(), self.packed, self.most_bytes) is not None
+
+    def body_of(self, response: Response) -> tuple[bytes, str, bool]:
+        """Return the part of a body that counts, why the rest was not read, and if it is whole.
+
+        Of a body that was cut or is truncated, the complete lines count.
+        """
+        body, cut = response.body, self.cut
+        if not cut and len(body) > self.most_bytes:  # a handler without signals reads all of it
+            cut = f"is longer than {self.most_bytes} bytes"
+        is_whole = bool(cut) or not self.is_truncated(response)
+        body = body[: self.most_bytes]
+        return body if is_whole and not cut else whole_lines(body), cut, is_whole
 
 
 class TruncatedError(ConnectionError):
@@ -156,7 +174,7 @@ class DownloadLimits:
         stays_gzipped: bool = False,
     ) -> Download:
         """Limit a request from now on; see :attr:`Download.stays_gzipped`."""
-        if not self._downloads and not self.is_notified:
+        if not self.is_notified and not self._downloads:
             self._crawler.signals.connect(self.response_downloaded, _RESPONSE)
         if is_watched and not self._watched:
             self._crawler.signals.connect(self._headers_received, scrapy.signals.headers_received)
@@ -173,7 +191,7 @@ class DownloadLimits:
         download = self._downloads.pop(request, None)
         if download is None:
             return
-        if not self._downloads and not self.is_notified:
+        if not self.is_notified and not self._downloads:
             self._crawler.signals.disconnect(self.response_downloaded, _RESPONSE)
         self._watched -= download.is_watched
         if download.is_watched and not self._watched:
@@ -235,7 +253,7 @@ def _what_is_meant(error: Exception, download: Download, request: Request) -> Ex
     if isinstance(error, (StopDownload, IgnoreRequest)):
         return None
     if download.is_done:  # raised by a middleware, in Scrapy's own by the library of a coding
-        return None if download.packed is None else _what_packed_means(error, download.packed, most)
+        return _what_packed_means(error, download.packed, most)
     if download.headers is None and "download_latency" not in request.meta:
         return None
     if failure_of(error) not in SILENT:  # of the handler, e.g. for a malformed header
@@ -247,8 +265,10 @@ def _what_is_meant(error: Exception, download: Download, request: Request) -> Ex
     return TruncatedError(body[:most], error)
 
 
-def _what_packed_means(error: Exception, packed: Response, most: int) -> Exception | None:
-    """Explain an error of a complete compressed body; None: the cause is elsewhere."""
+def _what_packed_means(error: Exception, packed: Response | None, most: int) -> Exception | None:
+    """Explain an error of a complete body, if it is compressed; None: the cause is elsewhere."""
+    if packed is None:
+        return None
     try:
         found = unpack(packed.body, codings_of(packed.headers), most + 1)
     except UnknownCodingError:
@@ -257,24 +277,6 @@ def _what_packed_means(error: Exception, packed: Response, most: int) -> Excepti
         unreadable.packed = packed
         return unreadable
     return None if found.is_whole else TruncatedError(found.body[:most], error)
-
-
-def is_truncated(response: Response, download: Download) -> bool:
-    """Return whether a body, compressed or not, is shorter than its response announces."""
-    if download.cut:
-        return False
-    if download.is_late or "dataloss" in response.flags:
-        return True
-    if download.packed is None:
-        return False
-    try:
-        return not unpack(
-            download.packed.body, codings_of(download.packed.headers), download.most_bytes + 1
-        ).is_whole
-    except UnknownCodingError:
-        return False
-    except UnreadableBodyError:
-        return True
 
 
 def unpacked(response: Response, most_bytes: int) -> Response:
@@ -287,8 +289,3 @@ def unpacked(response: Response, most_bytes: int) -> Response:
     headers = response.headers.copy()
     del headers["Content-Encoding"]
     return response.replace(body=body, headers=headers)
-
-
-def whole_lines(body: bytes) -> bytes:
-    """Return the complete lines of a body that was cut at any byte."""
-    return body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]

@@ -12,7 +12,7 @@ from ipaddress import AddressValueError, IPv4Address
 from typing import Any
 from urllib.parse import urlsplit
 
-from scrapy_mandelbot.politeness.outcome import Failure
+from scrapy_mandelbot.politeness.outcome import SILENT, Failure
 from scrapy_mandelbot.robots.formatting import shown
 
 _NAMES = (
@@ -45,10 +45,18 @@ _UNREACHABLE = frozenset(
 _LONGEST_LABEL = 63  # octets of a part of a name (RFC 1035, section 2.3.4)
 
 
+def failure_at(url: str, error: BaseException, *, by_proxy: bool) -> Failure:
+    """Return the failure of a download of a URL, which may be that of its proxy."""
+    failure, is_network = failure_of(error), type(error).__name__ != "TruncatedError"
+    if failure in SILENT and is_network and by_proxy:
+        return Failure.PROXY
+    return Failure.NO_SUCH_HOST if failure is Failure.OTHER and names_no_host(url) else failure
+
+
 def failure_of(error: BaseException) -> Failure:
     """Return the failure that an exception of a download stands for."""
     causes = list(causes_of(error))
-    names = {name for one in causes for name in _class_names(one)}
+    names = _class_names(causes)
     for failure, known in _NAMES:
         if names & known:
             return failure
@@ -63,7 +71,7 @@ def failure_of(error: BaseException) -> Failure:
 def has_begun(error: BaseException) -> bool:
     """Return whether the host sent a part of a response, or bytes that are none."""
     causes = list(causes_of(error))
-    names = {name for one in causes for name in _class_names(one)}
+    names = _class_names(causes)
     if names & _ANSWERED:
         return not any("without sending a response" in str(one) for one in causes)  # httpx's
     return "ResponseFailed" in names and "ResponseNeverReceived" not in names
@@ -122,7 +130,6 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
         pending += (value for value in found if isinstance(value, BaseException))
 
 
-def _class_names(error: BaseException) -> Iterator[str]:
-    for one in type(error).__mro__:
-        yield one.__name__
-        yield f"{one.__module__}.{one.__name__}"
+def _class_names(errors: list[BaseException]) -> set[str]:
+    classes = {one for error in errors for one in type(error).__mro__}
+    return {name for one in classes for name in (one.__name__, f"{one.__module__}.{one.__name__}")}

@@ -17,15 +17,9 @@ from twisted.internet.defer import Deferred
 from scrapy_mandelbot import events
 from scrapy_mandelbot.fetching.failures import without_traceback
 from scrapy_mandelbot.fetching.request_agents import Agents
-from scrapy_mandelbot.fetching.requesting import RobotsRequester, Trouble, http_url
+from scrapy_mandelbot.fetching.requesting import RobotsRequester
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
-from scrapy_mandelbot.politeness.outcome import (
-    Failure,
-    Outcome,
-    OutcomeKind,
-    is_fresh,
-    kept_outcome,
-)
+from scrapy_mandelbot.politeness.outcome import Failure, Outcome, OutcomeKind, Trouble
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.origins import robots_url
@@ -59,6 +53,7 @@ def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, 
     if not written:
         return ()
     from scrapy_mandelbot.politeness.inside import leads_inside  # noqa: PLC0415 -- few files
+    from scrapy_mandelbot.robots.sitemaps.urls import http_url  # noqa: PLC0415
 
     plain = [url for url in written if url.isascii()]
     others = islice((url for url in written if not url.isascii()), _MOST_NOT_ASCII)
@@ -148,14 +143,18 @@ class RobotsFetcher:
 
     def known(self, site: str) -> SiteRules | None:
         """Return the site's rules from memory or the store, or None if they must be fetched."""
+        return self._known(site)[0]
+
+    def _known(self, site: str) -> tuple[SiteRules | None, CachedRobots | None]:
+        """The rules as :meth:`known` has them; the stored copy, however old, if there are none."""
         rules = self._parsed.get(site)
         if rules is not None and self._now() < rules.until:
-            return rules
+            return rules, None
         copy = self._store.get_copy(site)
         until = None if copy is None else self._serves_until(site, copy)
         if copy is None or until is None:
-            return None
-        return self._from_store(site, copy, until)
+            return None, copy
+        return self._from_store(site, copy, until), None
 
     def sitemaps(self, site: str) -> tuple[str, ...]:
         """Return the absolute URLs of the sitemaps that the site's known robots.txt cites."""
@@ -170,13 +169,13 @@ class RobotsFetcher:
         None: another crawl with the same store has just failed to fetch them. The fetch takes the
         route of the request. `has_answered`: whether the site has sent a response in this run.
         """
-        rules = self.known(site)
+        rules, copy = self._known(site)
         if rules is not None:
             await self._announce_new(site, request, rules)
         else:
             rules = await self._files.once(
                 site,
-                lambda: self._fetch_or_wait(site, request, has_answered=has_answered),
+                lambda: self._fetch_or_wait(site, request, copy, has_answered=has_answered),
                 lambda rules: rules is None or rules.outcome.failure is not Failure.PROXY,
             )
         if rules is not None and rules.is_large and (steps := self.preparing(rules, request)):
@@ -233,19 +232,19 @@ class RobotsFetcher:
         trouble = self._troubles.get(site)
         if trouble is not None and now < trouble.refetch_at:
             return trouble.refetch_at
-        if is_fresh(now, copy.fetched_at, self._config.fresh_for):
+        if copy.is_fresh(now, self._config.fresh_for):
             return copy.fetched_at + self._config.fresh_for
         return None
 
     def _from_store(self, site: str, copy: CachedRobots, until: float) -> SiteRules:
         self._events.count(events.ROBOTS_FROM_CACHE, site=site)
-        rules = self._remember(site, kept_outcome(copy.status, self._policy), copy.body, until)
+        rules = self._remember(site, self._policy.outcome_of_copy(copy.status), copy.body, until)
         rules.cached_at = copy.fetched_at
         return rules
 
     def _remember(self, site: str, outcome: Outcome, body: bytes, until: float) -> SiteRules:
-        bodies = {OutcomeKind.RULES: body, OutcomeKind.FORBID_ALL: _FORBID_ALL}
-        body = bodies.get(outcome.kind, b"")
+        if outcome.kind is not OutcomeKind.RULES:
+            body = _FORBID_ALL if outcome.kind is OutcomeKind.FORBID_ALL else b""
         config = self._config
         robots = RobotsTxt.parse(body, dialect=config.dialect, max_bytes=config.robots_max_bytes)
         parser: RobotParser | None = MandelbotRobotParser(robots)
@@ -269,16 +268,16 @@ class RobotsFetcher:
         return parser
 
     async def _fetch_or_wait(
-        self, site: str, request: Request, *, has_answered: bool
+        self, site: str, request: Request, copy: CachedRobots | None, *, has_answered: bool
     ) -> SiteRules | None:
         """Fetch the rules, or wait for another crawl with the same store that does."""
         shared = self._shared
         if shared is None:
-            return await self._fetch(site, request, has_answered=has_answered)
+            return await self._fetch(site, request, copy, has_answered=has_answered)
         found = await shared.begin(site, self._config.fresh_for, self._may_serve)
         if found.is_ours:
             try:
-                rules = await self._fetch(site, request, has_answered=has_answered)
+                rules = await self._fetch(site, request, found.copy, has_answered=has_answered)
             except BaseException:
                 shared.end(site)
                 raise
@@ -297,10 +296,11 @@ class RobotsFetcher:
         return known
 
     def _may_serve(self, copy: CachedRobots) -> bool:
-        return is_fresh(self._now(), copy.fetched_at, self._config.cache_stale)
+        return copy.is_fresh(self._now(), self._config.cache_stale)
 
-    async def _fetch(self, site: str, request: Request, *, has_answered: bool) -> SiteRules:
-        copy = self._store.get_copy(site)
+    async def _fetch(
+        self, site: str, request: Request, copy: CachedRobots | None, *, has_answered: bool
+    ) -> SiteRules:
         fetched, outcome = await self._requester.request(
             site, request, copy, has_answered=has_answered
         )
@@ -320,7 +320,7 @@ class RobotsFetcher:
     ) -> SiteRules:
         """Store the rules that a response gives, and return them."""
         now = self._now()
-        if outcome.kind in {OutcomeKind.UNAVAILABLE, OutcomeKind.FAILED}:
+        if outcome.kind is OutcomeKind.UNAVAILABLE or outcome.kind is OutcomeKind.FAILED:
             nothing = RobotsTxt.parse(b"", dialect=self._config.dialect)
             # A refusal answers the waiting requests, too; a truncated file does not.
             said = None if fetched.answer.broken_off else fetched.response
@@ -331,20 +331,17 @@ class RobotsFetcher:
                 self._parsed.put(site, rules, _FAILED_SIZE + len(site))
             return rules
         if outcome.case == "stale_used" and copy is not None:
-            trouble = self._troubles.get(site) or Trouble((fetched.answer.status, None), 1)
+            trouble = self._troubles.get(site) or Trouble(times=1)
             refusal = Refusal(now, outcome.reason, outcome.retry_after)
-            trouble.refetch_at = now + self._config.pause_policy.pause(trouble.times, refusal)
+            at = trouble.refetch_at = now + self._config.pause_policy.pause(trouble.times, refusal)
             if not trouble.is_reported:
                 trouble.is_reported = True
-                self._events.emit(
-                    events.ROBOTS_STALE,
-                    site=site,
-                    reason=outcome.reason,
-                    since=copy.fetched_at,
-                    until=copy.fetched_at + self._config.cache_stale,
-                    next=trouble.refetch_at,
+                since, emit = copy.fetched_at, self._events.emit
+                until, reason = since + self._config.cache_stale, outcome.reason
+                emit(
+                    events.ROBOTS_STALE, site=site, reason=reason, since=since, until=until, next=at
                 )
-            return self._remember(site, outcome, copy.body, trouble.refetch_at)
+            return self._remember(site, outcome, copy.body, at)
         if outcome.kind is OutcomeKind.UNASKED:
             return self._remember(site, outcome, b"", now + _REQUEST_AGAIN_AFTER)
         if outcome.serves_for is not None:  # not stored: a stored copy would be valid for longer
@@ -408,7 +405,7 @@ class SharedFetches:
         copy, left = await self._find(key, fresh_for, self._lease_for)
         look_after = _FIRST_LOOK
         while True:
-            if copy is not None and is_fresh(self._clock.now(), copy.fetched_at, fresh_for):
+            if copy is not None and copy.is_fresh(self._clock.now(), fresh_for):
                 return SharedResult(copy)
             if look_after == _FIRST_LOOK and not left:
                 return SharedResult(copy, is_ours=True)
@@ -427,11 +424,7 @@ class SharedFetches:
     ) -> tuple[CachedRobots | None, float]:
         found: Deferred[tuple[CachedRobots | None, float]] = Deferred()
         since = self._clock.now() - fresh_for
-
-        def then(copy: CachedRobots | None, left: float) -> None:
-            found.callback((copy, left))
-
-        self._store.find_copy(key, since, lease_for, then)
+        self._store.find_copy(key, since, lease_for, lambda *both: found.callback(both))
         return await maybe_deferred_to_future(found)
 
     async def _sleep(self, seconds: float) -> None:

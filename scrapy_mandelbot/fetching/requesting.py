@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from hashlib import sha256
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -18,30 +16,17 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_mandelbot import engine, events
-from scrapy_mandelbot.fetching.download_limits import (
-    DownloadLimits,
-    TruncatedError,
-    is_truncated,
-    whole_lines,
-)
-from scrapy_mandelbot.fetching.failures import error_text, failure_of, has_begun, names_no_host
+from scrapy_mandelbot.fetching.download_limits import DownloadLimits, TruncatedError
+from scrapy_mandelbot.fetching.failures import error_text, failure_at, has_begun
 from scrapy_mandelbot.politeness.outcome import (
-    BROKEN_OFF_APART,
-    ENOUGH_BROKEN_OFF,
-    IMPOSSIBLE_PATH,
-    SILENT,
     Answer,
     Failure,
     Outcome,
     SiteKnowledge,
-    conditions,
-    counted_as,
-    is_fresh,
-    may_be_misreported,
-    outcome_of,
+    Trouble,
+    whole_lines,
 )
-from scrapy_mandelbot.robots.origins import robots_url, without_user
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.robotstxt.agents import header_text
 from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.memory import Recent
@@ -107,6 +92,7 @@ class SiteFiles:
     ) -> None:
         self._crawler = crawler
         self._config = config
+        self._policy = config.outcome_policy
         self._now = now
         self._most_bytes = most_bytes
         self._under_way: dict[str, list[Deferred[Any]]] = {}
@@ -154,15 +140,18 @@ class SiteFiles:
             url = urls[-1]
             headers: dict[str, Any] = {}
             if copy is not None and copy.url == url:
-                headers |= conditions(copy.etag, copy.last_modified)
+                headers |= copy.conditions()
             wanted = self._request(url, request, headers)
             try:
                 response, download = await self._download(wanted, request, self._most_bytes)
             except Exception as error:  # noqa: BLE001 -- any failure means no answer
                 return _failed(error, urls, by_proxy=bool(wanted.meta.get("proxy")))
-            location = response.headers.get("Location")
-            if response.status not in REDIRECTS or not location:
+            location = response.headers.get("Location") if response.status in REDIRECTS else None
+            if not location:
                 return self._fetched(url, response, download)
+            # Imported late: only a redirect or a cited sitemap needs it.
+            from scrapy_mandelbot.robots.sitemaps.urls import http_url  # noqa: PLC0415
+
             text = header_text(location).strip()
             target = http_url(url, text) if len(text) <= LONGEST_REDIRECT else None
             most = config.robots_max_redirects
@@ -203,93 +192,43 @@ class SiteFiles:
     async def _download(
         self, wanted: Request, needing: Request, most_bytes: int
     ) -> tuple[Response, Download]:
-        with engine.one_place(self._crawler, needing):
+        more = engine.add_place(self._crawler, needing)
+        try:
             return await self.limits.download(wanted, most_bytes, self._config.robots_timeout)
+        finally:
+            engine.drop_places(self._crawler, more)
 
     def _fetched(self, url: str, response: Response, download: Download) -> FetchedFile:
-        # A handler that sends no signals reads the whole body.
-        too_long = len(response.body) > self._most_bytes
-        cut = download.cut or (f"is longer than {download.most_bytes} bytes" if too_long else "")
-        body = response.body[: self._most_bytes]
-        is_whole = bool(cut) or not is_truncated(response, download)
-        retry_after = None
-        if not is_whole or response.status >= HTTPStatus.MULTIPLE_CHOICES:
-            from scrapy_mandelbot.politeness.retry_after import wait_asked_for  # noqa: PLC0415
-
-            asked = wait_asked_for(response.headers.get, self._now())
-            if asked.names_a_time or response.status in self._config.pause_statuses:
-                retry_after = asked.seconds
-        answer = Answer(response.status, retry_after=retry_after)
-        return FetchedFile(
-            answer if is_whole else _truncated(answer, body),
-            url,
-            response,
-            body if is_whole and not cut else whole_lines(body),
-            cut,
-            self._now() - download.began,
-        )
-
-
-def http_url(base: str, url: str) -> str | None:
-    """Return the absolute, safe URL without credentials, or None if it cannot be fetched."""
-    # Imported late: only a redirect or a cited sitemap needs it.
-    from scrapy_mandelbot.robots.sitemaps.urls import absolute_url  # noqa: PLC0415
-
-    absolute = absolute_url(url, base)
-    return None if absolute is None else without_user(absolute)
+        now, (body, cut, is_whole) = self._now(), download.body_of(response)
+        answer = self._policy.answer(response.status, response.headers.get, now, is_whole=is_whole)
+        if not is_whole:
+            answer = answer.truncated(response.body[: self._most_bytes])
+        return FetchedFile(answer, url, response, body, cut, now - download.began)
 
 
 def _failed(error: Exception, urls: list[str], *, by_proxy: bool) -> FetchedFile:
-    broken = error if isinstance(error, TruncatedError) else None
-    failure = failure_of(error)
-    if failure in SILENT and broken is None and by_proxy:
-        failure = Failure.PROXY
-    elif failure is Failure.OTHER and names_no_host(urls[-1]):
-        failure = Failure.NO_SUCH_HOST
+    failure = failure_at(urls[-1], error, by_proxy=by_proxy)
     if failure is Failure.NO_SUCH_HOST and len(urls) > 1:
         return _redirected_nowhere(Failure.NOWHERE, urls)  # the site exists, its target does not
-    answer = Answer(failure=failure, detail=error_text(error))
-    return FetchedFile(
-        answer if broken is None else _truncated(answer, broken.body),
-        urls[-1],
-        body=b"" if broken is None else whole_lines(broken.body),
-        error=error,
-        has_answered=len(urls) > 1 or has_begun(error),
-    )
+    answer, body = Answer(failure=failure, detail=error_text(error)), b""
+    if isinstance(error, TruncatedError):
+        answer, body = answer.truncated(error.body), whole_lines(error.body)
+    has_answered = len(urls) > 1 or has_begun(error)
+    return FetchedFile(answer, urls[-1], body=body, error=error, has_answered=has_answered)
 
 
 def _redirected_nowhere(failure: Failure, urls: list[str]) -> FetchedFile:
     return FetchedFile(Answer(failure=failure, detail=f"{len(urls)} hops"), urls[-1])
 
 
-def _truncated(answer: Answer, body: bytes) -> Answer:
-    records = RobotsTxt.parse(whole_lines(body)).records
-    has_a_rule = any(one.field in {"allow", "disallow"} for one in records)
-    return answer._replace(broken_off=sha256(body).digest(), has_a_rule=has_a_rule)
-
-
 _SLOW = 0.5  # of the timeout; a slower response is logged
 _TROUBLES_LIMIT = 4 * 1024 * 1024  # bytes
 _TROUBLE_SIZE = 400  # bytes, beside the site's name
+_NO_TROUBLE = Trouble()
+IMPOSSIBLE_PATH = "/robots-test-for-404-a-page-that-cannot-exist"
+"""No site has this page: what it answers for it is what it says instead of 404."""
 TEST_EVERY = 86_400.0
 """Seconds between two tests of a site that may send 5xx instead of 404."""
-
-
-@dataclass
-class Trouble:
-    """The last responses of a site whose robots.txt is unavailable or unreachable."""
-
-    answer: tuple[object, ...]
-    times: int = 0
-    """Consecutive requests with this answer."""
-    times_apart: int = 0
-    counted_at: float = 0.0
-    """When `times_apart` last grew."""
-    refetch_at: float = 0.0
-    """When to request the file again while a stale copy is in use."""
-    is_reported: bool = False
-    has_answered: bool = False
-    """Whether the host has sent any response."""
 
 
 class RobotsRequester:
@@ -304,6 +243,7 @@ class RobotsRequester:
         events: Events,
     ) -> None:
         self._config = config
+        self._policy = config.outcome_policy
         self._now = now
         self._store = store
         self._events = events
@@ -314,46 +254,34 @@ class RobotsRequester:
         self, site: str, request: Request, copy: CachedRobots | None, *, has_answered: bool
     ) -> tuple[FetchedFile, Outcome]:
         """Return the response of a site, and what it means given the site's history."""
-        policy = self._config.outcome_policy
+        policy = self._policy
         fetched = await self.files.get(site, robots_url(site), request, copy)
         answer = fetched.answer
         is_good = answer.status == HTTPStatus.OK and not answer.broken_off
         counts = not is_good and answer.failure is not Failure.PROXY
-        trouble = self.count_trouble(site, fetched) if counts else Trouble(())
+        trouble = self.count_trouble(site, fetched) if counts else _NO_TROUBLE
         is_half = answer.broken_off and answer.status is None
-        if is_half and trouble.times_apart >= ENOUGH_BROKEN_OFF:
+        if is_half and trouble.may_be_whole:
             status = await self.files.status(fetched.url, request)
             if status is not None:
                 answer = answer._replace(status=status, failure=None, detail="")
                 fetched = fetched._replace(answer=answer, error=None)
-        known = SiteKnowledge(
-            copy.status if copy else None,
-            self._now() - copy.fetched_at if copy else 0.0,
-            trouble.times,
-            trouble.times_apart,
-            has_answered=has_answered or trouble.has_answered,
-        )
-        if answer.status is not None and may_be_misreported(answer, known, policy):
+        has_answered = has_answered or trouble.has_answered
+        kept, age = (copy.status, self._now() - copy.fetched_at) if copy else (None, 0.0)
+        times, apart = trouble.times, trouble.times_apart
+        known = SiteKnowledge(kept, age, times, apart, has_answered=has_answered)
+        if not is_good and answer.status is not None and policy.may_be_misreported(answer, known):
             proof = await self._misreports(site, request, answer.status)
             known = known._replace(misreports=proof)
-        outcome = outcome_of(answer, known, policy)
+        outcome = policy.outcome_of(answer, known)
         self._report(site, fetched, outcome)
         return fetched, outcome
 
     def count_trouble(self, site: str, fetched: FetchedFile) -> Trouble:
         """Count a response that is identical to the site's last one, this one included."""
-        trouble = self.troubles.get(site)
-        key = counted_as(fetched.answer)
-        if trouble is None or trouble.answer != key:
-            was = trouble or Trouble(key)
-            trouble = Trouble(key, is_reported=was.is_reported, has_answered=was.has_answered)
-            self.troubles.put(site, trouble, _TROUBLE_SIZE + len(site))
-        trouble.times += 1
-        now = self._now()
-        if not trouble.times_apart or now - trouble.counted_at >= BROKEN_OFF_APART:
-            trouble.times_apart += 1
-            trouble.counted_at = now
-        trouble.has_answered |= fetched.has_answered
+        trouble = self.troubles.get(site) or Trouble()
+        trouble.count(fetched.answer, self._now(), has_answered=fetched.has_answered)
+        self.troubles.put(site, trouble, _TROUBLE_SIZE + len(site))
         return trouble
 
     async def _misreports(self, site: str, request: Request, status: int) -> bool:
@@ -364,7 +292,7 @@ class RobotsRequester:
         """
         key, now = site + IMPOSSIBLE_PATH, self._now()
         found = self._store.get_copy(key)
-        if found is None or not is_fresh(now, found.fetched_at, TEST_EVERY):
+        if found is None or not found.is_fresh(now, TEST_EVERY):
             self._events.emit(events.ROBOTS_TESTED, site=site, path=IMPOSSIBLE_PATH, status=status)
             is_well = await self.files.status(site + "/", request) in range(
                 HTTPStatus.OK, HTTPStatus.BAD_REQUEST
@@ -377,8 +305,8 @@ class RobotsRequester:
     def _report(self, site: str, fetched: FetchedFile, outcome: Outcome) -> None:
         """Report a site's response. The throttle reports the pause that may follow."""
         failure, error, reason = fetched.answer.failure, fetched.error, outcome.reason
-        is_odd = outcome.case == "misreported_5xx"
-        is_odd |= failure in {Failure.NO_SUCH_HOST, Failure.OTHER}
+        is_odd = failure is Failure.NO_SUCH_HOST or failure is Failure.OTHER
+        is_odd = is_odd or outcome.case == "misreported_5xx"
         event = events.ROBOTS_FETCH_FAILED if is_odd else events.ROBOTS_FETCHED
         emit, count, seconds = self._events.emit, self._events.count, fetched.seconds
         emit(event, site=site, reason=reason, case=outcome.case, seconds=seconds)

@@ -113,8 +113,11 @@ class Flight:
         """Release what it holds, for these purposes or all; return whether others may go now."""
         if not self.reservations:
             return False
-        if len(self.reservations) == 1 and not purposes:
-            (only,), self.reservations = self.reservations, ()
+        if len(self.reservations) == 1:
+            (only,) = self.reservations
+            if purposes and only.purpose not in purposes:
+                return False
+            self.reservations = ()
             self.site.reserving -= {self}
             return only.release(self, now)
         released = [one for one in self.reservations if not purposes or one.purpose in purposes]

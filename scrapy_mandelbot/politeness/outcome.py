@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+
+if TYPE_CHECKING:
+    from scrapy_mandelbot.politeness.retry_after import Header
 
 PAUSE_STATUSES = (503, 429, 430, 509, 529, 420)
 """Statuses that pause a site by default. ``docs/says_no.rst`` has the source of each."""
 MISSING_STATUSES = (404, 410)
 """Statuses that pause nothing even if they name a time: waiting does not change them."""
 _SKEW = 60.0  # seconds by which two machines' clocks may differ
-
-IMPOSSIBLE_PATH = "/robots-test-for-404-a-page-that-cannot-exist"
-"""No site has this page: what it answers for it is what it says instead of 404."""
 
 
 def is_fresh(now: float, fetched_at: float, ttl: float) -> bool:
@@ -29,10 +32,9 @@ def is_fresh(now: float, fetched_at: float, ttl: float) -> bool:
     return -_SKEW <= now - fetched_at < ttl
 
 
-def conditions(etag: str | None, last_modified: str | None) -> dict[str, str]:
-    """Return the headers of a conditional request for a file."""
-    headers = {"If-None-Match": etag, "If-Modified-Since": last_modified}
-    return {name: value for name, value in headers.items() if value}
+def whole_lines(body: bytes) -> bytes:
+    """Return the complete lines of a body that was cut at any byte."""
+    return body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
 
 
 ENOUGH_5XX = 3
@@ -135,6 +137,19 @@ class Answer(NamedTuple):
     has_a_rule: bool = False
     """Of such a body, whether any whole line of it is a rule."""
 
+    @property
+    def counted_as(self) -> tuple[object, ...]:
+        """What it has in common with answers that are counted with it; see :class:`Trouble`."""
+        if self.failure in SILENT and not self.broken_off:
+            return ("no answer",)
+        return (self.status, self.failure, self.broken_off)
+
+    def truncated(self, body: bytes) -> Answer:
+        """Return the answer with a body of which no more than this came."""
+        records = RobotsTxt.parse(whole_lines(body)).records
+        has_a_rule = any(one.field in {"allow", "disallow"} for one in records)
+        return self._replace(broken_off=sha256(body).digest(), has_a_rule=has_a_rule)
+
     def __str__(self) -> str:
         if self.failure is None:
             return str(self.status)
@@ -158,6 +173,39 @@ class SiteKnowledge(NamedTuple):
     """Whether the host has answered anything in this run."""
 
 
+@dataclass
+class Trouble:
+    """The last answers of a site whose robots.txt is unavailable or unreachable."""
+
+    answer: tuple[object, ...] = ()
+    times: int = 0
+    """Consecutive requests with this answer."""
+    times_apart: int = 0
+    counted_at: float = 0.0
+    """When `times_apart` last grew."""
+    refetch_at: float = 0.0
+    """When to request the file again while a stale copy is in use."""
+    is_reported: bool = False
+    has_answered: bool = False
+    """Whether the host has sent any response."""
+
+    def count(self, answer: Answer, now: float, *, has_answered: bool) -> None:
+        """Count an answer, from one on if the last one was another."""
+        if self.answer != answer.counted_as:
+            self.answer, self.times, self.times_apart = answer.counted_as, 0, 0
+            self.refetch_at = 0.0
+        self.times += 1
+        if not self.times_apart or now - self.counted_at >= BROKEN_OFF_APART:
+            self.times_apart += 1
+            self.counted_at = now
+        self.has_answered |= has_answered
+
+    @property
+    def may_be_whole(self) -> bool:
+        """Whether a body that ended there each time may be all of the file."""
+        return self.times_apart >= ENOUGH_BROKEN_OFF
+
+
 class OutcomePolicy(NamedTuple):
     """What the project and its dialect say about answers."""
 
@@ -174,9 +222,58 @@ class OutcomePolicy(NamedTuple):
     first_wait: float = 1.0
     """Seconds between the first two of the short tries."""
 
+    def answer(self, status: int, header: Header, now: float, *, is_whole: bool = True) -> Answer:
+        """Return a response as an answer.
 
-@dataclass(frozen=True)
-class Outcome:
+        `header` returns the value of a header by its name, `now` is in seconds since the epoch.
+        """
+        if is_whole and status < 300:  # noqa: PLR2004
+            return Answer(status)
+        # Imported late: most files are there, and whole.
+        from scrapy_mandelbot.politeness.retry_after import wait_asked_for  # noqa: PLC0415
+
+        asked = wait_asked_for(header, now)
+        is_heeded = asked.names_a_time or status in self.pause_statuses
+        return Answer(status, retry_after=asked.seconds if is_heeded else None)
+
+    def outcome_of(self, answer: Answer, known: SiteKnowledge) -> Outcome:
+        """Return what the answer means, given what is known of the site."""
+        for row in TABLE:  # the last row takes any
+            if row.takes(answer, known, self):
+                break
+        kind = row.kind
+        if kind is None:
+            kind = self.outcome_of_copy(known.copy_status or 404).kind
+        reason = f"robots.txt: {answer}, {row.meaning}"
+        retry_after = answer.retry_after if row.case in {"unavailable", "stale_used"} else None
+        is_short = row.takes is _never_answered
+        wait = self.first_wait * _GROWTH ** (known.times - 1) if is_short else None
+        serves_for = BROKEN_OFF_SERVES if row.takes is _ends_there_each_time else None
+        return Outcome(
+            kind, reason, answer.status, retry_after, row.case, wait, answer.failure, serves_for
+        )
+
+    def outcome_of_copy(self, status: int) -> Outcome:
+        """Return what a copy means that was kept under this status.
+
+        Statuses that pause are no question here: only what had a meaning of its own is kept.
+        """
+        at_any_rate = OutcomePolicy((), 0, 0.0, self.forbidding_statuses, self.only_status_200)
+        return at_any_rate.outcome_of(Answer(status), SiteKnowledge())
+
+    def may_be_misreported(self, answer: Answer, known: SiteKnowledge) -> bool:
+        """Return whether it is time to find out if the server says 5xx where it means 404.
+
+        Not where it makes no difference: a good copy serves, and nothing pauses. And who names a
+        time in ``Retry-After`` means what it says.
+        """
+        is_5xx = answer.status is not None and 500 <= answer.status < 600  # noqa: PLR2004
+        if not is_5xx or answer.retry_after is not None or known.times < ENOUGH_5XX:
+            return False
+        return _asks_for_pause(answer, known, self) or not _has_good_copy(answer, known, self)
+
+
+class Outcome(NamedTuple):
     """What one fetch of a robots.txt means, and why, as text for a log."""
 
     kind: OutcomeKind
@@ -205,53 +302,6 @@ class Outcome:
         if self.kind is OutcomeKind.ALLOW_ALL and not _is_4xx(self):
             return 404
         return self.status or 404
-
-
-def outcome_of(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> Outcome:
-    """Return what the answer means, given what is known of the site."""
-    row = next(row for row in TABLE if row.takes(answer, known, policy))
-    kind = row.kind
-    if kind is None:
-        kind = kept_outcome(known.copy_status or 404, policy).kind
-    reason = f"robots.txt: {answer}, {row.meaning}"
-    retry_after = answer.retry_after if row.case in {"unavailable", "stale_used"} else None
-    is_short = row.takes is _never_answered
-    wait = policy.first_wait * _GROWTH ** (known.times - 1) if is_short else None
-    serves_for = BROKEN_OFF_SERVES if row.takes is _ends_there_each_time else None
-    return Outcome(
-        kind, reason, answer.status, retry_after, row.case, wait, answer.failure, serves_for
-    )
-
-
-def counted_as(answer: Answer) -> tuple[object, ...]:
-    """Return what an answer has in common with those that are counted with it.
-
-    See :attr:`SiteKnowledge.times`.
-    """
-    if answer.failure in SILENT and not answer.broken_off:
-        return ("no answer",)
-    return (answer.status, answer.failure, answer.broken_off)
-
-
-def kept_outcome(status: int, policy: OutcomePolicy) -> Outcome:
-    """Return what a copy means that was kept under this status.
-
-    Statuses that pause are no question here: only what had a meaning of its own is kept.
-    """
-    at_any_rate = OutcomePolicy((), 0, 0.0, policy.forbidding_statuses, policy.only_status_200)
-    return outcome_of(Answer(status), SiteKnowledge(), at_any_rate)
-
-
-def may_be_misreported(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
-    """Return whether it is time to find out if the server says 5xx where it means 404.
-
-    Not where it makes no difference: a good copy serves, and nothing pauses. And who names a time
-    in ``Retry-After`` means what it says.
-    """
-    is_5xx = answer.status is not None and 500 <= answer.status < 600  # noqa: PLR2004
-    if not is_5xx or answer.retry_after is not None or known.times < ENOUGH_5XX:
-        return False
-    return _asks_for_pause(answer, known, policy) or not _has_good_copy(answer, known, policy)
 
 
 # The table, and the conditions of its rows.
@@ -289,7 +339,7 @@ def _forbids(answer: Answer, _known: SiteKnowledge, policy: OutcomePolicy) -> bo
 
 
 def _is_misreported(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
-    return known.misreports and may_be_misreported(answer, known, policy)
+    return known.misreports and policy.may_be_misreported(answer, known)
 
 
 def _has_good_copy(_answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:

@@ -183,7 +183,8 @@ class Site:
             self.pacer.let_pass(flight)
         if self.has_refused:
             self.faults.let_pass(flight, now)
-        self.pause.let_pass(flight, now)
+        if self.pause is not Pause.NONE:
+            self.pause.let_pass(flight, now)
         self.look_anew()
 
     def admit(self, flight: Flight, now: float) -> Decision:
@@ -440,8 +441,8 @@ class Site:
     def look_anew(self) -> None:
         """See whether anything holds its requests back, as some part of it has changed."""
         self.is_plain = (
-            self.pause.is_open
-            and self.scout is None
+            self.scout is None
+            and self.pause.is_open
             and self.held_until == -inf
             and self.pacer.is_free
             and not self.faults.aside

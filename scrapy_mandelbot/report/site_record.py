@@ -5,7 +5,7 @@ Texts from the web are escaped and shortened (``shown``) before.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -81,7 +81,7 @@ class SiteRecord(Tally):
         self.number, self.is_watched = -1, False
         """The number of records created before it; whether its requests are recorded."""
         self.forbidden = 0
-        self.refusals: Counter[str] = Counter()
+        self.refusals: defaultdict[str, int] = defaultdict(int)
         """Answers and failures that call for a pause, by status or kind of failure."""
         self.failures = 0
         """Requests without an answer, where requests are recorded."""
@@ -103,7 +103,7 @@ class SiteRecord(Tally):
         self._last_sent: float | None = None
         self.retry_after: RetryAfterRecord | None = None
         self.robots: list[RobotsRecord] = []
-        self.robots_seen: Counter[str] = Counter()
+        self.robots_seen: defaultdict[str, int] = defaultdict(int)
         """Answers to /robots.txt, by case."""
         self.rules: list[RuleRecord] = []
         self.sitemaps: SitemapsRecord | None = None
@@ -350,14 +350,15 @@ class SiteRecord(Tally):
                 setattr(self, name, getattr(self, name) + value)
         if other.pauses:
             self.in_pauses += other.paused_for(now) - other.in_pauses
-        self.refusals.update(other.refusals)
-        self.robots_seen.update(other.robots_seen)
+        for case, times in other.refusals.items():
+            self.refusals[case] += times
+        for case, times in other.robots_seen.items():
+            self.robots_seen[case] += times
         for name in ("sitemaps", "tags", "usage", "retry_after", "timed", "first_timed"):
-            mine, its = getattr(self, name), getattr(other, name)
+            its = getattr(other, name)
             if its is not None:
-                if mine is None:
-                    mine = type(its)()
-                    setattr(self, name, mine)
+                mine = getattr(self, name) or type(its)()
+                setattr(self, name, mine)
                 merge = QuantileSketch.merge if isinstance(its, QuantileSketch) else add_numbers
                 merge(mine, its)
 

@@ -14,6 +14,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy_mandelbot.clock import CooperativeIterator
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import WAITING
+from scrapy_mandelbot.events.emitter import has_handler
 from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.robots.formatting import columns, counted, moment, rate_text, shown
 from scrapy_mandelbot.settings.values import fail_cleanly
@@ -85,7 +86,7 @@ class CrawlSummary(CrawlExtension):
     def spider_closed(self, spider: Spider) -> None:
         """Log the table."""
         self._steps.cancel()
-        if self._recorder is None or not self._recorder.record:
+        if self._recorder is None or not self._recorder.record or not has_handler(logging.INFO):
             return
         table = summary(self._recorder.record, self._crawl.now(), self._most_sites)
         logger.info("What happened at the sites:\n%s", table, extra={"spider": spider})

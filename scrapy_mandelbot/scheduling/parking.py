@@ -11,9 +11,8 @@ from scrapy.utils.misc import build_from_crawler
 
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.robots.formatting import counted, shown
 from scrapy_mandelbot.scheduling.site_queue import SiteQueue
-from scrapy_mandelbot.scheduling.storage import ParkedRequests
+from scrapy_mandelbot.scheduling.storage import ParkedRequests, warn_of_lost
 from scrapy_mandelbot.settings.values import SettingsError
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ TAKEN_AT_ONCE = 50
 """Requests that are taken and have to wait in a turn of the loop: each may be a round trip."""
 _FAILURES = 3
 """In a row, when requests are given back: a server that is gone may take half a minute for each."""
-_NAMED = 10  # of the requests that are lost
 
 AROUND = 10  # requests in a row that went back before; then there are no others, it seems
 _LOOK_AGAIN = 1.0  # seconds
@@ -96,19 +94,8 @@ class ParkingScheduler(BaseScheduler):
 
     def close(self, reason: str) -> Deferred[None] | None:
         """Give back parked requests, and close the project's scheduler even if that failed."""
-        lost = self._give_all_back()
-        if lost:
-            logger.warning(
-                "Lost %(count)s that had been parked, as %(scheduler)s takes none back:"
-                " %(requests)s%(more)s",
-                {
-                    "count": counted(len(lost), "request"),
-                    "scheduler": type(self.inner).__name__,
-                    "requests": ", ".join(shown(str(request)) for request in lost[:_NAMED]),
-                    "more": ", …" if len(lost) > _NAMED else "",
-                },
-                extra={"spider": self._crawler.spider},
-            )
+        why = f"that had been parked, as {type(self.inner).__name__} takes none back"
+        warn_of_lost(self._crawler, self._give_all_back(), why)
         return self._call("close", reason)
 
     def has_pending_requests(self) -> bool:

@@ -127,11 +127,9 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
     def drop(self, queue: SubQueue) -> None:
         """Forget one of them: a crawl may come by a million sites."""
         del self[queue.site.name, queue.named_slot, queue.section]
-        left = tuple([one for one in self._by_site[queue.site] if one is not queue])
-        if left:
-            self._by_site[queue.site] = left
-        else:
-            del self._by_site[queue.site]
+        queues = self._by_site.pop(queue.site)
+        if len(queues) > 1:
+            self._by_site[queue.site] = tuple([one for one in queues if one is not queue])
 
     def join(self, queue: SubQueue) -> None:
         """Let a queue take part, behind those that are as active."""

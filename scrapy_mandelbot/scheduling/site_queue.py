@@ -292,8 +292,8 @@ class SiteQueue:
                 return False
         now = self._crawl.now()
         rules = site.rules()
-        is_known = rules is not None and rules.until > now
-        as_scout = not is_known and self._needs_scout(request, site)
+        is_unknown = rules is None or rules.until <= now
+        as_scout = is_unknown and self._needs_scout(request, site)
         is_news = self._throttle.is_paced and self._crawl.learn_pace(request, site)
         if is_news and not self._throttle.may_hand_out(site):
             return False
@@ -327,7 +327,7 @@ class SiteQueue:
         return self._storage.length(queue.name) + queue.delayed
 
     def _leave_if_empty(self, queue: SubQueue) -> None:
-        if queue.name in self._storage:
+        if queue.name in self._storage.lengths:
             return
         if queue.has_joined:
             self._round_robin.leave(queue)
@@ -335,7 +335,8 @@ class SiteQueue:
             self._round_robin.drop(queue)
 
     def _queue_for(self, request: Request, site: Site, slot: str) -> SubQueue:
-        path = section.path if (section := site.faults.of(request)) else ""
+        section = site.faults.of(request) if site.has_refused else None
+        path = "" if section is None else section.path
         queue = self._round_robin.get((site.name, slot, path))
         return queue or self._add_queue(SubQueue(site, QueueParts(site.name, slot, path)))
 

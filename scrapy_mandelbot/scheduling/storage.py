@@ -303,13 +303,16 @@ class Storage(RequestStorage):
         return f"{self._directory}/{readable[:_LONGEST_NAME]}-{digest}"
 
 
-def warn_of_lost(crawler: Crawler, lost: list[Request]) -> None:
-    """Name what JOBDIR does not keep, as Scrapy could not write it to disk."""
+_UNWRITABLE = (
+    "that cannot be written to disk, and so not kept in JOBDIR (is each callback a method of the"
+    " spider?)"
+)
+
+
+def warn_of_lost(crawler: Crawler, lost: list[Request], why: str = _UNWRITABLE) -> None:
+    """Name the requests that nothing keeps; `why` goes on after their number."""
     if lost:
         some = ", ".join(shown(str(request)) for request in lost[:_NAMED])
-        logger.warning(
-            "Lost %s that cannot be written to disk, and so not kept in JOBDIR (is each callback"
-            " a method of the spider?): %s%s",
-            *(counted(len(lost), "request"), some, ", …" if len(lost) > _NAMED else ""),
-            extra={"spider": crawler.spider},
-        )
+        some += ", …" if len(lost) > _NAMED else ""
+        number, extra = counted(len(lost), "request"), {"spider": crawler.spider}
+        logger.warning("Lost %s %s: %s", number, why, some, extra=extra)

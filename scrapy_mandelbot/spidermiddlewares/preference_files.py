@@ -9,7 +9,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.fetching.requesting import SiteFiles
-from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind, is_fresh
+from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind
 from scrapy_mandelbot.robots.preferences.statements import NOTHING_SAID, Usage
 from scrapy_mandelbot.robots.preferences.tdmrep import BYTES_LIMIT, TDMREP_PATH, TdmFile
 from scrapy_mandelbot.sitemap_crawl.entry_files import OWN
@@ -161,7 +161,7 @@ class TdmFiles:
     async def _fetch(self, site: str, request: Request) -> SiteTdm:
         key, config = site + TDMREP_PATH, self._crawl.config
         copy = self._crawl.store.get_copy(key)
-        if copy is not None and is_fresh(self._crawl.now(), copy.fetched_at, config.fresh_for):
+        if copy is not None and copy.is_fresh(self._crawl.now(), config.fresh_for):
             return self._remember(site, copy.body, copy.fetched_at + config.fresh_for)
         fetched = await self._files.get(site, key, request, copy)
         self._crawl.events.emit(events.TDM_FETCHED, url=key, reason=_reason(fetched))

@@ -8,6 +8,8 @@ from enum import Enum
 from math import inf
 from typing import NamedTuple, Protocol
 
+from scrapy_mandelbot.politeness.outcome import is_fresh
+
 
 class CachedRobots(NamedTuple):
     """A site's robots.txt as fetched: the bytes, not the parse.
@@ -24,6 +26,15 @@ class CachedRobots(NamedTuple):
     """Where it was in the end, redirects followed; the validators are of this URL."""
     etag: str | None = None
     last_modified: str | None = None
+
+    def is_fresh(self, now: float, ttl: float) -> bool:
+        """Return whether it serves without a request, for `ttl` seconds; see :func:`is_fresh`."""
+        return is_fresh(now, self.fetched_at, ttl)
+
+    def conditions(self) -> dict[str, str]:
+        """Return the headers of a conditional request for the file."""
+        headers = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
+        return {name: value for name, value in headers.items() if value}
 
 
 class StoredPause(NamedTuple):

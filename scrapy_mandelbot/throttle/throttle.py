@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.job import job_dir
@@ -144,6 +145,9 @@ class Throttle:
         request = flight.request
         if "dont_pause" in request.meta:
             flight.keeps_pauses = not request.meta["dont_pause"]
+        if not flight.keeps_pauses and flight.site.pacer.is_free:  # nothing else holds it back
+            self.let_leave(flight)
+            return Decision.GO
         if not flight.site.is_plain:
             self.in_flight.drop_lost(flight.site)
         decision = self._decide(flight, self._now())
@@ -157,10 +161,10 @@ class Throttle:
         if not flight.is_from_queue and len(site.slots) < _MOST_SLOTS:
             site.slots |= {self.in_flight.slot_of(flight.request, site)}
         site.sent(flight, now)
+        self._count_wait(site)
         if site.pacer.is_on:
             site.tally.left(now)
-        self._count_wait(site)
-        self._keep_turn(site, now)
+            self._keep_turn(site, now)
         self._note_leases(site)
 
     async def wait(self, flight: Flight, decision: Decision | None = None) -> bool:
@@ -257,6 +261,8 @@ class Throttle:
     def _count_wait(self, site: Site) -> None:
         if self.shared_limits:
             self.shared_limits.turn_taken(site, self._now())
+        if site.pacer.wanted_since is None:
+            return
         if (waited := site.pacer.end_wait(self._now())) is not None:
             self._count(events.TURN_WAITED, site=site.name, seconds=waited)
 
@@ -302,10 +308,9 @@ class Throttle:
         """Release the requests that wait for a site and may go now, by its state."""
         self._note_leases(site)
         now = self._now()
-        held_for, shut_for = site.end_hold(now), site.pacer.end_shut(now)
-        if held_for is not None:
+        if site.held_until > -inf and (held_for := site.end_hold(now)) is not None:
             self.pauses.emit(events.RESUMED, site, paused_for=held_for)
-        if shut_for is not None:
+        if site.pacer.shut_since is not None and (shut_for := site.pacer.end_shut(now)) is not None:
             self.pauses.emit(events.OPENED, site, paused_for=shut_for)
         self.sites.note_trouble(site)
         if site.held_until > now:

@@ -18,7 +18,6 @@ from scrapy.utils.reactor import is_asyncio_reactor_installed
 from webs import Answer, later
 from wildwebs import WildWeb
 
-from scrapy_mandelbot.fetching import requesting
 from scrapy_mandelbot.politeness import outcome
 
 RULES = b"User-agent: *\nDisallow: /page/1\nDisallow: /page/2\n"
@@ -131,7 +130,7 @@ APART = {**QUICK, "MANDELBOT_PAUSE_OPTIONS": {"first": 20}}
 @pytest.fixture
 def soon(loop_is_turned, monkeypatch):
     """Have half a minute be half an hour, where bytes have to come so far apart."""
-    monkeypatch.setattr(requesting, "BROKEN_OFF_APART", 18.0)
+    monkeypatch.setattr(outcome, "BROKEN_OFF_APART", 18.0)
     monkeypatch.setattr(outcome, "BROKEN_OFF_SERVES", 60.0)
 
 

@@ -16,7 +16,7 @@ from scrapy.spiders import SitemapSpider
 from webs import Answer
 
 from scrapy_mandelbot import OutcomeKind
-from scrapy_mandelbot.politeness.outcome import IMPOSSIBLE_PATH
+from scrapy_mandelbot.fetching.requesting import IMPOSSIBLE_PATH
 from scrapy_mandelbot.robots.formatting import clock_time
 
 pytestmark = pytest.mark.slow

@@ -34,6 +34,7 @@ ENGINE_NAMES = [
     "downloader.slots.*.queue",
     "downloader.slots.*.concurrency",
     "downloader.domain_concurrency",
+    "downloader.per_slot_settings",
     "downloader.total_concurrency",
     "downloader.get_slot_key",
     "scraper.slot",

@@ -18,12 +18,10 @@ from scrapy_mandelbot.fetching.download_limits import (
     Download,
     DownloadLimits,
     TruncatedError,
-    is_truncated,
     unpacked,
-    whole_lines,
 )
 from scrapy_mandelbot.fetching.failures import failure_of
-from scrapy_mandelbot.politeness.outcome import Failure
+from scrapy_mandelbot.politeness.outcome import Failure, whole_lines
 
 
 @pytest.mark.parametrize(
@@ -165,7 +163,7 @@ WHOLE = gzip.compress(b"a" * 9)
 )
 def test_an_answer_breaks_off_where_its_end_is_missing(answer, download, breaks):
     """Be it packed or not; what was cut by us does not, and nobody knows of an unknown coding."""
-    assert is_truncated(answer, Download(100, 10, 0, 0.0, packed=answer, **download)) is breaks
+    assert Download(100, 10, 0, 0.0, packed=answer, **download).is_truncated(answer) is breaks
 
 
 SIGNALS = (headers_received, bytes_received)

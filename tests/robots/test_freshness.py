@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_mandelbot.politeness.outcome import conditions, is_fresh
+from scrapy_mandelbot.store.contract import CachedRobots
 
 HOUR = 3600.0
 
@@ -21,14 +21,16 @@ HOUR = 3600.0
 )
 def test_mandelbot_a_copy_serves_for_48_hours(age, fresh):
     """To the second, and no copy from the future."""
-    assert is_fresh(1_000_000.0, 1_000_000.0 - age, 48 * HOUR) is fresh
+    assert CachedRobots(b"", 200, 1_000_000.0 - age).is_fresh(1_000_000.0, 48 * HOUR) is fresh
 
 
 def test_rfc9110_conditions():
     """Each validator that the site gave, as it gave it; none, no condition."""
-    assert conditions(None, None) == {}
-    assert conditions('W/"x"', None) == {"If-None-Match": 'W/"x"'}
-    assert conditions('"x"', "Fri, 20 Nov 2026 08:00:00 GMT") == {
+    copy = CachedRobots(b"", 200, 0.0)
+    assert copy.conditions() == {}
+    assert copy._replace(etag='W/"x"').conditions() == {"If-None-Match": 'W/"x"'}
+    both = copy._replace(etag='"x"', last_modified="Fri, 20 Nov 2026 08:00:00 GMT")
+    assert both.conditions() == {
         "If-None-Match": '"x"',
         "If-Modified-Since": "Fri, 20 Nov 2026 08:00:00 GMT",
     }

@@ -12,10 +12,6 @@ from scrapy_mandelbot.politeness.outcome import (
     OutcomeKind,
     OutcomePolicy,
     SiteKnowledge,
-    counted_as,
-    kept_outcome,
-    may_be_misreported,
-    outcome_of,
 )
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 
@@ -157,7 +153,7 @@ def test_the_table(said, known, policy, case, kind):
         answer = Answer(said)
     elif isinstance(said, Failure):
         answer = Answer(failure=said, detail="as the test has it")
-    outcome = outcome_of(answer, known, policy)
+    outcome = policy.outcome_of(answer, known)
     assert (outcome.case, outcome.kind) == (case, kind)
     assert (outcome.status, outcome.failure) == (answer.status, answer.failure)
     assert str(answer) in outcome.reason
@@ -166,46 +162,46 @@ def test_the_table(said, known, policy, case, kind):
 def test_a_host_that_never_answered_is_asked_three_times_within_seconds():
     """Each wait is longer than the one before; then its requests fail, and no wait is named."""
     refused = Answer(failure=Failure.REFUSED)
-    waits = [outcome_of(refused, seen(times), LAW).wait for times in (1, 2, 3)]
+    waits = [LAW.outcome_of(refused, seen(times)).wait for times in (1, 2, 3)]
     assert waits == [1.0, 3.0, None]
     known = seen(1, has_answered=True)
-    assert outcome_of(refused, known, LAW).wait is None
+    assert LAW.outcome_of(refused, known).wait is None
 
 
 @pytest.mark.parametrize("status", BEHIND_A_PROXY)
 def test_what_a_proxy_says_of_the_server_behind_it_is_named(status):
     """Whoever reads the log need not know the numbers."""
-    reason = outcome_of(Answer(status), NOTHING, LAW).reason
+    reason = LAW.outcome_of(Answer(status), NOTHING).reason
     assert "the server behind it" in reason
 
 
 def test_failures_to_answer_count_as_one_another_and_halves_by_what_came():
     """Refused today and too slow tomorrow is silence twice; other bytes are another answer."""
-    silence = {counted_as(Answer(failure=one, detail=one.value)) for one in SILENT}
+    silence = {Answer(failure=one, detail=one.value).counted_as for one in SILENT}
     assert len(silence) == 1
     halves = [Answer(200, broken_off=b"1"), Answer(200, broken_off=b"2"), Answer(200)]
     halves += [Answer(failure=Failure.TIMED_OUT, broken_off=b"1"), Answer(failure=Failure.OTHER)]
-    assert len({*silence, *map(counted_as, halves)}) == 1 + len(halves)
+    assert len({*silence, *(half.counted_as for half in halves)}) == 1 + len(halves)
 
 
 def test_half_a_file_serves_for_an_hour():
     """A whole one as long as the project says."""
-    half = outcome_of(HALF, seen(9, times_apart=3), LAW)
+    half = LAW.outcome_of(HALF, seen(9, times_apart=3))
     assert (half.case, half.serves_for) == ("rules", 3_600.0)
-    assert outcome_of(Answer(200), NOTHING, LAW).serves_for is None
+    assert LAW.outcome_of(Answer(200), NOTHING).serves_for is None
 
 
 def test_mandelbot_a_4xx_is_as_no_file_even_401_and_403():
     """This is true even for 401 Unauthorized and 403 Forbidden responses."""
     for status in (401, 403):
-        assert outcome_of(Answer(status), NOTHING, LAW).kind is OutcomeKind.ALLOW_ALL
+        assert LAW.outcome_of(Answer(status), NOTHING).kind is OutcomeKind.ALLOW_ALL
 
 
 def test_retry_after_belongs_to_an_unavailable_site_only():
     """A 200 with Retry-After asks for nothing."""
-    assert outcome_of(Answer(503, retry_after=30.0), NOTHING, LAW).retry_after == 30.0
-    assert outcome_of(Answer(500, retry_after=30.0), COPY, LAW).retry_after == 30.0
-    assert outcome_of(Answer(200, retry_after=30.0), NOTHING, LAW).retry_after is None
+    assert LAW.outcome_of(Answer(503, retry_after=30.0), NOTHING).retry_after == 30.0
+    assert LAW.outcome_of(Answer(500, retry_after=30.0), COPY).retry_after == 30.0
+    assert LAW.outcome_of(Answer(200, retry_after=30.0), NOTHING).retry_after is None
 
 
 @pytest.mark.parametrize(
@@ -225,7 +221,7 @@ def test_retry_after_belongs_to_an_unavailable_site_only():
 )
 def test_mandelbot_5xx_for_404_is_looked_into_where_it_makes_a_difference(answer, known, may):
     """The third 5xx running that names no time, unless a good copy serves and nothing pauses."""
-    assert may_be_misreported(answer, known, LAW) is may
+    assert LAW.may_be_misreported(answer, known) is may
 
 
 @pytest.mark.parametrize(
@@ -242,7 +238,7 @@ def test_mandelbot_5xx_for_404_is_looked_into_where_it_makes_a_difference(answer
 )
 def test_a_copy_means_later_what_its_answer_meant(answer, known, policy, status, again):
     """What is kept under a status is read as the same outcome in the next run."""
-    outcome = outcome_of(answer, known, policy)
+    outcome = policy.outcome_of(answer, known)
     assert outcome.is_new
     assert outcome.kept_status == status
-    assert kept_outcome(status, policy).kind is outcome.kind is again
+    assert policy.outcome_of_copy(status).kind is outcome.kind is again

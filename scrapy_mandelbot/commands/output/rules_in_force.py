@@ -16,7 +16,6 @@ from scrapy_mandelbot.politeness.outcome import (
     OutcomeKind,
     OutcomePolicy,
     SiteKnowledge,
-    outcome_of,
 )
 from scrapy_mandelbot.robots.preferences.statements import CATEGORY_TEXTS
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
@@ -163,7 +162,7 @@ class Rules:
             forbidding_statuses=dialect.forbidding_statuses,
             only_status_200=dialect.only_status_200,
         )
-        outcome = outcome_of(self.answer or Answer(failure=Failure.OTHER), SiteKnowledge(), policy)
+        outcome = policy.outcome_of(self.answer or Answer(failure=Failure.OTHER), SiteKnowledge())
         return outcome.kind, outcome.reason.removeprefix("robots.txt: ")
 
 

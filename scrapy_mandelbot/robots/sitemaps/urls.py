@@ -9,6 +9,8 @@ from urllib.parse import urljoin, urlsplit
 
 from w3lib.url import safe_url_string
 
+from scrapy_mandelbot.robots.origins import without_user
+
 LONGEST_URL = 2048  # sitemaps.org, "XML tag definitions": "less than 2,048 characters"
 
 # URLs that `safe_url_string` returns unchanged: most of them, and it takes ten times as long.
@@ -60,6 +62,12 @@ def absolute_url(text: str, base: str) -> str | None:
     except ValueError:
         return None
     return url if parts.scheme in _SCHEMES and parts.hostname else None
+
+
+def http_url(base: str, url: str) -> str | None:
+    """Return the absolute, safe URL without credentials, or None if it cannot be fetched."""
+    absolute = absolute_url(url, base)
+    return None if absolute is None else without_user(absolute)
 
 
 def _is_nowhere(url: str) -> bool:
