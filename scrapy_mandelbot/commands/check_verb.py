@@ -144,7 +144,7 @@ def check(invocation: Invocation) -> Result:
                 raise
             reports.append(reports_on.not_available(source, str(error)))
         else:
-            reports.append(reports_on.check_rules(rules, invocation.max_bytes, choices))
+            reports.append(reports_on.check_rules(rules, choices))
     page = None
     if invocation.opts.format == "html":
         from scrapy_mandelbot.commands.file_verbs import page_of  # noqa: PLC0415 - it is not cheap
@@ -153,23 +153,8 @@ def check(invocation: Invocation) -> Result:
     data = reports[0] if is_one else reports_on.together(reports)
     failures = [one["failure"] for one in reports if one["failure"]]
     code = _UNAVAILABLE if failures else reports_on.exit_code(reports, choices)
-    text = _text(invocation, reports, choices, is_one=is_one)
+    text = reports_on.text_of(data, choices, invocation.opts, invocation.terminal.paint)
     return Result(code, data, text, page=page, remarks=failures)
-
-
-def _text(
-    invocation: Invocation, reports: list[dict[str, Any]], choices: Choices, *, is_one: bool
-) -> str:
-    if invocation.opts.format == "github":
-        return reports_on.github_text(reports)
-    if invocation.opts.format == "sarif":
-        return reports_on.sarif_text(reports, choices.takes)
-    paint = invocation.terminal.paint
-    texts = [reports_on.text(one, paint, in_full=invocation.opts.full) for one in reports]
-    if is_one:
-        return texts[0]
-    spaced = "".join(f"{text}\n" if "\n" in text[:-1] else text for text in texts)
-    return f"{spaced}{reports_on.total_text(reports, paint)}"
 
 
 def _files_of(source: str) -> list[str] | None:

@@ -103,11 +103,6 @@ class Invocation(NamedTuple):
 
         return first_named(default_header(self.project), self.project["USER_AGENT"])
 
-    @property
-    def max_bytes(self) -> int:
-        """Robots read so much of a robots.txt."""
-        return int(self.setting("robots_max_bytes"))
-
     def may_redirect(self, site: str, url: str) -> bool:
         """Return whether a site may lead to a URL, as in a crawl: see ``Config.may_send``."""
         return bool(self.setting("private_hosts")) or not leads_inside(site, url)

@@ -35,17 +35,19 @@ def rules_of(invocation: Invocation, source: str) -> Rules:
 
     Without a response, its ``trouble`` says why.
     """
+    max_bytes = int(invocation.setting("robots_max_bytes"))
     if not is_url(source):
         # A file with another name may be a draft: its name says nothing of its delivery.
         is_named_so = Path(source).name.lower() == "robots.txt"
         delivery = Delivery(url=source) if is_named_so else None
-        return Rules(named(source), read_source(source), delivery=delivery)
+        body = read_source(source)
+        return Rules(named(source), body, delivery=delivery, max_bytes=max_bytes)
     site_url = Url(source).robots_url
     has_path = bool(urlsplit(source).path.strip("/"))
     fetched = invocation.fetch(without_user(source) if has_path else site_url)
     policy = OutcomePolicy(frozenset(invocation.setting("pause_statuses")))
-    delivery = _delivery_of(fetched)
-    return Rules(fetched.url, fetched.body, fetched.answer, delivery, policy, fetched.trouble)
+    how = _delivery_of(fetched), policy, fetched.trouble
+    return Rules(fetched.url, fetched.body, fetched.answer, *how, max_bytes)
 
 
 def _delivery_of(fetched: Fetched) -> Delivery | None:

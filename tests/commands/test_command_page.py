@@ -20,6 +20,7 @@ from scrapy.settings import Settings
 from scrapy_mandelbot.commands.cli import VERBS
 from scrapy_mandelbot.commands.output import sitemaps_report as sitemaps
 from scrapy_mandelbot.commands.output.fix_report import corrected
+from scrapy_mandelbot.commands.output.rules_in_force import Rules
 from scrapy_mandelbot.robots.fix import correct, prove
 from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.sqlite import SqliteStore
@@ -149,7 +150,7 @@ def test_the_page_names_all_of_the_json_of_fix_and_normalize():
 
 def test_the_page_names_all_of_the_json_of_sitemaps():
     """As above."""
-    report = sitemaps.cited("x", b"Sitemap: https://example.com/s.xml", "", 1000)
+    report = sitemaps.cited(Rules("x", b"Sitemap: https://example.com/s.xml"))
     read, _ = sitemaps.read(b"<html></html>", "https://example.com/s.xml", 1000, None)
     report["sitemaps"][0].update(read)
     assert fields_of(report) == told_of("sitemaps")

@@ -17,7 +17,6 @@ from scrapy_mandelbot.commands.output import compare_report as comparison
 from scrapy_mandelbot.commands.output import explain_report as explanation
 from scrapy_mandelbot.commands.output import fix_report as correction
 from scrapy_mandelbot.commands.output import sitemaps_report as sitemaps
-from scrapy_mandelbot.commands.output.explain_report import changes_to
 from scrapy_mandelbot.commands.output.rules_in_force import Question, Rules
 from scrapy_mandelbot.commands.output.terminal_text import Terminal, TerminalStyle
 from scrapy_mandelbot.robots.fix import normalize
@@ -28,7 +27,13 @@ from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 PLAIN = TerminalStyle(colours=False)
 
 CORPUS = Path(os.environ.get("MANDELBOT_CORPUS") or Path(__file__).parents[3] / "shared" / "corpus")
-MOST = 512_000
+
+
+def changes_to(robots: RobotsTxt, url: str, agent: str) -> list:
+    """Return what would change the verdict on a URL."""
+    body = "\n".join(record.raw for record in robots.records).encode()
+    return list(explanation.changes_to(Question(url, agent, Rules("x", body)), robots.dialect))
+
 
 # SearchTools, "Bad Examples - Common Wrong Entries", and "Examples of Robots.txt Entries".
 REP2008_BAD = [
@@ -145,7 +150,7 @@ def test_what_would_change_a_verdict_does(lines, path, dialect):
     url = f"https://example.com{path}"
     robots = RobotsTxt.parse("\n".join(lines).encode(), dialect=dialect)
     verdict = robots.verdict(url, "bot")
-    for change in list(changes_to(robots, url, "bot")):
+    for change in changes_to(robots, url, "bot"):
         texts = [record.raw for record in robots.records]
         at = change["line"] - 1
         if change["change"] == "remove":
@@ -164,16 +169,14 @@ def test_a_line_that_would_change_it_is_found(dialect):
     """For plain URLs there is one in every dialect, where a rule decided and where none did."""
     for body in (b"", b"User-agent: *\nDisallow: /a\n", b"User-agent: bot\nAllow: /\n"):
         robots = RobotsTxt.parse(body, dialect=dialect)
-        added = [
-            one for one in list(changes_to(robots, "/a/b", "bot/1.0")) if one["change"] == "add"
-        ]
+        added = [one for one in changes_to(robots, "/a/b", "bot/1.0") if one["change"] == "add"]
         assert len(added) == 1, body
 
 
 def test_what_decides_without_the_line_is_told_by_its_own_number():
     """The numbers are those of the file as it is, not of the file without the line."""
     robots = RobotsTxt.parse(b"User-agent: *\nAllow: /a/b\nDisallow: /a\n")
-    without = next(changes_to(robots, "/a/b", "bot"))
+    without = changes_to(robots, "/a/b", "bot")[0]
     assert (without["change"], without["line"], without["allowed"]) == ("remove", 2, False)
     assert without["rule"]["line"] == 3
 
@@ -190,7 +193,7 @@ def test_what_decides_without_the_line_is_told_by_its_own_number():
 def test_a_line_is_about_its_url_and_no_more(url, line):
     """Signs that mean something in a rule are escaped."""
     robots = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: 1\n")
-    (added,) = list(changes_to(robots, url, "bot"))
+    (added,) = changes_to(robots, url, "bot")
     assert (added["line"], added["lines"]) == (2, [line])
 
 
@@ -206,13 +209,13 @@ def test_a_line_can_beat_a_longer_one(rule, lines):
     """By stars that match nothing, where the longest wins: in a tie Allow does."""
     robots = RobotsTxt.parse(f"User-agent: *\n{rule}\n".encode())
     url = "/é" if "é" in rule else "/abcde"
-    assert list(changes_to(robots, url, "bot"))[1]["lines"] == lines
+    assert changes_to(robots, url, "bot")[1]["lines"] == lines
 
 
 def test_robots_txt_itself_cannot_be_forbidden():
     """So no line is said to do it."""
     robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /\n")
-    assert list(changes_to(robots, "/robots.txt", "bot")) == []
+    assert changes_to(robots, "/robots.txt", "bot") == []
 
 
 def test_every_kind_of_finding_has_a_text():
@@ -239,9 +242,9 @@ def test_real_files_are_reported():
         question = Question(url, "Googlebot", Rules(name, body))
         reports = [
             (findings, findings.check(name, robots, None)),
-            (explanation, explanation.explain(question, DIALECTS["mandelbot"], MOST)),
-            (comparison, comparison.compare(question, MOST)),
-            (sitemaps, sitemaps.cited(name, body, "", MOST)),
+            (explanation, explanation.explain(question, DIALECTS["mandelbot"])),
+            (comparison, comparison.compare(question)),
+            (sitemaps, sitemaps.cited(question.rules)),
         ]
         for module, report in reports:
             json.dumps(report)

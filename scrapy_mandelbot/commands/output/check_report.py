@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from scrapy_mandelbot._version import __version__
-from scrapy_mandelbot.commands.output.terminal_text import (
-    cut,
-    is_url,
-    joined,
-)
+from scrapy_mandelbot.commands.output.terminal_text import cut, is_url, joined
 from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.lint import FINDINGS, Severity, lint_delivery
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
     from scrapy_mandelbot.commands.output.rules_in_force import Rules
     from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
     from scrapy_mandelbot.robots.lint import Delivery, Finding
@@ -100,9 +98,9 @@ def _excused(records: Iterable[Record]) -> dict[str, set[int | None]]:
     return found
 
 
-def check_rules(rules: Rules, max_bytes: int, wanted: Choices = ALL) -> dict[str, Any]:
+def check_rules(rules: Rules, wanted: Choices = ALL) -> dict[str, Any]:
     """Return what is wrong with a file as it came, and with how it came."""
-    robots = RobotsTxt.parse(rules.body, max_bytes=max_bytes) if rules.is_there else None
+    robots = RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes) if rules.is_there else None
     return check(rules.source, robots, rules.delivery, wanted)
 
 
@@ -223,14 +221,6 @@ def rule_text(codes: Iterable[str], paint: TerminalStyle) -> str:
     return "\n".join(parts)
 
 
-def total_text(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:
-    """Return the line under the reports on several files."""
-    total = _summary({**together(reports), "ignored": 0}, paint)
-    failed = sum(1 for one in reports if one["failure"])
-    not_there = f", {paint('error', f'{failed:,} not available')}" if failed else ""
-    return f"{counted(len(reports), 'file')}: {total}{not_there}\n"
-
-
 def _summary(report: dict[str, Any], paint: TerminalStyle) -> str:
     counts = ", ".join(paint(kind, words) for kind, words in counts_of(report))
     return f"{counts} ({report['ignored']:,} ignored)" if report["ignored"] else counts
@@ -242,6 +232,23 @@ def counts_of(report: dict[str, Any]) -> list[tuple[str, str]]:
     return [(name, counted(count, name)) for name, count in counts] or [
         ("good", "nothing is wrong")
     ]
+
+
+def text_of(report: dict[str, Any], wanted: Choices, opts: Namespace, paint: TerminalStyle) -> str:
+    """Return the report on a file, or on several, in the format of the options."""
+    reports = report.get("files", [report])
+    if opts.format == "github":
+        return github_text(reports)
+    if opts.format == "sarif":
+        return sarif_text(reports, wanted.takes)
+    texts = [text(one, paint, in_full=opts.full) for one in reports]
+    if "files" not in report:
+        return texts[0]
+    spaced = "".join(f"{text}\n" if "\n" in text[:-1] else text for text in texts)
+    total = _summary({**report, "ignored": 0}, paint)
+    failed = sum(1 for one in reports if one["failure"])
+    not_there = f", {paint('error', f'{failed:,} not available')}" if failed else ""
+    return f"{spaced}{counted(len(reports), 'file')}: {total}{not_there}\n"
 
 
 _SCHEMA = (

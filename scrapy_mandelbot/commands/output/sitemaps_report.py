@@ -12,16 +12,17 @@ from scrapy_mandelbot.robots.sitemaps import SitemapReader
 from scrapy_mandelbot.robots.sitemaps.urls import absolute_url
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.commands.output.rules_in_force import Rules
     from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
 
 _PIECE = 65_536  # bytes
 
 
-def cited(source: str, body: bytes, base: str, max_bytes: int) -> dict[str, Any]:
-    """Return the sitemaps that a file cites, unread; `base`: its URL, or ``""``."""
-    urls = RobotsTxt.parse(body, max_bytes=max_bytes).sitemaps
-    whole = (without_user((base and absolute_url(url, base)) or url) for url in urls)
-    return {"source": source, "sitemaps": [unread(url) for url in dict.fromkeys(whole)], "left": 0}
+def cited(rules: Rules) -> dict[str, Any]:
+    """Return the sitemaps that a file cites, unread."""
+    urls, base = RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes).sitemaps, rules.url
+    whole = dict.fromkeys(without_user((base and absolute_url(u, base)) or u) for u in urls)
+    return {"source": rules.source, "sitemaps": [unread(url) for url in whole], "left": 0}
 
 
 def unread(url: str, cited_by: str | None = None) -> dict[str, Any]:

@@ -23,6 +23,7 @@ WIDTH = 80
 """Columns, where nothing says how many there are."""
 
 _COLOURS = {"error": "31;1", "warning": "33", "note": "36", "good": "32", "strong": "1", "dim": "2"}
+_COLOURS |= {"allowed": "32", "forbidden": "31;1", "disallowed": "31;1", "unknown": "33"}
 
 
 class TerminalStyle:
@@ -51,16 +52,19 @@ class TerminalStyle:
         self,
         rows: Sequence[Sequence[str]],
         right: frozenset[int] = frozenset(),
-        colours: Mapping[int, Mapping[str, str]] | None = None,
+        kinds: Mapping[int, str] | None = None,
     ) -> list[str]:
-        """Return rows as lines, the first as their head; `colours`: of the words of a column."""
+        """Return rows as lines, the first as their head.
+
+        `kinds`: of the cells of a column; empty: each cell is the name of its kind.
+        """
         top, *aligned = columns(rows, right)
         lines = [self("dim", "  ".join(top))]
         for row, cells in zip(rows[1:], aligned, strict=True):
-            for place, kinds in (colours or {}).items():
-                word = row[place]
-                if word in kinds:
-                    cells[place] = cells[place].replace(word, self(kinds[word], word), 1)
+            for place, kind in (kinds or {}).items():
+                if row[place]:
+                    painted = self(kind or row[place], row[place])
+                    cells[place] = cells[place].replace(row[place], painted, 1)
             lines.append("  ".join(cells))
         return lines
 
