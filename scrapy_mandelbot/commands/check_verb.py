@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.invocation import Result
+from scrapy_mandelbot.commands.output import UnavailableError, is_url
 from scrapy_mandelbot.commands.output import check_report as reports_on
 from scrapy_mandelbot.commands.output.check_report import ALL, Choices
 from scrapy_mandelbot.commands.output.rules_in_force import SUCCESS
-from scrapy_mandelbot.commands.output.terminal_text import UnavailableError, is_url
 from scrapy_mandelbot.commands.sources import read_source, rules_of
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.lint import FINDINGS, Severity

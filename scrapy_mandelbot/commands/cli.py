@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from argparse import ArgumentParser, HelpFormatter, RawDescriptionHelpFormatter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
@@ -12,8 +15,8 @@ from importlib.util import find_spec
 from ipaddress import ip_interface
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_mandelbot.commands.invocation import Invocation, Result, print_result
-from scrapy_mandelbot.commands.output.terminal_text import Terminal, UnavailableError
+from scrapy_mandelbot.commands.invocation import Invocation, Result
+from scrapy_mandelbot.commands.output import Terminal, UnavailableError
 from scrapy_mandelbot.robots.preferences.statements import CATEGORIES
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 USAGE_ERROR = 2
 """The exit code of wrong use, and of what is not available."""
+VERSION = 1
+"""Of ``--format json``: it grows when a field is removed or changes its meaning."""
 
 _NEEDS_JINJA = "--format html needs Jinja2: pip install 'scrapy-mandelbot[html]'"
 
@@ -34,12 +39,8 @@ def _argument(name: str, text: str | None = None, **options: Any) -> Argument:
     return name, {**options, "help": text}
 
 
-def _flag(name: str, text: str) -> Argument:
-    return _argument(name, text, action="store_true")
-
-
-def _file(name: str, text: str) -> Argument:
-    return _argument(name, text, metavar="FILE")
+_flag = partial(_argument, action="store_true")
+_file = partial(_argument, metavar="FILE")
 
 
 def _many(name: str, text: str, metavar: str, **options: Any) -> Argument:
@@ -321,7 +322,10 @@ def parse(arguments: Sequence[str], program: str, *, has_project: bool) -> Names
 
 
 def run(opts: Namespace, settings: BaseSettings | None) -> int:
-    """Run a verb, print its result, and return the exit code."""
+    """Run a verb, print its result, and return the exit code.
+
+    If the reader closes the pipe, as `head` does, the exit code stays.
+    """
     errors: tuple[type[BaseException], ...] = (UnavailableError, KeyboardInterrupt)
     if settings is not None:
         from scrapy_mandelbot.settings.values import SettingsError  # noqa: PLC0415 - needs Scrapy
@@ -331,10 +335,22 @@ def run(opts: Namespace, settings: BaseSettings | None) -> int:
     try:
         if opts.format == "html" and find_spec("jinja2") is None:
             raise UnavailableError(_NEEDS_JINJA)  # before anything is fetched
-        invocation = Invocation(opts, settings, terminal)
         module, name = VERBS[opts.verb].runs.format_map(vars(opts)).split(".")
-        result: Result = getattr(import_module(f"{__package__}.{module}"), name)(invocation)
-        print_result(invocation, result)
+        verb = getattr(import_module(f"{__package__}.{module}"), name)
+        result: Result = verb(Invocation(opts, settings, terminal))
+        for line in result.remarks:
+            terminal.message(line)
+        text = result.text
+        if opts.format == "html" and result.page:
+            text = result.page()
+        elif opts.format == "json":
+            head = {"version": VERSION, "command": opts.verb, "exit_code": result.exit_code}
+            text = json.dumps({**head, **result.data}, indent=2) + "\n"
+        try:
+            terminal.write(text, is_file=result.is_file and opts.format != "html")
+        except BrokenPipeError:
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except errors as error:
         terminal.message(str(error) or "interrupted")
         return USAGE_ERROR

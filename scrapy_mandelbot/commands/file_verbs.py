@@ -7,9 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.invocation import Result
-from scrapy_mandelbot.commands.output import check_report, fix_report, sitemaps_report
+from scrapy_mandelbot.commands.output import (
+    UnavailableError,
+    check_report,
+    fix_report,
+    is_url,
+    sitemaps_report,
+)
 from scrapy_mandelbot.commands.output.rules_in_force import SUCCESS
-from scrapy_mandelbot.commands.output.terminal_text import UnavailableError, is_url
 from scrapy_mandelbot.commands.sources import rules_of, write_file
 from scrapy_mandelbot.robots.fix import correct
 from scrapy_mandelbot.robots.fix import normalize as normal_form

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.file_verbs import page_of
 from scrapy_mandelbot.commands.invocation import Result
+from scrapy_mandelbot.commands.output import UnavailableError
 from scrapy_mandelbot.commands.output import compare_report as comparison
 from scrapy_mandelbot.commands.output import explain_report as explanation
 from scrapy_mandelbot.commands.output.rules_in_force import Question, Rules, robots_listed, unlisted
-from scrapy_mandelbot.commands.output.terminal_text import UnavailableError
 from scrapy_mandelbot.commands.sources import Url, read_urls, rules_of
 from scrapy_mandelbot.politeness.outcome import Failure
 

@@ -12,13 +12,13 @@ from cases import findings as finding_cases
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_mandelbot.commands.output import Terminal, TerminalStyle
 from scrapy_mandelbot.commands.output import check_report as findings
 from scrapy_mandelbot.commands.output import compare_report as comparison
 from scrapy_mandelbot.commands.output import explain_report as explanation
 from scrapy_mandelbot.commands.output import fix_report as correction
 from scrapy_mandelbot.commands.output import sitemaps_report as sitemaps
 from scrapy_mandelbot.commands.output.rules_in_force import Question, Rules
-from scrapy_mandelbot.commands.output.terminal_text import Terminal, TerminalStyle
 from scrapy_mandelbot.robots.fix import normalize
 from scrapy_mandelbot.robots.formatting import printable
 from scrapy_mandelbot.robots.lint import FINDINGS, Delivery

@@ -14,8 +14,7 @@ import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
 from webs import Answer, Closed, html, site
 
-from scrapy_mandelbot.commands.output import check_report, fix_report
-from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
+from scrapy_mandelbot.commands.output import TerminalStyle, check_report, fix_report
 from scrapy_mandelbot.robots.fix import READERS, correct, normalize
 from scrapy_mandelbot.robots.fix.questions import SITE, probes
 from scrapy_mandelbot.robots.formatting import duration

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from scrapy_mandelbot._version import __version__
-from scrapy_mandelbot.commands.output.terminal_text import cut, is_url, joined
+from scrapy_mandelbot.commands.output import cut, is_url, joined
 from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.lint import FINDINGS, Severity, lint_delivery
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
@@ -21,8 +21,8 @@ from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from scrapy_mandelbot.commands.output import TerminalStyle
     from scrapy_mandelbot.commands.output.rules_in_force import Rules
-    from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
     from scrapy_mandelbot.robots.lint import Delivery, Finding
     from scrapy_mandelbot.robots.robotstxt.records import Record
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.commands.output import cut, joined
 from scrapy_mandelbot.commands.output.explain_report import beyond_sentence, robot_name
 from scrapy_mandelbot.commands.output.rules_in_force import verdict_words
-from scrapy_mandelbot.commands.output.terminal_text import cut, joined
 from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.commands.output import TerminalStyle
     from scrapy_mandelbot.commands.output.rules_in_force import Question
-    from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
 
 _STANDARD = "mandelbot"
 _HEAD = ("", "dialect", "verdict", "line", "by")

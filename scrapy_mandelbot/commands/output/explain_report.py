@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.commands.output import cut, joined
 from scrapy_mandelbot.commands.output.rules_in_force import (
     EVERYBODY,
     Question,
     Rules,
     verdict_words,
 )
-from scrapy_mandelbot.commands.output.terminal_text import cut, joined
 from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.preferences.statements import CATEGORY_TEXTS
 from scrapy_mandelbot.robots.robotstxt import paths
@@ -21,7 +21,7 @@ from scrapy_mandelbot.robots.robotstxt.known_robots import dialect_of
 from scrapy_mandelbot.robots.robotstxt.records import read_outline
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
+    from scrapy_mandelbot.commands.output import TerminalStyle
     from scrapy_mandelbot.robots.robotstxt import Dialect
 
 _SPECIAL = str.maketrans({"*": "%2A", "$": "%24", "#": "%23", " ": "%20"})

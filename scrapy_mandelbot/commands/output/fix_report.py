@@ -12,7 +12,7 @@ from scrapy_mandelbot.robots.formatting import printable
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
+    from scrapy_mandelbot.commands.output import TerminalStyle
     from scrapy_mandelbot.robots.fix import Correction
 
     Lines = Sequence[str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.output.terminal_text import joined
+from scrapy_mandelbot.commands.output import joined
 from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.origins import without_user
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
@@ -12,8 +12,8 @@ from scrapy_mandelbot.robots.sitemaps import SitemapReader
 from scrapy_mandelbot.robots.sitemaps.urls import absolute_url
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.commands.output import TerminalStyle
     from scrapy_mandelbot.commands.output.rules_in_force import Rules
-    from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
 
 _PIECE = 65_536  # bytes
 
