@@ -53,7 +53,7 @@ def read_choices(opts: Namespace, folder: Path) -> Choices:
     fail_on = opts.fail_on or str(chosen.get("fail-on", ALL.fail_on)).strip()
     if fail_on not in FAIL_ON:
         raise UnavailableError(f"{path}: fail-on: {shown(fail_on)} is not error, warning")
-    return Choices(codes.get("select"), codes.get("ignore", ALL.ignore), FAIL_ON[fail_on])
+    return Choices(fail_on=FAIL_ON[fail_on], **codes)
 
 
 def _nearest(folder: Path) -> tuple[Path, dict[str, Any]]:
@@ -68,26 +68,24 @@ def _nearest(folder: Path) -> tuple[Path, dict[str, Any]]:
 
 
 def _read(path: Path, section: str) -> dict[str, Any] | None:
+    found: dict[str, Any] | None
     try:
         text = read_source(str(path)).decode()
         if section != _OWN and "robots-check" not in text:
             return None
-        found = _toml(text) if path.suffix == ".toml" else _ini(text, path, section)
-    except (ConfigError, ValueError, ImportError) as error:
+        if path.suffix == ".toml":
+            found = import_module("tomllib").loads(text).get("tool", {}).get("robots-check")
+        else:
+            found = _ini(text, path, section)
+    except ModuleNotFoundError:  # Python 3.10
+        need = "Python 3.11 is needed to read it; .robots-check.cfg will do"
+        raise UnavailableError(f"{path}: {need}") from None
+    except (ConfigError, ValueError) as error:
         raise UnavailableError(f"{path}: {str(error).splitlines()[0]}") from None
     for key in found or ():
         if key not in _KEYS:
             raise UnavailableError(f"{path}: {shown(key)} is not one of {', '.join(_KEYS)}")
     return found
-
-
-def _toml(text: str) -> dict[str, Any] | None:
-    try:
-        toml = import_module("tomllib")
-    except ImportError:  # Python 3.10
-        raise ImportError("Python 3.11 is needed to read it; .robots-check.cfg will do") from None
-    section: dict[str, Any] | None = toml.loads(text).get("tool", {}).get("robots-check")
-    return section
 
 
 def _ini(text: str, path: Path, section: str) -> dict[str, Any] | None:

@@ -35,20 +35,14 @@ _NEEDS_JINJA = "--format html needs Jinja2: pip install 'scrapy-mandelbot[html]'
 Argument = tuple[str, dict[str, Any]]  # the name, and what `add_argument` takes besides
 
 
-def _argument(name: str, text: str | None = None, **options: Any) -> Argument:
-    return name, {**options, "help": text}
+def _argument(name: str, text: str = "", **options: Any) -> Argument:
+    how_often = "; may be repeated" if options.get("action") == "append" else ""
+    return name, {**options, "help": f"{text}{how_often}"}
 
 
 _flag = partial(_argument, action="store_true")
+_many = partial(_argument, action="append")
 _file = partial(_argument, metavar="FILE")
-
-
-def _many(name: str, text: str, metavar: str, **options: Any) -> Argument:
-    return _argument(
-        f"--{name}", f"{text}; may be repeated", metavar=metavar, action="append", **options
-    )
-
-
 _SOURCE = _argument("source", metavar="FILE|URL|-")
 _DIALECT = _argument(
     "--dialect",
@@ -87,8 +81,8 @@ VERBS = {
         "find mistakes in robots.txt files, and which robots they affect",
         (
             _argument("sources", nargs="+", metavar="FILE|FOLDER|URL|-"),
-            _many("select", "report only these findings: a code or a severity", "CODE"),
-            _many("ignore", "leave out these findings", "CODE"),
+            _many("--select", "report only these findings: a code or a severity", metavar="CODE"),
+            _many("--ignore", "leave out these findings", metavar="CODE"),
             _argument(
                 "--fail-on",
                 "the least severe finding that fails the check (default: warning)",
@@ -148,9 +142,9 @@ VERBS = {
             _DIALECT,
             _flag("--changes", "show what would change each verdict, of several URLs too"),
             _many(
-                "purpose",
+                "--purpose",
                 f"a use of the page: {', '.join(CATEGORIES)}",
-                "USE",
+                metavar="USE",
                 choices=CATEGORIES,
             ),
         ),
@@ -224,7 +218,9 @@ VERBS = {
             "check": (_argument("url", metavar="URL"),),
             "page": (
                 _OUTPUT,
-                _many("address", "an address of the robot", "IP|NETWORK", type=ip_interface),
+                _many(
+                    "--address", "an address of the robot", metavar="IP|NETWORK", type=ip_interface
+                ),
             ),
         },
         "0: done; 1: a directory has warnings; 3: errors",
