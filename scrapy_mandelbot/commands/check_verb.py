@@ -16,7 +16,7 @@ from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.commands.output import UnavailableError, is_url
 from scrapy_mandelbot.commands.output import check_report as reports_on
 from scrapy_mandelbot.commands.output.check_report import ALL, Choices
-from scrapy_mandelbot.commands.output.rules_in_force import SUCCESS
+from scrapy_mandelbot.commands.output.rules_in_force import SUCCESS, Rules
 from scrapy_mandelbot.commands.sources import read_source, rules_of
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.lint import FINDINGS, Severity
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from scrapy_mandelbot.commands.invocation import Invocation
-    from scrapy_mandelbot.commands.output.rules_in_force import Rules
 
 FAIL_ON = {"error": Severity.ERROR, "warning": Severity.WARNING}
 _SECTIONS = {
@@ -140,9 +139,9 @@ def check(invocation: Invocation) -> Result:
         except UnavailableError as error:  # noqa: PERF203 - each source by itself
             if is_one:
                 raise
-            reports.append(reports_on.not_available(source, str(error)))
+            reports.append(reports_on.check(Rules(source), failure=str(error)))
         else:
-            reports.append(reports_on.check_rules(rules, choices))
+            reports.append(reports_on.check(rules, choices))
     page = None
     if invocation.opts.format == "html":
         from scrapy_mandelbot.commands.file_verbs import page_of  # noqa: PLC0415 - it is not cheap
@@ -150,7 +149,7 @@ def check(invocation: Invocation) -> Result:
         page = partial(page_of, invocation, rules, checked=reports[0])
     data = reports[0] if is_one else reports_on.together(reports)
     failures = [one["failure"] for one in reports if one["failure"]]
-    code = _UNAVAILABLE if failures else reports_on.exit_code(reports, choices)
+    code = _UNAVAILABLE if failures else reports_on.exit_code(data, choices)
     text = reports_on.text_of(data, choices, invocation.opts, invocation.terminal.paint)
     return Result(code, data, text, page=page, remarks=failures)
 

@@ -32,15 +32,14 @@ def fix(invocation: Invocation) -> Result:
     """Correct the lines of one file that evidently mean something else."""
     rules = _file(invocation)
     correction = correct(rules.body, rules.url, unsafe=invocation.opts.unsafe)
-    return _result(invocation, rules, fix_report.corrected(rules.source, rules.body, correction))
+    return _result(invocation, rules, fix_report.corrected(rules, correction))
 
 
 def normalize(invocation: Invocation) -> Result:
     """Write one file in the normal form."""
     rules, dialect = _file(invocation), invocation.dialect
     normal = normal_form(rules.body, dialect, alone=bool(invocation.opts.only))
-    report = fix_report.corrected(rules.source, rules.body, normal, dialect.name)
-    return _result(invocation, rules, report)
+    return _result(invocation, rules, fix_report.corrected(rules, normal, dialect.name))
 
 
 def _result(invocation: Invocation, rules: Rules, report: dict[str, Any]) -> Result:
@@ -129,10 +128,10 @@ def page_of(
     dialect = invocation.dialect
     if corrected is None and rules.read(dialect)[0] is not None:
         correction = correct(rules.body, rules.url)
-        corrected = fix_report.corrected(rules.source, rules.body, correction)
+        corrected = fix_report.corrected(rules, correction)
     subject = RobotsPageData(
         rules=rules,
-        checked=checked or check_report.check_rules(rules),
+        checked=checked or check_report.check(rules),
         corrected=corrected,
         dialect=dialect,
         agents=[invocation.agent] if isinstance(invocation.agent, str) else invocation.agent,

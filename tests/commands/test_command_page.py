@@ -144,7 +144,7 @@ def test_the_page_names_all_of_the_json_of_fix_and_normalize():
     """As above."""
     edited = correct(b"User-agent: *\nDisalow: /a\n")
     differs = prove(BODY.encode(), "Sitemap: a\n")
-    reports = [corrected("x", b"", one) for one in (edited, edited._replace(proof=differs))]
+    reports = [corrected(Rules("x"), one) for one in (edited, edited._replace(proof=differs))]
     assert fields_of(reports[0]) <= fields_of(reports[1]) == told_of("fix and normalize")
 
 

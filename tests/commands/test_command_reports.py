@@ -58,22 +58,22 @@ REP2008_GOOD = [
 @pytest.mark.parametrize(("body", "codes", "exit_code"), REP2008_BAD)
 def test_rep2008_bad_examples_are_told(body, codes, exit_code):
     """SearchTools, "Bad Examples - Common Wrong Entries": each has its finding."""
-    report = findings.check("x", RobotsTxt.parse(body), None)
+    report = findings.check(Rules("x", body))
     assert codes <= {one["code"] for one in report["findings"]}
-    assert findings.exit_code([report]) == exit_code
+    assert findings.exit_code(report) == exit_code
     assert all(f"[{code}]" in findings.text(report, PLAIN, in_full=True) for code in codes)
 
 
 @pytest.mark.parametrize("body", REP2008_GOOD)
 def test_rep2008_good_examples_are_clean(body):
     """SearchTools, "Examples of Robots.txt Entries": notes at most."""
-    assert findings.exit_code([findings.check("x", RobotsTxt.parse(body), None)]) == 0
+    assert findings.exit_code(findings.check(Rules("x", body))) == 0
 
 
 def test_what_is_said_often_is_explained_once():
     """A kind is one paragraph: its first finding, how many more there are and where, the reason."""
     body = b"User-agent: *\n" + b"".join(b"Disalow: /%d\n" % n for n in range(60))
-    report = findings.check("x", RobotsTxt.parse(body), Delivery(status=404))
+    report = findings.check(Rules("x", body, delivery=Delivery(status=404)))
     text = findings.text(report, PLAIN, in_full=True)
     assert text.count("Most robots skip the line; Google's") == 1
     assert text.count("[misspelt-field]") == 1
@@ -83,7 +83,7 @@ def test_what_is_said_often_is_explained_once():
 
 def test_colours_are_for_terminals_only():
     """NO_COLOR switches them off, and so does a pipe; they change nothing else."""
-    report = findings.check("x", RobotsTxt.parse(b"User-agent: *\nDisalow: /\n"), None)
+    report = findings.check(Rules("x", b"User-agent: *\nDisalow: /\n"))
 
     class Screen(io.StringIO):
         encoding = "utf-8"
@@ -128,7 +128,7 @@ def test_output_has_no_terminal_control_characters(text):
 def test_control_characters_of_a_corrected_file_are_escaped():
     """On a screen: signs that are not printable as escapes, a tab as a space; also in the diff."""
     body = b"User-agent:\t*\nDisallow: /\x1b[2J\n#\ta\n"
-    report = correction.corrected("x", body, normalize(body))
+    report = correction.corrected(Rules("x", body), normalize(body))
     assert "\x1b" in report["text"]
     assert "Disallow: /\\x1b[2J\n" in correction.text_shown(report)
     shown_diff = correction.diff_shown(report, PLAIN)
@@ -223,7 +223,7 @@ def test_every_kind_of_finding_has_a_text():
     bodies = [case.octets for case in finding_cases.CASES]
     assert len(bodies) > 50
     for body in bodies:
-        report = findings.check("x", RobotsTxt.parse(body), Delivery(status=503, seconds=11.0))
+        report = findings.check(Rules("x", body, delivery=Delivery(status=503, seconds=11.0)))
         assert {one["code"] for one in report["findings"]} <= set(FINDINGS)
         json.dumps(report)
         lines = findings.text(report, PLAIN).splitlines()
@@ -237,11 +237,10 @@ def test_real_files_are_reported():
     assert len(files) >= 30
     for path in files:
         body, name = path.read_bytes(), path.name
-        robots = RobotsTxt.parse(body)
         url = "https://www.example.com/search?q=1"
         question = Question(url, "Googlebot", Rules(name, body))
         reports = [
-            (findings, findings.check(name, robots, None)),
+            (findings, findings.check(question.rules)),
             (explanation, explanation.explain(question, DIALECTS["mandelbot"])),
             (comparison, comparison.compare(question)),
             (sitemaps, sitemaps.cited(question.rules)),
@@ -251,6 +250,6 @@ def test_real_files_are_reported():
             text = module.text(report, PLAIN)
             assert text.replace("\n", "").isprintable(), name
         if len(body) < 20_000:
-            report = correction.corrected(name, body, normalize(body))
+            report = correction.corrected(question.rules, normalize(body))
             json.dumps(report)
             assert report["proof"]["different"] == 0, name

@@ -48,13 +48,13 @@ class Choices(NamedTuple):
 ALL = Choices()
 
 
-def check(
-    source: str, robots: RobotsTxt | None, delivery: Delivery | None, wanted: Choices = ALL
-) -> dict[str, Any]:
+def check(rules: Rules, wanted: Choices = ALL, failure: str | None = None) -> dict[str, Any]:
     """Return what is wrong with a file and with how it came, as far as that is known and counts.
 
-    `source` is how a person would name it. No `robots`: there is no file to be read.
+    `failure` is why it is not available.
     """
+    is_read, delivery = rules.is_there and failure is None, rules.delivery
+    robots = RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes) if is_read else None
     every = [*(lint_delivery(delivery) if delivery else ()), *(robots.findings() if robots else ())]
     every.sort(key=lambda one: (FINDINGS[one.code].rank, one.line or 0, one.code))
     records = () if robots is None else robots.records
@@ -67,8 +67,8 @@ def check(
     lines = {one.line for one in found}
     texts = {line.number: line.raw for line in records if line.number in lines}
     return {
-        "source": source,
-        "failure": None,
+        "source": rules.source,
+        "failure": failure,
         "delivery": None if delivery is None else _delivery(delivery),
         "findings": [_finding(one, texts) for one in found],
         "ignored": sum(1 + one.more for one in every) - sum(1 + one.more for one in found),
@@ -98,27 +98,10 @@ def _excused(records: Iterable[Record]) -> dict[str, set[int | None]]:
     return found
 
 
-def check_rules(rules: Rules, wanted: Choices = ALL) -> dict[str, Any]:
-    """Return what is wrong with a file as it came, and with how it came."""
-    robots = RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes) if rules.is_there else None
-    return check(rules.source, robots, rules.delivery, wanted)
-
-
-def not_available(source: str, failure: str) -> dict[str, Any]:
-    """Return the report on a file that is not available."""
-    return {**check(source, None, None), "failure": failure}
-
-
 def together(reports: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the reports on several files as one, with the sums of their counts."""
-    return {"files": reports, "counts": _sums(reports)}
-
-
-def _sums(reports: list[dict[str, Any]]) -> dict[str, int]:
-    return {
-        str(severity): sum(one["counts"][str(severity)] for one in reports)
-        for severity in reversed(Severity)
-    }
+    counts = {name: sum(one["counts"][name] for one in reports) for name in reports[0]["counts"]}
+    return {"files": reports, "counts": counts}
 
 
 def _finding(finding: Finding, texts: dict[int, str]) -> dict[str, Any]:
@@ -140,9 +123,9 @@ def _delivery(delivery: Delivery) -> dict[str, Any]:
     return {**data, "seconds": None if delivery.seconds is None else round(delivery.seconds, 3)}
 
 
-def exit_code(reports: list[dict[str, Any]], wanted: Choices = ALL) -> int:
+def exit_code(report: dict[str, Any], wanted: Choices = ALL) -> int:
     """Return 3 for errors, 1 for warnings if they fail, else 0."""
-    counts = _sums(reports)
+    counts = report["counts"]
     fails = wanted.fail_on <= Severity.WARNING and counts["warning"]
     return 3 if counts["error"] else 1 if fails else 0
 

@@ -23,10 +23,10 @@ def page():
         reads, corrected = DIALECTS.get(dialect, dialect), None
         if rules.read(reads)[0] is not None:
             normal = normalize(body, reads)
-            corrected = correction.corrected(rules.source, body, normal, reads.name)
+            corrected = correction.corrected(rules, normal, reads.name)
         subject = RobotsPageData(
             rules=rules,
-            checked=findings.check_rules(rules),
+            checked=findings.check(rules),
             corrected=corrected,
             dialect=reads,
             agents=[agent] if isinstance(agent, str) else agent,
