@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.output import cut, joined
-from scrapy_mandelbot.commands.output.explain_report import beyond_sentence, robot_name
-from scrapy_mandelbot.commands.output.rules_in_force import verdict_words
+from scrapy_mandelbot.commands.output.explain_report import (
+    beyond_sentence,
+    robot_name,
+    verdict_cells,
+)
 from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 
@@ -53,16 +56,10 @@ def text(report: dict[str, Any], paint: TerminalStyle) -> str:
 
 
 def _row(verdict: dict[str, Any], width: int) -> tuple[str, ...]:
-    rule = verdict["rule"]
+    words, line, by = verdict_cells(verdict)
     group = "" if verdict["group"] is None else f" (agent {verdict['group']})"
-    by = f"{verdict['reason'] if rule is None else rule['text']}{group}"
-    return (
-        "*" if verdict["differs"] else "",
-        verdict["dialect"],
-        verdict_words(verdict),
-        "" if rule is None else str(rule["line"]),
-        cut(by, width - _BEFORE_BY),
-    )
+    differs = "*" if verdict["differs"] else ""
+    return differs, verdict["dialect"], words, line, cut(f"{by}{group}", width - _BEFORE_BY)
 
 
 def table(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:
@@ -75,9 +72,9 @@ def table(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:
     for report in reports:
         standard = next(one for one in report["verdicts"] if one["dialect"] == _STANDARD)
         others = " ".join(one["dialect"] for one in report["verdicts"] if one["differs"])
-        line = "" if standard["rule"] is None else str(standard["rule"]["line"])
+        words, line, _ = verdict_cells(standard)
         name = (robot_name(report),) if of_robots else ()
-        rows.append((*name, verdict_words(standard), line, others, printable(report["url"])))
+        rows.append((*name, words, line, others, printable(report["url"])))
     at = len(head) - 4
     lines = paint.table([head, *rows], frozenset({at + 1}), {at: "", at + 2: "warning"})
     different = sum(not report["alike"] for report in reports)

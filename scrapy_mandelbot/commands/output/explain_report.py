@@ -195,10 +195,9 @@ def _purpose_lines(report: dict[str, Any], paint: TerminalStyle) -> list[str]:
 
 
 def _why(report: dict[str, Any]) -> str:
-    rule, group = report["rule"], report["group"]
-    why = report["reason"] if rule is None else f"by line {rule['line']}, {rule['text']}"
+    (verdict, line, by), group = verdict_cells(report), report["group"]
     of_group = "" if group is None else f" (the group for {group})"
-    return f"{verdict_words(report)}{':' if rule is None else ''} {why}{of_group}"
+    return f"{verdict} by line {line}, {by}{of_group}" if line else f"{verdict}: {by}{of_group}"
 
 
 def beyond_sentence(decided: dict[str, Any]) -> str:
@@ -262,7 +261,7 @@ def table(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:
     rows = [
         (
             *(_robot_cells(report) if of_robots else ()),
-            *_verdict_cells(report),
+            *(cut(cell, _RULE_SHOWN) for cell in verdict_cells(report)),
             *_use_cells(report),
             printable(report["url"]),
         )
@@ -289,10 +288,8 @@ def robot_name(report: dict[str, Any]) -> str:
     return "any other" if report["agent"] == EVERYBODY else printable(report["agent"])
 
 
-def _verdict_cells(report: dict[str, Any]) -> tuple[str, str, str]:
-    rule = report["rule"]
-    return (
-        verdict_words(report),
-        "" if rule is None else str(rule["line"]),
-        cut(report["reason"] if rule is None else rule["text"], _RULE_SHOWN),
-    )
+def verdict_cells(decided: dict[str, Any]) -> tuple[str, str, str]:
+    """Return the verdict, the line that decided, if one did, and its rule, or else the reason."""
+    rule = decided["rule"]
+    line, by = ("", decided["reason"]) if rule is None else (str(rule["line"]), rule["text"])
+    return verdict_words(decided), line, by
