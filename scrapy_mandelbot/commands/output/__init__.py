@@ -1,7 +1,8 @@
 """What the command prints: from parsed files to plain data, and from these to text for a terminal.
 
-Pure: no Scrapy, no network, no file, no clock. The data are what ``--format json`` prints, and
-``docs/command.rst`` describes them: what is there keeps its name and meaning.
+Pure, but for :class:`Terminal`: no Scrapy, no network, no file, no clock. The data are what
+``--format json`` prints, and ``docs/command.rst`` describes them: what is there keeps its name and
+meaning.
 
 Text is as wide as a terminal, in colours or without. What comes from the web is made printable
 first: a control character in a robots.txt could do anything to a terminal.
