@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.invocation import Result
+from scrapy_mandelbot.commands.output import UnavailableError, is_url
 from scrapy_mandelbot.commands.output import check_report as reports_on
 from scrapy_mandelbot.commands.output.check_report import ALL, Choices
-from scrapy_mandelbot.commands.output.rules_in_force import SUCCESS
-from scrapy_mandelbot.commands.output.terminal_text import UnavailableError, is_url
+from scrapy_mandelbot.commands.output.rules_in_force import SUCCESS, Rules
 from scrapy_mandelbot.commands.sources import read_source, rules_of
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.lint import FINDINGS, Severity
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from scrapy_mandelbot.commands.invocation import Invocation
-    from scrapy_mandelbot.commands.output.rules_in_force import Rules
 
 FAIL_ON = {"error": Severity.ERROR, "warning": Severity.WARNING}
 _SECTIONS = {
@@ -53,7 +52,7 @@ def read_choices(opts: Namespace, folder: Path) -> Choices:
     fail_on = opts.fail_on or str(chosen.get("fail-on", ALL.fail_on)).strip()
     if fail_on not in FAIL_ON:
         raise UnavailableError(f"{path}: fail-on: {shown(fail_on)} is not error, warning")
-    return Choices(codes.get("select"), codes.get("ignore", ALL.ignore), FAIL_ON[fail_on])
+    return Choices(fail_on=FAIL_ON[fail_on], **codes)
 
 
 def _nearest(folder: Path) -> tuple[Path, dict[str, Any]]:
@@ -68,26 +67,24 @@ def _nearest(folder: Path) -> tuple[Path, dict[str, Any]]:
 
 
 def _read(path: Path, section: str) -> dict[str, Any] | None:
+    found: dict[str, Any] | None
     try:
         text = read_source(str(path)).decode()
         if section != _OWN and "robots-check" not in text:
             return None
-        found = _toml(text) if path.suffix == ".toml" else _ini(text, path, section)
-    except (ConfigError, ValueError, ImportError) as error:
+        if path.suffix == ".toml":
+            found = import_module("tomllib").loads(text).get("tool", {}).get("robots-check")
+        else:
+            found = _ini(text, path, section)
+    except ModuleNotFoundError:  # Python 3.10
+        need = "Python 3.11 is needed to read it; .robots-check.cfg will do"
+        raise UnavailableError(f"{path}: {need}") from None
+    except (ConfigError, ValueError) as error:
         raise UnavailableError(f"{path}: {str(error).splitlines()[0]}") from None
     for key in found or ():
         if key not in _KEYS:
             raise UnavailableError(f"{path}: {shown(key)} is not one of {', '.join(_KEYS)}")
     return found
-
-
-def _toml(text: str) -> dict[str, Any] | None:
-    try:
-        toml = import_module("tomllib")
-    except ImportError:  # Python 3.10
-        raise ImportError("Python 3.11 is needed to read it; .robots-check.cfg will do") from None
-    section: dict[str, Any] | None = toml.loads(text).get("tool", {}).get("robots-check")
-    return section
 
 
 def _ini(text: str, path: Path, section: str) -> dict[str, Any] | None:
@@ -142,9 +139,9 @@ def check(invocation: Invocation) -> Result:
         except UnavailableError as error:  # noqa: PERF203 - each source by itself
             if is_one:
                 raise
-            reports.append(reports_on.not_available(source, str(error)))
+            reports.append(reports_on.check(Rules(source), failure=str(error)))
         else:
-            reports.append(reports_on.check_rules(rules, invocation.max_bytes, choices))
+            reports.append(reports_on.check(rules, choices))
     page = None
     if invocation.opts.format == "html":
         from scrapy_mandelbot.commands.file_verbs import page_of  # noqa: PLC0415 - it is not cheap
@@ -152,24 +149,9 @@ def check(invocation: Invocation) -> Result:
         page = partial(page_of, invocation, rules, checked=reports[0])
     data = reports[0] if is_one else reports_on.together(reports)
     failures = [one["failure"] for one in reports if one["failure"]]
-    code = _UNAVAILABLE if failures else reports_on.exit_code(reports, choices)
-    text = _text(invocation, reports, choices, is_one=is_one)
+    code = _UNAVAILABLE if failures else reports_on.exit_code(data, choices)
+    text = reports_on.text_of(data, choices, invocation.opts, invocation.terminal.paint)
     return Result(code, data, text, page=page, remarks=failures)
-
-
-def _text(
-    invocation: Invocation, reports: list[dict[str, Any]], choices: Choices, *, is_one: bool
-) -> str:
-    if invocation.opts.format == "github":
-        return reports_on.github_text(reports)
-    if invocation.opts.format == "sarif":
-        return reports_on.sarif_text(reports, choices.takes)
-    paint = invocation.terminal.paint
-    texts = [reports_on.text(one, paint, in_full=invocation.opts.full) for one in reports]
-    if is_one:
-        return texts[0]
-    spaced = "".join(f"{text}\n" if "\n" in text[:-1] else text for text in texts)
-    return f"{spaced}{reports_on.total_text(reports, paint)}"
 
 
 def _files_of(source: str) -> list[str] | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from argparse import ArgumentParser, HelpFormatter, RawDescriptionHelpFormatter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
@@ -12,8 +15,8 @@ from importlib.util import find_spec
 from ipaddress import ip_interface
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_mandelbot.commands.invocation import Invocation, Result, print_result
-from scrapy_mandelbot.commands.output.terminal_text import Terminal, UnavailableError
+from scrapy_mandelbot.commands.invocation import Invocation, Result
+from scrapy_mandelbot.commands.output import Terminal, UnavailableError
 from scrapy_mandelbot.robots.preferences.statements import CATEGORIES
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 
@@ -24,30 +27,22 @@ if TYPE_CHECKING:
 
 USAGE_ERROR = 2
 """The exit code of wrong use, and of what is not available."""
+VERSION = 1
+"""Of ``--format json``: it grows when a field is removed or changes its meaning."""
 
 _NEEDS_JINJA = "--format html needs Jinja2: pip install 'scrapy-mandelbot[html]'"
 
 Argument = tuple[str, dict[str, Any]]  # the name, and what `add_argument` takes besides
 
 
-def _argument(name: str, text: str | None = None, **options: Any) -> Argument:
-    return name, {**options, "help": text}
+def _argument(name: str, text: str = "", **options: Any) -> Argument:
+    how_often = "; may be repeated" if options.get("action") == "append" else ""
+    return name, {**options, "help": f"{text}{how_often}"}
 
 
-def _flag(name: str, text: str) -> Argument:
-    return _argument(name, text, action="store_true")
-
-
-def _file(name: str, text: str) -> Argument:
-    return _argument(name, text, metavar="FILE")
-
-
-def _many(name: str, text: str, metavar: str, **options: Any) -> Argument:
-    return _argument(
-        f"--{name}", f"{text}; may be repeated", metavar=metavar, action="append", **options
-    )
-
-
+_flag = partial(_argument, action="store_true")
+_many = partial(_argument, action="append")
+_file = partial(_argument, metavar="FILE")
 _SOURCE = _argument("source", metavar="FILE|URL|-")
 _DIALECT = _argument(
     "--dialect",
@@ -86,8 +81,8 @@ VERBS = {
         "find mistakes in robots.txt files, and which robots they affect",
         (
             _argument("sources", nargs="+", metavar="FILE|FOLDER|URL|-"),
-            _many("select", "report only these findings: a code or a severity", "CODE"),
-            _many("ignore", "leave out these findings", "CODE"),
+            _many("--select", "report only these findings: a code or a severity", metavar="CODE"),
+            _many("--ignore", "leave out these findings", metavar="CODE"),
             _argument(
                 "--fail-on",
                 "the least severe finding that fails the check (default: warning)",
@@ -147,9 +142,9 @@ VERBS = {
             _DIALECT,
             _flag("--changes", "show what would change each verdict, of several URLs too"),
             _many(
-                "purpose",
+                "--purpose",
                 f"a use of the page: {', '.join(CATEGORIES)}",
-                "USE",
+                metavar="USE",
                 choices=CATEGORIES,
             ),
         ),
@@ -223,7 +218,9 @@ VERBS = {
             "check": (_argument("url", metavar="URL"),),
             "page": (
                 _OUTPUT,
-                _many("address", "an address of the robot", "IP|NETWORK", type=ip_interface),
+                _many(
+                    "--address", "an address of the robot", metavar="IP|NETWORK", type=ip_interface
+                ),
             ),
         },
         "0: done; 1: a directory has warnings; 3: errors",
@@ -321,7 +318,10 @@ def parse(arguments: Sequence[str], program: str, *, has_project: bool) -> Names
 
 
 def run(opts: Namespace, settings: BaseSettings | None) -> int:
-    """Run a verb, print its result, and return the exit code."""
+    """Run a verb, print its result, and return the exit code.
+
+    If the reader closes the pipe, as `head` does, the exit code stays.
+    """
     errors: tuple[type[BaseException], ...] = (UnavailableError, KeyboardInterrupt)
     if settings is not None:
         from scrapy_mandelbot.settings.values import SettingsError  # noqa: PLC0415 - needs Scrapy
@@ -331,10 +331,22 @@ def run(opts: Namespace, settings: BaseSettings | None) -> int:
     try:
         if opts.format == "html" and find_spec("jinja2") is None:
             raise UnavailableError(_NEEDS_JINJA)  # before anything is fetched
-        invocation = Invocation(opts, settings, terminal)
         module, name = VERBS[opts.verb].runs.format_map(vars(opts)).split(".")
-        result: Result = getattr(import_module(f"{__package__}.{module}"), name)(invocation)
-        print_result(invocation, result)
+        verb = getattr(import_module(f"{__package__}.{module}"), name)
+        result: Result = verb(Invocation(opts, settings, terminal))
+        for line in result.remarks:
+            terminal.message(line)
+        text = result.text
+        if opts.format == "html" and result.page:
+            text = result.page()
+        elif opts.format == "json":
+            head = {"version": VERSION, "command": opts.verb, "exit_code": result.exit_code}
+            text = json.dumps({**head, **result.data}, indent=2) + "\n"
+        try:
+            terminal.write(text, is_file=result.is_file and opts.format != "html")
+        except BrokenPipeError:
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except errors as error:
         terminal.message(str(error) or "interrupted")
         return USAGE_ERROR

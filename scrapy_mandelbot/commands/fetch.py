@@ -51,13 +51,10 @@ _CODINGS = "gzip, deflate"
 class Fetched:
     """What became of a request: a response, or a failure."""
 
-    url: str
-    timeout: float
-    """Seconds that the whole download could take."""
     final_url: str
     redirects: int
     seconds: float
-    """From the first request to the last byte."""
+    """From the first request to the last byte, or to the deadline."""
     status: int | None = None
     body: bytes = b""
     """Unpacked."""
@@ -89,50 +86,59 @@ class Fetched:
         return f"{shown(self.final_url)}: {self.failure.value}{detail}"
 
 
-class Fetcher:
-    """Fetches URLs for one robot.
+class TimedDownload(Thread):
+    """The download of a URL for one robot, and what has come of it so far.
 
     Args:
+        url: where it begins.
         user_agent: the header.
         may_redirect: whether a site, given by a URL, may redirect to another URL.
         verify: whether certificates must be valid.
-        join: waits for a thread, so many seconds at most.
     """
 
     def __init__(
         self,
+        url: str,
         user_agent: str,
         may_redirect: Callable[[str, str], bool],
         *,
         verify: bool = True,
-        join: Callable[[Thread, float], None] = Thread.join,
     ) -> None:
-        self.headers = {"User-Agent": user_agent, "Accept": "*/*", "Accept-Encoding": _CODINGS}
-        self.may_redirect, self._join = may_redirect, join
+        super().__init__(daemon=True)
+        self._headers = {"User-Agent": user_agent, "Accept": "*/*", "Accept-Encoding": _CODINGS}
+        self._may_redirect = may_redirect
+        self._urls = [without_user(url)]  # where it was redirected to, the last one last
+        self._response: HTTPResponse | None = None  # the last one, once its headers are there
+        self._body = bytearray()  # as sent, up to one byte more than it may have
+        self._is_body_whole = False
+        self._error: Exception = TimeoutError("the download took too long")
+        self._max_bytes, self._timeout = 0, 0.0
         context = ssl.create_default_context()
         if not verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-        self.opener = OpenerDirector()
+        self._opener = OpenerDirector()
         https = HTTPSHandler(context=context)
         for handler in (ProxyHandler(), UnknownHandler(), HTTPHandler(), https):
-            self.opener.add_handler(handler)
+            self._opener.add_handler(handler)
 
-    def fetch(self, url: str, max_bytes: int, timeout: float) -> Fetched:
-        """Fetch a URL within a number of seconds, and follow its redirects. Never raises.
+    def fetch(
+        self, max_bytes: int, timeout: float, join: Callable[[Thread, float], None] = Thread.join
+    ) -> Fetched:
+        """Fetch the URL within a number of seconds, and follow its redirects. Never raises.
 
         A body that is longer is read up to `max_bytes`, one that is late as far as it came.
+        `join` waits for a thread, so many seconds at most.
         """
-        download = _TimedDownload(self, without_user(url), max_bytes, timeout)
+        self._max_bytes, self._timeout = max_bytes, timeout
         began = time.monotonic()
-        download.start()
-        self._join(download, timeout)
-        seconds = timeout if download.is_alive() else time.monotonic() - began
-        fetched = partial(Fetched, url, timeout, download.urls[-1], len(download.urls) - 1, seconds)
-        response, is_whole, body = download.response, download.is_whole, bytes(download.body)
+        self.start()
+        join(self, timeout)
+        seconds = timeout if self.is_alive() else time.monotonic() - began
+        fetched = partial(Fetched, self._urls[-1], len(self._urls) - 1, seconds)
+        response, is_whole, body = self._response, self._is_body_whole, bytes(self._body)
         if response is None:
-            error = download.error or TimeoutError("the download took too long")
-            return fetched(failure=_failure_of(error), detail=error_text(error))
+            return fetched(failure=_failure_of(self._error), detail=error_text(self._error))
         given = response.headers
         headers = {name.lower(): ", ".join(map(str, given.get_all(name, ()))) for name in given}
         encoding = headers.get("content-encoding", "")
@@ -152,60 +158,48 @@ class Fetcher:
             headers=headers,
         )
 
-
-class _TimedDownload(Thread):
-    """A download, and what has come of it so far."""
-
-    def __init__(self, fetcher: Fetcher, url: str, max_bytes: int, timeout: float) -> None:
-        super().__init__(daemon=True)
-        self._fetcher, self._max_bytes, self._timeout = fetcher, max_bytes, timeout
-        self.urls = [url]  # where it was redirected to, the last one last
-        self.response: HTTPResponse | None = None  # the last one, once its headers are there
-        self.body = bytearray()  # as sent, up to one byte more than it may have
-        self.is_whole = False
-        self.error: Exception | None = None  # why there is no response, or not all of it
-
     def run(self) -> None:
+        """Follow the redirects, and read the last response."""
         try:
             while (target := self._next_url(response := self._open())) is not None:
                 response.close()
-                self.urls.append(target)
-            self.response = response
+                self._urls.append(target)
+            self._response = response
             with response:
                 self._read(response)
         except (OSError, HTTPException, ValueError) as error:
-            self.error = error
+            self._error = error
 
     def _open(self) -> HTTPResponse:
-        url = self.urls[-1]
+        url = self._urls[-1]
         if names_no_host(url):
             raise socket.gaierror("no host can have this name")
-        request = Request(safe_url_string(url), headers=self._fetcher.headers)  # noqa: S310 - http alone
-        response: HTTPResponse = self._fetcher.opener.open(request, timeout=self._timeout)
+        request = Request(safe_url_string(url), headers=self._headers)  # noqa: S310 - http alone
+        response: HTTPResponse = self._opener.open(request, timeout=self._timeout)
         return response
 
     def _next_url(self, response: HTTPResponse) -> str | None:
         """Return where a response redirects to; None: nowhere, or not where we may go."""
-        urls, location = self.urls, response.headers.get("Location")
+        urls, location = self._urls, response.headers.get("Location")
         if response.status not in _REDIRECTS or not location:
             return None
         target = absolute_url(header_text(location.encode("latin-1", "replace")).strip(), urls[-1])
         if target is None or len(urls) > _MAX_REDIRECTS:
             return None
         target = without_user(target)
-        may_redirect = target not in urls and self._fetcher.may_redirect(urls[0], target)
+        may_redirect = target not in urls and self._may_redirect(urls[0], target)
         return target if may_redirect else None
 
     def _read(self, response: HTTPResponse) -> None:
         # In Python 3.10 and 3.11 read1() counts nothing down, and waits for more than there is.
         left = response.length
-        while left != 0 and len(self.body) <= self._max_bytes:
+        while left != 0 and len(self._body) <= self._max_bytes:
             piece = response.read1(_PIECE if left is None else min(_PIECE, left))
             if not piece:
                 break
-            self.body += piece
+            self._body += piece
             left = None if left is None else left - len(piece)
-        self.is_whole = not left or len(self.body) > self._max_bytes
+        self._is_body_whole = not left or len(self._body) > self._max_bytes
 
 
 def _failure_of(error: Exception) -> Failure:

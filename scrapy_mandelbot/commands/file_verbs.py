@@ -7,9 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.invocation import Result
-from scrapy_mandelbot.commands.output import check_report, fix_report, sitemaps_report
+from scrapy_mandelbot.commands.output import (
+    UnavailableError,
+    check_report,
+    fix_report,
+    is_url,
+    sitemaps_report,
+)
 from scrapy_mandelbot.commands.output.rules_in_force import SUCCESS
-from scrapy_mandelbot.commands.output.terminal_text import UnavailableError, is_url
 from scrapy_mandelbot.commands.sources import rules_of, write_file
 from scrapy_mandelbot.robots.fix import correct
 from scrapy_mandelbot.robots.fix import normalize as normal_form
@@ -26,20 +31,15 @@ _INSIDE = 'this is on this machine or in its network (MANDELBOT_LIMITS["private_
 def fix(invocation: Invocation) -> Result:
     """Correct the lines of one file that evidently mean something else."""
     rules = _file(invocation)
-    correction = correct(rules.body, _url_of(rules), unsafe=invocation.opts.unsafe)
-    return _result(invocation, rules, fix_report.corrected(rules.source, rules.body, correction))
+    correction = correct(rules.body, rules.url, unsafe=invocation.opts.unsafe)
+    return _result(invocation, rules, fix_report.corrected(rules, correction))
 
 
 def normalize(invocation: Invocation) -> Result:
     """Write one file in the normal form."""
     rules, dialect = _file(invocation), invocation.dialect
     normal = normal_form(rules.body, dialect, alone=bool(invocation.opts.only))
-    report = fix_report.corrected(rules.source, rules.body, normal, dialect.name)
-    return _result(invocation, rules, report)
-
-
-def _url_of(rules: Rules) -> str:
-    return rules.source if is_url(rules.source) else ""
+    return _result(invocation, rules, fix_report.corrected(rules, normal, dialect.name))
 
 
 def _result(invocation: Invocation, rules: Rules, report: dict[str, Any]) -> Result:
@@ -74,7 +74,7 @@ def list_sitemaps(invocation: Invocation) -> Result:
     if invocation.opts.read and not is_url(source):
         raise UnavailableError("--read takes the URL of a site")
     rules = _file(invocation)
-    report = sitemaps_report.cited(rules.source, rules.body, _url_of(rules), invocation.max_bytes)
+    report = sitemaps_report.cited(rules)
     if invocation.opts.read:
         _read_all(invocation, report)
     text = sitemaps_report.text(report, invocation.terminal.paint)
@@ -125,17 +125,16 @@ def page_of(
     # Importing this takes long, and only a page needs it.
     from scrapy_mandelbot.commands.output.robots_page import RobotsPageData, render  # noqa: PLC0415
 
-    dialect, max_bytes = invocation.dialect, invocation.max_bytes
-    if corrected is None and rules.read(dialect, max_bytes)[0] is not None:
-        correction = correct(rules.body, _url_of(rules))
-        corrected = fix_report.corrected(rules.source, rules.body, correction)
+    dialect = invocation.dialect
+    if corrected is None and rules.read(dialect)[0] is not None:
+        correction = correct(rules.body, rules.url)
+        corrected = fix_report.corrected(rules, correction)
     subject = RobotsPageData(
         rules=rules,
-        checked=checked or check_report.check_rules(rules, max_bytes),
+        checked=checked or check_report.check(rules),
         corrected=corrected,
         dialect=dialect,
         agents=[invocation.agent] if isinstance(invocation.agent, str) else invocation.agent,
-        max_bytes=max_bytes,
         notes=notes or {},
     )
     return render(subject, datetime.now(timezone.utc))

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import http_sf
 
 from scrapy_mandelbot.commands.invocation import Result
-from scrapy_mandelbot.commands.output.terminal_text import UnavailableError, joined
+from scrapy_mandelbot.commands.output import UnavailableError, joined
 from scrapy_mandelbot.commands.sources import errors_at, write_file
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.robotstxt.agents import product_tokens

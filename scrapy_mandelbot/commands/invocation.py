@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot._version import __version__
+from scrapy_mandelbot.commands.output import UnavailableError
 from scrapy_mandelbot.commands.output.rules_in_force import EVERYBODY
-from scrapy_mandelbot.commands.output.terminal_text import UnavailableError
 from scrapy_mandelbot.politeness.inside import leads_inside
 from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect
@@ -24,10 +20,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from scrapy_mandelbot.commands.fetch import Fetched
-    from scrapy_mandelbot.commands.output.terminal_text import Terminal
-
-#: The version of ``--format json``: it grows when a field is removed or changes its meaning.
-VERSION = 1
+    from scrapy_mandelbot.commands.output import Terminal
 
 _MOST_BYTES = 16 * 1024 * 1024  # of a robots.txt that is fetched; robots read 500 KiB
 WITHOUT_PROJECT: Mapping[str, Any] = {
@@ -103,11 +96,6 @@ class Invocation(NamedTuple):
 
         return first_named(default_header(self.project), self.project["USER_AGENT"])
 
-    @property
-    def max_bytes(self) -> int:
-        """Robots read so much of a robots.txt."""
-        return int(self.setting("robots_max_bytes"))
-
     def may_redirect(self, site: str, url: str) -> bool:
         """Return whether a site may lead to a URL, as in a crawl: see ``Config.may_send``."""
         return bool(self.setting("private_hosts")) or not leads_inside(site, url)
@@ -116,13 +104,13 @@ class Invocation(NamedTuple):
         self, url: str, max_bytes: int = _MOST_BYTES, timeout: float | None = None
     ) -> Fetched:
         """Fetch a URL; without a timeout within that of a robots.txt."""
-        from scrapy_mandelbot.commands.fetch import Fetcher  # noqa: PLC0415 - files need none of it
+        from scrapy_mandelbot.commands.fetch import TimedDownload  # noqa: PLC0415 - files need none
 
         self.terminal.progress(f"fetching {url}")
         verify = self.project is None or self.project.getbool("DOWNLOAD_VERIFY_CERTIFICATES")
         agent = self.user_agent or f"scrapy-mandelbot/{__version__}"
-        fetcher = Fetcher(agent, self.may_redirect, verify=verify)
-        return fetcher.fetch(url, max_bytes, timeout or float(self.setting("robots_timeout")))
+        download = TimedDownload(url, agent, self.may_redirect, verify=verify)
+        return download.fetch(max_bytes, timeout or float(self.setting("robots_timeout")))
 
 
 @dataclass(frozen=True)
@@ -140,21 +128,3 @@ class Result:
     """Makes the page of ``--format html``; None: there is none."""
     is_file: bool = False
     """Whether the text is a file, which goes into a pipe octet by octet."""
-
-
-def print_result(invocation: Invocation, result: Result) -> None:
-    """Print a result. If the reader closes the pipe, as `head` does, the exit code stays."""
-    terminal, wanted = invocation.terminal, invocation.opts.format
-    for line in result.remarks:
-        terminal.message(line)
-    text = result.text
-    if wanted == "html" and result.page:
-        text = result.page()
-    elif wanted == "json":
-        head = {"version": VERSION, "command": invocation.opts.verb, "exit_code": result.exit_code}
-        text = json.dumps({**head, **result.data}, indent=2) + "\n"
-    try:
-        terminal.write(text, is_file=result.is_file and wanted != "html")
-    except BrokenPipeError:
-        with suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

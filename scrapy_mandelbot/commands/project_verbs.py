@@ -8,22 +8,15 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from logging.handlers import BufferingHandler
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.utils.misc import load_object
 
 from scrapy_mandelbot.commands.invocation import Result
-from scrapy_mandelbot.commands.output.terminal_text import UnavailableError, joined
+from scrapy_mandelbot.commands.output import UnavailableError, joined, stored_report
 from scrapy_mandelbot.commands.sources import Url
 from scrapy_mandelbot.crawl import store_path
-from scrapy_mandelbot.robots.formatting import (
-    columns,
-    counted,
-    iso_time,
-    printable,
-    without_credentials,
-    without_zone,
-)
+from scrapy_mandelbot.robots.formatting import columns, without_credentials
 from scrapy_mandelbot.settings.config import settings_in_force
 from scrapy_mandelbot.settings.values import is_server
 from scrapy_mandelbot.store.memory import MemoryStore
@@ -31,58 +24,9 @@ from scrapy_mandelbot.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.commands.invocation import Invocation
-    from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
-    from scrapy_mandelbot.store.contract import CachedRobots, Store
+    from scrapy_mandelbot.store.contract import Store
 
 _MOST_LOGGED = 1_000  # records of a store
-_HEAD = ("status", "bytes", "fetched (UTC)", "", "site")
-
-
-def _without_body(site: str, copy: CachedRobots, fresh_for: float) -> dict[str, Any]:
-    return {
-        "site": site,
-        "url": copy.url,
-        "status": copy.status,
-        "bytes": len(copy.body),
-        "fetched_at": iso_time(copy.fetched_at),
-        "fresh": copy.is_fresh(time.time(), fresh_for),
-        "etag": copy.etag,
-        "last_modified": copy.last_modified,
-    }
-
-
-def _list_text(report: dict[str, Any], paint: TerminalStyle) -> str:
-    rows = [
-        (
-            str(one["status"]),
-            f"{one['bytes']:,}",
-            without_zone(one["fetched_at"], "minutes"),
-            "" if one["fresh"] else "stale",
-            printable(one["site"]),
-        )
-        for one in report["copies"]
-    ]
-    if not rows:
-        return "No copies are kept.\n"
-    lines = paint.table([_HEAD, *rows], frozenset({0, 1}))
-    return joined([*lines, "", f"{counted(len(rows), 'copy', 'copies')} in {report['store']}"])
-
-
-def _whole_text(report: dict[str, Any], paint: TerminalStyle) -> str:
-    fetched_at = without_zone(report["fetched_at"], "minutes")
-    stale = "" if report["fresh"] else ", stale"
-    size = counted(report["bytes"], "byte")
-    lines = [
-        paint("strong", printable(report["url"] or report["site"])),
-        f"  status {report['status']}, {size}, fetched {fetched_at} UTC{stale}",
-    ]
-    for name, value in (("ETag", report["etag"]), ("Last-Modified", report["last_modified"])):
-        if value:
-            lines.append(f"  {name}: {printable(value)}")
-    body = report["text"].replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
-    if body:
-        lines += ["", *(f"{n:>5}  {printable(t)}" for n, t in enumerate(body.split("\n"), start=1))]
-    return joined(lines)
 
 
 def look_at_copies(invocation: Invocation) -> Result:
@@ -91,15 +35,16 @@ def look_at_copies(invocation: Invocation) -> Result:
     place = setting if is_server(setting) else store_path(invocation.settings, setting)
     if place is None:
         raise UnavailableError("no copies are kept here: run it in a project, or say JOBDIR")
+    now, fresh_for = time.time(), invocation.fresh_for
+    paint, url = invocation.terminal.paint, getattr(invocation.opts, "url", None)
     with _opened(place) as store:
         if invocation.opts.word == "list":
-            rows = [_without_body(*one, invocation.fresh_for) for one in store.copies()]
+            rows = [stored_report.copy_data(*one, now, fresh_for) for one in store.copies()]
             where = str(place)
             if is_server(where):  # its address may have a password
                 where = without_credentials(where.partition("?")[0])
             report = {"store": where, "copies": rows}
-            return Result(0, report, _list_text(report, invocation.terminal.paint))
-        url = invocation.opts.url
+            return Result(0, report, stored_report.copies_text(report, paint))
         site = Url(url).robots_url.removesuffix("/robots.txt") if url else ""
         if invocation.opts.word == "drop":
             return _drop(store, site)
@@ -107,8 +52,8 @@ def look_at_copies(invocation: Invocation) -> Result:
         if copy is None:
             return Result(1, {"copy": None}, "", [f"no copy of {site} is kept"])
         text = copy.body.decode("utf-8", "backslashreplace")
-        whole = {**_without_body(site, copy, invocation.fresh_for), "text": text}
-        return Result(0, {"copy": whole}, _whole_text(whole, invocation.terminal.paint))
+        whole = {**stored_report.copy_data(site, copy, now, fresh_for), "text": text}
+        return Result(0, {"copy": whole}, stored_report.copy_text(whole, paint))
 
 
 def _drop(store: Store, wanted: str) -> Result:  # empty: all
@@ -130,7 +75,7 @@ def _opened(place: str | Path) -> Iterator[Store]:
     logger.addHandler(logged)
     logger.propagate, propagated = False, logger.propagate
     try:
-        with closing(_store(place)) as store:
+        with closing(open_store(place)) as store:
             yield store
     finally:
         logger.removeHandler(logged)
@@ -141,7 +86,8 @@ def _opened(place: str | Path) -> Iterator[Store]:
                 raise UnavailableError(f"{where}: {error}")
 
 
-def _store(place: str | Path) -> Store:
+def open_store(place: str | Path) -> Store:
+    """Open a store; one in a file that is not there yet is empty, and not made."""
     if not is_server(str(place)):
         return SqliteStore(place) if Path(place).exists() else MemoryStore()
     # Imported only here: it takes the package of the extra.

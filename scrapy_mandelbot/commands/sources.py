@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
+from scrapy_mandelbot.commands.output import UnavailableError, is_url
 from scrapy_mandelbot.commands.output.check_report import STANDARD_INPUT
 from scrapy_mandelbot.commands.output.rules_in_force import SUCCESS, Rules
-from scrapy_mandelbot.commands.output.terminal_text import UnavailableError, is_url
 from scrapy_mandelbot.politeness.outcome import Failure, OutcomePolicy
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.lint import Delivery
@@ -35,24 +35,27 @@ def rules_of(invocation: Invocation, source: str) -> Rules:
 
     Without a response, its ``trouble`` says why.
     """
+    max_bytes = int(invocation.setting("robots_max_bytes"))
     if not is_url(source):
         # A file with another name may be a draft: its name says nothing of its delivery.
         is_named_so = Path(source).name.lower() == "robots.txt"
         delivery = Delivery(url=source) if is_named_so else None
-        return Rules(named(source), read_source(source), delivery=delivery)
-    site_url = Url(source).robots_url
-    has_path = bool(urlsplit(source).path.strip("/"))
-    fetched = invocation.fetch(without_user(source) if has_path else site_url)
+        body = read_source(source)
+        return Rules(named(source), body, delivery=delivery, max_bytes=max_bytes)
+    url = Url(source).robots_url
+    if urlsplit(source).path.strip("/"):
+        url = without_user(source)
+    fetched = invocation.fetch(url)
     policy = OutcomePolicy(frozenset(invocation.setting("pause_statuses")))
-    delivery = _delivery_of(fetched)
-    return Rules(fetched.url, fetched.body, fetched.answer, delivery, policy, fetched.trouble)
+    how = _delivery_of(url, fetched), policy, fetched.trouble
+    return Rules(url, fetched.body, fetched.answer, *how, max_bytes)
 
 
-def _delivery_of(fetched: Fetched) -> Delivery | None:
+def _delivery_of(url: str, fetched: Fetched) -> Delivery | None:
     """Return how a file was delivered. A timeout is a finding, if no robot waits longer."""
-    delivery = Delivery(url=fetched.url, redirects=fetched.redirects)
-    if fetched.failure is Failure.TIMED_OUT and fetched.timeout >= _NOBODY_WAITS:
-        return replace(delivery, seconds=max(fetched.seconds, fetched.timeout))
+    delivery = Delivery(url=url, redirects=fetched.redirects)
+    if fetched.failure is Failure.TIMED_OUT and fetched.seconds >= _NOBODY_WAITS:
+        return replace(delivery, seconds=fetched.seconds)
     if fetched.failure is not None:
         coding = fetched.content_encoding
         return replace(delivery, content_encoding=coding, encoded=False) if coding else None

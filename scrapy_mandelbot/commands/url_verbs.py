@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.commands.file_verbs import page_of
 from scrapy_mandelbot.commands.invocation import Result
+from scrapy_mandelbot.commands.output import UnavailableError
 from scrapy_mandelbot.commands.output import compare_report as comparison
 from scrapy_mandelbot.commands.output import explain_report as explanation
 from scrapy_mandelbot.commands.output.rules_in_force import Question, Rules, robots_listed, unlisted
-from scrapy_mandelbot.commands.output.terminal_text import UnavailableError
 from scrapy_mandelbot.commands.sources import Url, read_urls, rules_of
 from scrapy_mandelbot.politeness.outcome import Failure
 
@@ -22,14 +22,12 @@ if TYPE_CHECKING:
 
 def explain(invocation: Invocation) -> Result:
     """Say of each URL whether it may be crawled, and which line decides."""
-    questions, max_bytes = _questions(invocation), invocation.max_bytes
-    with_changes = invocation.opts.changes or len(questions) == 1
-    purposes = invocation.opts.purpose or ()
+    questions, opts = _questions(invocation), invocation.opts
     reports = [
         explanation.explain(
-            *(one, invocation.dialect_for(one.agent), max_bytes),
-            with_changes=with_changes,
-            purposes=purposes,
+            *(one, invocation.dialect_for(one.agent)),
+            with_changes=opts.changes or len(questions) == 1,
+            purposes=opts.purpose or (),
         )
         for one in questions
     ]
@@ -38,9 +36,8 @@ def explain(invocation: Invocation) -> Result:
 
 def compare(invocation: Invocation) -> Result:
     """Say of each URL how the robots of all dialects decide."""
-    questions, max_bytes = _questions(invocation), invocation.max_bytes
-    reports = [comparison.compare(one, max_bytes) for one in questions]
-    return _result(invocation, comparison, questions, reports)
+    questions = _questions(invocation)
+    return _result(invocation, comparison, questions, list(map(comparison.compare, questions)))
 
 
 def _result(

@@ -16,7 +16,8 @@ from scrapy import Request
 from shared_jobs import Worker
 from test_command_page import EVERY, fields_of, told_of
 
-from scrapy_mandelbot.job.job_store import Place
+from scrapy_mandelbot.commands.job_verb import _FileJob
+from scrapy_mandelbot.job.job_store import Place, StorageError
 from scrapy_mandelbot.job.requests import RequestForm
 from scrapy_mandelbot.job.salvage import JobLock
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
@@ -131,6 +132,18 @@ def test_a_missing_broken_or_running_job_is_one_line(robots, folder, tmp_path):
     assert (run.returncode, b"not a database" in run.stderr) == (2, True)
     run = robots("job", str(folder), "empty")
     assert (run.returncode, b"usage: scrapy robots job" in run.stderr) == (2, True)
+
+
+def test_a_run_that_begins_meanwhile_keeps_its_pauses(folder):
+    """Requeue has the job to itself, or changes nothing of it."""
+    job, lock = _FileJob(str(folder)), JobLock(folder / "job.lock")
+    lock.take()
+    with pytest.raises(StorageError, match="in use"):
+        job.requeue("")
+    lock.release()
+    assert set(job.contents().pauses) == {"https://b.example"}
+    assert job.requeue("") == ["https://b.example"]
+    assert not job.contents().pauses
 
 
 @NEEDS_REDIS

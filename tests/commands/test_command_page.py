@@ -20,6 +20,7 @@ from scrapy.settings import Settings
 from scrapy_mandelbot.commands.cli import VERBS
 from scrapy_mandelbot.commands.output import sitemaps_report as sitemaps
 from scrapy_mandelbot.commands.output.fix_report import corrected
+from scrapy_mandelbot.commands.output.rules_in_force import Rules
 from scrapy_mandelbot.robots.fix import correct, prove
 from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.sqlite import SqliteStore
@@ -143,13 +144,13 @@ def test_the_page_names_all_of_the_json_of_fix_and_normalize():
     """As above."""
     edited = correct(b"User-agent: *\nDisalow: /a\n")
     differs = prove(BODY.encode(), "Sitemap: a\n")
-    reports = [corrected("x", b"", one) for one in (edited, edited._replace(proof=differs))]
+    reports = [corrected(Rules("x"), one) for one in (edited, edited._replace(proof=differs))]
     assert fields_of(reports[0]) <= fields_of(reports[1]) == told_of("fix and normalize")
 
 
 def test_the_page_names_all_of_the_json_of_sitemaps():
     """As above."""
-    report = sitemaps.cited("x", b"Sitemap: https://example.com/s.xml", "", 1000)
+    report = sitemaps.cited(Rules("x", b"Sitemap: https://example.com/s.xml"))
     read, _ = sitemaps.read(b"<html></html>", "https://example.com/s.xml", 1000, None)
     report["sitemaps"][0].update(read)
     assert fields_of(report) == told_of("sitemaps")

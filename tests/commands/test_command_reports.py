@@ -12,14 +12,13 @@ from cases import findings as finding_cases
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_mandelbot.commands.output import Terminal, TerminalStyle
 from scrapy_mandelbot.commands.output import check_report as findings
 from scrapy_mandelbot.commands.output import compare_report as comparison
 from scrapy_mandelbot.commands.output import explain_report as explanation
 from scrapy_mandelbot.commands.output import fix_report as correction
 from scrapy_mandelbot.commands.output import sitemaps_report as sitemaps
-from scrapy_mandelbot.commands.output.explain_report import changes_to
 from scrapy_mandelbot.commands.output.rules_in_force import Question, Rules
-from scrapy_mandelbot.commands.output.terminal_text import Terminal, TerminalStyle
 from scrapy_mandelbot.robots.fix import normalize
 from scrapy_mandelbot.robots.formatting import printable
 from scrapy_mandelbot.robots.lint import FINDINGS, Delivery
@@ -28,7 +27,13 @@ from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 PLAIN = TerminalStyle(colours=False)
 
 CORPUS = Path(os.environ.get("MANDELBOT_CORPUS") or Path(__file__).parents[3] / "shared" / "corpus")
-MOST = 512_000
+
+
+def changes_to(robots: RobotsTxt, url: str, agent: str) -> list:
+    """Return what would change the verdict on a URL."""
+    body = "\n".join(record.raw for record in robots.records).encode()
+    return list(explanation.changes_to(Question(url, agent, Rules("x", body)), robots.dialect))
+
 
 # SearchTools, "Bad Examples - Common Wrong Entries", and "Examples of Robots.txt Entries".
 REP2008_BAD = [
@@ -53,22 +58,22 @@ REP2008_GOOD = [
 @pytest.mark.parametrize(("body", "codes", "exit_code"), REP2008_BAD)
 def test_rep2008_bad_examples_are_told(body, codes, exit_code):
     """SearchTools, "Bad Examples - Common Wrong Entries": each has its finding."""
-    report = findings.check("x", RobotsTxt.parse(body), None)
+    report = findings.check(Rules("x", body))
     assert codes <= {one["code"] for one in report["findings"]}
-    assert findings.exit_code([report]) == exit_code
+    assert findings.exit_code(report) == exit_code
     assert all(f"[{code}]" in findings.text(report, PLAIN, in_full=True) for code in codes)
 
 
 @pytest.mark.parametrize("body", REP2008_GOOD)
 def test_rep2008_good_examples_are_clean(body):
     """SearchTools, "Examples of Robots.txt Entries": notes at most."""
-    assert findings.exit_code([findings.check("x", RobotsTxt.parse(body), None)]) == 0
+    assert findings.exit_code(findings.check(Rules("x", body))) == 0
 
 
 def test_what_is_said_often_is_explained_once():
     """A kind is one paragraph: its first finding, how many more there are and where, the reason."""
     body = b"User-agent: *\n" + b"".join(b"Disalow: /%d\n" % n for n in range(60))
-    report = findings.check("x", RobotsTxt.parse(body), Delivery(status=404))
+    report = findings.check(Rules("x", body, delivery=Delivery(status=404)))
     text = findings.text(report, PLAIN, in_full=True)
     assert text.count("Most robots skip the line; Google's") == 1
     assert text.count("[misspelt-field]") == 1
@@ -78,7 +83,7 @@ def test_what_is_said_often_is_explained_once():
 
 def test_colours_are_for_terminals_only():
     """NO_COLOR switches them off, and so does a pipe; they change nothing else."""
-    report = findings.check("x", RobotsTxt.parse(b"User-agent: *\nDisalow: /\n"), None)
+    report = findings.check(Rules("x", b"User-agent: *\nDisalow: /\n"))
 
     class Screen(io.StringIO):
         encoding = "utf-8"
@@ -123,7 +128,7 @@ def test_output_has_no_terminal_control_characters(text):
 def test_control_characters_of_a_corrected_file_are_escaped():
     """On a screen: signs that are not printable as escapes, a tab as a space; also in the diff."""
     body = b"User-agent:\t*\nDisallow: /\x1b[2J\n#\ta\n"
-    report = correction.corrected("x", body, normalize(body))
+    report = correction.corrected(Rules("x", body), normalize(body))
     assert "\x1b" in report["text"]
     assert "Disallow: /\\x1b[2J\n" in correction.text_shown(report)
     shown_diff = correction.diff_shown(report, PLAIN)
@@ -145,7 +150,7 @@ def test_what_would_change_a_verdict_does(lines, path, dialect):
     url = f"https://example.com{path}"
     robots = RobotsTxt.parse("\n".join(lines).encode(), dialect=dialect)
     verdict = robots.verdict(url, "bot")
-    for change in list(changes_to(robots, url, "bot")):
+    for change in changes_to(robots, url, "bot"):
         texts = [record.raw for record in robots.records]
         at = change["line"] - 1
         if change["change"] == "remove":
@@ -164,16 +169,14 @@ def test_a_line_that_would_change_it_is_found(dialect):
     """For plain URLs there is one in every dialect, where a rule decided and where none did."""
     for body in (b"", b"User-agent: *\nDisallow: /a\n", b"User-agent: bot\nAllow: /\n"):
         robots = RobotsTxt.parse(body, dialect=dialect)
-        added = [
-            one for one in list(changes_to(robots, "/a/b", "bot/1.0")) if one["change"] == "add"
-        ]
+        added = [one for one in changes_to(robots, "/a/b", "bot/1.0") if one["change"] == "add"]
         assert len(added) == 1, body
 
 
 def test_what_decides_without_the_line_is_told_by_its_own_number():
     """The numbers are those of the file as it is, not of the file without the line."""
     robots = RobotsTxt.parse(b"User-agent: *\nAllow: /a/b\nDisallow: /a\n")
-    without = next(changes_to(robots, "/a/b", "bot"))
+    without = changes_to(robots, "/a/b", "bot")[0]
     assert (without["change"], without["line"], without["allowed"]) == ("remove", 2, False)
     assert without["rule"]["line"] == 3
 
@@ -190,7 +193,7 @@ def test_what_decides_without_the_line_is_told_by_its_own_number():
 def test_a_line_is_about_its_url_and_no_more(url, line):
     """Signs that mean something in a rule are escaped."""
     robots = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: 1\n")
-    (added,) = list(changes_to(robots, url, "bot"))
+    (added,) = changes_to(robots, url, "bot")
     assert (added["line"], added["lines"]) == (2, [line])
 
 
@@ -206,13 +209,13 @@ def test_a_line_can_beat_a_longer_one(rule, lines):
     """By stars that match nothing, where the longest wins: in a tie Allow does."""
     robots = RobotsTxt.parse(f"User-agent: *\n{rule}\n".encode())
     url = "/é" if "é" in rule else "/abcde"
-    assert list(changes_to(robots, url, "bot"))[1]["lines"] == lines
+    assert changes_to(robots, url, "bot")[1]["lines"] == lines
 
 
 def test_robots_txt_itself_cannot_be_forbidden():
     """So no line is said to do it."""
     robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /\n")
-    assert list(changes_to(robots, "/robots.txt", "bot")) == []
+    assert changes_to(robots, "/robots.txt", "bot") == []
 
 
 def test_every_kind_of_finding_has_a_text():
@@ -220,7 +223,7 @@ def test_every_kind_of_finding_has_a_text():
     bodies = [case.octets for case in finding_cases.CASES]
     assert len(bodies) > 50
     for body in bodies:
-        report = findings.check("x", RobotsTxt.parse(body), Delivery(status=503, seconds=11.0))
+        report = findings.check(Rules("x", body, delivery=Delivery(status=503, seconds=11.0)))
         assert {one["code"] for one in report["findings"]} <= set(FINDINGS)
         json.dumps(report)
         lines = findings.text(report, PLAIN).splitlines()
@@ -234,20 +237,19 @@ def test_real_files_are_reported():
     assert len(files) >= 30
     for path in files:
         body, name = path.read_bytes(), path.name
-        robots = RobotsTxt.parse(body)
         url = "https://www.example.com/search?q=1"
         question = Question(url, "Googlebot", Rules(name, body))
         reports = [
-            (findings, findings.check(name, robots, None)),
-            (explanation, explanation.explain(question, DIALECTS["mandelbot"], MOST)),
-            (comparison, comparison.compare(question, MOST)),
-            (sitemaps, sitemaps.cited(name, body, "", MOST)),
+            (findings, findings.check(question.rules)),
+            (explanation, explanation.explain(question, DIALECTS["mandelbot"])),
+            (comparison, comparison.compare(question)),
+            (sitemaps, sitemaps.cited(question.rules)),
         ]
         for module, report in reports:
             json.dumps(report)
             text = module.text(report, PLAIN)
             assert text.replace("\n", "").isprintable(), name
         if len(body) < 20_000:
-            report = correction.corrected(name, body, normalize(body))
+            report = correction.corrected(question.rules, normalize(body))
             json.dumps(report)
             assert report["proof"]["different"] == 0, name

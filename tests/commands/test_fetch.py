@@ -11,7 +11,7 @@ from threading import Event, Thread
 import pytest
 from certificates import Authority
 
-from scrapy_mandelbot.commands.fetch import Fetcher
+from scrapy_mandelbot.commands.fetch import TimedDownload
 from scrapy_mandelbot.politeness.inside import leads_inside
 from scrapy_mandelbot.politeness.outcome import Failure
 
@@ -92,7 +92,7 @@ def fetched(*answers, most=1_000, url=URL, may=lambda *_: True, join=Thread.join
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(socket, "create_connection", fake)
-        found = Fetcher("Examplebot/1.0", may, join=join).fetch(url, most, 10.0)
+        found = TimedDownload(url, "Examplebot/1.0", may).fetch(most, 10.0, join)
     return found, wires, hosts
 
 
@@ -164,7 +164,7 @@ def test_redirects_share_the_deadline(stall):
 def test_a_name_that_is_never_resolved_ends_at_the_deadline(monkeypatch, stall):
     """The resolver of the system waits as long as it likes."""
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: stall.wait() or [])
-    found = Fetcher("x", lambda *_: True, join=stall.deadline).fetch(URL, 10, 5)
+    found = TimedDownload(URL, "x", lambda *_: True).fetch(10, 5, stall.deadline)
     assert found.failure is Failure.TIMED_OUT
     stall.end()
 
@@ -296,7 +296,7 @@ def test_a_body_is_read_to_its_limit(pack):
     "url", ["http://" + "a" * 70 + ".example/", "http://a..b/", "http://1.2.3.999/"]
 )
 def test_an_impossible_host_name_is_no_such_host(url):
-    found = Fetcher("x", lambda *_: True).fetch(url, 10, 5)
+    found = TimedDownload(url, "x", lambda *_: True).fetch(10, 5)
     assert found.failure is Failure.NO_SUCH_HOST
 
 
@@ -352,7 +352,8 @@ def served():
 def test_a_real_server_is_read(served):
     """By its address, through the system's sockets."""
     server = served(response())
-    found = Fetcher("x", lambda *_: True).fetch(f"http://127.0.0.1:{server.port}/r", 1_000, 30)
+    url = f"http://127.0.0.1:{server.port}/r"
+    found = TimedDownload(url, "x", lambda *_: True).fetch(1_000, 30)
     assert (found.status, found.body) == (200, BODY)
 
 
@@ -360,7 +361,7 @@ def test_the_proxy_of_the_environment_is_used(served, monkeypatch):
     """And looks the name up."""
     server = served(response())
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.port}")
-    found = Fetcher("x", lambda *_: True).fetch("http://nowhere.invalid/r", 1_000, 30)
+    found = TimedDownload("http://nowhere.invalid/r", "x", lambda *_: True).fetch(1_000, 30)
     assert found.body == BODY
     assert server.requests[0].startswith(b"GET http://nowhere.invalid/r HTTP/1.1\r\n")
 
@@ -368,7 +369,7 @@ def test_the_proxy_of_the_environment_is_used(served, monkeypatch):
 def test_a_proxy_that_refuses_a_tunnel_is_no_connection(served, monkeypatch):
     server = served(b"HTTP/1.1 403 No\r\n\r\n")
     monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{server.port}")
-    found = Fetcher("x", lambda *_: True).fetch("https://nowhere.invalid/r", 1_000, 30)
+    found = TimedDownload("https://nowhere.invalid/r", "x", lambda *_: True).fetch(1_000, 30)
     assert found.failure is Failure.UNREACHABLE
     assert server.requests[0].startswith(b"CONNECT nowhere.invalid:443 ")
 
@@ -380,6 +381,6 @@ def test_certificates_are_verified_if_enabled(served, tmp_path, verify):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
     server = served(response(), context)
-    fetcher = Fetcher("x", lambda *_: True, verify=verify)
-    found = fetcher.fetch(f"https://127.0.0.1:{server.port}/r", 1_000, 30)
+    url = f"https://127.0.0.1:{server.port}/r"
+    found = TimedDownload(url, "x", lambda *_: True, verify=verify).fetch(1_000, 30)
     assert (found.failure, found.status) == ((Failure.TLS, None) if verify else (None, 200))

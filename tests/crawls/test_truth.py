@@ -14,8 +14,8 @@ import pytest
 from crawling import LinksSpider, crawl, ensureDeferred
 from webs import Answer, Closed, html, site
 
-from scrapy_mandelbot.commands.output import check_report, fix_report
-from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
+from scrapy_mandelbot.commands.output import TerminalStyle, check_report, fix_report
+from scrapy_mandelbot.commands.output.rules_in_force import Rules
 from scrapy_mandelbot.robots.fix import READERS, correct, normalize
 from scrapy_mandelbot.robots.fix.questions import SITE, probes
 from scrapy_mandelbot.robots.formatting import duration
@@ -116,7 +116,7 @@ def test_check_says_what_the_readers_do(number, compared):
     text = FILES[number]
     lines = text.encode().splitlines()
     findings = lint(text.encode())
-    report = check_report.check("x", RobotsTxt.parse(text.encode()), None)
+    report = check_report.check(Rules("x", text.encode()))
     said = check_report.text(report, TerminalStyle(colours=False)).splitlines()[-1]
     for severity, count in report["counts"].items():
         told = re.search(rf"(\d+) {severity}", said)
@@ -196,7 +196,7 @@ def test_fix_and_normalize_say_what_the_readers_do(number, compared):
     for correction, is_fix in ((correct(body), True), (normalize(body), False)):
         after = correction.text.encode()
         before_lines, after_lines = body.splitlines(), correction.text.splitlines()
-        for remark in fix_report.corrected("x", body, correction)["remarks"]:
+        for remark in fix_report.corrected(Rules("x", body), correction)["remarks"]:
             edit = re.match(r"line (\d+): (.*) becomes (.*?)( is left out: it (.*))?$", remark)
             if edit and is_fix:
                 line = before_lines[int(edit[1]) - 1].decode("utf-8", "replace").strip()

@@ -13,18 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from scrapy_mandelbot._version import __version__
-from scrapy_mandelbot.commands.output.terminal_text import (
-    cut,
-    is_url,
-    joined,
-)
+from scrapy_mandelbot.commands.output import cut, is_url, joined
 from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.lint import FINDINGS, Severity, lint_delivery
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from scrapy_mandelbot.commands.output import TerminalStyle
     from scrapy_mandelbot.commands.output.rules_in_force import Rules
-    from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
     from scrapy_mandelbot.robots.lint import Delivery, Finding
     from scrapy_mandelbot.robots.robotstxt.records import Record
 
@@ -50,13 +48,13 @@ class Choices(NamedTuple):
 ALL = Choices()
 
 
-def check(
-    source: str, robots: RobotsTxt | None, delivery: Delivery | None, wanted: Choices = ALL
-) -> dict[str, Any]:
+def check(rules: Rules, wanted: Choices = ALL, failure: str | None = None) -> dict[str, Any]:
     """Return what is wrong with a file and with how it came, as far as that is known and counts.
 
-    `source` is how a person would name it. No `robots`: there is no file to be read.
+    `failure` is why it is not available.
     """
+    is_read, delivery = rules.is_there and failure is None, rules.delivery
+    robots = RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes) if is_read else None
     every = [*(lint_delivery(delivery) if delivery else ()), *(robots.findings() if robots else ())]
     every.sort(key=lambda one: (FINDINGS[one.code].rank, one.line or 0, one.code))
     records = () if robots is None else robots.records
@@ -69,8 +67,8 @@ def check(
     lines = {one.line for one in found}
     texts = {line.number: line.raw for line in records if line.number in lines}
     return {
-        "source": source,
-        "failure": None,
+        "source": rules.source,
+        "failure": failure,
         "delivery": None if delivery is None else _delivery(delivery),
         "findings": [_finding(one, texts) for one in found],
         "ignored": sum(1 + one.more for one in every) - sum(1 + one.more for one in found),
@@ -100,27 +98,10 @@ def _excused(records: Iterable[Record]) -> dict[str, set[int | None]]:
     return found
 
 
-def check_rules(rules: Rules, max_bytes: int, wanted: Choices = ALL) -> dict[str, Any]:
-    """Return what is wrong with a file as it came, and with how it came."""
-    robots = RobotsTxt.parse(rules.body, max_bytes=max_bytes) if rules.is_there else None
-    return check(rules.source, robots, rules.delivery, wanted)
-
-
-def not_available(source: str, failure: str) -> dict[str, Any]:
-    """Return the report on a file that is not available."""
-    return {**check(source, None, None), "failure": failure}
-
-
 def together(reports: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the reports on several files as one, with the sums of their counts."""
-    return {"files": reports, "counts": _sums(reports)}
-
-
-def _sums(reports: list[dict[str, Any]]) -> dict[str, int]:
-    return {
-        str(severity): sum(one["counts"][str(severity)] for one in reports)
-        for severity in reversed(Severity)
-    }
+    counts = {name: sum(one["counts"][name] for one in reports) for name in reports[0]["counts"]}
+    return {"files": reports, "counts": counts}
 
 
 def _finding(finding: Finding, texts: dict[int, str]) -> dict[str, Any]:
@@ -142,9 +123,9 @@ def _delivery(delivery: Delivery) -> dict[str, Any]:
     return {**data, "seconds": None if delivery.seconds is None else round(delivery.seconds, 3)}
 
 
-def exit_code(reports: list[dict[str, Any]], wanted: Choices = ALL) -> int:
+def exit_code(report: dict[str, Any], wanted: Choices = ALL) -> int:
     """Return 3 for errors, 1 for warnings if they fail, else 0."""
-    counts = _sums(reports)
+    counts = report["counts"]
     fails = wanted.fail_on <= Severity.WARNING and counts["warning"]
     return 3 if counts["error"] else 1 if fails else 0
 
@@ -223,14 +204,6 @@ def rule_text(codes: Iterable[str], paint: TerminalStyle) -> str:
     return "\n".join(parts)
 
 
-def total_text(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:
-    """Return the line under the reports on several files."""
-    total = _summary({**together(reports), "ignored": 0}, paint)
-    failed = sum(1 for one in reports if one["failure"])
-    not_there = f", {paint('error', f'{failed:,} not available')}" if failed else ""
-    return f"{counted(len(reports), 'file')}: {total}{not_there}\n"
-
-
 def _summary(report: dict[str, Any], paint: TerminalStyle) -> str:
     counts = ", ".join(paint(kind, words) for kind, words in counts_of(report))
     return f"{counts} ({report['ignored']:,} ignored)" if report["ignored"] else counts
@@ -242,6 +215,23 @@ def counts_of(report: dict[str, Any]) -> list[tuple[str, str]]:
     return [(name, counted(count, name)) for name, count in counts] or [
         ("good", "nothing is wrong")
     ]
+
+
+def text_of(report: dict[str, Any], wanted: Choices, opts: Namespace, paint: TerminalStyle) -> str:
+    """Return the report on a file, or on several, in the format of the options."""
+    reports = report.get("files", [report])
+    if opts.format == "github":
+        return github_text(reports)
+    if opts.format == "sarif":
+        return sarif_text(reports, wanted.takes)
+    texts = [text(one, paint, in_full=opts.full) for one in reports]
+    if "files" not in report:
+        return texts[0]
+    spaced = "".join(f"{text}\n" if "\n" in text[:-1] else text for text in texts)
+    total = _summary({**report, "ignored": 0}, paint)
+    failed = sum(1 for one in reports if one["failure"])
+    not_there = f", {paint('error', f'{failed:,} not available')}" if failed else ""
+    return f"{spaced}{counted(len(reports), 'file')}: {total}{not_there}\n"
 
 
 _SCHEMA = (

@@ -4,42 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.output.explain_report import beyond_sentence, robot_name
-from scrapy_mandelbot.commands.output.rules_in_force import (
-    VERDICT_COLOURS,
-    of_use,
-    usage_row,
-    verdict_words,
-)
-from scrapy_mandelbot.commands.output.terminal_text import (
-    cut,
-    joined,
+from scrapy_mandelbot.commands.output import cut, joined
+from scrapy_mandelbot.commands.output.explain_report import (
+    beyond_sentence,
+    robot_name,
+    verdict_cells,
 )
 from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.commands.output import TerminalStyle
     from scrapy_mandelbot.commands.output.rules_in_force import Question
-    from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
 
 _STANDARD = "mandelbot"
 _HEAD = ("", "dialect", "verdict", "line", "by")
 _BEFORE_BY = 34  # columns
 
 
-def compare(question: Question, max_bytes: int) -> dict[str, Any]:
+def compare(question: Question) -> dict[str, Any]:
     """Return the verdict of each dialect; ``differs`` marks those that differ from Mandelbot's."""
     url, agent, rules, _ = question
     verdicts = [
-        {"dialect": name, **rules.decide(url, agent, dialect, max_bytes)}
-        for name, dialect in DIALECTS.items()
+        {"dialect": name, **rules.decide(url, agent, dialect)} for name, dialect in DIALECTS.items()
     ]
     answer = next(one["allowed"] for one in verdicts if one["dialect"] == _STANDARD)
     return {
         **question.data(),
         "alike": all(one["allowed"] == answer for one in verdicts),
         "verdicts": [{**one, "differs": one["allowed"] != answer} for one in verdicts],
-        "usage": of_use(question, DIALECTS[_STANDARD], max_bytes),
+        "usage": question.usage(DIALECTS[_STANDARD]),
     }
 
 
@@ -51,25 +45,21 @@ def exit_code(reports: list[dict[str, Any]]) -> int:
 def text(report: dict[str, Any], paint: TerminalStyle) -> str:
     """Return the report for a terminal: a table, what differs marked with an asterisk."""
     rows = [_row(verdict, paint.width) for verdict in report["verdicts"]]
-    shown = paint.table([_HEAD, *rows], frozenset({3}), {2: VERDICT_COLOURS})
+    shown = paint.table([_HEAD, *rows], frozenset({3}), {2: ""})
     lines = [paint("strong", printable(report["url"])), *(f"  {line}" for line in shown)]
     notes = dict.fromkeys(beyond_sentence(one) for one in report["verdicts"] if one["beyond"])
     lines += [paint.wrapped(sentence, 4, "  ") for sentence in notes]
-    return joined([*lines, *usage_row(report, paint)])
+    answers = [f"{one['category']} {one['answer']}" for one in report["usage"]]
+    if any(one["answer"] != "unknown" for one in report["usage"]):
+        lines.append(f"    {cut('of use: ' + ', '.join(answers), paint.width - 4)}")
+    return joined(lines)
 
 
 def _row(verdict: dict[str, Any], width: int) -> tuple[str, ...]:
-    rule = verdict["rule"]
-    by = verdict["reason"] if rule is None else rule["text"]
-    if verdict["group"] is not None:
-        by = f"{by} (agent {verdict['group']})"
-    return (
-        "*" if verdict["differs"] else "",
-        verdict["dialect"],
-        verdict_words(verdict),
-        "" if rule is None else str(rule["line"]),
-        cut(by, width - _BEFORE_BY),
-    )
+    words, line, by = verdict_cells(verdict)
+    group = "" if verdict["group"] is None else f" (agent {verdict['group']})"
+    differs = "*" if verdict["differs"] else ""
+    return differs, verdict["dialect"], words, line, cut(f"{by}{group}", width - _BEFORE_BY)
 
 
 def table(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:
@@ -82,13 +72,11 @@ def table(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:
     for report in reports:
         standard = next(one for one in report["verdicts"] if one["dialect"] == _STANDARD)
         others = " ".join(one["dialect"] for one in report["verdicts"] if one["differs"])
-        line = "" if standard["rule"] is None else str(standard["rule"]["line"])
+        words, line, _ = verdict_cells(standard)
         name = (robot_name(report),) if of_robots else ()
-        rows.append((*name, verdict_words(standard), line, others, printable(report["url"])))
+        rows.append((*name, words, line, others, printable(report["url"])))
     at = len(head) - 4
-    who = {row[at + 2]: "warning" for row in rows if row[at + 2]}
-    colours = {at: VERDICT_COLOURS, at + 2: who}
-    lines = paint.table([head, *rows], frozenset({at + 1}), colours)
+    lines = paint.table([head, *rows], frozenset({at + 1}), {at: "", at + 2: "warning"})
     different = sum(not report["alike"] for report in reports)
     lines += ["", f"{counted(len(rows), 'line')}: dialects differ in {different:,}"]
     return joined(lines)

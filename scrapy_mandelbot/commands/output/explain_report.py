@@ -2,92 +2,89 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.commands.output import cut, joined
 from scrapy_mandelbot.commands.output.rules_in_force import (
-    ANSWER_COLOURS,
     EVERYBODY,
-    VERDICT_COLOURS,
     Question,
-    asked_cells,
-    asked_totals,
-    of_use,
-    purpose_lines,
-    refuses,
-    rule_data,
+    Rules,
     verdict_words,
 )
-from scrapy_mandelbot.commands.output.terminal_text import (
-    cut,
-    joined,
-)
 from scrapy_mandelbot.robots.formatting import counted, printable
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt, paths
+from scrapy_mandelbot.robots.preferences.statements import CATEGORY_TEXTS
+from scrapy_mandelbot.robots.robotstxt import paths
 from scrapy_mandelbot.robots.robotstxt.agents import names_in_order
 from scrapy_mandelbot.robots.robotstxt.known_robots import dialect_of
 from scrapy_mandelbot.robots.robotstxt.records import read_outline
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
-    from scrapy_mandelbot.robots.robotstxt import Dialect, Verdict
-    from scrapy_mandelbot.robots.robotstxt.robots_txt import Agent
+    from scrapy_mandelbot.commands.output import TerminalStyle
+    from scrapy_mandelbot.robots.robotstxt import Dialect
 
 _SPECIAL = str.maketrans({"*": "%2A", "$": "%24", "#": "%23", " ": "%20"})
 _GLOB = str.maketrans({sign: f"\\{sign}" for sign in "*?[\\"})
 _LONGEST = 2000  # characters of a URL for which a line is looked for
 
 
-def changes_to(robots: RobotsTxt, url: str, agent: Agent) -> Iterator[dict[str, Any]]:
+def changes_to(question: Question, dialect: Dialect) -> Iterator[dict[str, Any]]:
     """Yield changes of the file, with the verdict on the URL after each.
 
     First what becomes of it without the line that decided, whether it turns or not; then the
     shortest line that turns it, among those that are about this URL and what begins with it.
     """
-    lines, verdict = [record.raw for record in robots.records], robots.verdict(url, agent)
+    url, agent, rules, _ = question
+    robots, _ = rules.read(dialect)
+    if robots is None:
+        return
+    lines, decided = [record.raw for record in robots.records], rules.decide(url, agent, dialect)
 
     def tried(change: str, line: int, its_lines: list[str], file: list[str]) -> dict[str, Any]:
         body = "\n".join(file).encode()
-        changed = RobotsTxt.parse(body, dialect=robots.dialect, max_bytes=None).verdict(url, agent)
-        rule = None if changed.rule is None else rule_data(changed.rule)
+        changed = Rules("", body, max_bytes=len(body)).decide(url, agent, dialect)
         found = {"change": change, "line": line, "lines": its_lines}
-        return {**found, "allowed": changed.allowed, "rule": rule}
+        return {**found, "allowed": changed["allowed"], "rule": changed["rule"]}
 
-    if verdict.rule is not None:
-        at = verdict.rule.line
+    rule = decided["rule"]
+    if rule is not None:
+        at = rule["line"]
         # In place of the line comes a comment, as a blank line may end a group.
         yield tried("remove", at, [lines[at - 1]], [*lines[: at - 1], "#", *lines[at:]])
     parts = paths.split_url(url)
     if parts is None or not parts[1] or len(parts[1]) > _LONGEST:
         return
-    before, group = _place(robots, verdict, agent)
-    for path in _paths(parts[1], verdict):
-        added = [*group, f"{'Disallow' if verdict.allowed else 'Allow'}: {path}"]
+    before, group = _place(question, dialect, decided)
+    for path in _paths(parts[1], rule):
+        added = [*group, f"{'Disallow' if decided['allowed'] else 'Allow'}: {path}"]
         change = tried("add", before, added, [*lines[: before - 1], *added, *lines[before - 1 :]])
-        if change["allowed"] is not verdict.allowed and change["rule"] is not None:
+        if change["allowed"] is not decided["allowed"] and change["rule"] is not None:
             yield change
             return
 
 
-def _place(robots: RobotsTxt, verdict: Verdict, agent: Agent) -> tuple[int, list[str]]:
+def _place(question: Question, dialect: Dialect, decided: dict[str, Any]) -> tuple[int, list[str]]:
     """Return the line before which a rule would stand, and the lines that make its group."""
-    if verdict.rule is not None:
-        return verdict.rule.line, []
-    for group in read_outline(robots.records, robots.dialect).groups:
-        if verdict.agent in {record.value for record in group.agents}:
+    if decided["rule"] is not None:
+        return decided["rule"]["line"], []
+    (robots, _), agent = question.rules.read(dialect), question.agent
+    records = robots.records if robots else ()
+    for group in read_outline(records, dialect).groups:
+        if decided["group"] in {record.value for record in group.agents}:
             rules = group.rules()
             return (rules[0].number if rules else group.agents[-1].number + 1), []
     name = next(iter(names_in_order(agent if isinstance(agent, str) else tuple(agent))), "*")
-    blank = [""] if robots.records and robots.records[-1].raw else []
-    return len(robots.records) + 1, [*blank, f"User-agent: {name}"]
+    blank = [""] if records and records[-1].raw else []
+    return len(records) + 1, [*blank, f"User-agent: {name}"]
 
 
-def _paths(target: str, verdict: Verdict) -> Iterator[str]:
-    plain, rule = target.translate(_SPECIAL), verdict.rule
+def _paths(target: str, rule: dict[str, Any] | None) -> Iterator[str]:
+    plain = target.translate(_SPECIAL)
     yield plain
     if rule is not None:  # where the longest wins, Allow wins ties
-        length = len(paths.escape_non_ascii(rule.path))
-        missing = length - len(paths.escape_non_ascii(plain)) + rule.allow
+        length = len(paths.escape_non_ascii(rule["path"]))
+        missing = length - len(paths.escape_non_ascii(plain)) + rule["allow"]
         if 0 < missing <= _LONGEST:
             yield plain + "*" * missing
     yield f"{plain}$"
@@ -102,7 +99,6 @@ _RULE_SHOWN = 40  # characters of a rule in the table
 def explain(
     question: Question,
     dialect: Dialect,
-    max_bytes: int,
     *,
     with_changes: bool = True,
     purposes: Sequence[str] = (),
@@ -113,42 +109,49 @@ def explain(
     `with_changes` parses the file again for each change: a hundred times the cost of the rest.
     """
     url, agent, rules, _ = question
-    robots, _ = rules.read(dialect, max_bytes)
-    decided = rules.decide(url, agent, dialect, max_bytes)
+    robots, _ = rules.read(dialect)
+    decided = rules.decide(url, agent, dialect)
     resolved = paths.as_servers_read_it(url) if decided["allowed"] else None
     if resolved:
-        of_resolved = rules.decide(resolved, agent, dialect, max_bytes)
+        of_resolved = rules.decide(resolved, agent, dialect)
         if of_resolved["allowed"]:
             resolved = None
         else:
-            decided, url = of_resolved, resolved
-    report: dict[str, Any] = {
+            decided = of_resolved
+    asked = question._replace(url=resolved or url)
+    line = decided["rule"]["line"] if decided["rule"] else 0
+    around = rules.records[max(0, line - 1 - _AROUND) : line + _AROUND] if line else ()
+    return {
         **question.data(),
         "resolved_url": resolved,
         "dialect": dialect.name,
         **decided,
-        "lines": [],
-        "changes": [] if with_changes else None,
-        "comments": list(rules.comments(agent, dialect, max_bytes)),
-        "usage": of_use(question, dialect, max_bytes),
+        "lines": [{"number": record.number, "text": record.raw} for record in around],
+        "changes": list(changes_to(asked, dialect)) if with_changes else None,
+        "comments": list(robots.comments(agent)) if robots else [],
+        "usage": question.usage(dialect),
         "purposes": list(dict.fromkeys(purposes)),
     }
-    if robots is None:
-        return report
-    if decided["rule"] is not None:
-        line = decided["rule"]["line"]
-        report["lines"] = [
-            {"number": record.number, "text": record.raw}
-            for record in rules.records[max(0, line - 1 - _AROUND) : line + _AROUND]
-        ]
-    if with_changes:
-        report["changes"] = list(changes_to(robots, url, agent))
-    return report
+
+
+_ANSWERS = ("allowed", "forbidden", "disallowed", "unknown")  # about pages and their use
 
 
 def exit_code(reports: list[dict[str, Any]]) -> int:
     """Return 0 where all URLs are allowed, and none of the uses asked about is refused, else 1."""
-    return 0 if all(report["allowed"] and not refuses(report) for report in reports) else 1
+    answers = {answer for report in reports for answer in _use_cells(report)}
+    return 0 if all(report["allowed"] for report in reports) and "disallowed" not in answers else 1
+
+
+def _use_cells(report: dict[str, Any]) -> list[str]:
+    """The answers for the uses asked about, in their order."""
+    answers = {one["category"]: one["answer"] for one in report["usage"]}
+    return [answers.get(purpose, "unknown") for purpose in report["purposes"]]
+
+
+def _totals(answers: Sequence[str]) -> str:
+    counts = Counter(answers)
+    return ", ".join(f"{counts[one]:,} {one}" for one in _ANSWERS if counts[one])
 
 
 def text(report: dict[str, Any], paint: TerminalStyle) -> str:
@@ -160,9 +163,7 @@ def text(report: dict[str, Any], paint: TerminalStyle) -> str:
     source = f"robots.txt: {report['robots']}, read as {report['dialect']}{own}"
     lines = [
         paint("strong", printable(report["url"])),
-        paint.wrapped(_why(report), 4, "  ").replace(
-            answer, paint(VERDICT_COLOURS[answer], answer), 1
-        ),
+        paint.wrapped(_why(report), 4, "  ").replace(answer, paint(answer, answer), 1),
         *([f"  servers resolve it to {printable(resolved)}"] if resolved else []),
         paint.wrapped(f"agent: {agent}", 4, "  "),
         paint.wrapped(source, 4, "  "),
@@ -176,15 +177,27 @@ def text(report: dict[str, Any], paint: TerminalStyle) -> str:
     if report["comments"]:
         lines += ["", "  The owner's comments for this robot:"]
         lines += [paint.wrapped(comment, 6, "    ") for comment in report["comments"]]
-    lines += purpose_lines(report, paint)
-    return joined(lines)
+    return joined([*lines, *_purpose_lines(report, paint)])
+
+
+def _purpose_lines(report: dict[str, Any], paint: TerminalStyle) -> list[str]:
+    lines = []
+    for one in report["usage"]:
+        if one["category"] in report["purposes"]:
+            answer, text = one["answer"], CATEGORY_TEXTS[one["category"]]
+            verdict = paint.wrapped(f"{one['category']}: {answer} ({text})", 4, "  ")
+            lines += ["", verdict.replace(answer, paint(answer, answer), 1)]
+            lines += [paint.wrapped(said, 6, "    ") for said in one["statements"]]
+    if lines:
+        hint = "The page itself and tdmrep.json may say more: see MANDELBOT_PURPOSE."
+        lines += ["", paint.wrapped(hint, 2, "  ")]
+    return lines
 
 
 def _why(report: dict[str, Any]) -> str:
-    rule, group = report["rule"], report["group"]
-    why = report["reason"] if rule is None else f"by line {rule['line']}, {rule['text']}"
+    (verdict, line, by), group = verdict_cells(report), report["group"]
     of_group = "" if group is None else f" (the group for {group})"
-    return f"{verdict_words(report)}{':' if rule is None else ''} {why}{of_group}"
+    return f"{verdict} by line {line}, {by}{of_group}" if line else f"{verdict}: {by}{of_group}"
 
 
 def beyond_sentence(decided: dict[str, Any]) -> str:
@@ -248,22 +261,21 @@ def table(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:
     rows = [
         (
             *(_robot_cells(report) if of_robots else ()),
-            *_verdict_cells(report),
-            *asked_cells(report),
+            *(cut(cell, _RULE_SHOWN) for cell in verdict_cells(report)),
+            *_use_cells(report),
             printable(report["url"]),
         )
         for report in reports
     ]
-    answers = range(len(head) - 1 - len(purposes), len(head) - 1)
-    colours = {at: VERDICT_COLOURS, **dict.fromkeys(answers, ANSWER_COLOURS)}
-    lines = paint.table([head, *rows], frozenset({at + 1}), colours)
-    counts = {word: sum(row[at] == word for row in rows) for word in VERDICT_COLOURS}
-    totals = (f"{count:,} {word}" for word, count in counts.items() if count)
-    lines += ["", f"{counted(len(rows), 'verdict')}: {', '.join(totals)}"]
+    answers = dict.fromkeys((at, *range(at + 3, len(head) - 1)), "")
+    lines = paint.table([head, *rows], frozenset({at + 1}), answers)
+    lines += ["", f"{counted(len(rows), 'verdict')}: {_totals([row[at] for row in rows])}"]
     beyond = sum(1 for report in reports if report["beyond"])
     if beyond:
         lines.append(f"{beyond:,} would be otherwise by lines past what robots read.")
-    return joined([*lines, *asked_totals(reports)])
+    for place, purpose in enumerate(purposes, at + 3):
+        lines.append(f"{purpose}: {_totals([row[place] for row in rows])}")
+    return joined(lines)
 
 
 def _robot_cells(report: dict[str, Any]) -> tuple[str, str, str]:
@@ -276,10 +288,8 @@ def robot_name(report: dict[str, Any]) -> str:
     return "any other" if report["agent"] == EVERYBODY else printable(report["agent"])
 
 
-def _verdict_cells(report: dict[str, Any]) -> tuple[str, str, str]:
-    rule = report["rule"]
-    return (
-        verdict_words(report),
-        "" if rule is None else str(rule["line"]),
-        cut(report["reason"] if rule is None else rule["text"], _RULE_SHOWN),
-    )
+def verdict_cells(decided: dict[str, Any]) -> tuple[str, str, str]:
+    """Return the verdict, the line that decided, if one did, and its rule, or else the reason."""
+    rule = decided["rule"]
+    line, by = ("", decided["reason"]) if rule is None else (str(rule["line"]), rule["text"])
+    return verdict_words(decided), line, by

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
+from scrapy_mandelbot.commands.output.rules_in_force import Rules
 from scrapy_mandelbot.robots.fix import READERS, sentences
 from scrapy_mandelbot.robots.formatting import printable
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
+    from scrapy_mandelbot.commands.output import TerminalStyle
     from scrapy_mandelbot.robots.fix import Correction
 
     Lines = Sequence[str]
@@ -61,13 +61,10 @@ def unified_diff(before: Lines, after: Lines, name: str, other_name: str) -> str
     return "".join(f"{line}\n" for line in lines)
 
 
-def corrected(
-    source: str, body: bytes, correction: Correction, dialect: str = "mandelbot"
-) -> dict[str, Any]:
+def corrected(rules: Rules, correction: Correction, dialect: str = "mandelbot") -> dict[str, Any]:
     """Return a corrected file or its normal form, what changes, and for whom."""
-    before = [record.raw for record in RobotsTxt.parse(body, max_bytes=None).records]
-    after = correction.text.encode()
-    records = RobotsTxt.parse(after, max_bytes=None).records
+    after, source = Rules("", correction.text.encode()), rules.source
+    before, lines = ([record.raw for record in file.records] for file in (rules, after))
     effects, proof = correction.effects, correction.proof
     compared = sum(effect.decisions for effect in effects)
     checked = f"{compared:,} allow/disallow decisions of {len(READERS)} readers compared"
@@ -75,11 +72,9 @@ def corrected(
     return {
         "source": source,
         "dialect": dialect,
-        "changed": after != body,
+        "changed": after.body != rules.body,
         "text": correction.text,
-        "diff": unified_diff(
-            before, [record.raw for record in records], source, f"{source} (corrected)"
-        ),
+        "diff": unified_diff(before, lines, source, f"{source} (corrected)"),
         "edits": [edit._asdict() for edit in correction.edits],
         "remarks": [
             *map(str, correction.edits),

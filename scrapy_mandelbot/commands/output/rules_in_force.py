@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
-from scrapy_mandelbot.commands.output.terminal_text import cut
 from scrapy_mandelbot.politeness.outcome import (
-    Answer,
-    Failure,
     OutcomeKind,
     OutcomePolicy,
     SiteKnowledge,
 )
-from scrapy_mandelbot.robots.preferences.statements import CATEGORY_TEXTS
+from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.robots.robotstxt.known_robots import KNOWN_ROBOTS, KnownRobot
 from scrapy_mandelbot.robots.robotstxt.records import name_of
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
+    from scrapy_mandelbot.politeness.outcome import Answer
     from scrapy_mandelbot.robots.lint import Delivery
-    from scrapy_mandelbot.robots.robotstxt import Dialect, Rule, Verdict
+    from scrapy_mandelbot.robots.robotstxt import Dialect, Verdict
     from scrapy_mandelbot.robots.robotstxt.records import Record
     from scrapy_mandelbot.robots.robotstxt.robots_txt import Agent
 
@@ -53,6 +50,21 @@ class Question(NamedTuple):
             "robot": self.robot,
         }
 
+    def usage(self, dialect: Dialect) -> list[dict[str, Any]]:
+        """Return the answer for each use, with the statements about it; empty: not known now."""
+        robots, _ = self.rules.read(dialect)
+        if robots is None:
+            return []
+        usage = robots.usage(self.url, self.agent)
+        return [
+            {
+                "category": category,
+                "answer": answer,
+                "statements": [str(one) for one in usage.statements if one.category == category],
+            }
+            for category, answer in usage.answers.items()
+        ]
+
 
 def robots_listed(rules: Rules) -> list[tuple[str, dict[str, Any]]]:
     """Return the known robots, then others that the file names, then who stands for all others.
@@ -71,13 +83,8 @@ def unlisted(rules: Rules) -> int:
 
 
 def _unknown_names(rules: Rules) -> Iterator[str]:
-    """Yield the robots that a file names and that are not among the known ones, each once."""
-    seen = {robot.name.lower() for robot in KNOWN_ROBOTS} | {"", EVERYBODY}
-    for record in rules.records:
-        name = name_of(record) if record.field == "user-agent" else ""
-        if name.lower() not in seen:
-            seen.add(name.lower())
-            yield name
+    known = {robot.name.lower() for robot in KNOWN_ROBOTS}
+    return (name for name in rules.robots_named() if name.lower() not in known)
 
 
 def _robot_data(robot: KnownRobot) -> dict[str, Any]:
@@ -105,33 +112,48 @@ class Rules:
     """What the project makes of answers: the crawl's own."""
     trouble: str = ""
     """Why the site sent no response; empty: it did."""
+    max_bytes: int = 512_000
+    """What robots read of the file."""
     _read: dict[tuple[Dialect, int | None], RobotsTxt] = field(
         default_factory=dict, repr=False, compare=False
     )
     """The file as dialects read it: it may be asked about thousands of URLs."""
 
     @property
+    def url(self) -> str:
+        """Where the file came from; empty: it was on disk."""
+        return "" if self.answer is None else self.source
+
+    @property
+    def site(self) -> str:
+        """The site whose file it is; empty: it was on disk."""
+        return self.url and site_of(urlsplit(self.url))
+
+    @property
     def is_there(self) -> bool:
         """Whether there is a file: one on disk, or the body of a success."""
         return self.answer is None or self.answer.status in SUCCESS
 
-    def read(self, dialect: Dialect, max_bytes: int) -> tuple[RobotsTxt | None, str]:
+    def read(self, dialect: Dialect) -> tuple[RobotsTxt | None, str]:
         """Return the file as a dialect reads it, or None and what the answer means instead."""
-        robots = self._robots(dialect, max_bytes)
-        if self.answer is None:
-            return robots, ""
         kind, reason = self._meaning(dialect)
-        return (robots, "") if kind is OutcomeKind.RULES else (None, reason)
+        if kind is OutcomeKind.RULES:
+            return self._robots(dialect, self.max_bytes), ""
+        return None, reason
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
         """Every line of the file, of which all may be shown; none if there is no file."""
         return RobotsTxt.parse(self.body if self.is_there else b"", max_bytes=None).records
 
-    def comments(self, agent: Agent, dialect: Dialect, max_bytes: int) -> tuple[str, ...]:
-        """Return the owner's comments for those who run a robot."""
-        robots, _ = self.read(dialect, max_bytes)
-        return () if robots is None else robots.comments(agent)
+    def robots_named(self) -> Iterator[str]:
+        """Yield the robots that the file names, each once, as it writes it first."""
+        seen = {"", EVERYBODY}
+        for record in self.records:
+            name = name_of(record) if record.field == "user-agent" else ""
+            if name.lower() not in seen:
+                seen.add(name.lower())
+                yield name
 
     def _robots(self, dialect: Dialect, max_bytes: int | None) -> RobotsTxt:
         key = dialect, max_bytes
@@ -139,117 +161,46 @@ class Rules:
             self._read[key] = RobotsTxt.parse(self.body, dialect=dialect, max_bytes=max_bytes)
         return self._read[key]
 
-    def decide(self, url: str, agent: Agent, dialect: Dialect, max_bytes: int) -> dict[str, Any]:
+    def decide(self, url: str, agent: Agent, dialect: Dialect) -> dict[str, Any]:
         """Return the verdict on a URL as plain data; ``allowed`` None: not known now.
 
         ``beyond`` is what the whole file would say, where another line decides it: one that lies
         past what robots read.
         """
-        robots, reason = self.read(dialect, max_bytes)
+        robots, reason = self.read(dialect)
         if robots is not None:
             decided = _verdict_data(robots.verdict(url, agent))
             whole = None
-            if len(self.body) > max_bytes:
+            if len(self.body) > self.max_bytes:
                 whole = _verdict_data(self._robots(dialect, None).verdict(url, agent))
             return {**decided, "beyond": None if whole in (None, decided) else whole}
         kind, _ = self._meaning(dialect)
-        answers = {OutcomeKind.ALLOW_ALL: True, OutcomeKind.FORBID_ALL: False}
-        decided = {"allowed": answers.get(kind), "reason": reason, "group": None, "rule": None}
-        return {**decided, "beyond": None}
+        allowed = {OutcomeKind.ALLOW_ALL: True, OutcomeKind.FORBID_ALL: False}.get(kind)
+        none = dict.fromkeys(("group", "rule", "beyond"))
+        return {"allowed": allowed, "reason": reason, **none}
 
     def _meaning(self, dialect: Dialect) -> tuple[OutcomeKind, str]:
+        if self.answer is None:
+            return OutcomeKind.RULES, ""
         policy = self.policy._replace(
             forbidding_statuses=dialect.forbidding_statuses,
             only_status_200=dialect.only_status_200,
         )
-        outcome = policy.outcome_of(self.answer or Answer(failure=Failure.OTHER), SiteKnowledge())
+        outcome = policy.outcome_of(self.answer, SiteKnowledge())
         return outcome.kind, outcome.reason.removeprefix("robots.txt: ")
 
 
 def _verdict_data(verdict: Verdict) -> dict[str, Any]:
+    rule = verdict.rule
     return {
         "allowed": verdict.allowed,
         "reason": verdict.reason,
         "group": verdict.agent,
-        "rule": None if verdict.rule is None else rule_data(verdict.rule),
+        "rule": rule
+        and {"allow": rule.allow, "path": rule.path, "line": rule.line, "text": str(rule)},
     }
-
-
-def rule_data(rule: Rule) -> dict[str, Any]:
-    """Return a rule as plain data."""
-    return {"allow": rule.allow, "path": rule.path, "line": rule.line, "text": str(rule)}
 
 
 def verdict_words(decided: dict[str, Any]) -> str:
     """Return ``allowed``, ``forbidden`` or ``unknown``."""
     return {True: "allowed", False: "forbidden", None: "unknown"}[decided["allowed"]]
-
-
-VERDICT_COLOURS = {"allowed": "good", "forbidden": "error", "unknown": "warning"}
-ANSWER_COLOURS = {"allowed": "good", "disallowed": "error", "unknown": "warning"}
-
-
-def of_use(question: Question, dialect: Dialect, max_bytes: int) -> list[dict[str, Any]]:
-    """Return the answer for each category, with the statements about it; empty: not known now."""
-    robots, _ = question.rules.read(dialect, max_bytes)
-    if robots is None:
-        return []
-    usage = robots.usage(question.url, question.agent)
-    return [
-        {
-            "category": category,
-            "answer": answer,
-            "statements": [
-                str(statement) for statement in usage.statements if statement.category == category
-            ],
-        }
-        for category, answer in usage.answers.items()
-    ]
-
-
-def refuses(report: dict[str, Any]) -> bool:
-    """Return whether one of the uses asked about is refused."""
-    return any(one["answer"] == "disallowed" for one in _asked(report))
-
-
-def _asked(report: dict[str, Any]) -> list[dict[str, Any]]:
-    return [one for one in report["usage"] if one["category"] in report["purposes"]]
-
-
-def purpose_lines(report: dict[str, Any], paint: TerminalStyle) -> list[str]:
-    """Return what there is to say of the uses asked about, for a terminal."""
-    lines = []
-    for one in _asked(report):
-        answer, text = one["answer"], CATEGORY_TEXTS[one["category"]]
-        verdict = paint.wrapped(f"{one['category']}: {answer} ({text})", 4, "  ")
-        lines += ["", verdict.replace(answer, paint(ANSWER_COLOURS[answer], answer), 1)]
-        lines += [paint.wrapped(said, 6, "    ") for said in one["statements"]]
-    if lines:
-        hint = "The page itself and tdmrep.json may say more: see MANDELBOT_PURPOSE."
-        lines += ["", paint.wrapped(hint, 2, "  ")]
-    return lines
-
-
-def usage_row(report: dict[str, Any], paint: TerminalStyle) -> list[str]:
-    """Return the row of a table with all uses; none if the file says nothing of any."""
-    answers = [f"{one['category']} {one['answer']}" for one in report["usage"]]
-    if all(one["answer"] == "unknown" for one in report["usage"]):
-        return []
-    return [f"    {cut('of use: ' + ', '.join(answers), paint.width - 4)}"]
-
-
-def asked_cells(report: dict[str, Any]) -> list[str]:
-    """Return the answers for the uses asked about, in their order."""
-    answers = {one["category"]: one["answer"] for one in report["usage"]}
-    return [answers.get(purpose, "unknown") for purpose in report["purposes"]]
-
-
-def asked_totals(reports: Sequence[dict[str, Any]]) -> list[str]:
-    """Return for each use asked about how many answers there are of each."""
-    lines = []
-    cells = zip(*map(asked_cells, reports), strict=True)
-    for purpose, answers in zip(reports[0]["purposes"], cells, strict=True):
-        counts = Counter(answers)
-        totals = (f"{counts[answer]:,} {answer}" for answer in ANSWER_COLOURS if counts[answer])
-        lines.append(f"{purpose}: {', '.join(totals)}")
-    return lines

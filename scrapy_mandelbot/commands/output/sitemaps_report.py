@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.commands.output.terminal_text import joined
+from scrapy_mandelbot.commands.output import joined
 from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.origins import without_user
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
@@ -12,16 +12,17 @@ from scrapy_mandelbot.robots.sitemaps import SitemapReader
 from scrapy_mandelbot.robots.sitemaps.urls import absolute_url
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.commands.output.terminal_text import TerminalStyle
+    from scrapy_mandelbot.commands.output import TerminalStyle
+    from scrapy_mandelbot.commands.output.rules_in_force import Rules
 
 _PIECE = 65_536  # bytes
 
 
-def cited(source: str, body: bytes, base: str, max_bytes: int) -> dict[str, Any]:
-    """Return the sitemaps that a file cites, unread; `base`: its URL, or ``""``."""
-    urls = RobotsTxt.parse(body, max_bytes=max_bytes).sitemaps
-    whole = (without_user((base and absolute_url(url, base)) or url) for url in urls)
-    return {"source": source, "sitemaps": [unread(url) for url in dict.fromkeys(whole)], "left": 0}
+def cited(rules: Rules) -> dict[str, Any]:
+    """Return the sitemaps that a file cites, unread."""
+    urls, base = RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes).sitemaps, rules.url
+    whole = dict.fromkeys(without_user((base and absolute_url(u, base)) or u) for u in urls)
+    return {"source": rules.source, "sitemaps": [unread(url) for url in whole], "left": 0}
 
 
 def unread(url: str, cited_by: str | None = None) -> dict[str, Any]:

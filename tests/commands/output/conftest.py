@@ -20,18 +20,16 @@ def page():
 
     def make(body, agent="Examplebot", *, dialect="mandelbot", notes=None, **came):
         rules = Rules(came.pop("source", "robots.txt"), body, **came)
-        reads, max_bytes = DIALECTS.get(dialect, dialect), 512_000
-        corrected = None
-        if rules.read(reads, max_bytes)[0] is not None:
+        reads, corrected = DIALECTS.get(dialect, dialect), None
+        if rules.read(reads)[0] is not None:
             normal = normalize(body, reads)
-            corrected = correction.corrected(rules.source, body, normal, reads.name)
+            corrected = correction.corrected(rules, normal, reads.name)
         subject = RobotsPageData(
             rules=rules,
-            checked=findings.check_rules(rules, max_bytes),
+            checked=findings.check(rules),
             corrected=corrected,
             dialect=reads,
             agents=[agent] if isinstance(agent, str) else agent,
-            max_bytes=max_bytes,
             notes=notes or {},
         )
         return render(subject, datetime(2026, 11, 20, 12, 30))  # noqa: DTZ001 - UTC, as it says

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from scrapy_mandelbot.commands.output.robots_page import changed, html_of, shown_file, title_of
+from scrapy_mandelbot.commands.output.robots_page import changed, html_of, title_of
+from scrapy_mandelbot.commands.output.robots_page import shown_file as shown_rules
+from scrapy_mandelbot.commands.output.rules_in_force import Rules
+from scrapy_mandelbot.politeness.outcome import Answer
+
+
+def shown_file(body):
+    return shown_rules(Rules("", body))
 
 
 def test_the_corrected_file_is_shown_whole():
@@ -55,7 +62,8 @@ def test_the_title_is_the_site_or_the_files_name():
         "http://example.com:8080/robots.txt": "example.com:8080",
         "https://example.com/a/robots.txt": "example.com/a/robots.txt",
     }
-    assert {source: title_of(source) for source in titles} == titles
+    answers = {source: Answer(200) if "://" in source else None for source in titles}
+    assert {one: title_of(Rules(one, answer=answers[one])) for one in titles} == titles
 
 
 def test_no_folder_is_in_the_page(page):

@@ -17,6 +17,7 @@ from test_robotstxt_any_bytes import EVIL
 from test_robotstxt_properties import bodies
 
 from scrapy_mandelbot.commands.output import check_report
+from scrapy_mandelbot.commands.output.rules_in_force import Rules
 from scrapy_mandelbot.robots.lint import FINDINGS, Delivery, Severity, lint, lint_delivery
 from scrapy_mandelbot.robots.lint.syntax import ROBOT_NAMES, Spelling
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
@@ -404,7 +405,7 @@ def test_findings_are_told_by_what_they_do():
         b"User-agent: Googlebot\n\nUser-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow:\n"
         b"Disalow: /a\nDisallow: /b #c\nAllow: /b/c\nDisallow: /d\nDisallow: /d\n"
     )
-    found = check_report.check("x", RobotsTxt.parse(body), None)["findings"]
+    found = check_report.check(Rules("x", body))["findings"]
     assert [one["code"] for one in found] == [
         "closed-to-robot",
         "blank-line-between-agents",

@@ -11,6 +11,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from html import escape
+from itertools import islice
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -18,19 +19,15 @@ from urllib.parse import urlsplit
 from scrapy_mandelbot._version import __version__
 from scrapy_mandelbot.commands.output.check_report import STANDARD_INPUT, counts_of
 from scrapy_mandelbot.commands.output.fix_report import differing
-from scrapy_mandelbot.commands.output.rules_in_force import EVERYBODY
-from scrapy_mandelbot.commands.output.terminal_text import is_url
+from scrapy_mandelbot.commands.output.rules_in_force import Rules
 from scrapy_mandelbot.report import pages
 from scrapy_mandelbot.robots.formatting import counted, printable
 from scrapy_mandelbot.robots.lint import FINDINGS
-from scrapy_mandelbot.robots.origins import site_of
-from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt, Verdict
+from scrapy_mandelbot.robots.robotstxt import DIALECTS, Verdict
 from scrapy_mandelbot.robots.robotstxt.agents import BROWSER_WORDS
 from scrapy_mandelbot.robots.robotstxt.known_robots import KINDS, KNOWN_ROBOTS
-from scrapy_mandelbot.robots.robotstxt.records import name_of
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.commands.output.rules_in_force import Rules
     from scrapy_mandelbot.robots.robotstxt import Dialect
 
 DIALECT_TEXTS = {
@@ -48,13 +45,12 @@ DIALECT_TEXTS = {
 OWN_DIALECT = "A dialect of this project's own."
 
 
-def title_of(source: str) -> str:
+def title_of(rules: Rules) -> str:
     """Return the name of what a page is about: the site, or the file, without its folder."""
-    if not is_url(source):
-        return "robots.txt" if source == STANDARD_INPUT else PurePath(source).name
-    parts = urlsplit(source)
-    site = site_of(parts).removeprefix("https://").removeprefix("http://")
-    return site if parts.path == "/robots.txt" else f"{site}{parts.path}"
+    if not rules.url:
+        return "robots.txt" if rules.source == STANDARD_INPUT else PurePath(rules.source).name
+    site, path = rules.site.partition("://")[2], urlsplit(rules.url).path
+    return site if path == "/robots.txt" else f"{site}{path}"
 
 
 _REASONS = (
@@ -71,8 +67,7 @@ def tester_data(
 ) -> dict[str, Any]:
     """Return all that the page's scripts have to know, but for the files, which it shows."""
     dialects = {**DIALECTS, subject.dialect.name: subject.dialect}
-    is_on_disk = subject.rules.answer is None
-    site = "" if is_on_disk else site_of(urlsplit(subject.rules.source))
+    site = subject.rules.site
     return {
         "site": site,
         "dialect": subject.dialect.name,
@@ -84,7 +79,7 @@ def tester_data(
             }
             for name, dialect in dialects.items()
         },
-        "max_bytes": subject.max_bytes,
+        "max_bytes": subject.rules.max_bytes,
         "agents": list(subject.agents),
         "urls": list(subject.notes) or [site + path for path in _paths(subject.rules)],
         "notes": subject.notes,
@@ -102,8 +97,7 @@ def dialect_data(dialect: Dialect) -> dict[str, Any]:
 
 def robots_offered(rules: Rules) -> list[tuple[str, list[str]]]:
     """Return the robots that can be chosen, by kinds: those that the file names first."""
-    named = dict.fromkeys(name_of(one) for one in rules.records if one.field == "user-agent")
-    of_file = [name for name in named if name not in {"", EVERYBODY}][:_NAMED]
+    of_file = list(islice(rules.robots_named(), _NAMED))
     known = [
         (words, [robot.name for robot in KNOWN_ROBOTS if robot.kind == kind])
         for kind, words in KINDS.items()
@@ -113,10 +107,10 @@ def robots_offered(rules: Rules) -> list[tuple[str, list[str]]]:
 
 def _meaning(subject: RobotsPageData, dialect: Dialect) -> dict[str, Any] | None:
     """Return what a dialect makes of an answer without a file; None: there is one."""
-    robots, _ = subject.rules.read(dialect, subject.max_bytes)
+    robots, _ = subject.rules.read(dialect)
     if robots is not None:
         return None
-    decided = subject.rules.decide("/", "", dialect, subject.max_bytes)
+    decided = subject.rules.decide("/", "", dialect)
     return {"allowed": decided["allowed"], "reason": decided["reason"]}
 
 
@@ -140,9 +134,9 @@ class ShownFile(NamedTuple):
     """The whole file, a character for each octet; None: what is shown is all there is."""
 
 
-def shown_file(body: bytes) -> ShownFile:
+def shown_file(rules: Rules) -> ShownFile:
     """Return a file as it is shown: all of it, though robots do not read all of a large one."""
-    lines = tuple(record.raw for record in RobotsTxt.parse(body, max_bytes=None).records)
+    lines, body = tuple(record.raw for record in rules.records), rules.body
     shown = "".join(f"{printable(line)}\n" for line in lines)
     return ShownFile(lines, None if shown.encode() == body else body.decode("latin-1"))
 
@@ -187,7 +181,6 @@ class RobotsPageData:
     dialect: Dialect
     agents: Sequence[str]
     """Names of the robot, tried in order."""
-    max_bytes: int
     notes: dict[str, list[str]] = field(default_factory=dict)
     """URLs to be tested at once, each with what there is to say of its verdict besides; none: some
     of which the file says something."""
@@ -204,9 +197,9 @@ def render(subject: RobotsPageData, made: datetime) -> str:
         ImportError: Jinja2 is not installed.
     """
     rules, checked, corrected = subject.rules, subject.checked, subject.corrected
-    robots, reason = rules.read(subject.dialect, subject.max_bytes)
-    before = shown_file(rules.body if rules.is_there else b"")
-    after = shown_file(corrected["text"].encode()) if robots and corrected else None
+    robots, reason = rules.read(subject.dialect)
+    before = shown_file(rules if rules.is_there else Rules(""))
+    after = shown_file(Rules("", corrected["text"].encode())) if robots and corrected else None
     absence = f"No rules are read: {reason}." if reason else ""
     absence = absence or ("" if before.lines else "The file is empty.")
     found = checked["findings"]
@@ -219,7 +212,7 @@ def render(subject: RobotsPageData, made: datetime) -> str:
         __name__,
         "page.html.jinja",
         {
-            "title": title_of(checked["source"]),
+            "title": title_of(rules),
             "summary": ", ".join(text for _, text in counts_of(checked)),
             "counts": counts_of(checked),
             "shut_out": [one for one in found if one["code"] in _SHUT_OUT],
