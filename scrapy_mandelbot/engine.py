@@ -124,8 +124,7 @@ def slot_concurrency(crawler: Crawler, key: str) -> float:
 
     Fallback: as many as the settings say.
     """
-    engine: Any = crawler.engine
-    downloader: Any = engine.downloader
+    downloader: Any = cast("Any", crawler.engine).downloader
     of_domain = getattr(downloader, "domain_concurrency", None)
     if of_domain is None:
         of_domain = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")

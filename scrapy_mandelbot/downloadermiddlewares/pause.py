@@ -44,7 +44,6 @@ _OF_QUOTAS = frozenset({b"Ratelimit", b"Ratelimit-Remaining"})  # in Scrapy's sp
 _CHALLENGE = "cf-mitigated"  # of any status; the other marks have theirs
 _PROBLEM = b"application/problem+json"  # RFC 9457, section 3
 _TEMPORARY = frozenset({302, 303, 307})
-_SUCCESS = range(200, 300)
 _FEW = 10  # pages of a site, before it is looked at whether one body is that of many
 
 
@@ -245,7 +244,8 @@ class PauseMiddleware:
                 self._limits.response_downloaded(response, request)
             else:
                 is_well = is_good or not heeds_pauses
-                is_cached, is_page = is_well and is_cached, is_well and status in _SUCCESS
+                is_page = is_well and 200 <= status < 300  # noqa: PLR2004 -- any success
+                is_cached = is_well and is_cached
                 tally.cached += is_cached
                 tally.pages += is_page and not is_cached
                 tally.others += not is_page and not is_cached

@@ -168,10 +168,8 @@ class Refusals:
         """Put requests back that met a notice: it, or the redirect to it, was taken for a page."""
         flights, run.flights = run.flights, {}
         if flights:
-            what = run.what % run.target
-            self._crawl.events.emit(
-                events.MAINTENANCE, site=site.name, what=what, pages=len(flights)
-            )
+            emit, what = self._crawl.events.emit, run.what % run.target
+            emit(events.MAINTENANCE, site=site.name, what=what, pages=len(flights))
         for flight in flights.values():
             if flight is last:
                 continue

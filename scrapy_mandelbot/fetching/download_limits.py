@@ -76,6 +76,8 @@ class Download:
         """Return whether a body, compressed or not, is shorter than its response announces."""
         if self.cut or self.is_late or "dataloss" in response.flags:
             return not self.cut
+        if self.packed is None:
+            return False
         return _what_packed_means(ConnectionError(), self.packed, self.most_bytes) is not None
 
     def body_of(self, response: Response) -> tuple[bytes, str, bool]:
@@ -181,7 +183,8 @@ class DownloadLimits:
             self._crawler.signals.connect(self._bytes_received, scrapy.signals.bytes_received)
         self._watched += is_watched
         if self._unpacks:
-            request.headers.setdefault("Accept-Encoding", "gzip" if stays_gzipped else ACCEPTED)
+            codings = b"gzip" if stays_gzipped else ACCEPTED
+            dict.setdefault(request.headers, b"Accept-Encoding", [codings])  # as Scrapy has it
         download = Download(most_bytes, seconds, self._now(), stays_gzipped, is_watched=is_watched)
         self._downloads[request] = download
         return download
@@ -253,7 +256,7 @@ def _what_is_meant(error: Exception, download: Download, request: Request) -> Ex
     if isinstance(error, (StopDownload, IgnoreRequest)):
         return None
     if download.is_done:  # raised by a middleware, in Scrapy's own by the library of a coding
-        return _what_packed_means(error, download.packed, most)
+        return None if download.packed is None else _what_packed_means(error, download.packed, most)
     if download.headers is None and "download_latency" not in request.meta:
         return None
     if failure_of(error) not in SILENT:  # of the handler, e.g. for a malformed header
@@ -265,10 +268,8 @@ def _what_is_meant(error: Exception, download: Download, request: Request) -> Ex
     return TruncatedError(body[:most], error)
 
 
-def _what_packed_means(error: Exception, packed: Response | None, most: int) -> Exception | None:
-    """Explain an error of a complete body, if it is compressed; None: the cause is elsewhere."""
-    if packed is None:
-        return None
+def _what_packed_means(error: Exception, packed: Response, most: int) -> Exception | None:
+    """Explain an error of a complete compressed body; None: the cause is elsewhere."""
     try:
         found = unpack(packed.body, codings_of(packed.headers), most + 1)
     except UnknownCodingError:

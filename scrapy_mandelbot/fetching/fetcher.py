@@ -219,7 +219,8 @@ class RobotsFetcher:
             await self._crawler.signals.send_catch_log_async(
                 signal=robots_parsed, robotparser=rules.parser, request=request
             )
-        if is_new and self._config.sitemaps != "off" and (urls := rules.sitemaps):
+        follows = is_new and self._config.sitemaps != "off" and rules.robots.sitemaps
+        if follows and (urls := rules.sitemaps):
             emit(events.SITEMAPS_DISCOVERED, site=site, urls=urls, count=len(urls))
 
     def cached(self, site: str) -> CachedRobots | None:

@@ -67,17 +67,17 @@ class FetchedFile(NamedTuple):
         self, now: float, body: bytes, status: int, old: CachedRobots | None = None
     ) -> CachedRobots:
         """Return the copy to store. `old` is the copy that a 304 confirms, with its validators."""
-        etag, modified = self._validator("ETag"), self._validator("Last-Modified")
+        etag, modified = self._validator(b"Etag"), self._validator(b"Last-Modified")
         if old is not None:
             etag, modified = etag or old.etag, modified or old.last_modified
         return CachedRobots(body, status, now, self.url, etag, modified)
 
-    def _validator(self, name: str) -> str | None:
+    def _validator(self, name: bytes) -> str | None:  # in Scrapy's spelling
         # A truncated response has none: a 304 must never confirm it.
         if self.response is None or self.answer.broken_off:
             return None
-        value = self.response.headers.get(name)
-        return None if value is None else value.decode("latin-1")
+        values = dict.get(self.response.headers, name)
+        return values[-1].decode("latin-1") if values else None
 
 
 class _FetchCancelledError(Exception):
@@ -149,18 +149,15 @@ class SiteFiles:
             location = response.headers.get("Location") if response.status in REDIRECTS else None
             if not location:
                 return self._fetched(url, response, download)
-            # Imported late: only a redirect or a cited sitemap needs it.
-            from scrapy_mandelbot.robots.sitemaps.urls import http_url  # noqa: PLC0415
+            from scrapy_mandelbot.robots.sitemaps.urls import http_url  # noqa: PLC0415 -- few files
 
             text = header_text(location).strip()
             target = http_url(url, text) if len(text) <= LONGEST_REDIRECT else None
-            most = config.robots_max_redirects
             if target is None or len(target) > LONGEST_REDIRECT:
                 return _redirected_nowhere(Failure.BAD_REDIRECT, urls)
-            if len(urls) > most or not config.may_send(site, target):
-                return _redirected_nowhere(
-                    Failure.LOOP if target in urls else Failure.NOWHERE, urls
-                )
+            if len(urls) > config.robots_max_redirects or not config.may_send(site, target):
+                failure = Failure.LOOP if target in urls else Failure.NOWHERE
+                return _redirected_nowhere(failure, urls)
             urls.append(target)
 
     async def status(self, url: str, request: Request) -> int | None:
@@ -185,7 +182,7 @@ class SiteFiles:
             "download_fail_on_dataloss": False,  # a truncated body is examined, too
             **{key: needing.meta[key] for key in _ROUTE if key in needing.meta},
         }
-        if "Proxy-Authorization" in needing.headers:
+        if dict.get(needing.headers, b"Proxy-Authorization"):
             headers["Proxy-Authorization"] = needing.headers["Proxy-Authorization"]
         return Request(url, callback=NO_CALLBACK, meta=meta, priority=_PRIORITY, headers=headers)
 
@@ -266,10 +263,9 @@ class RobotsRequester:
             if status is not None:
                 answer = answer._replace(status=status, failure=None, detail="")
                 fetched = fetched._replace(answer=answer, error=None)
-        has_answered = has_answered or trouble.has_answered
+        is_there = has_answered or trouble.has_answered
         kept, age = (copy.status, self._now() - copy.fetched_at) if copy else (None, 0.0)
-        times, apart = trouble.times, trouble.times_apart
-        known = SiteKnowledge(kept, age, times, apart, has_answered=has_answered)
+        known = SiteKnowledge(kept, age, trouble.times, trouble.times_apart, has_answered=is_there)
         if not is_good and answer.status is not None and policy.may_be_misreported(answer, known):
             proof = await self._misreports(site, request, answer.status)
             known = known._replace(misreports=proof)
@@ -294,9 +290,8 @@ class RobotsRequester:
         found = self._store.get_copy(key)
         if found is None or not found.is_fresh(now, TEST_EVERY):
             self._events.emit(events.ROBOTS_TESTED, site=site, path=IMPOSSIBLE_PATH, status=status)
-            is_well = await self.files.status(site + "/", request) in range(
-                HTTPStatus.OK, HTTPStatus.BAD_REQUEST
-            )
+            front = await self.files.status(site + "/", request)
+            is_well = front is not None and front < HTTPStatus.BAD_REQUEST
             missing = await self.files.status(key, request) if is_well else None
             found = CachedRobots(b"", missing or 0, now, key)
             self._store.put_copy(key, found)

@@ -223,14 +223,10 @@ class OutcomePolicy(NamedTuple):
     """Seconds between the first two of the short tries."""
 
     def answer(self, status: int, header: Header, now: float, *, is_whole: bool = True) -> Answer:
-        """Return a response as an answer.
-
-        `header` returns the value of a header by its name, `now` is in seconds since the epoch.
-        """
+        """Return a response as an answer; `header` returns a header's value by its name."""
         if is_whole and status < 300:  # noqa: PLR2004
             return Answer(status)
-        # Imported late: most files are there, and whole.
-        from scrapy_mandelbot.politeness.retry_after import wait_asked_for  # noqa: PLC0415
+        from scrapy_mandelbot.politeness.retry_after import wait_asked_for  # noqa: PLC0415 -- few
 
         asked = wait_asked_for(header, now)
         is_heeded = asked.names_a_time or status in self.pause_statuses
@@ -264,8 +260,8 @@ class OutcomePolicy(NamedTuple):
     def may_be_misreported(self, answer: Answer, known: SiteKnowledge) -> bool:
         """Return whether it is time to find out if the server says 5xx where it means 404.
 
-        Not where it makes no difference: a good copy serves, and nothing pauses. And who names a
-        time in ``Retry-After`` means what it says.
+        Not if it makes no difference: a good copy serves, and nothing pauses. Nor if the answer
+        names a time in ``Retry-After``.
         """
         is_5xx = answer.status is not None and 500 <= answer.status < 600  # noqa: PLR2004
         if not is_5xx or answer.retry_after is not None or known.times < ENOUGH_5XX:

@@ -183,8 +183,7 @@ class Site:
             self.pacer.let_pass(flight)
         if self.has_refused:
             self.faults.let_pass(flight, now)
-        if self.pause is not Pause.NONE:
-            self.pause.let_pass(flight, now)
+        self.pause.let_pass(flight, now)
         self.look_anew()
 
     def admit(self, flight: Flight, now: float) -> Decision:

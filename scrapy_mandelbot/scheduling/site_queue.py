@@ -136,7 +136,7 @@ class SiteQueue:
         Raises:
             ValueError: the request cannot be written to disk.
         """
-        was = self._in_flight.take_back(request) if self._in_flight.coming_back else None
+        was = self._in_flight.take_back(request) if request.dont_filter else None
         slot = engine.slot_key(self._crawler, request)
         name = site_of(urlparse_cached(request)) if was is None else was.site
         queue = self._round_robin.get((name, slot, ""))
@@ -292,8 +292,7 @@ class SiteQueue:
                 return False
         now = self._crawl.now()
         rules = site.rules()
-        is_unknown = rules is None or rules.until <= now
-        as_scout = is_unknown and self._needs_scout(request, site)
+        as_scout = (rules is None or rules.until <= now) and self._needs_scout(request, site)
         is_news = self._throttle.is_paced and self._crawl.learn_pace(request, site)
         if is_news and not self._throttle.may_hand_out(site):
             return False

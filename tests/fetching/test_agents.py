@@ -118,8 +118,8 @@ async def pace(case, asked):
 async def comments(case, asked):
     """Look whether the owner says something to the robot's people."""
     crawler = case.crawler()
-    robots = SimpleNamespace(comments=asked.append)
-    file = SimpleNamespace(parser=True, robots=robots, sitemaps=(), cached_at=None)
+    robots = SimpleNamespace(comments=asked.append, sitemaps=())
+    file = SimpleNamespace(parser=True, robots=robots, cached_at=None)
     await Crawl.of(crawler).fetcher.announce("https://example.com", case.request(), file)
 
 

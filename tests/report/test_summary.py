@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 from clocks import MIDNIGHT as NOW
 
-from scrapy_mandelbot.report.recorder import CrawlRecord
+from scrapy_mandelbot.report.recorder import CrawlRecord, Recorder
 from scrapy_mandelbot.report.samples import PaceRecord, PauseRecord, SitemapsRecord
-from scrapy_mandelbot.report.summary import summary
+from scrapy_mandelbot.report.summary import CrawlSummary, summary
 
 HEADER = ["SITE", "PAGES", "FORBIDDEN", "REFUSED", "PAUSES", "SECONDS", "PACE", "KEPT"]
 HEADER += ["SITEMAPS", "TAGGED", "END"]
@@ -68,3 +70,18 @@ def test_who_was_given_up_is_told(record):
     record.of("https://well.example", NOW).pages = 5
     assert rows(record)[1][0] == "https://gone.example"
     assert rows(record)[1][-2:] == ["given", "up"]
+
+
+@pytest.mark.parametrize(("level", "is_made"), [(logging.INFO, True), (logging.WARNING, False)])
+def test_a_table_that_no_handler_takes_is_not_made(make_crawler, monkeypatch, level, is_made):
+    """As with ``LOG_LEVEL = "WARNING"``: thousands of sites would be summed up for nothing."""
+    made = []
+    monkeypatch.setattr("scrapy_mandelbot.report.summary.summary", lambda *_: made.append(1))
+    package = logging.getLogger("scrapy_mandelbot")
+    monkeypatch.setattr(package, "propagate", False)
+    monkeypatch.setattr(package, "handlers", [logging.NullHandler(level)])
+    crawler = make_crawler()
+    extension = CrawlSummary.from_crawler(crawler)
+    Recorder.of(crawler).record.of("https://example.com", NOW)
+    extension.spider_closed(crawler.spider)
+    assert bool(made) is is_made
