@@ -44,11 +44,12 @@ def test_google_decides_as_googles_parser_on_every_line(files, verdicts):
     assert different == []
 
 
+@one_in(4)
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))
-def test_nothing_raises_on_any_file(files, verdicts, dialect):
+def test_nothing_raises_on_any_file(files, verdicts, dialect, one_in):
     """Every file is read, decided by both ways, explained and listed, in every dialect."""
     assert len(files) >= 1000
-    for name, body in files.items():
+    for name, body in list(files.items())[::one_in]:
         robots = RobotsTxt.parse(body, dialect=dialect)
         for line in [*verdicts[name][:3], {"url": "https://www.example.com/a/b?c", "agent": "zz"}]:
             for url in (line["url"], line["url"] + "%7E"):
