@@ -30,7 +30,7 @@ def crawl(name: str) -> tuple[float, float, int]:
     "name",
     [
         "512 KB of /*a*a*a*a*a, long URLs",
-        pytest.param("the same, URLs of 200 characters", marks=pytest.mark.slow),
+        pytest.param("the same, URLs of 200 characters", marks=pytest.mark.thorough),
         pytest.param("512 KB of keys in each URL", marks=pytest.mark.slow),
         "a sitemap of 6 MB",
         pytest.param("a sitemap of 50 MB", marks=pytest.mark.thorough),
