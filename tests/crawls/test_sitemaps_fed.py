@@ -18,11 +18,11 @@ from scrapy_mandelbot.engine import scheduler_length
 @pytest.mark.slow
 @ensureDeferred
 async def test_entries_wait_on_disk(webs):
-    """Of three hundred entries no more than a hundred or so are requests at a time."""
-    web = shop(webs, 300, "/index.xml")
+    """Of a thousand entries no more than a hundred or so are requests at a time."""
+    web = shop(webs, 1000, "/index.xml")
     web.pages["/index.xml"] = index(f"{web.url}/a.xml", f"{web.url}/b.xml")
-    web.pages["/a.xml"] = urlset(*(f"{web.url}/{number}" for number in range(200)))
-    web.pages["/b.xml"] = urlset(*(f"{web.url}/{number}" for number in range(200, 300)))
+    web.pages["/a.xml"] = urlset(*(f"{web.url}/{number}" for number in range(600)))
+    web.pages["/b.xml"] = urlset(*(f"{web.url}/{number}" for number in range(600, 1000)))
     lengths = []
 
     def before(crawler) -> None:
@@ -34,7 +34,7 @@ async def test_entries_wait_on_disk(webs):
 
     result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/"], before=before)
 
-    assert len(result.items) == len(set(result.urls())) == 301
+    assert len(result.items) == len(set(result.urls())) == 1001
     assert max(lengths) <= 110
 
 
