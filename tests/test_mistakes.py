@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -236,13 +234,13 @@ ADDON = {"ADDONS": '{"scrapy_mandelbot.Addon": 500}'}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [["crawl", "empty"], ["runspider", "project/spiders.py"]])
-def test_a_wrong_value_is_one_line_and_an_exit_code(tmp_path, command):
+def test_a_wrong_value_is_one_line_and_an_exit_code(tmp_path, forked, command):
     """The last line of the log, with no traceback anywhere; the command fails."""
     _write_project(tmp_path, ADDON)
-    run = _scrapy(tmp_path, *command, "-s", "MANDELBOT_DIALECT=googel")
+    run = forked.program(tmp_path, "scrapy", *command, "-s", "MANDELBOT_DIALECT=googel")
     assert run.returncode == 1
-    assert "Traceback" not in run.stdout + run.stderr
-    *before, last = run.stderr.splitlines()
+    assert b"Traceback" not in run.stdout + run.stderr
+    *before, last = run.stderr.decode().splitlines()
     assert f" CRITICAL: {WRONG}" in last
     assert not any(WRONG in line for line in before)
 
@@ -259,25 +257,29 @@ MISSING = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("option", "package", "message"), MISSING)
-def test_what_is_not_there_is_one_line(tmp_path, option, package, message):
+def test_what_is_not_there_is_one_line(tmp_path, forked, option, package, message):
     """A package that a setting needs, a placeholder that is none, a file that cannot be."""
     _write_project(tmp_path, ADDON)
     if package:
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").write_text("raise ImportError\n")
-    run = _scrapy(tmp_path, "crawl", "empty", "-s", option, "-s", "MANDELBOT_PURPOSE=tdm")
+    run = forked.program(
+        tmp_path, "scrapy", "crawl", "empty", "-s", option, "-s", "MANDELBOT_PURPOSE=tdm"
+    )
     assert run.returncode == 1
-    assert "Traceback" not in run.stdout + run.stderr
-    (line,) = [line for line in run.stderr.splitlines() if message in line]
+    assert b"Traceback" not in run.stdout + run.stderr
+    (line,) = [line for line in run.stderr.decode().splitlines() if message in line]
     assert f" CRITICAL: {option.partition('=')[0]} = " in line
 
 
 @pytest.mark.slow
-def test_a_wrong_value_has_one_line_in_the_log_of_a_crawler_process(tmp_path):
+def test_a_wrong_value_has_one_line_in_the_log_of_a_crawler_process(tmp_path, forked):
     """With Twisted's own reactor too; what Twisted writes past the log is not ours to take."""
     _write_project(tmp_path, ADDON)
     options = ["MANDELBOT_DIALECT=googel", "FORCE_CRAWLER_PROCESS=1", "LOG_FILE=log"]
-    run = _scrapy(tmp_path, "crawl", "empty", *(word for one in options for word in ("-s", one)))
+    run = forked.program(
+        tmp_path, "scrapy", "crawl", "empty", *(word for one in options for word in ("-s", one))
+    )
     assert run.returncode == 1
     log = (tmp_path / "log").read_text()
     assert log.count(WRONG) == 1
@@ -307,14 +309,3 @@ def _write_project(folder, settings):
     lines = [f"{name} = {value}" for name, value in settings.items()]
     lines += ['SPIDER_MODULES = ["project.spiders"]', "TELNETCONSOLE_ENABLED = False", ""]
     (folder / "project" / "settings.py").write_text("\n".join(lines))
-
-
-def _scrapy(folder, *arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )

@@ -30,13 +30,13 @@ def crawl(name: str) -> tuple[float, float, int]:
     "name",
     [
         "512 KB of /*a*a*a*a*a, long URLs",
-        "the same, URLs of 200 characters",
-        "512 KB of keys in each URL",
+        pytest.param("the same, URLs of 200 characters", marks=pytest.mark.thorough),
+        pytest.param("512 KB of keys in each URL", marks=pytest.mark.slow),
         "a sitemap of 6 MB",
-        "a sitemap of 50 MB",
-        "a sitemap of 50 MB, gzipped",
-        "a sitemap of 20 MB of tags",
-        "a sitemap of alternates, 10 MB",
+        pytest.param("a sitemap of 50 MB", marks=pytest.mark.thorough),
+        pytest.param("a sitemap of 50 MB, gzipped", marks=pytest.mark.slow),
+        pytest.param("a sitemap of 20 MB of tags", marks=pytest.mark.slow),
+        pytest.param("a sitemap of alternates, 10 MB", marks=pytest.mark.thorough),
     ],
 )
 def test_no_file_stops_another_site(name):

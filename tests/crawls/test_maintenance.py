@@ -47,8 +47,10 @@ def pages(result, web) -> set[str]:
 
 
 @ensureDeferred
-@pytest.mark.parametrize("status", [302, 303, 307])
-@pytest.mark.parametrize("settings", [{}, {"DOWNLOAD_DELAY": 0.05}, {"JOBDIR": "job"}])
+@pytest.mark.parametrize(
+    ("status", "settings"),
+    [(302, {}), (303, {}), (307, {}), (302, {"DOWNLOAD_DELAY": 0.05}), (302, {"JOBDIR": "job"})],
+)
 async def test_pages_that_are_redirected_to_a_notice_come_later(
     webs, status, settings, tmp_path, monkeypatch
 ):

@@ -34,26 +34,26 @@ def nginx(tmp_path):
 @pytest.mark.parametrize("delay", ["nodelay", ""])
 @ensureDeferred
 async def test_a_rate_limit_is_crawled_just_below_it(nginx, webs, delay):
-    """600 pages at 30 a second, burst 5: every page once, few refusals, near the allowed rate.
+    """300 pages at 30 a second, burst 5: every page once, few refusals, near the allowed rate.
 
     A second site beside it is done long before.
     """
     server = nginx(rate=30, burst=5, delay=delay)
-    server.pages(600)
+    server.pages(300)
     server.start()
-    healthy = site(webs, 200, "127.0.0.2")
+    healthy = site(webs, 100, "127.0.0.2")
     began = TIME.elapsed()
 
     result = await crawl(LinksSpider, start_urls=[server.url + "/", healthy.url + "/"])
 
     seconds = TIME.elapsed() - began
     pages = [url for url in result.urls() if url.startswith(server.url)]
-    assert len(pages) == len(set(pages)) == 601
-    assert len(result.items) == 601 + 201
+    assert len(pages) == len(set(pages)) == 301
+    assert len(result.items) == 301 + 101
     refused = server.statuses().count(503)
-    assert refused <= 0.03 * 600  # a hundredth where nothing else runs
+    assert refused <= 18  # six where nothing else runs
     pauses = result.stats["mandelbot/pause/seconds"]
-    assert seconds - pauses <= 4 * 600 / 30  # an order of time, beside other tests on busy cores
+    assert seconds - pauses <= 4 * 300 / 30  # an order of time, beside other tests on busy cores
     assert "retry/count" not in result.stats
     assert max(hit.at for hit in healthy.hits) - began < seconds / 2
     assert server.visits().least_return >= 0.8, "it waited after each refusal"
@@ -81,7 +81,9 @@ async def test_a_slow_limit_loses_nothing(nginx, rate, burst, pages, times):
 
 
 @ensureDeferred
-@pytest.mark.parametrize("status", [429, 430, 509, 529, 420])
+@pytest.mark.parametrize(
+    "status", [429, 509, *(pytest.param(n, marks=pytest.mark.thorough) for n in (420, 430, 529))]
+)
 async def test_a_limit_that_answers_otherwise_is_one_too(nginx, status):
     """By ``limit_req_status``: Shopify's, cPanel's, SSL Labs', Twitter's."""
     server = nginx(rate=20, burst=5, status=status)

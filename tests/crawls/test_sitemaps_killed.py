@@ -19,15 +19,15 @@ MAPS = ("/index.xml", "/a.xml", "/b.xml")
 
 @pytest.fixture
 def web(webs, monkeypatch):
-    """Return a site of 200 pages in two sitemaps, of which ten wait at a time in the crawl."""
+    """Return a site of 80 pages in two sitemaps, of which ten wait at a time in the crawl."""
     monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.follower._FEW", 5)
     monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.follower._ENOUGH", 10)
     # What a run in good order keeps by time alone: a kill may be sooner.
     monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.progress._EVERY", 10**6)
-    web = shop(webs, 200, "/index.xml")
+    web = shop(webs, 80, "/index.xml")
     web.pages["/index.xml"] = index(f"{web.url}/a.xml", f"{web.url}/b.xml")
-    web.pages["/a.xml"] = urlset(*(f"{web.url}/{number}" for number in range(150)))
-    web.pages["/b.xml"] = urlset(*(f"{web.url}/{number}" for number in range(150, 200)))
+    web.pages["/a.xml"] = urlset(*(f"{web.url}/{number}" for number in range(60)))
+    web.pages["/b.xml"] = urlset(*(f"{web.url}/{number}" for number in range(60, 80)))
     return web
 
 
@@ -61,7 +61,7 @@ class DiesReading(Noting):
 
 @pytest.mark.parametrize(
     ("dying", "at"),
-    [(DiesLate, 1), (DiesLate, 20), (DiesLate, 180), (DiesReading, 40)],
+    [(DiesLate, 1), (DiesLate, 20), (DiesLate, 70), (DiesReading, 40)],
 )
 @ensureDeferred
 async def test_what_was_not_fed_is_fed_by_the_next_run(web, folder, dying, at):
@@ -72,8 +72,8 @@ async def test_what_was_not_fed_is_fed_by_the_next_run(web, folder, dying, at):
     asked = Counter({path: web.asked(path) for path in MAPS})
     again = await run_after(folder, Noting, [web.url + "/"], **SETTINGS)
     after = again.crawler.spider.called
-    assert set(before) | set(after) >= set(urls(web, *range(200)))
-    assert len(before) + len(after) <= 201 + first.crawler.spider.under_way_then
+    assert set(before) | set(after) >= set(urls(web, *range(80)))
+    assert len(before) + len(after) <= 81 + first.crawler.spider.under_way_then
     # Where all of this is younger than a second: the index comes back as what was in flight, and
     # is found once more besides.
     assert sum(web.asked(path) - asked[path] for path in MAPS) <= (4 if at == 1 else 2)
@@ -84,7 +84,7 @@ async def test_what_was_not_fed_is_fed_by_the_next_run(web, folder, dying, at):
 @ensureDeferred
 async def test_a_sitemap_whose_entries_are_gone_is_asked_for_again(web, folder, harm):
     """As a power cut may leave it: what was fed of it is known, the rest comes."""
-    spider = type("DiesLate", (DiesLate,), {"at": 160})
+    spider = type("DiesLate", (DiesLate,), {"at": 65})
     first = await run(spider, folder, [web.url + "/"], **SETTINGS)
     for file in (folder.with_name("died") / "mandelbot.sitemaps").glob("*.jsonl"):
         if harm == "deleted":
@@ -93,7 +93,7 @@ async def test_a_sitemap_whose_entries_are_gone_is_asked_for_again(web, folder, 
             file.write_bytes(file.read_bytes()[:-100])
     again = await run_after(folder, Noting, **SETTINGS)
     both = set(first.crawler.spider.called_then) | set(again.crawler.spider.called)
-    assert both >= set(urls(web, *range(200)))
+    assert both >= set(urls(web, *range(80)))
 
 
 @ensureDeferred
@@ -119,4 +119,4 @@ async def test_a_commit_while_entries_are_fed_passes_none_over(web, folder, monk
     monkeypatch.setattr(SqliteJob, "commit", commit)
     again = await run_after(folder, Noting, [web.url + "/"], **SETTINGS)
     both = {*first.crawler.spider.called_then, *again.crawler.spider.called}
-    assert both >= set(urls(web, *range(200)))
+    assert both >= set(urls(web, *range(80)))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from pages import DOCS, page
@@ -73,7 +75,7 @@ def test_search_words_are_of_pages_that_exist():
 
 @pytest.fixture(scope="module")
 def search(tmp_path_factory):
-    """Build the documentation, and search it in a browser."""
+    """Search the documentation in a browser: MANDELBOT_PAGES, or built here."""
     pytest.importorskip("furo")
     pytest.importorskip("sphinxcontrib.towncrier")
     browser = pytest.importorskip("browser")
@@ -81,9 +83,10 @@ def search(tmp_path_factory):
         pytest.skip("there is no Chromium")
     from selenium.webdriver.support.wait import WebDriverWait
 
-    pages = tmp_path_factory.mktemp("pages")
-    command = [sys.executable, "-m", "sphinx", "-q", DOCS, pages]
-    subprocess.run(command, check=True, capture_output=True)
+    pages = Path(os.environ.get("MANDELBOT_PAGES") or tmp_path_factory.mktemp("pages")).absolute()
+    if "MANDELBOT_PAGES" not in os.environ:
+        command = [sys.executable, "-m", "sphinx", "-q", DOCS, pages]
+        subprocess.run(command, check=True, capture_output=True)
     chromium = browser.Browser()
 
     def first(query):
@@ -96,6 +99,7 @@ def search(tmp_path_factory):
     chromium.quit()
 
 
+@pytest.mark.thorough  # and in the part "docs" of .ci/run
 def test_a_search_finds_the_page_that_explains_the_word(search):
     """The first result of each query."""
     assert {query: search(query) for query in FIRST} == {

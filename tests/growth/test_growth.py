@@ -66,15 +66,17 @@ def _complaints(row, shapes):
     return {shape: wrong for shape, wrong in told.items() if wrong is not None}
 
 
-def _is_slow(row):
-    """Tell whether it takes seconds, and another row judges the same function in README's run."""
-    return row.function.endswith(".rewrite") and row.variant != "mandelbot"
+def _marks(row):
+    """Leave what takes seconds to later runs, where another row judges the same function."""
+    if not row.function.endswith(".rewrite") or row.variant == "mandelbot":
+        return []
+    return [pytest.mark.slow if row.variant == "extended2" else pytest.mark.thorough]
 
 
 @pytest.mark.parametrize(
     ("row", "first"),
     [
-        pytest.param(row, number % EVERY, id=row.name, marks=[pytest.mark.slow] * _is_slow(row))
+        pytest.param(row, number % EVERY, id=row.name, marks=_marks(row))
         for number, row in enumerate(ROWS)
     ],
 )

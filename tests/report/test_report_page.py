@@ -194,10 +194,10 @@ def test_without_scripts_it_can_be_read(browser, tmp_path):
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
-def test_5000_sites_stay_readable(opened):
+def test_a_thousand_sites_stay_readable(opened):
     """A page of twenty at a time, and one is found by its name."""
-    browser = opened(a_report(a_record(5_000)))
+    browser = opened(a_report(a_record(1_000)))
     assert len(all_of(browser, "#sites tbody tr")) == 20
-    one(browser, "#find").send_keys("site-4999.")
-    assert names(browser) == ["https://site-4999.example"]
-    assert len(json.dumps(browser.page_source)) < 6_000_000
+    one(browser, "#find").send_keys("site-999.")
+    assert names(browser) == ["https://site-999.example"]
+    assert len(json.dumps(browser.page_source)) < 2_000_000

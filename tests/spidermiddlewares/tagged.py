@@ -32,7 +32,7 @@ def site(webs, pages: dict[str, Answer]):
     web = webs()
     web.pages.update(pages)
     web.pages["/"] = page(*pages)
-    web.pages.update({f"{path}/below": page() for path in pages})
+    web.pages.update({f"{path}/below": page(head=f"<!-- {path} -->") for path in pages})
     return web
 
 

@@ -23,6 +23,12 @@ needs_corpus = pytest.mark.skipif(
 )
 
 
+def one_in(number: int, *, nightly: int = 1):
+    """Judge one file in so many, and more of them each night."""
+    values = [number, pytest.param(nightly, marks=pytest.mark.thorough)]
+    return pytest.mark.parametrize("one_in", values)
+
+
 def read_files():
     """Return the bodies by the files' names."""
     return {path.name: path.read_bytes() for path in sorted((CORPUS / "robots").iterdir())}

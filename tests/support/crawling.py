@@ -34,6 +34,7 @@ SETTINGS = {
     "REMOTE_CONTROL_ENABLED": False,
     "DOWNLOAD_DELAY": 0,
     "RETRY_TIMES": 1,
+    "CONCURRENT_ITEMS": 4,  # Scrapy makes so many tasks for each page: of 100, half of a crawl
     "MANDELBOT_IDENTITY_WARNINGS": False,  # what is asked is on loopback
     # Whichever reactor pytest was started with.
     **({} if is_asyncio_reactor_installed() else {"TWISTED_REACTOR": None}),

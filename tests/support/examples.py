@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, settings
 PROFILES = {
     # name: (share of the examples that a test names, whether they are the same each time)
     "few": (0.2, True),
+    "half": (0.5, True),
     "all": (1, True),
     "random": (10, False),
 }

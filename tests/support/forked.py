@@ -7,6 +7,7 @@ file, as a program.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -17,8 +18,12 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import traceback
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NoReturn
 
 from scrapy.settings import default_settings
 
@@ -120,6 +125,28 @@ def become(folder: str, arguments: list[str], environ: dict[str, str], files: li
     sys.path[0] = folder
 
 
+def run() -> None:
+    """Run what the process has become: ``scrapy``, or a script."""
+    if sys.argv[0] == "scrapy":
+        sys.argv[0] = sys.modules["scrapy.__main__"].__file__
+        sys.modules["scrapy.__main__"].execute()
+    else:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+def end(code: object) -> NoReturn:
+    """End as an interpreter does, but take nothing apart: that is most of a short run's time."""
+    if code is not None and not isinstance(code, int):
+        sys.stderr.write(f"{code}\n")
+        code = 1
+    threading._shutdown()  # ends pools of threads and waits for the other threads
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):  # closed by who reads it
+            stream.flush()
+    os._exit(code or 0)
+
+
 if __name__ == "__main__":
     for module in IMPORTED:
         importlib.import_module(module)
@@ -132,8 +159,11 @@ if __name__ == "__main__":
     gc.freeze()
     with socket.socket(fileno=int(sys.argv[1])) as here:
         serve(here)
-    if sys.argv[0] == "scrapy":
-        sys.argv[0] = sys.modules["scrapy.__main__"].__file__
-        sys.modules["scrapy.__main__"].execute()
-    else:
-        runpy.run_path(sys.argv[0], run_name="__main__")
+    try:
+        run()
+    except SystemExit as exit_:
+        end(exit_.code)
+    except BaseException:  # noqa: BLE001 - as the interpreter does
+        traceback.print_exc()
+        end(1)
+    end(0)

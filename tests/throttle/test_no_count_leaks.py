@@ -13,7 +13,7 @@ from scrapy_mandelbot.crawl import Crawl
 
 pytestmark = pytest.mark.slow
 
-STEPS = [20_000, pytest.param(100_000, marks=pytest.mark.thorough)]
+STEPS = [5_000, pytest.param(100_000, marks=pytest.mark.thorough)]
 SITES = 40
 
 

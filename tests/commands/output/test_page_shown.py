@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from corpus import needs_corpus, read_files
+from corpus import needs_corpus, one_in, read_files
 from looking import BODY, all_of, one, rows
 from selenium.webdriver.common.by import By
 
@@ -143,10 +143,11 @@ def test_an_empty_file(shown):
 
 
 @needs_corpus
-def test_real_files_have_pages(browser, page, tmp_path):
-    """Every thirtieth: shown without complaint, with all its findings, and tested at once."""
+@one_in(100, nightly=30)
+def test_real_files_have_pages(browser, page, tmp_path, one_in):
+    """Shown without complaint, with all its findings, and tested at once."""
     path = tmp_path / "page.html"
-    for name, body in list(read_files().items())[::30]:
+    for name, body in list(read_files().items())[::one_in]:
         path.write_text(page(body, source=name), encoding="ascii")
         browser.show(path)
         assert browser.complaints() == [], name

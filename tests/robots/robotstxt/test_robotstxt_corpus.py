@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 import robotstxt_reference as reference
-from corpus import needs_corpus, read_files, read_verdicts
+from corpus import needs_corpus, one_in, read_files, read_verdicts
 from differences import SAYS_SO, unexplained
 
 from scrapy_mandelbot.robots.fix import READERS, correct, normalize, prove, rewrite
@@ -44,11 +44,12 @@ def test_google_decides_as_googles_parser_on_every_line(files, verdicts):
     assert different == []
 
 
+@one_in(4)
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))
-def test_nothing_raises_on_any_file(files, verdicts, dialect):
+def test_nothing_raises_on_any_file(files, verdicts, dialect, one_in):
     """Every file is read, decided by both ways, explained and listed, in every dialect."""
     assert len(files) >= 1000
-    for name, body in files.items():
+    for name, body in list(files.items())[::one_in]:
         robots = RobotsTxt.parse(body, dialect=dialect)
         for line in [*verdicts[name][:3], {"url": "https://www.example.com/a/b?c", "agent": "zz"}]:
             for url in (line["url"], line["url"] + "%7E"):
@@ -88,7 +89,7 @@ def test_every_file_is_checked(files):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("one_in", [4, pytest.param(1, marks=pytest.mark.thorough)])
+@one_in(12)
 def test_every_file_is_corrected_and_proved(files, one_in):
     """In Mandelbot's dialect all decisions stay, and nothing opens to anybody.
 
@@ -104,10 +105,11 @@ def test_every_file_is_corrected_and_proved(files, one_in):
     assert decisions > 250_000 / one_in
 
 
-def test_every_file_is_fixed_and_opens_nothing(files):
+@one_in(5)
+def test_every_file_is_fixed_and_opens_nothing(files, one_in):
     """To no reader: each is asked again, about the paths of the lines that change."""
     edited, left_out = {}, 0
-    for name, body in files.items():
+    for name, body in list(files.items())[::one_in]:
         correction = correct(body, f"https://{name.removesuffix('.txt')}/robots.txt")
         left_out += len(correction.remarks)
         assert correction.is_harmless, name
@@ -116,7 +118,9 @@ def test_every_file_is_fixed_and_opens_nothing(files):
         else:
             assert correction.text.encode() == body or not body.isascii()
     lines = sum(len(correction.edits) for correction in edited.values())
-    assert (len(edited), lines, left_out) == (26, 913, 23)
+    if one_in == 1:
+        assert (len(edited), lines, left_out) == (26, 913, 23)
+    assert edited
     for name, correction in edited.items():
         before, after = files[name], correction.text.encode()
         meant = RobotsTxt.parse(after).allowed
@@ -174,8 +178,10 @@ def test_small_files_are_decided_as_by_the_reference(files, verdicts, dialect):
             assert (verdict.allowed, verdict.rule and verdict.rule.line) == expected
 
 
-def test_what_dialects_decide_differently_has_a_finding(files):
-    """For every file: no two dialects differ on a URL of which no finding says so."""
-    found = {name: next(unexplained(body), None) for name, body in files.items()}
+@one_in(5)
+def test_what_dialects_decide_differently_has_a_finding(files, one_in):
+    """No two dialects differ on a URL of which no finding says so."""
+    some = list(files.items())[::one_in]
+    found = {name: next(unexplained(body), None) for name, body in some}
     assert [(name, *one) for name, one in found.items() if one] == []
     assert SAYS_SO.keys() <= FINDINGS.keys()
