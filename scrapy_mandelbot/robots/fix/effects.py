@@ -17,17 +17,15 @@ from protego import Protego
 
 from scrapy_mandelbot.robots.fix.questions import LINES, SITE, Questions, decisive
 from scrapy_mandelbot.robots.robotstxt.agents import names_in_order, with_fallbacks
-from scrapy_mandelbot.robots.robotstxt.decider import ROBOTS_TXT
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS
 from scrapy_mandelbot.robots.robotstxt.grammar import (
-    WHITE_SPACE,
-    decode,
     grammar_of,
+    rule_value,
     searchable,
 )
 from scrapy_mandelbot.robots.robotstxt.groups import read_groups, select_groups
 from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
-from scrapy_mandelbot.robots.robotstxt.verdict import default_of, read_rules
+from scrapy_mandelbot.robots.robotstxt.verdict import ROBOTS_TXT, default_of, read_rules
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
@@ -225,9 +223,9 @@ class _RobotRules:
             *((allows, frozenset(one[3] for one in run)) for allows, run in runs),
         )
         values = [
-            decode(line[2].rstrip(WHITE_SPACE))
+            rule_value(line)
             for span in selection.spans
-            for line in grammar.any_rule.finditer(text, span.start, span.end)
+            for line in grammar.rule.finditer(text, span.start, span.end)
         ]
         return decides, values
 

@@ -56,8 +56,7 @@ def read_blocks(outline: Outline, grammar: Grammar, *, alone: bool) -> Blocks:
     found, dialect = Blocks(), grammar.dialect
 
     def key_of(agent: Record) -> str:
-        read = grammar.agent_name.match(agent.value)
-        name = read[0].lower() if read else ""
+        name = grammar.robot_name(agent.value).lower()
         return name if alone else name or agent.value.lower() or _NAMELESS
 
     # Where groups have versions, which of them counts for a robot is not by its name alone.
