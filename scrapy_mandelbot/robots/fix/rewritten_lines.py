@@ -184,6 +184,12 @@ class RewrittenLine:
     comments: list[str] = field(default_factory=list)
     """Whole lines above it."""
 
+    @classmethod
+    def of(cls, record: Record, comments: list[str]) -> RewrittenLine:
+        """Spell the field as documents do, or, if none knows it, as the file does."""
+        name = documented(record.field) if record.field in FIELDS else record.name
+        return cls(name, record.value, comments)
+
     def write(self) -> Iterator[str]:
         """Yield its lines."""
         yield from self.comments
@@ -193,8 +199,3 @@ class RewrittenLine:
             yield f"{self.name}:{self.value}"
         else:
             yield f"{self.name}: {self.value}"
-
-
-def spelt(record: Record) -> str:
-    """Return the field as documents write it; one that no document knows, as the file does."""
-    return documented(record.field) if record.field in FIELDS else record.name

@@ -19,6 +19,7 @@ from functools import lru_cache
 from itertools import zip_longest
 from operator import itemgetter
 
+from scrapy_mandelbot.robots.robotstxt.agents import names_in_order, with_fallbacks
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS, GROUP_FIELDS, Dialect, documented
 
 # NUL: files get padded with it after a power cut, or by programs in C. Google ends a line there;
@@ -163,6 +164,10 @@ class Grammar:
         """Return the name in the value of a User-agent line; it may be empty."""
         name = self._agent_name.match(value)
         return name[0] if name else ""
+
+    def names_of(self, agent: str | tuple[str, ...]) -> tuple[str, ...]:
+        """Return the names to look for in a file, in lower case, the preferred first."""
+        return with_fallbacks(names_in_order(agent), self.dialect.fallbacks)
 
     def rules_in_small_file(self, body: bytes, robot: tuple[str, ...]) -> list[RuleFound]:
         """Return the rules for a robot, of these names, if the dialect `is_default`.

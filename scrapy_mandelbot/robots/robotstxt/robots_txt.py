@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.robots.robotstxt.agents import names_in_order, with_fallbacks
+from scrapy_mandelbot.robots.robotstxt.agents import names_in_order
 from scrapy_mandelbot.robots.robotstxt.decider import Decider
 from scrapy_mandelbot.robots.robotstxt.dialects import OWN_FIELDS
 from scrapy_mandelbot.robots.robotstxt.grammar import (
@@ -128,7 +128,7 @@ class RobotsTxt:
         if decider is None:
             if len(self._deciders) >= CACHED_AGENTS:
                 self._deciders.clear()
-            names = with_fallbacks(names_in_order(key), self._grammar.dialect.fallbacks)
+            names = self._grammar.names_of(key)
             decider = self._deciders.get(names) or Decider(self._body, self._grammar, names)
             self._deciders[names] = self._deciders[key] = decider
         return decider
