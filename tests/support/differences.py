@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.fix.questions import SITE, Questions
 from scrapy_mandelbot.robots.lint import lint
-from scrapy_mandelbot.robots.robotstxt.decider import ROBOTS_TXT
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS
 from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
+from scrapy_mandelbot.robots.robotstxt.verdict import ROBOTS_TXT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

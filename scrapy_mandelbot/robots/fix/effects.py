@@ -16,22 +16,18 @@ from urllib.parse import quote, unquote, urlparse, urlunparse
 from protego import Protego
 
 from scrapy_mandelbot.robots.fix.questions import LINES, SITE, Questions, decisive
-from scrapy_mandelbot.robots.robotstxt.agents import names_in_order, with_fallbacks
-from scrapy_mandelbot.robots.robotstxt.decider import ROBOTS_TXT
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS
 from scrapy_mandelbot.robots.robotstxt.grammar import (
-    WHITE_SPACE,
-    decode,
     grammar_of,
+    rule_value,
     searchable,
 )
 from scrapy_mandelbot.robots.robotstxt.groups import read_groups, select_groups
 from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
-from scrapy_mandelbot.robots.robotstxt.verdict import default_of, read_rules
+from scrapy_mandelbot.robots.robotstxt.verdict import ROBOTS_TXT, default_of, read_rules
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
-    from scrapy_mandelbot.robots.robotstxt.groups import GroupMatch, Span
 
     Allowed = Callable[[str, str], bool]
     """Whether a URL may be fetched by an agent."""
@@ -205,19 +201,15 @@ class _RobotRules:
         self._grammar = grammar_of(dialect)
         self._text = searchable(self._grammar.clean(body, None))
         self._groups = list(read_groups(self._text, self._grammar))
-        self._known: dict[tuple[Span, ...], _Deciding] = {}
+        self._known: dict[object, _Deciding] = {}  # by their places
 
     def of(self, agent: str) -> _Deciding:
         """Return what decides, and the paths as they are written."""
-        names = with_fallbacks(names_in_order(agent), self._grammar.dialect.fallbacks)
-        selection = select_groups(self._text, self._grammar, names, self._groups)
-        spans = tuple(selection.spans)
-        if spans not in self._known:
-            self._known[spans] = self._read(selection)
-        return self._known[spans]
-
-    def _read(self, selection: GroupMatch) -> _Deciding:
         text, grammar = self._text, self._grammar
+        selection = select_groups(text, grammar, grammar.names_of(agent), self._groups)
+        spans = tuple(selection.spans)
+        if spans in self._known:
+            return self._known[spans]
         rules = sorted(read_rules(text, selection, grammar), key=itemgetter(0, 1))
         runs = groupby(rules, key=itemgetter(2))  # of one kind, any may decide
         decides = (
@@ -225,10 +217,11 @@ class _RobotRules:
             *((allows, frozenset(one[3] for one in run)) for allows, run in runs),
         )
         values = [
-            decode(line[2].rstrip(WHITE_SPACE))
-            for span in selection.spans
-            for line in grammar.any_rule.finditer(text, span.start, span.end)
+            rule_value(line)
+            for span in spans
+            for line in grammar.rule.finditer(text, span.start, span.end)
         ]
+        self._known[spans] = decides, values
         return decides, values
 
 

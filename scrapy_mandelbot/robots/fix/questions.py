@@ -206,10 +206,10 @@ class Questions:
             self._everything.update(dict.fromkeys(paths))
             allowed = [rule.value for rule in group.rules() if rule.field == "allow"]
             for agent in group.agents:
-                name = grammar.agent_name.match(agent.value)
-                self._own.setdefault(name[0] if name else "", []).append(paths)
-                self._allowed.setdefault(name[0] if name else "", {}).update(dict.fromkeys(allowed))
-                if agent.value and (not name or name[0] != agent.value):
+                name = grammar.robot_name(agent.value)
+                self._own.setdefault(name, []).append(paths)
+                self._allowed.setdefault(name, {}).update(dict.fromkeys(allowed))
+                if agent.value and name != agent.value:
                     self._written[agent.value] = None
 
     def _blended(self, names: list[str]) -> list[str]:

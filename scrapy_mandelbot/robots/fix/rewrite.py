@@ -22,7 +22,6 @@ from scrapy_mandelbot.robots.fix.rewritten_lines import (
     RewrittenLine,
     as_written,
     read_blocks,
-    spelt,
 )
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.lint.source import marked_blocks
@@ -231,8 +230,7 @@ class _Writer:
 
     def _line(self, record: Record) -> RewrittenLine:
         """Return a line with the comments above it: these once, should it be written twice."""
-        comments = self.comments.above.pop(record.number, [])
-        return RewrittenLine(spelt(record), record.value, comments)
+        return RewrittenLine.of(record, self.comments.above.pop(record.number, []))
 
 
 def _effective_versions(outline: Outline, grammar: Grammar) -> set[int]:

@@ -56,8 +56,7 @@ def read_blocks(outline: Outline, grammar: Grammar, *, alone: bool) -> Blocks:
     found, dialect = Blocks(), grammar.dialect
 
     def key_of(agent: Record) -> str:
-        read = grammar.agent_name.match(agent.value)
-        name = read[0].lower() if read else ""
+        name = grammar.robot_name(agent.value).lower()
         return name if alone else name or agent.value.lower() or _NAMELESS
 
     # Where groups have versions, which of them counts for a robot is not by its name alone.
@@ -185,6 +184,12 @@ class RewrittenLine:
     comments: list[str] = field(default_factory=list)
     """Whole lines above it."""
 
+    @classmethod
+    def of(cls, record: Record, comments: list[str]) -> RewrittenLine:
+        """Spell the field as documents do, or, if none knows it, as the file does."""
+        name = documented(record.field) if record.field in FIELDS else record.name
+        return cls(name, record.value, comments)
+
     def write(self) -> Iterator[str]:
         """Yield its lines."""
         yield from self.comments
@@ -194,8 +199,3 @@ class RewrittenLine:
             yield f"{self.name}:{self.value}"
         else:
             yield f"{self.name}: {self.value}"
-
-
-def spelt(record: Record) -> str:
-    """Return the field as documents write it; one that no document knows, as the file does."""
-    return documented(record.field) if record.field in FIELDS else record.name

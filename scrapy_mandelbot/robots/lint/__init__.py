@@ -31,7 +31,6 @@ from scrapy_mandelbot.robots.lint.source import (
     LintHit,
     LintInput,
     quoted,
-    read_source,
     with_managed_block,
 )
 from scrapy_mandelbot.robots.lint.structure import check_structure
@@ -65,11 +64,13 @@ def lint(body: bytes, *, max_bytes: int | None = 512_000) -> tuple[Finding, ...]
     kind = _kind_of_binary(body)
     if kind is not None:  # of its lines there is nothing to say
         return _sorted([LintHit("binary-file", None, f"The file is {kind}.")])
-    source = read_source(body, max_bytes)
+    source = LintInput.read(body, max_bytes)
     if source.is_html and not source.outline.groups:  # nor of these
         return _sorted(_check_octets(source))
     groups = chain(check_structure(source), check_clashes(source))
-    found = chain(_check_octets(source), groups, check_usage(source), _check_lines(source))
+    found = chain(
+        _check_octets(source), groups, check_usage(source.outline.groups), _check_lines(source)
+    )
     return _sorted(_one_each(with_managed_block(found, source)))
 
 

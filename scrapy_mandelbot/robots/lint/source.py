@@ -41,12 +41,12 @@ class LintInput(NamedTuple):
     max_bytes: int | None
     is_html: bool
 
-
-def read_source(octets: bytes, max_bytes: int | None) -> LintInput:
-    """Read a file for the checks."""
-    body = grammar_of(STANDARD).clean(octets, max_bytes)
-    outline = read_outline(read_records(body, STANDARD), STANDARD)
-    return LintInput(octets, body, outline, max_bytes, _is_html(body))
+    @classmethod
+    def read(cls, octets: bytes, max_bytes: int | None) -> LintInput:
+        """Read a file for the checks."""
+        body = grammar_of(STANDARD).clean(octets, max_bytes)
+        outline = read_outline(read_records(body, STANDARD), STANDARD)
+        return cls(octets, body, outline, max_bytes, _is_html(body))
 
 
 _HTML_SEEN = 2048  # bytes at the beginning that are searched for tags

@@ -11,9 +11,8 @@ from scrapy_mandelbot.robots.lint.source import ABSOLUTE_URL, STANDARD, LintHit,
 from scrapy_mandelbot.robots.preferences.in_robots_txt import split_path
 from scrapy_mandelbot.robots.preferences.statements import (
     MEANINGS,
+    READERS,
     Statement,
-    read_content_signal,
-    read_content_usage,
 )
 from scrapy_mandelbot.robots.robotstxt import times
 from scrapy_mandelbot.robots.robotstxt.known_robots import CONTROL_TOKENS
@@ -21,7 +20,7 @@ from scrapy_mandelbot.robots.robotstxt.records import name_of
 from scrapy_mandelbot.robots.robotstxt.verdict import path_of
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.robots.lint.source import Check, LintInput
+    from scrapy_mandelbot.robots.lint.source import Check
     from scrapy_mandelbot.robots.robotstxt.records import Group, Record
 
 STATEMENT_FIELDS = frozenset({"content-usage", "content-signal"})
@@ -33,7 +32,7 @@ _EVERYTHING = frozenset({"/", "/*"})
 
 def _check_content_usage(record: Record) -> Check:
     _, value = split_path(record.value)
-    said = read_content_usage(value)
+    said = READERS["content-usage"](value)
     if not said.is_readable or (not said.words and not said.unknown):
         message = f"{quoted(record.value)} is not a Dictionary of RFC 9651, such as train-ai=n."
         yield LintHit("bad-content-usage", record.number, message)
@@ -49,7 +48,7 @@ def _check_content_usage(record: Record) -> Check:
 
 def _check_content_signal(record: Record) -> Check:
     _, value = split_path(record.value)
-    said = read_content_signal(value)
+    said = READERS["content-signal"](value)
     if not said.is_readable and not said.unknown:
         message = f"{quoted(record.value)} is too long to be read."
         yield LintHit("bad-content-signal", record.number, message)
@@ -94,9 +93,8 @@ class _Facts(NamedTuple):
             self.rules.setdefault(rule, line)
 
 
-def check_usage(source: LintInput) -> Check:
+def check_usage(groups: list[Group]) -> Check:
     """Which statements and groups contradict each other."""
-    groups = source.outline.groups
     facts = [_facts_of(group) for group in groups]
     seen: set[LintHit] = set()
     for found in (*_contradicted(groups, facts), *_shut_out(groups, facts)):

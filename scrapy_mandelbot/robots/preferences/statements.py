@@ -176,7 +176,8 @@ def _signals(value: str) -> Preferences:
 
 _signals_often = lru_cache(maxsize=1_024)(_signals)
 
-_READERS = {"content-usage": read_content_usage, "content-signal": read_content_signal}
+#: What parses the value of a field, by its lower-case name.
+READERS = {"content-usage": read_content_usage, "content-signal": read_content_signal}
 
 
 _SHOWN = 120  # characters of a statement's text
@@ -210,7 +211,7 @@ class Statement:
         cls, source: str, value: str, where: str, text: str, line: int | None = None
     ) -> Iterator[Statement]:
         """Yield the statements of a Content-Usage or Content-Signal, by its lower-case name."""
-        return cls.of_words(source, _READERS[source](value).words, where, text, line)
+        return cls.of_words(source, READERS[source](value).words, where, text, line)
 
     @classmethod
     def of_words(

@@ -9,10 +9,9 @@ False
 forbidden by line 2: Disallow: /private (agent *)
 """
 
-from scrapy_mandelbot.robots.robotstxt.decider import Verdict
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS, Dialect
 from scrapy_mandelbot.robots.robotstxt.robots_txt import RobotsTxt
-from scrapy_mandelbot.robots.robotstxt.verdict import Rule
+from scrapy_mandelbot.robots.robotstxt.verdict import Rule, Verdict
 
 __all__ = [
     "DIALECTS",

@@ -16,7 +16,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import zip_longest
+from operator import itemgetter
 
+from scrapy_mandelbot.robots.robotstxt.agents import names_in_order, with_fallbacks
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS, GROUP_FIELDS, Dialect, documented
 
 # NUL: files get padded with it after a power cut, or by programs in C. Google ends a line there;
@@ -47,6 +50,11 @@ def value_of(text: str) -> str:
     return decode(text.rstrip(WHITE_SPACE))
 
 
+def rule_value(line: re.Match[str]) -> str:
+    """Decode the value in a line that `Grammar.rule` found."""
+    return value_of(line[2] + (line[3] or ""))
+
+
 def line_number(text: str, offset: int) -> int:
     """Return the number, from 1, of the line whose preceding line end is at `offset`."""
     if "\r" not in text:
@@ -61,9 +69,8 @@ def line_ends(text: str) -> list[int]:
 
 _WHITE = rf"[{WHITE_SPACE}]"
 _WS = f"{_WHITE}*"
-_PLAIN_PATH = r"/[!\"&-)+-~]*"  # printable ASCII but for space, #, $, % and *
+_LITERAL = r"[!\"&-)+-~]*"  # printable ASCII but for space, #, $, % and *
 _MEANINGLESS = r"[!\"&-)+->@-Z\]^-~]"  # nor ?, [ and \, which are special in globs
-_NEVER = r"(?!)"
 
 #: Spellings of Disallow and User-agent that Google's parser and Protego read.
 _MISSPELT = {
@@ -81,24 +88,31 @@ class Grammar:
     """The expressions of a dialect."""
 
     __slots__ = (
-        *("_agent_line", "_agent_names", "_fields", "_values_like", "agent_name", "any_rule"),
-        *("dialect", "directive", "member", "rule", "run_end"),
+        *("_agent_line", "_agent_name", "_agent_names", "_fields", "_values_like"),
+        *("dialect", "directive", "longest_decides", "is_default", "member", "rule", "run_end"),
     )
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
+        self.is_default = dialect == Dialect(name=dialect.name, fresh_for=dialect.fresh_for)
+        """Whether it reads lines and groups as Mandelbot does."""
+        self.longest_decides = (
+            dialect.patterns != "globs"
+            and dialect.precedence == "longest"
+            and not dialect.index_htm_is_directory
+            and not dialect.spellings
+        )
+        """Whether the longest of the rules that match decides, and each matches by itself."""
         self._fields: dict[str, re.Pattern[str]] = {}
         self._values_like: dict[str, re.Pattern[str]] = {}
         names = _spellings("user-agent", dialect)
         self._agent_names = re.compile(_any_of(names).lower())
-        self.agent_name = re.compile(_agent_name(dialect), re.ASCII)
-        """The name within the value of a User-agent line."""
+        self._agent_name = re.compile(_agent_name(dialect), re.ASCII)
         self._agent_line = _line(_field(names, dialect), rf"({_agent_name(dialect)})")
         self.rule = _line(_rule_field(dialect), _rule_value(dialect))
-        """Groups: empty for Allow; the value if it is a plain path, ASCII without special
-        characters; any other value. Separating these here makes decisions cheap."""
-        self.any_rule = _line(_rule_field(dialect), f"({_value(dialect)})")
-        """Groups: empty for Allow; the value."""
+        """Groups: empty for Allow; the plain head of the value, ASCII without special characters;
+        its rest; a literal after a star in the rest, or None. Most values are a head alone.
+        Separating these here makes decisions cheap."""
         name = rf"(?:[^:#\r\n]|(?<!{_WHITE})#)*" if dialect.comment_needs_space else r"[^:#\r\n]*"
         self.directive = re.compile(rf"[\r\n]{_WS}[^:#\s\0]{name}:", re.ASCII)
         """Any line with a field."""
@@ -146,15 +160,48 @@ class Grammar:
             if line:
                 yield line
 
+    def robot_name(self, value: str) -> str:
+        """Return the name in the value of a User-agent line; it may be empty."""
+        name = self._agent_name.match(value)
+        return name[0] if name else ""
+
+    def names_of(self, agent: str | tuple[str, ...]) -> tuple[str, ...]:
+        """Return the names to look for in a file, in lower case, the preferred first."""
+        return with_fallbacks(names_in_order(agent), self.dialect.fallbacks)
+
+    def rules_in_small_file(self, body: bytes, robot: tuple[str, ...]) -> list[RuleFound]:
+        """Return the rules for a robot, of these names, if the dialect `is_default`.
+
+        It reads every line of interest once; `select_groups` serves all dialects, and large files.
+        """
+        lines = _RULE_OR_AGENT.findall("\n" + body.decode("latin-1").replace("\r", "\n"))
+        groups = [run.span() for run in _AGENTS.finditer("".join(map(itemgetter(0), lines)))]
+        everyone = len(robot)  # a place after all the names of the robot
+        best = everyone + 1
+        rules: list[RuleFound] = []
+        for (start, first), (end, _) in zip_longest(groups, groups[1:], fillvalue=(len(lines), 0)):
+            place = everyone + 2
+            for _, head, rest, _ in lines[start:first]:
+                name = rest if rest == "*" else decode(self.robot_name(head + rest)).lower()
+                if name == "*":
+                    place = min(place, everyone)
+                elif name in robot:
+                    place = min(place, robot.index(name))
+            if place < best:
+                best, rules = place, []
+            if place == best:
+                rules += lines[first:end]
+        return rules
+
     def rules_like(self, target: str, text: str, start: int, end: int) -> Iterator[re.Match[str]]:
-        """Yield the rule lines that may match a target; groups: empty for Allow; the value.
+        """Yield the rule lines that may match a target; groups: see `rule`.
 
         It skips values whose first character after the slash is not special and differs from the
         target's. The search for the other colons runs at the speed of `memchr`, several times as
         fast as matching all lines.
         """
         if self.dialect.colon_optional or self.dialect.index_htm_is_directory:
-            yield from self.any_rule.finditer(text, start, end)
+            yield from self.rule.finditer(text, start, end)
             return
         character = target[1:2] if target.isascii() else ""
         if character not in self._values_like:
@@ -165,7 +212,7 @@ class Grammar:
         for rest in self._values_like[character].finditer(text, start, end):
             at = rest.start()
             read = max(text.rfind("\n", read, at), text.rfind("\r", read, at), read)
-            line = self.any_rule.match(text, read, end)
+            line = self.rule.match(text, read, end)
             if line:
                 yield line
 
@@ -231,11 +278,10 @@ def _rule_field(dialect: Dialect) -> str:
 
 
 def _rule_value(dialect: Dialect) -> str:
-    has_plain = not (
-        dialect.patterns == "globs" or dialect.comment_needs_space or dialect.index_htm_is_directory
-    )
-    plain = _PLAIN_PATH if has_plain else _NEVER
-    return rf"(?:({plain}){_WS}(?=[#\r\n]|\Z)|({_value(dialect)}))"
+    rest = rf"((?:[^#\r\n]*\*(?=[^*$\s#])({_LITERAL}))?{_value(dialect)})"
+    if dialect.patterns == "globs" or dialect.comment_needs_space or dialect.index_htm_is_directory:
+        return f"(){rest}"
+    return rf"(/{_LITERAL}|)(?:{_WS}(?![^#\r\n])|{rest})"
 
 
 def _value(dialect: Dialect) -> str:
@@ -251,3 +297,15 @@ def _agent_name(dialect: Dialect) -> str:
     # dialect: "Baiduspider+", "Examplebot, Otherbot", "Examplebot*".
     ends = r"\s\0/*+,;" if dialect.comment_needs_space else r"\s\0/*+,;#"
     return rf"\*(?=[{ends}]|\Z)|[^{ends}]*"
+
+
+RuleFound = tuple[str, str, str, str]
+"""What `Grammar.rule` finds in a line. Of a small file, its first text is the first letter of the
+field, also for Allow."""
+
+# A rule or User-agent line of a dialect that `is_default`, in a text without CR.
+_RULE_OR_AGENT = re.compile(
+    rf"\n{_WS}(?=(.))(?i:disallow|user-agent|allow){_WS}:{_WS}{_rule_value(DIALECTS['mandelbot'])}",
+    re.ASCII,
+)
+_AGENTS = re.compile("[Uu]+")  # User-agent lines of a group, by the first letters of the fields

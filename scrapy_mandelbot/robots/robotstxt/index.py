@@ -21,16 +21,16 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robots.robotstxt.grammar import line_ends, value_of
-from scrapy_mandelbot.robots.robotstxt.patterns import Glob, Globs
-from scrapy_mandelbot.robots.robotstxt.verdict import Rule, default_of, read_rules
+from scrapy_mandelbot.robots.robotstxt.grammar import line_ends, rule_value
+from scrapy_mandelbot.robots.robotstxt.patterns import Glob, Globs, Pattern
+from scrapy_mandelbot.robots.robotstxt.verdict import ROBOTS_TXT, Rule, default_of, read_rules
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
     from scrapy_mandelbot.robots.robotstxt.groups import GroupMatch
-    from scrapy_mandelbot.robots.robotstxt.patterns import Pattern
     from scrapy_mandelbot.robots.robotstxt.verdict import Matcher
 
 
@@ -49,6 +49,11 @@ FEW = 500
 # finds all keys in a URL.
 _MANY = 48
 _KEYS = (re.compile("[^A-Za-z0-9][A-Za-z0-9]{2}"), re.compile("[A-Za-z0-9]{2}[^A-Za-z0-9]"))
+
+
+def may_cost_too_much(wildcards: int, target: str) -> bool:
+    """Whether an index of so many rules with wildcards may forbid a target as too costly."""
+    return wildcards > FEW and wildcards * len(target) > MOST_COMPARED
 
 
 class Wildcards:
@@ -154,13 +159,15 @@ class Index:
         self.answers: list[bool | WildcardInterval | None] = [None, None]
         """One more than the bounds, as for `bisect`. None: not a URL of the origin."""
 
-    def build(self, rules: Iterable[Matcher], *, default: bool) -> Iterator[None]:
-        """Index the rules, in the order of their places, in steps.
+    def build(self, text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[None]:
+        """Index the rules of a robot's groups in a searchable text, in steps.
 
         One of them sorts all beginnings: some milliseconds for 512 KB.
         """
         origin, by_head = self.origin, RulesByHead()
-        yield from by_head.fill(rules, default=default)
+        always = (_ALWAYS,) if grammar.dialect.robots_txt_allowed else ()
+        rules = chain(read_rules(text, selection, grammar), always)
+        yield from by_head.fill(rules, default=default_of(text, selection, grammar))
         for bound, answer in _intervals(by_head, len(origin)):
             if self.bounds[-1] == origin + bound:  # the last of equal bounds is the innermost
                 self.bounds.pop()
@@ -182,6 +189,8 @@ class Index:
         answer = self.answers[bisect_right(self.bounds, url)]
         return isinstance(answer, WildcardInterval) and len(url) > answer.longest
 
+
+_ALWAYS: Matcher = (-sys.maxsize, -1, True, Pattern(ROBOTS_TXT, exact=True))
 
 _Range = tuple[str, int, bool, "Wildcards | None", "bool | WildcardInterval | None"]
 # An open range of the sweep: its end; the rank of the strongest rule in it, and whether it allows;
@@ -274,9 +283,9 @@ class DecidingRules:
     def __init__(self, text: str, selection: GroupMatch, grammar: Grammar) -> None:
         ends = line_ends(text)
         rules = [
-            Rule(not line[1], value_of(line[2]), bisect_right(ends, line.start()))
+            Rule(not line[1], rule_value(line), bisect_right(ends, line.start()))
             for start, end, _ in selection.spans
-            for line in grammar.any_rule.finditer(text, start, end)
+            for line in grammar.rule.finditer(text, start, end)
         ]
         default = default_of(text, selection, grammar)
         by_head = RulesByHead()

@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.robots.robotstxt.agents import names_in_order, with_fallbacks
-from scrapy_mandelbot.robots.robotstxt.decider import Decider, Verdict
+from scrapy_mandelbot.robots.robotstxt.agents import names_in_order
+from scrapy_mandelbot.robots.robotstxt.decider import Decider
 from scrapy_mandelbot.robots.robotstxt.dialects import OWN_FIELDS
 from scrapy_mandelbot.robots.robotstxt.grammar import (
     grammar_of,
@@ -17,6 +17,7 @@ from scrapy_mandelbot.robots.robotstxt.grammar import (
 )
 from scrapy_mandelbot.robots.robotstxt.groups import own_spans
 from scrapy_mandelbot.robots.robotstxt.paths import read_url
+from scrapy_mandelbot.robots.robotstxt.verdict import Verdict
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.lint import Finding
@@ -80,17 +81,17 @@ class RobotsTxt:
     def allowed(self, url: str, agent: Agent) -> bool:
         """Return whether the agent may fetch the URL. An invalid URL is allowed."""
         try:
-            decider = self._deciders[agent]
-        except (KeyError, TypeError):  # not cached yet, or an unhashable list
-            return self._allowed(url, agent)
-        if "%" in url or "#" in url or not url.isascii():
+            decider = self._deciders.get(agent)
+        except TypeError:  # an unhashable list
+            decider = None
+        if decider is None or "%" in url or "#" in url or not url.isascii():
             return self._allowed(url, agent)
         index = decider.index
         if index is None:
             rules = decider.listed
-            if rules is None or not rules.left or not url.startswith(rules.origin + "/"):
+            if rules is None or not rules.left or not url.startswith(rules.site):
                 return self._allowed(url, agent)
-            return rules.decide(url)
+            return rules.decide(url[rules.path_at :])
         answer = index.answers[bisect_right(index.bounds, url)]
         if answer is True or answer is False:
             return answer
@@ -98,7 +99,7 @@ class RobotsTxt:
 
     def _allowed(self, url: str, agent: Agent) -> bool:
         """Decide for a URL that cannot be looked up unchanged, or an agent without an index."""
-        parts = read_url(url, self.dialect)
+        parts = read_url(url, self._grammar.dialect)
         return parts is None or self._decider(agent).allowed(*parts)
 
     def preparing(self, url: str, agent: Agent) -> Iterator[object] | None:
@@ -127,7 +128,7 @@ class RobotsTxt:
         if decider is None:
             if len(self._deciders) >= CACHED_AGENTS:
                 self._deciders.clear()
-            names = with_fallbacks(names_in_order(key), self.dialect.fallbacks)
+            names = self._grammar.names_of(key)
             decider = self._deciders.get(names) or Decider(self._body, self._grammar, names)
             self._deciders[names] = self._deciders[key] = decider
         return decider

@@ -41,7 +41,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.robots.robotstxt.grammar import decode, line_ends
+from scrapy_mandelbot.robots.robotstxt.grammar import decode, line_ends, rule_value
 from scrapy_mandelbot.robots.robotstxt.groups import read_groups, version_of
 from scrapy_mandelbot.robots.robotstxt.patterns import Glob
 from scrapy_mandelbot.robots.robotstxt.verdict import KINDS, read_rule
@@ -66,9 +66,9 @@ def tables_of(text: str, grammar: Grammar) -> dict[str, Any]:
         written = [name for name in map(decode, names) if name]
         rules = [
             [weight, bisect_right(ends, line.start()), allows, _plain(pattern)]
-            for line in grammar.any_rule.finditer(text, start, end)
+            for line in grammar.rule.finditer(text, start, end)
             for weight, _, allows, pattern in read_rule(
-                line[2], version, dialect, line.start(), allow=not line[1]
+                rule_value(line), version, dialect, line.start(), allow=not line[1]
             )
         ]
         groups.append({"names": [[name, name.lower()] for name in written], "rules": rules})

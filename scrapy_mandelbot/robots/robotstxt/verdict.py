@@ -2,22 +2,27 @@
 
 The scan tries the rules that may match and takes the first in the dialect's precedence. It knows
 the line that decided and needs no preparation, so it makes the first decision for a large file and
-explains the first verdicts. Three others take over: a list (`decider.py`) for the first decisions
-on a small file, the index (`index.py`) for many decisions, and all rules (`decider.py`) for many
+explains the first verdicts. Three others take over: a list (`RuleList`) for the first decisions
+on a small file, the index (`index.py`) for many decisions, and all rules (`DecidingRules`) for many
 explanations.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, line_number, value_of
+from scrapy_mandelbot.robots.robotstxt.grammar import (
+    line_number,
+    rule_value,
+    value_of,
+)
 from scrapy_mandelbot.robots.robotstxt.paths import COMPARABLE, escaped_length, split_url
 from scrapy_mandelbot.robots.robotstxt.patterns import (
     PATTERNS,
@@ -28,7 +33,7 @@ from scrapy_mandelbot.robots.robotstxt.patterns import (
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
-    from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
+    from scrapy_mandelbot.robots.robotstxt.grammar import Grammar, RuleFound
     from scrapy_mandelbot.robots.robotstxt.groups import GroupMatch
 
 
@@ -45,11 +50,48 @@ class Rule:
     @classmethod
     def of(cls, line: re.Match[str]) -> Rule:
         """Return the rule of a line that `scan` returned."""
-        return cls(not line[1], value_of(line[2]), line_number(line.string, line.start()))
+        return cls(not line[1], rule_value(line), line_number(line.string, line.start()))
 
     def __str__(self) -> str:
         return f"{'Allow' if self.allow else 'Disallow'}: {shown(self.path)}".rstrip()
 
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer for one URL and agent. Its text is a sentence for any log."""
+
+    A_RULE: ClassVar = "a rule matches"
+    NO_RULE: ClassVar = "no rule matches"
+    NOT_LISTED: ClassVar = "no rule matches, and only what is allowed may be read"
+    NO_GROUP: ClassVar = "no group is about this agent"
+    ROBOTS_TXT: ClassVar = "/robots.txt is always allowed"
+    NOT_A_URL: ClassVar = "not a URL that can be read"
+    TOO_COSTLY: ClassVar = "too many rules with wildcards for a URL of this length"
+
+    allowed: bool
+    rule: Rule | None
+    """The rule that decided; None if none matched."""
+    agent: str | None
+    """The name, as written, of the group that applies; None if none does."""
+    reason: str
+    """Why, as text."""
+
+    @property
+    def is_too_costly(self) -> bool:
+        """Whether it is forbidden as the comparison would cost too much (``docs/limits.rst``)."""
+        return self.reason == self.TOO_COSTLY
+
+    def __str__(self) -> str:
+        answer = "allowed" if self.allowed else "forbidden"
+        rule = self.rule
+        why = f": {self.reason}" if rule is None else f" by line {rule.line}: {rule}"
+        if self.agent is None:
+            return f"{answer}{why}"
+        return f"{answer}{why} (agent {shown(self.agent, _NAME_SHOWN)})"
+
+
+_NAME_SHOWN = 60  # characters of a robot's name in the text of a verdict
+ROBOTS_TXT = "/robots.txt"
 
 _PatternMatcher = tuple[int, int, bool, "Pattern | Glob"]
 Matcher = _PatternMatcher | tuple[int, int, bool, str]
@@ -83,28 +125,104 @@ def read_rules(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[M
     for start, end, version in selection.spans:
         lines = grammar.rule.finditer(text, start, end)
         for line, place in zip(lines, places, strict=False):
-            forbids, plain, other = line.groups("")
-            if plain:
-                yield weigh(len(plain), not forbids, False), place, not forbids, plain  # noqa: FBT003 - not exact
+            if line[2] and not line[3]:
+                yield weigh(len(line[2]), not line[1], False), place, not line[1], line[2]  # noqa: FBT003 - not exact
             else:
-                yield from read_rule(other, version, dialect, place, allow=not forbids)
+                yield from read_rule(rule_value(line), version, dialect, place, allow=not line[1])
+
+
+class RuleList:
+    """The rules of a small file as written: cheap to build, and fast enough for a few decisions.
+
+    The longest of the rules that match decides, and Allow in ties (`Grammar.longest_decides`).
+    """
+
+    __slots__ = (
+        *("_allowed", "_dialect", "_others", "_plain", "_read", "_rules"),
+        *("left", "path_at", "site"),
+    )
+
+    def __init__(self, rules: list[RuleFound], dialect: Dialect, origin: str) -> None:
+        self.site = origin + "/"
+        """What the URLs begin with whose targets begin at `path_at`, if they are ASCII and have no
+        escapes and no fragment."""
+        self.path_at = len(origin)
+        self.left = _LISTED_ANSWERS
+        """The decisions left until an index pays."""
+        self._dialect = dialect
+        self._rules = rules
+        plain = [rule[1] for rule in rules if not rule[2] and rule[1]]
+        plain.sort()
+        self._plain = tuple(plain)
+        self._allowed: set[str] | None = None
+        """Those of `_plain` that an Allow line has, once needed."""
+        others = [rule for rule in rules if rule[2]] if len(plain) < len(rules) else ()
+        self._others = [(_part_of_matches(rule), rule) for rule in others]
+        self._read: dict[RuleFound, list[_PatternMatcher]] = {}
+
+    def decide(self, target: str) -> bool:
+        """Return whether a target is allowed."""
+        self.left -= 1
+        if target == ROBOTS_TXT and self._dialect.robots_txt_allowed:
+            return True
+        found: list[tuple[int, bool]] = []  # weight, whether it allows
+        if target.startswith(self._plain):
+            at = bisect_right(self._plain, target) - 1
+            while not target.startswith(self._plain[at]):
+                at -= 1
+            found.append(self._weighed(self._plain[at]))
+        for part, rule in self._others:
+            if part in target:
+                if rule not in self._read:
+                    self._read[rule] = self._read_rule(rule)
+                found += [
+                    (weight, allows)
+                    for weight, _, allows, pattern in self._read[rule]
+                    if pattern.matches(target)
+                ]
+        return min(found)[1] if found else True
+
+    def _weighed(self, plain: str) -> tuple[int, bool]:
+        if self._allowed is None:
+            self._allowed = {
+                head for field, head, rest, _ in self._rules if field in _ALLOW and not rest
+            }
+        allows = plain in self._allowed
+        return WEIGHTS["longest"](len(plain), allows, False), allows  # noqa: FBT003 - not exact
+
+    def _read_rule(self, rule: RuleFound) -> list[_PatternMatcher]:
+        field, head, rest, _ = rule
+        return read_rule(value_of(head + rest), 1, self._dialect, 0, allow=field in _ALLOW)
+
+
+def _part_of_matches(rule: RuleFound) -> str:
+    """Name a text, found cheaply, in every target that a rule matches; it may be empty."""
+    _, head, rest, literal = rule
+    if literal and (head or rest[0] == "*"):
+        return literal
+    return head + "%" if rest[0] > _LAST_ASCII else head
+
+
+_ALLOW = frozenset({"", "A", "a"})  # how `RuleFound` has it
+_LAST_ASCII = "\x7f"
+_LISTED_ANSWERS = 40  # so many decisions by a list cost about as much as an index
 
 
 def scan(
     text: str, selection: GroupMatch, grammar: Grammar, target: str
-) -> tuple[bool, re.Match[str]] | None:
-    """Return whether the deciding rule allows, and its line; None: no rule matches."""
+) -> tuple[bool, re.Match[str] | None]:
+    """Return whether a target is allowed, and the line that decided, or None."""
     dialect = grammar.dialect
     plain = dialect.patterns != "globs" and not dialect.index_htm_is_directory
     found: list[_Found] = []
     globs: list[tuple[_Found, Glob]] = []
     for start, end, version in selection.spans:
         for line in grammar.rules_like(target, text, start, end):
-            literal = literal_in(line[2]) if plain else ""
-            if literal not in target if "*" in line[2] else not target.startswith(literal):
+            literal = (line[4] or "") if line[2] else ""
+            if plain and not (target.startswith(line[2]) and literal in target):
                 continue
             for weight, place, allows, pattern in read_rule(
-                line[2], version, dialect, line.start(), allow=not line[1]
+                rule_value(line), version, dialect, line.start(), allow=not line[1]
             ):
                 if isinstance(pattern, Glob):
                     if len(pattern.text) <= len(target):
@@ -116,21 +234,12 @@ def scan(
         first = Globs([glob for _, glob in globs]).first(target)
         found += [] if first is None else [globs[first][0]]
     if not found:
-        return None
+        return default_of(text, selection, grammar), None
     _, _, allows, line = min(found, key=itemgetter(0, 1))
     return allows, line
 
 
 _Found = tuple[int, int, bool, "re.Match[str]"]  # weight, place, whether it allows, line
-
-
-def literal_in(value: str) -> str:
-    """Return a literal in every match of a value without globs, found cheaply; it may be empty."""
-    piece = value.rstrip("*$" + WHITE_SPACE)
-    piece = piece[piece.rfind("*") + 1 :]
-    if "%" in piece or "#" in piece:
-        piece = piece.partition("%")[0].partition("#")[0]
-    return piece if piece.isascii() and value[:1] in "/*" else ""
 
 
 def default_of(text: str, selection: GroupMatch, grammar: Grammar) -> bool:
@@ -148,8 +257,8 @@ def default_of(text: str, selection: GroupMatch, grammar: Grammar) -> bool:
 def read_rule(
     value: str, version: int, dialect: Dialect, place: int, *, allow: bool
 ) -> list[_PatternMatcher]:
-    """Return the patterns of a value in the searchable text: none if it is ignored."""
-    path = path_of(value_of(value), version, dialect)
+    """Return the patterns of a value: none if it is ignored."""
+    path = path_of(value, version, dialect)
     return _read_path(path, version, dialect, place, allow=allow)
 
 

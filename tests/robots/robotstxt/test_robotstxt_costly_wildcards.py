@@ -8,9 +8,9 @@ import pytest
 from corpus import needs_corpus, read_files
 
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
-from scrapy_mandelbot.robots.robotstxt.decider import Verdict
 from scrapy_mandelbot.robots.robotstxt.index import FEW, MOST_COMPARED
 from scrapy_mandelbot.robots.robotstxt.patterns import Pattern
+from scrapy_mandelbot.robots.robotstxt.verdict import Verdict
 
 SITE = "https://example.com"
 MANY = 4_000
