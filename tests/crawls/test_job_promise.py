@@ -520,7 +520,7 @@ async def test_requests_for_a_parse_that_the_next_release_renamed_are_set_aside(
     """None is sent to Scrapy's own `parse`, which raises; the earlier release crawls them all."""
     web = tree(webs)
     web.pages |= {f"/{number}": html() for number in range(30)}
-    settings = {"CONCURRENT_REQUESTS": 1}
+    settings = {"CONCURRENT_REQUESTS": 1, "CONCURRENT_ITEMS": 100}  # all links before a page
     first = await run(RenamesParse, folder, [web.url + "/"], **settings)
     before = len(web.statuses())
     result = await run_after(folder, NextRelease, **settings)
