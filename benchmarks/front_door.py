@@ -13,11 +13,9 @@ limit    bears 30 requests a second and five more, and answers 503 to what is ab
 200      sends one notice in place of all pages for that time: it counts as none of them
 kill -9  the crawl has a JOBDIR, is killed after a quarter of the pages, and is started again
 
-With ``--picture FILE`` the first of them is drawn too: each answer of the site by its time.
-
 Usage::
 
-    python benchmarks/front_door.py [--runs N] [--picture FILE]
+    python benchmarks/front_door.py [--runs N]
 """
 
 from __future__ import annotations
@@ -29,7 +27,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -42,14 +39,7 @@ import scrapy_mandelbot
 
 LONGEST = 300  # seconds of a crawl
 AT_ONCE = 4  # crawls of a project, which mostly wait for their delay
-DOWN = 5  # seconds for which the first site refuses
-GREY = "#7d8590"
-NOTICE = "/notice.html"  # no page of the site; see refusing_server.py
-COLOURS = {"times": "#3d8bbd", "refusals": "#d9762b"}
-SVG = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"'
-    ' font-family="system-ui, sans-serif" font-size="15" role="img">'
-)
+NOTICE = "/notice.html"  # no page of the site; see pauses.py
 VARIANTS = {
     "stock Scrapy": {},
     "with AutoThrottle": {"AUTOTHROTTLE_ENABLED": True},
@@ -60,13 +50,13 @@ SETTINGS = {
     "project": {"DOWNLOAD_DELAY": 1, "CONCURRENT_REQUESTS_PER_DOMAIN": 1},
 }
 CASES = [
-    ("a 503 for five seconds", "library", f"closed:{DOWN}", 300, None),
+    ("a 503 for five seconds", "library", "closed:5", 300, None),
     ("a limit of 30 a second", "library", "limit:30:5", 300, None),
     ("429, 430, 509 and 529", "library", "odd:30:5", 300, None),
     ("maintenance by a 302", "library", "maintained:11", 300, None),
     ("maintenance by a 200", "library", "noticed:11", 300, None),
     ("a kill -9, and a second run", "library", "well", 2000, 500),
-    ("a 503 for five seconds", "project", f"closed:{DOWN}", 60, None),
+    ("a 503 for five seconds", "project", "closed:5", 60, None),
     ("a 503 for a minute", "project", "closed:60", 120, None),
     ("a limit of 30 a second", "project", "limit:30:5", 60, None),
     ("a kill -9, and a second run", "project", "well", 60, 15),
@@ -120,51 +110,6 @@ def measure(behaviour: str, pages: int, settings: dict, kill_at: int | None) -> 
     return {"got": got, **server.stop()}
 
 
-def picture(results: dict[str, dict], pages: int) -> str:
-    """Draw the answers of a site to each variant: a bar for each tenth of a second."""
-    width, lane, left, tallest = 720, 150, 20, 95
-    scale = (width - 2 * left) / max(
-        max(one["times"] + one["refusals"]) for one in results.values()
-    )
-    columns = {
-        (variant, kind): Counter(int(at * 10) for at in one[kind])
-        for variant, one in results.items()
-        for kind in COLOURS
-    }
-    most = max(max(column.values()) for column in columns.values())
-    parts = [SVG.format(width=width, height=lane * len(results) + 40)]
-    for number, (variant, one) in enumerate(results.items()):
-        floor = lane * (number + 1) - 10
-        told = f"{one['got']} of {pages + 1} pages, {len(one['refusals'])} refusals"
-        parts.append(
-            f'<text x="{left}" y="{floor - lane + 28}" fill="{GREY}">'
-            f'<tspan font-weight="bold">{variant}</tspan>: {told}</text>'
-            f'<rect x="{left + one["refusals"][0] * scale:.1f}" y="{floor - tallest}"'
-            f' width="{DOWN * scale:.1f}" height="{tallest}" fill="{GREY}" opacity="0.15"/>'
-            f'<path d="M{left} {floor}H{width - left}" stroke="{GREY}"/>'
-        )
-        for kind, colour in COLOURS.items():
-            for column, count in sorted(columns[variant, kind].items()):
-                tall = max(2.5, tallest * count / most)
-                x = left + column / 10 * scale + (kind == "refusals") * 0.045 * scale
-                parts.append(
-                    f'<rect x="{x:.1f}" y="{floor - tall:.1f}" width="{0.045 * scale:.1f}"'
-                    f' height="{tall:.1f}" fill="{colour}"/>'
-                )
-    below = lane * len(results) + 14
-    parts += [
-        f'<text x="{left + second * scale:.0f}" y="{below}" fill="{GREY}" font-size="13">'
-        f"{second} s</text>"
-        for second in range(0, int((width - 3 * left) / scale) + 1, 2)
-    ]
-    parts.append(
-        f'<text x="{width - left}" y="{below + 18}" text-anchor="end" font-size="13" fill="{GREY}">'
-        f'<tspan fill="{COLOURS["times"]}">pages</tspan> and <tspan fill="{COLOURS["refusals"]}">'
-        "refusals</tspan> sent, a bar for each tenth of a second; grey: the site is down</text>"
-    )
-    return "\n".join([*parts, "</svg>\n"])
-
-
 def told(runs: list[dict], pages: int) -> str:
     """Return what was got of the first page and so many, and refusals, as ranges."""
 
@@ -190,7 +135,6 @@ def main() -> None:
     """Print the table, as reStructuredText has it."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=1, help="of each crawl with library defaults")
-    parser.add_argument("--picture", type=Path)
     options = parser.parse_args()
 
     def row(case: tuple) -> tuple[str, ...]:
@@ -200,10 +144,6 @@ def main() -> None:
             [measure(behaviour, pages, SETTINGS[kind] | one, kill_at) for _ in times]
             for one in VARIANTS.values()
         ]
-        if options.picture and case is CASES[0]:
-            first = {name: runs[0] for name, runs in zip(VARIANTS, found, strict=True)}
-            del first["with AutoThrottle"]
-            options.picture.write_text(picture(first, pages))
         return name, kind, *(told(runs, pages) for runs in found)
 
     rows = [("trouble", "settings", *VARIANTS)]

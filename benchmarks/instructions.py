@@ -2,32 +2,31 @@
 
 Usage::
 
-    python benchmarks/instructions.py page [--gate RATIO] [--full-collections]
-    python benchmarks/instructions.py site [--gate THOUSAND] [--full-collections]
-    python benchmarks/instructions.py calls [--by-function] [--gate CALLS]
-    python benchmarks/instructions.py job [--gate RATIO] [--full-collections]
-    python benchmarks/instructions.py refusal [--by-function] [--gate CALLS]
+    python benchmarks/instructions.py MODE ... [--by-function] [--gate N]
 
 page     thousand instructions a page of one site: stock Scrapy obeying robots.txt, all of the
          package, and the ratio
-site     thousand instructions a new site, with its robots.txt and three pages: the same, and what
-         is over stock besides what three pages of a known site are
-calls    functions of the package called for an ordinary page of one site
+site     thousand instructions a new site, with its robots.txt and three pages: the same
+calls    functions of the package called for an ordinary page of one site, and their bytecodes
 job      what a page costs with a JOBDIR, stock Scrapy's and the package's: thousand instructions,
          with the links that the other modes have, and with twenty new ones; the greater ratio
 refusal  functions of the package called for a 503, from the download handler until the scheduler
          has the request again; a stop is a step into another module
+queue    bytecodes of a push and a pop, with all that they call, in a crawl of ten sites that obeys
+         robots.txt, stock Scrapy's and the package's; the package's among 200,000 sites that wait,
+         beside those among ten: pushes for new sites and for known ones, and the first pop of a
+         site. The greater ratio to stock
 
-Each figure is that of a crawl of 350 pages less one of 100, over 250: the start and the end of a
-crawl are not in it. The crawls are those of ``without_network.py``, each in a process of its own.
-Instructions are counted by valgrind (a Debian package), in some forty seconds for a mode where the
-machine has nothing else to do. Full garbage collections are put off: one more or less, by chance,
-is 1 % of such a crawl. ``--full-collections`` leaves them in. For a new site, which is a small
-difference of large numbers, there are no collections at all, and none of the hundred tasks that
-Scrapy makes for the items of a page: when the collector runs, and where in a set a task comes to
-lie, changes with each object that anything makes, by some hundred thousand instructions a site.
-With ``--gate`` it exits with 1 if the figure (page and job: the ratio, site: thousands over
-stock, else calls) is above the one given. It exits with 1 also where it cannot be taken.
+Figures of a page or site are those of a crawl of 350 less one of 100, over 250: the start and the
+end of a crawl are not in it. The crawls are those of ``without_network.py``. Instructions are
+counted by valgrind (a Debian package). Full garbage collections are put off: one more or less, by
+chance, is 1 % of such a crawl. For a new site, which is a small difference of large numbers, there
+are no collections at all, and none of the hundred tasks that Scrapy makes for the items of a page:
+when the collector runs, and where in a set a task comes to lie, changes with each object that
+anything makes, by some hundred thousand instructions a site. One tree repeats to a thousandth of
+what is over stock; another path, or other names that hash otherwise, change it by 1 to 2 %: gates
+hold bytecodes, which do not. With ``--gate`` it exits with 1 if the figure (calls, refusal: calls,
+else the ratio) is above the one given. It exits with 1 also where it cannot be taken.
 """
 
 from __future__ import annotations
@@ -40,16 +39,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
+from statistics import mean
+from typing import Any
 
-from without_network import PAGES_OF_A_SITE
+from without_network import FEW_SITES, PAGES_OF_A_SITE
 
 HERE = Path(__file__).parent
-CRAWL = HERE / "without_network.py"
 FEW, MANY = 100, 350
+MANY_SITES = 200_000
 # Order of sets, names of temporary files: the same each time. No site packages of the user, and
 # the package that stands beside this file, whichever is installed.
 ENVIRONMENT = {
@@ -61,93 +60,84 @@ ENVIRONMENT = {
 }
 
 
-def crawl(*arguments: str | int) -> str:
-    """Crawl in a process of its own; return what it printed."""
-    return _run([sys.executable, str(CRAWL), *map(str, arguments)])
-
-
-def instructions(*arguments: str | int) -> int:
-    """Crawl under valgrind; return how many instructions the process took."""
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder, "log")
-        watch = ["--tool=cachegrind", "--cache-sim=no", "--branch-sim=no", f"--log-file={log}"]
-        watch.append("--cachegrind-out-file=/dev/null")
-        _run(["valgrind", *watch, sys.executable, str(CRAWL), *map(str, arguments)])
-        counted = re.search(r"I\s+refs:\s+([\d,]+)", log.read_text())
-    if counted is None:
-        sys.exit("valgrind has printed no count")
-    return int(counted[1].replace(",", ""))
-
-
-def _run(command: list[str]) -> str:
+def crawl(*crawls: str, under: tuple[str, ...] = ()) -> list[Any]:
+    """Make these crawls of ``without_network.py``; return what each has counted."""
+    command = [*under, sys.executable, str(HERE / "without_network.py"), *crawls]
     run = subprocess.run(
         command, cwd=HERE, env=ENVIRONMENT, capture_output=True, text=True, check=False
     )
     if run.returncode or run.stderr:
         sys.exit(f"{' '.join(command)}: exit code {run.returncode}\n{run.stderr}")
-    return run.stdout
+    return [json.loads(line) for line in run.stdout.splitlines()]
 
 
-def per_page(shape: str, count: str = "", form: str = "") -> tuple[float, float]:
-    """Return the thousand instructions a page of stock Scrapy and of the package."""
+def of_one(crawls: list[float]) -> list[float]:
+    """Return the figures of one page or site: of each crawl of many, less the one of few."""
+    return [
+        (many - few) / (MANY - FEW) for few, many in zip(crawls[::2], crawls[1::2], strict=True)
+    ]
+
+
+def thousands(shape: str, count: str = "", form: str = "") -> list[float]:
+    """Return the thousand instructions a page or site of stock Scrapy and of the package."""
     if shutil.which("valgrind") is None:
         sys.exit("valgrind is needed: apt-get install valgrind")
-    runs = [
-        (variant + form, shape, pages, count)
+    crawls = [
+        f"{variant}{form},{shape},{number},{count}"
         for variant in ("stock", "package")
-        for pages in (FEW, MANY)
+        for number in (FEW, MANY)
     ]
-    for variant in ("stock", "package"):  # all is compiled before anything is counted
-        crawl(variant + form, shape, FEW, count)
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        few, many, few_ours, many_ours = pool.map(lambda run: instructions(*run), runs)
-    pages = (MANY - FEW) * 1_000
-    return (many - few) / pages, (many_ours - few_ours) / pages
+    crawl(*crawls[::2])  # all is compiled before anything is counted
+    with tempfile.TemporaryDirectory() as folder:
+        tool = "valgrind", "--tool=cachegrind", "--cache-sim=no", "--branch-sim=no"
+        out = "--cachegrind-out-file=/dev/null", f"--log-file={folder}/%p"
+        logs = [Path(folder, str(pid)).read_text() for pid in crawl(*crawls, under=(*tool, *out))]
+    found = [re.search(r"I\s+refs:\s+([\d,]+)", log)[1] for log in logs]
+    return of_one([int(number.replace(",", "")) / 1_000 for number in found])
 
 
-def page(arguments: argparse.Namespace) -> float:
-    """Print the cost of an ordinary page; return the ratio to stock."""
-    stock, package = per_page("page", arguments.count)
-    print("thousand instructions a page of one site")
-    print(f"  stock    {stock:>10,.0f}")
-    print(f"  package  {package:>10,.0f}  {package - stock:+,.0f}  ratio {package / stock:.4f}")
-    return package / stock
+def compare(what: str, stock: float, package: float) -> float:
+    """Print two figures and their ratio; return it."""
+    ratio = package / stock
+    print(f"{what:<46}{stock:>9,.0f}{package:>9,.0f}{package - stock:>+8,.0f}{ratio:>8.4f}")
+    return ratio
 
 
-def job(arguments: argparse.Namespace) -> float:
-    """Print the cost of a page with a JOBDIR; return the greater ratio to stock."""
-    ratios = []
-    print("thousand instructions a page, with JOBDIR      stock   package   ratio")
-    for shape, name in (("page", "a page with few new links"), ("links", "with twenty of them")):
-        stock, package = per_page(shape, arguments.count, "-job")
-        ratios.append(package / stock)
-        print(f"  {name:<40}{stock:>10,.0f}{package:>10,.0f}{ratios[-1]:>8.4f}")
-    return max(ratios)
+def head(what: str, one: str = "stock", other: str = "package") -> None:
+    print(f"{what:<46}{one:>9}{other:>9}{'more':>8}{'ratio':>8}")
 
 
-def site(arguments: argparse.Namespace) -> float:
-    """Print the cost of a new site; return the thousands over stock, its pages left out."""
-    page_of_stock, page_of_package = per_page("page", arguments.count or "still")
-    stock, package = per_page("site", arguments.count or "still")
-    less = PAGES_OF_A_SITE * (page_of_package - page_of_stock)
-    print(f"thousand instructions a new site: its robots.txt and {PAGES_OF_A_SITE} pages")
-    print(f"  stock    {stock:>10,.0f}")
-    print(f"  package  {package:>10,.0f}  {package - stock:+,.0f}  ratio {package / stock:.4f}")
-    print(
-        f"  less what as many pages of a known site are over stock: {package - stock - less:+,.0f}"
+def page() -> float:
+    head("thousand instructions")
+    return compare("a page of one site", *thousands("page"))
+
+
+def site() -> float:
+    head("thousand instructions")
+    what = f"a new site: its robots.txt and {PAGES_OF_A_SITE} pages"
+    return compare(what, *thousands("site", "still"))
+
+
+def job() -> float:
+    head("thousand instructions, with JOBDIR")
+    shapes = {"page": "a page with few new links", "links": "a page with twenty of them"}
+    return max(compare(name, *thousands(shape, "", "-job")) for shape, name in shapes.items())
+
+
+def calls(*, by_function: bool) -> float:
+    few, many = crawl(f"package,page,{FEW},code", f"package,page,{MANY},code")
+    each, bytecodes = (
+        {name: (two[name] - one.get(name, 0)) / (MANY - FEW) for name in two}
+        for one, two in zip(few, many, strict=True)
     )
-    return package - stock - less
-
-
-def calls(arguments: argparse.Namespace) -> float:
-    """Print how many calls of our functions a page takes; return it."""
-    few, many = (Counter(json.loads(crawl("package", "page", n, "calls"))) for n in (FEW, MANY))
-    each = {name: (many[name] - few[name]) / (MANY - FEW) for name in many}
-    print(f"calls of functions of scrapy_mandelbot for a page: {sum(each.values()):.1f}")
-    if arguments.by_function:
+    print(
+        f"calls of functions of scrapy_mandelbot for a page: {sum(each.values()):.1f};"
+        f" bytecodes in them: {sum(bytecodes.values()):,.0f}"
+    )
+    if by_function:
         for name, number in sorted(each.items(), key=lambda item: (-item[1], item[0])):
             if number >= 0.005:
-                print(f"  {number:>8.2f}  {name}")
+                print(f"  {number:>8.2f}{bytecodes[name]:>10.1f}  {name}")
     return sum(each.values())
 
 
@@ -158,19 +148,42 @@ def way(called: list[str]) -> dict[str, int]:
     return {"calls": len(modules), "stops": stops, "modules": len(set(modules))}
 
 
-def refusal(arguments: argparse.Namespace) -> float:
-    """Print the way of a 503 back to the scheduler; return its calls."""
-    traced = json.loads(crawl("package", "refusal", 1, "trace"))
+def refusal(*, by_function: bool) -> float:
+    (traced,) = crawl("package,refusal,1,trace")
     print("a 503 from the download handler until the scheduler has the request again")
     for name, figure in way([name for name, _ in traced]).items():
         print(f"  {name:<10}{figure:>5}")
-    if arguments.by_function:
+    if by_function:
         for name, depth in traced:
             print(f"  {'  ' * depth}{name.replace(':', '.')}")
     return len(traced)
 
 
-MODES = {one.__name__: one for one in (page, site, calls, job, refusal)}
+def queue_costs() -> dict[str, tuple[float, float]]:
+    """Return the bytecodes of pushes and pops: of stock and of the package, or of few and many."""
+    crawls = ("stock", FEW_SITES), ("package", FEW_SITES), ("package", MANY_SITES)
+    stock, few, many = crawl(*(f"{variant},queue,{n},queue" for variant, n in crawls))
+    new, known = slice(FEW_SITES), slice(FEW_SITES, 2 * FEW_SITES)
+    return {
+        "push, 10 sites": (mean(stock["push"]), mean(few["push"])),
+        "pop, 10 sites": (mean(stock["pop"]), mean(few["pop"])),
+        "push for a new site": (mean(few["push"][new]), mean(many["push"][new])),
+        "push for a known site": (mean(few["push"][known]), mean(many["push"][known])),
+        "first pop of a site": (mean(few["pop"][new]), mean(many["pop"][new])),
+    }
+
+
+def queue() -> float:
+    costs = list(queue_costs().items())
+    head("bytecodes")
+    ratio = max([compare(name, *figures) for name, figures in costs[:2]])
+    head("bytecodes, by sites that wait", f"{FEW_SITES}", f"{MANY_SITES:,}")
+    for name, figures in costs[2:]:
+        compare(name, *figures)
+    return ratio
+
+
+MODES = {one.__name__: one for one in (page, site, calls, job, refusal, queue)}
 
 
 def main() -> None:
@@ -178,15 +191,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("mode", choices=MODES)
+    parser.add_argument("mode", nargs="+", choices=MODES)
     parser.add_argument("--gate", type=float)
-    parser.add_argument("--by-function", action="store_true")
-    full = {"action": "store_const", "const": "full", "default": ""}
-    parser.add_argument("--full-collections", dest="count", **full)
-    arguments = parser.parse_args()
-    figure = MODES[arguments.mode](arguments)
-    if arguments.gate is not None and not figure <= arguments.gate:
-        sys.exit(f"{arguments.mode}: {figure:.4f} is above the gate, {arguments.gate:g}")
+    parser.add_argument("--by-function", action="store_true", help="calls and refusal: list them")
+    options = parser.parse_args()
+    listed = {"by_function": options.by_function}
+    for mode in options.mode:
+        figure = MODES[mode](**listed if mode in {"calls", "refusal"} else {})
+        if options.gate is not None and not figure <= options.gate:
+            sys.exit(f"{mode}: {figure:.4f} is above the gate, {options.gate:g}")
 
 
 if __name__ == "__main__":

@@ -161,6 +161,19 @@ def crawl(url: str, settings: str) -> None:
     print(crawler.stats.get_value("finish_reason"), flush=True)
 
 
+def start(program: str, folder: Path, *arguments: str, number: str = "", ahead: float = 0.0):
+    """Start ``PROGRAM crawl ARGUMENTS`` in a folder, with a clock that is so many seconds ahead."""
+    with (folder / f"log{number}.txt").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, program, "crawl", *arguments],
+            cwd=folder,
+            env={**os.environ, "AHEAD": str(ahead)},
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+
+
 class Trial:
     """A crawl that is killed and goes on, in a folder of its own."""
 
@@ -183,18 +196,8 @@ class Trial:
 
     def run(self, kill_at: int | None) -> str:
         """Crawl until so many callbacks have ended, or to the end; return how it ended."""
-        command = [sys.executable, __file__, "crawl", self.url, json.dumps(self.settings)]
-        with (
-            (self.folder / "log.txt").open("ab") as log,
-            subprocess.Popen(
-                command,
-                cwd=self.folder,
-                env={**os.environ, "AHEAD": str(self.ahead)},
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            ) as child,
-        ):
+        settings = json.dumps(self.settings)
+        with start(__file__, self.folder, self.url, settings, ahead=self.ahead) as child:
             began = time.monotonic()
             ends = self.folder / "ends.txt"
             while child.poll() is None and time.monotonic() < began + LONGEST:

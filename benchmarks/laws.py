@@ -8,7 +8,6 @@ ours     the states of sites as the package has them (``scrapy_mandelbot.politen
 together the same, of several names on one address, with ``MANDELBOT_TOGETHER``
 stock    asks again at once, twice, and then fails
 fixed    a pause of a second at each refusal, then all at once
-aimd     the same pause, then half the rate and one a second more each second
 
 Prints for each scenario the median of the seeds and the worst: pages got of those that can be got,
 how many of those and of dead ones failed that were never sent, refusals until the last good page in
@@ -18,7 +17,7 @@ and when the crawl ended.
 
 Usage::
 
-    python benchmarks/laws.py [--seeds 20] [--from 0] [--law ours] [scenario ...]
+    python benchmarks/laws.py [--seeds 20] [--law ours] [scenario ...]
 """
 
 from __future__ import annotations
@@ -57,7 +56,6 @@ class Result:
     pages: int
     gettable: int
     got: int = 0
-    sent: int = 0
     refused: int = 0
     refused_by_then: int = 0
     """Until the last good page: what is dead is asked on after that."""
@@ -196,7 +194,6 @@ class Crawl:
         self._free_at = self.now + _PROCESSOR
         self._in_flight += 1
         self._sent.add(url)
-        result.sent += 1
         latency = scenario.latency * self.random.uniform(1 - _JITTER, 1 + _JITTER)
         told = self.law.sent(url, self.now)
 
@@ -282,35 +279,11 @@ class Fixed(Stock):
         self.crawl.put_back(url)
 
 
-class Aimd(Fixed):
-    """Half the rate at each refusal, and one a second more each second."""
-
-    rate, raised_at, next_at = inf, 0.0, 0.0
-
-    def due(self, now: float) -> float:
-        return max(now, self.until, self.next_at)
-
-    def sent(self, _url: str, now: float) -> None:
-        self.next_at = max(self.next_at, now) + 1 / self.rate
-
-    def answered(self, _told: Any, _url: str, now: float) -> None:
-        self.rate += max(0.0, now - self.raised_at)
-        self.raised_at = max(self.raised_at, now)
-
-    def refused(self, told: Any, url: str, now: float, retry_after: float | None) -> None:
-        if now >= self.until:
-            before = min(self.rate, self.crawl.result.got / max(now, 0.1))
-            self.rate = max(before / 2, 0.1)
-            self.raised_at = now + 1.0
-        super().refused(told, url, now, retry_after)
-
-
 LAWS: dict[str, Callable[..., Any]] = {
     "ours": ours,
     "together": partial(ours, together=True),
     "stock": Stock,
     "fixed": Fixed,
-    "aimd": Aimd,
 }
 
 
@@ -323,7 +296,6 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("scenario", nargs="*")
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--from", dest="first", type=int, default=0)
     parser.add_argument("--law", action="append", choices=sorted(LAWS))
     options = parser.parse_args()
     heads = (f"{head:>{width}}" for head, width in HEADS)
@@ -332,7 +304,7 @@ def main() -> None:
         if options.scenario and not any(name.startswith(one) for one in options.scenario):
             continue
         for law in options.law or ["ours"]:
-            some = results(scenario, law, range(options.first, options.first + options.seeds))
+            some = results(scenario, law, range(options.seeds))
             print(f"{name:26} {law:8} {line(scenario, some)}", flush=True)
 
 

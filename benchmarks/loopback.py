@@ -45,6 +45,7 @@ SETTINGS = {
     "REMOTE_CONTROL_ENABLED": False,
     "ROBOTSTXT_OBEY": True,
     "TELNETCONSOLE_ENABLED": False,
+    "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
 }
 
 
@@ -109,18 +110,10 @@ def page(path: bytes) -> bytes:
     return b"<html><body>" + links + b"<p>" + b"words " * 200 + b"</p></body></html>"
 
 
-async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answer the requests of one connection."""
-    while head := await read_head(reader):
-        path = head.split(b" ", 2)[1]
-        is_robots = path == b"/robots.txt"
-        body = ROBOTS if is_robots else page(path)
-        kind = b"text/plain" if is_robots else b"text/html"
-        writer.write(
-            b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\nContent-Length: %d\r\n\r\n%b"
-            % (kind, len(body), body)
-        )
-    writer.close()
+def answer(_host: str, _port: int, path: str) -> tuple[int, str, bytes]:
+    if path == "/robots.txt":
+        return 200, "text/plain", ROBOTS
+    return 200, "text/html", page(path.encode())
 
 
 class ThreadedSite(ThreadingHTTPServer):
@@ -163,29 +156,20 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_POST = do_GET  # noqa: N815 -- http.server's names
 
 
-async def serve_answers(
-    names: list[str], answer: Callable[[str, int, str], tuple], one_way: float = 0.0
-) -> None:
+async def serve_answers(names: list[str], answer: Callable[[str, int, str], tuple]) -> None:
     """Serve these hosts until standard input ends; print their port.
 
-    Args:
-        names: the addresses.
-        answer: takes host, port and path, and returns status, content type and body.
-        one_way: seconds to the server, and from it.
+    ``answer`` takes host, port and path, and returns status, content type and body.
     """
-    open_more_files()
 
     async def serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while head := await read_head(reader):
-                await asyncio.sleep(one_way)
                 host, port = writer.get_extra_info("sockname")[:2]
                 status, kind, body = answer(host, port, head.split(b" ", 2)[1].decode())
-                await asyncio.sleep(one_way)
-                writer.write(
-                    f"HTTP/1.1 {status} Said\r\nContent-Type: {kind}\r\n"
-                    f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
-                )
+                body = body if isinstance(body, bytes) else body.encode()
+                head = f"HTTP/1.1 {status} Said\r\nContent-Type: {kind}"
+                writer.write(f"{head}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
         except ConnectionError:
             pass
         finally:
@@ -196,6 +180,7 @@ async def serve_answers(
 
 async def until_input_ends(names: list[str], serve_one: Callable) -> None:
     """Listen on these addresses, print their port, and go on until standard input ends."""
+    open_more_files()
     servers = [await asyncio.start_server(serve_one, sock=sock) for sock in listen(names)]
     print(servers[0].sockets[0].getsockname()[1], flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
@@ -219,5 +204,4 @@ def listen(names: list[str]) -> list[socket.socket]:
 
 
 if __name__ == "__main__":
-    open_more_files()
-    asyncio.run(until_input_ends(hosts(int((sys.argv[1:] or ["1"])[0])), serve))
+    asyncio.run(serve_answers(hosts(int((sys.argv[1:] or ["1"])[0])), answer))

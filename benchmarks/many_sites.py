@@ -3,24 +3,22 @@
 Each site on loopback gets three pages: its front page, and two that it links to. The requests for
 all front pages are scheduled before the first is answered. Each crawl is a process of its own, the
 variants in turns, and who begins changes from round to round. Printed are the medians of so many
-rounds (5): pages a second, CPU milliseconds a page, and ours over stock's in each round, with the
-least and the greatest of them: on a machine with other work that range is what a ratio is worth.
-Below, what no other work can change: thousand instructions a new site (``instructions.py site``).
+rounds (5): pages a second, CPU milliseconds a page, and ours over stock's of both in each round,
+with the least and the greatest: on a machine with other work that range is what a ratio is worth.
+Five rounds of 500, 2,000 and 5,000 sites take some ten minutes; a crawl ends after five. What no
+other work can change, thousand instructions a new site, is in ``instructions.py site``.
 
-stock  Scrapy as it comes, with DownloaderAwarePriorityQueue
+stock  Scrapy as it comes, with DownloaderAwarePriorityQueue, obeying robots.txt
 ours   all of this package: ADDONS = {"scrapy_mandelbot.Addon": 500}
-
-``crawl`` does so with ROBOTSTXT_OBEY off, ``robots`` with it on: a robots.txt a site besides.
 
 Usage::
 
-    python benchmarks/many_sites.py crawl|robots [ROUNDS [SITES ...]]
+    python benchmarks/many_sites.py [ROUNDS [SITES ...]]
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -35,9 +33,9 @@ LINKS_FOLLOWED = 2
 VARIANTS = {"stock": {}, "ours": ADDON}
 COMMON = {
     **SETTINGS,
+    "CLOSESPIDER_TIMEOUT": 300,
     "CONCURRENT_REQUESTS": 64,
     "CONCURRENT_ITEMS": 1,  # Scrapy makes so many tasks for each page
-    "USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)",
 }
 
 
@@ -63,9 +61,9 @@ class ManySites(scrapy.Spider):
         """Go no further."""
 
 
-def crawl(variant: str, port: int, sites: int, *, robots: bool = False) -> None:
+def crawl(variant: str, port: int, sites: int) -> None:
     """Crawl in this process, and print how long it took for how many pages."""
-    settings = {**COMMON, **VARIANTS[variant], "ROBOTSTXT_OBEY": robots}
+    settings = {**COMMON, **VARIANTS[variant], "ROBOTSTXT_OBEY": True}
     urls = [f"http://{host}:{port}/" for host in hosts(sites)]
     crawler = crawled(ManySites, settings, start_urls=urls)
     count = crawler.stats.get_value
@@ -74,23 +72,22 @@ def crawl(variant: str, port: int, sites: int, *, robots: bool = False) -> None:
     print(json.dumps({"pages": pages, "seconds": seconds, "cpu": cpu}))
 
 
-def compare(what: str, rounds: int, sites: int) -> None:
+def compare(rounds: int, sites: int) -> None:
     """Run the variants in turns; print a line for each."""
     results: dict[str, list[dict]] = {variant: [] for variant in VARIANTS}
     with Serving(HERE / "loopback.py", sites) as port:
         for number in range(rounds):
             for variant in sorted(VARIANTS, reverse=number % 2 == 0):
-                results[variant].append(printed_by(__file__, "one", variant, port, sites, what))
+                results[variant].append(printed_by(__file__, "crawl", variant, port, sites))
     for variant, said in results.items():
-        rate = median(map(pages_a_second, said))
-        cpu = median(one["cpu"] / one["pages"] for one in said)
-        ratio = ""
-        if variant == "ours":
-            pairs = zip(said, results["stock"], strict=True)
-            ratios = [pages_a_second(one) / pages_a_second(stock) for one, stock in pairs]
-            ratio = f"{median(ratios):>9.2f}  ({min(ratios):.2f} to {max(ratios):.2f})"
-        of = f"{sites:>7,}  {variant:<9}{said[0]['pages']:>8,}"
-        print(f"{of}{rate:>12.0f}{cpu * 1e3:>12.2f}{ratio}", flush=True)
+        rates, cpus = [pages_a_second(one) for one in said], [cpu_of_a_page(one) for one in said]
+        print(f"{sites:>7,}  {variant:<9}{said[0]['pages']:>8,}", end="")
+        print(f"{median(rates):>10.0f}{median(cpus):>13.2f}", end="", flush=True)
+        for measure in (pages_a_second, cpu_of_a_page) if variant == "ours" else ():
+            both = zip(map(measure, said), map(measure, results["stock"]), strict=True)
+            ratios = [one / stock for one, stock in both]
+            print(f"{median(ratios):>7.2f} ({min(ratios):.2f} to {max(ratios):.2f})", end="")
+        print(flush=True)
 
 
 def pages_a_second(said: dict[str, float]) -> float:
@@ -98,19 +95,21 @@ def pages_a_second(said: dict[str, float]) -> float:
     return said["pages"] / said["seconds"]
 
 
-def main(what: str = "--help", *numbers: str) -> None:
-    if what in {"crawl", "robots"}:
-        rounds, *sites = [int(number) for number in numbers or ["5"]]
-        print(f"  sites  {'variant':<9}{'pages':>8}{'pages/s':>12}{'CPU ms/page':>12}{'ratio':>9}")
-        for count in sites or SITES:
-            compare(what, rounds, count)
-        print()
-        subprocess.run([sys.executable, HERE / "instructions.py", "site"], check=True)
-    elif what == "one":
-        crawl(numbers[0], int(numbers[1]), int(numbers[2]), robots=numbers[3] == "robots")
-    else:
-        sys.exit(__doc__)
+def cpu_of_a_page(said: dict[str, float]) -> float:
+    """Return the milliseconds of CPU for each page of a crawl."""
+    return said["cpu"] * 1e3 / said["pages"]
+
+
+def main(rounds: int = 5, *sites: int) -> None:
+    heads = f"{'pages/s':>10}{'CPU ms/page':>13}"
+    print(f"  sites  {'variant':<9}{'pages':>8}{heads}  pages/s, ratio      CPU, ratio")
+    for count in sites or SITES:
+        compare(rounds, count)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    match sys.argv[1:]:
+        case ["crawl", variant, port, sites]:
+            crawl(variant, int(port), int(sites))
+        case numbers:
+            main(*map(int, numbers))

@@ -10,32 +10,42 @@ pause, then open    MANDELBOT_PAUSE_OPTIONS["recovery"] = False: all at once aft
 pause, then a pace  the package as it comes
 
 limits      nginx with limit_req, at a rate a second and a burst (Debian: nginx-light)
-slow        nginx with so many a minute; ended after ten minutes, and only where it is asked for
-distant     a server 100 ms away, with such a limit, that says Retry-After: 1
 oddities    one page that always answers 503; a server up for two seconds and down for one; one
             that is down for some seconds; one whose limit halves
 neighbours  what one paused site of ten costs the other nine
 
 Usage::
 
-    python benchmarks/pauses.py [--ours] [limits|slow|distant|oddities|neighbours ...]
+    python benchmarks/pauses.py [limits|oddities|neighbours ...]
+
+As ``pauses.py serve PAGES BEHAVIOUR [HOST]`` it is the server, which prints its port, serves until
+its standard input is closed, and then prints what it answered, as JSON. Pages are ``/0`` to
+``/N``; ``/`` links to all of them. A behaviour is ``limit:RATE:BURST``, ``halving:RATE:BURST``
+(after ten seconds), ``flapping`` (up two seconds, down one), ``down:SECONDS`` (after 50 pages),
+``closed:SECONDS`` (the same, with Retry-After), ``odd:RATE:BURST`` (a limit whose refusals are 429,
+430, 509 and 529 in turn), ``maintained:SECONDS`` (after 50 pages, redirects each page to a notice),
+``noticed:SECONDS`` (sends the notice in place of each page), ``one-page`` (page 7 answers 503), or
+``well``.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import sys
 import tempfile
-import time
 from collections import Counter
+from itertools import cycle
 from pathlib import Path
+from time import monotonic
 
 import scrapy
-from loopback import ADDON, SETTINGS, Serving, crawled, printed_by
+from loopback import ADDON, SETTINGS, Serving, crawled, printed_by, serve_answers
 
-HERE = Path(__file__).parent
-sys.path.append(str(HERE.parent / "tests" / "support"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+OK, FOUND = 200, 302
+NOTICE = "/notice.html"
 MOST_SECONDS = 40
 LAWS = {
     "stock Scrapy": {},
@@ -50,16 +60,6 @@ LIMITS = [
     ("nginx:200:0", 2000),
     ("nginx:200:5", 2000),
     ("nginx:200:20", 2000),
-]
-SLOW = [
-    ("nginx:30m:5", 60),
-    ("nginx:20m:10", 50),
-    ("nginx:10m:0", 20),
-]
-DISTANT = [
-    ("distant:5:0", 60),
-    ("distant:30:0", 600),
-    ("distant:30:5", 600),
 ]
 ODDITIES = [
     ("one-page", 300),
@@ -83,7 +83,7 @@ def crawl(urls: list[str], settings: dict) -> None:
 
         def parse(self, response):
             site = response.url.rpartition("/")[0]
-            self.pages.setdefault(site, []).append(time.monotonic())
+            self.pages.setdefault(site, []).append(monotonic())
             yield from response.follow_all(css="a", callback=self.parse)
 
     # A law that pauses a second for every page would take ten minutes for 600.
@@ -102,11 +102,101 @@ def crawl(urls: list[str], settings: dict) -> None:
     )
 
 
+class Refusing:
+    """Pages, and when they are refused."""
+
+    def __init__(self, pages: int, behaviour: str) -> None:
+        kind, *numbers = behaviour.split(":")
+        self._refuses = getattr(self, "_" + kind.replace("-", "_"))
+        self._numbers = [float(number) for number in numbers]
+        self._index = "".join(f'<a href="/{n}">{n}</a>' for n in range(pages))
+        self._statuses = cycle([429, 430, 509, 529])
+        self._excess = 0.0
+        self._last = -1e9
+        self._began: float | None = None
+        self._closed_at: float | None = None
+        self._served = 0
+        self.answered = {"statuses": Counter(), "refusals": 0}
+
+    def answer(self, _host: str, _port: int, path: str) -> tuple[int, str, str]:
+        """Return status, content type with further headers, and body."""
+        now = monotonic()
+        self._began = self._began or now
+        refused = path != "/robots.txt" and self._refuses(path, now)
+        status = 503 if refused is True or isinstance(refused, str) else refused or 200
+        self.answered["statuses"][status] += 1
+        if path not in {"/robots.txt", NOTICE} and not refused:
+            self._served += 1
+        elif refused:
+            self.answered["refusals"] += 1
+        headers = "text/html"
+        if isinstance(refused, str):
+            headers += f"\r\nRetry-After: {refused}"
+        if status == FOUND:
+            headers += f"\r\nLocation: {NOTICE}"
+        if refused == OK:
+            return status, headers, "<html><body>notice</body></html>"
+        page = f"<html><body>page {path}</body></html>"
+        return status, headers, self._index if path == "/" else page
+
+    def _limit(self, _path, now):
+        rate, burst = self._numbers
+        excess = max(0.0, self._excess - (now - self._last) * rate + 1)
+        if self._last < 0:
+            excess = 0.0
+        if excess > burst:
+            return True
+        self._excess, self._last = excess, now
+        return False
+
+    def _odd(self, path, now):
+        return next(self._statuses) if self._limit(path, now) else False
+
+    def _maintained(self, path, now):
+        return FOUND if path != NOTICE and self._down(path, now) else False
+
+    def _noticed(self, path, now):
+        return OK if self._down(path, now) else False
+
+    def _halving(self, path, now):
+        if now - self._began > 10 and len(self._numbers) == 2:
+            self._numbers = [self._numbers[0] / 2, self._numbers[1]]
+            self._halving = self._refuses = self._limit
+        return self._limit(path, now)
+
+    def _flapping(self, _path, now):
+        return (now - self._began) % 3 >= 2
+
+    def _down(self, _path, now):
+        if self._served >= 50 and self._closed_at is None:
+            self._closed_at = now
+        return self._closed_at is not None and now - self._closed_at < self._numbers[0]
+
+    def _closed(self, path, now):
+        if not self._down(path, now):
+            return False
+        return str(max(1, round(self._numbers[0] - (now - self._closed_at))))
+
+    @staticmethod
+    def _one_page(path, _now):
+        return path == "/7"
+
+    @staticmethod
+    def _well(_path, _now):
+        return False
+
+
+def serve(pages: str, behaviour: str, host: str = "127.0.0.1") -> None:
+    site = Refusing(int(pages), behaviour)
+    asyncio.run(serve_answers([host], site.answer))
+    print(json.dumps(site.answered), flush=True)
+
+
 class Server(Serving):
     """A refusing server in a process of its own."""
 
     def __init__(self, pages: int, behaviour: str, host: str = "127.0.0.1") -> None:
-        super().__init__(HERE / "refusing_server.py", pages, behaviour, host)
+        super().__init__(__file__, "serve", pages, behaviour, host)
         self.url = f"http://{host}:{self.port}/"
 
 
@@ -118,8 +208,7 @@ class LimitedNginx:
 
         _, rate, burst = behaviour.split(":")
         self._folder = tempfile.TemporaryDirectory()
-        per = "m" if rate.endswith("m") else "s"
-        self._nginx = Nginx(Path(self._folder.name), int(rate.rstrip("m")), int(burst), per=per)
+        self._nginx = Nginx(Path(self._folder.name), int(rate), int(burst))
         self._nginx.pages(pages)
         self._nginx.start()
         self.url = f"{self._nginx.url}/"
@@ -131,20 +220,13 @@ class LimitedNginx:
         return {"statuses": statuses}
 
 
-def run(urls: list[str], settings: dict) -> dict:
-    """Crawl in a process of its own."""
-    return printed_by(__file__, "--crawl", json.dumps([urls, settings]))
-
-
 def _of_the_rate(behaviour: str, got: int, result: dict) -> float:
-    """Return the share of a limit that was used; where it is told a second, outside of pauses."""
-    _, rate, burst = behaviour.split(":")
-    if rate.endswith("m"):
-        return (got - int(burst)) / result["seconds"] / float(rate[:-1]) * 60
+    """Return the share of a limit that was used, outside of pauses."""
+    _, rate, _ = behaviour.split(":")
     return got / max(0.001, result["seconds"] - result["paused"]) / float(rate)
 
 
-def table(servers: list[tuple[str, int]], most_seconds: int = MOST_SECONDS) -> None:
+def table(servers: list[tuple[str, int]]) -> None:
     print(
         f"{'server':<14} {'law':<19} {'pages':>11} {'refused':>8} {'time':>7} {'paused':>7}"
         f" {'of the rate':>11}"
@@ -153,11 +235,11 @@ def table(servers: list[tuple[str, int]], most_seconds: int = MOST_SECONDS) -> N
         for law, settings in LAWS.items():
             make = LimitedNginx if behaviour.startswith("nginx") else Server
             server = make(pages, behaviour)
-            result = run([server.url], {**settings, "CLOSESPIDER_TIMEOUT": most_seconds})
+            result = printed_by(__file__, "--crawl", json.dumps([[server.url], settings]))
             refused = server.stop()["statuses"].get("503", 0)
             got = sum(result["pages"].values())
             share = ""
-            if behaviour.startswith(("nginx", "distant")):
+            if behaviour.startswith("nginx"):
                 share = f"{_of_the_rate(behaviour, got, result):.0%}"
             print(
                 f"{behaviour:<14} {law:<19} {got:>5} of {pages + 1:<4}{refused / pages:>7.1%}"
@@ -173,7 +255,8 @@ def neighbours() -> None:
         servers = [
             Server(400, behaviour if n == 0 else "well", f"127.0.0.{n + 1}") for n in range(10)
         ]
-        result = run([server.url for server in servers], ADDON)
+        urls = [server.url for server in servers]
+        result = printed_by(__file__, "--crawl", json.dumps([urls, ADDON]))
         for server in servers:
             server.stop()
         others = [site for site in result["pages"] if "127.0.0.1:" not in site]
@@ -185,29 +268,22 @@ def neighbours() -> None:
     print(f"ratio                              {rates['closed:5'] / rates['well']:>8.2f}")
 
 
-def main() -> None:
-    if sys.argv[1:2] == ["--crawl"]:
-        crawl(*json.loads(sys.argv[2]))
-        return
-    if "--ours" in sys.argv:
-        sys.argv.remove("--ours")
-        for law in list(LAWS)[:-1]:
-            del LAWS[law]
-    wanted = sys.argv[1:] or ["limits", "distant", "oddities", "neighbours"]
+def main(wanted: list[str]) -> None:
     if "limits" in wanted and shutil.which("nginx") is None:
         print("nginx is not installed (Debian: nginx-light): limits are left out")
     elif "limits" in wanted:
         table(LIMITS)
-    for name, servers, seconds in (
-        ("slow", SLOW, 600),
-        ("distant", DISTANT, MOST_SECONDS),
-        ("oddities", ODDITIES, MOST_SECONDS),
-    ):
-        if name in wanted:
-            table(servers, seconds)
+    if "oddities" in wanted:
+        table(ODDITIES)
     if "neighbours" in wanted:
         neighbours()
 
 
 if __name__ == "__main__":
-    main()
+    match sys.argv[1:]:
+        case ["--crawl", arguments]:
+            crawl(*json.loads(arguments))
+        case ["serve", *arguments]:
+            serve(*arguments)
+        case wanted:
+            main(wanted or ["limits", "oddities", "neighbours"])

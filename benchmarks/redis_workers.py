@@ -29,6 +29,7 @@ import asyncio
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -91,7 +92,7 @@ async def serve(pages: int, sites: int) -> None:
 def crawl(url: str, number: str, settings: str) -> None:
     """Run a worker in this process and folder; print how it ended."""
     settings = {**SETTINGS, **json.loads(settings)}
-    crawler = crawled(job_kill.Noting, settings, start_urls=[url], number=f"-{number}")
+    crawler = crawled(job_kill.Noting, settings, start_urls=[url], number=number)
     stats = {name: value for name, value in crawler.stats.get_stats().items() if "time" not in name}
     print(json.dumps(stats), flush=True)
 
@@ -106,11 +107,10 @@ class Workers:
         self.all: list[subprocess.Popen] = []
 
     def start(self, ahead: float = 0.0) -> None:
-        number, clock = str(len(self.all)), {**os.environ, "AHEAD": str(ahead)}
-        command = [sys.executable, __file__, "crawl", self.url, number, json.dumps(self.settings)]
-        with (self.folder / f"log-{number}.txt").open("ab") as log:
-            files = {"stdout": subprocess.PIPE, "stderr": log, "text": True}
-            self.all.append(subprocess.Popen(command, cwd=self.folder, env=clock, **files))
+        number, settings = f"-{len(self.all)}", json.dumps(self.settings)
+        arguments = self.url, number, settings
+        new = job_kill.start(__file__, self.folder, *arguments, number=number, ahead=ahead)
+        self.all.append(new)
 
     def running(self) -> list[subprocess.Popen]:
         return [one for one in self.all if one.poll() is None]
@@ -270,10 +270,9 @@ def report(what, crowd, urls, said, disturbed, seconds) -> int:  # noqa: PLR0913
         f"leases lost {leases}; errors logged {sum(one.get('log_count/ERROR', 0) for one in said)}"
     )
     is_bad = bool(lost) or gap < DELAY - 0.005 or twice > disturbed * 3 * IN_FLIGHT
-    if is_bad or os.environ.get("KEEP_LOGS"):
-        keep = Path(tempfile.mkdtemp(prefix="redis-workers-logs-"))
-        for path in crowd.folder.glob("*.txt"):
-            (keep / path.name).write_bytes(path.read_bytes())
+    if is_bad:
+        keep = tempfile.mkdtemp(prefix="redis-workers-logs-")
+        shutil.copytree(crowd.folder, keep, dirs_exist_ok=True)
         print(f"logs are in {keep}; lost {sorted(lost)[:5]}")
     return int(is_bad)
 

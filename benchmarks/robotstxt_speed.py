@@ -1,25 +1,31 @@
 """How fast scrapy_mandelbot.robots.robotstxt is, beside its peers, in one run::
 
-    pip install protego robotspy gpyrobotstxt
+    pip install protego robotspy jwm.robotstxt gpyrobotstxt fast-robotstxt texting-robots-py
     MANDELBOT_CORPUS=/path/to/corpus python benchmarks/robotstxt_speed.py
 
-Peers that are not installed are left out. The corpus is a folder with real files in ``robots/``;
-without it the rows about them are left out. All parsers take turns, several rounds long; the best
-of each counts. Goals are multiples of Protego's speed; peers' columns, of our time.
+Peers that are not installed are left out. The corpus is a folder with real files in ``robots/``,
+and with Google's verdicts on them; without it the rows about them are left out. All parsers take
+turns, several rounds long; the best of each counts. Goals are multiples of Protego's speed; peers'
+columns, of our time. The last table is of files of 10 to 50 lines, parsed and asked so many times:
+how many times as fast as Protego each parser is, and how many of its decisions are as Google's.
 """
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import platform
 import random
 import sys
 import time
-import tracemalloc
-from functools import partial
+from functools import lru_cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.robotparser import RobotFileParser
+
+from protego import Protego
 
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
@@ -29,6 +35,11 @@ if TYPE_CHECKING:
 AGENT = "Mandelbot"
 SITE = "https://www.example.com"
 ROUNDS = 7
+FILES, DECISIONS = 120, (1, 3, 10, 30)
+OTHERS = (
+    *("protego", "robotspy", "texting_robots"),
+    *("jwm_robotstxt", "gpyrobotstxt", "fast_robotstxt"),
+)
 CORPUS = Path(os.environ.get("MANDELBOT_CORPUS", "corpus"))
 
 
@@ -54,51 +65,18 @@ def text(body: bytes) -> str:
     return body.decode("utf-8", "replace")
 
 
-def protego() -> Peer:
-    parse = import_module("protego").Protego.parse
-    return Peer(lambda body: parse(text(body)), "can_fetch")
-
-
-def urllib() -> Peer:
-    parser = import_module("urllib.robotparser").RobotFileParser
-
-    def parse(body: bytes) -> Any:
-        parsed = parser()
-        parsed.parse(text(body).splitlines())
-        return parsed
-
-    return Peer(parse, "can_fetch", url_first=False)
-
-
-def robotspy() -> Peer:
-    parse = import_module("robots").RobotsParser.from_string
-    return Peer(lambda body: parse(text(body)), "can_fetch", url_first=False)
-
-
-def gpyrobotstxt() -> Peer:
-    matcher = import_module("gpyrobotstxt.robots_cc").RobotsMatcher
-
-    class Reader(NamedTuple):  # it reads the file anew for every URL
-        body: bytes
-
-        def allowed(self, url: str, agent: str) -> bool:
-            return matcher().allowed_by_robots(self.body, [agent], url)
-
-    return Peer(Reader, "allowed")
+def urllib(body: bytes) -> Any:
+    parsed = RobotFileParser()
+    parsed.parse(text(body).splitlines())
+    return parsed
 
 
 OURS = Peer(partial(RobotsTxt.parse, max_bytes=None), "allowed")
-
-
-def installed_peers() -> dict[str, Peer]:
-    """Return ours and the peers that can be imported."""
-    found = {"ours": OURS}
-    for make in (protego, urllib, robotspy, gpyrobotstxt):
-        try:
-            found[make.__name__] = make()
-        except ImportError:  # noqa: PERF203 - four of them
-            print(f"({make.__name__} is not installed)", file=sys.stderr)
-    return found
+PEERS = {
+    "ours": OURS,
+    "protego": Peer(lambda body: Protego.parse(text(body)), "can_fetch"),
+    "urllib": Peer(urllib, "can_fetch", url_first=False),
+}
 
 
 # What is read and asked.
@@ -114,21 +92,21 @@ def path(chance: random.Random, depth: int) -> str:
     return "/" + "/".join(words)
 
 
-def rule(chance: random.Random, wildcards: float, at_root: float) -> str:
+def rule(chance: random.Random, wildcards: float) -> str:
     """Return a rule as owners write them; of those with wildcards a share begins with ``/*``."""
     own = path(chance, chance.choice((1, 1, 2, 2, 3)))
     if chance.random() < wildcards:
         word = f"{chance.choice(WORDS)}{chance.randrange(400)}"
-        head = "/" if chance.random() < at_root else own
+        head = "/" if chance.random() < 0.1 else own
         own = head + chance.choice((f"*/{word}/", f"*?{word}=", f"*{word}", f"*.{word}$"))
     elif chance.random() < 0.5:
         own += "/"
     return f"{'Allow' if chance.random() < 0.15 else 'Disallow'}: {own}"
 
 
-def robots_txt(rules: int, wildcards: float, at_root: float = 0.1) -> bytes:
+def robots_txt(rules: int, wildcards: float) -> bytes:
     chance = random.Random(rules)
-    lines = {rule(chance, wildcards, at_root): None for _ in range(rules * 3)}
+    lines = {rule(chance, wildcards): None for _ in range(rules * 3)}
     return "\n".join(["User-agent: *", *list(lines)[:rules], ""]).encode()
 
 
@@ -146,25 +124,6 @@ def urls_for(body: bytes, number: int) -> list[str]:
         end = chance.choice(("", "/", ".html", f"-{at}", f"?page={at}"))
         urls.append(f"{SITE}{page}{end}")
     return urls
-
-
-SMALL = b"""\
-User-agent: *
-Disallow: /cgi-bin/
-Disallow: /tmp/
-Disallow: /private/
-Disallow: /search
-Allow: /search/about
-Disallow: /*.pdf$
-Disallow: /wp-admin/
-Allow: /wp-admin/admin-ajax.php
-
-User-agent: BadBot
-Disallow: /
-
-Sitemap: https://www.example.com/sitemap.xml
-Sitemap: https://www.example.com/sitemap2.xml
-"""
 
 
 # Measuring.
@@ -202,30 +161,6 @@ def per_decision(peers: dict[str, Peer], body: bytes, number: int = 4000) -> dic
     return {name: best / asked[name] for name, best in race(turns).items()}
 
 
-def from_cold(peers: dict[str, Peer], bodies: list[bytes], urls: list[str]) -> dict[str, float]:
-    """Return seconds per file to parse it and decide the URLs."""
-
-    def turn(peer: Peer) -> None:
-        for body in bodies:
-            peer.decide(peer.parse(body), urls)
-
-    best = race({name: partial(turn, peer) for name, peer in peers.items()})
-    return {name: seconds / len(bodies) for name, seconds in best.items()}
-
-
-def memory(peer: Peer, bodies: list[bytes], decisions: int) -> float:
-    """Return bytes held per byte of text, besides the text itself."""
-    urls = [SITE + "/some/path/page.html"] * decisions
-    peer.decide(peer.parse(bodies[0]), urls)
-    tracemalloc.start()
-    parsed = [peer.parse(body) for body in bodies]
-    for one in parsed:
-        peer.decide(one, urls)
-    held, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return held / sum(map(len, bodies))
-
-
 # Reporting.
 
 
@@ -244,81 +179,73 @@ def decisions(peers: dict[str, Peer]) -> None:
     print(f"{'decision, 50,000 rules: times that of 5,000':44}{'1.4':>8}{many / few:>12.2f}")
 
 
-def cold_starts(peers: dict[str, Peer]) -> None:
-    for number, goal in ((1, 4), (10, 2), (1000, 6)):
-        bodies = [SMALL] * max(1, 300 // number)
-        times = from_cold(peers, bodies, urls_for(SMALL, number))
-        row(f"300-byte file, {number:,} decisions from cold", f"{goal}x", times, peers)
+def small_files() -> None:
+    """Print speed and agreement of all parsers, of which many read a file for each URL anew."""
+    files = {path.name: path.read_bytes() for path in (CORPUS / "robots").iterdir()}
+    small = [body for body in files.values() if 10 <= body.count(b"\n") <= 50 and b": /" in body]
+    small = random.Random(1).sample(sorted(small), min(FILES, len(small)))
+    with gzip.open(CORPUS / "google_verdicts.jsonl.gz", "rt") as lines:
+        verdicts = [json.loads(line) for line in lines]
+    asks = installed_parsers()
+    best = []
+    for number in DECISIONS:
+        asked = [(body, urls_for(body, number)) for body in small]
+        best.append(race({name: partial(ask_all, ask, asked) for name, ask in asks.items()}))
+    print(f"{len(small)} files of 10 to 50 lines, as fast as Protego; decisions as Google's")
+    print(f"{'':34}{''.join(f'{number:>7}' for number in DECISIONS)}{'agree':>11}")
+    for name, ask in asks.items():
+        same = sum(
+            ask(files[one["file"]], one["agent"], one["url"]) == one["allowed"] for one in verdicts
+        )
+        speeds = "".join(f"{times['protego'] / times[name]:>7.2f}" for times in best)
+        print(f"{name:34}{speeds}{same / len(verdicts):>11.2%}", flush=True)
 
 
-def hostile_files(peers: dict[str, Peer]) -> None:
-    stars = b"User-agent: *\n" + b"".join(
-        b"Disallow: /%s*b%d\n" % (b"*a" * 20, n) for n in range(1000)
-    )
-    long_url = [f"{SITE}/{'a' * 8000}"]
-    bounded = {name: peer for name, peer in peers.items() if name in ("ours", "protego")}
-    times = from_cold(bounded, [stars], long_url)
-    row("1,000 times /*a*a...*b, 8 KB URL, first", "1x", times, peers)
-    times = {
-        name: race({name: partial(peer.decide, asked_before(peer, stars), long_url)})[name]
-        for name, peer in bounded.items()
-    }
-    row("1,000 times /*a*a...*b, 8 KB URL, later", "1x", times, peers)
-    names = "".join(f"User-agent: bot{n}\n" for n in range(3500))
-    shared = (names + "".join(f"Disallow: /page{n}/x\n" for n in range(3500))).encode()
-    bounded.pop("protego", None)  # quadratic: a quarter of a minute, a gigabyte
-    times = from_cold(bounded, [shared], [f"{SITE}/page7/x"])
-    row(f"3,500 agents share 3,500 rules, {len(shared) // 1000} KB", "50 ms", times, peers)
+def ask_all(ask: Callable, asked: list[tuple[bytes, list[str]]]) -> None:
+    for body, urls in asked:
+        for url in urls:
+            ask(body, AGENT, url)
 
 
-def asked_before(peer: Peer, body: bytes) -> Any:
-    parsed = peer.parse(body)
-    peer.decide(parsed, [f"{SITE}/{number}" for number in range(60)])
-    return parsed
+def installed_parsers() -> dict[str, Callable[[bytes, str, str], bool]]:
+    """Return ours in two dialects, and those of conformance/parsers.py that can be imported."""
+
+    def ours(dialect: str) -> Callable[[bytes, str, str], bool]:
+        parse = lru_cache(maxsize=1)(partial(RobotsTxt.parse, max_bytes=None, dialect=dialect))
+        return lambda body, agent, url: parse(body).allowed(url, agent)
+
+    found = {f"ours, dialect {dialect}": ours(dialect) for dialect in ("mandelbot", "google")}
+    sys.path.append(str(Path(__file__).parents[1] / "conformance"))
+    parsers = import_module("parsers")
+    for name in OTHERS:
+        try:
+            getattr(parsers, name)(b"User-agent: *", AGENT, SITE)
+        except ImportError:  # noqa: PERF203 - a few of them
+            print(f"({name} is not installed)", file=sys.stderr)
+        else:
+            found[name] = getattr(parsers, name)
+    return found
 
 
-def real_files(peers: dict[str, Peer]) -> None:
-    bodies = [path.read_bytes() for path in sorted((CORPUS / "robots").iterdir())]
-    megabytes = sum(map(len, bodies)) / 1e6
-    page = [f"{SITE}/some/path/page.html"]
-    fast = {name: peer for name, peer in peers.items() if name != "urllib"}
-    times = from_cold(fast, bodies, page)
-    row(f"parse and first decision, {len(bodies):,} real files", "8x", times, peers)
-    rate = megabytes / times["ours"] / len(bodies)
-    print(f"{f'  {megabytes:.1f} MB, in MB/s':44}{'':8}{rate:>12.1f}")
-    for number, what, goal in ((0, "unused", "0.8"), (5, "in use", "4")):
-        held = {name: memory(peer, bodies, number) for name, peer in fast.items()}
-        row(f"MB held per MB of text, besides it, {what}", goal, held, peers, unit=1.0)
-
-
-def row(
-    work: str, goal: str, times: dict[str, float], peers: dict[str, Peer], unit: float = 0.0
-) -> None:
+def row(work: str, goal: str, times: dict[str, float], peers: dict[str, Peer]) -> None:
     """Print what ours took, and how many times that the others took."""
-    ours = f"{times['ours']:.2f}" if unit else duration(times["ours"])
     ratios = [times.get(name, 0) / times["ours"] for name in peers if name != "ours"]
     cells = "".join(
         f"{ratio:>9,.{0 if ratio >= 100 else 1}f}" if ratio else f"{'-':>9}" for ratio in ratios
     )
-    print(f"{work:44}{goal:>8}{ours:>12}{cells}", flush=True)
-
-
-def duration(seconds: float) -> str:
-    return f"{seconds * 1e6:,.2f} us" if seconds < 1e-3 else f"{seconds * 1e3:,.2f} ms"
+    print(f"{work:44}{goal:>8}{times['ours'] * 1e6:>9.2f} us{cells}", flush=True)
 
 
 def main() -> None:
-    peers = installed_peers()
+    peers = PEERS
     names = "".join(f"{name[:8]:>9}" for name in peers if name != "ours")
     print(f"Python {platform.python_version()}, {platform.machine()}, best of {ROUNDS} rounds")
     print(f"{'':44}{'goal':>8}{'ours':>12}{names}")
     decisions(peers)
-    cold_starts(peers)
-    if (CORPUS / "robots").is_dir():
-        real_files(peers)
+    if (CORPUS / "google_verdicts.jsonl.gz").exists():
+        small_files()
     else:
         print(f"(no real files: MANDELBOT_CORPUS is {CORPUS})")
-    hostile_files(peers)
 
 
 if __name__ == "__main__":

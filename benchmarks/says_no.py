@@ -2,9 +2,8 @@
 
 Each crawl is a process of its own; the servers are threads of this one, on loopback, and beside
 each a free site of twenty pages is crawled. Prints, for each case: pages got of those there are,
-the seconds from the first request to the last of them, requests that were refused or lost, those
-that came before the time that the server had named, and the pages of the free site. A crawl is
-ended after 60 seconds.
+the seconds from the first request to the last of them, requests that were refused or lost, and the
+pages of the free site. A crawl is ended after 60 seconds.
 
 challenge   500 pages, all 403 with ``cf-mitigated: challenge``
 price       500 pages, all 402 with ``crawler-price``
@@ -12,14 +11,7 @@ room        60 pages for who brings the cookie that a 503 sets
 room opens  100 pages, and the same from the twentieth on
 methods     60 pages by GET, HEAD and POST, of which the last two are refused; counted is GET
 resets      30 pages; robots.txt is answered, and then connections are reset for 8 seconds
-epoch, ISO, words, duration, fast, slow, RateLimit
-            30 pages; a 503 for 8 seconds at the tenth, whose Retry-After is seconds since 1970, an
-            ISO date, ``8 seconds``, ``PT8S``, a date by a clock that is two minutes fast, or ten
-            slow, or unreadable beside a good ``RateLimit``
 quota       200 pages, 20 in each 4 seconds, told by ``RateLimit`` on good answers
-two at once 200 pages of 0.1 s, 503 to more than two at once
-dead        200 pages without a common path, of which 111 in a row are always 503
-close       57 pages with JOBDIR, one in twenty 503, ``MANDELBOT_PAUSE_IDLE = "close"``
 
 Usage::
 
@@ -30,12 +22,9 @@ from __future__ import annotations
 
 import json
 import math
-import random
 import sys
-import tempfile
 import threading
 import time
-from datetime import datetime, timezone
 from email.utils import formatdate
 
 import scrapy
@@ -60,7 +49,7 @@ class Spider(scrapy.Spider):
         self.got.append((time.time(), response.request.method, response.url))
 
 
-def crawl(with_what: str, wanted: list[tuple[str, str]], settings: dict) -> None:
+def crawl(with_what: str, wanted: list[tuple[str, str]]) -> None:
     """Crawl in this process, and print what came of it."""
     # Scrapy would fetch a list of public suffixes for the first cookie.
     cookies._split_domain = TLDExtract(cache_dir=None, suffix_list_urls=())  # noqa: SLF001
@@ -68,7 +57,6 @@ def crawl(with_what: str, wanted: list[tuple[str, str]], settings: dict) -> None
         **SETTINGS,
         **(ADDON if with_what == "package" else {}),
         "CLOSESPIDER_TIMEOUT": MOST_SECONDS,
-        **settings,
     }
     crawler = crawled(Spider, settings, wanted=wanted, got=[])
     print(json.dumps([crawler.spider.got, crawler.stats.get_value("finish_reason")]))
@@ -93,7 +81,7 @@ class Site(ThreadedSite):
         return [(method, f"{self.url}/page/{number}") for number in range(count)]
 
 
-# The shapes. Each returns the site, what is asked for, and the time at which it is open again.
+# How sites answer.
 
 
 def always(status, headers):
@@ -128,41 +116,6 @@ def resetting():
     return answer
 
 
-FORMS = {
-    "epoch": lambda until: {"Retry-After": str(math.ceil(until))},
-    "ISO": lambda until: {
-        "Retry-After": datetime.fromtimestamp(math.ceil(until), timezone.utc).isoformat()
-    },
-    "words": lambda until: {"Retry-After": f"{math.ceil(until - time.time())} seconds"},
-    "duration": lambda until: {"Retry-After": f"PT{math.ceil(until - time.time())}S"},
-    "fast": lambda until: dates(until, 120),
-    "slow": lambda until: dates(until, -600),
-    "RateLimit": lambda until: {
-        "Retry-After": "soon",
-        "RateLimit": f'"default";r=0;t={math.ceil(until - time.time())}',
-    },
-}
-
-
-def dates(until: float, ahead: float) -> dict[str, str]:
-    now = formatdate(time.time() + ahead, usegmt=True)
-    return {"Retry-After": formatdate(math.ceil(until) + ahead, usegmt=True), "Date": now}
-
-
-def shut_for_a_while(form, until: list[float]):
-    served = []
-
-    def answer(_method, path, _cookie):
-        if path == "/robots.txt":
-            return None
-        served.append(path)
-        if len(served) == 10:
-            until.append(time.time() + 8)
-        return (503, form(until[0])) if until and time.time() < until[0] else None
-
-    return answer
-
-
 def quota():
     window, used, lock = [0.0], [0], threading.Lock()
 
@@ -180,90 +133,36 @@ def quota():
     return answer
 
 
-def by_chance():
-    chance = random.Random(7)
-    return lambda _m, path, _c: (
-        (503, {}) if path != "/robots.txt" and chance.random() < 0.05 else None
-    )
-
-
-def two_at_once():
-    under_way, lock = [0], threading.Lock()
-
-    def answer(_method, path, _cookie):
-        if path == "/robots.txt":
-            return None
-        with lock:
-            if under_way[0] == 2:
-                return 503, {}
-            under_way[0] += 1
-        time.sleep(0.1)
-        with lock:
-            under_way[0] -= 1
-        return None
-
-    return answer
-
-
-def in_part(_method, path, _cookie):
-    return (503, {}) if path.startswith("/page-") and 40 <= int(path[6:]) < 151 else None
-
-
-CASES = [
-    *("challenge", "price", "room", "room opens", "methods", "resets"),
-    *(*FORMS, "quota", "two at once", "dead", "close"),
-]
-
-
-def shape(case: str):
-    """Return the site of a case, what is asked of it, settings, and when it is open again."""
-    until: list[float] = []
-    settings: dict[str, object] = {}
-    count = {"challenge": 500, "price": 500, "room opens": 100, "resets": 30, "quota": 200}
-    count |= {"two at once": 200, "close": 57} | dict.fromkeys(FORMS, 30)
-    answers = {
-        "challenge": lambda: always(403, {"cf-mitigated": "challenge"}),
-        "price": lambda: always(402, {"crawler-price": "USD 0.01"}),
-        "room": lambda: waiting_room(0),
-        "room opens": lambda: waiting_room(20),
-        "methods": lambda: by_method,
-        "resets": resetting,
-        "quota": quota,
-        "close": by_chance,
-        "two at once": two_at_once,
-        "dead": lambda: in_part,
-    }
-    answer = answers[case]() if case in answers else shut_for_a_while(FORMS[case], until)
-    site = Site(answer)
-    wanted = site.pages(count.get(case, 60))
-    if case == "methods":
-        wanted += site.pages(60, "HEAD") + site.pages(60, "POST")
-    if case == "dead":
-        wanted = [("GET", f"{site.url}/page-{number}") for number in range(200)]
-    if case == "close":
-        settings = {"JOBDIR": tempfile.mkdtemp(), "MANDELBOT_PAUSE_IDLE": "close"}
-    return site, wanted, settings, until
+CASES = {  # pages, and what answers
+    "challenge": (500, lambda: always(403, {"cf-mitigated": "challenge"})),
+    "price": (500, lambda: always(402, {"crawler-price": "USD 0.01"})),
+    "room": (60, lambda: waiting_room(0)),
+    "room opens": (100, lambda: waiting_room(20)),
+    "methods": (60, lambda: by_method),
+    "resets": (30, resetting),
+    "quota": (200, quota),
+}
 
 
 def row(case: str, with_what: str) -> str:
     """Crawl, and return the line of it."""
-    site, wanted, settings, until = shape(case)
+    count, answer = CASES[case]
+    site = Site(answer())
+    wanted = site.pages(count)
+    if case == "methods":
+        wanted += site.pages(60, "HEAD") + site.pages(60, "POST")
     free = Site(lambda *_: None, "127.0.0.9")
-    arguments = [with_what, [*wanted, *free.pages(20)], settings]
+    arguments = [with_what, [*wanted, *free.pages(20)]]
     got, reason = printed_by(__file__, "--crawl", json.dumps(arguments))
     pages = [at for at, method, url in got if not url.startswith(free.url) and method == "GET"]
     beside = sum(url.startswith(free.url) for _, _, url in got)
     began = site.hits[0][0] if site.hits else 0.0
-    hits = [(at, status) for at, path, status in site.hits if path != "/robots.txt"]
-    refused = sum(status != 200 for _, status in hits)
-    first = min((at for at, status in hits if status == 503), default=0.0)
-    early = sum(first + 0.3 < at < until[0] for at, _ in hits) if until else 0
+    refused = sum(status != 200 for _, path, status in site.hits if path != "/robots.txt")
     in_all = sum(method == "GET" for method, _ in wanted)
     seconds = f"{max(pages) - began:.1f} s" if pages else "-"
     return (
         f"{case:<17}{with_what:<9}{len(pages):>4} of {in_all:<4}{seconds:>8}  refused {refused:>4}"
-        f"  early {early:>3}  free {beside:>2}"
-        f"  {reason}"
+        f"  free {beside:>2}  {reason}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,7 @@ from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pause import Pause
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
 from scrapy_mandelbot.politeness.probe import (
-    MOST_LOOKED_THROUGH,
-    choose_probe,
+    look_for_probe,
     looked_through,
     may_ask_again,
     refused_longest_ago,
@@ -66,11 +66,14 @@ class SiteAndQueue:
             return None
         most, number = looked_through(site), 0
         if most > 1:
-            chosen = self._probe(most)
+            pages, page_of = map(Page, queue), lambda page: page.url.encode()
+            chosen, looked_at = look_for_probe(
+                site, lambda more: list(islice(pages, more)), page_of, most
+            )
             if chosen is None and may_ask_again(site):
                 self.crawl.send_again(site.well_url)
                 return None
-            number = self._longest_ago() if chosen is None else chosen
+            number = refused_longest_ago(site, looked_at, page_of) if chosen is None else chosen
         url = queue.pop(number)
         section = site.faults.of(Page(url))
         if section is not None and section.due(now) > now:
@@ -82,22 +85,6 @@ class SiteAndQueue:
             self.crawl.fail(url)
             return None
         return url
-
-    def _probe(self, most: int) -> int | None:
-        """Return the request that probes the site."""
-        queue, begin = self.crawl.queue, 0
-        while begin < min(len(queue), MOST_LOOKED_THROUGH):
-            pages = list(map(Page, queue[begin : begin + most]))
-            chosen = choose_probe(self.site, pages, lambda page: page.url.encode())
-            if chosen is not None:
-                return begin + chosen
-            begin += most
-            most = begin
-        return None
-
-    def _longest_ago(self) -> int:
-        pages = list(map(Page, self.crawl.queue[:MOST_LOOKED_THROUGH]))
-        return refused_longest_ago(self.site, pages, lambda page: page.url.encode())
 
     def _look_aside(self, now: float) -> None:
         """Bring back what was set aside, where a section is due or over."""

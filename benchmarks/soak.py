@@ -222,7 +222,6 @@ ANSWERS = {
 
 async def serve(sites: int, seed: int) -> None:
     """Serve until standard input ends; then print how often which answer was given, as JSON."""
-    open_more_files()
     web = Sites(seed)
     await until_input_ends(hosts(sites), web.serve)
     print(json.dumps(web.answered), flush=True)

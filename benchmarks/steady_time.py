@@ -12,11 +12,13 @@ import selectors
 import sys
 import time
 from collections import deque
+from collections.abc import Callable
 from itertools import count, islice
 
 _STEP = 1e-4  # seconds that pass with each look at the clock
 _CALL = 6e-8  # seconds that a call of a function takes, and as many its return
 _LONG = 0.005
+_BEGAN = 1_800_000_000
 
 
 def install_calls() -> None:
@@ -37,18 +39,15 @@ def install_calls() -> None:
             spent += processor() - began_call
             began_call = processor()  # it may be within another
 
-    def wait(selector: selectors.DefaultSelector, timeout: float | None = None) -> list:
+    def pass_by(seconds: float) -> None:
         nonlocal waited
-        events = select(selector, None if timeout is None else 0)
-        if not events and timeout:
-            waited += timeout
-        return events
+        waited += seconds
 
-    began, processor, select = time.time(), time.thread_time, selectors.DefaultSelector.select
+    began, processor = time.time(), time.thread_time
     time.time = time.monotonic = time.perf_counter = lambda: began + waited + spent
     time.thread_time = time.process_time = lambda: spent
     del time.clock_gettime
-    selectors.DefaultSelector.select = wait
+    _end_waits(pass_by)
     gc.disable()
     sys.setprofile(called)
 
@@ -59,15 +58,20 @@ def install() -> None:
     A look at it costs as little as one at the machine's. A wait ends at once, and has taken its
     time.
     """
-    moments = count(round(time.time()), _STEP)
+    moments = count(_BEGAN, _STEP)
     time.time = time.monotonic = time.perf_counter = moments.__next__
     del time.clock_gettime  # who would take it takes `time.monotonic` instead
+    _end_waits(lambda seconds: deque(islice(moments, int(seconds / _STEP) + 1), maxlen=0))
+
+
+def _end_waits(pass_by: Callable[[float], object]) -> None:
+    """Let a wait for the network or a timer end at once, and its seconds pass by."""
     select = selectors.DefaultSelector.select
 
     def wait(selector: selectors.DefaultSelector, timeout: float | None = None) -> list:
         events = select(selector, None if timeout is None else 0)
         if not events and timeout:
-            deque(islice(moments, int(timeout / _STEP) + 1), maxlen=0)
+            pass_by(timeout)
         return events
 
     selectors.DefaultSelector.select = wait

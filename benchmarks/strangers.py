@@ -13,7 +13,7 @@ loopback, of which one proxy refuses all connections.
 
 Usage::
 
-    python benchmarks/strangers.py [--jobs N] [NAME ...]
+    python benchmarks/strangers.py [NAME ...]
 """
 
 from __future__ import annotations
@@ -428,7 +428,6 @@ def main() -> int:
     from redis_server import RedisServer  # noqa: PLC0415 -- of the tests
 
     parser = argparse.ArgumentParser()
-    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("name", nargs="*")
     options = parser.parse_args()
     rows: list[Row] = []
@@ -440,7 +439,7 @@ def main() -> int:
         places = {"proxy": proxy.url, "zyte": ThreadedSite(zyte).url, "redis": redis.url}
         places["chromium"] = which("chromium") or "chromium"
         names = options.name or list(plugins())
-        with ThreadPoolExecutor(options.jobs) as pool:
+        with ThreadPoolExecutor(2) as pool:
             for one in pool.map(lambda name: row(name, wheel, places), names):
                 print(*one, file=sys.stderr, flush=True)
                 rows.append(one)

@@ -1,21 +1,23 @@
 """Crawls without a network: a download handler answers them, so that two runs do the same.
 
 What is left is Scrapy, the package, and nothing that depends on the time of day or on how fast the
-machine is. Run as a program it crawls in this process and ends::
+machine is. Run as a program it makes one crawl after the other, each in a fork of this process, and
+prints what was counted as JSON, a line for each::
 
-    python benchmarks/without_network.py VARIANT SHAPE PAGES [COUNT]
+    python benchmarks/without_network.py VARIANT,SHAPE,PAGES[,COUNT] ...
 
 VARIANT  stock: Scrapy obeying robots.txt; package: ADDONS = {"scrapy_mandelbot.Addon": 500}; the
-         same with MANDELBOT_PURPOSE and MANDELBOT_USAGE = "annotate" or "obey"; ledger: annotate,
-         and a MANDELBOT_LEDGER; stock-job, package-job: stock and package, with a JOBDIR
+         same with MANDELBOT_PURPOSE and MANDELBOT_USAGE = "annotate" or "obey", with
+         MANDELBOT_LEDGER (ledger), MANDELBOT_REPORT (watched) or MANDELBOT_METRICS (metrics);
+         stock-job, package-job: stock and package, with a JOBDIR
 SHAPE    page: so many pages of one site; links: the same, each with twenty new links, and most of
          these wait in the end; site: three pages each of so many sites; refusal: one that refuses
-         its first page so many times, with 503
-COUNT    full: collect garbage as Python does, else no full collections; still: collect none, and
-         have one task take the items of a page, where Scrapy makes a hundred; calls: print, as
-         JSON, how often each function of the package was called; modules: print how many modules
-         of the package are loaded, and how many dataclasses are in them; trace: print what was
-         called from the last 503 until the scheduler has the request again
+         its first page so many times, with 503; queue: pages of so many sites that all wait
+COUNT    still: collect no garbage, and have one task take the items of a page, where Scrapy makes a
+         hundred; code: calls and bytecodes of each function of the package; modules: how many
+         modules of the package are loaded, and how many dataclasses are in them; trace: what was
+         called from the last 503 until the scheduler has the request again; queue: bytecodes of
+         pushes and pops, with all that they call; else the number of the process
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ import dis
 import encodings.cp1252  # noqa: F401 -- the first page in Latin-1 would load it, amid what is counted
 import gc
 import json
+import os
 import tempfile
 from collections import Counter
 from importlib import import_module
@@ -44,28 +47,31 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.crawler import CrawlerProcess
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Headers, HtmlResponse, TextResponse
+from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.httpobj import urlparse_cached
+from scrapy.utils.misc import load_object
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import CodeType, FrameType
 
     from scrapy.crawler import Crawler
 
 PACKAGE = "scrapy_mandelbot"
+STOCK = {"ROBOTSTXT_OBEY": True}
+OURS = {**STOCK, "ADDONS": {f"{PACKAGE}.Addon": 500}}
+ANNOTATE = {**OURS, "MANDELBOT_PURPOSE": "train-ai", "MANDELBOT_USAGE": "annotate"}
 VARIANTS = {
-    "stock": {"ROBOTSTXT_OBEY": True},
-    "package": {"ADDONS": {f"{PACKAGE}.Addon": 500}, "ROBOTSTXT_OBEY": True},
+    "stock": STOCK,
+    "stock-job": {**STOCK, "JOBDIR": "job"},
+    "package": OURS,
+    "package-job": {**OURS, "JOBDIR": "job"},
+    "annotate": ANNOTATE,
+    "obey": {**ANNOTATE, "MANDELBOT_USAGE": "obey"},
+    "ledger": {**ANNOTATE, "MANDELBOT_LEDGER": "ledger.jsonl"},
+    "watched": {**OURS, "MANDELBOT_REPORT": "report.json"},
+    "metrics": {**OURS, "MANDELBOT_METRICS": True},
 }
-VARIANTS["annotate"] = {
-    **VARIANTS["package"],
-    "MANDELBOT_PURPOSE": "train-ai",
-    "MANDELBOT_USAGE": "annotate",
-}
-VARIANTS["obey"] = {**VARIANTS["annotate"], "MANDELBOT_USAGE": "obey"}
-VARIANTS["ledger"] = VARIANTS["annotate"]
-VARIANTS["watched"] = VARIANTS["package"]
-VARIANTS["metrics"] = {**VARIANTS["package"], "MANDELBOT_METRICS": True}
-VARIANTS["stock-job"], VARIANTS["package-job"] = VARIANTS["stock"], VARIANTS["package"]
 SETTINGS = {
     "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
     "DOWNLOAD_DELAY": 0,
@@ -78,6 +84,7 @@ SETTINGS = {
 }
 PAGES_OF_A_SITE = 3
 NEW_LINKS = 20
+FEW_SITES, PAGES_OF_FEW = 10, 400
 REFUSED = "https://example.com/refused"
 
 
@@ -158,6 +165,32 @@ class Fronts(scrapy.Spider):
         """Go no further."""
 
 
+class Waiting(scrapy.Spider):
+    """Has so many sites wait in the queue; takes some pages of the last ten, then ends all."""
+
+    name = "waiting"
+    sites: int
+    pages = 0
+
+    async def start(self):
+        queue = self.crawler.engine._slot.scheduler.mqs  # noqa: SLF001 -- Scrapy has no other way
+        requests = [scrapy.Request(f"https://site{n}.example/") for n in range(self.sites)]
+        for number, request in enumerate(requests, 1 - self.sites + FEW_SITES):
+            if number == 1:
+                self.recorder = QueueRecorder(type(queue))
+            queue.push(request)
+        for request in requests[:FEW_SITES]:  # their turns come first
+            queue.push(request.replace(url=request.url + "page/0"))
+        yield scrapy.Request(requests[0].url + "page/1")
+
+    def parse(self, response):
+        self.pages += 1
+        if self.pages == (PAGES_OF_FEW if self.sites == FEW_SITES else FEW_SITES):
+            print(json.dumps(self.recorder.costs), flush=True)
+            os._exit(0)
+        yield from response.follow_all(css="a")
+
+
 SHAPES = {
     "page": lambda pages: (Pages, {"start_urls": ["https://example.com/"], "last": pages - 2}),
     "links": lambda pages: (Links, {"start_urls": ["https://example.com/"], "last": pages}),
@@ -165,43 +198,83 @@ SHAPES = {
         Fronts,
         {"start_urls": [f"https://site{number}.example/" for number in range(sites)]},
     ),
+    "queue": lambda sites: (Waiting, {"sites": sites}),
     "refusal": lambda _pages: (Fronts, {"start_urls": [REFUSED]}),
 }
 
 
 class Recorder:
-    """Records calls of functions of the package, from `start` to `stop`.
+    """Records calls of functions of the package and their bytecodes, from `start` to `stop`.
 
     A coroutine or generator that goes on is no new call.
     """
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, int]] = []
-        self._known: dict[CodeType, tuple[str, int]] = {}
+        self.bytecodes: Counter[str] = Counter()
+        self._known: dict[int, tuple[str, int, Callable, CodeType]] = {}
         self._depth = 0
 
     def start(self) -> None:
-        """Begin to record, here and in what this is called from."""
-        sys.setprofile(self._record)
+        """Begin to record, in what is called from now on."""
+        sys.settrace(self._enter)
 
     def stop(self) -> None:
-        sys.setprofile(None)
+        sys.settrace(None)
 
-    def _record(self, frame: FrameType, event: str, _argument: object) -> None:
-        if event not in {"call", "return"}:
-            return
-        code = frame.f_code
-        if code not in self._known:
-            self._known[code] = _name(frame), _beginning(code)
-        name, beginning = self._known[code]
+    def _enter(self, frame: FrameType, _event: str, _argument: object) -> Callable | None:
+        known = self._known.get(id(frame.f_code))
+        if known is None:
+            name, code = _name(frame), frame.f_code  # kept: another could get its number
+            known = self._known[id(code)] = name, _beginning(code), self._tracer(name), code
+        name, beginning, within, _ = known
         if not name:
-            return
-        if event == "return":
-            self._depth = max(0, self._depth - 1)
-            return
+            return None
         if frame.f_lasti <= beginning:
             self.calls.append((name, self._depth))
         self._depth += 1
+        frame.f_trace_lines, frame.f_trace_opcodes = False, True
+        return within
+
+    def _tracer(self, name: str) -> Callable:
+        def within(_frame: FrameType, event: str, _argument: object) -> Callable:
+            self.bytecodes[name] += event == "opcode"
+            self._depth -= event == "return"
+            return within
+
+        return within
+
+
+class QueueRecorder:
+    """Records the bytecodes of each push and pop of a queue, with all that it calls.
+
+    Those of a pop that found no request count for the next one.
+    """
+
+    def __init__(self, queue: type) -> None:
+        self.costs: dict[str, list[int]] = {"push": [], "pop": []}
+        self._bytecodes = 0
+        for name, costs in self.costs.items():
+            setattr(queue, name, self._recorded(getattr(queue, name), costs))
+
+    def _recorded(self, method: Callable, costs: list[int]) -> Callable:
+        def call(*arguments: object) -> object:
+            if sys.gettrace() is not None:  # a pop that pushes
+                return method(*arguments)
+            sys.settrace(self._within)
+            result = method(*arguments)
+            sys.settrace(None)
+            if result is not None or method.__name__ == "push":
+                costs.append(self._bytecodes)
+                self._bytecodes = 0
+            return result
+
+        return call
+
+    def _within(self, frame: FrameType, event: str, _argument: object) -> Callable:
+        frame.f_trace_lines, frame.f_trace_opcodes = False, True
+        self._bytecodes += event == "opcode"
+        return self._within
 
 
 def _name(frame: FrameType) -> str:
@@ -229,21 +302,14 @@ class WatchedScheduler(Scheduler):
         return taken
 
 
-def main(variant: str, shape: str, pages: str, count: str = "") -> None:  # noqa: C901
-    """Crawl, and print what was counted."""
+def main(variant: str, shape: str, pages: str, count: str = "") -> None:
+    """Crawl in an empty folder, and print what was counted."""
     settings = {**SETTINGS, **VARIANTS[variant]}
-    folder = tempfile.TemporaryDirectory()
-    if variant == "ledger":
-        settings["MANDELBOT_LEDGER"] = f"{folder.name}/ledger.jsonl"
-    elif variant == "watched":
-        settings["MANDELBOT_REPORT"] = f"{folder.name}/report.json"
-    elif variant.endswith("-job"):
-        settings["JOBDIR"] = f"{folder.name}/job"
     recorder = Recorder()
     if count == "still":
         settings["CONCURRENT_ITEMS"] = 1
         gc.disable()
-    if count == "trace":
+    elif count == "trace":
         import_module(f"{PACKAGE}.politeness.retry_after")  # else the first 503 would load it
         settings["SCHEDULER"] = WatchedScheduler
         Web.calls, Web.refusals = recorder, int(pages)
@@ -251,34 +317,55 @@ def main(variant: str, shape: str, pages: str, count: str = "") -> None:  # noqa
     process = CrawlerProcess(settings)
     crawler = process.create_crawler(spider)
     process.crawl(crawler, **arguments)
-    if count == "calls":
+    # A full collection looks through all that is loaded: one more or less, by chance, in so short a
+    # crawl would hide what a page costs. Young objects are collected as ever.
+    gc.set_threshold(*gc.get_threshold()[:2], 1_000_000)
+    if count == "code":
         recorder.start()
-    if count != "full":
-        # A full collection looks through all that is loaded: one more or less, by chance, in so
-        # short a crawl would hide what a page costs. Young objects are collected as ever.
-        gc.set_threshold(*gc.get_threshold()[:2], 1_000_000)
     process.start()
     recorder.stop()
-    folder.cleanup()
     stats = crawler.stats
     asked = int(pages) * (PAGES_OF_A_SITE if shape == "site" else 1)
     files = ("robotstxt/response_count", "mandelbot/usage/tdm_files")
     got = stats.get_value("response_received_count") - sum(stats.get_value(of, 0) for of in files)
     if shape not in {"refusal", "links"} and got != asked:
         sys.exit(f"{got} pages, not {asked}: {stats.get_stats()}")
-    if count == "calls":
-        print(json.dumps(Counter(name for name, _ in recorder.calls)))
-    elif count == "modules":
+    print(json.dumps(counted(count, recorder)))
+
+
+def counted(count: str, recorder: Recorder) -> object:
+    """Return what a crawl has counted."""
+    if count == "code":
+        return [Counter(name for name, _ in recorder.calls), recorder.bytecodes]
+    if count == "modules":
         loaded = [one for name, one in sys.modules.items() if name.partition(".")[0] == PACKAGE]
         kinds = {one for module in loaded for one in vars(module).values() if isclass(one)}
         ours = [one for one in kinds if one.__module__.partition(".")[0] == PACKAGE]
-        print(len(loaded), sum("__dataclass_fields__" in vars(one) for one in ours))
-    elif count == "trace":
-        print(json.dumps(recorder.calls))
+        return len(loaded), sum("__dataclass_fields__" in vars(one) for one in ours)
+    return recorder.calls if count == "trace" else os.getpid()
+
+
+def crawl_all(crawls: list[str]) -> None:
+    """Make each crawl in a fork of this process: what all of them import is imported once."""
+    for value in Settings().values():
+        for path in value if isinstance(value, BaseSettings) else [value]:
+            if isinstance(path, str) and path.startswith("scrapy."):
+                load_object(path)
+    for crawl in crawls:
+        with tempfile.TemporaryDirectory() as folder:
+            if pid := os.fork():
+                _, status = os.waitpid(pid, 0)
+                if status:
+                    sys.exit(f"{crawl} ended with {status}")
+                continue
+            os.chdir(folder)
+            main(*crawl.split(","))
+            sys.stdout.flush()
+            os._exit(0)
 
 
 if __name__ == "__main__":
     # By its own name, not __main__: Scrapy loads the handler from here.
-    from without_network import main
+    from without_network import crawl_all
 
-    main(*sys.argv[1:])
+    crawl_all(sys.argv[1:])

@@ -62,6 +62,16 @@ def fast_robotstxt(octets, agent, url):
     return matcher.is_allowed(octets.decode("utf-8", "replace"), agent, url)
 
 
+def texting_robots(octets, agent, url):
+    """A parser in Rust: PyPI's texting-robots-py."""
+    return _texting_robots(octets, agent).allowed(url)
+
+
+@lru_cache(maxsize=1)
+def _texting_robots(octets, agent):
+    return import_module("texting_robots").Robot(agent, octets)
+
+
 def mandelbot(question):
     """This package, which answers all kinds of questions, in all dialects."""
     package, given = import_module("scrapy_mandelbot"), question["input"]

@@ -58,7 +58,7 @@ def test_the_results_are_one_page():
     results = (ROOT / "benchmarks" / "RESULTS.rst").read_text(encoding="utf-8")
     assert results.count("\n") <= 150
     programs = re.findall(r"^``python benchmarks/(\w+\.py).*``::$", results, re.MULTILINE)
-    assert len(programs) == 8
+    assert len(programs) == 6
     assert all((ROOT / "benchmarks" / name).is_file() for name in programs)
 
 

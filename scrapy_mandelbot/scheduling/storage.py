@@ -220,7 +220,7 @@ class Storage(RequestStorage):
             self._alone[name] = request
             self.grow(name)
             return
-        queue = self._in_memory.get(name) or self._reach(name)
+        queue = self._in_memory[name] if name in self._in_memory else self._reach(name)
         try:
             queue.push(request)
         except ValueError:
@@ -236,7 +236,7 @@ class Storage(RequestStorage):
         if self._alone and name in self._alone:
             self.shrink(name)
             return self._alone.pop(name)
-        queue = self._in_memory.get(name) or self._reach(name)
+        queue = self._in_memory[name] if name in self._in_memory else self._reach(name)
         request = queue.pop()
         # A queue that lost what it held (its file was cut) is believed, not its former length.
         left = len(queue)

@@ -15,34 +15,44 @@ pytestmark = pytest.mark.slow
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
-def crawl(*arguments):
-    """Crawl without a network in a process of its own; return what it counted."""
-    command = [sys.executable, "without_network.py", *map(str, arguments)]
+def crawl(*crawls):
+    """Crawl without a network in a process of its own; return what each crawl counted."""
+    command = [sys.executable, "without_network.py", *crawls]
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
     run = subprocess.run(
         command, cwd=BENCHMARKS, env=environment, capture_output=True, text=True, check=True
     )
     assert not run.stderr
-    return json.loads(run.stdout or "null")
+    return [json.loads(line) for line in run.stdout.splitlines()]
 
 
-def test_a_page_costs_the_same_calls_each_time():
-    """Two crawls call as many functions of ours, but for what the engine asks as time passes."""
-    one, other = (sum(crawl("package", "page", 20, "calls").values()) for _ in range(2))
-    assert one > 20
-    assert abs(one - other) <= 0.05 * one
+def test_a_page_costs_the_same_calls_and_bytecodes_each_time():
+    """Not one more: gates hold the figures exactly."""
+    (one,), (other, again) = crawl("package,page,20,code"), crawl(*["package,page,20,code"] * 2)
+    assert sum(one[0].values()) > 20
+    assert sum(one[1].values()) > 20 * sum(one[0].values())
+    assert one == other == again
 
 
 def test_a_crawl_of_sites_takes_all_their_pages():
     """Stock and package, three pages each of five sites: the program fails if it had others."""
-    assert crawl("stock", "site", 5) is None
-    assert crawl("package", "site", 5) is None
+    assert len(crawl("stock,site,5", "package,site,5")) == 2
 
 
 def test_the_way_of_a_503_ends_at_the_scheduler():
     """It is followed from the download handler to the queue, and no further."""
-    functions = [name for name, _ in crawl("package", "refusal", 1, "trace")]
+    (traced,) = crawl("package,refusal,1,trace")
+    functions = [name for name, _ in traced]
     # Python 3.10 does not tell of which class a method is.
     functions = [name.replace(":SiteQueue.", ":") for name in functions]
     assert functions.count("scheduling.site_queue:push") == 1
     assert "scheduling.site_queue:pop" not in functions
+
+
+def test_pushes_and_pops_take_the_same_bytecodes_among_many_sites():
+    """Each of the last ten sites to come, and the first ten to go: what it calls counts too."""
+    few, many = crawl("package,queue,10,queue", "package,queue,3000,queue")
+    assert len(few["pop"]) >= 400
+    assert few["push"][1:20] == many["push"][1:20]  # the first of all loads something
+    assert few["pop"][1] > 300
+    assert many["pop"][1] < 1.05 * few["pop"][1]
