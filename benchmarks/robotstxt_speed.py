@@ -197,20 +197,19 @@ def per_decision(peers: dict[str, Peer], body: bytes, number: int = 4000) -> dic
         share = 0.1 / max(time.perf_counter() - start, 1e-9)  # of ten URLs, in a tenth of a second
         asked[name] = max(10, min(number, int(10 * share)))
         turns[name] = partial(peer.decide, parsed, urls[: asked[name]])
-    # All have to be asked the same: a part of the URLs is not the same as all, but close, and
-    # only those that need long get a part.
+    # A part of the URLs is close to all of them; only those that need long get a part.
     return {name: best / asked[name] for name, best in race(turns).items()}
 
 
-def from_cold(peers: dict[str, Peer], bodies: list[bytes], urls: list[str]) -> dict[str, float]:
-    """Return seconds per file to parse it and decide the URLs."""
+def from_cold(peers: dict[str, Peer], asked: list[tuple[bytes, list[str]]]) -> dict[str, float]:
+    """Return seconds per file to parse it and decide its URLs."""
 
     def turn(peer: Peer) -> None:
-        for body in bodies:
+        for body, urls in asked:
             peer.decide(peer.parse(body), urls)
 
     best = race({name: partial(turn, peer) for name, peer in peers.items()})
-    return {name: seconds / len(bodies) for name, seconds in best.items()}
+    return {name: seconds / len(asked) for name, seconds in best.items()}
 
 
 def memory(peer: Peer, bodies: list[bytes], decisions: int) -> float:
@@ -246,9 +245,9 @@ def decisions(peers: dict[str, Peer]) -> None:
 
 def cold_starts(peers: dict[str, Peer]) -> None:
     for number, goal in ((1, 4), (10, 2), (1000, 6)):
-        bodies = [SMALL] * max(1, 300 // number)
-        times = from_cold(peers, bodies, urls_for(SMALL, number))
-        row(f"300-byte file, {number:,} decisions from cold", f"{goal}x", times, peers)
+        asked = [(SMALL, urls_for(SMALL, number))] * max(1, 300 // number)
+        what = f"300-byte file, {number:,} decisions from cold"
+        row(what, f"{goal}x", from_cold(peers, asked), peers)
 
 
 def hostile_files(peers: dict[str, Peer]) -> None:
@@ -257,17 +256,14 @@ def hostile_files(peers: dict[str, Peer]) -> None:
     )
     long_url = [f"{SITE}/{'a' * 8000}"]
     bounded = {name: peer for name, peer in peers.items() if name in ("ours", "protego")}
-    times = from_cold(bounded, [stars], long_url)
+    times = from_cold(bounded, [(stars, long_url)])
     row("1,000 times /*a*a...*b, 8 KB URL, first", "1x", times, peers)
-    times = {
-        name: race({name: partial(peer.decide, asked_before(peer, stars), long_url)})[name]
-        for name, peer in bounded.items()
-    }
-    row("1,000 times /*a*a...*b, 8 KB URL, later", "1x", times, peers)
+    turns = {n: partial(p.decide, asked_before(p, stars), long_url) for n, p in bounded.items()}
+    row("1,000 times /*a*a...*b, 8 KB URL, later", "1x", race(turns), peers)
     names = "".join(f"User-agent: bot{n}\n" for n in range(3500))
     shared = (names + "".join(f"Disallow: /page{n}/x\n" for n in range(3500))).encode()
     bounded.pop("protego", None)  # quadratic: a quarter of a minute, a gigabyte
-    times = from_cold(bounded, [shared], [f"{SITE}/page7/x"])
+    times = from_cold(bounded, [(shared, [f"{SITE}/page7/x"])])
     row(f"3,500 agents share 3,500 rules, {len(shared) // 1000} KB", "50 ms", times, peers)
 
 
@@ -282,10 +278,14 @@ def real_files(peers: dict[str, Peer]) -> None:
     megabytes = sum(map(len, bodies)) / 1e6
     page = [f"{SITE}/some/path/page.html"]
     fast = {name: peer for name, peer in peers.items() if name != "urllib"}
-    times = from_cold(fast, bodies, page)
+    times = from_cold(fast, [(body, page) for body in bodies])
     row(f"parse and first decision, {len(bodies):,} real files", "8x", times, peers)
     rate = megabytes / times["ours"] / len(bodies)
     print(f"{f'  {megabytes:.1f} MB, in MB/s':44}{'':8}{rate:>12.1f}")
+    small = [body for body in bodies if 10 <= body.count(b"\n") <= 50 and b": /" in body]
+    for number, goal in ((1, 3.4), (3, 3.2), (10, 3), (30, 3)):
+        times = from_cold(peers, [(body, urls_for(body, number)) for body in small])
+        row(f"{number} decisions, {len(small)} files of 10 to 50 lines", f"{goal}x", times, peers)
     for number, what, goal in ((0, "unused", "0.8"), (5, "in use", "4")):
         held = {name: memory(peer, bodies, number) for name, peer in fast.items()}
         row(f"MB held per MB of text, besides it, {what}", goal, held, peers, unit=1.0)

@@ -45,7 +45,6 @@ MORE_IMPORTED_NAMES: dict[str, int] = {
     "fetching/requesting.py": 35,
     "politeness/site_state.py": 18,
     "report/crawl_report.py": 16,
-    "robots/robotstxt/robots_txt.py": 27,
     "scheduling/site_queue.py": 18,
     "sitemap_crawl/citations.py": 20,
     "sitemap_crawl/follower.py": 21,

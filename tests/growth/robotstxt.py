@@ -349,6 +349,7 @@ ROWS = (
 NOT_FROM_OUTSIDE = {
     "robotstxt.RobotsTxt.body": "as it was given",
     "robotstxt.RobotsTxt.dialect": "what the caller chose",
+    "robotstxt.Record.read": "measured as RobotsTxt.records",
     "robotstxt.Record.is_blank": "measured with the records of which it is one",
     "robotstxt.RobotsTxt.preparing": "the same index as the decisions, which are measured",
     "robotstxt.Rule.of": "a line that was matched before, cut and decoded",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlparse, urlunparse
@@ -208,21 +208,16 @@ class _RobotRules:
         text, grammar = self._text, self._grammar
         selection = select_groups(text, grammar, grammar.names_of(agent), self._groups)
         spans = tuple(selection.spans)
-        if spans in self._known:
-            return self._known[spans]
-        rules = sorted(read_rules(text, selection, grammar), key=itemgetter(0, 1))
-        runs = groupby(rules, key=itemgetter(2))  # of one kind, any may decide
-        decides = (
-            default_of(text, selection, grammar),
-            *((allows, frozenset(one[3] for one in run)) for allows, run in runs),
-        )
-        values = [
-            rule_value(line)
-            for span in spans
-            for line in grammar.rule.finditer(text, span.start, span.end)
-        ]
-        self._known[spans] = decides, values
-        return decides, values
+        if spans not in self._known:
+            rules = sorted(read_rules(text, selection, grammar), key=itemgetter(0, 1))
+            runs = groupby(rules, key=itemgetter(2))  # of one kind, any may decide
+            decides = (
+                default_of(text, selection, grammar),
+                *((allows, frozenset(one[3] for one in run)) for allows, run in runs),
+            )
+            lines = (grammar.rule.finditer(text, start, end) for start, end, _ in spans)
+            self._known[spans] = decides, [*map(rule_value, chain.from_iterable(lines))]
+        return self._known[spans]
 
 
 def _where_rules_differ(

@@ -68,9 +68,8 @@ def lint(body: bytes, *, max_bytes: int | None = 512_000) -> tuple[Finding, ...]
     if source.is_html and not source.outline.groups:  # nor of these
         return _sorted(_check_octets(source))
     groups = chain(check_structure(source), check_clashes(source))
-    found = chain(
-        _check_octets(source), groups, check_usage(source.outline.groups), _check_lines(source)
-    )
+    usage = check_usage(source.outline.groups)
+    found = chain(_check_octets(source), groups, usage, _check_lines(source))
     return _sorted(_one_each(with_managed_block(found, source)))
 
 

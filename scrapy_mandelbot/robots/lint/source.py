@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS, documented
 from scrapy_mandelbot.robots.robotstxt.grammar import grammar_of
-from scrapy_mandelbot.robots.robotstxt.records import Outline, name_of, read_outline, read_records
-
-if TYPE_CHECKING:
-    from scrapy_mandelbot.robots.robotstxt.records import Record
+from scrapy_mandelbot.robots.robotstxt.records import Outline, Record, name_of, read_outline
 
 STANDARD = DIALECTS["mandelbot"]
 """Findings are for all robots; lines are read as Mandelbot and RFC 9309 read them."""
@@ -45,7 +42,7 @@ class LintInput(NamedTuple):
     def read(cls, octets: bytes, max_bytes: int | None) -> LintInput:
         """Read a file for the checks."""
         body = grammar_of(STANDARD).clean(octets, max_bytes)
-        outline = read_outline(read_records(body, STANDARD), STANDARD)
+        outline = read_outline(Record.read(body, STANDARD), STANDARD)
         return cls(octets, body, outline, max_bytes, _is_html(body))
 
 

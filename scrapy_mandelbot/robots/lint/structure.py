@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy_mandelbot.robots.lint.source import LintHit, field_of, quoted
 from scrapy_mandelbot.robots.lint.syntax import is_agent_misspelt
 from scrapy_mandelbot.robots.lint.value_checks import STATEMENT_FIELDS
+from scrapy_mandelbot.robots.robotstxt.dialects import GROUP_FIELDS, VERSION_2_FIELDS
 from scrapy_mandelbot.robots.robotstxt.known_robots import KNOWN_ROBOTS
 from scrapy_mandelbot.robots.robotstxt.records import ABOUT_ALL, name_of
 
@@ -51,11 +52,7 @@ def _parts(name: str, lengths: list[int]) -> Iterator[str]:
             yield name[at : at + length]
 
 
-_GROUP_FIELDS = frozenset(
-    {"allow", "disallow", "crawl-delay", "request-rate", "visit-time", "comment", "robot-version"}
-)
-_VERSION_2 = frozenset({"request-rate", "visit-time", "comment"})
-_NONSTANDARD = _GROUP_FIELDS - {"allow", "disallow"}
+_NONSTANDARD = frozenset(GROUP_FIELDS) - {"allow", "disallow"}
 
 
 def check_structure(source: LintInput) -> Check:
@@ -64,7 +61,7 @@ def check_structure(source: LintInput) -> Check:
     # Some robots read a misspelt User-agent: what follows stands in a group then.
     misspelt = next((one.number for one in outline.records if is_agent_misspelt(one)), inf)
     for record in outline.outside:
-        if record.number < misspelt and record.field in _GROUP_FIELDS | STATEMENT_FIELDS:
+        if record.number < misspelt and record.field in {*GROUP_FIELDS, *STATEMENT_FIELDS}:
             message = f"{field_of(record)} stands before any User-agent."
             yield LintHit("directive-outside-group", record.number, message)
     yield from _check_blank_lines(outline)
@@ -90,7 +87,7 @@ def _check_blank_lines(outline: Outline) -> Check:
                 message = "There is no blank line before this User-agent."
                 yield LintHit("no-blank-line-before-group", record.number, message)
             part = _AGENTS
-        elif record.field in _GROUP_FIELDS and part == _CLOSED:
+        elif record.field in GROUP_FIELDS and part == _CLOSED:
             if not is_reported:
                 message = f"{field_of(record)} follows a blank line within its group."
                 yield LintHit("blank-line-in-group", record.number, message)
@@ -287,7 +284,7 @@ def _check_version(group: Group) -> Check:
         yield LintHit("misplaced-robot-version", versions[0].number, message)
     if not any(version.value.startswith("2") for version in versions):
         for record in group.directives:
-            if record.field in _VERSION_2:
+            if record.field in VERSION_2_FIELDS:
                 message = f"{field_of(record)} stands in a group without Robot-version: 2.0."
                 yield LintHit("version-2-undeclared", record.number, message)
 
@@ -320,7 +317,7 @@ def _check_about_all(outline: Outline) -> Check:
 
 def _check_yandexs(group: Group) -> Check:
     """Moderatobot, "Host directive", "Clean-param directive": at the end of Yandex's group."""
-    last = max((r.number for r in group.directives if r.field in _GROUP_FIELDS), default=0)
+    last = max((r.number for r in group.directives if r.field in GROUP_FIELDS), default=0)
     for record in group.directives:
         if record.field in {"host", "clean-param"} and record.number < last:
             message = f"{field_of(record)} comes before line {last} of Yandex's group."
@@ -338,7 +335,7 @@ def _check_sitemaps_place(outline: Outline) -> Check:
             held, in_group = [], True
         elif record.field == "sitemap" and in_group:
             held.append(record)
-        elif record.field in _GROUP_FIELDS:
+        elif record.field in GROUP_FIELDS:
             for sitemap in held:
                 message = (
                     f"The Sitemap stands within the group that continues in line {record.number}."

@@ -8,15 +8,19 @@ section "Robots Exclusion Protocol Content-Usage Rule"). Content-Signal takes a 
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.preferences.statements import Statement, Terms
-from scrapy_mandelbot.robots.robotstxt.grammar import WHITE_SPACE, decode, line_ends, value_of
+from scrapy_mandelbot.robots.robotstxt.agents import names_in_order
+from scrapy_mandelbot.robots.robotstxt.grammar import (
+    WHITE_SPACE,
+    decode,
+    searchable,
+)
 from scrapy_mandelbot.robots.robotstxt.known_robots import CONTROL_TOKENS
-from scrapy_mandelbot.robots.robotstxt.paths import COMPARABLE, escape_non_ascii
+from scrapy_mandelbot.robots.robotstxt.paths import COMPARABLE, escape_non_ascii, read_url
 from scrapy_mandelbot.robots.robotstxt.patterns import Pattern, wildcard_pattern
 
 if TYPE_CHECKING:
@@ -65,35 +69,41 @@ class FilePreferences:
     __slots__ = ("has_lines", "licenses", "tokens")
 
     def __init__(
-        self, text: str, grammar: Grammar, only_rule: Callable[[str], Rule | None]
+        self, body: bytes, grammar: Grammar, only_rule: Callable[[str], Rule | None]
     ) -> None:
-        self.licenses = _licenses_in(text, grammar)
-        names = (decode(line[1]).lower() for line in grammar.agent_lines(text))
-        self.tokens = {
-            name: self._always_refused_as(name, only_rule(name))
-            for name in dict.fromkeys(names)
-            if name in CONTROL_TOKENS
-        }
+        text = searchable(body)
+        # For all robots, wherever they are: RSL 1.0 (December 2025), "Adding RSL to robots.txt".
+        values = grammar.values("license", body)
+        links = (Terms("license", url, "robots.txt", number) for number, url in values if url)
+        self.licenses = tuple(islice(links, MOST_LICENSES))
+        self.tokens: dict[str, tuple[Statement, ...] | None] = {}
         """The control tokens that it names, in order: the refusals of one with a single rule, as
         most have (Disallow: /); None: they depend on the URL."""
+        for name in dict.fromkeys(decode(line[1]).lower() for line in grammar.agent_lines(text)):
+            if name in CONTROL_TOKENS:
+                rule = only_rule(name)
+                self.tokens[name] = self.refusals(name, rule) if rule and not rule.allow else None
         self.has_lines = any(grammar.field_line(field).search(text) for field in _FIELDS)
         """Whether it has Content-Usage or Content-Signal lines, for any robot."""
+
+    def tokens_beside(self, agent: str | Sequence[str]) -> Iterable[str]:
+        """The control tokens that refuse an agent: none if it is one itself."""
+        is_token = not self.tokens.keys().isdisjoint(names_in_order(agent))
+        return () if is_token else self.tokens
 
     def refusals(self, token: str, rule: Rule | None) -> tuple[Statement, ...]:
         """Return the refusals that a rule against a control token makes."""
         return () if rule is None else tuple(Statement.refusals(CONTROL_TOKENS[token], rule))
 
-    def _always_refused_as(self, token: str, rule: Rule | None) -> tuple[Statement, ...] | None:
-        return None if rule is None or rule.allow else self.refusals(token, rule)
-
 
 class AgentPreferences:
     """The lines of a file for one robot. Values are parsed when they first apply."""
 
-    __slots__ = ("_rules", "_said", "lines")
+    __slots__ = ("_dialect", "_rules", "_said", "lines")
 
-    def __init__(self, text: str, selection: GroupMatch, grammar: Grammar) -> None:
-        self.lines = tuple(_lines_about(text, selection, grammar))
+    def __init__(self, body: bytes, selection: GroupMatch, grammar: Grammar) -> None:
+        self.lines = tuple(_lines_about(body, selection, grammar))
+        self._dialect = grammar.dialect
         comparable = COMPARABLE[grammar.dialect.escapes]
         self._rules: list[tuple[int, Pattern, str, Preference]] = []
         """Length and pattern of the path, value without it, line; the longest path first."""
@@ -105,9 +115,10 @@ class AgentPreferences:
         self._rules.sort(key=lambda rule: -rule[0])
         self._said: dict[int, tuple[Statement, ...]] = {}
 
-    def of(self, target: str) -> tuple[Statement, ...]:
-        """Return the statements about a page, given its comparable target."""
-        said = []
+    def of(self, url: str) -> tuple[Statement, ...]:
+        """Return the statements about a page."""
+        said, parts = [], read_url(url, self._dialect)
+        target = parts[1] if parts else ""
         longest = dict.fromkeys(("content-usage", "content-signal"), -1)
         for length, pattern, value, one in self._rules:
             source = "content-usage" if one.field == "content-usage" else "content-signal"
@@ -123,37 +134,18 @@ class AgentPreferences:
         return self._said[one.line]
 
 
-def _lines_about(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[Preference]:
+def _lines_about(body: bytes, selection: GroupMatch, grammar: Grammar) -> Iterator[Preference]:
     if selection.agent is None:
         return
-    wanted = selection.agent.lower()
+    wanted, text = selection.agent.lower(), searchable(body)
+    spans = []
+    for start, end, version in selection.spans:
+        for line in grammar.agent_lines(text[start:end]):
+            if decode(line[1]).lower() == wanted:
+                spans.append((start + line.end(), end, version))
+                break
     found: dict[int, tuple[str, str]] = {}
-    for start, end, _ in selection.spans:
-        part = text[start:end]
-        names = grammar.agent_lines(part)
-        named = next((line.end() for line in names if decode(line[1]).lower() == wanted), None)
-        if named is None:
-            continue
-        found |= {
-            line.start(): (field, value_of(line[1]))
-            for field in _FIELDS
-            for line in grammar.field_line(field).finditer(text, start + named, end)
-        }
-    if found:
-        ends = line_ends(text)
-        for offset, (field, value) in sorted(found.items()):
-            yield Preference(bisect_right(ends, offset), field, value)
-
-
-def _licenses_in(text: str, grammar: Grammar) -> tuple[Terms, ...]:
-    """Return the licences that License lines name, for all robots, wherever the lines are.
-
-    Source: RSL 1.0 (December 2025), "Adding RSL to robots.txt".
-    """
-    found = list(grammar.field_line("license").finditer(text))
-    ends = line_ends(text) if found else []
-    named = (
-        Terms("license", value_of(line[1]), "robots.txt", bisect_right(ends, line.start()))
-        for line in found
-    )
-    return tuple(one for one in named if one.url)[:MOST_LICENSES]
+    for field in _FIELDS:
+        found |= {line: (field, value) for line, value in grammar.values(field, body, spans)}
+    for number, (field, value) in sorted(found.items()):
+        yield Preference(number, field, value)

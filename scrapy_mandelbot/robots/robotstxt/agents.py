@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 #: Words of every browser's header name no robot: `User-agent: Mozilla` does not apply to a crawler
@@ -39,7 +39,7 @@ def product_tokens(agent: str) -> tuple[str, ...]:
     return tuple(sorted(tokens, key=lambda token: (-len(token), token)))
 
 
-def names_in_order(agent: str | tuple[str, ...]) -> tuple[str, ...]:
+def names_in_order(agent: str | Sequence[str]) -> tuple[str, ...]:
     """Return the names of one or several agents, preferred first; a sequence keeps its order."""
     if isinstance(agent, str):
         return product_tokens(agent)
@@ -94,13 +94,3 @@ GOOGLES_CRAWLERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("googleother-image", ("googleother",)),
     ("googleother-video", ("googleother",)),
 )
-
-
-def with_fallbacks(
-    names: tuple[str, ...], fallbacks: tuple[tuple[str, tuple[str, ...]], ...]
-) -> tuple[str, ...]:
-    """Return a robot's names, each followed by its fallbacks."""
-    if not fallbacks:
-        return names
-    others = dict(fallbacks)
-    return tuple(dict.fromkeys(one for name in names for one in (name, *others.get(name, ()))))

@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.robots.robotstxt.grammar import searchable
 from scrapy_mandelbot.robots.robotstxt.groups import select_groups
+from scrapy_mandelbot.robots.robotstxt.paths import read_url
 from scrapy_mandelbot.robots.robotstxt.verdict import (
     ROBOTS_TXT,
     Rule,
@@ -25,7 +26,7 @@ from scrapy_mandelbot.robots.robotstxt.verdict import (
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.preferences.in_robots_txt import AgentPreferences
-    from scrapy_mandelbot.robots.robotstxt.grammar import Grammar, RuleFound
+    from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
     from scrapy_mandelbot.robots.robotstxt.groups import GroupMatch
     from scrapy_mandelbot.robots.robotstxt.index import DecidingRules, Index
 
@@ -40,7 +41,7 @@ class Decider:
 
     __slots__ = (
         *("_body", "_explained", "_grammar", "_is_used", "_names", "_rules", "_selection"),
-        *("_steps", "index", "listed", "preferences"),
+        *("_preferences", "_steps", "index", "listed"),
     )
 
     def __init__(self, body: bytes, grammar: Grammar, names: tuple[str, ...]) -> None:
@@ -54,8 +55,7 @@ class Decider:
         self._steps: Iterator[object] | None = None
         self.listed: RuleList | None = None
         self.index: Index | None = None
-        self.preferences: AgentPreferences | None = None
-        """The usage preferences in its groups, once requested."""
+        self._preferences: AgentPreferences | None = None
 
     @property
     def selection(self) -> GroupMatch:
@@ -64,31 +64,61 @@ class Decider:
             self._selection = select_groups(searchable(self._body), self._grammar, self._names)
         return self._selection
 
-    def allowed(self, origin: str, target: str) -> bool:
-        """Return whether a target is allowed. Later URLs are expected to have the same origin."""
+    @property
+    def preferences(self) -> AgentPreferences:
+        """The usage preferences in the robot's groups."""
+        from scrapy_mandelbot.robots.preferences.in_robots_txt import AgentPreferences  # noqa: PLC0415
+
+        if self._preferences is None:
+            self._preferences = AgentPreferences(self._body, self.selection, self._grammar)
+        return self._preferences
+
+    def values(self, field: str) -> list[tuple[int, str]]:
+        """Return number and value of each line with a field for the robot."""
+        if not self._grammar.may_have(field, self._body):
+            return []  # the groups need not be searched
+        return self.selection.values(field, self._body, self._grammar)
+
+    def times(self, field: str) -> list[Any]:
+        """Return what the lines of a field of `times.READERS` say that can be read."""
+        values = self.values(field)
+        if not values:
+            return []
+        from scrapy_mandelbot.robots.robotstxt.times import READERS  # noqa: PLC0415 -- few files
+
+        return [time for _, value in values if (time := READERS[field](value)) is not None]
+
+    def allowed(self, url: str) -> bool:
+        """Return whether a URL is allowed, as an invalid one is."""
+        parts = read_url(url, self._grammar.dialect)
+        return parts is None or self._decide(*parts)
+
+    def _decide(self, origin: str, target: str) -> bool:
+        """Later URLs are expected to have the same origin."""
         if self.index is not None:
             return self.index.decide(target)
         if not self._is_used:
             self._is_used = True
-            rules = self._few_rules() if self._grammar.longest_decides else None
-            if rules is None:
+            self.listed = self._list(origin) if self._grammar.longest_decides else None
+            if self.listed is None:
                 return not self.is_too_costly(origin, target) and self.scan(target)[0]
-            self.listed = RuleList(rules, self._grammar.dialect, origin)
         if self.listed is not None and self.listed.left:
             return self.listed.decide(target)
         any(self._index_steps(origin))  # all of them
-        return self.allowed(origin, target)
+        return self._decide(origin, target)
 
-    def _few_rules(self) -> list[RuleFound] | None:
-        if self._grammar.is_default and len(self._body) <= _SMALL:
-            return self._grammar.rules_in_small_file(self._body, self._names)
-        spans = self.selection.spans
-        if sum(span.end - span.start for span in spans) > _SMALL:
-            return None
-        text = searchable(self._body)
-        return [
-            rule for start, end, _ in spans for rule in self._grammar.rule.findall(text, start, end)
-        ]
+    def _list(self, origin: str) -> RuleList | None:
+        grammar = self._grammar
+        if grammar.is_default and len(self._body) <= _SMALL:
+            rules = grammar.rules_in_small_file(self._body, self._names)
+        else:
+            text, spans = searchable(self._body), self.selection.spans
+            if sum(span.end - span.start for span in spans) > _SMALL:
+                return None
+            rules = [
+                rule for start, end, _ in spans for rule in grammar.rule.findall(text, start, end)
+            ]
+        return RuleList(rules, grammar.dialect, origin)
 
     def is_too_costly(self, origin: str, target: str) -> bool:
         """Return whether a target is forbidden without comparing it with the rules."""
@@ -96,34 +126,34 @@ class Decider:
             text, has_globs = searchable(self._body), self._grammar.dialect.patterns == "globs"
             wildcards = sum(  # at most
                 (end - start) // _SHORTEST if has_globs else text.count("*", start, end)
-                for start, end, _ in self.selection.spans
+                for start, end, _ in (self._selection or self.selection).spans
             )
             from scrapy_mandelbot.robots.robotstxt.index import may_cost_too_much  # noqa: PLC0415
 
-            if not may_cost_too_much(wildcards, target):
-                return False
-            any(self._index_steps(origin))  # all of them
-            return self.is_too_costly(origin, target)
-        return self.index.is_too_costly(target)
+            if wildcards and may_cost_too_much(wildcards, target):
+                any(self._index_steps(origin))  # all of them
+        return self.index is not None and self.index.is_too_costly(target)
 
-    def verdict(self, origin: str, target: str) -> Verdict:
+    def verdict(self, url: str) -> Verdict:
         """Like :meth:`allowed`, with the rule that decided, and its group."""
-        agent = self.selection.agent
-        if target == ROBOTS_TXT and self._grammar.dialect.robots_txt_allowed:
+        selection = self._selection or self.selection
+        agent, parts = selection.agent, read_url(url, self._grammar.dialect)
+        if parts is None:
+            return Verdict(True, None, agent, Verdict.NOT_A_URL)  # noqa: FBT003 - Verdict.allowed
+        if (target := parts[1]) == ROBOTS_TXT and self._grammar.dialect.robots_txt_allowed:
             return Verdict(True, None, agent, Verdict.ROBOTS_TXT)  # noqa: FBT003 - Verdict.allowed
-        if self.is_too_costly(origin, target):
+        if self.is_too_costly(*parts):
             return Verdict(False, None, agent, Verdict.TOO_COSTLY)  # noqa: FBT003 - Verdict.allowed
         rule: Rule | None
         if self._explained < _SCANS:
             self._explained += 1
-            allowed, line = self.scan(target)
+            allowed, line = scan(searchable(self._body), selection, self._grammar, target)
             rule = None if line is None else Rule.of(line)
         else:
             if self._rules is None:
                 from scrapy_mandelbot.robots.robotstxt.index import DecidingRules  # noqa: PLC0415
 
-                text = searchable(self._body)
-                self._rules = DecidingRules(text, self.selection, self._grammar)
+                self._rules = DecidingRules(searchable(self._body), selection, self._grammar)
             allowed, rule = self._rules.explain(target)
         if rule is not None:
             return Verdict(allowed, rule, agent, Verdict.A_RULE)
@@ -147,12 +177,13 @@ class Decider:
             return True, None
         return scan(searchable(self._body), self.selection, self._grammar, target)
 
-    def preparing(self, origin: str) -> Iterator[object] | None:
-        """Return the steps that are left to index the file; None: it is indexed."""
-        if self.index is None and self._steps is None:
-            steps = self._index_steps(origin)
+    def preparing(self, url: str) -> Iterator[object] | None:
+        """Return the steps that are left to index the file; None: none, or the URL is invalid."""
+        parts = read_url(url, self._grammar.dialect)
+        if parts is not None and self.index is None and self._steps is None:
+            steps = self._index_steps(parts[0])
             self._steps = iter(lambda: len(list(islice(steps, _STEP))), 0)
-        return self._steps
+        return None if parts is None else self._steps
 
     def _index_steps(self, origin: str) -> Iterator[None]:
         from scrapy_mandelbot.robots.robotstxt.index import Index  # noqa: PLC0415 -- few crawls

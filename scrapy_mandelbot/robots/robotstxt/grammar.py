@@ -14,12 +14,13 @@ looks back beyond it, so all are linear.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import zip_longest
 from operator import itemgetter
 
-from scrapy_mandelbot.robots.robotstxt.agents import names_in_order, with_fallbacks
+from scrapy_mandelbot.robots.robotstxt.agents import names_in_order
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS, GROUP_FIELDS, Dialect, documented
 
 # NUL: files get padded with it after a power cut, or by programs in C. Google ends a line there;
@@ -89,18 +90,18 @@ class Grammar:
 
     __slots__ = (
         *("_agent_line", "_agent_name", "_agent_names", "_fields", "_values_like"),
-        *("dialect", "directive", "longest_decides", "is_default", "member", "rule", "run_end"),
+        *("dialect", "directive", "has_prefixes", "is_default", "longest_decides"),
+        *("member", "rule", "run_end"),
     )
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.is_default = dialect == Dialect(name=dialect.name, fresh_for=dialect.fresh_for)
         """Whether it reads lines and groups as Mandelbot does."""
+        self.has_prefixes = dialect.patterns != "globs" and not dialect.index_htm_is_directory
+        """Whether a rule matches only URLs that begin with its literal head."""
         self.longest_decides = (
-            dialect.patterns != "globs"
-            and dialect.precedence == "longest"
-            and not dialect.index_htm_is_directory
-            and not dialect.spellings
+            self.has_prefixes and dialect.precedence == "longest" and not dialect.spellings
         )
         """Whether the longest of the rules that match decides, and each matches by itself."""
         self._fields: dict[str, re.Pattern[str]] = {}
@@ -109,7 +110,8 @@ class Grammar:
         self._agent_names = re.compile(_any_of(names).lower())
         self._agent_name = re.compile(_agent_name(dialect), re.ASCII)
         self._agent_line = _line(_field(names, dialect), rf"({_agent_name(dialect)})")
-        self.rule = _line(_rule_field(dialect), _rule_value(dialect))
+        value = _rule_value(dialect, has_prefixes=self.has_prefixes)
+        self.rule = _line(_rule_field(dialect), value)
         """Groups: empty for Allow; the plain head of the value, ASCII without special characters;
         its rest; a literal after a star in the rest, or None. Most values are a head alone.
         Separating these here makes decisions cheap."""
@@ -166,8 +168,11 @@ class Grammar:
         return name[0] if name else ""
 
     def names_of(self, agent: str | tuple[str, ...]) -> tuple[str, ...]:
-        """Return the names to look for in a file, in lower case, the preferred first."""
-        return with_fallbacks(names_in_order(agent), self.dialect.fallbacks)
+        """Return the names to look for in a file, in lower case, each followed by its fallbacks."""
+        names, others = names_in_order(agent), dict(self.dialect.fallbacks)
+        if not others:
+            return names
+        return tuple(dict.fromkeys(one for name in names for one in (name, *others.get(name, ()))))
 
     def rules_in_small_file(self, body: bytes, robot: tuple[str, ...]) -> list[RuleFound]:
         """Return the rules for a robot, of these names, if the dialect `is_default`.
@@ -233,6 +238,24 @@ class Grammar:
             self._fields[field] = _line(_field(names, self.dialect), f"({_value(self.dialect)})")
         return self._fields[field]
 
+    def may_have(self, field: str, body: bytes) -> bool:
+        """Whether a file has the field's name anywhere: most have few of the fields."""
+        lower = body.lower()
+        return any(name.encode() in lower for name in _spellings(field, self.dialect))
+
+    def values(
+        self, field: str, body: bytes, spans: Iterable[tuple[int, int, int]] | None = None
+    ) -> list[tuple[int, str]]:
+        """Return number and value of each line with a field, in spans of a file or in all of it."""
+        text = searchable(body)
+        found = [
+            line
+            for start, end, _ in ([(0, len(text), 1)] if spans is None else spans)
+            for line in self.field_line(field).finditer(text, start, end)
+        ]
+        ends = line_ends(text) if found else []
+        return [(bisect_right(ends, line.start()), value_of(line[1])) for line in found]
+
 
 @lru_cache(maxsize=64)
 def grammar_of(dialect: str | Dialect) -> Grammar:
@@ -277,9 +300,9 @@ def _rule_field(dialect: Dialect) -> str:
     return f"(?:(?=(.)){disallow}|{allow})"
 
 
-def _rule_value(dialect: Dialect) -> str:
+def _rule_value(dialect: Dialect, *, has_prefixes: bool) -> str:
     rest = rf"((?:[^#\r\n]*\*(?=[^*$\s#])({_LITERAL}))?{_value(dialect)})"
-    if dialect.patterns == "globs" or dialect.comment_needs_space or dialect.index_htm_is_directory:
+    if dialect.comment_needs_space or not has_prefixes:
         return f"(){rest}"
     return rf"(/{_LITERAL}|)(?:{_WS}(?![^#\r\n])|{rest})"
 
@@ -305,7 +328,8 @@ field, also for Allow."""
 
 # A rule or User-agent line of a dialect that `is_default`, in a text without CR.
 _RULE_OR_AGENT = re.compile(
-    rf"\n{_WS}(?=(.))(?i:disallow|user-agent|allow){_WS}:{_WS}{_rule_value(DIALECTS['mandelbot'])}",
+    rf"\n{_WS}(?=(.))(?i:disallow|user-agent|allow){_WS}:{_WS}"
+    + _rule_value(DIALECTS["mandelbot"], has_prefixes=True),
     re.ASCII,
 )
 _AGENTS = re.compile("[Uu]+")  # User-agent lines of a group, by the first letters of the fields

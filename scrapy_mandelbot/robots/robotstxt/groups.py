@@ -14,7 +14,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.robotstxt.agents import NAMES
-from scrapy_mandelbot.robots.robotstxt.grammar import BLANK_LINE, WHITE_SPACE, decode
+from scrapy_mandelbot.robots.robotstxt.dialects import OWN_FIELDS, VERSION_2_FIELDS
+from scrapy_mandelbot.robots.robotstxt.grammar import BLANK_LINE, WHITE_SPACE, decode, searchable
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.agents import Rank
@@ -42,6 +43,14 @@ class GroupMatch(NamedTuple):
     """The matching name in the file, as written; None: no group applies."""
     spans: list[Span]
     """Its groups, in order."""
+
+    def values(self, field: str, body: bytes, grammar: Grammar) -> list[tuple[int, str]]:
+        """Return number and value of each line with a field for the robot."""
+        is_own = field in OWN_FIELDS
+        spans = list(_own_spans(searchable(body), self, grammar)) if is_own else self.spans
+        if grammar.dialect.robot_version and field in VERSION_2_FIELDS:
+            spans = [span for span in spans if span.version > 1]
+        return grammar.values(field, body, spans)
 
 
 def read_groups(
@@ -98,7 +107,7 @@ def select_groups(
     return GroupMatch(agent, spans[:1] if dialect.repeated_agent == "first" else spans)
 
 
-def own_spans(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[Span]:
+def _own_spans(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[Span]:
     """Yield the parts of a robot's groups whose delays and rates apply to the robot.
 
     Rules may follow several runs of User-agent lines, with delays between them. A delay applies to

@@ -135,27 +135,27 @@ class Record:
         """Whether the line is empty; a line with a comment is not."""
         return not self.raw.strip(WHITE_SPACE)
 
-
-def read_records(body: bytes, dialect: Dialect) -> Iterator[Record]:
-    """Yield the lines of a body that `Grammar.clean` returned."""
-    for number, octets in enumerate(body.splitlines(), start=1):
-        if not octets:
-            yield Record(number, "", "", "", "", None)
-            continue
-        line = octets.decode("latin-1")
-        text, comment = _cut_comment(line, dialect)
-        name, value = _split(text.strip(WHITE_SPACE), dialect)
-        field = _meant(name.lower(), dialect)
-        said = decode(value)
-        yield Record(
-            number,
-            decode(line),
-            decode(name),
-            decode(field),
-            said,
-            None if comment is None else decode(comment),
-            tuple(_problems(line, text.strip(WHITE_SPACE), field, said)),
-        )
+    @classmethod
+    def read(cls, body: bytes, dialect: Dialect) -> Iterator[Record]:
+        """Yield the lines of a body that `Grammar.clean` returned."""
+        for number, octets in enumerate(body.splitlines(), start=1):
+            if not octets:
+                yield cls(number, "", "", "", "", None)
+                continue
+            line = octets.decode("latin-1")
+            text, comment = _cut_comment(line, dialect)
+            name, value = _split(text.strip(WHITE_SPACE), dialect)
+            field = _meant(name.lower(), dialect)
+            said = decode(value)
+            yield cls(
+                number,
+                decode(line),
+                decode(name),
+                decode(field),
+                said,
+                None if comment is None else decode(comment),
+                tuple(_problems(line, text.strip(WHITE_SPACE), field, said)),
+            )
 
 
 def _cut_comment(line: str, dialect: Dialect) -> tuple[str, str | None]:

@@ -41,7 +41,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.robots.robotstxt.grammar import decode, line_ends, rule_value
+from scrapy_mandelbot.robots.robotstxt.grammar import decode, line_ends, rule_value, searchable
 from scrapy_mandelbot.robots.robotstxt.groups import read_groups, version_of
 from scrapy_mandelbot.robots.robotstxt.patterns import Glob
 from scrapy_mandelbot.robots.robotstxt.verdict import KINDS, read_rule
@@ -54,9 +54,9 @@ _MATCHES = {"token": "equal", "google": "equal"}
 """Dialects that differ only in where a name ends, which the tables already resolve."""
 
 
-def tables_of(text: str, grammar: Grammar) -> dict[str, Any]:
-    """Return the tables of a searchable text."""
-    dialect = grammar.dialect
+def tables_of(body: bytes, grammar: Grammar) -> dict[str, Any]:
+    """Return the tables of a file."""
+    text, dialect = searchable(body), grammar.dialect
     ends = line_ends(text)
     groups = []
     for names, start, after_names, end in read_groups(text, grammar):

@@ -18,18 +18,9 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar
 
 from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.robotstxt.grammar import (
-    line_number,
-    rule_value,
-    value_of,
-)
+from scrapy_mandelbot.robots.robotstxt.grammar import line_number, rule_value, value_of
 from scrapy_mandelbot.robots.robotstxt.paths import COMPARABLE, escaped_length, split_url
-from scrapy_mandelbot.robots.robotstxt.patterns import (
-    PATTERNS,
-    Glob,
-    Globs,
-    Pattern,
-)
+from scrapy_mandelbot.robots.robotstxt.patterns import PATTERNS, Glob, Globs, Pattern
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
@@ -144,19 +135,15 @@ class RuleList:
 
     def __init__(self, rules: list[RuleFound], dialect: Dialect, origin: str) -> None:
         self.site = origin + "/"
-        """What the URLs begin with whose targets begin at `path_at`, if they are ASCII and have no
-        escapes and no fragment."""
+        """What begins an ASCII URL without escapes or fragment, whose target is at `path_at`."""
         self.path_at = len(origin)
         self.left = _LISTED_ANSWERS
         """The decisions left until an index pays."""
         self._dialect = dialect
         self._rules = rules
-        plain = [rule[1] for rule in rules if not rule[2] and rule[1]]
-        plain.sort()
-        self._plain = tuple(plain)
-        self._allowed: set[str] | None = None
-        """Those of `_plain` that an Allow line has, once needed."""
-        others = [rule for rule in rules if rule[2]] if len(plain) < len(rules) else ()
+        self._plain = tuple(sorted([rule[1] for rule in rules if not rule[2] and rule[1]]))
+        self._allowed: set[str] | None = None  # those that an Allow line has, once needed
+        others = [rule for rule in rules if rule[2]] if len(self._plain) < len(rules) else ()
         self._others = [(_part_of_matches(rule), rule) for rule in others]
         self._read: dict[RuleFound, list[_PatternMatcher]] = {}
 
@@ -173,26 +160,21 @@ class RuleList:
             found.append(self._weighed(self._plain[at]))
         for part, rule in self._others:
             if part in target:
-                if rule not in self._read:
-                    self._read[rule] = self._read_rule(rule)
-                found += [
-                    (weight, allows)
-                    for weight, _, allows, pattern in self._read[rule]
-                    if pattern.matches(target)
-                ]
+                for weight, _, allows, pattern in self._read.get(rule) or self._read_rule(rule):
+                    if pattern.matches(target):
+                        found.append((weight, allows))
         return min(found)[1] if found else True
 
     def _weighed(self, plain: str) -> tuple[int, bool]:
         if self._allowed is None:
-            self._allowed = {
-                head for field, head, rest, _ in self._rules if field in _ALLOW and not rest
-            }
+            self._allowed = {rule[1] for rule in self._rules if rule[0] in _ALLOW and not rule[2]}
         allows = plain in self._allowed
         return WEIGHTS["longest"](len(plain), allows, False), allows  # noqa: FBT003 - not exact
 
     def _read_rule(self, rule: RuleFound) -> list[_PatternMatcher]:
-        field, head, rest, _ = rule
-        return read_rule(value_of(head + rest), 1, self._dialect, 0, allow=field in _ALLOW)
+        value, allow = value_of(rule[1] + rule[2]), rule[0] in _ALLOW
+        self._read[rule] = read_rule(value, 1, self._dialect, 0, allow=allow)
+        return self._read[rule]
 
 
 def _part_of_matches(rule: RuleFound) -> str:
@@ -200,11 +182,10 @@ def _part_of_matches(rule: RuleFound) -> str:
     _, head, rest, literal = rule
     if literal and (head or rest[0] == "*"):
         return literal
-    return head + "%" if rest[0] > _LAST_ASCII else head
+    return head if rest[0].isascii() else head + "%"  # it is escaped
 
 
 _ALLOW = frozenset({"", "A", "a"})  # how `RuleFound` has it
-_LAST_ASCII = "\x7f"
 _LISTED_ANSWERS = 40  # so many decisions by a list cost about as much as an index
 
 
@@ -213,13 +194,12 @@ def scan(
 ) -> tuple[bool, re.Match[str] | None]:
     """Return whether a target is allowed, and the line that decided, or None."""
     dialect = grammar.dialect
-    plain = dialect.patterns != "globs" and not dialect.index_htm_is_directory
     found: list[_Found] = []
     globs: list[tuple[_Found, Glob]] = []
     for start, end, version in selection.spans:
         for line in grammar.rules_like(target, text, start, end):
             literal = (line[4] or "") if line[2] else ""
-            if plain and not (target.startswith(line[2]) and literal in target):
+            if grammar.has_prefixes and not (target.startswith(line[2]) and literal in target):
                 continue
             for weight, place, allows, pattern in read_rule(
                 rule_value(line), version, dialect, line.start(), allow=not line[1]
@@ -258,14 +238,7 @@ def read_rule(
     value: str, version: int, dialect: Dialect, place: int, *, allow: bool
 ) -> list[_PatternMatcher]:
     """Return the patterns of a value: none if it is ignored."""
-    path = path_of(value, version, dialect)
-    return _read_path(path, version, dialect, place, allow=allow)
-
-
-def _read_path(
-    path: str | None, version: int, dialect: Dialect, place: int, *, allow: bool
-) -> list[_PatternMatcher]:
-    weigh = WEIGHTS[dialect.precedence]
+    path, weigh = path_of(value, version, dialect), WEIGHTS[dialect.precedence]
     if not path:
         if path is None or not dialect.empty_rules_decide:
             return []
@@ -279,7 +252,7 @@ def _read_path(
     if allow and dialect.index_htm_is_directory:
         directory, slash, name = path.rpartition("/")
         if slash and name.startswith("index.htm"):
-            rules += _read_path(f"{directory}/$", version, dialect, place, allow=True)
+            rules += read_rule(f"{directory}/$", version, dialect, place, allow=True)
     return rules
 
 
