@@ -140,8 +140,7 @@ class Decider:
         agent, parts = selection.agent, read_url(url, self._grammar.dialect)
         if parts is None:
             return Verdict(True, None, agent, Verdict.NOT_A_URL)  # noqa: FBT003 - Verdict.allowed
-        target = parts[1]
-        if target == ROBOTS_TXT and self._grammar.dialect.robots_txt_allowed:
+        if (target := parts[1]) == ROBOTS_TXT and self._grammar.dialect.robots_txt_allowed:
             return Verdict(True, None, agent, Verdict.ROBOTS_TXT)  # noqa: FBT003 - Verdict.allowed
         if self.is_too_costly(*parts):
             return Verdict(False, None, agent, Verdict.TOO_COSTLY)  # noqa: FBT003 - Verdict.allowed

@@ -89,16 +89,9 @@ class Grammar:
     """The expressions of a dialect."""
 
     __slots__ = (
-        *("_agent_line", "_agent_name", "_agent_names", "_fields", "_values_like", "dialect"),
-        *(
-            "directive",
-            "has_prefixes",
-            "is_default",
-            "longest_decides",
-            "member",
-            "rule",
-            "run_end",
-        ),
+        *("_agent_line", "_agent_name", "_agent_names", "_fields", "_values_like"),
+        *("dialect", "directive", "has_prefixes", "is_default", "longest_decides"),
+        *("member", "rule", "run_end"),
     )
 
     def __init__(self, dialect: Dialect) -> None:
