@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pause import Pause
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
-from scrapy_mandelbot.politeness.probe import (
-    look_for_probe,
-    looked_through,
-    may_ask_again,
-    refused_longest_ago,
-)
+from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through, may_ask_again
 from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.throttle.in_flight import InFlight
 
@@ -67,13 +62,12 @@ class SiteAndQueue:
         most, number = looked_through(site), 0
         if most > 1:
             pages, page_of = map(Page, queue), lambda page: page.url.encode()
-            chosen, looked_at = look_for_probe(
-                site, lambda more: list(islice(pages, more)), page_of, most
+            chosen, _ = look_for_probe(
+                site, lambda more: list(islice(pages, more)), page_of, most, self._check
             )
-            if chosen is None and may_ask_again(site):
-                self.crawl.send_again(site.well_url)
+            if chosen is None:
                 return None
-            number = refused_longest_ago(site, looked_at, page_of) if chosen is None else chosen
+            number = chosen
         url = queue.pop(number)
         section = site.faults.of(Page(url))
         if section is not None and section.due(now) > now:
@@ -85,6 +79,12 @@ class SiteAndQueue:
             self.crawl.fail(url)
             return None
         return url
+
+    def _check(self, site: Site) -> bool:
+        if not may_ask_again(site):
+            return False
+        self.crawl.send_again(site.well_url)
+        return True
 
     def _look_aside(self, now: float) -> None:
         """Bring back what was set aside, where a section is due or over."""
