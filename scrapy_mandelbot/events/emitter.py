@@ -58,7 +58,7 @@ class Events:
         self.count(event, **values)
         texts: dict[str, Any] = {}
         level = event.level if level is None else level
-        if event.text and logger.isEnabledFor(level) and has_handler(level):
+        if event.text and logger.isEnabledFor(level) and has_handler(logger, level):
             texts = {name: _loggable(name, values[name]) for name in event.in_text}
             parameters = (texts,) if texts else ()
             extra = {"spider": self._crawler.spider}
@@ -89,9 +89,9 @@ class Events:
             call(values)
 
 
-def has_handler(level: int) -> bool:
+def has_handler(to: logging.Logger, level: int) -> bool:
     """Whether a line of this level goes anywhere: Scrapy's loggers take all levels."""
-    one: logging.Logger | None = logger
+    one: logging.Logger | None = to
     while one is not None:
         for handler in one.handlers:
             if level >= handler.level:

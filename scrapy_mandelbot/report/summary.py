@@ -86,7 +86,8 @@ class CrawlSummary(CrawlExtension):
     def spider_closed(self, spider: Spider) -> None:
         """Log the table."""
         self._steps.cancel()
-        if self._recorder is None or not self._recorder.record or not has_handler(logging.INFO):
+        is_logged = has_handler(logger, logging.INFO)
+        if self._recorder is None or not self._recorder.record or not is_logged:
             return
         table = summary(self._recorder.record, self._crawl.now(), self._most_sites)
         logger.info("What happened at the sites:\n%s", table, extra={"spider": spider})
