@@ -89,14 +89,13 @@ class Events:
             call(values)
 
 
-def has_handler(to: logging.Logger, level: int) -> bool:
+def has_handler(log: logging.Logger | None, level: int) -> bool:
     """Whether a line of this level goes anywhere: Scrapy's loggers take all levels."""
-    one: logging.Logger | None = to
-    while one is not None:
-        for handler in one.handlers:
+    while log is not None:
+        for handler in log.handlers:
             if level >= handler.level:
                 return True
-        one = one.parent if one.propagate else None
+        log = log.parent if log.propagate else None
     return level >= logging.WARNING  # logging's last resort, without any handler
 
 
