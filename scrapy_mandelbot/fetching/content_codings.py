@@ -99,5 +99,5 @@ def _inflate(body: bytes, most: int, window: int) -> tuple[bytes, bool]:
 
 
 _CODINGS = {"gzip": _gunzip, "x-gzip": _gunzip, "deflate": _undeflate}
-ACCEPTED = b"gzip, deflate"
+ACCEPTED = "gzip, deflate"
 """Codings that can be decoded in part, if the body is truncated or too long."""

@@ -183,8 +183,7 @@ class DownloadLimits:
             self._crawler.signals.connect(self._bytes_received, scrapy.signals.bytes_received)
         self._watched += is_watched
         if self._unpacks:
-            codings = b"gzip" if stays_gzipped else ACCEPTED
-            dict.setdefault(request.headers, b"Accept-Encoding", [codings])  # as Scrapy has it
+            request.headers.setdefault("Accept-Encoding", "gzip" if stays_gzipped else ACCEPTED)
         download = Download(most_bytes, seconds, self._now(), stays_gzipped, is_watched=is_watched)
         self._downloads[request] = download
         return download

@@ -47,6 +47,9 @@ LONGEST_REDIRECT = 8_192  # characters of a URL
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
+_VALIDATORS = frozenset({b"Etag", b"Last-Modified"})  # in Scrapy's spelling
+
+
 class FetchedFile(NamedTuple):
     """The result of a request for a file of a site, redirects followed."""
 
@@ -67,17 +70,19 @@ class FetchedFile(NamedTuple):
         self, now: float, body: bytes, status: int, old: CachedRobots | None = None
     ) -> CachedRobots:
         """Return the copy to store. `old` is the copy that a 304 confirms, with its validators."""
-        etag, modified = self._validator(b"Etag"), self._validator(b"Last-Modified")
+        etag, modified = self._validator("ETag"), self._validator("Last-Modified")
         if old is not None:
             etag, modified = etag or old.etag, modified or old.last_modified
         return CachedRobots(body, status, now, self.url, etag, modified)
 
-    def _validator(self, name: bytes) -> str | None:  # in Scrapy's spelling
+    def _validator(self, name: str) -> str | None:
         # A truncated response has none: a 304 must never confirm it.
         if self.response is None or self.answer.broken_off:
             return None
-        values = dict.get(self.response.headers, name)
-        return values[-1].decode("latin-1") if values else None
+        if _VALIDATORS.isdisjoint(self.response.headers):  # most files, without a search for each
+            return None
+        value = self.response.headers.get(name)
+        return None if value is None else value.decode("latin-1")
 
 
 class _FetchCancelledError(Exception):
@@ -182,7 +187,7 @@ class SiteFiles:
             "download_fail_on_dataloss": False,  # a truncated body is examined, too
             **{key: needing.meta[key] for key in _ROUTE if key in needing.meta},
         }
-        if dict.get(needing.headers, b"Proxy-Authorization"):
+        if "Proxy-Authorization" in needing.headers:
             headers["Proxy-Authorization"] = needing.headers["Proxy-Authorization"]
         return Request(url, callback=NO_CALLBACK, meta=meta, priority=_PRIORITY, headers=headers)
 
