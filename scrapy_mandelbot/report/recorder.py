@@ -100,8 +100,8 @@ class CrawlRecord:
         return record
 
     def in_order(self) -> list[SiteRecord]:
-        """Return the records of single sites: given up, most troubled, largest first."""
-        by_name = sorted(self._sites.values(), key=lambda one: one.site)
+        """Return the records of crawled sites: given up, most troubled, largest first."""
+        by_name = sorted(filter(_is_crawled, self._sites.values()), key=lambda one: one.site)
         return sorted(by_name, key=lambda one: one.rank, reverse=True)
 
     def folded(self, sites: Iterable[SiteRecord], now: float) -> SiteRecord:
@@ -114,17 +114,24 @@ class CrawlRecord:
 
     def sweep(self, now: float) -> None:
         """Fold surplus records of dropped sites into the shared one; thin out the others."""
-        ranked = self.in_order()
-        for record in ranked[: self._most_sites]:
-            if self.is_watched and record.timeline is None:
-                record.timeline = Timeline(self.began)
-        for record in ranked[self._most_sites :]:
-            if self._is_alive(record.site):
+        whole = set(self.in_order()[: self._most_sites])
+        for record in list(self._sites.values()):
+            if record in whole:
+                if self.is_watched and record.timeline is None:
+                    record.timeline = Timeline(self.began)
+            elif self._is_alive(record.site):
                 record.thin()
             else:
-                self.rest.fold(record, now)
                 del self._sites[record.site]
+                if _is_crawled(record):
+                    self.rest.fold(record, now)
         self._sweep_at = max(self._most_sites, len(self._sites)) * _SLACK
+
+
+def _is_crawled(one: SiteRecord) -> bool:
+    # More is known of the site than that another crawl has paused it.
+    has_answered = one.robots_seen or one.refusals or one.by_end()
+    return bool(one.taken or has_answered) or {of.kind for of in one.pauses} != {"overheard"}
 
 
 _ATTRIBUTE = "_scrapy_mandelbot_recorder"
