@@ -24,7 +24,7 @@ from scrapy_mandelbot.fetching.content_codings import (
     codings_in,
     unpack,
 )
-from scrapy_mandelbot.fetching.failures import failure_of
+from scrapy_mandelbot.fetching.failures import TruncatedError, failure_of
 from scrapy_mandelbot.politeness.outcome import SILENT, whole_lines
 
 if TYPE_CHECKING:
@@ -91,15 +91,6 @@ class Download:
         is_whole = bool(cut) or not self.is_truncated(response)
         body = body[: self.most_bytes]
         return body if is_whole and not cut else whole_lines(body), cut, is_whole
-
-
-class TruncatedError(ConnectionError):
-    """The connection ended before the response did."""
-
-    def __init__(self, body: bytes, error: Exception) -> None:
-        super().__init__(f"the response is truncated after {len(body)} bytes: {error}")
-        self.body = body
-        """The part received, unpacked as far as possible; it may be empty."""
 
 
 class StoppedByProjectError(StopDownload):

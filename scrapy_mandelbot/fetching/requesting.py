@@ -16,8 +16,8 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_mandelbot import engine, events
-from scrapy_mandelbot.fetching.download_limits import DownloadLimits, TruncatedError
-from scrapy_mandelbot.fetching.failures import error_text, failure_at, has_begun
+from scrapy_mandelbot.fetching.download_limits import DownloadLimits
+from scrapy_mandelbot.fetching.failures import TruncatedError, error_text, failure_at, has_begun
 from scrapy_mandelbot.politeness.outcome import (
     Answer,
     Failure,
