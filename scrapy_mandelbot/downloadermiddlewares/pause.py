@@ -147,7 +147,7 @@ class PauseMiddleware:
         if (response.headers.get("Content-Type") or b"").startswith(_PROBLEM):
             reason += self._refusals.problem(request, response)
         if asked.unreadable:
-            report_unreadable(self._crawl, flight, response)
+            report_unreadable(self._crawl, flight.site, asked.unreadable)
         self._throttle.pauses.refused(flight, reason, asked.seconds, response)
 
     @cached_property
@@ -396,13 +396,9 @@ def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
     crawl.throttle.sites.note_trouble(site)
 
 
-def report_unreadable(crawl: Crawl, flight: Flight, response: Response) -> None:
-    """Report a ``Retry-After`` if it is unreadable, once per site."""
-    from scrapy_mandelbot.politeness import retry_after  # noqa: PLC0415 -- as above
-
-    site, now = flight.site, crawl.now()
-    value = retry_after.wait_asked_for(response.headers.get, now).unreadable
-    if value and site.is_news("retry-after"):
+def report_unreadable(crawl: Crawl, site: Site, value: str) -> None:
+    """Report a ``Retry-After`` that cannot be read, once per site."""
+    if site.is_news("retry-after"):
         crawl.events.emit(events.RETRY_AFTER_UNREADABLE, site=site.name, value=value)
 
 

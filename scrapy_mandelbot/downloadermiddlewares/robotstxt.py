@@ -142,8 +142,8 @@ class RobotsTxtMiddleware:
         if outcome.failure is Failure.NO_SUCH_HOST and not flight.is_from_queue:
             return False
         wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
-        if rules.response is not None:
-            report_unreadable(self._crawl, flight, rules.response)
+        if rules.unreadable:
+            report_unreadable(self._crawl, site, rules.unreadable)
         # A host that never answers is reported once, after the last of the short tries.
         level = None if outcome.wait is None else logging.DEBUG
         throttle.pauses.refused(flight, outcome.reason, wait, rules.response, level=level)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from shlex import quote
@@ -92,6 +92,8 @@ class SiteRules:
     """The response, if it left the rules unknown."""
     error: BaseException | None = None
     """Why there is no response, without a traceback."""
+    unreadable: str = field(default="", init=False)
+    """A ``Retry-After`` of the response that cannot be read, as received."""
     cites_inside: bool = False
     """Whether a public site may cite sitemaps on this machine or in its network."""
     cached_at: float | None = None
@@ -326,6 +328,7 @@ class RobotsFetcher:
             # A refusal answers the waiting requests, too; a truncated file does not.
             said = None if fetched.answer.broken_off else fetched.response
             rules = SiteRules(site, outcome, nothing, None, now, said, fetched.error)
+            rules.unreadable = fetched.answer.unreadable
             # After a proxy's failure the next request may use another proxy.
             if outcome.kind is OutcomeKind.FAILED and outcome.failure is not Failure.PROXY:
                 rules.until = now + _REQUEST_AGAIN_AFTER
