@@ -23,7 +23,7 @@ from scrapy_mandelbot.robots.robotstxt import DIALECTS
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from scrapy.settings import BaseSettings
+    from scrapy.settings import Settings
 
 USAGE_ERROR = 2
 """The exit code of wrong use, and of what is not available."""
@@ -317,7 +317,7 @@ def parse(arguments: Sequence[str], program: str, *, has_project: bool) -> Names
     return opts
 
 
-def run(opts: Namespace, settings: BaseSettings | None) -> int:
+def run(opts: Namespace, settings: Settings | None) -> int:
     """Run a verb, print its result, and return the exit code.
 
     If the reader closes the pipe, as `head` does, the exit code stays.

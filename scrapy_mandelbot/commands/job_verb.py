@@ -20,11 +20,12 @@ from scrapy_mandelbot.fleet.server import JobServer
 from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.job import deliveries, job_file, salvage, site_states
 from scrapy_mandelbot.job.job_store import StorageError
-from scrapy_mandelbot.robots.formatting import counted, without_credentials
-from scrapy_mandelbot.scheduling.round_robin import QueueParts
+from scrapy_mandelbot.robots.formatting import without_credentials
 from scrapy_mandelbot.settings.values import is_server
 
 if TYPE_CHECKING:
+    from scrapy.settings import Settings
+
     from scrapy_mandelbot.commands.invocation import Invocation
 
 _AT_ONCE = 500  # requests that are added at a time
@@ -104,8 +105,8 @@ class _FileJob:
             pauses, turns = store.get_pauses(), store.get_turns(time.time())
         sections: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for name, count in (lines - in_flight).items():
-            if (parts := QueueParts.of(name)).section:
-                sections[parts.site][parts.section] += count
+            if section := site_states.section_of_line(name):
+                sections[site_states.site_of_line(name)][section] += count
         return stored_report.JobContents(
             _by_site(lines),
             _by_site(in_flight),
@@ -195,7 +196,7 @@ def look_at_job(invocation: Invocation) -> Result:
                 return Result(0, {"forgotten": job.name}, f"{job.name} is deleted\n")
             if opts.what == "add":
                 with Path(site).open(encoding="utf-8", errors="replace") as lines:
-                    return _added(job, lines)
+                    return _added(job, lines, invocation.settings)
             tries, paint = int(invocation.setting("pause_tries")), invocation.terminal.paint
             report, text = stored_report.job_report(job.contents(), tries, time.time(), paint)
             return Result(0, {"folder": job.name, **report}, text)
@@ -208,25 +209,27 @@ def _exported(requests: Iterable[tuple[str, bytes]]) -> Result:
     read = [(site_states.site_of_line(line), salvage.outline(body)) for line, body in requests]
     found = [{"site": site, **outline} for site, outline in read if outline is not None]
     unread = len(read) - len(found)
-    remarks = [f"{counted(unread, 'request')} cannot be read, and left out"] if unread else []
+    remarks = [stored_report.unread_text(unread)] if unread else []
     lines = "".join(f"{json.dumps(one)}\n" for one in found)
     return Result(1 if unread else 0, {"requests": found}, lines, remarks)
 
 
-def _added(job: _FileJob | _RedisJob, lines: Iterable[str]) -> Result:
-    remarks: list[str] = []
-    requests = _read_lines(lines, remarks)
+def _added(job: _FileJob | _RedisJob, lines: Iterable[str], settings: Settings) -> Result:
+    fingerprint, why_not = salvage.fingerprinter_of(settings)
+    remarks = [stored_report.fingerprints_text(why_not)] if why_not else []
+    requests = _read_lines(lines, fingerprint, remarks)
     added = job.add(iter(lambda: [*islice(requests, _AT_ONCE)], []))
-    text = f"{counted(added, 'request')} added\n"
-    return Result(1 if remarks else 0, {"added": added}, text, remarks)
+    return Result(1 if remarks else 0, {"added": added}, stored_report.added_text(added), remarks)
 
 
-def _read_lines(lines: Iterable[str], remarks: list[str]) -> Iterator[_NewRequest]:
+def _read_lines(
+    lines: Iterable[str], fingerprint: salvage.Fingerprinter, remarks: list[str]
+) -> Iterator[_NewRequest]:
     for number, line in enumerate(map(str.strip, lines), start=1):
         try:
             if line:
-                yield salvage.read_outline(line)
-        except (ValueError, RecursionError) as error:  # noqa: PERF203 -- each line by itself
+                yield salvage.read_outline(line, fingerprint)
+        except Exception as error:  # noqa: BLE001, PERF203 -- each line, and a project's code
             remarks.append(f"line {number}: {error}")
 
 

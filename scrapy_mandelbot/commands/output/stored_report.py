@@ -201,6 +201,21 @@ def _why(site: dict[str, Any]) -> str:
     return "; ".join(reasons)
 
 
+def added_text(count: int) -> str:
+    """Return how many requests are added."""
+    return f"{counted(count, 'request')} added\n"
+
+
+def fingerprints_text(why: str) -> str:
+    """Return a warning: the fingerprints of the project cannot be used."""
+    return f"Scrapy's fingerprints are used: REQUEST_FINGERPRINTER_CLASS fails here: {why}"
+
+
+def unread_text(count: int) -> str:
+    """Return how many requests an export lacks."""
+    return f"{counted(count, 'request')} cannot be read, and left out"
+
+
 def requeued_text(sites: list[str]) -> str:
     """Return which sites are requested again."""
     return "".join(f"the next run requests {cut(site, 200)} again\n" for site in sites)
