@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 500  # requests that are added at a time
 _LEASE = 30.0  # seconds, of a worker that adds requests
 _REQUESTS = "FROM requests JOIN lines ON lines.line = abs(requests.line)"
+_NUMBERED = "WHERE number IN (SELECT value FROM json_each(?))"
 
 _NewRequest = tuple[str, Any, bytes, int]  # line, place, body and fingerprint
 
@@ -96,10 +97,10 @@ class _FileJob:
 
     def contents(self) -> stored_report.JobContents:
         with closing(job_file.connect_to_read(self._path)) as database, job_file.as_ours():
-            claimed = json.loads(job_file.read_state(database, deliveries.CLAIMED) or b"[]")
+            claimed = (job_file.read_state(database, deliveries.CLAIMED) or b"[]").decode()
             why = deliveries.read_aside(job_file.read_state(database, deliveries.ASIDE))
-            in_flight = _by_line(database, claimed)
-            lines = _by_line(database, None) - _by_line(database, list(why))
+            in_flight = _by_line(database, _NUMBERED, claimed)
+            lines = _by_line(database) - _by_line(database, _NUMBERED, json.dumps(list(why)))
             states = job_file.read_states(database, site_states.IN_JOB)
         with closing(open_store(self._folder / STORE_FILE)) as store:
             pauses, turns = store.get_pauses(), store.get_turns(time.time())
@@ -126,12 +127,9 @@ def _by_site(lines: Mapping[str, int]) -> Counter[str]:
     return sites
 
 
-def _by_line(database: sqlite3.Connection, numbers: list[int] | None) -> Counter[str]:
-    query = f"SELECT name, count(*) {_REQUESTS}"
-    where, values = "", []
-    if numbers is not None:
-        where, values = " WHERE number IN (SELECT value FROM json_each(?))", [json.dumps(numbers)]
-    return Counter(dict(database.execute(f"{query}{where} GROUP BY name", values)))
+def _by_line(database: sqlite3.Connection, where: str = "", *values: str) -> Counter[str]:
+    query = f"SELECT name, count(*) {_REQUESTS} {where} GROUP BY name"
+    return Counter(dict(database.execute(query, values)))
 
 
 class _RedisJob:
@@ -201,8 +199,7 @@ def look_at_job(invocation: Invocation) -> Result:
             report, text = stored_report.job_report(job.contents(), tries, time.time(), paint)
             return Result(0, {"folder": job.name, **report}, text)
     except (StorageError, ValueError, OSError) as error:
-        where = without_credentials(place)
-        raise UnavailableError(f"{where}: {error}") from None
+        raise UnavailableError(f"{without_credentials(place)}: {error}") from None
 
 
 def _exported(requests: Iterable[tuple[str, bytes]]) -> Result:
@@ -217,24 +214,21 @@ def _exported(requests: Iterable[tuple[str, bytes]]) -> Result:
 def _added(job: _FileJob | _RedisJob, lines: Iterable[str], settings: Settings) -> Result:
     fingerprint, why_not = salvage.fingerprinter_of(settings)
     remarks = [stored_report.fingerprints_text(why_not)] if why_not else []
-    requests = _read_lines(lines, fingerprint, remarks)
+
+    def read_lines() -> Iterator[_NewRequest]:
+        for number, line in enumerate(map(str.strip, lines), start=1):
+            try:
+                if line:
+                    yield salvage.read_outline(line, fingerprint)
+            except Exception as error:  # noqa: BLE001, PERF203 -- each line, and a project's code
+                remarks.append(f"line {number}: {error}")
+
+    requests = read_lines()
     added = job.add(iter(lambda: [*islice(requests, _AT_ONCE)], []))
     return Result(1 if remarks else 0, {"added": added}, stored_report.added_text(added), remarks)
 
 
-def _read_lines(
-    lines: Iterable[str], fingerprint: salvage.Fingerprinter, remarks: list[str]
-) -> Iterator[_NewRequest]:
-    for number, line in enumerate(map(str.strip, lines), start=1):
-        try:
-            if line:
-                yield salvage.read_outline(line, fingerprint)
-        except Exception as error:  # noqa: BLE001, PERF203 -- each line, and a project's code
-            remarks.append(f"line {number}: {error}")
-
-
 def _requeued(sites: list[str], wanted: str) -> Result:
     remarks = [] if sites else [f"{wanted or 'no site'} is not paused, given up or set aside"]
-    return Result(
-        0 if sites else 1, {"requeued": sites}, stored_report.requeued_text(sites), remarks
-    )
+    text = stored_report.requeued_text(sites)
+    return Result(0 if sites else 1, {"requeued": sites}, text, remarks)

@@ -238,6 +238,10 @@ def _paused(kind: str) -> Write:
     )
 
 
+def _both(first: Write, then: Write) -> Write:
+    return lambda *given: (first(*given), then(*given))
+
+
 _section_paused = _paused("section")
 
 
@@ -245,21 +249,10 @@ def _prolonged(one: SiteRecord, its: Values, _now: Now) -> None:
     one.prolong(_where(its), its["until"], shown(its["reason"]), its["tries"])
 
 
-def _section_prolonged(one: SiteRecord, its: Values, now: Now) -> None:
-    _section_paused(one, its, now)  # the previous run set it aside
-    _prolonged(one, its, now)
-
-
-def _restored(one: SiteRecord, its: Values, now: Now) -> None:
-    _paused("previous run")(one, its, now)
-    _prolonged(one, its, now)
-
-
 def _paced(one: SiteRecord, its: Values, _now: Now, *, is_obeyed: bool = True) -> None:
     pace = its["pace"]
     kept_to = min(pace.asked, pace.longest) if is_obeyed else 0.0
-    source = shown(pace.source)
-    one.pace = PaceRecord(pace.asked, kept_to, shown(str(pace)), source, is_obeyed)
+    one.pace = PaceRecord(pace.asked, kept_to, shown(str(pace)), shown(pace.source), is_obeyed)
 
 
 def _forbidden(one: SiteRecord, its: Values, _now: Now) -> None:
@@ -280,18 +273,12 @@ def _given_up(one: SiteRecord, its: Values, _now: Now) -> None:
     one.give_up(_where(its), shown(its["reason"]), its["tries"], is_section="path" in its)
 
 
-def _section_given_up(one: SiteRecord, its: Values, now: Now) -> None:
-    _section_paused(one, its, now)
-    _given_up(one, its, now)
-
-
 def _resumed(one: SiteRecord, its: Values, now: Now) -> None:
     one.resume(_where(its), now(), its.get("paused_for"))
 
 
 def _robots(one: SiteRecord, its: Values, now: Now) -> None:
-    record = RobotsRecord(now(), its["case"], shown(its["reason"]), its["seconds"])
-    one.answered_robots(record)
+    one.answered_robots(RobotsRecord(now(), its["case"], shown(its["reason"]), its["seconds"]))
 
 
 _FROM_CACHE = {"case": "from_cache", "reason": "the cached robots.txt is fresh", "seconds": None}
@@ -302,17 +289,18 @@ _WRITTEN: dict[Event, Write] = {
     events.PAUSED_BY_PEER: _paused("overheard"),
     events.REFUSES_ROBOTS: _section_paused,
     events.SECTION_PAUSED: _section_paused,
-    events.RESTORED: _restored,
+    events.RESTORED: _both(_paused("previous run"), _prolonged),
     events.PROLONGED: _prolonged,
-    events.SECTION_PROLONGED: _section_prolonged,
+    # The previous run may have paused the section.
+    events.SECTION_PROLONGED: _both(_section_paused, _prolonged),
     events.RESUMED: _resumed,
     events.OPENED: _resumed,
     events.SECTION_RESUMED: _resumed,
     events.ROBOTS_UNANSWERED: _resumed,
     events.GIVEN_UP: _given_up,
     events.LAST_ATTEMPTS: _given_up,
-    events.SECTION_GIVEN_UP: _section_given_up,
-    events.REFUSES_ROBOTS_STILL: _section_given_up,
+    events.SECTION_GIVEN_UP: _both(_section_paused, _given_up),
+    events.REFUSES_ROBOTS_STILL: _both(_section_paused, _given_up),
     events.REFUSED: lambda one, its, now: one.refusal(its["kind"], now(), its["retry_after"]),
     events.TURN_WAITED: lambda one, its, _: one.waited(its["seconds"]),
     events.PACE: _paced,

@@ -350,10 +350,9 @@ class SiteRecord(Tally):
                 setattr(self, name, getattr(self, name) + value)
         if other.pauses:
             self.in_pauses += other.paused_for(now) - other.in_pauses
-        for case, times in other.refusals.items():
-            self.refusals[case] += times
-        for case, times in other.robots_seen.items():
-            self.robots_seen[case] += times
+        for mine, its in (self.refusals, other.refusals), (self.robots_seen, other.robots_seen):
+            for name, times in its.items():
+                mine[name] += times
         for name in ("sitemaps", "tags", "usage", "retry_after", "timed", "first_timed"):
             its = getattr(other, name)
             if its is not None:
