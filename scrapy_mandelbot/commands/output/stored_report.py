@@ -61,7 +61,7 @@ def copies_text(report: dict[str, Any], paint: TerminalStyle) -> str:
         for one in report["copies"]
     ]
     if not rows:
-        return "No copies are kept.\n"
+        return "No robots.txt is cached.\n"
     lines = paint.table([_COPY_HEAD, *rows], frozenset({0, 1}))
     return joined([*lines, "", f"{counted(len(rows), 'copy', 'copies')} in {report['store']}"])
 
