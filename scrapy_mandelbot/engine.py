@@ -185,8 +185,7 @@ def add_place(crawler: Crawler, request: Request) -> int:
 
 def drop_places(crawler: Crawler, count: int) -> None:
     """Undo :func:`add_place`."""
-    if count:
-        cast("Any", crawler.engine).downloader.total_concurrency -= count
+    cast("Any", crawler.engine).downloader.total_concurrency -= count
 
 
 def room(crawler: Crawler) -> float:

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import scrapy.signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
 
+from scrapy_mandelbot import engine
 from scrapy_mandelbot.fetching.content_codings import (
     ACCEPTED,
     UnknownCodingError,
@@ -118,11 +119,22 @@ class DownloadLimits:
         # Without HttpCompressionMiddleware nothing unpacks a body, so none may be compressed.
         self._unpacks = crawler.settings.getbool("COMPRESSION_ENABLED")
         self._downloads: WeakKeyDictionary[Request, Download] = WeakKeyDictionary()
+        self._places: dict[Request, int] = {}
+        """How many places of the downloader requests have beside those that wait for them."""
         self._watched = 0
         self._truncated: set[str] = set()
         """URLs whose last response was truncated: receivers follow the next one from its start."""
         self.is_notified = False
         """Whether PauseMiddleware passes on the responses, which is cheaper than a signal."""
+
+    def add_place(self, request: Request, waiting: Request) -> None:
+        """Count a request and the one that waits for it as one of CONCURRENT_REQUESTS."""
+        self._places[request] = engine.add_place(self._crawler, waiting)
+
+    def drop_place(self, request: Request) -> None:
+        """Undo it, once: with the response, as the next request goes before the caller goes on."""
+        if places := self._places.pop(request, 0):
+            engine.drop_places(self._crawler, places)
 
     async def download(
         self, request: Request, most_bytes: int, seconds: float, *, is_watched: bool = False
@@ -232,6 +244,7 @@ class DownloadLimits:
         if download is None:
             return
         download.is_done = True
+        self.drop_place(request)
         if not download.is_watched:  # time spent waiting in the download slot does not count
             download.began = self._now() - request.meta.get("download_latency", 0.0)
         # The handler has used it for the wire size; HttpCompressionMiddleware reads it next.

@@ -15,7 +15,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
-from scrapy_mandelbot import engine, events
+from scrapy_mandelbot import events
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits, TruncatedError
 from scrapy_mandelbot.fetching.failures import error_text, failure_at, has_begun
 from scrapy_mandelbot.politeness.outcome import (
@@ -194,11 +194,11 @@ class SiteFiles:
     async def _download(
         self, wanted: Request, needing: Request, most_bytes: int
     ) -> tuple[Response, Download]:
-        more = engine.add_place(self._crawler, needing)
+        self.limits.add_place(wanted, needing)
         try:
             return await self.limits.download(wanted, most_bytes, self._config.robots_timeout)
         finally:
-            engine.drop_places(self._crawler, more)
+            self.limits.drop_place(wanted)
 
     def _fetched(self, url: str, response: Response, download: Download) -> FetchedFile:
         now, (body, cut, is_whole) = self._now(), download.body_of(response)
