@@ -132,9 +132,8 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         self._resting[queue] = None
         if len(self._resting) > _MOST_RESTING:
             first = next(iter(self._resting))
-            if first.has_joined or first.delayed:
-                del self._resting[first]
-            else:
+            del self._resting[first]
+            if not (first.has_joined or first.delayed):
                 self.drop(first)
 
     def drop(self, queue: SubQueue) -> None:

@@ -122,8 +122,7 @@ class _SlotLimits(dict[str, float]):
         self._crawler = crawler
 
     def __missing__(self, slot: str) -> float:
-        self[slot] = limit = engine.slot_concurrency(self._crawler, slot)
-        return limit
+        return self.setdefault(slot, engine.slot_concurrency(self._crawler, slot))
 
 
 class InFlight:
