@@ -142,11 +142,9 @@ class Recorder:
         self.on_gap: Callable[[str, float], None] | None = None
         """Called with a site and the seconds between two requests to it."""
         self._crawl.sites.count_by(self._of, lambda: (*self.record, self.record.rest))
-        subscribe = self._crawl.events.subscribe
-        for event, write in _WRITTEN.items():
-            subscribe(partial(self._write, write), event)
-        subscribe(self._tagged, events.TAGGED)
-        subscribe(self._used, events.USAGE_READ)
+        self._subscribe(_WRITTEN)
+        self._crawl.events.subscribe(self._tagged, events.TAGGED)
+        self._crawl.events.subscribe(self._used, events.USAGE_READ)
 
     @classmethod
     def of(cls, crawler: Crawler, *, watches: bool = False) -> Recorder:
@@ -160,8 +158,13 @@ class Recorder:
             setattr(crawler, _ATTRIBUTE, recorder)
         if watches and not recorder.record.is_watched:
             recorder.record.watch()
+            recorder._subscribe(_OF_ROBOTS)
             crawler.signals.connect(recorder._watch, signal=scrapy.signals.spider_opened)
         return recorder
+
+    def _subscribe(self, written: Mapping[Event, Write]) -> None:
+        for event, write in written.items():
+            self._crawl.events.subscribe(partial(self._write, write), event)
 
     def _of(self, site: str) -> SiteRecord:
         return self.record.get(site) or self.record.of(site, self._now())
@@ -311,9 +314,6 @@ _WRITTEN: dict[Event, Write] = {
     events.PACE: _paced,
     events.PACE_NOT_OBEYED: partial(_paced, is_obeyed=False),
     events.SLOWER: lambda one, its, _: setattr(one, "limit", its["rate"]),
-    events.ROBOTS_FETCHED: _robots,
-    events.ROBOTS_FETCH_FAILED: _robots,
-    events.ROBOTS_FROM_CACHE: lambda one, _, now: _robots(one, _FROM_CACHE, now),
     events.FORBIDDEN: _forbidden,
     events.FORBIDDEN_UNEXPLAINED: _forbidden,
     events.SITEMAPS_DISCOVERED: _cited,
@@ -321,6 +321,12 @@ _WRITTEN: dict[Event, Write] = {
     events.SITEMAP_FAILED: lambda one, *_: one.read_sitemap(None),
 }
 """How each event changes the record of its site."""
+_OF_ROBOTS: dict[Event, Write] = {
+    events.ROBOTS_FETCHED: _robots,
+    events.ROBOTS_FETCH_FAILED: _robots,
+    events.ROBOTS_FROM_CACHE: lambda one, _, now: _robots(one, _FROM_CACHE, now),
+}
+"""Likewise, where a report or metrics have the answers to /robots.txt; the table does not."""
 
 
 def _rate(site: Site) -> float:
