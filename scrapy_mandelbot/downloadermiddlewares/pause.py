@@ -43,6 +43,7 @@ logger = logging.getLogger(__name__)
 _OF_QUOTAS = frozenset({b"Ratelimit", b"Ratelimit-Remaining"})  # in Scrapy's spelling
 _CHALLENGE = "cf-mitigated"  # of any status; the other marks have theirs
 _PROBLEM = b"application/problem+json"  # RFC 9457, section 3
+_SUCCESSES = range(200, 300)
 _TEMPORARY = frozenset({302, 303, 307})
 _FEW = 10  # pages of a site, before it is looked at whether one body is that of many
 
@@ -69,6 +70,8 @@ class PauseMiddleware:
         are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")  # the spider handles them
         self._spiders = range(1_000) if are_all else frozenset(handled)
         self._marked = MARKED_STATUSES.difference(self._spiders)
+        # None that a mark or the project's function may turn into a refusal.
+        self._successes = frozenset(() if self._is_read else _SUCCESSES) - self._marked
         self._retried = MARKED_STATUSES & {*map(int, crawler.settings.getlist("RETRY_HTTP_CODES"))}
         if self._is_read:
             self._refusals.load()
@@ -184,7 +187,11 @@ class PauseMiddleware:
 
     async def process_request(self, request: Request) -> Request | Response | None:
         """Stop a request whose site was paused since the queue handed it out."""
-        flight = self._flight(request) or self._throttle.flight_of(request)
+        flight = self._flight(request)
+        is_own = flight is None and request.meta.get("dont_pause") and is_of_the_package(request)
+        if is_own and self._throttle.lets_pass(request):
+            return None
+        flight = flight or self._throttle.flight_of(request)
         if not flight.is_from_queue and not request.meta.get("dont_pause"):
             self._subscribe_to_responses()
         elif flight.site.is_plain and flight.is_from_queue and not self._throttle.is_paced:
@@ -217,21 +224,21 @@ class PauseMiddleware:
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         """Send back a request that its site refused, to be sent again after the pause."""
-        throttle = self._throttle
-        flight = self._flight(request) or throttle.flight_of(request)
+        throttle, flight = self._throttle, self._flight(request)
         status, heeds_pauses = response.status, not request.meta.get("dont_pause")
-        is_good, is_cached = status not in self._statuses, "cached" in response.flags
-        tally = flight.site.tally
         is_own = request.callback is NO_CALLBACK and is_of_the_package(request)
-        if heeds_pauses and not flight.is_noticed and not is_cached:
-            is_plain = status < 300 and flight.site not in self._redirected  # noqa: PLR2004
-            is_plain = is_plain and status not in self._marked and not self._is_read
+        if is_own and not heeds_pauses:
+            return self._own_response(flight, request, response)
+        flight = flight or throttle.flight_of(request)
+        if heeds_pauses and not flight.is_noticed and "cached" not in response.flags:
+            tally = flight.site.tally
+            is_plain = status in self._successes and flight.site not in self._redirected
             is_plain = is_plain and _OF_QUOTAS.isdisjoint(response.headers)
-            is_new = tally.pages < self._few
-            repeats = is_plain and not is_new and self._refusals.repeats(flight, response)
+            has_few = tally.pages < self._few
+            repeats = is_plain and not has_few and self._refusals.repeats(flight, response)
             if is_plain and not repeats:  # for each page
                 throttle.answered(flight, is_page=request.method == "GET")
-                if is_good and status >= HTTPStatus.OK and not is_own:
+                if not is_own:
                     tally.pages += 1
                     throttle.release(flight)
                     return response
@@ -240,29 +247,38 @@ class PauseMiddleware:
         is_refused = heeds_pauses and flight.is_refused and ASKS_AGAIN not in request.meta
         flight.is_noticed = flight.is_refused = False
         if not is_refused:
-            if is_own:
-                self._limits.response_downloaded(response, request)
-            else:
-                is_well = is_good or not heeds_pauses
-                is_page = is_well and 200 <= status < 300  # noqa: PLR2004 -- any success
-                is_cached = is_well and is_cached
-                tally.cached += is_cached
-                tally.pages += is_page and not is_cached
-                tally.others += not is_page and not is_cached
+            if not is_own:
+                self._count_answer(flight, response, heeds_pauses=heeds_pauses)
             throttle.release(flight)
             return response
-        is_safe = request.method in SAFE_METHODS
-        if flight.is_refused_alone or not (is_safe or may_repeat(self.crawler, flight, status)):
-            return self._hand_on(flight, response)
-        if "Set-Cookie" in response.headers:
+        is_safe, may_go = request.method in SAFE_METHODS, not flight.is_refused_alone
+        may_go = may_go and (is_safe or may_repeat(self.crawler, flight, status))
+        if may_go and "Set-Cookie" in response.headers:
             await store_cookies(self.crawler, request, response)
-        if throttle.can_go_back(flight):
+        if may_go and throttle.can_go_back(flight):
             self._count(request, response)
             return throttle.send_back(flight)
-        if await throttle.wait(flight):
+        if may_go and await throttle.wait(flight):
             self._count(request, response)
             return request
         return self._hand_on(flight, response)
+
+    def _own_response(
+        self, flight: Flight | None, request: Request, response: Response
+    ) -> Response:
+        self._limits.response_downloaded(response, request)
+        if flight is not None:
+            self._throttle.release(flight)
+        return response
+
+    def _count_answer(self, flight: Flight, response: Response, *, heeds_pauses: bool) -> None:
+        tally = flight.site.tally
+        is_well = not heeds_pauses or response.status not in self._statuses
+        is_page = is_well and response.status in _SUCCESSES
+        is_cached = is_well and "cached" in response.flags
+        tally.cached += is_cached
+        tally.pages += is_page and not is_cached
+        tally.others += not is_page and not is_cached
 
     async def process_exception(self, request: Request, exception: Exception) -> Request | None:
         """Send back a request that was never sent, or whose site is down."""

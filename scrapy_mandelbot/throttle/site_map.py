@@ -44,6 +44,8 @@ class Sites:
     def __init__(self, policy: PausePolicy, *, is_paced: bool = True) -> None:
         self._policy = policy
         self._is_paced = is_paced
+        self.had_trouble = False
+        """Whether any site has been in trouble, or refused a request, in this run."""
         self._counted = Tally()
         """What was counted of all sites while nobody kept a record of each."""
         self._tally_of: Callable[[str], Tally] = lambda _: self._counted
@@ -113,6 +115,7 @@ class Sites:
 
     def note_trouble(self, site: Site) -> None:
         """Remember a site that is in trouble, and no longer one that is not."""
+        self.had_trouble = self.had_trouble or not site.is_plain or site.has_refused
         if site.is_plain:
             self._in_trouble.pop(site.name, None)
             return
