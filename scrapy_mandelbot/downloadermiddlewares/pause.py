@@ -188,10 +188,11 @@ class PauseMiddleware:
     async def process_request(self, request: Request) -> Request | Response | None:
         """Stop a request whose site was paused since the queue handed it out."""
         flight = self._flight(request)
-        is_own = flight is None and request.meta.get("dont_pause") and is_of_the_package(request)
-        if is_own and self._throttle.lets_pass(request):
-            return None
-        flight = flight or self._throttle.flight_of(request)
+        if flight is None:
+            is_own = request.callback is NO_CALLBACK and request.meta.get("dont_pause")
+            if is_own and self._throttle.lets_pass(request):
+                return None
+            flight = self._throttle.flight_of(request)
         if not flight.is_from_queue and not request.meta.get("dont_pause"):
             self._subscribe_to_responses()
         elif flight.site.is_plain and flight.is_from_queue and not self._throttle.is_paced:
@@ -226,9 +227,10 @@ class PauseMiddleware:
         """Send back a request that its site refused, to be sent again after the pause."""
         throttle, flight = self._throttle, self._flight(request)
         status, heeds_pauses = response.status, not request.meta.get("dont_pause")
-        is_own = request.callback is NO_CALLBACK and is_of_the_package(request)
-        if is_own and not heeds_pauses:
-            return self._own_response(flight, request, response)
+        has_no_callback = request.callback is NO_CALLBACK
+        if has_no_callback and not heeds_pauses:
+            return self._own(flight, request, response)
+        is_own = has_no_callback and ASKS_AGAIN in request.meta
         flight = flight or throttle.flight_of(request)
         if heeds_pauses and not flight.is_noticed and "cached" not in response.flags:
             tally = flight.site.tally
@@ -263,9 +265,7 @@ class PauseMiddleware:
             return request
         return self._hand_on(flight, response)
 
-    def _own_response(
-        self, flight: Flight | None, request: Request, response: Response
-    ) -> Response:
+    def _own(self, flight: Flight | None, request: Request, response: Response) -> Response:
         self._limits.response_downloaded(response, request)
         if flight is not None:
             self._throttle.release(flight)
