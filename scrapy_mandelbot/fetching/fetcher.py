@@ -63,6 +63,7 @@ def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, 
     return tuple(url for url in urls if inside or not leads_inside(site, url))
 
 
+_ROBOTS_PARSED = getattr(scrapy.signals, "robots_parsed", None)  # Scrapy 2.18 and newer
 _MOST_COMMENTS = 5  # of a file, in one log line
 _KNOWN_LIMIT = 16 * 1024 * 1024  # bytes; of some hundred thousand sites
 _KNOWN_SIZE = 100  # bytes, beside the site's name
@@ -207,17 +208,13 @@ class RobotsFetcher:
         if is_new and (comments := rules.robots.comments(self._agents.of(request))):
             text = " / ".join(map(shown, comments[:_MOST_COMMENTS]))
             emit(events.COMMENTED, site=site, comments=text)
-        if (
-            is_new
-            and isinstance(rules.parser, MandelbotRobotParser)
-            and (misspelt := rules.robots.misspelt_line)
-        ):
+        is_read = is_new and isinstance(rules.parser, MandelbotRobotParser)
+        if is_read and (misspelt := rules.robots.misspelt_line):
             line, text, field = misspelt
             emit(events.ROBOTS_MISSPELT, site=site, line=line, text=shown(text), field=field)
-        robots_parsed = getattr(scrapy.signals, "robots_parsed", None)  # Scrapy 2.18 and newer
-        if robots_parsed is not None:
+        if _ROBOTS_PARSED is not None:
             await self._crawler.signals.send_catch_log_async(
-                signal=robots_parsed, robotparser=rules.parser, request=request
+                signal=_ROBOTS_PARSED, robotparser=rules.parser, request=request
             )
         follows = is_new and self._config.sitemaps != "off" and rules.robots.sitemaps
         if follows and (urls := rules.sitemaps):

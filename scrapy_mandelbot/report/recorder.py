@@ -321,12 +321,12 @@ _WRITTEN: dict[Event, Write] = {
     events.SITEMAP_FAILED: lambda one, *_: one.read_sitemap(None),
 }
 """How each event changes the record of its site."""
+# Likewise, for the report and the metrics: the table at the end does not show these answers.
 _OF_ROBOTS: dict[Event, Write] = {
     events.ROBOTS_FETCHED: _robots,
-    events.ROBOTS_FETCH_FAILED: _robots,
+    events.ROBOTS_NOT_FETCHED: _robots,
     events.ROBOTS_FROM_CACHE: lambda one, _, now: _robots(one, _FROM_CACHE, now),
 }
-"""Likewise, where a report or metrics have the answers to /robots.txt; the table does not."""
 
 
 def _rate(site: Site) -> float:
