@@ -237,15 +237,12 @@ class PauseMiddleware:
             is_plain = status in self._successes and flight.site not in self._redirected
             is_plain = is_plain and _OF_QUOTAS.isdisjoint(response.headers)
             has_few = tally.pages < self._few
-            repeats = is_plain and not has_few and self._refusals.repeats(flight, response)
-            if is_plain and not repeats:  # for each page
+            if is_plain and (has_few or not self._refusals.repeats(flight, response)):
                 throttle.answered(flight, is_page=request.method == "GET")
-                if not is_own:
-                    tally.pages += 1
-                    throttle.release(flight)
-                    return response
-            else:
-                self._notice(flight, response, repeats=repeats)
+                tally.pages += not is_own
+                throttle.release(flight)
+                return response
+            self._notice(flight, response, repeats=is_plain)
         is_refused = heeds_pauses and flight.is_refused and ASKS_AGAIN not in request.meta
         flight.is_noticed = flight.is_refused = False
         if not is_refused:

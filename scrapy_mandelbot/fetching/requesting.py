@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _PRIORITY = 1_000
-_ROUTE = ("proxy", "_auth_proxy", "download_slot", "bindaddress")
+_ROUTE = frozenset({"proxy", "_auth_proxy", "download_slot", "bindaddress"})
 LONGEST_REDIRECT = 8_192  # characters of a URL
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
@@ -182,7 +182,7 @@ class SiteFiles:
             "allow_offsite": True,
             "download_timeout": self._config.robots_timeout,
             "download_fail_on_dataloss": False,  # a truncated body is examined, too
-            **{key: needing.meta[key] for key in _ROUTE if key in needing.meta},
+            **{key: needing.meta[key] for key in _ROUTE & needing.meta.keys()},
         }
         if "Proxy-Authorization" in needing.headers:
             headers["Proxy-Authorization"] = needing.headers["Proxy-Authorization"]
