@@ -323,7 +323,7 @@ def test_a_site_that_is_still_asked_is_not_folded():
 )
 def test_at_first_nothing_is_counted(record, but):
     """Every sum includes the initial count."""
-    names = {name for one in type(record).__mro__ for name in getattr(one, "__slots__", ())}
+    names = {name for one in type(record).__mro__ for name in vars(one)} | {"since"}
     values = {name: getattr(record, name, None) for name in names if not name.startswith("_")}
     numbers = {name: value for name, value in values.items() if isinstance(value, (int, float))}
     assert {name: value for name, value in numbers.items() if value} == but
