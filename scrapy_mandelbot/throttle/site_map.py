@@ -115,10 +115,11 @@ class Sites:
 
     def note_trouble(self, site: Site) -> None:
         """Remember a site that is in trouble, and no longer one that is not."""
-        self.had_trouble = self.had_trouble or not site.is_plain or site.has_refused
         if site.is_plain:
             self._in_trouble.pop(site.name, None)
+            self.had_trouble = self.had_trouble or site.has_refused
             return
+        self.had_trouble = True
         self._in_trouble[site.name] = site
         if len(self._in_trouble) > MOST_IN_TROUBLE:
             self._in_trouble.popitem(last=False)

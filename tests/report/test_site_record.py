@@ -227,6 +227,21 @@ def test_answers_to_robots_txt_are_counted_by_case(record):
     assert (record.robots[0].at, record.robots[-1].case) == (NOW, "rules")
 
 
+def test_a_quiet_site_takes_little_memory_and_has_nothing_of_another(record):
+    """A crawl has a record of each site that waits; what did not happen is in the class."""
+    quiet, folded = SiteRecord(SITE, NOW), SiteRecord("", NOW)
+    record.refusal("503", NOW, None)
+    record.pause(paused())
+    record.answered_robots(RobotsRecord(NOW, "rules", "200", 0.1))
+    record.forbid(f"{SITE}/a", 2, "Disallow: /a", "*")
+    folded.fold(record, NOW)
+    folded.fold(record, NOW)
+    assert (record.refusals, folded.refusals) == ({"503": 1}, {"503": 2})
+    assert (record.robots_seen, folded.robots_seen) == ({"rules": 1}, {"rules": 2})
+    assert vars(quiet) == {"site": SITE, "since": NOW}
+    assert not any([quiet.refusals, quiet.robots_seen, quiet.pauses, quiet.robots, quiet.rules])
+
+
 # Requests.
 
 
