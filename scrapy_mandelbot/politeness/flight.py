@@ -187,7 +187,7 @@ class Tally:
     @property
     def lost(self) -> int:
         """How many requests failed whose pages a patient visitor could have had."""
-        return sum(self.ends.get(end, 0) for end in self.LOST)
+        return sum(count for end, count in self.ends.items() if end in self.LOST)
 
     @property
     def ended(self) -> int:

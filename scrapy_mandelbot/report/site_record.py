@@ -345,20 +345,19 @@ class SiteRecord(Tally):
         self.sites += other.sites
         self.since = min(self.since, other.since)
         self.add(other)
-        for name in _SUMS:
-            if value := getattr(other, name):
-                setattr(self, name, getattr(self, name) + value)
+        has = vars(other)  # what has happened there
+        for name in _SUMS.intersection(has):
+            setattr(self, name, getattr(self, name) + has[name])
         if other.pauses:
             self.in_pauses += other.paused_for(now) - other.in_pauses
-        self.refusals = Counter(self.refusals) + Counter(other.refusals)
-        self.robots_seen = Counter(self.robots_seen) + Counter(other.robots_seen)
-        for name in ("sitemaps", "tags", "usage", "retry_after", "timed", "first_timed"):
-            its = getattr(other, name)
-            if its is not None:
-                mine = getattr(self, name) or type(its)()
-                setattr(self, name, mine)
-                merge = QuantileSketch.merge if isinstance(its, QuantileSketch) else add_numbers
-                merge(mine, its)
+        for name in _COUNTS.intersection(has):
+            setattr(self, name, Counter(getattr(self, name)) + Counter(has[name]))
+        for name in _MERGED.intersection(has):
+            its = has[name]
+            mine = getattr(self, name) or type(its)()
+            setattr(self, name, mine)
+            merge = QuantileSketch.merge if isinstance(its, QuantileSketch) else add_numbers
+            merge(mine, its)
 
     def thin(self) -> None:
         """Drop the samples and keep the sums."""
@@ -384,10 +383,12 @@ def is_pause(kind: str) -> bool:
     return kind not in {"visit time", "section"}
 
 
-_SUMS = (
-    *("forbidden", "failures", "pauses_seen", "pauses_ended", "in_pauses"),
-    *("given_up", "turns", "turn_waits", "first_seen", "first_errors"),
+_SUMS = frozenset(
+    {"forbidden", "failures", "pauses_seen", "pauses_ended", "in_pauses"}
+    | {"given_up", "turns", "turn_waits", "first_seen", "first_errors"}
 )
+_COUNTS = frozenset({"refusals", "robots_seen"})
+_MERGED = frozenset({"sitemaps", "tags", "usage", "retry_after", "timed", "first_timed"})
 _PARTS = 8  # per octave: values are known within 4.5 %
 _LEAST, _MOST = 2.0**-14, 2.0**24  # values outside fall into the first or last bucket
 
