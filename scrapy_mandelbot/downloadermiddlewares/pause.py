@@ -70,7 +70,7 @@ class PauseMiddleware:
         are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")  # the spider handles them
         self._spiders = range(1_000) if are_all else frozenset(handled)
         self._marked = MARKED_STATUSES.difference(self._spiders)
-        # None that a mark or the project's function may turn into a refusal.
+        # Neither a mark nor the project's function makes a refusal of these.
         self._successes = frozenset(() if self._is_read else _SUCCESSES) - self._marked
         self._retried = MARKED_STATUSES & {*map(int, crawler.settings.getlist("RETRY_HTTP_CODES"))}
         if self._is_read:
@@ -263,6 +263,7 @@ class PauseMiddleware:
         return self._hand_on(flight, response)
 
     def _own(self, flight: Flight | None, request: Request, response: Response) -> Response:
+        """Pass on the response to a request of the package's own; it is no page."""
         self._limits.response_downloaded(response, request)
         if flight is not None:
             self._throttle.release(flight)

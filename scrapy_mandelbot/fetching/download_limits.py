@@ -48,7 +48,7 @@ _RESPONSE = scrapy.signals.response_downloaded
 
 @dataclass
 class Download:
-    """The state of a download."""
+    """The state of a download. Class attributes hold the initial values."""
 
     most_bytes: int
     seconds: float

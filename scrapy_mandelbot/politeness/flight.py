@@ -63,7 +63,7 @@ class End(Enum):
 
 
 class Flight:
-    """A request on its way to its site. What most requests leave as it is, the class has."""
+    """A request on its way to its site. Class attributes hold what few requests change."""
 
     fingerprint: bytes | None = None
     """The fingerprint of its request, once it was needed."""

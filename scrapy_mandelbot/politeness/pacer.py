@@ -53,7 +53,7 @@ class Quota:
 class Pacer:
     """The turns of one site; without a pace, no request waits for one."""
 
-    # What a site without a pace leaves as it is, the class has.
+    # Class attributes hold what only a site with a pace or a quota changes.
     is_on = False
     """Whether the site has a pace."""
     pace = _FREE

@@ -65,7 +65,7 @@ class RetryAfterRecord:
 class SiteRecord(Tally):
     """What happened at one site; with the name ``""``, at several sites together.
 
-    The class has what did not happen at a site, so that a quiet site takes little memory.
+    Class attributes hold the initial values, so a quiet site takes little memory.
     """
 
     sites = 1
