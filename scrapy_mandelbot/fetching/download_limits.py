@@ -48,7 +48,7 @@ _RESPONSE = scrapy.signals.response_downloaded
 
 @dataclass
 class Download:
-    """The state of a download. Class attributes hold the initial values."""
+    """The state of a download."""
 
     most_bytes: int
     seconds: float
