@@ -77,6 +77,7 @@ class PauseMiddleware:
             self._subscribe_to_responses()
         self._limits = self._crawl.fetcher.limits
         self._limits.is_notified = True
+        self._special = self._limits.KEYS | {ASKS_AGAIN}
         self._count: Callable[..., object] = lambda *_: None
         if crawler.settings.getbool("DOWNLOADER_STATS"):  # it sees no response that is sent back
             self._count = DownloaderStats(crawler.stats).process_response
@@ -219,36 +220,31 @@ class PauseMiddleware:
         """Send back a request that its site refused, to be sent again after the pause."""
         throttle = self._throttle
         flight = self._flight(request) or throttle.flight_of(request)
-        status, heeds_pauses = response.status, not request.meta.get("dont_pause")
+        status, meta = response.status, request.meta
+        heeds_pauses = not meta.get("dont_pause")
         is_good, is_cached = status not in self._statuses, "cached" in response.flags
         tally = flight.site.tally
-        is_own = request.callback is NO_CALLBACK and is_of_the_package(request)
         if heeds_pauses and not flight.is_noticed and not is_cached:
             is_plain = status < 300 and flight.site not in self._redirected  # noqa: PLR2004
             is_plain = is_plain and status not in self._marked and not self._is_read
             is_plain = is_plain and _OF_QUOTAS.isdisjoint(response.headers)
-            is_new = tally.pages < self._few
-            repeats = is_plain and not is_new and self._refusals.repeats(flight, response)
+            has_many = is_plain and tally.pages >= self._few
+            repeats = has_many and self._refusals.repeats(flight, response)
             if is_plain and not repeats:  # for each page
                 throttle.answered(flight, is_page=request.method == "GET")
-                if is_good and status >= HTTPStatus.OK and not is_own:
+                if is_good and status >= HTTPStatus.OK and self._special.isdisjoint(meta):
                     tally.pages += 1
                     throttle.release(flight)
                     return response
             else:
                 self._notice(flight, response, repeats=repeats)
-        is_refused = heeds_pauses and flight.is_refused and ASKS_AGAIN not in request.meta
+        if not self._special.isdisjoint(meta):
+            self._limits.response_downloaded(response, request)
+        is_refused = heeds_pauses and flight.is_refused and ASKS_AGAIN not in meta
         flight.is_noticed = flight.is_refused = False
         if not is_refused:
-            if is_own:
-                self._limits.response_downloaded(response, request)
-            else:
-                is_well = is_good or not heeds_pauses
-                is_page = is_well and 200 <= status < 300  # noqa: PLR2004 -- any success
-                is_cached = is_well and is_cached
-                tally.cached += is_cached
-                tally.pages += is_page and not is_cached
-                tally.others += not is_page and not is_cached
+            if not is_of_the_package(request):
+                tally.count_answer(status, is_cached=is_cached, is_well=is_good or not heeds_pauses)
             throttle.release(flight)
             return response
         is_safe = request.method in SAFE_METHODS
@@ -256,13 +252,11 @@ class PauseMiddleware:
             return self._hand_on(flight, response)
         if "Set-Cookie" in response.headers:
             await store_cookies(self.crawler, request, response)
-        if throttle.can_go_back(flight):
-            self._count(request, response)
-            return throttle.send_back(flight)
-        if await throttle.wait(flight):
-            self._count(request, response)
-            return request
-        return self._hand_on(flight, response)
+        can_go_back = throttle.can_go_back(flight)
+        if not (can_go_back or await throttle.wait(flight)):
+            return self._hand_on(flight, response)
+        self._count(request, response)
+        return throttle.send_back(flight) if can_go_back else request
 
     async def process_exception(self, request: Request, exception: Exception) -> Request | None:
         """Send back a request that was never sent, or whose site is down."""
@@ -270,7 +264,7 @@ class PauseMiddleware:
         sent_back = self._sent_back(flight, exception)
         if sent_back is None and not is_of_the_package(request):
             flight.site.tally.count(End.TRIED_AGAIN)  # unless no middleware retries it
-        return sent_back
+        return sent_back or self._limits.second_request(request, exception)
 
     def _sent_back(self, flight: Flight, exception: Exception) -> Request | None:
         """Return the request to send back, or None to pass the exception on."""

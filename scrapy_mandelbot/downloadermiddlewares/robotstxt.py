@@ -17,6 +17,7 @@ from twisted.internet.defer import CancelledError
 from scrapy_mandelbot import events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.downloadermiddlewares.pause import not_sent, report_unreadable
+from scrapy_mandelbot.fetching.download_limits import CITED
 from scrapy_mandelbot.fetching.requesting import LONGEST_REDIRECT
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.politeness.flight import End
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fetching.fetcher import SiteRules
     from scrapy_mandelbot.politeness.flight import Flight
 
-CITED = "mandelbot_sitemap"
-"""Meta key of a request for a sitemap: what is known of it, and whose ``site`` it is."""
 LISTED_IN = "mandelbot_listed_in"
 """Meta key of a page that only the sitemap of another site lists: the one that its own site's
 robots.txt has to cite."""

@@ -204,6 +204,15 @@ class Tally:
         """Count requests that end so; less than 0: that do not, after all."""
         self.ends[end] = self.ends.get(end, 0) + requests
 
+    def count_answer(self, status: int, *, is_cached: bool, is_well: bool) -> None:
+        """Count an answer that is handed on; `is_well`: its status pauses no site."""
+        if is_well and is_cached:
+            self.cached += 1
+        elif is_well and 200 <= status < 300:  # noqa: PLR2004 -- any success
+            self.pages += 1
+        else:
+            self.others += 1
+
     def add(self, other: Tally) -> None:
         """Add the counts of another tally."""
         self.taken += other.taken
