@@ -220,8 +220,7 @@ class PauseMiddleware:
         """Send back a request that its site refused, to be sent again after the pause."""
         throttle = self._throttle
         flight = self._flight(request) or throttle.flight_of(request)
-        status, meta = response.status, request.meta
-        heeds_pauses = not meta.get("dont_pause")
+        status, heeds_pauses = response.status, not request.meta.get("dont_pause")
         is_good, is_cached = status not in self._statuses, "cached" in response.flags
         tally = flight.site.tally
         if heeds_pauses and not flight.is_noticed and not is_cached:
@@ -232,15 +231,15 @@ class PauseMiddleware:
             repeats = has_many and self._refusals.repeats(flight, response)
             if is_plain and not repeats:  # for each page
                 throttle.answered(flight, is_page=request.method == "GET")
-                if is_good and status >= HTTPStatus.OK and self._special.isdisjoint(meta):
+                if is_good and status >= HTTPStatus.OK and self._special.isdisjoint(request.meta):
                     tally.pages += 1
                     throttle.release(flight)
                     return response
             else:
                 self._notice(flight, response, repeats=repeats)
-        if not self._special.isdisjoint(meta):
+        if not self._special.isdisjoint(request.meta):
             self._limits.response_downloaded(response, request)
-        is_refused = heeds_pauses and flight.is_refused and ASKS_AGAIN not in meta
+        is_refused = heeds_pauses and flight.is_refused and ASKS_AGAIN not in request.meta
         flight.is_noticed = flight.is_refused = False
         if not is_refused:
             if not is_of_the_package(request):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -55,6 +56,7 @@ class RobotsTxtMiddleware:
         self.crawler = crawler
         self._crawl = Crawl.of(crawler)
         self._flight = self._crawl.throttle.in_flight.get
+        self._agent: Any = self._crawl.agents.of
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Any:
@@ -66,7 +68,8 @@ class RobotsTxtMiddleware:
 
     async def process_request(self, request: Request) -> Request | Response | None:
         """Pass the request on, drop it, or send it back until its site's rules are known."""
-        meta, url = request.meta, request.url
+        meta = request.meta
+        url = request.url
         if meta.get("dont_obey_robotstxt") or not url.startswith(
             ("http://", "https://")  # other schemes have no robots.txt
         ):
@@ -81,7 +84,8 @@ class RobotsTxtMiddleware:
             answer, rules = await self._find_out(flight, request)
             if answer is not None or rules is None:
                 return answer
-        self.process_request_2(rules.parser, request)
+        while (steps := self.process_request_2(rules.parser, request)) is not None:
+            await self._crawl.clock.share.run(steps)
         if LISTED_IN in meta and meta.pop(LISTED_IN) not in rules.sitemaps:
             self._crawl.events.count(events.PAGES_FOREIGN, pages=1)
             raise IgnoreRequest("Its site's robots.txt does not cite the sitemap that lists it")
@@ -108,8 +112,7 @@ class RobotsTxtMiddleware:
                 throttle.scouted(flight)
             if rules is not None and rules.outcome.kind not in _NOT_KNOWN:
                 site.rules = ref(rules)
-                agent: Any = self._crawl.agents.of(request)
-                throttle.paces.report_not_obeyed(site, rules.robots, agent)
+                throttle.paces.report_not_obeyed(site, rules.robots, self._agent(request))
                 return None, rules
             if self._crawl.is_for_a_person(request):
                 if rules is not None:
@@ -158,11 +161,16 @@ class RobotsTxtMiddleware:
                 ' (MANDELBOT_LIMITS["private_hosts"])'
             )
 
-    def process_request_2(self, rp: RobotParser | None, request: Request) -> None:
-        """Raise IgnoreRequest if the rules forbid the request."""
+    def process_request_2(
+        self, rp: RobotParser | None, request: Request
+    ) -> Iterator[object] | None:
+        """Raise IgnoreRequest if the rules forbid the request.
+
+        A large file first needs steps to say why: they are returned, to be taken before a new call.
+        """
         if rp is None:
-            return
-        agent: Any = self._crawl.agents.of(request)
+            return None
+        agent = self._agent(request)
         url = request.url
         allowed = (rp.robots if type(rp) is MandelbotRobotParser else rp).allowed
         if allowed(url, agent):
@@ -170,13 +178,15 @@ class RobotsTxtMiddleware:
             is_odd = "/." in url or "//" in url[_SCHEME:] or "%2" in url
             resolved = as_servers_read_it(url) if is_odd else None
             if resolved is None or allowed(resolved, agent):
-                return
+                return None
             url = resolved
         self._crawl.throttle.in_flight.fates[request] = End.FORBIDDEN
         site, emit = self._crawl.throttle.sites.of_request(request), self._crawl.events.emit
         if not isinstance(rp, MandelbotRobotParser):  # another ROBOTSTXT_PARSER cannot say why
             emit(events.FORBIDDEN_UNEXPLAINED, request=request, site=site.name)
             raise IgnoreRequest("Forbidden by robots.txt")
+        if len(rp.robots.body) > rp.robots.LARGE and (steps := rp.robots.explaining(agent)):
+            return steps
         verdict, file = rp.verdict(url, agent), robots_url(site.name)
         if verdict.is_too_costly and site.is_news("costly"):
             emit(events.ROBOTS_COSTLY, site=site.name)

@@ -196,10 +196,8 @@ class DownloadLimits:
             return
         if not self.is_notified and not self._downloads:
             self._crawler.signals.disconnect(self.response_downloaded, _RESPONSE)
-        if not download.is_watched:
-            return
         self._watched.discard(request)
-        if not self._watched:
+        if download.is_watched and not self._watched:
             receiver = self._headers_received
             self._crawler.signals.disconnect(receiver, scrapy.signals.headers_received)
             self._crawler.signals.disconnect(self._bytes_received, scrapy.signals.bytes_received)
@@ -216,11 +214,9 @@ class DownloadLimits:
 
         None, too, if it is longer than DOWNLOAD_MAXSIZE.
         """
-        if CITED not in request.meta:
-            return None
         self.end(request)
         most = request.meta.get("download_maxsize", _ANY_SIZE)
-        if most >= self._most_of_pages or not _is_cancelled(error):
+        if CITED not in request.meta or most >= self._most_of_pages or not _is_cancelled(error):
             return None
         meta = {**request.meta, "download_maxsize": _ANY_SIZE}
         return request.replace(meta=meta, dont_filter=True)

@@ -74,7 +74,6 @@ _PARSED_LIMIT = 8 * 1024 * 1024  # bytes
 _PARSED_OVERHEAD = 8 * 1024  # bytes of a small file, parsed
 _FAILED_SIZE = 2 * 1024  # bytes, of a site that did not answer, with its error
 _PARSED_FACTOR = 4  # bytes for each byte of the file
-_LARGE = 32_000  # bytes of a file, whose index may take several milliseconds
 
 
 @dataclass(eq=False)
@@ -254,9 +253,9 @@ class RobotsFetcher:
             of_parser = getattr(parser, "robots", None)
             robots = of_parser if isinstance(of_parser, RobotsTxt) else robots
         decides = None if outcome.kind is OutcomeKind.UNASKED else parser
-        inside = config.private_hosts
-        rules = SiteRules(site, outcome, robots, decides, until, cites_inside=inside)
-        rules.is_large = len(body) > _LARGE and isinstance(parser, MandelbotRobotParser)
+        rules = SiteRules(site, outcome, robots, decides, until)
+        rules.cites_inside = config.private_hosts
+        rules.is_large = len(body) > robots.LARGE and isinstance(parser, MandelbotRobotParser)
         self._parsed.put(site, rules, _PARSED_OVERHEAD + _PARSED_FACTOR * len(body))
         return rules
 

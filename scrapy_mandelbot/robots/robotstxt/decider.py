@@ -41,7 +41,7 @@ class Decider:
 
     __slots__ = (
         *("_body", "_explained", "_grammar", "_is_used", "_names", "_rules", "_selection"),
-        *("_preferences", "_steps", "index", "listed"),
+        *("_explaining", "_preferences", "_steps", "index", "listed"),
     )
 
     def __init__(self, body: bytes, grammar: Grammar, names: tuple[str, ...]) -> None:
@@ -53,6 +53,7 @@ class Decider:
         self._rules: DecidingRules | None = None
         self._selection: GroupMatch | None = None
         self._steps: Iterator[object] | None = None
+        self._explaining: Iterator[object] | None = None
         self.listed: RuleList | None = None
         self.index: Index | None = None
         self._preferences: AgentPreferences | None = None
@@ -145,20 +146,30 @@ class Decider:
         if self.is_too_costly(*parts):
             return Verdict(False, None, agent, Verdict.TOO_COSTLY)  # noqa: FBT003 - Verdict.allowed
         rule: Rule | None
-        if self._explained < _SCANS:
+        if self._rules is None and self._explained < _SCANS:
             self._explained += 1
             allowed, line = scan(searchable(self._body), selection, self._grammar, target)
             rule = None if line is None else Rule.of(line)
         else:
-            if self._rules is None:
-                from scrapy_mandelbot.robots.robotstxt.index import DecidingRules  # noqa: PLC0415
-
-                self._rules = DecidingRules(searchable(self._body), selection, self._grammar)
-            allowed, rule = self._rules.explain(target)
+            rules = self._rules or next(filter(None, self._rules_steps()))
+            allowed, rule = rules.explain(target)
         if rule is not None:
             return Verdict(allowed, rule, agent, Verdict.A_RULE)
         reason = Verdict.NO_RULE if allowed else Verdict.NOT_LISTED
         return Verdict(allowed, None, agent, Verdict.NO_GROUP if agent is None else reason)
+
+    def explaining(self) -> Iterator[object] | None:
+        """Return the steps that are left to store all rules; None: none."""
+        self._explaining = self._explaining or _in_steps(self._rules_steps())
+        return self._explaining if self._rules is None else None
+
+    def _rules_steps(self) -> Iterator[DecidingRules | None]:
+        from scrapy_mandelbot.robots.robotstxt.index import DecidingRules  # noqa: PLC0415
+
+        rules = DecidingRules()
+        yield from rules.build(searchable(self._body), self.selection, self._grammar)
+        self._rules = rules
+        yield rules
 
     def only_rule(self) -> Rule | None:
         """Return the single rule of the robot's groups; None: there are none, or several."""
@@ -181,8 +192,7 @@ class Decider:
         """Return the steps that are left to index the file; None: none, or the URL is invalid."""
         parts = read_url(url, self._grammar.dialect)
         if parts is not None and self.index is None and self._steps is None:
-            steps = self._index_steps(parts[0])
-            self._steps = iter(lambda: len(list(islice(steps, _STEP))), 0)
+            self._steps = _in_steps(self._index_steps(parts[0]))
         return None if parts is None else self._steps
 
     def _index_steps(self, origin: str) -> Iterator[None]:
@@ -191,3 +201,7 @@ class Decider:
         index = Index(origin)
         yield from index.build(searchable(self._body), self.selection, self._grammar)
         self.listed, self.index, self._steps = None, index, None
+
+
+def _in_steps(rules: Iterator[object]) -> Iterator[object]:
+    return iter(lambda: len(list(islice(rules, _STEP))), 0)

@@ -31,7 +31,8 @@ def check(robots, asked):
         if parts is None:
             continue
         decider = robots._decider(agent)
-        rules = DecidingRules(searchable(robots._body), decider.selection, robots._grammar)
+        rules = DecidingRules()
+        any(rules.build(searchable(robots._body), decider.selection, robots._grammar))  # all steps
         allowed, line = decider.scan(parts[1])
         if line is None and parts[1] == "/robots.txt":
             continue  # allowed whatever the rules say, and so none is looked for
