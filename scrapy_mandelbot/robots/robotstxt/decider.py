@@ -99,7 +99,7 @@ class Decider:
             return self.index.decide(target)
         if not self._is_used:
             self._is_used = True
-            self.listed = self._list(origin) if self._grammar.longest_decides else None
+            self.listed = self._list(origin) if self._grammar.can_list else None
             if self.listed is None:
                 return not self.is_too_costly(origin, target) and self.scan(target)[0]
         if self.listed is not None and self.listed.left:
@@ -108,16 +108,17 @@ class Decider:
         return self._decide(origin, target)
 
     def _list(self, origin: str) -> RuleList | None:
-        grammar = self._grammar
-        if grammar.is_default and len(self._body) <= _SMALL:
-            rules = grammar.rules_in_small_file(self._body, self._names)
-        else:
-            text, spans = searchable(self._body), self.selection.spans
-            if sum(span.end - span.start for span in spans) > _SMALL:
+        grammar, body = self._grammar, self._body
+        rules = grammar.rules_in_small_file(body, self._names) if len(body) <= _SMALL else None
+        if rules is None:
+            text, spans = searchable(body), self.selection.spans
+            if not grammar.has_prefixes or sum(span.end - span.start for span in spans) > _SMALL:
                 return None
             rules = [
                 rule for start, end, _ in spans for rule in grammar.rule.findall(text, start, end)
             ]
+        elif not grammar.has_prefixes and b"/index.htm" in body:  # its heads are in no folder's URL
+            rules = [(field, "", head + rest, "") for field, head, rest, _ in rules]
         return RuleList(rules, grammar.dialect, origin)
 
     def is_too_costly(self, origin: str, target: str) -> bool:
