@@ -125,14 +125,16 @@ def slot_concurrency(crawler: Crawler, key: str) -> float:
     Fallback: as many as the settings say.
     """
     downloader: Any = cast("Any", crawler.engine).downloader
-    of_domain = getattr(downloader, "domain_concurrency", None)
-    if of_domain is None:
-        of_domain = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
-    of_slots = getattr(downloader, "per_slot_settings", None)
-    if of_slots is None:
-        of_slots = crawler.settings.getdict("DOWNLOAD_SLOTS")
     slot = getattr(downloader, "slots", {}).get(key)
-    most: int = getattr(slot, "concurrency", of_slots.get(key, {}).get("concurrency", of_domain))
+    most: int | None = getattr(slot, "concurrency", None)
+    if most is None:  # it is not open
+        of_domain = getattr(downloader, "domain_concurrency", None)
+        if of_domain is None:
+            of_domain = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+        of_slots = getattr(downloader, "per_slot_settings", None)
+        if of_slots is None:
+            of_slots = crawler.settings.getdict("DOWNLOAD_SLOTS")
+        most = of_slots.get(key, {}).get("concurrency", of_domain)
     return most or inf
 
 
@@ -185,8 +187,7 @@ def add_place(crawler: Crawler, request: Request) -> int:
 
 def drop_places(crawler: Crawler, count: int) -> None:
     """Undo :func:`add_place`."""
-    if count:
-        cast("Any", crawler.engine).downloader.total_concurrency -= count
+    cast("Any", crawler.engine).downloader.total_concurrency -= count
 
 
 def room(crawler: Crawler) -> float:

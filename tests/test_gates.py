@@ -33,11 +33,10 @@ LONGER: dict[str, int] = {}
 MOST_KNOBS = 59
 MOST_IMPORTED_NAMES = 15
 MORE_IMPORTED_NAMES: dict[str, int] = {
-    "commands/job_verb.py": 17,
     "fetching/fetcher.py": 24,
-    "fetching/requesting.py": 22,
+    "fetching/requesting.py": 21,
 }
-MOST_IMPORTED_NAMES_OF_TEN = 16.8
+MOST_IMPORTED_NAMES_OF_TEN = 16.6
 """The average of the ten modules that import most."""
 MOST_CIRCLES = 3
 MOST_RETURN_DOCSTRINGS = 53

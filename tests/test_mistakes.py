@@ -95,19 +95,19 @@ def test_a_project_that_is_right_is_told_nothing(settings, spider, tmp_path, mon
 MISTAKES = [
     (
         {"MANDELBOT_CRAWL_DELAY": 5},
-        "MANDELBOT_CRAWL_DELAY is no setting of scrapy-mandelbot: is MANDELBOT_CRAWL_DELAYS meant?",
+        "MANDELBOT_CRAWL_DELAY is an unknown setting: did you mean MANDELBOT_CRAWL_DELAYS?",
     ),
     (
         {"MANDELBOT_PACES": "obey"},
-        "MANDELBOT_PACES is no setting of scrapy-mandelbot: is MANDELBOT_PACE meant?",
+        "MANDELBOT_PACES is an unknown setting: did you mean MANDELBOT_PACE?",
     ),
     (
         {"MANDLEBOT_PACE": "obey"},
-        "MANDLEBOT_PACE is no setting of scrapy-mandelbot: is MANDELBOT_PACE meant?",
+        "MANDLEBOT_PACE is an unknown setting: did you mean MANDELBOT_PACE?",
     ),
     (
         {"MANDELBOTPACE": "obey"},
-        "MANDELBOTPACE is no setting of scrapy-mandelbot: is MANDELBOT_PACE meant?",
+        "MANDELBOTPACE is an unknown setting: did you mean MANDELBOT_PACE?",
     ),
     (
         {"MANDELBOT_PAUSE_IDLE": "close"},
@@ -118,11 +118,11 @@ MISTAKES = [
     ),
     (
         {"MANDELBOT_ENABLE": False},
-        "MANDELBOT_ENABLE is no setting of scrapy-mandelbot: is MANDELBOT_ENABLED meant?",
+        "MANDELBOT_ENABLE is an unknown setting: did you mean MANDELBOT_ENABLED?",
     ),
     (
         {"MANDELBOT_XYZZY": 1},
-        "MANDELBOT_XYZZY is no setting of scrapy-mandelbot; no setting has a similar name.",
+        "MANDELBOT_XYZZY is an unknown setting; none has a similar name.",
     ),
     (
         {"ROBOTSTXT_OBEY": False, "MANDELBOT_SITEMAPS": "follow"},
@@ -208,7 +208,7 @@ def test_a_name_in_which_several_are_wrong_is_told_of_each():
 async def test_a_crawl_tells_its_mistakes_once(caplog):
     """As the spider opens, whichever of the package's components come first."""
     crawled = await crawl(EmptySpider, {"MANDELBOT_PACES": "obey"})
-    assert len(crawled.logged("MANDELBOT_PACES is no setting")) == 1
+    assert len(crawled.logged("MANDELBOT_PACES is an unknown setting")) == 1
     assert crawled.stats["finish_reason"] == "finished"
 
 

@@ -40,6 +40,18 @@ def test_figures_are_what_the_command_printed():
     assert textwrap.indent(printed[0], "    ") in results
 
 
+def test_the_picture_shows_what_the_first_row_says():
+    """One run of it: its refusals are within those of all runs."""
+    row = page("compare").partition("\na 503 for five seconds  ")[2].partition("\n")[0]
+    stock, _, ours = re.findall(r"(\d+ of \d+), ([\d\u2013]+) refusals", row)
+    picture = (ROOT / "docs" / "pictures" / "outage.svg").read_text(encoding="utf-8")
+    drawn = re.findall(r"(\d+ of \d+) pages, (\d+) refusals", picture)
+    assert drawn[0] == stock
+    least, most = map(int, ours[1].split("\u2013"))
+    assert drawn[1][0] == ours[0]
+    assert least <= int(drawn[1][1]) <= most
+
+
 def test_the_results_name_the_gates_as_they_are_held():
     """``python benchmarks/results.py gates`` writes them anew."""
     tree = ast.parse((ROOT / "benchmarks" / "gates.py").read_text(encoding="utf-8"))

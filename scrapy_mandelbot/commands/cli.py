@@ -23,7 +23,7 @@ from scrapy_mandelbot.robots.robotstxt import DIALECTS
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from scrapy.settings import BaseSettings
+    from scrapy.settings import Settings
 
 USAGE_ERROR = 2
 """The exit code of wrong use, and of what is not available."""
@@ -78,7 +78,7 @@ class Verb(NamedTuple):
 VERBS = {
     "check": Verb(
         "check_verb.check",
-        "find mistakes in robots.txt files, and which robots they affect",
+        "find mistakes in robots.txt files, and the robots they affect",
         (
             _argument("sources", nargs="+", metavar="FILE|FOLDER|URL|-"),
             _many("--select", "report only these findings: a code or a severity", metavar="CODE"),
@@ -108,10 +108,10 @@ VERBS = {
     ),
     "fix": Verb(
         "file_verbs.fix",
-        "correct evident mistakes where they stand, opening nothing",
+        "correct evident mistakes in place, without opening any URL",
         (
             *_OF_FILE,
-            _flag("--unsafe", "correct lines too if that opens something, and say to whom"),
+            _flag("--unsafe", "also make corrections that open URLs, and name the robots"),
         ),
         "0: done",
         ("robots.txt --diff", "robots.txt --output robots.txt"),
@@ -140,7 +140,7 @@ VERBS = {
         (
             *_OF_URLS,
             _DIALECT,
-            _flag("--changes", "show what would change each verdict, of several URLs too"),
+            _flag("--changes", "show what would change each verdict, also of several URLs"),
             _many(
                 "--purpose",
                 f"a use of the page: {', '.join(CATEGORIES)}",
@@ -317,7 +317,7 @@ def parse(arguments: Sequence[str], program: str, *, has_project: bool) -> Names
     return opts
 
 
-def run(opts: Namespace, settings: BaseSettings | None) -> int:
+def run(opts: Namespace, settings: Settings | None) -> int:
     """Run a verb, print its result, and return the exit code.
 
     If the reader closes the pipe, as `head` does, the exit code stays.

@@ -17,7 +17,7 @@ from scrapy_mandelbot.robots.robotstxt.known_robots import dialect_of
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from scrapy.settings import BaseSettings
+    from scrapy.settings import Settings
 
     from scrapy_mandelbot.commands.fetch import Fetched
     from scrapy_mandelbot.commands.output import Terminal
@@ -40,12 +40,12 @@ class Invocation(NamedTuple):
     """A verb with its arguments and options."""
 
     opts: Namespace
-    project: BaseSettings | None
+    project: Settings | None
     """The settings of the project; None: Scrapy is not used, and need not be installed."""
     terminal: Terminal
 
     @property
-    def settings(self) -> BaseSettings:
+    def settings(self) -> Settings:
         """The settings, for verbs that need a project."""
         if self.project is None:
             raise UnavailableError("this needs the settings of a project: scrapy robots")

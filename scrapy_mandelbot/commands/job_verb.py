@@ -20,16 +20,18 @@ from scrapy_mandelbot.fleet.server import JobServer
 from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.job import deliveries, job_file, salvage, site_states
 from scrapy_mandelbot.job.job_store import StorageError
-from scrapy_mandelbot.robots.formatting import counted, without_credentials
-from scrapy_mandelbot.scheduling.round_robin import QueueParts
+from scrapy_mandelbot.robots.formatting import without_credentials
 from scrapy_mandelbot.settings.values import is_server
 
 if TYPE_CHECKING:
+    from scrapy.settings import Settings
+
     from scrapy_mandelbot.commands.invocation import Invocation
 
 _AT_ONCE = 500  # requests that are added at a time
 _LEASE = 30.0  # seconds, of a worker that adds requests
 _REQUESTS = "FROM requests JOIN lines ON lines.line = abs(requests.line)"
+_NUMBERED = "WHERE number IN (SELECT value FROM json_each(?))"
 
 _NewRequest = tuple[str, Any, bytes, int]  # line, place, body and fingerprint
 
@@ -95,17 +97,17 @@ class _FileJob:
 
     def contents(self) -> stored_report.JobContents:
         with closing(job_file.connect_to_read(self._path)) as database, job_file.as_ours():
-            claimed = json.loads(job_file.read_state(database, deliveries.CLAIMED) or b"[]")
+            claimed = (job_file.read_state(database, deliveries.CLAIMED) or b"[]").decode()
             why = deliveries.read_aside(job_file.read_state(database, deliveries.ASIDE))
-            in_flight = _by_line(database, claimed)
-            lines = _by_line(database, None) - _by_line(database, list(why))
+            in_flight = _by_line(database, _NUMBERED, claimed)
+            lines = _by_line(database) - _by_line(database, _NUMBERED, json.dumps(list(why)))
             states = job_file.read_states(database, site_states.IN_JOB)
         with closing(open_store(self._folder / STORE_FILE)) as store:
             pauses, turns = store.get_pauses(), store.get_turns(time.time())
         sections: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for name, count in (lines - in_flight).items():
-            if (parts := QueueParts.of(name)).section:
-                sections[parts.site][parts.section] += count
+            if section := site_states.section_of_line(name):
+                sections[site_states.site_of_line(name)][section] += count
         return stored_report.JobContents(
             _by_site(lines),
             _by_site(in_flight),
@@ -125,12 +127,9 @@ def _by_site(lines: Mapping[str, int]) -> Counter[str]:
     return sites
 
 
-def _by_line(database: sqlite3.Connection, numbers: list[int] | None) -> Counter[str]:
-    query = f"SELECT name, count(*) {_REQUESTS}"
-    where, values = "", []
-    if numbers is not None:
-        where, values = " WHERE number IN (SELECT value FROM json_each(?))", [json.dumps(numbers)]
-    return Counter(dict(database.execute(f"{query}{where} GROUP BY name", values)))
+def _by_line(database: sqlite3.Connection, where: str = "", *values: str) -> Counter[str]:
+    query = f"SELECT name, count(*) {_REQUESTS} {where} GROUP BY name"
+    return Counter(dict(database.execute(query, values)))
 
 
 class _RedisJob:
@@ -195,43 +194,41 @@ def look_at_job(invocation: Invocation) -> Result:
                 return Result(0, {"forgotten": job.name}, f"{job.name} is deleted\n")
             if opts.what == "add":
                 with Path(site).open(encoding="utf-8", errors="replace") as lines:
-                    return _added(job, lines)
+                    return _added(job, lines, invocation.settings)
             tries, paint = int(invocation.setting("pause_tries")), invocation.terminal.paint
             report, text = stored_report.job_report(job.contents(), tries, time.time(), paint)
             return Result(0, {"folder": job.name, **report}, text)
     except (StorageError, ValueError, OSError) as error:
-        where = without_credentials(place)
-        raise UnavailableError(f"{where}: {error}") from None
+        raise UnavailableError(f"{without_credentials(place)}: {error}") from None
 
 
 def _exported(requests: Iterable[tuple[str, bytes]]) -> Result:
     read = [(site_states.site_of_line(line), salvage.outline(body)) for line, body in requests]
     found = [{"site": site, **outline} for site, outline in read if outline is not None]
     unread = len(read) - len(found)
-    remarks = [f"{counted(unread, 'request')} cannot be read, and left out"] if unread else []
+    remarks = [stored_report.unread_text(unread)] if unread else []
     lines = "".join(f"{json.dumps(one)}\n" for one in found)
     return Result(1 if unread else 0, {"requests": found}, lines, remarks)
 
 
-def _added(job: _FileJob | _RedisJob, lines: Iterable[str]) -> Result:
-    remarks: list[str] = []
-    requests = _read_lines(lines, remarks)
+def _added(job: _FileJob | _RedisJob, lines: Iterable[str], settings: Settings) -> Result:
+    fingerprint, why_not = salvage.fingerprinter_of(settings)
+    remarks = [stored_report.fingerprints_text(why_not)] if why_not else []
+
+    def read_lines() -> Iterator[_NewRequest]:
+        for number, line in enumerate(map(str.strip, lines), start=1):
+            try:
+                if line:
+                    yield salvage.read_outline(line, fingerprint)
+            except Exception as error:  # noqa: BLE001, PERF203 -- each line, and a project's code
+                remarks.append(f"line {number}: {error}")
+
+    requests = read_lines()
     added = job.add(iter(lambda: [*islice(requests, _AT_ONCE)], []))
-    text = f"{counted(added, 'request')} added\n"
-    return Result(1 if remarks else 0, {"added": added}, text, remarks)
-
-
-def _read_lines(lines: Iterable[str], remarks: list[str]) -> Iterator[_NewRequest]:
-    for number, line in enumerate(map(str.strip, lines), start=1):
-        try:
-            if line:
-                yield salvage.read_outline(line)
-        except (ValueError, RecursionError) as error:  # noqa: PERF203 -- each line by itself
-            remarks.append(f"line {number}: {error}")
+    return Result(1 if remarks else 0, {"added": added}, stored_report.added_text(added), remarks)
 
 
 def _requeued(sites: list[str], wanted: str) -> Result:
     remarks = [] if sites else [f"{wanted or 'no site'} is not paused, given up or set aside"]
-    return Result(
-        0 if sites else 1, {"requeued": sites}, stored_report.requeued_text(sites), remarks
-    )
+    text = stored_report.requeued_text(sites)
+    return Result(0 if sites else 1, {"requeued": sites}, text, remarks)

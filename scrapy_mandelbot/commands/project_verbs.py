@@ -34,7 +34,7 @@ def look_at_copies(invocation: Invocation) -> Result:
     setting = invocation.setting("store")
     place = setting if is_server(setting) else store_path(invocation.settings, setting)
     if place is None:
-        raise UnavailableError("no copies are kept here: run it in a project, or say JOBDIR")
+        raise UnavailableError("there is no cache here: run it in a project, or set JOBDIR")
     now, fresh_for = time.time(), invocation.fresh_for
     paint, url = invocation.terminal.paint, getattr(invocation.opts, "url", None)
     with _opened(place) as store:
@@ -50,7 +50,7 @@ def look_at_copies(invocation: Invocation) -> Result:
             return _drop(store, site)
         copy = store.get_copy(site)
         if copy is None:
-            return Result(1, {"copy": None}, "", [f"no copy of {site} is kept"])
+            return Result(1, {"copy": None}, "", [f"no robots.txt of {site} is cached"])
         text = copy.body.decode("utf-8", "backslashreplace")
         whole = {**stored_report.copy_data(site, copy, now, fresh_for), "text": text}
         return Result(0, {"copy": whole}, stored_report.copy_text(whole, paint))
@@ -62,7 +62,7 @@ def _drop(store: Store, wanted: str) -> Result:  # empty: all
     for site in gone:
         store.drop_copy(site)
     text = "".join(f"dropped {site}\n" for site in gone)
-    remarks = [f"no copy of {wanted} is kept"] if wanted and not gone else []
+    remarks = [f"no robots.txt of {wanted} is cached"] if wanted and not gone else []
     return Result(len(remarks), {"dropped": gone}, text, remarks)
 
 

@@ -43,6 +43,7 @@ logger = logging.getLogger(__name__)
 _OF_QUOTAS = frozenset({b"Ratelimit", b"Ratelimit-Remaining"})  # in Scrapy's spelling
 _CHALLENGE = "cf-mitigated"  # of any status; the other marks have theirs
 _PROBLEM = b"application/problem+json"  # RFC 9457, section 3
+_SUCCESSES = range(200, 300)
 _TEMPORARY = frozenset({302, 303, 307})
 _FEW = 10  # pages of a site, before it is looked at whether one body is that of many
 
@@ -69,6 +70,8 @@ class PauseMiddleware:
         are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")  # the spider handles them
         self._spiders = range(1_000) if are_all else frozenset(handled)
         self._marked = MARKED_STATUSES.difference(self._spiders)
+        # Neither a mark nor the project's function makes a refusal of these.
+        self._successes = frozenset(() if self._is_read else _SUCCESSES) - self._marked
         self._retried = MARKED_STATUSES & {*map(int, crawler.settings.getlist("RETRY_HTTP_CODES"))}
         if self._is_read:
             self._refusals.load()
@@ -77,6 +80,7 @@ class PauseMiddleware:
             self._subscribe_to_responses()
         self._limits = self._crawl.fetcher.limits
         self._limits.is_notified = True
+        self._special = self._limits.KEYS | {ASKS_AGAIN}
         self._count: Callable[..., object] = lambda *_: None
         if crawler.settings.getbool("DOWNLOADER_STATS"):  # it sees no response that is sent back
             self._count = DownloaderStats(crawler.stats).process_response
@@ -147,7 +151,7 @@ class PauseMiddleware:
         if (response.headers.get("Content-Type") or b"").startswith(_PROBLEM):
             reason += self._refusals.problem(request, response)
         if asked.unreadable:
-            report_unreadable(self._crawl, flight, response)
+            report_unreadable(self._crawl, flight.site, asked.unreadable)
         self._throttle.pauses.refused(flight, reason, asked.seconds, response)
 
     @cached_property
@@ -184,7 +188,12 @@ class PauseMiddleware:
 
     async def process_request(self, request: Request) -> Request | Response | None:
         """Stop a request whose site was paused since the queue handed it out."""
-        flight = self._flight(request) or self._throttle.flight_of(request)
+        flight = self._flight(request)
+        if flight is None:
+            is_own = request.callback is NO_CALLBACK and request.meta.get("dont_pause")
+            if is_own and self._throttle.lets_pass(request):
+                return None
+            flight = self._throttle.flight_of(request)
         if not flight.is_from_queue and not request.meta.get("dont_pause"):
             self._subscribe_to_responses()
         elif flight.site.is_plain and flight.is_from_queue and not self._throttle.is_paced:
@@ -217,52 +226,52 @@ class PauseMiddleware:
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         """Send back a request that its site refused, to be sent again after the pause."""
-        throttle = self._throttle
-        flight = self._flight(request) or throttle.flight_of(request)
-        status, heeds_pauses = response.status, not request.meta.get("dont_pause")
-        is_good, is_cached = status not in self._statuses, "cached" in response.flags
+        throttle, flight = self._throttle, self._flight(request)
+        status, meta = response.status, request.meta
+        heeds_pauses = not meta.get("dont_pause")
+        if request.callback is NO_CALLBACK and not heeds_pauses:
+            return self._own(flight, request, response)
+        flight = flight or throttle.flight_of(request)
         tally = flight.site.tally
-        is_own = request.callback is NO_CALLBACK and is_of_the_package(request)
-        if heeds_pauses and not flight.is_noticed and not is_cached:
-            is_plain = status < 300 and flight.site not in self._redirected  # noqa: PLR2004
-            is_plain = is_plain and status not in self._marked and not self._is_read
+        if heeds_pauses and not flight.is_noticed and "cached" not in response.flags:
+            is_plain = status in self._successes and flight.site not in self._redirected
             is_plain = is_plain and _OF_QUOTAS.isdisjoint(response.headers)
-            is_new = tally.pages < self._few
-            repeats = is_plain and not is_new and self._refusals.repeats(flight, response)
-            if is_plain and not repeats:  # for each page
+            has_few = tally.pages < self._few
+            if is_plain and (has_few or not self._refusals.repeats(flight, response)):
                 throttle.answered(flight, is_page=request.method == "GET")
-                if is_good and status >= HTTPStatus.OK and not is_own:
+                if self._special.isdisjoint(meta):
                     tally.pages += 1
                     throttle.release(flight)
                     return response
             else:
-                self._notice(flight, response, repeats=repeats)
-        is_refused = heeds_pauses and flight.is_refused and ASKS_AGAIN not in request.meta
+                self._notice(flight, response, repeats=is_plain)
+        if not self._special.isdisjoint(meta):
+            self._limits.response_downloaded(response, request)
+        is_refused = heeds_pauses and flight.is_refused and ASKS_AGAIN not in meta
         flight.is_noticed = flight.is_refused = False
         if not is_refused:
-            if is_own:
-                self._limits.response_downloaded(response, request)
-            else:
-                is_well = is_good or not heeds_pauses
-                is_page = is_well and 200 <= status < 300  # noqa: PLR2004 -- any success
-                is_cached = is_well and is_cached
-                tally.cached += is_cached
-                tally.pages += is_page and not is_cached
-                tally.others += not is_page and not is_cached
+            if not is_of_the_package(request):
+                is_well, is_cached = status not in self._statuses, "cached" in response.flags
+                is_well = is_well or not heeds_pauses
+                tally.count_answer(status, is_cached=is_cached, is_well=is_well)
             throttle.release(flight)
             return response
-        is_safe = request.method in SAFE_METHODS
-        if flight.is_refused_alone or not (is_safe or may_repeat(self.crawler, flight, status)):
-            return self._hand_on(flight, response)
-        if "Set-Cookie" in response.headers:
+        is_safe, may_go = request.method in SAFE_METHODS, not flight.is_refused_alone
+        may_go = may_go and (is_safe or may_repeat(self.crawler, flight, status))
+        if may_go and "Set-Cookie" in response.headers:
             await store_cookies(self.crawler, request, response)
-        if throttle.can_go_back(flight):
-            self._count(request, response)
-            return throttle.send_back(flight)
-        if await throttle.wait(flight):
-            self._count(request, response)
-            return request
-        return self._hand_on(flight, response)
+        can_go_back = may_go and throttle.can_go_back(flight)
+        if not (can_go_back or (may_go and await throttle.wait(flight))):
+            return self._hand_on(flight, response)
+        self._count(request, response)
+        return throttle.send_back(flight) if can_go_back else request
+
+    def _own(self, flight: Flight | None, request: Request, response: Response) -> Response:
+        """Pass on the response to a request of the package's own; it is no page."""
+        self._limits.response_downloaded(response, request)
+        if flight is not None:
+            self._throttle.release(flight)
+        return response
 
     async def process_exception(self, request: Request, exception: Exception) -> Request | None:
         """Send back a request that was never sent, or whose site is down."""
@@ -270,7 +279,7 @@ class PauseMiddleware:
         sent_back = self._sent_back(flight, exception)
         if sent_back is None and not is_of_the_package(request):
             flight.site.tally.count(End.TRIED_AGAIN)  # unless no middleware retries it
-        return sent_back
+        return sent_back or self._limits.second_request(request, exception)
 
     def _sent_back(self, flight: Flight, exception: Exception) -> Request | None:
         """Return the request to send back, or None to pass the exception on."""
@@ -396,13 +405,9 @@ def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
     crawl.throttle.sites.note_trouble(site)
 
 
-def report_unreadable(crawl: Crawl, flight: Flight, response: Response) -> None:
-    """Report a ``Retry-After`` if it is unreadable, once per site."""
-    from scrapy_mandelbot.politeness import retry_after  # noqa: PLC0415 -- as above
-
-    site, now = flight.site, crawl.now()
-    value = retry_after.wait_asked_for(response.headers.get, now).unreadable
-    if value and site.is_news("retry-after"):
+def report_unreadable(crawl: Crawl, site: Site, value: str) -> None:
+    """Report a ``Retry-After`` that cannot be read, once per site."""
+    if site.is_news("retry-after"):
         crawl.events.emit(events.RETRY_AFTER_UNREADABLE, site=site.name, value=value)
 
 

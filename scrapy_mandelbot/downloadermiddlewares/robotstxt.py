@@ -17,6 +17,7 @@ from twisted.internet.defer import CancelledError
 from scrapy_mandelbot import events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.downloadermiddlewares.pause import not_sent, report_unreadable
+from scrapy_mandelbot.fetching.download_limits import CITED
 from scrapy_mandelbot.fetching.requesting import LONGEST_REDIRECT
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.politeness.flight import End
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fetching.fetcher import SiteRules
     from scrapy_mandelbot.politeness.flight import Flight
 
-CITED = "mandelbot_sitemap"
-"""Meta key of a request for a sitemap: what is known of it, and whose ``site`` it is."""
 LISTED_IN = "mandelbot_listed_in"
 """Meta key of a page that only the sitemap of another site lists: the one that its own site's
 robots.txt has to cite."""
@@ -56,6 +55,7 @@ class RobotsTxtMiddleware:
         self.crawler = crawler
         self._crawl = Crawl.of(crawler)
         self._flight = self._crawl.throttle.in_flight.get
+        self._agent: Any = self._crawl.agents.of
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Any:
@@ -82,6 +82,9 @@ class RobotsTxtMiddleware:
             answer, rules = await self._find_out(flight, request)
             if answer is not None or rules is None:
                 return answer
+        says_why = rules.is_large and self._crawl.forbids(request)
+        if says_why and (steps := rules.robots.explaining(self._agent(request))):
+            await self._crawl.clock.share.run(steps)
         self.process_request_2(rules.parser, request)
         if LISTED_IN in meta and meta.pop(LISTED_IN) not in rules.sitemaps:
             self._crawl.events.count(events.PAGES_FOREIGN, pages=1)
@@ -109,8 +112,7 @@ class RobotsTxtMiddleware:
                 throttle.scouted(flight)
             if rules is not None and rules.outcome.kind not in _NOT_KNOWN:
                 site.rules = ref(rules)
-                agent: Any = self._crawl.agents.of(request)
-                throttle.paces.report_not_obeyed(site, rules.robots, agent)
+                throttle.paces.report_not_obeyed(site, rules.robots, self._agent(request))
                 return None, rules
             if self._crawl.is_for_a_person(request):
                 if rules is not None:
@@ -142,8 +144,8 @@ class RobotsTxtMiddleware:
         if outcome.failure is Failure.NO_SUCH_HOST and not flight.is_from_queue:
             return False
         wait = outcome.wait if outcome.retry_after is None else outcome.retry_after
-        if rules.response is not None:
-            report_unreadable(self._crawl, flight, rules.response)
+        if rules.unreadable:
+            report_unreadable(self._crawl, site, rules.unreadable)
         # A host that never answers is reported once, after the last of the short tries.
         level = None if outcome.wait is None else logging.DEBUG
         throttle.pauses.refused(flight, outcome.reason, wait, rules.response, level=level)
@@ -163,7 +165,7 @@ class RobotsTxtMiddleware:
         """Raise IgnoreRequest if the rules forbid the request."""
         if rp is None:
             return
-        agent: Any = self._crawl.agents.of(request)
+        agent = self._agent(request)
         url = request.url
         allowed = (rp.robots if type(rp) is MandelbotRobotParser else rp).allowed
         if allowed(url, agent):

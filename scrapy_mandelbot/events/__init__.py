@@ -166,12 +166,12 @@ TURN_MISSED = Event(stats=("mandelbot/pace/sent_back",))
 ROBOTS_FETCHED = Event(
     "%(site)s: %(reason)s",
     logging.DEBUG,
-    stats=("robotstxt/request_count", "mandelbot/robots/fetched"),
-    families=(("mandelbot/robots/", "case"),),
+    stats=("robotstxt/request_count", "mandelbot/robots/fetched", "robotstxt/response_count"),
+    families=(("mandelbot/robots/", "case"), ("robotstxt/response_status_count/", "status")),
 )
-ROBOTS_FETCH_FAILED = replace(ROBOTS_FETCHED, level=logging.WARNING)
-ROBOTS_RESPONSE = Event(
-    stats=("robotstxt/response_count",), families=(("robotstxt/response_status_count/", "status"),)
+# Without a response.
+ROBOTS_NOT_FETCHED = replace(
+    ROBOTS_FETCHED, stats=ROBOTS_FETCHED.stats[:2], families=ROBOTS_FETCHED.families[:1]
 )
 ROBOTS_EXCEPTION = Event(families=(("robotstxt/exception_count/", "error"),))
 ROBOTS_CUT = _warning(

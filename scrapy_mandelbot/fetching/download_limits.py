@@ -2,8 +2,8 @@
 
 Scrapy's own limits, ``download_maxsize`` and ``download_timeout``, drop the part that has come.
 Receivers of ``headers_received`` and ``bytes_received`` cost every other page a call a chunk. So
-they follow a second request for a body that was too long, which is then cut, and requests to a site
-whose last response was truncated. Third-party handlers may read the whole body.
+they follow a second request for a body that was too long, which is then cut, and requests for a
+file whose last response was truncated. Third-party handlers may read the whole body.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from math import inf
+from typing import TYPE_CHECKING, ClassVar
+from weakref import WeakKeyDictionary, WeakSet
 
 import scrapy.signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
 
+from scrapy_mandelbot import engine
 from scrapy_mandelbot.fetching.content_codings import (
     ACCEPTED,
     UnknownCodingError,
@@ -24,7 +26,7 @@ from scrapy_mandelbot.fetching.content_codings import (
     codings_in,
     unpack,
 )
-from scrapy_mandelbot.fetching.failures import failure_of
+from scrapy_mandelbot.fetching.failures import TruncatedError, failure_of
 from scrapy_mandelbot.politeness.outcome import SILENT, whole_lines
 
 if TYPE_CHECKING:
@@ -44,17 +46,17 @@ _MOST_TRUNCATED = 10_000  # URLs that are known
 _INFLATED = 20  # times the size limit, as HttpCompressionMiddleware drops larger bodies
 MOST_AT_ONCE = 4_194_304  # bytes to which it decompresses a sitemap in another coding than gzip
 _RESPONSE = scrapy.signals.response_downloaded
+CITED = "mandelbot_sitemap"
+"""Meta key of a request for a sitemap: what is known of it, and whose ``site`` it is."""
 
 
 @dataclass
 class Download:
-    """The state of a download."""
+    """The state of a download. Class attributes hold the initial values."""
 
     most_bytes: int
     seconds: float
     began: float
-    stays_gzipped: bool = False
-    """Whether the caller decompresses a gzipped body, in steps."""
     received: int = 0
     cut: str = ""
     """Why the rest was not read: the part before suffices."""
@@ -93,15 +95,6 @@ class Download:
         return body if is_whole and not cut else whole_lines(body), cut, is_whole
 
 
-class TruncatedError(ConnectionError):
-    """The connection ended before the response did."""
-
-    def __init__(self, body: bytes, error: Exception) -> None:
-        super().__init__(f"the response is truncated after {len(body)} bytes: {error}")
-        self.body = body
-        """The part received, unpacked as far as possible; it may be empty."""
-
-
 class StoppedByProjectError(StopDownload):
     """A signal handler of the project stopped the download; the body is incomplete."""
 
@@ -112,17 +105,33 @@ class StoppedByProjectError(StopDownload):
 class DownloadLimits:
     """Ends the package's own downloads at their size and time limits."""
 
+    KEYS: ClassVar = frozenset({"dont_pause", CITED})
+    """Meta keys of requests that may be limited."""
+
     def __init__(self, crawler: Crawler, now: Callable[[], float]) -> None:
         self._crawler = crawler
         self._now = now
         # Without HttpCompressionMiddleware nothing unpacks a body, so none may be compressed.
         self._unpacks = crawler.settings.getbool("COMPRESSION_ENABLED")
         self._downloads: WeakKeyDictionary[Request, Download] = WeakKeyDictionary()
-        self._watched = 0
+        self._places: dict[Request, int] = {}
+        """How many places of the downloader requests have beside those that wait for them."""
+        # A sitemap's request goes through the scheduler, as a page's does.
+        self._most_of_pages = min(crawler.settings.getint("DOWNLOAD_MAXSIZE") or inf, _ANY_SIZE)
+        self._watched: WeakSet[Request] = WeakSet()
         self._truncated: set[str] = set()
         """URLs whose last response was truncated: receivers follow the next one from its start."""
         self.is_notified = False
         """Whether PauseMiddleware passes on the responses, which is cheaper than a signal."""
+
+    def add_place(self, request: Request, waiting: Request) -> None:
+        """Count a request and the one that waits for it as one of CONCURRENT_REQUESTS."""
+        self._places[request] = engine.add_place(self._crawler, waiting)
+
+    def drop_place(self, request: Request) -> None:
+        """Undo it, once: with the response, as the next request goes before the caller goes on."""
+        if places := self._places.pop(request, 0):
+            engine.drop_places(self._crawler, places)
 
     async def download(
         self, request: Request, most_bytes: int, seconds: float, *, is_watched: bool = False
@@ -145,7 +154,7 @@ class DownloadLimits:
         try:
             response = await self._crawler.engine.download_async(request)
         except Exception as error:
-            if not is_watched and type(error).__name__.endswith("CancelledError"):
+            if not is_watched and _is_cancelled(error):
                 return await self.download(request.copy(), most_bytes, seconds, is_watched=True)
             meant = _what_is_meant(error, download, request)
             if isinstance(meant, TruncatedError) and len(self._truncated) < _MOST_TRUNCATED:
@@ -167,24 +176,19 @@ class DownloadLimits:
         return response, download
 
     def begin(
-        self,
-        request: Request,
-        most_bytes: int,
-        seconds: float,
-        *,
-        is_watched: bool = True,
-        stays_gzipped: bool = False,
+        self, request: Request, most_bytes: int, seconds: float, *, is_watched: bool = True
     ) -> Download:
-        """Limit a request from now on; see :attr:`Download.stays_gzipped`."""
+        """Limit a request from now on."""
         if not self.is_notified and not self._downloads:
             self._crawler.signals.connect(self.response_downloaded, _RESPONSE)
         if is_watched and not self._watched:
             self._crawler.signals.connect(self._headers_received, scrapy.signals.headers_received)
             self._crawler.signals.connect(self._bytes_received, scrapy.signals.bytes_received)
-        self._watched += is_watched
+        if is_watched:
+            self._watched.add(request)
         if self._unpacks:
-            request.headers.setdefault("Accept-Encoding", "gzip" if stays_gzipped else ACCEPTED)
-        download = Download(most_bytes, seconds, self._now(), stays_gzipped, is_watched=is_watched)
+            request.headers.setdefault("Accept-Encoding", ACCEPTED)
+        download = Download(most_bytes, seconds, self._now(), is_watched=is_watched)
         self._downloads[request] = download
         return download
 
@@ -195,11 +199,30 @@ class DownloadLimits:
             return
         if not self.is_notified and not self._downloads:
             self._crawler.signals.disconnect(self.response_downloaded, _RESPONSE)
-        self._watched -= download.is_watched
+        self._watched.discard(request)
         if download.is_watched and not self._watched:
             receiver = self._headers_received
             self._crawler.signals.disconnect(receiver, scrapy.signals.headers_received)
             self._crawler.signals.disconnect(self._bytes_received, scrapy.signals.bytes_received)
+
+    def begin_sitemap(self, request: Request, most_bytes: int) -> None:
+        """Limit a request for a sitemap from now on."""
+        if request.meta.get("download_maxsize") == _ANY_SIZE:  # by `second_request`
+            self.begin(request, most_bytes, inf)
+        else:
+            request.meta["download_maxsize"] = min(most_bytes, self._most_of_pages)
+
+    def second_request(self, request: Request, error: Exception) -> Request | None:
+        """Return a request for a sitemap that was too long, to be cut; None: it was not.
+
+        None, too, if it is longer than DOWNLOAD_MAXSIZE.
+        """
+        self.end(request)
+        most = request.meta.get("download_maxsize", _ANY_SIZE)
+        if CITED not in request.meta or most >= self._most_of_pages or not _is_cancelled(error):
+            return None
+        meta = {**request.meta, "download_maxsize": _ANY_SIZE}
+        return request.replace(meta=meta, dont_filter=True)
 
     def _headers_received(self, request: Request, headers: Headers) -> None:
         download = self._downloads.get(request)
@@ -228,20 +251,30 @@ class DownloadLimits:
 
     def response_downloaded(self, response: Response, request: Request) -> None:
         """Note the response to a request, if the request is limited."""
+        if CITED in request.meta:
+            self.end(request)
+            # HttpCompressionMiddleware would decompress it at once. Its reader does so in steps.
+            request.meta["download_maxsize"] = MOST_AT_ONCE
+            if codings_of(response.headers) in (["gzip"], ["x-gzip"]):
+                del response.headers["Content-Encoding"]
+            return
         download = self._downloads.get(request)
         if download is None:
             return
         download.is_done = True
+        self.drop_place(request)
         if not download.is_watched:  # time spent waiting in the download slot does not count
             download.began = self._now() - request.meta.get("download_latency", 0.0)
         # The handler has used it for the wire size; HttpCompressionMiddleware reads it next.
-        most = MOST_AT_ONCE if download.stays_gzipped else _INFLATED * download.most_bytes
-        request.meta["download_maxsize"] = most
-        if download.stays_gzipped and codings_of(response.headers) in (["gzip"], ["x-gzip"]):
-            del response.headers["Content-Encoding"]  # so HttpCompressionMiddleware does nothing
-        elif "Content-Encoding" in response.headers:
+        request.meta["download_maxsize"] = _INFLATED * download.most_bytes
+        if "Content-Encoding" in response.headers:
             # A copy: HttpCompressionMiddleware changes the headers.
             download.packed = response.replace(headers=response.headers.copy())
+
+
+def _is_cancelled(error: Exception) -> bool:
+    """Whether a download was too large: Scrapy's exception, or without a length Twisted's."""
+    return type(error).__name__.endswith("CancelledError")
 
 
 def _has_all(download: Download) -> bool:

@@ -12,6 +12,7 @@ from ipaddress import AddressValueError, IPv4Address
 from typing import Any
 from urllib.parse import urlsplit
 
+from scrapy_mandelbot.fetching.content_codings import UnreadableBodyError
 from scrapy_mandelbot.politeness.outcome import SILENT, Failure
 from scrapy_mandelbot.robots.formatting import shown
 
@@ -35,20 +36,26 @@ _LIBRARIES = frozenset(
     | {"http", "hyperframe", "playwright", "pycurl", "requests", "urllib3"}
 )
 """Packages whose exceptions, passed on by a handler, are network failures."""
-_ANSWERED = frozenset(
-    {"ParseError", "ClientResponseError", "RemoteProtocolError"}
-    | {"TruncatedError", "UnreadableBodyError"}  # the package's
-)
+_ANSWERED = frozenset({"ParseError", "ClientResponseError", "RemoteProtocolError"})
 _UNREACHABLE = frozenset(
     {errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL}
 )
 _LONGEST_LABEL = 63  # octets of a part of a name (RFC 1035, section 2.3.4)
 
 
+class TruncatedError(ConnectionError):
+    """The connection ended before the response did."""
+
+    def __init__(self, body: bytes, error: Exception) -> None:
+        super().__init__(f"the response is truncated after {len(body)} bytes: {error}")
+        self.body = body
+        """The part received, unpacked as far as possible; it may be empty."""
+
+
 def failure_at(url: str, error: BaseException, *, by_proxy: bool) -> Failure:
     """Return the failure of a download of a URL, which may be that of its proxy."""
-    failure, is_network = failure_of(error), type(error).__name__ != "TruncatedError"
-    if failure in SILENT and is_network and by_proxy:
+    failure = failure_of(error)
+    if failure in SILENT and by_proxy and not isinstance(error, TruncatedError):
         return Failure.PROXY
     return Failure.NO_SUCH_HOST if failure is Failure.OTHER and names_no_host(url) else failure
 
@@ -70,6 +77,8 @@ def failure_of(error: BaseException) -> Failure:
 
 def has_begun(error: BaseException) -> bool:
     """Return whether the host sent a part of a response, or bytes that are none."""
+    if isinstance(error, (TruncatedError, UnreadableBodyError)):
+        return True
     causes = list(causes_of(error))
     names = _class_names(causes)
     if names & _ANSWERED:

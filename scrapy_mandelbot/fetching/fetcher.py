@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from shlex import quote
@@ -63,18 +63,19 @@ def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, 
     return tuple(url for url in urls if inside or not leads_inside(site, url))
 
 
+_ROBOTS_PARSED = getattr(scrapy.signals, "robots_parsed", None)  # Scrapy 2.18 and newer
 _MOST_COMMENTS = 5  # of a file, in one log line
 _KNOWN_LIMIT = 16 * 1024 * 1024  # bytes; of some hundred thousand sites
 _KNOWN_SIZE = 100  # bytes, beside the site's name
 _REQUEST_AGAIN_AFTER = 300.0  # seconds, for a site that did not answer
 _FORBID_ALL = b"User-agent: *\nDisallow: /\n"
 
-# Parsed rules stay in memory as long as they fit, and are parsed again from the copy otherwise.
-_PARSED_LIMIT = 8 * 1024 * 1024  # bytes
-_PARSED_OVERHEAD = 8 * 1024  # bytes of a small file, parsed
+# Parsed rules stay in memory as long as they fit, and are parsed again from the copy otherwise:
+# for each page, if more sites than that take turns.
+_PARSED_LIMIT = 32 * 1024 * 1024  # bytes; of some 6,000 sites with small files
+_PARSED_OVERHEAD = 1_536  # bytes of an empty file, parsed
 _FAILED_SIZE = 2 * 1024  # bytes, of a site that did not answer, with its error
-_PARSED_FACTOR = 4  # bytes for each byte of the file
-_LARGE = 32_000  # bytes of a file, whose index may take several milliseconds
+_PARSED_FACTOR = 7  # bytes for each byte of the file
 
 
 @dataclass(eq=False)
@@ -92,6 +93,8 @@ class SiteRules:
     """The response, if it left the rules unknown."""
     error: BaseException | None = None
     """Why there is no response, without a traceback."""
+    unreadable: str = field(default="", init=False)
+    """A ``Retry-After`` of the response that cannot be read, as received."""
     cites_inside: bool = False
     """Whether a public site may cite sitemaps on this machine or in its network."""
     cached_at: float | None = None
@@ -207,17 +210,13 @@ class RobotsFetcher:
         if is_new and (comments := rules.robots.comments(self._agents.of(request))):
             text = " / ".join(map(shown, comments[:_MOST_COMMENTS]))
             emit(events.COMMENTED, site=site, comments=text)
-        if (
-            is_new
-            and isinstance(rules.parser, MandelbotRobotParser)
-            and (misspelt := rules.robots.misspelt_line)
-        ):
+        is_read = is_new and isinstance(rules.parser, MandelbotRobotParser)
+        if is_read and (misspelt := rules.robots.misspelt_line):
             line, text, field = misspelt
             emit(events.ROBOTS_MISSPELT, site=site, line=line, text=shown(text), field=field)
-        robots_parsed = getattr(scrapy.signals, "robots_parsed", None)  # Scrapy 2.18 and newer
-        if robots_parsed is not None:
+        if _ROBOTS_PARSED is not None:
             await self._crawler.signals.send_catch_log_async(
-                signal=robots_parsed, robotparser=rules.parser, request=request
+                signal=_ROBOTS_PARSED, robotparser=rules.parser, request=request
             )
         follows = is_new and self._config.sitemaps != "off" and rules.robots.sitemaps
         if follows and (urls := rules.sitemaps):
@@ -254,9 +253,9 @@ class RobotsFetcher:
             of_parser = getattr(parser, "robots", None)
             robots = of_parser if isinstance(of_parser, RobotsTxt) else robots
         decides = None if outcome.kind is OutcomeKind.UNASKED else parser
-        inside = config.private_hosts
-        rules = SiteRules(site, outcome, robots, decides, until, cites_inside=inside)
-        rules.is_large = len(body) > _LARGE and isinstance(parser, MandelbotRobotParser)
+        rules = SiteRules(site, outcome, robots, decides, until)
+        rules.cites_inside = config.private_hosts
+        rules.is_large = len(body) > robots.LARGE and isinstance(parser, MandelbotRobotParser)
         self._parsed.put(site, rules, _PARSED_OVERHEAD + _PARSED_FACTOR * len(body))
         return rules
 
@@ -326,6 +325,7 @@ class RobotsFetcher:
             # A refusal answers the waiting requests, too; a truncated file does not.
             said = None if fetched.answer.broken_off else fetched.response
             rules = SiteRules(site, outcome, nothing, None, now, said, fetched.error)
+            rules.unreadable = fetched.answer.unreadable
             # After a proxy's failure the next request may use another proxy.
             if outcome.kind is OutcomeKind.FAILED and outcome.failure is not Failure.PROXY:
                 rules.until = now + _REQUEST_AGAIN_AFTER

@@ -30,7 +30,7 @@ class Agents:
         self._default: object = crawler.settings["USER_AGENT"]
         # A cache of one: most requests of a crawl have the same header.
         self._header, self._text = b"", ""
-        self._of_the_spider: object = self  # differs from any value
+        self._spider: object = self  # differs from any spider
         self._without_header = ""
 
     def of(self, request: Request | None) -> str | tuple[str, ...]:
@@ -46,9 +46,9 @@ class Agents:
             if sent[-1] != self._header:
                 self._header, self._text = sent[-1], header_text(sent[-1])
             return self._text
-        of_the_spider = getattr(self._crawler.spider, "user_agent", None)
-        if of_the_spider is not self._of_the_spider:
-            self._of_the_spider = of_the_spider
+        if self._crawler.spider is not self._spider:  # Scrapy, too, reads its attribute once
+            self._spider = self._crawler.spider
+            of_the_spider = getattr(self._spider, "user_agent", None)
             self._without_header = first_named(self._default_header, of_the_spider, self._default)
         return self._without_header
 

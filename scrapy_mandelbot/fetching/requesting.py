@@ -5,6 +5,7 @@ Each takes the route of the request that needs the file: its proxy, download slo
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from http import HTTPStatus
@@ -15,9 +16,9 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
-from scrapy_mandelbot import engine, events
-from scrapy_mandelbot.fetching.download_limits import DownloadLimits, TruncatedError
-from scrapy_mandelbot.fetching.failures import error_text, failure_at, has_begun
+from scrapy_mandelbot import events
+from scrapy_mandelbot.fetching.download_limits import DownloadLimits
+from scrapy_mandelbot.fetching.failures import TruncatedError, error_text, failure_at, has_begun
 from scrapy_mandelbot.politeness.outcome import (
     Answer,
     Failure,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _PRIORITY = 1_000
-_ROUTE = ("proxy", "_auth_proxy", "download_slot", "bindaddress")
+_ROUTE = frozenset({"proxy", "_auth_proxy", "download_slot", "bindaddress"})
 LONGEST_REDIRECT = 8_192  # characters of a URL
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
@@ -70,19 +71,15 @@ class FetchedFile(NamedTuple):
         self, now: float, body: bytes, status: int, old: CachedRobots | None = None
     ) -> CachedRobots:
         """Return the copy to store. `old` is the copy that a 304 confirms, with its validators."""
-        etag, modified = self._validator("ETag"), self._validator("Last-Modified")
+        etag = modified = None
+        # A truncated response has none: a 304 must never confirm it.
+        headers = {} if self.answer.broken_off else getattr(self.response, "headers", {})
+        if not _VALIDATORS.isdisjoint(headers):  # most have neither
+            found = headers.get("ETag"), headers.get("Last-Modified")
+            etag, modified = (one.decode("latin-1") if one else None for one in found)
         if old is not None:
             etag, modified = etag or old.etag, modified or old.last_modified
         return CachedRobots(body, status, now, self.url, etag, modified)
-
-    def _validator(self, name: str) -> str | None:
-        # A truncated response has none: a 304 must never confirm it.
-        if self.response is None or self.answer.broken_off:
-            return None
-        if _VALIDATORS.isdisjoint(self.response.headers):  # most files, without a search for each
-            return None
-        value = self.response.headers.get(name)
-        return None if value is None else value.decode("latin-1")
 
 
 class _FetchCancelledError(Exception):
@@ -185,7 +182,7 @@ class SiteFiles:
             "allow_offsite": True,
             "download_timeout": self._config.robots_timeout,
             "download_fail_on_dataloss": False,  # a truncated body is examined, too
-            **{key: needing.meta[key] for key in _ROUTE if key in needing.meta},
+            **{key: needing.meta[key] for key in _ROUTE & needing.meta.keys()},
         }
         if "Proxy-Authorization" in needing.headers:
             headers["Proxy-Authorization"] = needing.headers["Proxy-Authorization"]
@@ -194,11 +191,11 @@ class SiteFiles:
     async def _download(
         self, wanted: Request, needing: Request, most_bytes: int
     ) -> tuple[Response, Download]:
-        more = engine.add_place(self._crawler, needing)
+        self.limits.add_place(wanted, needing)
         try:
             return await self.limits.download(wanted, most_bytes, self._config.robots_timeout)
         finally:
-            engine.drop_places(self._crawler, more)
+            self.limits.drop_place(wanted)
 
     def _fetched(self, url: str, response: Response, download: Download) -> FetchedFile:
         now, (body, cut, is_whole) = self._now(), download.body_of(response)
@@ -304,21 +301,20 @@ class RobotsRequester:
 
     def _report(self, site: str, fetched: FetchedFile, outcome: Outcome) -> None:
         """Report a site's response. The throttle reports the pause that may follow."""
-        failure, error, reason = fetched.answer.failure, fetched.error, outcome.reason
+        answer, error, seconds = fetched.answer, fetched.error, fetched.seconds
+        failure, status, reason, case = answer.failure, answer.status, outcome.reason, outcome.case
         is_odd = failure is Failure.NO_SUCH_HOST or failure is Failure.OTHER
-        is_odd = is_odd or outcome.case == "misreported_5xx"
-        event = events.ROBOTS_FETCH_FAILED if is_odd else events.ROBOTS_FETCHED
-        emit, count, seconds = self._events.emit, self._events.count, fetched.seconds
-        emit(event, site=site, reason=reason, case=outcome.case, seconds=seconds)
-        if fetched.answer.status is not None:
-            count(events.ROBOTS_RESPONSE, status=fetched.answer.status)
-        elif error is not None and failure is not Failure.DROPPED:
+        level = logging.WARNING if is_odd or case == "misreported_5xx" else None
+        event = events.ROBOTS_NOT_FETCHED if status is None else events.ROBOTS_FETCHED
+        values, emit = {"case": case, "seconds": seconds, "status": status}, self._events.emit
+        emit(event, level=level, site=site, reason=reason, **values)
+        if status is None and error is not None and failure is not Failure.DROPPED:
             raised = error.__cause__ if isinstance(error, TruncatedError) else error
-            count(events.ROBOTS_EXCEPTION, error=type(raised))
+            self._events.count(events.ROBOTS_EXCEPTION, error=type(raised))
         if failure is Failure.OTHER and error is not None:
             self._events.emit_error(events.ROBOTS_ERROR, error, site=site, reason=reason)
         timeout = self._config.robots_timeout
-        if fetched.answer.broken_off:
+        if answer.broken_off:
             emit(events.ROBOTS_TRUNCATED, site=site, size=len(fetched.body), reason=reason)
         elif fetched.cut:
             emit(events.ROBOTS_CUT, site=site, cut=fetched.cut)

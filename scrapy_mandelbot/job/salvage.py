@@ -12,14 +12,16 @@ import socket
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from zlib import crc32
 
-from scrapy import Request
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
+from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.request import fingerprint
 
 from scrapy_mandelbot.job.job_file import PAGE, CorruptError, as_ours, connect, is_as_written
@@ -30,6 +32,9 @@ from scrapy_mandelbot.job.sqlite_job import CLEAN, SqliteJob
 from scrapy_mandelbot.robots.formatting import clock_time
 from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.store.sqlite_file import network_disk, transaction
+
+if TYPE_CHECKING:
+    from scrapy.settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -315,7 +320,23 @@ def outline(body: bytes) -> dict[str, Any] | None:
     return about if are_texts and {type(priority), type(depth)} == {int} else None
 
 
-def read_outline(line: str) -> tuple[str, Place, bytes, int]:
+Fingerprinter = Callable[[Request], bytes]
+
+
+def fingerprinter_of(settings: Settings) -> tuple[Fingerprinter, str]:
+    """Return the fingerprinter of the project; Scrapy's if that needs a spider, with the error."""
+    crawler = Crawler(Spider, settings)
+    try:
+        crawler.addons.load_settings(crawler.settings)
+        own = load_object(crawler.settings["REQUEST_FINGERPRINTER_CLASS"])
+        find: Fingerprinter = build_from_crawler(own, crawler).fingerprint
+        find(Request("https://example.com/"))
+    except Exception as error:  # noqa: BLE001 -- whatever code of a project raises
+        return fingerprint, f"{type(error).__name__}: {error}"
+    return find, ""
+
+
+def read_outline(line: str, find: Fingerprinter) -> tuple[str, Place, bytes, int]:
     """Return line, place, body and fingerprint of a URL or JSON outline; ValueError: of neither."""
     about = json.loads(line) if line.startswith("{") else {"url": line}
     fields = about.keys() & {"url", "method", "priority", "callback"}
@@ -325,7 +346,7 @@ def read_outline(line: str) -> tuple[str, Place, bytes, int]:
         raise ValueError("no request with an http or https URL")
     request = Request(data["url"], method=data.get("method", "GET"))
     place = Place(-data.get("priority", 0), 1, is_last_first=False)
-    return site_of(urlsplit(request.url)), place, body, fingerprint_number(fingerprint(request))
+    return site_of(urlsplit(request.url)), place, body, fingerprint_number(find(request))
 
 
 if sys.platform == "win32":  # pragma: no cover

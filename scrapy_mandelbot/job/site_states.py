@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.pause_policy import LeftPause
+from scrapy_mandelbot.scheduling.round_robin import QueueParts
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.crawl import Crawl, StoredJob
@@ -79,6 +80,11 @@ def read_handover(state: bytes, server_time: float = 0.0) -> list[LeftPause]:
 
 def site_of_line(name: str) -> str:
     return name.partition(" ")[0]
+
+
+def section_of_line(name: str) -> str:
+    """Return the path of the section with which a line was set aside; empty: it was not."""
+    return QueueParts.of(name).section
 
 
 _WRITTEN_AT = "sites written at"  # state: when it was last written, in seconds since the epoch

@@ -7,7 +7,6 @@ the requests accepted. An end is counted once, where the request is settled.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -63,46 +62,47 @@ class End(Enum):
         return str(self.value)
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Flight:
-    """A request on its way to its site."""
+    """A request on its way to its site. Class attributes hold what few requests change."""
 
-    request: Any
-    site: Site
     fingerprint: bytes | None = None
     """The fingerprint of its request, once it was needed."""
-    had_turn: bool = False
+    had_turn = False
     """Whether it was handed out, or had its turn at the rate of a recovery."""
-    tick: int = 0
-    """When it was handed out, in ticks of its site."""
-    sent_at: float = 0.0
+    sent_at = 0.0
     """When it was handed out, or left for its site, in seconds."""
-    is_from_queue: bool = False
-    keeps_pauses: bool = True
+    is_from_queue = False
+    keeps_pauses = True
     """Whether pauses hold it back; a pace does in any case."""
-    is_sent: bool = False
+    is_sent = False
     """Whether it has left for its site."""
-    is_refused_alone: bool = False
+    is_refused_alone = False
     """Whether its URL was tried often enough: it is refused, and no other is."""
-    not_before: float = 0.0
+    not_before = 0.0
     """When it may be sent, as far as its URL alone is refused."""
-    is_noticed: bool = False
+    is_noticed = False
     """Whether its answer has been taken into account."""
-    is_refused: bool = False
+    is_refused = False
     """Whether that asks for a pause."""
-    is_waiting: bool = False
+    is_waiting = False
     """Whether it waits, and holds no place of the downloader."""
     waits_since: float | None = None
     """Since when it waits for the end of a pause, where it is not from the queue."""
     reservations: tuple[Reservation, ...] = ()
     """What it holds: all of it is released when it ends, in :meth:`settle`."""
-    end: End = End.REPLACED
+    end = End.REPLACED
     """How it ends, if no middleware sees its end."""
-    slot: str = ""
+    slot = ""
     """The download slot through which it goes, where it is from the queue."""
-    dont_filter: bool = False
+    dont_filter = False
     meta: Mapping[str, object] | None = None
     """Of the meta keys that the way out changes, those that it had in the queue."""
+
+    def __init__(self, request: Any, site: Site, tick: int = 0) -> None:
+        self.request = request
+        self.site = site
+        self.tick = tick
+        """When it was handed out, in ticks of its site."""
 
     def reserve(self, purpose: Purpose, release: Callable[[Flight, float], bool]) -> None:
         """Hold something until this request ends, however it ends."""
@@ -187,7 +187,7 @@ class Tally:
     @property
     def lost(self) -> int:
         """How many requests failed whose pages a patient visitor could have had."""
-        return sum(self.ends.get(end, 0) for end in self.LOST)
+        return sum(count for end, count in self.ends.items() if end in self.LOST)
 
     @property
     def ended(self) -> int:
@@ -203,6 +203,15 @@ class Tally:
     def count(self, end: End, requests: int = 1) -> None:
         """Count requests that end so; less than 0: that do not, after all."""
         self.ends[end] = self.ends.get(end, 0) + requests
+
+    def count_answer(self, status: int, *, is_cached: bool, is_well: bool) -> None:
+        """Count an answer that is handed on; `is_well`: its status pauses no site."""
+        if is_well and is_cached:
+            self.cached += 1
+        elif is_well and 200 <= status < 300:  # noqa: PLR2004 -- any success
+            self.pages += 1
+        else:
+            self.others += 1
 
     def add(self, other: Tally) -> None:
         """Add the counts of another tally."""

@@ -104,6 +104,9 @@ def _known_depth(host: str) -> int:
 
 
 def _host(url: str) -> str:
+    # urlsplit takes quadratic time to normalize a name; a URL that is requested is ASCII.
+    if not url.isascii() and len(url) > 4 * _LONGEST_HOSTS:
+        return ""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:

@@ -1,7 +1,6 @@
-"""What an answer to ``/robots.txt`` means.
+"""What an answer to ``/robots.txt`` means, after all redirects.
 
-Source: Mandelbot, "HTTP Status Codes". One table, read from the top; the first row that takes
-the answer decides. Redirects have been followed before.
+Source: Mandelbot, "HTTP Status Codes". The first row of the table that takes the answer decides.
 """
 
 from __future__ import annotations
@@ -136,6 +135,8 @@ class Answer(NamedTuple):
     """Of a truncated body, a digest of what came."""
     has_a_rule: bool = False
     """Of such a body, whether any whole line of it is a rule."""
+    unreadable: str = ""
+    """A ``Retry-After`` that cannot be read, as received."""
 
     @property
     def counted_as(self) -> tuple[object, ...]:
@@ -230,16 +231,15 @@ class OutcomePolicy(NamedTuple):
 
         asked = wait_asked_for(header, now)
         is_heeded = asked.names_a_time or status in self.pause_statuses
-        return Answer(status, retry_after=asked.seconds if is_heeded else None)
+        seconds = asked.seconds if is_heeded else None
+        return Answer(status, retry_after=seconds, unreadable=asked.unreadable)
 
     def outcome_of(self, answer: Answer, known: SiteKnowledge) -> Outcome:
         """Return what the answer means, given what is known of the site."""
         for row in TABLE:  # the last row takes any
             if row.takes(answer, known, self):
                 break
-        kind = row.kind
-        if kind is None:
-            kind = self.outcome_of_copy(known.copy_status or 404).kind
+        kind = row.kind or self.outcome_of_copy(known.copy_status or 404).kind
         reason = f"robots.txt: {answer}, {row.meaning}"
         retry_after = answer.retry_after if row.case in {"unavailable", "stale_used"} else None
         is_short = row.takes is _never_answered

@@ -53,39 +53,25 @@ class Quota:
 class Pacer:
     """The turns of one site; without a pace, no request waits for one."""
 
-    __slots__ = (
-        "_fetch_seconds",
-        "_sent_at",
-        "_since",
-        "is_on",
-        "known_until",
-        "pace",
-        "quota",
-        "resumes_at",
-        "shut_since",
-        "turn",
-        "wanted_since",
-    )
-
-    def __init__(self) -> None:
-        self.is_on = False
-        """Whether the site has a pace."""
-        self.pace = _FREE
-        """What the site's owner asks for, as far as it is known."""
-        self.quota: Quota | None = None
-        """What it says is left, if it does."""
-        self.known_until = _NEVER
-        """Until when the pace need not be learnt."""
-        self.resumes_at = _NEVER
-        """No turn is before, as the previous run or another crawl has it."""
-        self.turn: Flight | None = None
-        """The request whose turn it is, or that was sent last."""
-        self.wanted_since: float | None = None
-        """Since when a request waits for the next turn."""
-        self.shut_since: float | None = None
-        """Since when a request waits for the site's visit time; None: none does."""
-        self._since = self._sent_at = _NEVER
-        self._fetch_seconds = 0.0
+    # Class attributes hold what only a site with a pace or a quota changes.
+    is_on = False
+    """Whether the site has a pace."""
+    pace = _FREE
+    """What the site's owner asks for, as far as it is known."""
+    quota: Quota | None = None
+    """What it says is left, if it does."""
+    known_until = _NEVER
+    """Until when the pace need not be learnt."""
+    resumes_at = _NEVER
+    """No turn is before, as the previous run or another crawl has it."""
+    turn: Flight | None = None
+    """The request whose turn it is, or that was sent last."""
+    wanted_since: float | None = None
+    """Since when a request waits for the next turn."""
+    shut_since: float | None = None
+    """Since when a request waits for the site's visit time; None: none does."""
+    _since = _sent_at = _NEVER
+    _fetch_seconds = 0.0
 
     def __repr__(self) -> str:
         return f"<Pacer {self.pace}>"

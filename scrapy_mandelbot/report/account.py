@@ -120,9 +120,13 @@ class Account:
         total.count(End.LEFT, self.left)
         return total
 
-    def verdict(self, reason: str) -> str:
-        """Return in one line how a crawl with this finish reason ended, and what to do."""
-        total, left, now = self.counted(), self.left, min(self._crawl.now(), self._ended)
+    def verdict(self, reason: str, total: Tally | None = None) -> str:
+        """Return in one line how a crawl with this finish reason ended, and what to do.
+
+        `total`: how all requests ended, as `counted` returns it.
+        """
+        total = total or self.counted()
+        left, now = self.left, min(self._crawl.now(), self._ended)
         first, why = HOW_RUNS_END.get(reason, ("Stopped", shown(reason)))
         lost = {end: count for end, count in total.by_end().items() if end in total.LOST}
         parts = [
@@ -208,7 +212,7 @@ class Account:
             **values,
         )
         level = logging.WARNING if total.lost else None
-        emit(events.CRAWL_ENDED, level=level, verdict=self.verdict(reason))
+        emit(events.CRAWL_ENDED, level=level, verdict=self.verdict(reason, total))
 
     def _advice(self, lost: dict[End, int], left: int) -> Iterator[str]:
         given_up = {End.SITE, End.SECTION, End.URL} & lost.keys()

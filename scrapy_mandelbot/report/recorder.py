@@ -100,8 +100,8 @@ class CrawlRecord:
         return record
 
     def in_order(self) -> list[SiteRecord]:
-        """Return the records of single sites: given up, most troubled, largest first."""
-        by_name = sorted(self._sites.values(), key=lambda one: one.site)
+        """Return the records of crawled sites: given up, most troubled, largest first."""
+        by_name = sorted(filter(_is_crawled, self._sites.values()), key=lambda one: one.site)
         return sorted(by_name, key=lambda one: one.rank, reverse=True)
 
     def folded(self, sites: Iterable[SiteRecord], now: float) -> SiteRecord:
@@ -114,17 +114,24 @@ class CrawlRecord:
 
     def sweep(self, now: float) -> None:
         """Fold surplus records of dropped sites into the shared one; thin out the others."""
-        ranked = self.in_order()
-        for record in ranked[: self._most_sites]:
-            if self.is_watched and record.timeline is None:
-                record.timeline = Timeline(self.began)
-        for record in ranked[self._most_sites :]:
-            if self._is_alive(record.site):
+        whole = set(self.in_order()[: self._most_sites])
+        for record in list(self._sites.values()):
+            if record in whole:
+                if self.is_watched and record.timeline is None:
+                    record.timeline = Timeline(self.began)
+            elif self._is_alive(record.site):
                 record.thin()
             else:
-                self.rest.fold(record, now)
                 del self._sites[record.site]
+                if _is_crawled(record):
+                    self.rest.fold(record, now)
         self._sweep_at = max(self._most_sites, len(self._sites)) * _SLACK
+
+
+def _is_crawled(one: SiteRecord) -> bool:
+    # More is known of the site than that another crawl has paused it.
+    is_known = one.taken or one.robots_seen or one.refusals or one.by_end()
+    return bool(is_known) or {of.kind for of in one.pauses} != {"overheard"}
 
 
 _ATTRIBUTE = "_scrapy_mandelbot_recorder"
@@ -142,11 +149,9 @@ class Recorder:
         self.on_gap: Callable[[str, float], None] | None = None
         """Called with a site and the seconds between two requests to it."""
         self._crawl.sites.count_by(self._of, lambda: (*self.record, self.record.rest))
-        subscribe = self._crawl.events.subscribe
-        for event, write in _WRITTEN.items():
-            subscribe(partial(self._write, write), event)
-        subscribe(self._tagged, events.TAGGED)
-        subscribe(self._used, events.USAGE_READ)
+        self._subscribe(_WRITTEN)
+        self._crawl.events.subscribe(self._tagged, events.TAGGED)
+        self._crawl.events.subscribe(self._used, events.USAGE_READ)
 
     @classmethod
     def of(cls, crawler: Crawler, *, watches: bool = False) -> Recorder:
@@ -160,8 +165,13 @@ class Recorder:
             setattr(crawler, _ATTRIBUTE, recorder)
         if watches and not recorder.record.is_watched:
             recorder.record.watch()
+            recorder._subscribe(_OF_ROBOTS)
             crawler.signals.connect(recorder._watch, signal=scrapy.signals.spider_opened)
         return recorder
+
+    def _subscribe(self, written: Mapping[Event, Write]) -> None:
+        for event, write in written.items():
+            self._crawl.events.subscribe(partial(self._write, write), event)
 
     def _of(self, site: str) -> SiteRecord:
         return self.record.get(site) or self.record.of(site, self._now())
@@ -231,6 +241,10 @@ def _paused(kind: str) -> Write:
     )
 
 
+def _both(first: Write, then: Write) -> Write:
+    return lambda *given: (first(*given), then(*given))
+
+
 _section_paused = _paused("section")
 
 
@@ -238,21 +252,10 @@ def _prolonged(one: SiteRecord, its: Values, _now: Now) -> None:
     one.prolong(_where(its), its["until"], shown(its["reason"]), its["tries"])
 
 
-def _section_prolonged(one: SiteRecord, its: Values, now: Now) -> None:
-    _section_paused(one, its, now)  # the previous run set it aside
-    _prolonged(one, its, now)
-
-
-def _restored(one: SiteRecord, its: Values, now: Now) -> None:
-    _paused("previous run")(one, its, now)
-    _prolonged(one, its, now)
-
-
 def _paced(one: SiteRecord, its: Values, _now: Now, *, is_obeyed: bool = True) -> None:
     pace = its["pace"]
     kept_to = min(pace.asked, pace.longest) if is_obeyed else 0.0
-    source = shown(pace.source)
-    one.pace = PaceRecord(pace.asked, kept_to, shown(str(pace)), source, is_obeyed)
+    one.pace = PaceRecord(pace.asked, kept_to, shown(str(pace)), shown(pace.source), is_obeyed)
 
 
 def _forbidden(one: SiteRecord, its: Values, _now: Now) -> None:
@@ -273,18 +276,12 @@ def _given_up(one: SiteRecord, its: Values, _now: Now) -> None:
     one.give_up(_where(its), shown(its["reason"]), its["tries"], is_section="path" in its)
 
 
-def _section_given_up(one: SiteRecord, its: Values, now: Now) -> None:
-    _section_paused(one, its, now)
-    _given_up(one, its, now)
-
-
 def _resumed(one: SiteRecord, its: Values, now: Now) -> None:
     one.resume(_where(its), now(), its.get("paused_for"))
 
 
 def _robots(one: SiteRecord, its: Values, now: Now) -> None:
-    record = RobotsRecord(now(), its["case"], shown(its["reason"]), its["seconds"])
-    one.answered_robots(record)
+    one.answered_robots(RobotsRecord(now(), its["case"], shown(its["reason"]), its["seconds"]))
 
 
 _FROM_CACHE = {"case": "from_cache", "reason": "the cached robots.txt is fresh", "seconds": None}
@@ -295,25 +292,23 @@ _WRITTEN: dict[Event, Write] = {
     events.PAUSED_BY_PEER: _paused("overheard"),
     events.REFUSES_ROBOTS: _section_paused,
     events.SECTION_PAUSED: _section_paused,
-    events.RESTORED: _restored,
+    events.RESTORED: _both(_paused("previous run"), _prolonged),
     events.PROLONGED: _prolonged,
-    events.SECTION_PROLONGED: _section_prolonged,
+    # The previous run may have paused the section.
+    events.SECTION_PROLONGED: _both(_section_paused, _prolonged),
     events.RESUMED: _resumed,
     events.OPENED: _resumed,
     events.SECTION_RESUMED: _resumed,
     events.ROBOTS_UNANSWERED: _resumed,
     events.GIVEN_UP: _given_up,
     events.LAST_ATTEMPTS: _given_up,
-    events.SECTION_GIVEN_UP: _section_given_up,
-    events.REFUSES_ROBOTS_STILL: _section_given_up,
+    events.SECTION_GIVEN_UP: _both(_section_paused, _given_up),
+    events.REFUSES_ROBOTS_STILL: _both(_section_paused, _given_up),
     events.REFUSED: lambda one, its, now: one.refusal(its["kind"], now(), its["retry_after"]),
     events.TURN_WAITED: lambda one, its, _: one.waited(its["seconds"]),
     events.PACE: _paced,
     events.PACE_NOT_OBEYED: partial(_paced, is_obeyed=False),
     events.SLOWER: lambda one, its, _: setattr(one, "limit", its["rate"]),
-    events.ROBOTS_FETCHED: _robots,
-    events.ROBOTS_FETCH_FAILED: _robots,
-    events.ROBOTS_FROM_CACHE: lambda one, _, now: _robots(one, _FROM_CACHE, now),
     events.FORBIDDEN: _forbidden,
     events.FORBIDDEN_UNEXPLAINED: _forbidden,
     events.SITEMAPS_DISCOVERED: _cited,
@@ -321,6 +316,12 @@ _WRITTEN: dict[Event, Write] = {
     events.SITEMAP_FAILED: lambda one, *_: one.read_sitemap(None),
 }
 """How each event changes the record of its site."""
+# Likewise, for the report and the metrics: the table at the end does not show these answers.
+_OF_ROBOTS: dict[Event, Write] = {
+    events.ROBOTS_FETCHED: _robots,
+    events.ROBOTS_NOT_FETCHED: _robots,
+    events.ROBOTS_FROM_CACHE: lambda one, _, now: _robots(one, _FROM_CACHE, now),
+}
 
 
 def _rate(site: Site) -> float:

@@ -5,11 +5,12 @@ Texts from the web are escaped and shortened (``shown``) before.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import floor, inf, log2
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.politeness.flight import End, Tally
@@ -62,61 +63,59 @@ class RetryAfterRecord:
 
 
 class SiteRecord(Tally):
-    """What happened at one site; with the name ``""``, at several sites together."""
+    """What happened at one site; with the name ``""``, at several sites together.
 
-    __slots__ = (
-        *("__weakref__", "_last_sent", "failures", "first_errors", "first_seen", "first_timed"),
-        *("forbidden", "gaps", "given_up", "in_pauses", "is_watched", "limit", "number"),
-        *("pace", "pauses", "pauses_ended", "pauses_seen", "refusals", "retry_after", "robots"),
-        *("robots_seen", "rules", "since", "site", "sitemaps", "sites", "tags", "timed"),
-        *("timeline", "turn_waits", "turns", "usage"),
-    )
+    Class attributes hold the initial values, so a quiet site takes little memory.
+    """
+
+    sites = 1
+    """The number of sites in this record; a site that returns counts again."""
+    number = -1
+    """The number of records created before it."""
+    is_watched = False
+    """Whether its requests are recorded."""
+    forbidden = 0
+    refusals: Mapping[str, int] = MappingProxyType({})
+    """Answers and failures that call for a pause, by status or kind of failure."""
+    failures = 0
+    """Requests without an answer, where requests are recorded."""
+    pauses: Sequence[PauseRecord] = ()
+    pauses_seen = 0
+    """The number of pauses of the whole site."""
+    pauses_ended = 0
+    in_pauses = 0.0
+    """Seconds of the ended pauses."""
+    given_up = 0
+    turns = 0
+    """Requests that waited for a crawl delay."""
+    turn_waits = 0.0
+    pace: PaceRecord | None = None
+    limit: float | None = None
+    """The rate limit found, in requests a second."""
+    gaps: QuantileSketch | None = None
+    """Seconds between requests: of a site with a delay, or where requests are recorded."""
+    _last_sent: float | None = None
+    retry_after: RetryAfterRecord | None = None
+    robots: Sequence[RobotsRecord] = ()
+    robots_seen: Mapping[str, int] = MappingProxyType({})
+    """Answers to /robots.txt, by case."""
+    rules: Sequence[RuleRecord] = ()
+    sitemaps: SitemapsRecord | None = None
+    tags: TagsRecord | None = None
+    usage: UsageRecord | None = None
+    timeline: Timeline | None = None
+    """None: requests are not recorded."""
+    first_seen = 0
+    first_errors = 0
+    """Of the first answers: how many have come, and how many are 5xx."""
+    first_timed: QuantileSketch | None = None
+    timed: QuantileSketch | None = None
+    """Seconds to the first byte, of the first answers and of all."""
 
     def __init__(self, site: str, since: float) -> None:
         super().__init__()
         self.site = site
         self.since = since
-        self.sites = 1
-        """The number of sites in this record; a site that returns counts again."""
-        self.number, self.is_watched = -1, False
-        """The number of records created before it; whether its requests are recorded."""
-        self.forbidden = 0
-        self.refusals: defaultdict[str, int] = defaultdict(int)
-        """Answers and failures that call for a pause, by status or kind of failure."""
-        self.failures = 0
-        """Requests without an answer, where requests are recorded."""
-        self.pauses: list[PauseRecord] = []
-        self.pauses_seen = 0
-        """The number of pauses of the whole site."""
-        self.pauses_ended = 0
-        self.in_pauses = 0.0
-        """Seconds of the ended pauses."""
-        self.given_up = 0
-        self.turns = 0
-        """Requests that waited for a crawl delay."""
-        self.turn_waits = 0.0
-        self.pace: PaceRecord | None = None
-        self.limit: float | None = None
-        """The rate limit found, in requests a second."""
-        self.gaps: QuantileSketch | None = None
-        """Seconds between requests: of a site with a delay, or where requests are recorded."""
-        self._last_sent: float | None = None
-        self.retry_after: RetryAfterRecord | None = None
-        self.robots: list[RobotsRecord] = []
-        self.robots_seen: defaultdict[str, int] = defaultdict(int)
-        """Answers to /robots.txt, by case."""
-        self.rules: list[RuleRecord] = []
-        self.sitemaps: SitemapsRecord | None = None
-        self.tags: TagsRecord | None = None
-        self.usage: UsageRecord | None = None
-        self.timeline: Timeline | None = None
-        """None: requests are not recorded."""
-        self.first_seen = 0
-        self.first_errors = 0
-        """Of the first answers: how many have come, and how many are 5xx."""
-        self.first_timed: QuantileSketch | None = None
-        self.timed: QuantileSketch | None = None
-        """Seconds to the first byte, of the first answers and of all."""
 
     def __repr__(self) -> str:
         return f"<{self.site or 'other sites'}: {self.pages} pages, {self.pauses_seen} pauses>"
@@ -168,7 +167,7 @@ class SiteRecord(Tally):
 
     def refusal(self, kind: str, now: float, retry_after: float | None) -> None:
         """Record an answer or failure that calls for a pause, and its Retry-After in seconds."""
-        self.refusals[kind] += 1
+        self.refusals = {**self.refusals, kind: self.refusals.get(kind, 0) + 1}
         if self.timeline is not None:
             self.timeline.numbers[self.timeline.at(now) + Timeline.REFUSALS] += 1
         if retry_after is None:
@@ -187,9 +186,9 @@ class SiteRecord(Tally):
             open_one.reason = pause.reason
             return
         self.pauses_seen += is_pause(pause.kind)
-        self.pauses.append(pause)
-        if len(self.pauses) > MOST_PAUSES:
-            del self.pauses[MOST_PAUSES // 2]
+        pauses = self.pauses = [*self.pauses, pause]
+        if len(pauses) > MOST_PAUSES:
+            del pauses[MOST_PAUSES // 2]
 
     def prolong(self, where: str, until: float, reason: str, failed_probes: int) -> None:
         """Record a longer pause."""
@@ -223,10 +222,11 @@ class SiteRecord(Tally):
 
     def answered_robots(self, answer: RobotsRecord) -> None:
         """Record an answer to /robots.txt."""
-        self.robots_seen[answer.case] += 1
-        self.robots.append(answer)
-        if len(self.robots) > MOST_ROBOTS:
-            del self.robots[MOST_ROBOTS // 2]
+        case = answer.case
+        self.robots_seen = {**self.robots_seen, case: self.robots_seen.get(case, 0) + 1}
+        robots = self.robots = [*self.robots, answer]
+        if len(robots) > MOST_ROBOTS:
+            del robots[MOST_ROBOTS // 2]
 
     def forbid(self, url: str, line: int | None, text: str, agent: str) -> None:
         """Record that a rule forbade a request."""
@@ -236,9 +236,9 @@ class SiteRecord(Tally):
                 break
         else:
             rule = RuleRecord(line, text, agent)
-            if len(self.rules) >= MOST_RULES:  # drop the one that forbade least
-                self.rules.remove(min(self.rules, key=lambda one: one.count))
-            self.rules.append(rule)
+            rules = self.rules = [*self.rules, rule]
+            if len(rules) > MOST_RULES:  # drop the one that forbade least
+                rules.remove(min(rules[:-1], key=lambda one: one.count))
         rule.count += 1
         if len(rule.examples) < MOST_EXAMPLES and url not in rule.examples:
             rule.examples.append(url)
@@ -345,28 +345,24 @@ class SiteRecord(Tally):
         self.sites += other.sites
         self.since = min(self.since, other.since)
         self.add(other)
-        for name in _SUMS:
-            if value := getattr(other, name):
-                setattr(self, name, getattr(self, name) + value)
+        has = vars(other)  # what has happened there
+        for name in _SUMS.intersection(has):
+            setattr(self, name, getattr(self, name) + has[name])
         if other.pauses:
             self.in_pauses += other.paused_for(now) - other.in_pauses
-        for case, times in other.refusals.items():
-            self.refusals[case] += times
-        for case, times in other.robots_seen.items():
-            self.robots_seen[case] += times
-        for name in ("sitemaps", "tags", "usage", "retry_after", "timed", "first_timed"):
-            its = getattr(other, name)
-            if its is not None:
-                mine = getattr(self, name) or type(its)()
-                setattr(self, name, mine)
-                merge = QuantileSketch.merge if isinstance(its, QuantileSketch) else add_numbers
-                merge(mine, its)
+        for name in _COUNTS.intersection(has):
+            setattr(self, name, Counter(getattr(self, name)) + Counter(has[name]))
+        for name in _MERGED.intersection(has):
+            its = has[name]
+            mine = getattr(self, name) or type(its)()
+            setattr(self, name, mine)
+            merge = QuantileSketch.merge if isinstance(its, QuantileSketch) else add_numbers
+            merge(mine, its)
 
     def thin(self) -> None:
         """Drop the samples and keep the sums."""
         self.timeline = None
-        del self.robots[:-1]
-        del self.rules[:]
+        self.robots, self.rules = self.robots[-1:], ()
         self.pauses = [one for one in self.pauses if one.ended is None]
 
     def _open(self, where: str) -> PauseRecord | None:
@@ -387,10 +383,12 @@ def is_pause(kind: str) -> bool:
     return kind not in {"visit time", "section"}
 
 
-_SUMS = (
-    *("forbidden", "failures", "pauses_seen", "pauses_ended", "in_pauses"),
-    *("given_up", "turns", "turn_waits", "first_seen", "first_errors"),
+_SUMS = frozenset(
+    {"forbidden", "failures", "pauses_seen", "pauses_ended", "in_pauses"}
+    | {"given_up", "turns", "turn_waits", "first_seen", "first_errors"}
 )
+_COUNTS = frozenset({"refusals", "robots_seen"})
+_MERGED = frozenset({"sitemaps", "tags", "usage", "retry_after", "timed", "first_timed"})
 _PARTS = 8  # per octave: values are known within 4.5 %
 _LEAST, _MOST = 2.0**-14, 2.0**24  # values outside fall into the first or last bucket
 

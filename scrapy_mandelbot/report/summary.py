@@ -87,7 +87,7 @@ class CrawlSummary(CrawlExtension):
         """Log the table."""
         self._steps.cancel()
         is_logged = has_handler(logger, logging.INFO)
-        if self._recorder is None or not self._recorder.record or not is_logged:
+        if self._recorder is None or not is_logged or not self._recorder.record.in_order():
             return
         table = summary(self._recorder.record, self._crawl.now(), self._most_sites)
         logger.info("What happened at the sites:\n%s", table, extra={"spider": spider})

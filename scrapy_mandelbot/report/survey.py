@@ -66,8 +66,6 @@ class Survey:
                 yield None
             for site, section, count in queue.sub_queues():
                 yield None
-                if not count:  # emptied since the iteration began
-                    continue
                 waiting[site] += count
                 if section:
                     self._sections[site][section] += count

@@ -5,8 +5,8 @@ Source: Mandelbot, "Location of robots.txt"; RFC 9309, section 2.3; RFC 6454, se
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
@@ -22,12 +22,16 @@ def site_of(url: SplitResult | ParseResult) -> str:
     Scheme and host are in lower case; the scheme's default port and user information are left out.
     Never raises: a port that is no number stays as written, and the request fails later on its own.
     """
-    is_short = len(url.scheme) + len(url.netloc) <= _LONGEST
-    return (_recent_site if is_short else _site)(url.scheme, url.netloc)
+    scheme, netloc = url.scheme, url.netloc
+    return f"{scheme}://{netloc}" if _is_plain(netloc) else _site(scheme, netloc)
+
+
+# Most are their site's as they stand: lower case, no user, and a port that is no scheme's default.
+_is_plain = re.compile(r"[a-z0-9._-]*[a-z0-9_-](?::[1-9][0-9]{3,4})?").fullmatch
 
 
 def _site(scheme: str, netloc: str) -> str:
-    url = SplitResult(scheme.lower(), netloc, "", "", "")
+    url = SplitResult(scheme, netloc, "", "", "")
     host = (url.hostname or "").rstrip(".")
     if ":" in host:  # an IPv6 address, from which urllib strips the brackets
         host = f"[{host}]"
@@ -38,10 +42,6 @@ def _site(scheme: str, netloc: str) -> str:
     if port is None or port == DEFAULT_PORTS.get(url.scheme):
         return f"{url.scheme}://{host}"
     return f"{url.scheme}://{host}:{port}"
-
-
-_LONGEST = 300  # characters of a cached origin; pages choose how long they are
-_recent_site = lru_cache(maxsize=4096)(_site)  # called several times for every request
 
 
 def site_named(url: str) -> str:

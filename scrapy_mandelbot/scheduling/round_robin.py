@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _LOOK_AGAIN = 1.0  # seconds
+_MOST_RESTING = 1_000  # empty sub-queues that are kept; more requests are seldom in flight
 
 
 class QueueParts(NamedTuple):
@@ -114,6 +115,8 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         self._looked_again_at = -inf
         self.held: dict[SubQueue, None] = {}
         """Queues that wait until fewer requests are in flight of all sites that are as theirs."""
+        self._resting: dict[SubQueue, None] = {}
+        """Queues that had no request left, those first for which that is longest ago."""
 
     def of(self, site: Site) -> Sequence[SubQueue]:
         """Return those of a site, as they came."""
@@ -124,8 +127,19 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         self[queue.site.name, queue.named_slot, queue.section] = queue
         self._by_site[queue.site] = (*self._by_site.get(queue.site, ()), queue)
 
+    def rest(self, queue: SubQueue) -> None:
+        """Keep an empty queue for a while: the page that is under way may link to others of it."""
+        self._resting[queue] = None
+        if len(self._resting) > _MOST_RESTING:
+            first = next(iter(self._resting))
+            if first.has_joined or first.delayed:
+                del self._resting[first]
+            else:
+                self.drop(first)
+
     def drop(self, queue: SubQueue) -> None:
         """Forget one of them: a crawl may come by a million sites."""
+        self._resting.pop(queue, None)
         del self[queue.site.name, queue.named_slot, queue.section]
         queues = self._by_site.pop(queue.site)
         if len(queues) > 1:

@@ -233,7 +233,8 @@ class SiteQueue:
         """Yield site, section ("" for none) and number of requests of each sub-queue."""
         self._load(len(self.unloaded))
         for queue in tuple(self._round_robin.values()):
-            yield queue.site, queue.section, self._length(queue)
+            if length := self._length(queue):
+                yield queue.site, queue.section, length
 
     def delayed(self) -> Iterator[tuple[Site, float]]:
         """Yield site and time of each request that waits for its own time, likewise."""
@@ -330,8 +331,7 @@ class SiteQueue:
             return
         if queue.has_joined:
             self._round_robin.leave(queue)
-        if not queue.delayed:
-            self._round_robin.drop(queue)
+        self._round_robin.rest(queue)
 
     def _queue_for(self, request: Request, site: Site, slot: str) -> SubQueue:
         section = site.faults.of(request) if site.has_refused else None

@@ -233,10 +233,12 @@ class Storage(RequestStorage):
         """Take the next request of a queue; the last one ends the queue."""
         if name in self.at_hand:
             return self._pop_at_hand(name)
-        if self._alone and name in self._alone:
-            self.shrink(name)
-            return self._alone.pop(name)
-        queue = self._in_memory[name] if name in self._in_memory else self._reach(name)
+        queue = self._in_memory.get(name)
+        if queue is None:
+            if self._alone and name in self._alone:
+                self.shrink(name)
+                return self._alone.pop(name)
+            queue = self._reach(name)
         request = queue.pop()
         # A queue that lost what it held (its file was cut) is believed, not its former length.
         left = len(queue)

@@ -85,8 +85,8 @@ def _unknown_names(project: Project) -> Iterator[Mistake]:
         near = get_close_matches(rest, rests, n=1)
         if f"{head}_" != _PREFIX and near != [rest]:
             continue  # another package's setting with a similar name
-        meant = f": is {_PREFIX}{near[0]} meant?" if near else "; no setting has a similar name."
-        yield Mistake(f"{name} is no setting of scrapy-mandelbot{meant}")
+        meant = f": did you mean {_PREFIX}{near[0]}?" if near else "; none has a similar name."
+        yield Mistake(f"{name} is an unknown setting{meant}")
 
 
 def _robots_txt_off(project: Project) -> Iterator[Mistake]:

@@ -68,6 +68,7 @@ class SettingsError(ValueError):
 def fail_cleanly(crawler: Crawler | None) -> Iterator[None]:
     """End a crawl that cannot start with one log line and a nonzero exit code.
 
+    Without a crawler nothing is logged: the caller reports the error.
     Scrapy raises the error to the code that awaits the crawl. Its own commands do not await it, so
     asyncio or Twisted would log a traceback, which adds nothing and is suppressed. (In a script
     with ``CrawlerProcess``, Twisted writes one to stderr, past the log.)
@@ -79,19 +80,18 @@ def fail_cleanly(crawler: Crawler | None) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        if getattr(error, "is_logged", None) is False:
+        if crawler is not None and getattr(error, "is_logged", None) is False:
             _log_refusal(crawler, error)
         raise
 
 
-def _log_refusal(crawler: Crawler | None, error: SettingsError | Any) -> None:
+def _log_refusal(crawler: Crawler, error: SettingsError | Any) -> None:
     error.is_logged = True
     logger.critical("%s", error)
     for name in ("asyncio", "twisted"):
         logging.getLogger(name).addFilter(_is_unlogged)  # idempotent
-    if crawler is not None:
-        # ``scrapy crawl`` then exits with 1; before 2.15 nothing else makes it.
-        crawler.spider = None
+    # ``scrapy crawl`` then exits with 1; before 2.15 nothing else makes it.
+    crawler.spider = None
 
 
 def _is_unlogged(record: logging.LogRecord) -> bool:

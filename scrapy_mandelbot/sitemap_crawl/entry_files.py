@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 from scrapy import Request
 
-from scrapy_mandelbot.downloadermiddlewares.robotstxt import CITED, LISTED_IN
+from scrapy_mandelbot.downloadermiddlewares.robotstxt import LISTED_IN
+from scrapy_mandelbot.fetching.download_limits import CITED
 from scrapy_mandelbot.robots.origins import host_of, robots_url, site_of
 
 if TYPE_CHECKING:
@@ -58,11 +59,13 @@ class CitedSitemap:
 
         `once`: the dupe filter applies, as other workers may request the sitemap as well.
         """
+        unpacks = spider.settings.getbool("COMPRESSION_ENABLED")
         return Request(
             self.url,
             callback=getattr(spider, _READ),
             errback=getattr(spider, _MISSED),
             dont_filter=not once,
+            headers={"Accept-Encoding": "gzip"} if unpacks else {},  # it is read in steps
             # Robot tags of a sitemap concern the file itself, not the pages that it lists.
             meta={CITED: asdict(self), "allow_offsite": True, "dont_obey_robot_tags": True},
         )

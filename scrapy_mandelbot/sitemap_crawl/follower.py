@@ -14,7 +14,7 @@ from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import engine, events, signals
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fetching.download_limits import DownloadLimits
+from scrapy_mandelbot.fetching.download_limits import CITED
 from scrapy_mandelbot.sitemap_crawl.citations import Citations, CrossSubmits
 from scrapy_mandelbot.sitemap_crawl.entry_files import UNCONFIRMED, CitedSitemap, install
 from scrapy_mandelbot.sitemap_crawl.progress import Progress, UnfollowedRequests
@@ -51,7 +51,6 @@ class SitemapFollower:
         self._events = crawl.events
         self._citations = Citations(crawl.config, self._events)
         self._warnings = self._citations.warnings
-        self._limits = DownloadLimits(crawler, crawl.now)
         self._share = crawl.clock.share
         self._to_feed: set[str] = set()  # not fed, as the scheduler was full
         self._advancing: set[str] = set()
@@ -129,9 +128,8 @@ class SitemapFollower:
             self._feed_sites()
 
     def _limit(self, request: Request) -> None:
-        if CitedSitemap.of(request) is not None:
-            most = self._crawl.config.sitemap_max_bytes
-            self._limits.begin(request, most, float("inf"), stays_gzipped=True)
+        if CITED in request.meta:
+            self._crawl.fetcher.limits.begin_sitemap(request, self._crawl.config.sitemap_max_bytes)
 
     def _begin_crawling(self, site: str) -> None:
         """Read the sitemaps of a site of which only the robots.txt was needed so far."""
@@ -294,7 +292,6 @@ class SitemapFollower:
 
     def _arrived(self, answer: Response | Failure) -> CitedSitemap:
         request: Request = answer.request  # type: ignore[assignment,union-attr]  # both have one
-        self._limits.end(request)
         return CitedSitemap.of(request)  # type: ignore[return-value]  # it is one for a sitemap
 
     def _has_come(self, cited: CitedSitemap, *, is_sitemap: bool) -> None:

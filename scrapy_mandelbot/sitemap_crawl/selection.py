@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.downloadermiddlewares.robotstxt import CITED
+from scrapy_mandelbot.fetching.download_limits import CITED
 from scrapy_mandelbot.robots.sitemaps import SitemapReader
 from scrapy_mandelbot.throttle.site_map import site_of_request
 

@@ -132,6 +132,7 @@ class TdmFiles:
     def __init__(self, crawler: Crawler, crawl: Crawl) -> None:
         self._crawl = crawl
         self._files = SiteFiles(crawler, crawl.config, crawl.now, BYTES_LIMIT)
+        self._files.limits = crawl.fetcher.limits  # PauseMiddleware passes on their responses
         self._read: Recent[SiteTdm] = Recent(FILES_LIMIT)
 
     async def of(self, site: str, request: Request) -> SiteTdm:

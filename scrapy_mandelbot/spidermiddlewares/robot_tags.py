@@ -87,7 +87,7 @@ class RobotTagsMiddleware:
     def process_spider_input(self, response: Response) -> None:
         """Put the page's tags into ``response.meta``, replacing tags copied from another page."""
         status = response.status
-        if status in TERMS_STATUSES or (status >= _ERRORS and "cf-mitigated" in response.headers):
+        if status >= _ERRORS and (status in TERMS_STATUSES or "cf-mitigated" in response.headers):
             self._notice_terms(response)
         if self._mode != "off":
             tags = response.meta["robot_tags"] = self._tags(response)

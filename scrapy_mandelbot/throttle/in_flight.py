@@ -114,6 +114,18 @@ class Unresponsive(dict["Flight", None]):
         return now < self._hung_at + _HUNG_LATELY
 
 
+class _SlotLimits(dict[str, float]):
+    """How many requests download slots may transfer at once, looked up where it first matters."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__()
+        self._crawler = crawler
+
+    def __missing__(self, slot: str) -> float:
+        self[slot] = limit = engine.slot_concurrency(self._crawler, slot)
+        return limit
+
+
 class InFlight:
     """The requests in flight.
 
@@ -139,8 +151,8 @@ class InFlight:
         """Those that hand out requests: Scrapy has one in memory and one on disk."""
         self.flights: dict[Request, Flight] = {}
         self._in_slots: dict[str, set[Flight]] = {}
-        self.limits: dict[str, float] = {}
-        """How many requests those slots may transfer at once, as it was when they were empty."""
+        self.limits = _SlotLimits(crawler)
+        """Of the slots that have any, as it was when their second request was to go."""
         # What each was, and when it may go; not its flight, which would keep the request for ever.
         self.coming_back: WeakKeyDictionary[Request, PriorState] = WeakKeyDictionary()
         self.fates: WeakKeyDictionary[Request, End] = WeakKeyDictionary()
@@ -174,7 +186,7 @@ class InFlight:
         flight.dont_filter = request.dont_filter
         if self.shared_slot is not None:
             meta["download_slot"] = slot
-        in_slot = self._in_slots.get(slot) or self._open_slot(slot)
+        in_slot = self._in_slots.setdefault(slot, set())
         in_slot.add(flight)
         if not flight.site.has_answered:
             self.unresponsive[flight] = None
@@ -207,15 +219,10 @@ class InFlight:
         self.release(flight)
         flight.slot = request.meta["download_slot"] = slot
         self.flights[request] = flight
-        in_slot = self._in_slots.get(slot) or self._open_slot(slot)
+        in_slot = self._in_slots.setdefault(slot, set())
         in_slot.add(flight)
         for queue in self.queues:
             queue.slot_changed(slot, len(in_slot))
-
-    def _open_slot(self, slot: str) -> set[Flight]:
-        self.limits[slot] = engine.slot_concurrency(self._crawler, slot)
-        self._in_slots[slot] = set()
-        return self._in_slots[slot]
 
     def in_slot(self, slot: str) -> int:
         """Return how many requests were handed out to the slot and are not back or done."""
@@ -317,7 +324,8 @@ class InFlight:
         flights.discard(flight)
         self.unresponsive.pop(flight, None)
         if not flights:
-            del self._in_slots[slot], self.limits[slot]
+            del self._in_slots[slot]
+            self.limits.pop(slot, None)
         for queue in self.queues:
             queue.slot_changed(slot, len(flights))
 

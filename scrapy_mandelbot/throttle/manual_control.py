@@ -137,7 +137,8 @@ class IdlePolicy:
 
     def _scheduler_empty(self) -> None:
         """Wait, close or go on: the scheduler hands out nothing, though it may hold requests."""
-        if not engine.is_idle_but_for_the_scheduler(self._crawler):
+        may_wait = self._throttle.sites.had_trouble  # else no request waits for a time
+        if not (may_wait and engine.is_idle_but_for_the_scheduler(self._crawler)):
             return
         held = engine.scheduler_length(self._crawler)
         shut, given_up = self._manual_control.held() if held else (0, 0)

@@ -44,6 +44,8 @@ class Sites:
     def __init__(self, policy: PausePolicy, *, is_paced: bool = True) -> None:
         self._policy = policy
         self._is_paced = is_paced
+        self.had_trouble = False
+        """Whether any site has been in trouble, or refused a request, in this run."""
         self._counted = Tally()
         """What was counted of all sites while nobody kept a record of each."""
         self._tally_of: Callable[[str], Tally] = lambda _: self._counted
@@ -115,7 +117,9 @@ class Sites:
         """Remember a site that is in trouble, and no longer one that is not."""
         if site.is_plain:
             self._in_trouble.pop(site.name, None)
+            self.had_trouble = self.had_trouble or site.has_refused
             return
+        self.had_trouble = True
         self._in_trouble[site.name] = site
         if len(self._in_trouble) > MOST_IN_TROUBLE:
             self._in_trouble.popitem(last=False)

@@ -129,6 +129,16 @@ class Throttle:
             flight = self.in_flight.add(request, self.sites.of_request(request))
         return flight
 
+    def lets_pass(self, request: Request) -> bool:
+        """Return whether a request that no pause holds back may leave for its site uncounted.
+
+        Not at a pace or quota, in a slot that sites share, or if a recovery counts what is sent.
+        """
+        if self.is_paced or self.shared_limits:
+            return False
+        site = self.sites.of_request(request)
+        return site.pacer.is_free and site.pause.rate_control is None
+
     def has_given_up(self, flight: Flight) -> bool:
         """Return whether the request is not sent again in this run."""
         site = flight.site

@@ -6,7 +6,7 @@ queue: returned from a middleware, they would be sent again at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -73,9 +73,9 @@ class Waiters:
             self.release(flight, may_go=False)
             raise
 
-    def of(self, site: Site) -> Iterator[Flight]:
-        """Yield the requests that wait for a site, the oldest first."""
-        yield from tuple(self._waiters.get(site, ()))
+    def of(self, site: Site) -> tuple[Flight, ...]:
+        """Return the requests that wait for a site, the oldest first."""
+        return tuple(self._waiters.get(site, ()))
 
     def release(self, flight: Flight, *, may_go: bool) -> None:
         """End a wait."""

@@ -307,6 +307,53 @@ def test_requests_are_added_to_a_job(robots, empty, tmp_path):
     assert robots("job", empty, "add", "urls").stdout == b"1,199 requests added\n"
 
 
+CLASSES = """
+from urllib.parse import urlsplit
+
+class OfPath:
+    def fingerprint(self, request):
+        return urlsplit(request.url).path.encode()
+
+class OfFew(OfPath):
+    def fingerprint(self, request):
+        return {"b": b"b", "": b""}[urlsplit(request.url).query]
+
+class OfSpider(OfPath):
+    @classmethod
+    def from_crawler(cls, crawler):
+        crawler.spider.name
+        return cls()
+
+class AddOn:
+    def update_settings(self, settings):
+        settings.set("REQUEST_FINGERPRINTER_CLASS", "project.classes.OfPath", "addon")
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "added", "said"),
+    [
+        ("", 2, b""),
+        ("REQUEST_FINGERPRINTER_CLASS = 'project.classes.OfPath'", 1, b""),
+        ("ADDONS['project.classes.AddOn'] = 0", 1, b""),
+        ("REQUEST_FINGERPRINTER_CLASS = 'project.classes.OfSpider'", 2, b"has no attribute 'name'"),
+        ("REQUEST_FINGERPRINTER_CLASS = 'project.classes.OfFew'", 1, b"line 1: 'a'"),
+        ("REQUEST_FINGERPRINTER_CLASS = 'project.Missing'", 2, b"NameError: Module 'project'"),
+    ],
+)
+def test_requests_are_added_as_the_project_tells_them_apart(robots, project, line, added, said):
+    """By its fingerprinter, where no spider is needed for it; else a line says so."""
+    tmp_path = project.parents[1]
+    SqliteJob(tmp_path / "job.sqlite").close()
+    project.with_name("classes.py").write_text(CLASSES)
+    project.write_text(f"{project.read_text()}{line}\n")
+    (tmp_path / "urls").write_text("https://a.example/1?a\nhttps://a.example/1?b\n")
+    run = robots("job", ".", "add", "urls", "--format", "json")
+    assert (run.returncode, json.loads(run.stdout)["added"]) == (bool(said), added), run.stderr
+    assert run.stderr.count(b"\n") == bool(said)
+    assert said in run.stderr
+
+
 def test_what_is_wrong_with_requests_to_add_is_one_line(robots, folder, tmp_path):
     """No file, a file that is none, and a job that a run has."""
     run = robots("job", str(folder), "add")

@@ -46,3 +46,4 @@ def test_an_invalid_value_is_reported_as_in_a_crawl(robots):
     assert run.returncode == 2
     assert "MANDELBOT_CACHE = " in run.stderr.decode()
     assert "any of 'ttl', 'stale'" in run.stderr.decode()
+    assert run.stderr.count(b"\n") == 1

@@ -126,7 +126,7 @@ def test_a_cached_file_is_shown(robots, copies):
     assert text.endswith("    1  User-agent: *\n    2  Disallow: /\\x1b\\xff\n")
     run = robots("cache", "show", "https://c.example")
     assert (run.returncode, run.stdout) == (1, b"")
-    assert run.stderr == b"scrapy robots: no copy of https://c.example is kept\n"
+    assert run.stderr == b"scrapy robots: no robots.txt of https://c.example is cached\n"
 
 
 def test_cached_files_are_dropped(robots, copies):
@@ -135,12 +135,12 @@ def test_cached_files_are_dropped(robots, copies):
     run = robots("cache", "drop", "https://a.example/x")
     assert (run.returncode, run.stdout) == (0, b"dropped https://a.example\n")
     assert robots("cache", "drop", "--all").stdout == b"dropped https://b.example\n"
-    assert robots("cache", "list").stdout == b"No copies are kept.\n"
+    assert robots("cache", "list").stdout == b"No robots.txt is cached.\n"
 
 
 def test_no_store_yet_and_a_broken_one(robots, project, tmp_path):
     """The one is empty, the other one clear line."""
-    assert robots("cache", "list").stdout == b"No copies are kept.\n"
+    assert robots("cache", "list").stdout == b"No robots.txt is cached.\n"
     broken = tmp_path / "broken.db"
     broken.write_bytes(b"this is no database, whatever its name may be" * 100)
     run = robots("cache", "list", "-s", f"MANDELBOT_STORE={broken}")
@@ -173,7 +173,7 @@ def test_files_cached_on_redis_are_listed_and_dropped(robots, project, tmp_path)
         dropped = robots("cache", "drop", "https://a.example", *where)
         assert (dropped.returncode, dropped.stdout) == (0, b"dropped https://a.example\n")
         assert robots("cache", "drop", "--all", *where).stdout == b"dropped https://b.example\n"
-        assert robots("cache", "list", *where).stdout == b"No copies are kept.\n"
+        assert robots("cache", "list", *where).stdout == b"No robots.txt is cached.\n"
     run = robots("cache", "list", "-s", f"MANDELBOT_STORE={secret}")
     assert run.returncode == 2
     assert run.stderr.startswith(f"scrapy robots: {server.url}: ".encode())

@@ -180,7 +180,7 @@ def test_no_arguments_get_the_help(robots):
         (["explain", "/a"], "/a: this is no URL with a site, as https://example.com/page"),
         (["check", "http://[x"], "http://[x: this is no URL with a site"),
         (["sitemaps", "-", "--read"], "--read takes the URL of a site"),
-        (["cache", "list"], "no copies are kept here: run it in a project, or say JOBDIR"),
+        (["cache", "list"], "there is no cache here: run it in a project, or set JOBDIR"),
         (["check", "http://127.0.0.1:1/"], "http://127.0.0.1:1/robots.txt: connection refused"),
         (["explain", "http://x.invalid/a"], "http://x.invalid/robots.txt: no such host"),
         (["explain", "/a", "--file", "-", "-s", "MANDELBOT_DIALECT=x"], "MANDELBOT_DIALECT = 'x'"),

@@ -13,6 +13,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from crawling import LinksSpider, ensureDeferred
+from crawling import crawl as crawl_here
+from webs import Answer, site
+
+from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.robots.robotstxt.decider import Decider
+from scrapy_mandelbot.robots.robotstxt.index import DecidingRules
 
 HOSTILE = Path(__file__).parents[2] / "benchmarks" / "hostile.py"
 PAGES = 150
@@ -45,3 +52,50 @@ def test_no_file_stops_another_site(name):
     assert pages == PAGES
     assert gap <= 1.3 * alone_gap
     assert took <= 1.2 * alone
+
+
+@ensureDeferred
+async def test_a_large_file_says_in_steps_why_it_forbids(webs, monkeypatch):
+    """A search of all of it for each forbidden page would hold up every other site."""
+    prepared, built = [], []
+    verdict, build = Decider.verdict, DecidingRules.build
+
+    def noted_verdict(self, url):
+        prepared.append(self.explaining() is None)
+        return verdict(self, url)
+
+    def noted_build(self, *arguments):
+        built.append(self)
+        return build(self, *arguments)
+
+    monkeypatch.setattr(Decider, "verdict", noted_verdict)
+    monkeypatch.setattr(DecidingRules, "build", noted_build)
+    web = site(webs, 9)
+    rules = b"".join(b"Disallow: /*a*%d\n" % number for number in range(2_500))
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /page\n" + rules)
+    result = await crawl_here(LinksSpider, start_urls=[web.url + "/"])
+    assert prepared == [True] * 9
+    assert len(built) == 1
+    assert result.stats["robotstxt/forbidden"] == 9
+
+
+def test_each_step_to_the_first_verdict_is_short():
+    """Counted in calls of functions, as the time of such a step is theirs."""
+    rules = b"".join(b"Disallow: /*a*%d\n" % number for number in range(20_000))
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /page\n" + rules)
+    calls = [0]
+
+    def count(_frame, event, _what):
+        calls[-1] += event == "call"
+
+    steps = robots.explaining("Mandelbot")
+    sys.setprofile(count)
+    try:
+        while next(steps, None) is not None:
+            calls.append(0)
+        verdict = robots.verdict("https://example.com/page", "Mandelbot")
+    finally:
+        sys.setprofile(None)
+    assert str(verdict) == "forbidden by line 2: Disallow: /page (agent *)"
+    assert len(calls) > 1_000
+    assert max(calls) < 2_000

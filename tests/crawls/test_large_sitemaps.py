@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import gzip
+from collections import Counter
+from typing import TYPE_CHECKING
 
 import pytest
 import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
 from scrapy import signals as scrapy_signals
+from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.spiders import SitemapSpider
 from shops import FOLLOW, shop
 from webs import Answer, site
 
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.fetching.download_limits import MOST_AT_ONCE
 from scrapy_mandelbot.sitemap_crawl import selection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.crawler import Crawler
 
 LINE = b"http://127.0.0.1/no-such-page-of-mine/a-longer-path/to-fill/a-line\n"
 LARGE = LINE * (5_500_000 // len(LINE))
@@ -147,3 +156,142 @@ async def test_a_sitemap_counts_as_pending_until_it_is_read(webs):
     result = await crawl(Looking, FOLLOW, start_urls=[web.url + "/"])
     assert result.spider.active == [web.url + "/map.txt"]
     assert result.spider.sizes == scrapy.core.scraper.Slot.MIN_RESPONSE_SIZE
+
+
+OF_DOWNLOADS = ("headers_received", "bytes_received", "response_downloaded")
+
+
+def count_receivers(url: str, calls: Counter[str], *, until: str) -> Callable[[Crawler], None]:
+    """Count calls of the package's receivers for pages of a site while a sitemap is under way."""
+
+    def before(crawler) -> None:
+        send = crawler.signals.send_catch_log
+        names = {getattr(scrapy_signals, name): name for name in OF_DOWNLOADS}
+        under_way: set[str] = set()
+
+        def send_catch_log(signal, **arguments):
+            results = send(signal, **arguments)
+            request = arguments.get("request")
+            if signal is scrapy_signals.request_reached_downloader:
+                under_way.add(request.url)
+            elif signal is scrapy_signals.request_left_downloader:
+                under_way.discard(request.url)
+            elif signal in names and request.url.startswith(url) and until in under_way:
+                ours = [one for one, _ in results if one.__module__.startswith("scrapy_mandelbot")]
+                calls[names[signal]] += len(ours)
+                calls["chunks"] += signal is scrapy_signals.bytes_received
+            return results
+
+        crawler.signals.send_catch_log = send_catch_log
+
+    return before
+
+
+@pytest.mark.parametrize("path", ["/robots.txt", "/map.txt", "/.well-known/tdmrep.json"])
+@ensureDeferred
+async def test_no_page_pays_for_a_file_that_is_under_way(webs, path):
+    """Scrapy sends the signals for each chunk of each page: no receiver costs any page a call."""
+    slow, well = shop(webs, 1, "/map.txt"), site(webs, 60, host="127.0.0.2", delay=0.01)
+    slow.pages["/map.txt"] = Answer(f"{slow.url}/0\n".encode(), headers=PLAIN)
+    slow.pages["/.well-known/tdmrep.json"] = Answer(b"[]")
+    slow.pages[path].delay = 0.5
+    calls: Counter[str] = Counter()
+    result = await crawl(
+        LinksSpider,
+        {**FOLLOW, "CONCURRENT_REQUESTS_PER_DOMAIN": 2, "MANDELBOT_PURPOSE": "train-ai"},
+        before=count_receivers(well.url, calls, until=slow.url + path),
+        start_urls=[slow.url + "/", well.url + "/"],
+    )
+    assert slow.url + "/0" in result.urls()
+    assert calls.pop("chunks") > 10
+    assert not any(calls.values()), calls
+
+
+MOST = 100_000  # bytes of a sitemap
+OVER = b"#" * 99 + b"\n"
+CANCELLED = "which is larger than download max size"
+
+
+def chunked(body: bytes) -> Answer:
+    """Return a response without a length."""
+    return Answer(body, headers=PLAIN, delay=0.001)
+
+
+class Unlimited(HTTP11DownloadHandler):
+    """A project's handler that knows no limit and sends no signals of the crawl's requests."""
+
+    async def download_request(self, request):
+        meta = {key: request.meta[key] for key in request.meta if key != "download_maxsize"}
+        return await super().download_request(request.replace(meta=meta))
+
+
+def plain(body: bytes) -> Answer:
+    return Answer(body, headers=PLAIN)
+
+
+def packed(body: bytes) -> Answer:
+    return Answer(gzip.compress(body), headers=PACKED)
+
+
+OF_A_PROJECT = {"DOWNLOAD_HANDLERS": {"http": "test_large_sitemaps.Unlimited"}}
+TOO_LONG = {  # what answers, with how many times the limit, under which settings
+    "length": (plain, 2, {}, 2, "cut"),
+    "chunked": (chunked, 3, {}, 2, "cut"),
+    "gzip": (packed, 3, {}, 1, "cut"),
+    "not too long": (plain, 1, {}, 1, "whole"),
+    "DOWNLOAD_MAXSIZE": (plain, 1, {"DOWNLOAD_MAXSIZE": MOST // 2}, 1, "failed"),
+    "a handler without limits": (plain, 2, OF_A_PROJECT, 1, "cut"),
+}
+
+
+@pytest.mark.parametrize("case", TOO_LONG)
+@pytest.mark.parametrize("has_job", [False, True])
+@ensureDeferred
+async def test_a_sitemap_that_is_too_long_is_read_up_to_the_limit(webs, tmp_path, case, has_job):
+    """Only then do receivers follow its download, which is a second one, and no request is lost."""
+    respond, times, more, requests, outcome = TOO_LONG[case]
+    web = shop(webs, 1, "/map.txt")
+    body = f"{web.url}/0\n".encode().ljust(99) + b"\n" + OVER * (MOST // len(OVER) - 1)
+    web.pages["/map.txt"] = respond(body * times)
+    job = {"JOBDIR": str(tmp_path)} if has_job else {}
+    settings = {**FOLLOW, "MANDELBOT_LIMITS": {"sitemap_bytes": MOST}, **more, **job}
+    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+    stats = result.stats
+    assert web.asked("/map.txt") == requests
+    assert (web.url + "/0" in result.urls()) == (outcome != "failed")
+    assert bool(result.logged(f"The sitemap {web.url}/map.txt was not")) == (outcome == "failed")
+    assert stats.get("mandelbot/sitemaps/failed", 0) == (outcome == "failed")
+    assert stats.get("mandelbot/sitemaps/problems", 0) == (outcome == "cut")
+    assert stats.get("mandelbot/requests/lost", 0) == (outcome == "failed")
+    assert stats.get("mandelbot/requests/tried_again", 0) == requests - 1
+    for signal in OF_DOWNLOADS[:2]:
+        assert not result.crawler.signals.send_catch_log(
+            getattr(scrapy_signals, signal), request=scrapy.Request(web.url), headers={}, data=b""
+        )
+
+
+@ensureDeferred
+async def test_a_sitemap_that_comes_after_an_error_is_read_whole(webs):
+    """It is requested gzipped or plain, and the limit of other codings is not that of a retry."""
+    web = shop(webs, 1, "/map.txt")
+    body = f"{web.url}/0\n".encode() + b"#" * 2 * MOST_AT_ONCE
+    answers = iter([Answer(b"", 500), Answer(body, headers=PLAIN)])
+    web.pages["/map.txt"] = lambda _: next(answers)
+    result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/"])
+    assert web.url + "/0" in result.urls()
+    codings = [hit.headers["accept-encoding"] for hit in web.hits if hit.path == "/map.txt"]
+    assert codings == ["gzip", "gzip"]
+
+
+@ensureDeferred
+async def test_a_cached_sitemap_is_read_in_steps_too(webs, tmp_path):
+    """The cache may have stored it as it came, gzipped."""
+    web = shop(webs, 1, "/map.txt")
+    body = gzip.compress(f"{web.url}/0\n".encode() + b"#" * 2 * MOST_AT_ONCE)
+    web.pages["/map.txt"] = Answer(body, headers=PACKED)
+    settings = {**FOLLOW, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    for _ in range(2):
+        result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
+        assert web.url + "/0" in result.urls()
+        assert not result.logged(f"The sitemap {web.url}/map.txt was not")
+    assert web.asked("/map.txt") == 1

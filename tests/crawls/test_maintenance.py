@@ -49,7 +49,12 @@ def pages(result, web) -> set[str]:
 @ensureDeferred
 @pytest.mark.parametrize(
     ("status", "settings"),
-    [(302, {}), (303, {}), (307, {}), (302, {"DOWNLOAD_DELAY": 0.05}), (302, {"JOBDIR": "job"})],
+    [(302, {}), (303, {}), (307, {}), (302, {"DOWNLOAD_DELAY": 0.05}), (302, {"JOBDIR": "job"})]
+    + [
+        pytest.param(status, settings, marks=pytest.mark.thorough)
+        for status in (303, 307)
+        for settings in ({"DOWNLOAD_DELAY": 0.05}, {"JOBDIR": "job"})
+    ],
 )
 async def test_pages_that_are_redirected_to_a_notice_come_later(
     webs, status, settings, tmp_path, monkeypatch

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 import scrapy
 from crawling import FailuresSpider, LinksSpider, crawl, ensureDeferred
+from scrapy.http import TextResponse
 from scrapy.robotstxt import RobotParser
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
 from webs import Answer, html
 
 from scrapy_mandelbot import OutcomeKind
@@ -204,6 +210,40 @@ async def test_one_fetch_shared_and_one_request_of_an_unknown_site(webs):
     assert slow.hits[0].at - max(hit.at for hit in quick.hits) < 1.0
     first_page_of_the_slow = min(hit.at for hit in slow.hits if hit.path != "/robots.txt")
     assert max(hit.at for hit in quick.hits) < first_page_of_the_slow
+
+
+class Turns:
+    """A download handler that answers after some turns of the loop, and counts."""
+
+    lazy = False
+    under_way = most = 0
+    numbers = count()
+
+    @classmethod
+    def from_crawler(cls, _crawler):
+        return cls()
+
+    async def download_request(self, request):
+        Turns.under_way += 1
+        Turns.most = max(self.most, self.under_way)
+        for _ in range(1 + next(self.numbers) % 7):
+            answered = Deferred()
+            call_later(0, answered.callback, None)
+            await maybe_deferred_to_future(answered)
+        Turns.under_way -= 1
+        return TextResponse(request.url, body=RULES, request=request)
+
+    async def close(self):
+        """There is nothing to close."""
+
+
+@ensureDeferred
+async def test_no_more_are_sent_at_a_time_than_concurrent_requests():
+    """A page and the robots.txt that it waits for count as one, until the file is there."""
+    settings = {"CONCURRENT_REQUESTS": 8, "DOWNLOAD_HANDLERS": {"http": Turns}}
+    urls = [f"http://site{number}.example/" for number in range(300)]
+    await crawl(FailuresSpider, settings, start_urls=urls)
+    assert Turns.most == 8
 
 
 @ensureDeferred

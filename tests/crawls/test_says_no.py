@@ -15,6 +15,7 @@ import scrapy
 from crawling import LinksSpider, crawl, ensureDeferred
 from webs import Answer, html, site
 
+from scrapy_mandelbot.politeness import retry_after
 from scrapy_mandelbot.testing import TIME
 
 pytestmark = pytest.mark.usefixtures("loop_is_turned")
@@ -148,6 +149,29 @@ async def test_a_time_is_kept_to_in_whatever_form(webs, form):
     assert 7.99 < min(after) <= 10
     told = result.logged(f"Ignored an invalid Retry-After of {web.url}: soon")
     assert len(told) == (form == "RateLimit")
+
+
+@ensureDeferred
+@pytest.mark.parametrize("path", ["/page/5", "/robots.txt"])
+async def test_a_time_that_cannot_be_read_is_parsed_once(webs, monkeypatch, path):
+    """The warning of a page and of a robots.txt has what was read for the pause."""
+    web, parsed, refused = site(webs, 10), [], []
+    parse = retry_after.wait_asked_for
+    monkeypatch.setattr(
+        retry_after, "wait_asked_for", lambda *given: parsed.append(1) or parse(*given)
+    )
+
+    def refuse(asked):
+        if asked != path or refused:
+            return None
+        refused.append(asked)
+        return Answer(b"", 503, {"Retry-After": "soon"})
+
+    web.refuse = refuse
+    result = await crawl(LinksSpider, IN_MEMORY, start_urls=[web.url + "/"])
+    assert len(got(result, web)) == 11
+    assert len(result.logged(f"Ignored an invalid Retry-After of {web.url}: soon")) == 1
+    assert len(parsed) == 1
 
 
 # Methods.

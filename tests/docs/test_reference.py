@@ -125,6 +125,7 @@ def test_every_meta_key_is_in_the_table():
         "handle_httpstatus_all",
         "dont_retry",
         "download_latency",
+        "download_maxsize",
         "max_retry_times",
         "download_slot",
         "is_start_request",

@@ -154,6 +154,18 @@ async def test_all_go_by_it(case, ask):
     assert asked == [case.expected]
 
 
+def test_the_spiders_name_is_read_once():
+    """As UserAgentMiddleware reads it, which sends it: as the spider opens."""
+    crawler = Case("", "", of_the_spider="Spiderbot").crawler()
+    agents = Crawl.of(crawler).agents
+    spider, crawler.spider = crawler.spider, None
+    assert agents.of(scrapy.Request(URL)) == USER_AGENT["USER_AGENT"]
+    crawler.spider = spider
+    assert agents.of(scrapy.Request(URL)) == "Spiderbot"
+    spider.user_agent = "Laterbot"
+    assert agents.of(scrapy.Request(URL)) == "Spiderbot"
+
+
 def test_a_response_without_a_request():
     """It has the name of requests without a header."""
     case = Case("", "Settingsbot", NOBODY | {"DEFAULT_REQUEST_HEADERS": {}})

@@ -13,7 +13,15 @@ from twisted.internet import error as twisted_errors
 from twisted.python.failure import Failure as TwistedFailure
 from twisted.web._newclient import ResponseNeverReceived
 
-from scrapy_mandelbot.fetching.failures import failure_of, names_no_host, without_traceback
+from scrapy_mandelbot.fetching.content_codings import UnreadableBodyError
+from scrapy_mandelbot.fetching.failures import (
+    TruncatedError,
+    failure_at,
+    failure_of,
+    has_begun,
+    names_no_host,
+    without_traceback,
+)
 from scrapy_mandelbot.politeness.outcome import Failure
 
 
@@ -74,6 +82,21 @@ def test_scrapys_own_exceptions(name, failure):
     if error is None:
         pytest.skip("this Scrapy raises Twisted's")
     assert failure_of(error("as it happens")) is failure
+
+
+@pytest.mark.parametrize(
+    ("error", "failure", "begun"),
+    [
+        (TruncatedError(b"User-a", ConnectionResetError()), Failure.LOST, True),
+        (UnreadableBodyError("no gzip"), Failure.PROXY, True),
+        (type("TruncatedError", (ConnectionError,), {})("of a library"), Failure.PROXY, False),
+        (ConnectionResetError(), Failure.PROXY, False),
+    ],
+)
+def test_half_a_response_through_a_proxy_is_of_the_site(error, failure, begun):
+    """The package's own exceptions say so; another one of the same name does not."""
+    assert failure_at("https://example.com/robots.txt", error, by_proxy=True) is failure
+    assert has_begun(error) is begun
 
 
 def test_exceptions_that_cause_each_other_end():

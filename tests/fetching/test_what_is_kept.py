@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import operator
 import shlex
 import time
+import tracemalloc
 
 import pytest
 from crawling import SETTINGS, ensureDeferred
@@ -45,6 +48,37 @@ def test_the_sites_that_fail_are_bounded(crawler):
     assert count(NAMES[-1], FetchedFile(Answer(500), "")).times == 2
     assert count(NAMES[0], FetchedFile(Answer(500), "")).times == 1
     assert requester.troubles.size <= _TROUBLES_LIMIT
+
+
+def parsed(crawler, body: bytes, sites: int) -> tuple[RobotsFetcher, list[str]]:
+    """Return a fetcher whose store has this robots.txt of so many sites, and their names."""
+    config, store = Config.from_settings(crawler.settings), MemoryStore()
+    names = [f"https://{number}.example" for number in range(sites)]
+    for name in names:
+        store.put_copy(name, CachedRobots(body, 200, time.time(), f"{name}/robots.txt"))
+    return RobotsFetcher(crawler, config, store, Clock(), Events(crawler)), names
+
+
+def test_the_rules_of_five_thousand_sites_stay_parsed(crawler):
+    """Sites take turns: the rules of one are needed again after those of all others."""
+    fetcher, names = parsed(crawler, b"User-agent: *\n" + 30 * b"Disallow: /private\n", 5_000)
+    before = [fetcher.known(name) for name in names]
+    assert all(map(operator.is_, before, map(fetcher.known, names)))
+
+
+@pytest.mark.parametrize("lines", [0, 3, 15, 30, 100])
+def test_parsed_rules_take_as_much_as_they_are_counted_for(crawler, lines):
+    """Roughly: with the rules for an agent, which the first decision adds."""
+    rules = "".join(f"Disallow: /private/{number}/\n" for number in range(lines))
+    fetcher, names = parsed(crawler, f"User-agent: *\n{rules}".encode(), 200)
+    gc.collect()
+    tracemalloc.start()
+    for name in names:
+        assert fetcher.known(name).robots.allowed(f"{name}/page", "Mandelbot")
+    gc.collect()
+    took = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert fetcher._parsed.size == pytest.approx(took, rel=0.4)
 
 
 def test_half_files_count_half_an_hour_after_the_last_that_did(crawler):

@@ -352,6 +352,7 @@ NOT_FROM_OUTSIDE = {
     "robotstxt.Record.read": "measured as RobotsTxt.records",
     "robotstxt.Record.is_blank": "measured with the records of which it is one",
     "robotstxt.RobotsTxt.preparing": "the same index as the decisions, which are measured",
+    "robotstxt.RobotsTxt.explaining": "the same rules as the verdicts, which are measured",
     "robotstxt.Rule.of": "a line that was matched before, cut and decoded",
     "robotstxt.RequestRate": "two numbers of nine digits at most",
     "robotstxt.TimeWindow": "two numbers",

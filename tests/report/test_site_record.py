@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from clocks import MIDNIGHT as NOW
 
-from scrapy_mandelbot.politeness.flight import Tally
+from scrapy_mandelbot.politeness.flight import End, Tally
 from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import (
     FIRST_WIDTH,
@@ -227,6 +227,21 @@ def test_answers_to_robots_txt_are_counted_by_case(record):
     assert (record.robots[0].at, record.robots[-1].case) == (NOW, "rules")
 
 
+def test_a_quiet_site_takes_little_memory_and_has_nothing_of_another(record):
+    """A crawl has a record of each site that waits; what did not happen is in the class."""
+    quiet, folded = SiteRecord(SITE, NOW), SiteRecord("", NOW)
+    record.refusal("503", NOW, None)
+    record.pause(paused())
+    record.answered_robots(RobotsRecord(NOW, "rules", "200", 0.1))
+    record.forbid(f"{SITE}/a", 2, "Disallow: /a", "*")
+    folded.fold(record, NOW)
+    folded.fold(record, NOW)
+    assert (record.refusals, folded.refusals) == ({"503": 1}, {"503": 2})
+    assert (record.robots_seen, folded.robots_seen) == ({"rules": 1}, {"rules": 2})
+    assert vars(quiet) == {"site": SITE, "since": NOW}
+    assert not any([quiet.refusals, quiet.robots_seen, quiet.pauses, quiet.robots, quiet.rules])
+
+
 # Requests.
 
 
@@ -311,6 +326,44 @@ def test_a_site_that_is_still_asked_is_not_folded():
     assert [one.timeline is not None for one in crawl.in_order()] == [True] * 10 + [False] * 90
 
 
+def heard_of(crawl: CrawlRecord, site: str) -> SiteRecord:
+    record = crawl.of(site, NOW)
+    record.pause(PauseRecord(site, "overheard", NOW, NOW + 60, "503"))
+    return record
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        lambda one: setattr(one, "taken", 1),
+        lambda one: setattr(one, "pages", 1),
+        lambda one: one.count(End.NETWORK),
+        lambda one: one.refusal("503", NOW, None),
+        lambda one: one.answered_robots(RobotsRecord(NOW, "rules", "200")),
+        lambda one: one.pause(PauseRecord(f"{one.site}/shop", "section", NOW, NOW + 1, "503")),
+    ],
+)
+def test_a_site_that_only_a_peer_has_paused_is_none_of_the_crawl(happens):
+    """With a shared store a worker hears of the sites of all others; what it crawls counts."""
+    crawl = CrawlRecord(NOW, lambda _: False, most_sites=10)
+    heard_of(crawl, "https://elsewhere.example")
+    crawled = heard_of(crawl, "https://here.example")
+    happens(crawled)
+    assert crawl.in_order() == [crawled]
+    assert crawl.folded(crawl.in_order(), NOW).sites == 1
+
+
+def test_sites_that_peers_pause_take_no_room():
+    """Hearing of a million adds no site, and pushes out none that is crawled."""
+    crawl = CrawlRecord(NOW, lambda _: False, most_sites=10)
+    for number in range(10):
+        crawl.of(f"https://{number}.example", NOW).pages = 1
+    for number in range(1_000):
+        heard_of(crawl, f"https://elsewhere-{number}.example")
+        assert len(crawl) <= 13
+    assert (len(crawl.in_order()), crawl.rest.sites, crawl.rest.pauses_seen) == (10, 0, 0)
+
+
 @pytest.mark.parametrize(
     ("record", "but"),
     [
@@ -323,7 +376,7 @@ def test_a_site_that_is_still_asked_is_not_folded():
 )
 def test_at_first_nothing_is_counted(record, but):
     """Every sum includes the initial count."""
-    names = {name for one in type(record).__mro__ for name in getattr(one, "__slots__", ())}
+    names = {name for one in type(record).__mro__ for name in vars(one)} | {"since"}
     values = {name: getattr(record, name, None) for name in names if not name.startswith("_")}
     numbers = {name: value for name, value in values.items() if isinstance(value, (int, float))}
     assert {name: value for name, value in numbers.items() if value} == but

@@ -72,6 +72,17 @@ def test_who_was_given_up_is_told(record):
     assert rows(record)[1][-2:] == ["given", "up"]
 
 
+def test_a_crawl_that_only_hears_of_sites_has_no_table(make_crawler, caplog):
+    """A worker without work, whose peers pause sites."""
+    crawler = make_crawler()
+    record = Recorder.of(crawler).record
+    heard = record.of("https://elsewhere.example", NOW)
+    heard.pause(PauseRecord(heard.site, "overheard", NOW, NOW + 60, "503"))
+    with caplog.at_level(logging.INFO, "scrapy_mandelbot"):
+        CrawlSummary.from_crawler(crawler).spider_closed(crawler.spider)
+    assert "What happened" not in caplog.text
+
+
 @pytest.mark.parametrize(("level", "is_made"), [(logging.INFO, True), (logging.WARNING, False)])
 def test_a_table_that_no_handler_takes_is_not_made(make_crawler, monkeypatch, level, is_made):
     """As with ``LOG_LEVEL = "WARNING"``: thousands of sites would be summed up for nothing."""

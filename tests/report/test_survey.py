@@ -15,7 +15,7 @@ from scrapy.http import Response
 
 from scrapy_mandelbot import status, why_idle
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.events import TAGGED, USAGE_READ, WAITING
+from scrapy_mandelbot.events import ROBOTS_FROM_CACHE, TAGGED, USAGE_READ, WAITING
 from scrapy_mandelbot.politeness.pause import PauseState
 from scrapy_mandelbot.report import survey
 from scrapy_mandelbot.report.metrics import CrawlMetrics
@@ -284,6 +284,19 @@ def test_requests_are_watched_where_the_downloader_lets_them_be(handlers):
     crawler.signals.send_catch_log(scrapy.signals.spider_opened, spider=crawler.spider)
     assert record.is_watched is (handlers is not None)
     assert (record.of("https://one.example", 0.0).timeline is None) is (handlers is None)
+
+
+@pytest.mark.parametrize("watches", [False, True])
+def test_answers_to_robots_txt_are_recorded_for_a_report(watches):
+    """And for metrics; the table at the end of a crawl does not show them."""
+    crawler = queue_crawler(TurnedClock(), MANDELBOT_STORE="memory")
+    record = Recorder.of(crawler).record
+    for _ in range(2):  # as the metrics and the report do
+        Recorder.of(crawler, watches=watches)
+    Crawl.of(crawler).events.count(ROBOTS_FROM_CACHE, site="https://one.example")
+    assert record.of("https://one.example", 0.0).robots_seen == (
+        {"from_cache": 1} if watches else {}
+    )
 
 
 def test_pages_with_robot_tags_are_counted_by_site():

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlparse
+from itertools import product
+from urllib.parse import SplitResult, urlparse
 
 import pytest
 
-from scrapy_mandelbot.robots.origins import _recent_site, robots_url, site_of, without_user
+from scrapy_mandelbot.robots.origins import _site, robots_url, site_of, without_user
 
 SAME = [
     ("http://www.example.com/dogs/barking.html", "http://www.example.com"),
@@ -62,11 +63,11 @@ def test_without_user(url, bare):
     assert without_user(url) == bare
 
 
-def test_long_hosts_are_not_kept():
-    """A page chooses the hosts of its links: those that no site has are in no cache."""
-    _recent_site.cache_clear()
-    for number in range(10):
-        host = f"{number}" + "a" * 10_000
-        assert site_of(urlparse(f"http://{host}/")) == f"http://{host}"
-    site_of(urlparse("http://example.com/"))
-    assert _recent_site.cache_info().currsize == 1
+@pytest.mark.parametrize("scheme", ["http", "https", "s3"])
+def test_a_host_that_needs_no_reading_is_read_alike(scheme):
+    """Most are their site's as written; which these are is seen without parsing them."""
+    hosts = ["", ".", "a", "A", "a.", "a..b", ".a", "a_b-1.example", "a%41", "\xe9.ch", "[::1]"]
+    ports = ["", ":", ":0", ":80", ":443", ":0443", ":999", ":1000", ":8080", ":65535", ":99999"]
+    ports += [":100000", ":8080:", ":80a0", ":\u0661\u0661\u0661\u0661", " ", "\n"]
+    for netloc in map("".join, product(["", "@", "user@", "u:1000@"], hosts, ports)):
+        assert site_of(SplitResult(scheme, netloc, "/", "", "")) == _site(scheme, netloc), netloc

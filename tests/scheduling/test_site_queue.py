@@ -14,6 +14,8 @@ from scrapy import Request
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.politeness.pause_policy import LeftPause
+from scrapy_mandelbot.scheduling import site_queue
+from scrapy_mandelbot.scheduling.round_robin import _MOST_RESTING, SubQueue
 
 
 @ensureDeferred
@@ -364,8 +366,8 @@ async def test_peek_is_what_pop_would_return(make_crawler):
 
 
 @ensureDeferred
-async def test_a_site_without_requests_costs_nothing(make_crawler):
-    """Queues are dropped when they are empty."""
+async def test_a_site_without_requests_is_not_shown(make_crawler):
+    """Empty sub-queues are of nobody's interest."""
     crawler = make_crawler()
     scheduler = open_scheduler(crawler)
     fill(scheduler, *URLS)
@@ -374,6 +376,51 @@ async def test_a_site_without_requests_costs_nothing(make_crawler):
     assert list(queue.sub_queues()) == []
     assert len(queue) == 0
     assert len(scheduler) == 0
+
+
+@ensureDeferred
+async def test_a_sub_queue_is_made_once_for_a_page_and_its_links(make_crawler, monkeypatch):
+    """And again after those of a thousand other sites: a crawl may come by a million."""
+    made = Counter()
+
+    def counted(site, parts):
+        made[site.name] += 1
+        return SubQueue(site, parts)
+
+    monkeypatch.setattr(site_queue, "SubQueue", counted)
+    scheduler = open_scheduler(make_crawler())
+    for number in range(3):
+        fill(scheduler, f"https://a.example/{number}")
+        drain(scheduler)
+    assert made == {"https://a.example": 1}
+    for number in range(_MOST_RESTING):
+        fill(scheduler, f"https://site{number}.example/")
+        drain(scheduler)
+    fill(scheduler, "https://a.example/", f"https://site{number}.example/2")
+    assert made["https://a.example"] == 2
+    assert made[f"https://site{number}.example"] == 1
+
+
+@ensureDeferred
+async def test_a_sub_queue_whose_requests_wait_is_not_dropped(make_crawler, clock):
+    """However many others have none left meanwhile: it would be made a second time."""
+    crawler = make_crawler()
+    scheduler, throttle = open_scheduler(crawler), Crawl.of(crawler).throttle
+    fill(scheduler, "https://a.example/1")
+    flight = throttle.flight_of(scheduler.next_request())
+    flight.not_before = clock.now() + 60
+    scheduler.enqueue_request(throttle.send_back(flight))
+    fill(scheduler, "https://b.example/1")
+    drain(scheduler)
+    fill(scheduler, "https://b.example/2")
+    refuse(crawler, "https://b.example/")
+    for number in range(_MOST_RESTING + 1):
+        fill(scheduler, f"https://site{number}.example/")
+    drain(scheduler)
+    assert Crawl.of(crawler).waiting("https://b.example") == 1
+    fill(scheduler, "https://a.example/2")
+    clock.turn(60)
+    assert sorted(drain(scheduler))[:2] == ["https://a.example/1", "https://a.example/2"]
 
 
 @ensureDeferred

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from crawling import ensureDeferred
 from queueing import drain, fill, open_scheduler, refuse
 from scrapy import Request
-from scrapy.signals import spider_closed
+from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
+from scrapy.signals import scheduler_empty, spider_closed
 
-from scrapy_mandelbot import signals
+from scrapy_mandelbot import engine, signals
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.downloadermiddlewares.pause import PauseMiddleware
+from scrapy_mandelbot.politeness.flight import Flight
+from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN, is_of_the_package
 
 SITE = "https://a.example"
 URLS = [f"{SITE}/{number}" for number in range(3)]
@@ -170,3 +176,69 @@ def test_a_request_from_elsewhere_is_known_by_its_site(crawler):
     assert not throttle.can_go_back(flight)
     throttle.release(flight)
     assert len(throttle.in_flight) == 0
+
+
+OWN = {"callback": NO_CALLBACK, "meta": {"dont_pause": True}}
+PACED = {"MANDELBOT_PACE": "obey", "ROBOTSTXT_OBEY": True}
+SHARED = {"MANDELBOT_TOGETHER": "domain"}
+
+
+def note_quota(crawler) -> None:
+    Crawl.of(crawler).sites.of(SITE).pacer.note_quota(Flight(None, None), 1, 60.0, 0.0)
+
+
+def recover(crawler) -> None:
+    refuse(crawler, f"{SITE}/", retry_after=60.0)
+
+
+FOLLOWED = {
+    "its own, as a robots.txt": ({}, None, OWN, False),
+    "a page": ({}, None, {}, True),
+    "a page that waits for no pause": ({}, None, {"meta": OWN["meta"]}, True),
+    "of a media pipeline": ({}, None, {"callback": NO_CALLBACK}, True),
+    "a health check": ({}, None, {"callback": NO_CALLBACK, "meta": {ASKS_AGAIN: True}}, True),
+    "at a pace": (PACED, None, OWN, True),
+    "in a shared slot": (SHARED, None, OWN, True),
+    "with a quota": ({}, note_quota, OWN, True),
+    "of a site that recovers": ({}, recover, OWN, True),
+}
+
+
+@pytest.mark.parametrize(
+    ("settings", "known", "request_", "is_followed"), FOLLOWED.values(), ids=FOLLOWED
+)
+@ensureDeferred
+async def test_the_packages_own_request_is_followed_where_it_matters(
+    make_crawler, settings, known, request_, is_followed
+):
+    """A pace, a quota and a shared slot hold it back, and a recovery counts it; nothing else."""
+    crawler = make_crawler(MANDELBOT_PAUSE_OPTIONS={"recovery": True}, **settings)
+    middleware = PauseMiddleware(crawler)
+    if known is not None:
+        known(crawler)
+    request = Request(f"{SITE}/robots.txt", **request_)
+    await middleware.process_request(request)
+    flights = Crawl.of(crawler).throttle.in_flight.flights
+    assert (request in flights) is is_followed
+    response = Response(request.url, request=request)
+    assert await middleware.process_response(request, response) is response
+    assert not flights, "however it left"
+    assert Crawl.of(crawler).sites.counted().pages == (not is_of_the_package(request))
+
+
+@pytest.mark.parametrize(
+    ("happens", "is_asked"),
+    [(None, False), (lambda one: refuse(one, f"{SITE}/", retry_after=60.0), True)],
+    ids=["nothing", "a refusal"],
+)
+def test_an_idle_crawl_is_looked_at_once_a_site_was_in_trouble(
+    crawler, scheduler, monkeypatch, happens, is_asked
+):
+    """Before that no request waits for a time; Scrapy sends the signal for each empty queue."""
+    asked = []
+    monkeypatch.setattr(engine, "is_idle_but_for_the_scheduler", asked.append)
+    drain(scheduler)
+    if happens is not None:
+        happens(crawler)
+    crawler.signals.send_catch_log(scheduler_empty)
+    assert asked == [crawler] * is_asked

@@ -62,7 +62,7 @@ class World:
         return flight
 
     def release_first(self, name: str) -> None:
-        self.waiters.release(next(self.waiters.of(self.sites[name])), may_go=True)
+        self.waiters.release(self.waiters.of(self.sites[name])[0], may_go=True)
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ def copies_text(report: dict[str, Any], paint: TerminalStyle) -> str:
         for one in report["copies"]
     ]
     if not rows:
-        return "No copies are kept.\n"
+        return "No robots.txt is cached.\n"
     lines = paint.table([_COPY_HEAD, *rows], frozenset({0, 1}))
     return joined([*lines, "", f"{counted(len(rows), 'copy', 'copies')} in {report['store']}"])
 
@@ -199,6 +199,21 @@ def _why(site: dict[str, Any]) -> str:
         )
         reasons.append(f"{requests} set aside: {sections}")
     return "; ".join(reasons)
+
+
+def added_text(count: int) -> str:
+    """Return how many requests are added."""
+    return f"{counted(count, 'request')} added\n"
+
+
+def fingerprints_text(why: str) -> str:
+    """Return a warning: the fingerprints of the project cannot be used."""
+    return f"Scrapy's fingerprints are used: REQUEST_FINGERPRINTER_CLASS fails here: {why}"
+
+
+def unread_text(count: int) -> str:
+    """Return how many requests an export lacks."""
+    return f"{counted(count, 'request')} cannot be read, and left out"
 
 
 def requeued_text(sites: list[str]) -> str:

@@ -41,7 +41,7 @@ class Decider:
 
     __slots__ = (
         *("_body", "_explained", "_grammar", "_is_used", "_names", "_rules", "_selection"),
-        *("_preferences", "_steps", "index", "listed"),
+        *("_explaining", "_preferences", "_steps", "index", "listed"),
     )
 
     def __init__(self, body: bytes, grammar: Grammar, names: tuple[str, ...]) -> None:
@@ -53,6 +53,7 @@ class Decider:
         self._rules: DecidingRules | None = None
         self._selection: GroupMatch | None = None
         self._steps: Iterator[object] | None = None
+        self._explaining: Iterator[object] | None = None
         self.listed: RuleList | None = None
         self.index: Index | None = None
         self._preferences: AgentPreferences | None = None
@@ -99,7 +100,7 @@ class Decider:
             return self.index.decide(target)
         if not self._is_used:
             self._is_used = True
-            self.listed = self._list(origin) if self._grammar.longest_decides else None
+            self.listed = self._list(origin) if self._grammar.can_list else None
             if self.listed is None:
                 return not self.is_too_costly(origin, target) and self.scan(target)[0]
         if self.listed is not None and self.listed.left:
@@ -108,16 +109,17 @@ class Decider:
         return self._decide(origin, target)
 
     def _list(self, origin: str) -> RuleList | None:
-        grammar = self._grammar
-        if grammar.is_default and len(self._body) <= _SMALL:
-            rules = grammar.rules_in_small_file(self._body, self._names)
-        else:
-            text, spans = searchable(self._body), self.selection.spans
-            if sum(span.end - span.start for span in spans) > _SMALL:
+        grammar, body = self._grammar, self._body
+        rules = grammar.rules_in_small_file(body, self._names) if len(body) <= _SMALL else None
+        if rules is None:
+            text, spans = searchable(body), self.selection.spans
+            if not grammar.has_prefixes or sum(span.end - span.start for span in spans) > _SMALL:
                 return None
             rules = [
                 rule for start, end, _ in spans for rule in grammar.rule.findall(text, start, end)
             ]
+        elif not grammar.has_prefixes and b"/index.htm" in body:  # its heads are in no folder's URL
+            rules = [(field, "", head + rest, "") for field, head, rest, _ in rules]
         return RuleList(rules, grammar.dialect, origin)
 
     def is_too_costly(self, origin: str, target: str) -> bool:
@@ -145,20 +147,30 @@ class Decider:
         if self.is_too_costly(*parts):
             return Verdict(False, None, agent, Verdict.TOO_COSTLY)  # noqa: FBT003 - Verdict.allowed
         rule: Rule | None
-        if self._explained < _SCANS:
+        if self._rules is None and self._explained < _SCANS:
             self._explained += 1
             allowed, line = scan(searchable(self._body), selection, self._grammar, target)
             rule = None if line is None else Rule.of(line)
         else:
-            if self._rules is None:
-                from scrapy_mandelbot.robots.robotstxt.index import DecidingRules  # noqa: PLC0415
-
-                self._rules = DecidingRules(searchable(self._body), selection, self._grammar)
-            allowed, rule = self._rules.explain(target)
+            rules = self._rules or next(filter(None, self._rules_steps()))
+            allowed, rule = rules.explain(target)
         if rule is not None:
             return Verdict(allowed, rule, agent, Verdict.A_RULE)
         reason = Verdict.NO_RULE if allowed else Verdict.NOT_LISTED
         return Verdict(allowed, None, agent, Verdict.NO_GROUP if agent is None else reason)
+
+    def explaining(self) -> Iterator[object] | None:
+        """Return the steps that are left to store all rules; None: none."""
+        self._explaining = self._explaining or _in_steps(self._rules_steps())
+        return self._explaining if self._rules is None else None
+
+    def _rules_steps(self) -> Iterator[DecidingRules | None]:
+        from scrapy_mandelbot.robots.robotstxt.index import DecidingRules  # noqa: PLC0415
+
+        rules = DecidingRules()
+        yield from rules.build(searchable(self._body), self.selection, self._grammar)
+        self._rules = rules
+        yield rules
 
     def only_rule(self) -> Rule | None:
         """Return the single rule of the robot's groups; None: there are none, or several."""
@@ -181,8 +193,7 @@ class Decider:
         """Return the steps that are left to index the file; None: none, or the URL is invalid."""
         parts = read_url(url, self._grammar.dialect)
         if parts is not None and self.index is None and self._steps is None:
-            steps = self._index_steps(parts[0])
-            self._steps = iter(lambda: len(list(islice(steps, _STEP))), 0)
+            self._steps = _in_steps(self._index_steps(parts[0]))
         return None if parts is None else self._steps
 
     def _index_steps(self, origin: str) -> Iterator[None]:
@@ -191,3 +202,7 @@ class Decider:
         index = Index(origin)
         yield from index.build(searchable(self._body), self.selection, self._grammar)
         self.listed, self.index, self._steps = None, index, None
+
+
+def _in_steps(rules: Iterator[object]) -> Iterator[object]:
+    return iter(lambda: len(list(islice(rules, _STEP))), 0)

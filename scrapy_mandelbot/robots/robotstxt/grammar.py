@@ -17,8 +17,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import zip_longest
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from scrapy_mandelbot.robots.robotstxt.agents import names_in_order
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS, GROUP_FIELDS, Dialect, documented
@@ -89,21 +88,22 @@ class Grammar:
     """The expressions of a dialect."""
 
     __slots__ = (
-        *("_agent_line", "_agent_name", "_agent_names", "_fields", "_values_like"),
-        *("dialect", "directive", "has_prefixes", "is_default", "longest_decides"),
-        *("member", "rule", "run_end"),
+        *("_agent_line", "_agent_name", "_agent_names", "_fallbacks", "_fields"),
+        *("_rule_or_agent", "_values_like", "can_list", "dialect", "directive"),
+        *("has_prefixes", "member", "rule", "run_end"),
     )
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
-        self.is_default = dialect == Dialect(name=dialect.name, fresh_for=dialect.fresh_for)
-        """Whether it reads lines and groups as Mandelbot does."""
         self.has_prefixes = dialect.patterns != "globs" and not dialect.index_htm_is_directory
         """Whether a rule matches only URLs that begin with its literal head."""
-        self.longest_decides = (
-            self.has_prefixes and dialect.precedence == "longest" and not dialect.spellings
+        self.can_list = (
+            dialect.patterns != "globs"
+            and (dialect.precedence, dialect.empty_rules_decide) in _LISTED
+            and all(word[:1] == field[0] for field, words in dialect.spellings for word in words)
         )
-        """Whether the longest of the rules that match decides, and each matches by itself."""
+        """Whether `RuleList`, which knows fields by their first letters, decides as the dialect."""
+        self._fallbacks = dict(dialect.fallbacks)
         self._fields: dict[str, re.Pattern[str]] = {}
         self._values_like: dict[str, re.Pattern[str]] = {}
         names = _spellings("user-agent", dialect)
@@ -115,6 +115,12 @@ class Grammar:
         """Groups: empty for Allow; the plain head of the value, ASCII without special characters;
         its rest; a literal after a star in the rest, or None. Most values are a head alone.
         Separating these here makes decisions cheap."""
+        others = (name for field in _RULE_OR_AGENT for name in _spellings(field, dialect)[1:])
+        self._rule_or_agent = None
+        if self.can_list and _GROUPS(dialect) in _GROUPS_ALIKE:
+            line = rf"\n{_WS}(?=(.)){_field([*_RULE_OR_AGENT, *others], dialect)}{_WS}"
+            line += _rule_value(dialect, has_prefixes=True)
+            self._rule_or_agent = re.compile(line, re.ASCII)
         name = rf"(?:[^:#\r\n]|(?<!{_WHITE})#)*" if dialect.comment_needs_space else r"[^:#\r\n]*"
         self.directive = re.compile(rf"[\r\n]{_WS}[^:#\s\0]{name}:", re.ASCII)
         """Any line with a field."""
@@ -169,33 +175,37 @@ class Grammar:
 
     def names_of(self, agent: str | tuple[str, ...]) -> tuple[str, ...]:
         """Return the names to look for in a file, in lower case, each followed by its fallbacks."""
-        names, others = names_in_order(agent), dict(self.dialect.fallbacks)
-        if not others:
+        names, others = names_in_order(agent), self._fallbacks
+        if others.keys().isdisjoint(names):
             return names
         return tuple(dict.fromkeys(one for name in names for one in (name, *others.get(name, ()))))
 
-    def rules_in_small_file(self, body: bytes, robot: tuple[str, ...]) -> list[RuleFound]:
-        """Return the rules for a robot, of these names, if the dialect `is_default`.
+    def rules_in_small_file(self, body: bytes, robot: tuple[str, ...]) -> list[RuleFound] | None:
+        """Return the rules for a robot, of these names; None: groups need more than one look.
 
         It reads every line of interest once; `select_groups` serves all dialects, and large files.
         """
-        lines = _RULE_OR_AGENT.findall("\n" + body.decode("latin-1").replace("\r", "\n"))
-        groups = [run.span() for run in _AGENTS.finditer("".join(map(itemgetter(0), lines)))]
-        everyone = len(robot)  # a place after all the names of the robot
-        best = everyone + 1
+        if self._rule_or_agent is None:
+            return None
+        lines = self._rule_or_agent.findall("\n" + body.decode("latin-1").replace("\r", "\n"))
+        fields = "".join(map(itemgetter(0), lines)).lower()
         rules: list[RuleFound] = []
-        for (start, first), (end, _) in zip_longest(groups, groups[1:], fillvalue=(len(lines), 0)):
-            place = everyone + 2
-            for _, head, rest, _ in lines[start:first]:
-                name = rest if rest == "*" else decode(self.robot_name(head + rest)).lower()
-                if name == "*":
-                    place = min(place, everyone)
-                elif name in robot:
-                    place = min(place, robot.index(name))
+        everyone = len(robot)  # a place after all the names of the robot
+        best, place = everyone + 1, everyone + 2
+        end = fields.find("u")
+        for others in fields.split("u")[1:]:  # after each User-agent line; none: a name follows
+            name = lines[end][1] + lines[end][2]
+            if name != "*":
+                name = decode(self.robot_name(name)).lower()
+            if name == "*" or name in robot:
+                place = min(place, everyone if name == "*" else robot.index(name))
             if place < best:
                 best, rules = place, []
-            if place == best:
-                rules += lines[first:end]
+            first, end = end + 1, end + 1 + len(others)
+            if others:
+                if place == best:
+                    rules += lines[first:end]
+                place = everyone + 2
         return rules
 
     def rules_like(self, target: str, text: str, start: int, end: int) -> Iterator[re.Match[str]]:
@@ -301,7 +311,7 @@ def _rule_field(dialect: Dialect) -> str:
 
 
 def _rule_value(dialect: Dialect, *, has_prefixes: bool) -> str:
-    rest = rf"((?:[^#\r\n]*\*(?=[^*$\s#])({_LITERAL}))?{_value(dialect)})"
+    rest = rf"((?:(?=[*/])[^#\r\n]*\*(?=[^*$\s#])({_LITERAL}))?{_value(dialect)})"
     if dialect.comment_needs_space or not has_prefixes:
         return f"(){rest}"
     return rf"(/{_LITERAL}|)(?:{_WS}(?![^#\r\n])|{rest})"
@@ -326,10 +336,13 @@ RuleFound = tuple[str, str, str, str]
 """What `Grammar.rule` finds in a line. Of a small file, its first text is the first letter of the
 field, also for Allow."""
 
-# A rule or User-agent line of a dialect that `is_default`, in a text without CR.
-_RULE_OR_AGENT = re.compile(
-    rf"\n{_WS}(?=(.))(?i:disallow|user-agent|allow){_WS}:{_WS}"
-    + _rule_value(DIALECTS["mandelbot"], has_prefixes=True),
-    re.ASCII,
+_RULE_OR_AGENT = ("disallow", "user-agent", "allow")
+# Precedences, and whether empty rules decide, with which only rules that match a URL decide on it,
+# and an empty rule changes nothing.
+_LISTED = {("longest", False), ("longest", True), ("first", False)}
+_GROUPS = attrgetter(
+    *("agent_match", "blank_line_ends_group", "comment_needs_space", "honours_allow"),
+    *("repeated_agent", "robot_version", "run_ends_at", "star_stops"),
 )
-_AGENTS = re.compile("[Uu]+")  # User-agent lines of a group, by the first letters of the fields
+# Of dialects whose groups are Mandelbot's, but for where a name ends.
+_GROUPS_ALIKE = [_GROUPS(DIALECTS[name]) for name in ("mandelbot", "google")]

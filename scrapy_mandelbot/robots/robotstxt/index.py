@@ -280,16 +280,16 @@ class RulesByHead:
 class DecidingRules:
     """Finds the rule that decides. Ranks are positions in the dialect's precedence; 0 wins."""
 
-    def __init__(self, text: str, selection: GroupMatch, grammar: Grammar) -> None:
-        ends = line_ends(text)
-        rules = [
-            Rule(not line[1], rule_value(line), bisect_right(ends, line.start()))
-            for start, end, _ in selection.spans
-            for line in grammar.rule.finditer(text, start, end)
-        ]
+    def build(self, text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[None]:
+        """Store the rules of a robot's groups in a searchable text, in steps."""
+        ends, rules = line_ends(text), []
+        for start, end, _ in selection.spans:
+            for line in grammar.rule.finditer(text, start, end):
+                rules.append(Rule(not line[1], rule_value(line), bisect_right(ends, line.start())))
+                yield
         default = default_of(text, selection, grammar)
         by_head = RulesByHead()
-        any(by_head.fill(read_rules(text, selection, grammar), default=default))  # all steps
+        yield from by_head.fill(read_rules(text, selection, grammar), default=default)
         self._ranked = [(allows, rules[place]) for _, place, allows, _ in by_head.ranked]
         self._default = default, None
         self._prefixes, self._exact = by_head.prefixes, by_head.exacts

@@ -28,6 +28,7 @@ _RESERVED_OR_PERCENT = frozenset("%:/?#[]@!&'()+,;=")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _NO_ORIGIN = "\n"  # no URL begins with it
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
+_BEFORE_PATH = re.compile(r"(?://)?[^/?;]*(?:(?<=:)//[^/?;]*)?")  # as Google's parser has it
 
 
 def split_url(url: str) -> tuple[str, str] | None:
@@ -93,7 +94,7 @@ def as_servers_read_it(url: str) -> str | None:
         return None
     segments: list[str] = []
     for part in filter(None, path.split("/")):
-        dots = part.replace("%2e", ".").replace("%2E", ".")
+        dots = normalise(part)
         if dots == "..":
             del segments[-1:]
         elif dots != ".":
@@ -110,13 +111,8 @@ def google_value(text: str) -> str:
 
 def google_target(url: str) -> str:
     """Return the target as Google's parser does: any text has a path, at worst ``/``."""
-    start = 2 if url.startswith("//") else 0
-    scheme = url.find("://", start)
-    path = _first_of(url, "/?;", start)
-    if 0 <= scheme < path:
-        path = _first_of(url, "/?;", scheme + 3)
-    fragment = url.find("#", start)
-    target = url[path:] if fragment < 0 else url[path:fragment]
+    url = url.partition("#")[0]
+    target = _BEFORE_PATH.sub("", url, count=1)
     return target if target.startswith("/") else "/" + target
 
 

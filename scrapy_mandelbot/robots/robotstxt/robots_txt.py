@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy_mandelbot.robots.robotstxt.decider import Decider
 from scrapy_mandelbot.robots.robotstxt.grammar import grammar_of
@@ -29,6 +29,9 @@ class RobotsTxt:
     An `agent` is a product token (``"Mandelbot"``), a whole User-Agent header, or a sequence of
     these in order of preference. A `url` is absolute or a path.
     """
+
+    LARGE: ClassVar = 32_000
+    """Bytes of a file; a longer one may take several milliseconds to prepare."""
 
     __slots__ = ("_body", "_deciders", "_fetched", "_grammar", "_max_bytes", "_preferences")
 
@@ -95,6 +98,10 @@ class RobotsTxt:
         rules. On a hot path, call `allowed` first.
         """
         return self._decider(agent).verdict(url)
+
+    def explaining(self, agent: Agent) -> Iterator[object] | None:
+        """Return steps that prepare verdicts, as :meth:`preparing` does decisions."""
+        return self._decider(agent).explaining()
 
     def _decider(self, agent: Agent) -> Decider:
         key = agent if isinstance(agent, str) else tuple(agent)

@@ -10,7 +10,6 @@ explanations.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -125,11 +124,12 @@ def read_rules(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[M
 class RuleList:
     """The rules of a small file as written: cheap to build, and fast enough for a few decisions.
 
-    The longest of the rules that match decides, and Allow in ties (`Grammar.longest_decides`).
+    A file needs no index if `Grammar.can_list` its rules. What no Disallow matches is allowed, and
+    most files have few Allow lines, so rules are seldom compared with each other.
     """
 
     __slots__ = (
-        *("_allowed", "_dialect", "_others", "_plain", "_read", "_rules"),
+        *("_allow", "_dialect", "_disallow", "_patterns", "_rules"),
         *("left", "path_at", "site"),
     )
 
@@ -141,50 +141,61 @@ class RuleList:
         """The decisions left until an index pays."""
         self._dialect = dialect
         self._rules = rules
-        self._plain = tuple(sorted([rule[1] for rule in rules if not rule[2] and rule[1]]))
-        self._allowed: set[str] | None = None  # those that an Allow line has, once needed
-        others = [rule for rule in rules if rule[2]] if len(self._plain) < len(rules) else ()
-        self._others = [(_part_of_matches(rule), rule) for rule in others]
-        self._read: dict[RuleFound, list[_PatternMatcher]] = {}
+        self._patterns: dict[RuleFound, list[_PatternMatcher]] = {}
+        # Heads of plain rules, and other rules, each with a text in every target that it matches.
+        plain: tuple[list[str], list[str]] = [], []
+        others: tuple[list[_Other], list[_Other]] = [], []
+        for field, head, rest, literal in rules:
+            if rest:
+                others[field in _ALLOW].append((literal or head, (field, head, rest, literal)))
+            elif head:
+                plain[field in _ALLOW].append(head)
+        self._disallow = tuple(plain[0]), others[0]
+        self._allow = tuple(plain[1]), others[1]
 
     def decide(self, target: str) -> bool:
         """Return whether a target is allowed."""
         self.left -= 1
         if target == ROBOTS_TXT and self._dialect.robots_txt_allowed:
             return True
-        found: list[tuple[int, bool]] = []  # weight, whether it allows
-        if target.startswith(self._plain):
-            at = bisect_right(self._plain, target) - 1
-            while not target.startswith(self._plain[at]):
-                at -= 1
-            found.append(self._weighed(self._plain[at]))
-        for part, rule in self._others:
+        if not self._any_matches(self._disallow, target):
+            return True
+        return self._any_matches(self._allow, target) and min(self._matching(target))[2]
+
+    def _any_matches(self, rules: tuple[tuple[str, ...], list[_Other]], target: str) -> bool:
+        plain, others = rules
+        if target.startswith(plain):
+            return True
+        for part, rule in others:
             if part in target:
-                for weight, _, allows, pattern in self._read.get(rule) or self._read_rule(rule):
+                for _, _, _, pattern in self._patterns_of(rule):
                     if pattern.matches(target):
-                        found.append((weight, allows))
-        return min(found)[1] if found else True
+                        return True
+        return False
 
-    def _weighed(self, plain: str) -> tuple[int, bool]:
-        if self._allowed is None:
-            self._allowed = {rule[1] for rule in self._rules if rule[0] in _ALLOW and not rule[2]}
-        allows = plain in self._allowed
-        return WEIGHTS["longest"](len(plain), allows, False), allows  # noqa: FBT003 - not exact
+    def _matching(self, target: str) -> Iterator[tuple[int, int, bool]]:
+        """Yield weight, place and whether it allows, of each rule that matches."""
+        weigh = WEIGHTS[self._dialect.precedence]
+        for place, rule in enumerate(self._rules):
+            field, head, rest, literal = rule
+            if head and not rest and target.startswith(head):
+                allows = field in _ALLOW
+                yield weigh(len(head), allows, False), place, allows  # noqa: FBT003 - not exact
+            elif rest and target.startswith(head) and literal in target:
+                for weight, _, allows, pattern in self._patterns_of(rule):
+                    if pattern.matches(target):
+                        yield weight, place, allows
 
-    def _read_rule(self, rule: RuleFound) -> list[_PatternMatcher]:
-        value, allow = value_of(rule[1] + rule[2]), rule[0] in _ALLOW
-        self._read[rule] = read_rule(value, 1, self._dialect, 0, allow=allow)
-        return self._read[rule]
+    def _patterns_of(self, rule: RuleFound) -> list[_PatternMatcher]:
+        patterns = self._patterns.get(rule)
+        if patterns is None:
+            value, allow = value_of(rule[1] + rule[2]), rule[0] in _ALLOW
+            patterns = read_rule(value, 1, self._dialect, 0, allow=allow)
+            self._patterns[rule] = patterns
+        return patterns
 
 
-def _part_of_matches(rule: RuleFound) -> str:
-    """Name a text, found cheaply, in every target that a rule matches; it may be empty."""
-    _, head, rest, literal = rule
-    if literal and (head or rest[0] == "*"):
-        return literal
-    return head if rest[0].isascii() else head + "%"  # it is escaped
-
-
+_Other = tuple[str, "RuleFound"]
 _ALLOW = frozenset({"", "A", "a"})  # how `RuleFound` has it
 _LISTED_ANSWERS = 40  # so many decisions by a list cost about as much as an index
 

@@ -91,7 +91,9 @@ def license_links(body: bytes) -> tuple[LicenseLink, ...]:
 # Nearly all encodings write markup as ASCII does. UTF-16 shows by a byte-order mark, or by zeros in
 # the upper halves of its first markup; the Content-Type header adds nothing.
 _UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_BYTE_ORDER_MARKS = tuple(_UTF_16)
 _FIRST_MARKUP = 64  # bytes
+_FEW_ZEROS = 16  # of these
 _ESCAPE = b"\x1b"
 _TO_JIS = re.compile(rb"\x1b\$[@B]")
 """ISO-2022-JP: up to the next escape, ASCII bytes such as "<" are parts of characters."""
@@ -100,10 +102,9 @@ _FIRST_TEXT = 16_384  # bytes within which a page in ISO-2022-JP shows Japanese 
 
 def _as_ascii_shows_it(body: bytes) -> bytes:
     """Encode the page anew, so that its markup is ASCII."""
-    if body[:2] in _UTF_16:
+    if body.startswith(_BYTE_ORDER_MARKS):
         return _recoded(body, _UTF_16[body[:2]])
-    zeros = body.count(b"\0", 0, _FIRST_MARKUP)
-    if zeros > _FIRST_MARKUP / 4:
+    if body.count(b"\0", 0, _FIRST_MARKUP) > _FEW_ZEROS:
         return _recoded(body, "utf-16-le" if body.find(b"\0") % 2 else "utf-16-be")
     if body.find(_ESCAPE, 0, _FIRST_TEXT) >= 0 and _TO_JIS.search(body, 0, _FIRST_TEXT):
         return _recoded(body, "iso2022_jp")

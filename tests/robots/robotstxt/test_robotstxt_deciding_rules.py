@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from wildrobots import ALL, agents, bodies, dialects, rooted
 
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
-from scrapy_mandelbot.robots.robotstxt.grammar import searchable
+from scrapy_mandelbot.robots.robotstxt.grammar import grammar_of, searchable
 from scrapy_mandelbot.robots.robotstxt.index import DecidingRules
 from scrapy_mandelbot.robots.robotstxt.paths import read_url
 from scrapy_mandelbot.robots.robotstxt.verdict import Rule
@@ -31,7 +31,10 @@ def check(robots, asked):
         if parts is None:
             continue
         decider = robots._decider(agent)
-        rules = DecidingRules(searchable(robots._body), decider.selection, robots._grammar)
+        rules = DecidingRules()
+        grammar = grammar_of(robots.dialect)
+        text = searchable(grammar.clean(robots.body, None))
+        any(rules.build(text, decider.selection, grammar))  # all steps
         allowed, line = decider.scan(parts[1])
         if line is None and parts[1] == "/robots.txt":
             continue  # allowed whatever the rules say, and so none is looked for

@@ -49,6 +49,19 @@ def test_a_verdict_without_a_group_says_so():
     assert str(verdict) == "allowed: no group is about this agent"
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_name_that_is_a_path_names_no_robot(dialect):
+    robots = RobotsTxt.parse(b"User-agent: /*\nDisallow: /\n", dialect=dialect)
+    assert robots.allowed("https://example.com/a", "Mandelbot")
+
+
+def test_google_an_index_page_allows_its_folder_in_a_small_file():
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /\nAllow: /a/index.htm", dialect="google")
+    paths = "/a/", "/a/index.html", "/a", "/a/b", "/b/"
+    allowed = [robots.allowed(f"https://example.com{path}", "Mandelbot") for path in paths]
+    assert allowed == [True, True, False, False, False]
+
+
 def test_google_an_empty_rule_can_decide():
     """Google's deciding line may be a rule without a path."""
     verdict = RobotsTxt.parse(b"User-agent: *\nDisallow:\n", dialect="google").verdict("/a", "x")
