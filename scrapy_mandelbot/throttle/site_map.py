@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
@@ -52,6 +53,7 @@ class Sites:
         self._tallies: Callable[[], Iterable[Tally]] = tuple
         self._all: WeakValueDictionary[str, Site] = WeakValueDictionary()
         self._recent: OrderedDict[str, Site] = OrderedDict()
+        self._forget_oldest = partial(self._recent.popitem, last=False)
         self._in_trouble: OrderedDict[str, Site] = OrderedDict()
         self._learnt: OrderedDict[RateControl, None] = OrderedDict()
 
@@ -87,7 +89,7 @@ class Sites:
                 site.pacer.known_until = inf
         self._recent[name] = site
         if len(self._recent) > MOST_SITES:
-            self._recent.popitem(last=False)
+            self._forget_oldest()
         return site
 
     def of_request(self, request: Request) -> Site:
