@@ -151,7 +151,8 @@ class SiteQueue:
         try:
             self._storage.push(queue.name, request)
         except ValueError:
-            self._leave_if_empty(queue)
+            if queue.name not in self._storage.lengths:
+                self._rest(queue)
             raise
         queue.site.tally.taken += 1
         if not queue.has_joined:
@@ -166,10 +167,10 @@ class SiteQueue:
                 self._round_robin.take(queue)
             request = self._storage.pop(queue.name) if queue.site.is_plain else self._choose(queue)
             if queue.name not in self._storage.lengths:
-                self._leave_if_empty(queue)
-            if request is None and self._storage.is_tired:
-                break
+                self._rest(queue)
             if request is None:
+                if self._storage.is_tired:
+                    break
                 continue
             if self._crawl.drops and self._crawl.drops(request):
                 self._storage.drop(request)
@@ -193,7 +194,8 @@ class SiteQueue:
         for queue in list(self._round_robin.values()):
             while queue.name in self._storage:
                 request = self._storage.pop(queue.name)
-                self._leave_if_empty(queue)
+                if queue.name not in self._storage.lengths:
+                    self._rest(queue)
                 if request is not None:
                     yield request
 
@@ -248,7 +250,8 @@ class SiteQueue:
                 self._round_robin.move(queue, shared_slot)
             if queue.activity is None and queue.name in self._storage:
                 self._round_robin.stand(queue)
-        engine.wake(self._crawler)
+        if self._storage.total:  # whichever site's: they may be held until any has answered
+            engine.wake(self._crawler)
 
     def end_delays(self, site: Site) -> None:
         """Return the delayed requests of a site whose time has changed."""
@@ -326,9 +329,7 @@ class SiteQueue:
     def _length(self, queue: SubQueue) -> int:
         return self._storage.length(queue.name) + queue.delayed
 
-    def _leave_if_empty(self, queue: SubQueue) -> None:
-        if queue.name in self._storage.lengths:
-            return
+    def _rest(self, queue: SubQueue) -> None:
         if queue.has_joined:
             self._round_robin.leave(queue)
         self._round_robin.rest(queue)
@@ -385,9 +386,8 @@ class SiteQueue:
     def _next_queue(self) -> SubQueue | None:
         """Queues that must wait step out."""
         round_robin, in_flight, first = self._round_robin, self._in_flight, self._at_first
-        limits, unresponsive, begins = in_flight.limits, in_flight.unresponsive, in_flight.begins
         while True:
-            if round_robin.held and not unresponsive.are_enough():
+            if round_robin.held and not in_flight.unresponsive.are_enough():
                 round_robin.release_one()
             queue = round_robin.first()
             if queue is None:
@@ -400,11 +400,11 @@ class SiteQueue:
             if not (site.is_plain or self._throttle.may_hand_out(site, queue.section)):
                 round_robin.step_out(queue, until_an_end=bool(site.awaited))
             elif queue.activity and (
-                (queue.activity >= limits[slot] and in_flight.is_full(slot))
-                or (queue.activity >= first + site.tally.pages and begins(site, slot))
+                (queue.activity >= in_flight.limits[slot] and in_flight.is_full(slot))
+                or (queue.activity >= first + site.tally.pages and in_flight.begins(site, slot))
             ):
                 round_robin.step_out(queue, until_an_end=True)
-            elif not site.has_answered and unresponsive.are_enough():
+            elif not site.has_answered and in_flight.unresponsive.are_enough():
                 round_robin.hold(queue)
             else:
                 return queue

@@ -379,6 +379,27 @@ async def test_a_site_without_requests_is_not_shown(make_crawler):
 
 
 @ensureDeferred
+async def test_the_engine_is_woken_for_requests_that_wait(make_crawler, clock, monkeypatch):
+    """Those of the site, or those held until any site answers; for none, it sleeps on."""
+    woken = []
+    monkeypatch.setattr(site_queue.engine, "wake", woken.append)
+    crawler = make_crawler(CONCURRENT_REQUESTS=2)
+    scheduler, throttle = open_scheduler(crawler), Crawl.of(crawler).throttle
+    fill(scheduler, "https://a.example/")
+    site = throttle.sites.of("https://a.example")
+    throttle.update(site)
+    assert len(woken) == 1, "its request waits"
+    (request,) = hand_out_all(crawler, scheduler)
+    throttle.update(site)
+    assert len(woken) == 1, "it has none"
+    throttle.in_flight.unresponsive.fail(throttle.flight_of(request), Failure.TIMED_OUT)
+    fill(scheduler, "https://b.example/")
+    assert scheduler.next_request() is None
+    throttle.update(site)
+    assert len(woken) == 2, "another site's request is held until one answers"
+
+
+@ensureDeferred
 async def test_a_sub_queue_is_made_once_for_a_page_and_its_links(make_crawler, monkeypatch):
     """And again after those of a thousand other sites: a crawl may come by a million."""
     made = Counter()
