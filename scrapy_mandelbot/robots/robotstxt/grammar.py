@@ -281,6 +281,7 @@ def _line(field: str, value: str) -> re.Pattern[str]:
     return re.compile(rf"[\r\n]{_WS}{field}{_WS}{value}", re.ASCII)
 
 
+@lru_cache(maxsize=1_000)
 def _spellings(field: str, dialect: Dialect) -> tuple[str, ...]:
     return (field, *dict(dialect.spellings).get(field, ()))
 

@@ -236,4 +236,6 @@ class RobotsTxt:
         return tables_of(self._body, self._grammar)
 
     def _values(self, field: str) -> tuple[str, ...]:
+        if not self._grammar.may_have(field, self._body):
+            return ()
         return tuple(value for _, value in self._grammar.values(field, self._body) if value)

@@ -6,6 +6,7 @@ import pytest
 from cases.extended2 import FROMMITZ
 
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
+from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
 from scrapy_mandelbot.robots.robotstxt.records import RecordProblem
 from scrapy_mandelbot.robots.robotstxt.times import RequestRate, TimeWindow, rate_at
 
@@ -300,6 +301,15 @@ def test_google_a_record_names_the_field_that_is_meant():
     assert (record.name, record.field, record.value, record.problems) == (
         *("Dissallow", "disallow", "/x", ()),
     )
+
+
+def test_a_file_is_searched_only_for_fields_that_it_names(monkeypatch):
+    """Wherever the name is, and however written."""
+    searched = []
+    monkeypatch.setattr(Grammar, "values", lambda _, field, _body: searched.append(field) or [])
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /SITEMAP\n")
+    assert (robots.sitemaps, robots.hosts, robots.licenses) == ((), (), ())
+    assert searched == ["sitemap"]
 
 
 def test_google_site_map_is_sitemap():
