@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -112,7 +113,7 @@ class RobotsTxtMiddleware:
                 throttle.scouted(flight)
             if rules is not None and rules.outcome.kind not in _NOT_KNOWN:
                 site.rules = ref(rules)
-                throttle.paces.report_not_obeyed(site, rules.robots, self._agent(request))
+                throttle.paces.report_not_obeyed(site, rules.robots, partial(self._agent, request))
                 return None, rules
             if self._crawl.is_for_a_person(request):
                 if rules is not None:
@@ -170,8 +171,9 @@ class RobotsTxtMiddleware:
         allowed = (rp.robots if type(rp) is MandelbotRobotParser else rp).allowed
         if allowed(url, agent):
             # A server may serve a forbidden page for another spelling of its path.
-            is_odd = "/." in url or "//" in url[_SCHEME:] or "%2" in url
-            resolved = as_servers_read_it(url) if is_odd else None
+            if not ("/." in url or "//" in url[_SCHEME:] or "%2" in url):
+                return
+            resolved = as_servers_read_it(url)
             if resolved is None or allowed(resolved, agent):
                 return
             url = resolved

@@ -57,13 +57,13 @@ class Paces:
             self._emit(events.PACE_UNREADABLE, where=site.name, lines=named, count=len(lines))
         return self._follow(site, pace_of_file(robots, agent, self._config.pace_policy), until)
 
-    def report_not_obeyed(self, site: Site, robots: RobotsTxt, agent: Agent) -> None:
+    def report_not_obeyed(self, site: Site, robots: RobotsTxt, agent: Callable[[], Agent]) -> None:
         """Report once the pace in a robots.txt that the project does not obey."""
         if self._config.obeys_pace or "pace" in site.reported:
             return
         if not _SPEAKS.search(robots.body.replace(b"\0", b"")):  # it may be UTF-16
             return
-        pace = pace_of_file(robots, agent, _AS_WRITTEN)
+        pace = pace_of_file(robots, agent(), _AS_WRITTEN)
         is_by_hand = self._config.configured_delay(site.name) is not None
         if not pace.is_free and not is_by_hand and site.is_news("pace"):
             site.is_timed = True

@@ -329,6 +329,8 @@ def test_a_pace_that_is_not_obeyed_is_told_once(make_crawler, pace, told):
     throttle = Crawl.of(crawler).throttle
     asks = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: 7\n")
     asks_nothing = RobotsTxt.parse(b"User-agent: *\nDisallow: /x\n")
+    names = iter(["Mandelbot"])
     for name, robots in ((SITE, asks), (SITE, asks), ("https://other.example", asks_nothing)):
-        throttle.paces.report_not_obeyed(throttle.sites.of(name), robots, "Mandelbot")
+        throttle.paces.report_not_obeyed(throttle.sites.of(name), robots, names.__next__)
+    assert len(list(names)) == 1 - told, "the robot's name is found only where it decides"
     assert crawler.stats.get_value("mandelbot/pace/not_obeyed", 0) == told
