@@ -57,19 +57,19 @@ class Download:
     most_bytes: int
     seconds: float
     began: float
-    received: int = 0
-    cut: str = ""
+    received: int = field(default=0, init=False)
+    cut: str = field(default="", init=False)
     """Why the rest was not read: the part before suffices."""
-    is_late: bool = False
+    is_late: bool = field(default=False, init=False)
     """Whether the time limit ended the download."""
-    collects: bool = False
+    collects: bool = field(default=False, init=False)
     """Whether `body` collects the bytes received."""
     body: bytearray = field(default_factory=bytearray)
-    headers: Headers | None = None
+    headers: Headers | None = field(default=None, init=False)
     """None: no headers yet, or the handler does not send ``headers_received``."""
-    packed: Response | None = None
+    packed: Response | None = field(default=None, init=False)
     """The response as received, if it is compressed."""
-    is_done: bool = False
+    is_done: bool = field(default=False, init=False)
     """Whether the response is complete; a later exception comes from a middleware."""
     is_watched: bool = True
     """Whether receivers of the handler's signals follow it."""
@@ -170,8 +170,8 @@ class DownloadLimits:
         finally:
             self.end(request)
         self._truncated.discard(request.url)
-        is_ours = download.cut or download.is_late or not most_bytes
-        if "download_stopped" in response.flags and not is_ours:
+        is_stopped = most_bytes > 0 and "download_stopped" in response.flags
+        if is_stopped and not (download.cut or download.is_late):
             raise StoppedByProjectError
         return response, download
 

@@ -95,11 +95,11 @@ class SiteRules:
     """Why there is no response, without a traceback."""
     unreadable: str = field(default="", init=False)
     """A ``Retry-After`` of the response that cannot be read, as received."""
-    cites_inside: bool = False
+    cites_inside: bool = field(default=False, init=False)
     """Whether a public site may cite sitemaps on this machine or in its network."""
-    cached_at: float | None = None
+    cached_at: float | None = field(default=None, init=False)
     """When the stored file was fetched or last confirmed; None: not read from the store."""
-    is_large: bool = False
+    is_large: bool = field(default=False, init=False)
     """Whether the first decision may take long."""
 
     @cached_property

@@ -99,6 +99,18 @@ class SiteFiles:
         self._most_bytes = most_bytes
         self._under_way: dict[str, list[Deferred[Any]]] = {}
         self.limits = DownloadLimits(crawler, now)
+        self._meta: dict[str, Any] = {
+            "dont_obey_robotstxt": True,
+            # The outcome decides what the response means for the site, not its status alone.
+            "dont_pause": True,
+            "dont_redirect": True,
+            "dont_retry": True,
+            "dont_cache": True,
+            # robots.txt may redirect to a site that the spider does not crawl.
+            "allow_offsite": True,
+            "download_timeout": config.robots_timeout,
+            "download_fail_on_dataloss": False,  # a truncated body is examined, too
+        }
 
     async def once(
         self, key: str, fetch: Callable[[], Awaitable[_T]], is_for_all: Callable[[_T], bool]
@@ -171,19 +183,7 @@ class SiteFiles:
         return response.status
 
     def _request(self, url: str, needing: Request, headers: dict[str, Any]) -> Request:
-        meta: dict[str, Any] = {
-            "dont_obey_robotstxt": True,
-            # The outcome decides what the response means for the site, not its status alone.
-            "dont_pause": True,
-            "dont_redirect": True,
-            "dont_retry": True,
-            "dont_cache": True,
-            # robots.txt may redirect to a site that the spider does not crawl.
-            "allow_offsite": True,
-            "download_timeout": self._config.robots_timeout,
-            "download_fail_on_dataloss": False,  # a truncated body is examined, too
-            **{key: needing.meta[key] for key in _ROUTE & needing.meta.keys()},
-        }
+        meta = self._meta | {key: needing.meta[key] for key in _ROUTE & needing.meta.keys()}
         if "Proxy-Authorization" in needing.headers:
             headers["Proxy-Authorization"] = needing.headers["Proxy-Authorization"]
         return Request(url, callback=NO_CALLBACK, meta=meta, priority=_PRIORITY, headers=headers)
@@ -306,8 +306,10 @@ class RobotsRequester:
         is_odd = failure is Failure.NO_SUCH_HOST or failure is Failure.OTHER
         level = logging.WARNING if is_odd or case == "misreported_5xx" else None
         event = events.ROBOTS_NOT_FETCHED if status is None else events.ROBOTS_FETCHED
-        values, emit = {"case": case, "seconds": seconds, "status": status}, self._events.emit
-        emit(event, level=level, site=site, reason=reason, **values)
+        emit = self._events.emit
+        emit(
+            event, level=level, site=site, reason=reason, case=case, seconds=seconds, status=status
+        )
         if status is None and error is not None and failure is not Failure.DROPPED:
             raised = error.__cause__ if isinstance(error, TruncatedError) else error
             self._events.count(events.ROBOTS_EXCEPTION, error=type(raised))

@@ -163,7 +163,9 @@ WHOLE = gzip.compress(b"a" * 9)
 )
 def test_an_answer_breaks_off_where_its_end_is_missing(answer, download, breaks):
     """Be it packed or not; what was cut by us does not, and nobody knows of an unknown coding."""
-    assert Download(100, 10, 0, packed=answer, **download).is_truncated(answer) is breaks
+    limited = Download(100, 10, 0)
+    vars(limited).update(packed=answer, **download)
+    assert limited.is_truncated(answer) is breaks
 
 
 SIGNALS = (headers_received, bytes_received)
