@@ -194,10 +194,11 @@ class PauseMiddleware:
             if is_own and self._throttle.lets_pass(request):
                 return None
             flight = self._throttle.flight_of(request)
-        if not flight.is_from_queue and not request.meta.get("dont_pause"):
+        if flight.is_from_queue:
+            if flight.site.is_plain and not self._throttle.is_paced:
+                return None
+        elif not request.meta.get("dont_pause"):
             self._subscribe_to_responses()
-        elif flight.site.is_plain and flight.is_from_queue and not self._throttle.is_paced:
-            return None
         return await self._wait_for_turn(flight, request)
 
     async def _wait_for_turn(self, flight: Flight, request: Request) -> Request | Response | None:
