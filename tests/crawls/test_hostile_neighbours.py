@@ -6,9 +6,9 @@ is that of calls: the figures are the same on any machine, and with any other wo
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
-import gc
 import sys
 from functools import cache
 from pathlib import Path
