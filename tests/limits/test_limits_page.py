@@ -34,6 +34,7 @@ NO_LIMITS = {
     "fleet.own_sites._MOST_GIVEN": "of sites that are given to other workers at a time",
     "robots.robotstxt.agents.product_tokens": "agents are the project's",
     "robots.robotstxt.grammar.grammar_of": "dialects are the project's",
+    "robots.robotstxt.grammar._spellings": "dialects are the project's",
     "robots.lint.delivery._MANY_REDIRECTS": "when a finding is reported",
     "robots.lint.structure._LONGEST": "of a name that is compared with others for a finding",
     "robots.lint.syntax._LONGEST": "what a field can be",
