@@ -70,8 +70,8 @@ _KNOWN_SIZE = 100  # bytes, beside the site's name
 _REQUEST_AGAIN_AFTER = 300.0  # seconds, for a site that did not answer
 _FORBID_ALL = b"User-agent: *\nDisallow: /\n"
 
-# Parsed rules stay in memory as long as they fit, and are parsed again from the copy otherwise:
-# for each page, if more sites than that take turns.
+# Parsed rules stay in memory as long as they fit. Those of more sites are parsed again from the
+# copy: for each page, if the sites take turns.
 _PARSED_LIMIT = 32 * 1024 * 1024  # bytes; of some 6,000 sites with small files
 _PARSED_OVERHEAD = 1_536  # bytes of an empty file, parsed
 _FAILED_SIZE = 2 * 1024  # bytes, of a site that did not answer, with its error

@@ -90,15 +90,14 @@ class SiteFiles:
     """Fetches files of at most `most_bytes` bytes, each once for all requests that need it."""
 
     def __init__(
-        self, crawler: Crawler, config: Config, now: Callable[[], float], most_bytes: int
+        self, limits: DownloadLimits, config: Config, now: Callable[[], float], most_bytes: int
     ) -> None:
-        self._crawler = crawler
+        self.limits = limits
         self._config = config
         self._policy = config.outcome_policy
         self._now = now
         self._most_bytes = most_bytes
         self._under_way: dict[str, list[Deferred[Any]]] = {}
-        self.limits = DownloadLimits(crawler, now)
         self._meta: dict[str, Any] = {
             "dont_obey_robotstxt": True,
             # The outcome decides what the response means for the site, not its status alone.
@@ -246,7 +245,7 @@ class RobotsRequester:
         self._now = now
         self._store = store
         self._events = events
-        self.files = SiteFiles(crawler, config, now, config.robots_max_bytes)
+        self.files = SiteFiles(DownloadLimits(crawler, now), config, now, config.robots_max_bytes)
         self.troubles: Recent[Trouble] = Recent(_TROUBLES_LIMIT)
 
     async def request(

@@ -116,7 +116,7 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         self.held: dict[SubQueue, None] = {}
         """Queues that wait until fewer requests are in flight of all sites that are as theirs."""
         self._resting: dict[SubQueue, None] = {}
-        """Queues that had no request left, those first for which that is longest ago."""
+        """Queues that had no request left, in the order in which that happened first."""
 
     def of(self, site: Site) -> Sequence[SubQueue]:
         """Return those of a site, as they came."""

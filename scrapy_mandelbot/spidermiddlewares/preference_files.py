@@ -17,7 +17,6 @@ from scrapy_mandelbot.store.memory import Recent
 
 if TYPE_CHECKING:
     from scrapy import Request
-    from scrapy.crawler import Crawler
 
     from scrapy_mandelbot.crawl import Crawl
     from scrapy_mandelbot.fetching.fetcher import SiteRules
@@ -49,10 +48,10 @@ class PageContext(NamedTuple):
 class PreferenceFiles:
     """Finds out what the files of a page's site say about its use."""
 
-    def __init__(self, crawler: Crawler, crawl: Crawl) -> None:
+    def __init__(self, crawl: Crawl) -> None:
         self._crawl = crawl
         self._flight = crawl.throttle.in_flight.get
-        self._tdm = TdmFiles(crawler, crawl) if _OF_TDM & {*crawl.config.purposes} else None
+        self._tdm = TdmFiles(crawl) if _OF_TDM & {*crawl.config.purposes} else None
         self.contexts: WeakKeyDictionary[Request, PageContext] = WeakKeyDictionary()
         """The files of each page that is requested."""
         self._silent: Recent[float] = Recent(SILENT_LIMIT)
@@ -129,10 +128,9 @@ class TdmFiles:
     copy stays in use meanwhile.
     """
 
-    def __init__(self, crawler: Crawler, crawl: Crawl) -> None:
+    def __init__(self, crawl: Crawl) -> None:
         self._crawl = crawl
-        self._files = SiteFiles(crawler, crawl.config, crawl.now, BYTES_LIMIT)
-        self._files.limits = crawl.fetcher.limits  # PauseMiddleware passes on their responses
+        self._files = SiteFiles(crawl.fetcher.limits, crawl.config, crawl.now, BYTES_LIMIT)
         self._read: Recent[SiteTdm] = Recent(FILES_LIMIT)
 
     async def of(self, site: str, request: Request) -> SiteTdm:

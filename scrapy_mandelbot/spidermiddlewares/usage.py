@@ -53,7 +53,7 @@ class CrawlUsage:
         self.mode = config.usage if self.purposes else "off"
         self.has_ledger = config.enabled and config.ledger is not None
         self.is_wanted = self.has_ledger or (config.enabled and self.mode != "off")
-        self.files = PreferenceFiles(crawler, self.crawl)
+        self.files = PreferenceFiles(self.crawl)
         self.of_request: WeakKeyDictionary[Request, Usage] = WeakKeyDictionary()
         """The preferences of fetched pages."""
         self.kept_against = 0

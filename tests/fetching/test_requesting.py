@@ -9,6 +9,7 @@ from crawling import ensureDeferred
 from scrapy.utils.test import get_crawler
 from twisted.internet.defer import CancelledError, Deferred
 
+from scrapy_mandelbot.fetching.download_limits import DownloadLimits
 from scrapy_mandelbot.fetching.requesting import SiteFiles
 from scrapy_mandelbot.settings.config import Config
 
@@ -20,7 +21,9 @@ class Requests:
 
     def __init__(self, count):
         crawler = get_crawler()
-        self.files = SiteFiles(crawler, Config.from_settings(crawler.settings), lambda: 0.0, 100)
+        self.files = SiteFiles(
+            DownloadLimits(crawler, float), Config.from_settings(crawler.settings), float, 100
+        )
         self.fetches: list[Deferred[str]] = []
         self.tasks = [self.add() for _ in range(count)]
 

@@ -64,7 +64,7 @@ def test_without_user(url, bare):
 
 
 @pytest.mark.parametrize("scheme", ["http", "https", "s3"])
-def test_a_host_that_needs_no_reading_is_read_alike(scheme):
+def test_a_host_that_needs_no_reading_is_read_the_same(scheme):
     """Most are their site's as written; which these are is seen without parsing them."""
     hosts = ["", ".", "a", "A", "a.", "a..b", ".a", "a_b-1.example", "a%41", "\xe9.ch", "[::1]"]
     ports = ["", ":", ":0", ":80", ":443", ":0443", ":999", ":1000", ":8080", ":65535", ":99999"]
