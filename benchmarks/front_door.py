@@ -53,8 +53,6 @@ CASES = [
     ("a 503 for five seconds", "library", "closed:5", 300, None),
     ("a limit of 30 a second", "library", "limit:30:5", 300, None),
     ("429, 430, 509 and 529", "library", "odd:30:5", 300, None),
-    ("maintenance by a 302", "library", "maintained:11", 300, None),
-    ("maintenance by a 200", "library", "noticed:11", 300, None),
     ("a kill -9, and a second run", "library", "well", 2000, 500),
     ("a 503 for five seconds", "project", "closed:5", 60, None),
     ("a 503 for a minute", "project", "closed:60", 120, None),

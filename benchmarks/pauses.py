@@ -23,9 +23,7 @@ its standard input is closed, and then prints what it answered, as JSON. Pages a
 ``/N``; ``/`` links to all of them. A behaviour is ``limit:RATE:BURST``, ``halving:RATE:BURST``
 (after ten seconds), ``flapping`` (up two seconds, down one), ``down:SECONDS`` (after 50 pages),
 ``closed:SECONDS`` (the same, with Retry-After), ``odd:RATE:BURST`` (a limit whose refusals are 429,
-430, 509 and 529 in turn), ``maintained:SECONDS`` (after 50 pages, redirects each page to a notice),
-``noticed:SECONDS`` (sends the notice in place of each page), ``one-page`` (page 7 answers 503), or
-``well``.
+430, 509 and 529 in turn), ``one-page`` (page 7 answers 503), or ``well``.
 """
 
 from __future__ import annotations
@@ -44,8 +42,6 @@ import scrapy
 from loopback import ADDON, SETTINGS, Serving, crawled, printed_by, serve_answers
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
-OK, FOUND = 200, 302
-NOTICE = "/notice.html"
 MOST_SECONDS = 40
 LAWS = {
     "stock Scrapy": {},
@@ -125,17 +121,13 @@ class Refusing:
         refused = path != "/robots.txt" and self._refuses(path, now)
         status = 503 if refused is True or isinstance(refused, str) else refused or 200
         self.answered["statuses"][status] += 1
-        if path not in {"/robots.txt", NOTICE} and not refused:
+        if path != "/robots.txt" and not refused:
             self._served += 1
         elif refused:
             self.answered["refusals"] += 1
         headers = "text/html"
         if isinstance(refused, str):
             headers += f"\r\nRetry-After: {refused}"
-        if status == FOUND:
-            headers += f"\r\nLocation: {NOTICE}"
-        if refused == OK:
-            return status, headers, "<html><body>notice</body></html>"
         page = f"<html><body>page {path}</body></html>"
         return status, headers, self._index if path == "/" else page
 
@@ -151,12 +143,6 @@ class Refusing:
 
     def _odd(self, path, now):
         return next(self._statuses) if self._limit(path, now) else False
-
-    def _maintained(self, path, now):
-        return FOUND if path != NOTICE and self._down(path, now) else False
-
-    def _noticed(self, path, now):
-        return OK if self._down(path, now) else False
 
     def _halving(self, path, now):
         if now - self._began > 10 and len(self._numbers) == 2:

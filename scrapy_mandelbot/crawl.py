@@ -97,8 +97,6 @@ class Crawl:
         self.manual_control = ManualControl(crawler, self.config, self.throttle)
         self.job: StoredJob | None = None
         """The job that stores the run in one file; None: there is none."""
-        self.job_rows: Any = None
-        """The storage of a job, which holds rows of requests beyond their end; None: no job."""
         self.drops: Callable[[Request], bool] | None = None
         """Returns whether a request is dropped that the queue is about to hand out."""
         self.sitemap_bodies: WeakKeyDictionary[Response, bytes] = WeakKeyDictionary()

@@ -6,7 +6,6 @@ import logging
 from functools import cached_property
 from http import HTTPStatus
 from inspect import isawaitable
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 import scrapy.downloadermiddlewares.robotstxt
@@ -27,14 +26,13 @@ from scrapy_mandelbot.robots.preferences import MARKED_STATUSES
 from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN, SitePausedError, is_of_the_package
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
     from scrapy_mandelbot.downloadermiddlewares.refusals import Refusals
-    from scrapy_mandelbot.politeness import retry_after
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.site_state import Site
 
@@ -44,8 +42,6 @@ _OF_QUOTAS = frozenset({b"Ratelimit", b"Ratelimit-Remaining"})  # in Scrapy's sp
 _CHALLENGE = "cf-mitigated"  # of any status; the other marks have theirs
 _PROBLEM = b"application/problem+json"  # RFC 9457, section 3
 _SUCCESSES = range(200, 300)
-_TEMPORARY = frozenset({302, 303, 307})
-_FEW = 10  # pages of a site, before it is looked at whether one body is that of many
 
 
 class PauseMiddleware:
@@ -64,8 +60,6 @@ class PauseMiddleware:
         self._flight = self._throttle.in_flight.get
         self._statuses = self._crawl.config.pause_statuses
         self._is_read = self._crawl.config.refusal is not None
-        self._few = _FEW if self._statuses else inf
-        self._redirected: Collection[Site] = ()  # sites that may be in maintenance
         handled = map(int, crawler.settings.getlist("HTTPERROR_ALLOWED_CODES"))
         are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")  # the spider handles them
         self._spiders = range(1_000) if are_all else frozenset(handled)
@@ -107,11 +101,8 @@ class PauseMiddleware:
         if not request.meta.get("dont_pause"):
             self._notice(self._flight(request) or self._throttle.flight_of(request), response)
 
-    def _notice(self, flight: Flight, response: Response, *, repeats: bool = False) -> None:
-        """Report what a response means for its site; once, from the signal or the middleware.
-
-        `repeats`: whether it is known that its body is that of other pages.
-        """
+    def _notice(self, flight: Flight, response: Response) -> None:
+        """Report what a response means for its site; once, from the signal or the middleware."""
         flight.is_noticed = True
         request: Request = flight.request
         status, is_handled = response.status, self._is_handled(request, response)
@@ -133,20 +124,15 @@ class PauseMiddleware:
             request.meta["dont_retry"] = True  # a retry gets the same
         if is_handled:
             refuses = is_marked = False
-        asked = (
-            wait
-            if refuses
-            else self._look_closer(flight, response, repeats=repeats, is_handled=is_handled)
-        )
+        asked = wait if refuses else None
+        if asked is None and self._is_read and not self._crawl.is_for_a_person(request):
+            asked = self._refusals.recognised(request, response)
         flight.is_refused = asked is not None
         if asked is None:
-            notice = flight.site in self._redirected and self._refusals.is_notice(flight, response)
             flight.is_refused = is_marked and self._refusals.is_bot_block(flight, response)
-            if not flight.is_refused and not notice:
+            if not flight.is_refused:
                 self._answered(flight, response)
             return
-        if not refuses and not asked.said:
-            return  # it goes back, and comes again when it is known what it was
         reason = f"{status} for {request}" + (f", {asked.said}" if asked.said else "")
         if (response.headers.get("Content-Type") or b"").startswith(_PROBLEM):
             reason += self._refusals.problem(request, response)
@@ -156,28 +142,10 @@ class PauseMiddleware:
 
     @cached_property
     def _refusals(self) -> Refusals:
-        # Few crawls need it before their first redirect.
+        # Few crawls need it.
         from scrapy_mandelbot.downloadermiddlewares.refusals import Refusals  # noqa: PLC0415
 
-        refusals = Refusals(self.crawler, self._crawl)
-        self._redirected = refusals.redirected
-        return refusals
-
-    def _look_closer(
-        self, flight: Flight, response: Response, *, repeats: bool, is_handled: bool
-    ) -> retry_after.AskedFor | None:
-        """See whether an answer refuses by something else than its status, and what it asks for."""
-        request, found = flight.request, None
-        if self._is_read and not self._crawl.is_for_a_person(request):
-            found = self._refusals.recognised(request, response)
-        if found is not None or not self._statuses or is_handled:
-            return found
-        if response.status in _TEMPORARY:
-            return self._refusals.note_redirect(flight, response)
-        is_page = response.status == HTTPStatus.OK and flight.site.tally.pages >= _FEW
-        if is_page and (repeats or self._refusals.repeats(flight, response)):
-            return self._refusals.note_body(flight, response)
-        return None
+        return Refusals(self.crawler, self._crawl)
 
     def _answered(self, flight: Flight, response: Response) -> None:
         """Report a good response, and the rest of a quota if its headers state one."""
@@ -235,17 +203,14 @@ class PauseMiddleware:
         flight = flight or throttle.flight_of(request)
         tally = flight.site.tally
         if heeds_pauses and not flight.is_noticed and "cached" not in response.flags:
-            is_plain = status in self._successes and flight.site not in self._redirected
-            is_plain = is_plain and _OF_QUOTAS.isdisjoint(response.headers)
-            has_few = tally.pages < self._few
-            if is_plain and (has_few or not self._refusals.repeats(flight, response)):
+            if status in self._successes and _OF_QUOTAS.isdisjoint(response.headers):
                 throttle.answered(flight, is_page=request.method == "GET")
                 if self._special.isdisjoint(meta):
                     tally.pages += 1
                     throttle.release(flight)
                     return response
             else:
-                self._notice(flight, response, repeats=is_plain)
+                self._notice(flight, response)
         if not self._special.isdisjoint(meta):
             self._limits.response_downloaded(response, request)
         is_refused = heeds_pauses and flight.is_refused and ASKS_AGAIN not in meta

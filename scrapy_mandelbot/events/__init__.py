@@ -121,15 +121,6 @@ GIVEN_UP = _warning(
     " %(fate)s)",
     stats=("mandelbot/pause/given_up",),
 )
-MAINTENANCE = _warning(
-    "%(site)s %(what)s: it is in maintenance, and the last %(pages)d are requested again",
-    stats=("mandelbot/pause/maintenance",),
-)
-ONE_PAGE_UNPROVED = _warning(
-    "%(site)s sends one page for different URLs, as for %(url)s, and no end of it is seen: it"
-    " counts as theirs. If it is a notice, MANDELBOT_REFUSAL can recognize it (docs/says_no.rst)",
-    stats=("mandelbot/pause/unproved_notices",),
-)
 REFUSAL_FAILED = _error(
     "MANDELBOT_REFUSAL: %(function)s failed, and %(url)s counts as a page: %(error)s",
     stats=("mandelbot/pause/refusal_errors",),

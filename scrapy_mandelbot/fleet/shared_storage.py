@@ -76,11 +76,7 @@ class SharedStorage(JobStorage):
         return lines
 
     def holds_in_memory(self, site: str) -> bool:
-        return site in self.here_alone.counts or site in self._held
-
-    def release_held(self, *sites: str) -> None:
-        self.touched.update(dict.fromkeys(sites or self._held))
-        super().release_held(*sites)
+        return site in self.here_alone.counts
 
     def given_back(self, lines: list[str], delayed: list[Request]) -> None:
         """Hand over the requests that wait in these lines, and those that were delayed.
@@ -111,7 +107,6 @@ class SharedStorage(JobStorage):
                 self._away.discard(request)
                 self.here_alone.discard(request)
                 self._sent_from_memory.discard(request)
-        self._held.clear()
         for line, heap in list(self._in_memory.items()):
             kept = [entry for entry in heap if entry[-1] in self.unacked]
             if kept:

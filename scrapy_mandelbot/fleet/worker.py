@@ -292,7 +292,6 @@ class JobWorker(RunningJob):
 
     def _spider_idle(self) -> None:
         """Wait for work while other workers have some; end when none has."""
-        self.storage.release_held()
         if self._has_ended:
             if self._outcome == "finished":
                 return

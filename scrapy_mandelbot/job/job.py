@@ -237,7 +237,6 @@ class Job(RunningJob):
 
     def _spider_idle(self) -> None:
         """End a run that left or lost something with a reason that says so."""
-        self.storage.release_held()
         if self.saves.error is not None and self.saves.now() is not None:
             raise CloseSpider("job_not_saved")
         if (self._is_salvaged or self.deliveries.aside) and not self.store.lengths():

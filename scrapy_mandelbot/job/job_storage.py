@@ -65,7 +65,6 @@ class JobStorage(RequestStorage):
         self._seen_in_memory: set[int] = set()
         self._asked_of: tuple[Request | None, int] = None, 0
         self.unacked: dict[Request, Unacked] = {}  # claimed, or in memory only
-        self._held: dict[str, list[Unacked]] = {}  # by site
         self._in_vain = 0
         self.is_taking_over = False  # whether pushed requests have known fingerprints
 
@@ -73,12 +72,10 @@ class JobStorage(RequestStorage):
     def of(  # noqa: PYI019 -- Python 3.10 has no Self
         cls: type[Storage], crawler: Crawler, spider: Spider, store: Any, complaints: RunningJob
     ) -> Storage:
-        crawl = Crawl.of(crawler)
-        form = RequestForm(spider, pickles=crawl.config.job_pickles)
+        form = RequestForm(spider, pickles=Crawl.of(crawler).config.job_pickles)
         order = LineOrder.of(crawler.settings)
         fingerprint = crawler.request_fingerprinter.fingerprint
-        crawl.job_rows = storage = cls(store, form, order, fingerprint, complaints)
-        return storage
+        return cls(store, form, order, fingerprint, complaints)
 
     def has_seen(self, request: Request) -> bool:
         number = self.number_of(request)
@@ -177,19 +174,6 @@ class JobStorage(RequestStorage):
         self._sent_from_memory.discard(request)
         for row in one.rows or (one,):
             self._end_wait(row)
-
-    def hold(self, request: Request, site: str) -> None:
-        """Store a request beyond its end, until :meth:`release_held`: it may have been refused."""
-        one = self.unacked.get(request)
-        for row in (one.rows or (one,)) if one is not None else ():
-            row.waits += 1
-            self._held.setdefault(site, []).append(row)
-
-    def release_held(self, *sites: str) -> None:
-        """Acknowledge what is held of some sites; of all, if none is named."""
-        for site in sites or list(self._held):
-            for row in self._held.pop(site, ()):
-                self._end_wait(row)
 
     def push_in_memory(self, name: str, request: Request) -> None:
         """Hold a request that cannot be serialized; it is not counted."""

@@ -12,7 +12,6 @@ and may have to give it another one.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from copy import copy
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
@@ -289,17 +288,6 @@ class InFlight:
         )
         request.dont_filter = True
         return request
-
-    def bring_back(self, flight: Flight, *, is_page: bool = False) -> Request:
-        """Return a copy of a request that ended with an answer which turns out to be none.
-
-        `is_page`: the answer was counted as a page.
-        """
-        flight.site.tally.pages -= is_page
-        flight.site.tally.others -= not is_page
-        again = copy(flight)
-        again.request = flight.request.copy()
-        return self.send_back(again)
 
     def take_back(self, request: Request) -> PriorState | None:
         """Make a request what it was when it was handed out, if it comes back; return that."""

@@ -96,57 +96,6 @@ async def test_a_limit_that_answers_otherwise_is_one_too(nginx, status):
 
 
 @ensureDeferred
-async def test_maintenance_by_a_redirect_loses_no_page(nginx):
-    """For some seconds each path answers 302 to one notice, which is fetched once."""
-    server = nginx(rate=200, burst=100)
-    result = await maintained(server)
-    notice = server.url + "/maintenance.html"
-    assert len(set(result.urls()) - {notice}) == 101
-    assert result.urls().count(notice) == 1
-
-
-@ensureDeferred
-async def test_maintenance_by_one_page_for_all_loses_no_page(nginx):
-    """For some seconds each path answers 200 with one notice, which four pages get at most."""
-    server = nginx(rate=200, burst=100, maintenance="200 'We will be back soon'")
-    bodies: dict[str, list[bytes]] = {}
-
-    class Keeping(FailuresSpider):
-        def parse(self, response):
-            bodies.setdefault(response.url, []).append(response.body)
-            yield from super().parse(response)
-
-    result = await maintained(server, Keeping)
-    assert len(set(result.urls())) == 101
-    notice = b"We will be back soon"
-    assert all(those[-1] != notice for those in bodies.values())
-    assert sum(those.count(notice) for those in bodies.values()) <= 4
-
-
-async def maintained(server, spider=FailuresSpider):
-    """Crawl a hundred pages of a server that is in maintenance after fifty of them."""
-    server.pages(100)
-    server.start()
-    items = []
-
-    def take_down(item) -> None:
-        from twisted.internet import reactor
-
-        items.append(item)
-        if len(items) == 50:
-            server.maintain(begin=True)
-            reactor.callLater(3, lambda: server.maintain(begin=False))
-
-    def before(crawler) -> None:
-        crawler.signals.connect(take_down, signal=signals.item_scraped)
-
-    result = await crawl(spider, start_urls=[server.url + "/"], before=before)
-    assert result.failures == []
-    assert result.stats["mandelbot/pause/maintenance"] == 1
-    return result
-
-
-@ensureDeferred
 async def test_the_servers_log_tells_the_polite_from_the_others(nginx):
     """A server that says Retry-After: 2 gets two quiet seconds; from stock Scrapy it does not."""
     ours, stock = (nginx(rate=20, burst=5, retry_after=2) for _ in range(2))

@@ -36,9 +36,7 @@ http {{
         listen 127.0.0.1:{port};
         root {folder}/www;
         index index.html;
-        location = /maintenance.html {{ }}
         location / {{
-            if (-f {folder}/maintained) {{ return {maintenance}; }}
             limit_req zone=pages {burst};
             limit_req_status {status};
             {refuses}
@@ -107,7 +105,6 @@ class Nginx:
         *,
         per: str = "s",
         status: int = 503,
-        maintenance: str = "302 /maintenance.html",
     ) -> None:
         self.folder = folder
         with socket.socket() as probe:
@@ -122,7 +119,6 @@ class Nginx:
             rate=rate,
             per=per,
             status=status,
-            maintenance=maintenance,
             burst=f"burst={burst} {delay}" if burst else "",
             refuses="" if retry_after is None else "error_page 503 @refused;",
             retry_after=f"add_header Retry-After {retry_after} always;" if retry_after else "",
@@ -132,16 +128,10 @@ class Nginx:
         (folder / "www").mkdir()
         self._process: subprocess.Popen | None = None
 
-    def maintain(self, *, begin: bool) -> None:
-        """Begin or end maintenance: `maintenance` for all paths but that of the notice."""
-        flag = self.folder / "maintained"
-        flag.touch() if begin else flag.unlink()
-
     def pages(self, count: int) -> None:
         www = self.folder / "www"
         links = "".join(f'<a href="/{number}.html">{number}</a>' for number in range(count))
         (www / "index.html").write_text(f"<html><body>{links}</body></html>")
-        (www / "maintenance.html").write_text("<html><body>back soon</body></html>")
         (www / "robots.txt").write_text("User-agent: *\nDisallow:\n")
         for number in range(count):
             (www / f"{number}.html").write_text(f"<html><body>{number}</body></html>")
