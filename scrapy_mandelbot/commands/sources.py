@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 from scrapy_mandelbot.commands.output import UnavailableError, is_url
 from scrapy_mandelbot.commands.output.check_report import STANDARD_INPUT
 from scrapy_mandelbot.commands.output.rules_in_force import SUCCESS, Rules
-from scrapy_mandelbot.politeness.outcome import Failure, OutcomePolicy
+from scrapy_mandelbot.politeness.meaning import GOES_BACK
+from scrapy_mandelbot.politeness.outcome import Failure
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.lint import Delivery
 from scrapy_mandelbot.robots.origins import robots_url, site_of, without_user
@@ -46,9 +47,10 @@ def rules_of(invocation: Invocation, source: str) -> Rules:
     if urlsplit(source).path.strip("/"):
         url = without_user(source)
     fetched = invocation.fetch(url)
-    policy = OutcomePolicy(frozenset(invocation.setting("pause_statuses")))
-    how = _delivery_of(url, fetched), policy, fetched.trouble
-    return Rules(url, fetched.body, fetched.answer, *how, max_bytes)
+    answer, delivery = fetched.answer, _delivery_of(url, fetched)
+    if answer.status in invocation.setting("pause_statuses"):
+        answer = answer._replace(meaning=GOES_BACK)
+    return Rules(url, fetched.body, answer, delivery, fetched.trouble, max_bytes)
 
 
 def _delivery_of(url: str, fetched: Fetched) -> Delivery | None:

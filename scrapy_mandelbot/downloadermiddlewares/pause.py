@@ -20,7 +20,7 @@ from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching.failures import failure_of
 from scrapy_mandelbot.politeness.flight import End
-from scrapy_mandelbot.politeness.outcome import MISSING_STATUSES
+from scrapy_mandelbot.politeness.meaning import GOES_BACK, NOTHING, Kind, Meaning, meaning_of
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
 from scrapy_mandelbot.robots.preferences import MARKED_STATUSES
 from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN, SitePausedError, is_of_the_package
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _OF_QUOTAS = frozenset({b"Ratelimit", b"Ratelimit-Remaining"})  # in Scrapy's spelling
-_CHALLENGE = "cf-mitigated"  # of any status; the other marks have theirs
 _PROBLEM = b"application/problem+json"  # RFC 9457, section 3
 _SUCCESSES = range(200, 300)
+_OF_ROBOTS = frozenset({Kind.TERMS, Kind.FORBIDDEN})
 
 
 class PauseMiddleware:
@@ -63,10 +63,9 @@ class PauseMiddleware:
         handled = map(int, crawler.settings.getlist("HTTPERROR_ALLOWED_CODES"))
         are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")  # the spider handles them
         self._spiders = range(1_000) if are_all else frozenset(handled)
-        self._marked = MARKED_STATUSES.difference(self._spiders)
-        # Neither a mark nor the project's function makes a refusal of these.
-        self._successes = frozenset(() if self._is_read else _SUCCESSES) - self._marked
-        self._retried = MARKED_STATUSES & {*map(int, crawler.settings.getlist("RETRY_HTTP_CODES"))}
+        # Neither terms nor the project's function make a refusal of these.
+        marked = MARKED_STATUSES.difference(self._spiders)
+        self._successes = frozenset(() if self._is_read else _SUCCESSES) - marked
         if self._is_read:
             self._refusals.load()
         self._is_subscribed = False
@@ -99,46 +98,41 @@ class PauseMiddleware:
     def _response_downloaded(self, response: Response, request: Request) -> None:
         """Pause the site at once: the downloader slot is about to send its next request."""
         if not request.meta.get("dont_pause"):
-            self._notice(self._flight(request) or self._throttle.flight_of(request), response)
+            self._hear(self._flight(request) or self._throttle.flight_of(request), response)
 
-    def _notice(self, flight: Flight, response: Response) -> None:
-        """Report what a response means for its site; once, from the signal or the middleware."""
-        flight.is_noticed = True
+    def _hear(self, flight: Flight, response: Response) -> None:
+        """Tell a site what its response means: once, from the signal or the middleware."""
         request: Request = flight.request
-        status, is_handled = response.status, self._is_handled(request, response)
-        statuses = () if "cached" in response.flags else self._statuses
-        is_error = status >= HTTPStatus.BAD_REQUEST and status not in MISSING_STATUSES
-        refuses, wait = status in statuses, None
-        if statuses and (refuses or is_error):
-            from scrapy_mandelbot.politeness import retry_after  # noqa: PLC0415 -- no page needs it
-
-            wait = retry_after.wait_asked_for(response.headers.get, self._crawl.now())
-            refuses = refuses or wait.names_a_time
-        is_marked = status in self._marked
-        if _CHALLENGE in response.headers and status not in self._spiders:
-            # Waiting does not clear a challenge, whatever its status says.
-            is_marked = True
-            has_terms = self._refusals.terms_of(response) is not None
-            refuses = refuses and (not has_terms or is_of_the_package(request))
-        if status in self._retried and self._refusals.terms_of(response) is not None:
-            request.meta["dont_retry"] = True  # a retry gets the same
-        if is_handled:
-            refuses = is_marked = False
-        asked = wait if refuses else None
-        if asked is None and self._is_read and not self._crawl.is_for_a_person(request):
-            asked = self._refusals.recognised(request, response)
-        flight.is_refused = asked is not None
-        if asked is None:
-            flight.is_refused = is_marked and self._refusals.is_bot_block(flight, response)
-            if not flight.is_refused:
-                self._answered(flight, response)
+        flight.meaning = meaning = self._meaning_of(request, response)
+        if meaning.kind is Kind.NOT_NOW:
+            reason = f"{response.status} for {request}" + (f", {meaning.said}" * bool(meaning.said))
+            if (response.headers.get("Content-Type") or b"").startswith(_PROBLEM):
+                reason += self._refusals.problem(request, response)
+            if meaning.unreadable:
+                report_unreadable(self._crawl, flight.site, meaning.unreadable)
+            self._throttle.pauses.refused(flight, reason, meaning.wait, response)
             return
-        reason = f"{status} for {request}" + (f", {asked.said}" if asked.said else "")
-        if (response.headers.get("Content-Type") or b"").startswith(_PROBLEM):
-            reason += self._refusals.problem(request, response)
-        if asked.unreadable:
-            report_unreadable(self._crawl, flight.site, asked.unreadable)
-        self._throttle.pauses.refused(flight, reason, asked.seconds, response)
+        if meaning.kind in _OF_ROBOTS and self._refusals.is_bot_block(flight, response, meaning):
+            flight.meaning = GOES_BACK
+            return
+        if not _OF_QUOTAS.isdisjoint(response.headers):
+            note_quota(self._crawl, flight, response)
+        is_page = meaning.kind is Kind.PAGE and request.method == "GET"
+        self._throttle.answered(flight, is_page=is_page)
+
+    def _meaning_of(self, request: Request, response: Response) -> Meaning:
+        """Return what a response means, as the project, the spider and the request see it."""
+        status, is_own = response.status, is_of_the_package(request)
+        meaning = meaning_of(
+            status, response.headers, self._statuses, self._crawl.now(), is_own=is_own
+        )
+        is_for_terms = meaning.kind in _OF_ROBOTS and status in self._spiders
+        if is_for_terms or self._is_handled(request, response):
+            meaning = Meaning(Kind.PAGE if status < HTTPStatus.BAD_REQUEST else Kind.ERROR)
+        is_read = self._is_read and not self._crawl.is_for_a_person(request)
+        if is_read and meaning.kind is not Kind.NOT_NOW:
+            return self._refusals.recognised(request, response) or meaning
+        return meaning
 
     @cached_property
     def _refusals(self) -> Refusals:
@@ -146,13 +140,6 @@ class PauseMiddleware:
         from scrapy_mandelbot.downloadermiddlewares.refusals import Refusals  # noqa: PLC0415
 
         return Refusals(self.crawler, self._crawl)
-
-    def _answered(self, flight: Flight, response: Response) -> None:
-        """Report a good response, and the rest of a quota if its headers state one."""
-        if not _OF_QUOTAS.isdisjoint(response.headers):
-            note_quota(self._crawl, flight, response)
-        is_page = response.status < HTTPStatus.BAD_REQUEST and flight.request.method == "GET"
-        self._throttle.answered(flight, is_page=is_page)
 
     async def process_request(self, request: Request) -> Request | Response | None:
         """Stop a request whose site was paused since the queue handed it out."""
@@ -195,42 +182,47 @@ class PauseMiddleware:
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         """Send back a request that its site refused, to be sent again after the pause."""
-        throttle, flight = self._throttle, self._flight(request)
-        status, meta = response.status, request.meta
-        heeds_pauses = not meta.get("dont_pause")
-        if request.callback is NO_CALLBACK and not heeds_pauses:
+        throttle, flight, meta = self._throttle, self._flight(request), request.meta
+        if request.callback is NO_CALLBACK and meta.get("dont_pause"):
             return self._own(flight, request, response)
         flight = flight or throttle.flight_of(request)
-        tally = flight.site.tally
-        if heeds_pauses and not flight.is_noticed and "cached" not in response.flags:
-            if status in self._successes and _OF_QUOTAS.isdisjoint(response.headers):
+        if flight.meaning is None and not (meta.get("dont_pause") or "cached" in response.flags):
+            if response.status in self._successes and _OF_QUOTAS.isdisjoint(response.headers):
                 throttle.answered(flight, is_page=request.method == "GET")
                 if self._special.isdisjoint(meta):
-                    tally.pages += 1
+                    flight.site.tally.pages += 1
                     throttle.release(flight)
                     return response
             else:
-                self._notice(flight, response)
+                self._hear(flight, response)
         if not self._special.isdisjoint(meta):
             self._limits.response_downloaded(response, request)
-        is_refused = heeds_pauses and flight.is_refused and ASKS_AGAIN not in meta
-        flight.is_noticed = flight.is_refused = False
-        if not is_refused:
-            if not is_of_the_package(request):
-                is_well, is_cached = status not in self._statuses, "cached" in response.flags
-                is_well = is_well or not heeds_pauses
-                tally.count_answer(status, is_cached=is_cached, is_well=is_well)
-            throttle.release(flight)
-            return response
-        is_safe, may_go = request.method in SAFE_METHODS, not flight.is_refused_alone
-        may_go = may_go and (is_safe or may_repeat(self.crawler, flight, status))
-        if may_go and "Set-Cookie" in response.headers:
-            await store_cookies(self.crawler, request, response)
-        can_go_back = may_go and throttle.can_go_back(flight)
-        if not (can_go_back or (may_go and await throttle.wait(flight))):
+        meaning, flight.meaning = flight.meaning, None
+        if meaning is not None and meaning.kind is Kind.NOT_NOW and ASKS_AGAIN not in meta:
+            return await self._send_again(flight, response)
+        if not is_of_the_package(request):
+            flight.site.tally.count_answer(response.status, is_cached="cached" in response.flags)
+        throttle.release(flight)
+        return response
+
+    async def _send_again(self, flight: Flight, response: Response) -> Request | Response:
+        """Send a refused request back to its queue, let it wait, or hand its refusal on."""
+        throttle = self._throttle
+        request: Request = flight.request
+        is_safe = request.method in SAFE_METHODS
+        if flight.is_refused_alone or not (
+            is_safe or may_repeat(self.crawler, flight, response.status)
+        ):
             return self._hand_on(flight, response)
-        self._count(request, response)
-        return throttle.send_back(flight) if can_go_back else request
+        if "Set-Cookie" in response.headers:
+            await store_cookies(self.crawler, request, response)
+        if throttle.can_go_back(flight):
+            self._count(request, response)
+            return throttle.send_back(flight)
+        if await throttle.wait(flight):
+            self._count(request, response)
+            return request
+        return self._hand_on(flight, response)
 
     def _own(self, flight: Flight | None, request: Request, response: Response) -> Response:
         """Pass on the response to a request of the package's own; it is no page."""
@@ -251,8 +243,8 @@ class PauseMiddleware:
         """Return the request to send back, or None to pass the exception on."""
         throttle = self._throttle
         request: Request = flight.request
-        if request.meta.get("dont_pause") or flight.is_noticed:
-            flight.is_noticed = False
+        if request.meta.get("dont_pause") or flight.meaning is not None:
+            flight.meaning = None
             throttle.release(flight)
             return None
         if not isinstance(exception, SitePausedError):
@@ -311,7 +303,7 @@ class PauseMiddleware:
 
 def not_sent(crawl: Crawl, flight: Flight) -> SitePausedError:
     """Return the error of a request that is not sent."""
-    flight.is_noticed = True  # it is not sent back
+    flight.meaning = NOTHING  # it is not sent back
     crawl.throttle.in_flight.fates[flight.request] = end = fate_of(crawl, flight)
     section = flight.site.faults.of(flight.request) if end is End.SECTION else None
     pause = flight.site.pause if section is None or section.pause is None else section.pause

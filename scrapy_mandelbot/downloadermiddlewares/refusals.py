@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from copy import copy
-from http import HTTPStatus
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +14,11 @@ from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddlewa
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS
+from scrapy_mandelbot.politeness.meaning import Kind, Meaning
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
-from scrapy_mandelbot.politeness.retry_after import AskedFor
 from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.preferences.in_pages import stated_terms
 from scrapy_mandelbot.settings.values import fail_cleanly, loaded_function
-from scrapy_mandelbot.throttle.in_flight import is_of_the_package
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -43,27 +40,19 @@ class Refusals:
 
     # Challenges.
 
-    @staticmethod
-    def terms_of(response: Response) -> str | None:
-        """Return the terms that a response states in place of a page; None: it states none."""
-        headers = ((name, value) for name, values in response.headers.items() for value in values)
-        return stated_terms(response.status, headers)
-
-    def is_bot_block(self, flight: Flight, response: Response) -> bool:
+    def is_bot_block(self, flight: Flight, response: Response, meaning: Meaning) -> bool:
         """Note a challenge, a price or a plain 403; return whether the request goes back.
 
         Only the probe of a site or section that blocks robots goes back to the queue.
         """
-        request, mark = flight.request, self.terms_of(response)
-        if is_of_the_package(request) or (mark is None and response.status != HTTPStatus.FORBIDDEN):
-            return False
-        throttle, site = self._crawl.throttle, flight.site
+        request, throttle, site = flight.request, self._crawl.throttle, flight.site
         section = site.faults.of(request)
         is_probe = section is not None and section.robots and section.is_probed_by(flight)
-        if mark is not None and not is_probe:
+        why = f"{response.status} for {request}, {meaning.said or 'no good page since'}"
+        is_marked = meaning.kind is Kind.TERMS
+        if is_marked and not is_probe:
             request.meta["dont_retry"] = True  # a retry gets the same
-        why = f"{response.status} for {request}, {mark or 'no good page since'}"
-        refusal = Refusal(self._crawl.now(), f"{REFUSES_ROBOTS}: {why}", marked=mark is not None)
+        refusal = Refusal(self._crawl.now(), f"{REFUSES_ROBOTS}: {why}", marked=is_marked)
         effect = site.refused(flight, throttle.fingerprint(flight), refusal)
         if effect is not None:
             if effect is PauseEffect.REFUSES_ROBOTS:
@@ -79,8 +68,8 @@ class Refusals:
         with fail_cleanly(self._crawler):
             self._looks_refused = loaded_function("MANDELBOT_REFUSAL", self._crawl.config.refusal)
 
-    def recognised(self, request: Request, response: Response) -> AskedFor | None:
-        """Return what an answer asks for, if the project's function says that it is a refusal."""
+    def recognised(self, request: Request, response: Response) -> Meaning | None:
+        """Return what an answer means, if the project's function says that it is a refusal."""
         function = self._looks_refused
         name = f"{function.__module__}.{getattr(function, '__qualname__', function)}"
         try:
@@ -94,7 +83,7 @@ class Refusals:
             emit(events.REFUSAL_FAILED, function=name, url=response.url, error=problem)
             return None
         wait = None if said is True else seconds
-        return AskedFor(wait, f"recognised by {name}") if said else None
+        return Meaning(Kind.NOT_NOW, wait, f"recognised by {name}") if said else None
 
     def problem(self, request: Request, response: Response) -> str:
         """Return type and title of the problem details in an answer, as the rest of a log line."""

@@ -22,6 +22,7 @@ from scrapy_mandelbot.fetching.download_limits import CITED
 from scrapy_mandelbot.fetching.requesting import LONGEST_REDIRECT
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
 from scrapy_mandelbot.politeness.flight import End
+from scrapy_mandelbot.politeness.meaning import NOTHING
 from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.origins import robots_url
@@ -140,7 +141,7 @@ class RobotsTxtMiddleware:
                 site.pause.reset()  # no request waits
                 throttle.scouted(flight)
                 throttle.update(site)
-            flight.is_noticed = True
+            flight.meaning = NOTHING
             raise rules.error.with_traceback(None)
         if outcome.failure is Failure.NO_SUCH_HOST and not flight.is_from_queue:
             return False

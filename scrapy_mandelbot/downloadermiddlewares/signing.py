@@ -214,9 +214,9 @@ class SigningMiddleware:
         if response.status in statuses and not request.meta.get("dont_pause"):
             return response
         flight = throttle.flight_of(request)
-        if not flight.is_noticed:
+        if flight.meaning is None:
             throttle.answered(flight, is_page=False)
-        flight.is_noticed = False
+        flight.meaning = None
         if not throttle.can_go_back(flight):
             return request
         request = throttle.in_flight.send_back(flight)

@@ -325,7 +325,7 @@ class RobotsFetcher:
             # A refusal answers the waiting requests, too; a truncated file does not.
             said = None if fetched.answer.broken_off else fetched.response
             rules = SiteRules(site, outcome, nothing, None, now, said, fetched.error)
-            rules.unreadable = fetched.answer.unreadable
+            rules.unreadable = fetched.answer.meaning.unreadable
             # After a proxy's failure the next request may use another proxy.
             if outcome.kind is OutcomeKind.FAILED and outcome.failure is not Failure.PROXY:
                 rules.until = now + _REQUEST_AGAIN_AFTER

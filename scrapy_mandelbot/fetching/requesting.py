@@ -19,6 +19,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from scrapy_mandelbot import events
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits
 from scrapy_mandelbot.fetching.failures import TruncatedError, error_text, failure_at, has_begun
+from scrapy_mandelbot.politeness.meaning import NOTHING, meaning_of
 from scrapy_mandelbot.politeness.outcome import (
     Answer,
     Failure,
@@ -94,7 +95,6 @@ class SiteFiles:
     ) -> None:
         self.limits = limits
         self._config = config
-        self._policy = config.outcome_policy
         self._now = now
         self._most_bytes = most_bytes
         self._under_way: dict[str, list[Deferred[Any]]] = {}
@@ -198,7 +198,10 @@ class SiteFiles:
 
     def _fetched(self, url: str, response: Response, download: Download) -> FetchedFile:
         now, (body, cut, is_whole) = self._now(), download.body_of(response)
-        answer = self._policy.answer(response.status, response.headers.get, now, is_whole=is_whole)
+        meaning, statuses = NOTHING, self._config.pause_statuses
+        if response.status >= HTTPStatus.BAD_REQUEST:
+            meaning = meaning_of(response.status, response.headers, statuses, now, is_own=True)
+        answer = Answer(response.status, meaning=meaning)
         if not is_whole:
             answer = answer.truncated(response.body[: self._most_bytes])
         return FetchedFile(answer, url, response, body, cut, now - download.began)

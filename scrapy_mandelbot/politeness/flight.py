@@ -12,6 +12,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.politeness.meaning import Meaning
     from scrapy_mandelbot.politeness.site_state import Site
 
 
@@ -80,10 +81,8 @@ class Flight:
     """Whether its URL was tried often enough: it is refused, and no other is."""
     not_before = 0.0
     """When it may be sent, as far as its URL alone is refused."""
-    is_noticed = False
-    """Whether its answer has been taken into account."""
-    is_refused = False
-    """Whether that asks for a pause."""
+    meaning: Meaning | None = None
+    """What its response means, once its site was told; None: there is no news of it."""
     is_waiting = False
     """Whether it waits, and holds no place of the downloader."""
     waits_since: float | None = None
@@ -204,11 +203,11 @@ class Tally:
         """Count requests that end so; less than 0: that do not, after all."""
         self.ends[end] = self.ends.get(end, 0) + requests
 
-    def count_answer(self, status: int, *, is_cached: bool, is_well: bool) -> None:
-        """Count an answer that is handed on; `is_well`: its status pauses no site."""
-        if is_well and is_cached:
+    def count_answer(self, status: int, *, is_cached: bool) -> None:
+        """Count an answer that is handed on."""
+        if is_cached:
             self.cached += 1
-        elif is_well and 200 <= status < 300:  # noqa: PLR2004 -- any success
+        elif 200 <= status < 300:  # noqa: PLR2004 -- any success
             self.pages += 1
         else:
             self.others += 1

@@ -9,17 +9,13 @@ from collections.abc import Callable, Container
 from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from scrapy_mandelbot.politeness.meaning import NOTHING, Kind, Meaning
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
-
-if TYPE_CHECKING:
-    from scrapy_mandelbot.politeness.retry_after import Header
 
 PAUSE_STATUSES = (503, 429, 430, 509, 529, 420)
 """Statuses that pause a site by default. ``docs/says_no.rst`` has the source of each."""
-MISSING_STATUSES = (404, 410)
-"""Statuses that pause nothing even if they name a time: waiting does not change them."""
 _SKEW = 60.0  # seconds by which two machines' clocks may differ
 
 
@@ -129,14 +125,12 @@ class Answer(NamedTuple):
     failure: Failure | None = None
     detail: str = ""
     """The failure as text for a log."""
-    retry_after: float | None = None
-    """Seconds that the server asks to be left alone, where it asked."""
+    meaning: Meaning = NOTHING
+    """What a response with this status means for its site."""
     broken_off: bytes = b""
     """Of a truncated body, a digest of what came."""
     has_a_rule: bool = False
     """Of such a body, whether any whole line of it is a rule."""
-    unreadable: str = ""
-    """A ``Retry-After`` that cannot be read, as received."""
 
     @property
     def counted_as(self) -> tuple[object, ...]:
@@ -210,8 +204,6 @@ class Trouble:
 class OutcomePolicy(NamedTuple):
     """What the project and its dialect say about answers."""
 
-    pause_statuses: Container[int] = PAUSE_STATUSES
-    """Statuses that pause a site, whatever was asked."""
     tries: int = 8
     """As often a pause is tried to be waited out; a 4xx that outlasts them is a 4xx after all."""
     longest_stale: float = 2_592_000.0
@@ -223,25 +215,16 @@ class OutcomePolicy(NamedTuple):
     first_wait: float = 1.0
     """Seconds between the first two of the short tries."""
 
-    def answer(self, status: int, header: Header, now: float, *, is_whole: bool = True) -> Answer:
-        """Return a response as an answer; `header` returns a header's value by its name."""
-        if is_whole and status < 300:  # noqa: PLR2004
-            return Answer(status)
-        from scrapy_mandelbot.politeness.retry_after import wait_asked_for  # noqa: PLC0415 -- few
-
-        asked = wait_asked_for(header, now)
-        is_heeded = asked.names_a_time or status in self.pause_statuses
-        seconds = asked.seconds if is_heeded else None
-        return Answer(status, retry_after=seconds, unreadable=asked.unreadable)
-
     def outcome_of(self, answer: Answer, known: SiteKnowledge) -> Outcome:
         """Return what the answer means, given what is known of the site."""
         for row in TABLE:  # the last row takes any
             if row.takes(answer, known, self):
                 break
         kind = row.kind or self.outcome_of_copy(known.copy_status or 404).kind
-        reason = f"robots.txt: {answer}, {row.meaning}"
-        retry_after = answer.retry_after if row.case in {"unavailable", "stale_used"} else None
+        is_heeded = row.case in {"unavailable", "stale_used"}
+        said = f", {answer.meaning.said}" if is_heeded and answer.meaning.said else ""
+        reason = f"robots.txt: {answer}{said}, {row.meaning}"
+        retry_after = answer.meaning.wait if is_heeded else None
         is_short = row.takes is _never_answered
         wait = self.first_wait * _GROWTH ** (known.times - 1) if is_short else None
         serves_for = BROKEN_OFF_SERVES if row.takes is _ends_there_each_time else None
@@ -250,12 +233,8 @@ class OutcomePolicy(NamedTuple):
         )
 
     def outcome_of_copy(self, status: int) -> Outcome:
-        """Return what a copy means that was kept under this status.
-
-        Statuses that pause are no question here: only what had a meaning of its own is kept.
-        """
-        at_any_rate = OutcomePolicy((), 0, 0.0, self.forbidding_statuses, self.only_status_200)
-        return at_any_rate.outcome_of(Answer(status), SiteKnowledge())
+        """Return what a copy means that was kept under this status."""
+        return self.outcome_of(Answer(status), SiteKnowledge())
 
     def may_be_misreported(self, answer: Answer, known: SiteKnowledge) -> bool:
         """Return whether it is time to find out if the server says 5xx where it means 404.
@@ -264,7 +243,7 @@ class OutcomePolicy(NamedTuple):
         names a time in ``Retry-After``.
         """
         is_5xx = answer.status is not None and 500 <= answer.status < 600  # noqa: PLR2004
-        if not is_5xx or answer.retry_after is not None or known.times < ENOUGH_5XX:
+        if not is_5xx or answer.meaning.wait is not None or known.times < ENOUGH_5XX:
             return False
         return _asks_for_pause(answer, known, self) or not _has_good_copy(answer, known, self)
 
@@ -347,11 +326,8 @@ def _and_has_copy(takes: _Takes) -> _Takes:
 
 
 def _asks_for_pause(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
-    status, statuses = answer.status, policy.pause_statuses
-    if not _is_4xx(answer):
-        return status in statuses
-    names_a_time = bool(answer.retry_after and statuses) and status not in MISSING_STATUSES
-    return (status in statuses or names_a_time) and known.times <= policy.tries
+    asks = answer.meaning.kind is Kind.NOT_NOW
+    return asks and (not _is_4xx(answer) or known.times <= policy.tries)
 
 
 def _breaks_off(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:

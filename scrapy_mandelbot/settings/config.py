@@ -141,7 +141,6 @@ class Config:
     def outcome_policy(self) -> OutcomePolicy:
         """How settings and dialect interpret answers to /robots.txt."""
         return OutcomePolicy(
-            pause_statuses=self.pause_statuses,
             tries=self.pause_tries,
             longest_stale=self.cache_stale,
             forbidding_statuses=self.dialect.forbidding_statuses,

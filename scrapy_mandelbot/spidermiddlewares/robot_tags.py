@@ -100,9 +100,9 @@ class RobotTagsMiddleware:
         Every response passes here anyway, so it costs ordinary pages no extra call.
         """
         # Few crawls meet one.
-        from scrapy_mandelbot.downloadermiddlewares.refusals import Refusals  # noqa: PLC0415
+        from scrapy_mandelbot.politeness.meaning import terms_of  # noqa: PLC0415
 
-        terms = Refusals.terms_of(response)
+        terms = terms_of(response.status, response.headers)
         if terms is None:
             return
         site = site_of(urlparse_cached(response))

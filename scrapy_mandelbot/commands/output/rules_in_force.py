@@ -108,8 +108,6 @@ class Rules:
     """Of the site; None: the file was on disk."""
     delivery: Delivery | None = None
     """How it came, as far as that is known."""
-    policy: OutcomePolicy = field(default_factory=OutcomePolicy)
-    """What the project makes of answers: the crawl's own."""
     trouble: str = ""
     """Why the site sent no response; empty: it did."""
     max_bytes: int = 512_000
@@ -182,7 +180,7 @@ class Rules:
     def _meaning(self, dialect: Dialect) -> tuple[OutcomeKind, str]:
         if self.answer is None:
             return OutcomeKind.RULES, ""
-        policy = self.policy._replace(
+        policy = OutcomePolicy(
             forbidding_statuses=dialect.forbidding_statuses,
             only_status_200=dialect.only_status_200,
         )
