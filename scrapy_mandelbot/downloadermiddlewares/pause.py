@@ -19,7 +19,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching.failures import failure_of
-from scrapy_mandelbot.politeness.flight import End
+from scrapy_mandelbot.politeness.flight import GO, NEVER, End, Wait
 from scrapy_mandelbot.politeness.meaning import GOES_BACK, NOTHING, Kind, Meaning, meaning_of
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
 from scrapy_mandelbot.robots.preferences import MARKED_STATUSES
@@ -163,9 +163,9 @@ class PauseMiddleware:
             if throttle.is_paced:
                 self._crawl.learn_pace(request, flight.site)
             decision = throttle.admit(flight)
-            if decision.goes:
+            if decision is GO:
                 return None
-            if decision.is_turn:
+            if decision.wait is Wait.TURN:
                 # An interactive request does not wait, and one to be given up is not sent.
                 if self._crawl.is_for_a_person(request) or throttle.has_given_up(flight):
                     throttle.let_leave(flight)
@@ -177,7 +177,7 @@ class PauseMiddleware:
                     raise IgnoreRequest(f"{flight.site.name} may not be requested now")
             elif throttle.can_go_back(flight):
                 return throttle.send_back(flight)
-            elif decision.is_final or not await throttle.wait(flight, decision):
+            elif decision is NEVER or not await throttle.wait(flight, decision):
                 raise not_sent(self._crawl, flight)
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:

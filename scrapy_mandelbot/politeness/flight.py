@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import Enum
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.meaning import Meaning
@@ -137,30 +137,29 @@ class Flight:
         return f"<Flight of {self.request} {origin}>"
 
 
-class Decision:
-    """What becomes of a request now: it goes, it waits, or it is never sent in this run.
+class Wait(Enum):
+    """What a request waits for that may not go now."""
 
-    The queue, the middlewares and the waiting requests all act on one.
-    """
-
-    __slots__ = ("goes", "is_final", "is_turn", "until")
-
-    GO: ClassVar[Decision]
-    NEVER: ClassVar[Decision]
-
-    def __init__(
-        self, until: float, *, goes: bool = False, is_turn: bool = False, is_final: bool = False
-    ) -> None:
-        self.goes = goes
-        self.until = until
-        """When it may go, in seconds since the epoch; ``inf``: when a reservation is settled."""
-        self.is_turn = is_turn
-        """Whether it waits for its turn at the crawl delay or quota, and for no pause."""
-        self.is_final = is_final
-        """Whether it is never sent, as its site, section or page is given up."""
+    PAUSE = "pause"
+    """The end of a pause: of its site, its section, its URL, or by hand."""
+    TURN = "turn"
+    """A turn at the crawl delay, or the quota."""
+    RULES = "rules"
+    """The scout, which finds out its site's rules."""
+    NOTHING = "given up"
+    """It is never sent in this run: its site, section or page is given up."""
 
 
-Decision.GO, Decision.NEVER = Decision(-inf, goes=True), Decision(inf, is_final=True)
+class Decision(NamedTuple):
+    """What becomes of a request now. The queue, the middlewares and the waiters all act on one."""
+
+    wait: Wait | None = None
+    """None: it goes."""
+    until: float = -inf
+    """When it is decided on again, in seconds since the epoch; ``inf``: when another has ended."""
+
+
+GO, NEVER = Decision(), Decision(Wait.NOTHING, inf)
 
 
 class Tally:

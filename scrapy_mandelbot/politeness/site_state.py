@@ -13,7 +13,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.politeness.faults import BotBlockDetector, Faults
-from scrapy_mandelbot.politeness.flight import Decision, Purpose, Tally
+from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose, Tally, Wait
 from scrapy_mandelbot.politeness.pacer import Pacer
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect, PauseState
 from scrapy_mandelbot.politeness.pause_policy import Refusal
@@ -111,28 +111,44 @@ class Site:
 
     # When may a request go?
 
+    def decide(  # noqa: PLR0911 -- early returns
+        self, now: float, flight: Flight | None = None, section: str = ""
+    ) -> Decision:
+        """Decide on a request now: on the next of the queue, or on one that has left it.
+
+        Changes nothing. `section`: the path of the section that is set aside with the next one.
+        """
+        heeds_pauses = flight is None or flight.keeps_pauses
+        if flight is not None and heeds_pauses and flight.not_before > now:
+            return Decision(Wait.PAUSE, flight.not_before)  # its URL alone is refused
+        if self.is_plain:
+            return GO
+        if flight is None:
+            if (self.pause.is_given_up and self.scout is None) or self.faults.is_over(section):
+                return NEVER
+            due = max(self.pause_due(now), self.faults.due(section, now))
+            if due > now:
+                return Decision(Wait.PAUSE, due)
+            if self.scout is not None:
+                return Decision(Wait.RULES, inf)
+        elif heeds_pauses:
+            if self.is_given_up_for(flight, flight.fingerprint or b""):
+                return NEVER
+            # The queue takes back what it handed out.
+            is_late = flight.is_from_queue or self.pause.due(now) > now
+            if self.held_until > now or (is_late and self._is_shut_for(flight)):
+                return Decision(Wait.PAUSE, self.pause_due(now))
+        has_turn = flight is not None and self.pacer.has_turn(flight, now)
+        due = now if has_turn else self.pacer.due(now)
+        return GO if due <= now else Decision(Wait.TURN, due)
+
     def due(self, now: float) -> float:
         """Return when the next request may be handed out; ``inf``: when another one has ended."""
-        if self.is_plain:
-            return now
-        if self.scout is not None:
-            return inf
-        due = self.pause_due(now)
-        return due if due > now else self.pacer.due(now)
+        return max(now, self.decide(now).until)
 
     def pause_due(self, now: float) -> float:
         """Return when a request may be sent as far as pauses are concerned."""
         return max(self.held_until, self.pause.due(now))
-
-    def holds_back(self, now: float, section: str = "") -> bool:
-        """Return whether its requests wait for a time: a pause, a turn, the rate of a recovery.
-
-        One that waits for another to find out the rules, or for a place to be sent from, does not.
-        """
-        if self.is_plain:
-            return False
-        due = max(self.pause_due(now), self.faults.due(section, now), self.pacer.due(now))
-        return due > now
 
     def is_shut(self, now: float) -> bool:
         """Return whether no request may go now: paused, probed, given up, or outside visit times.
@@ -186,23 +202,15 @@ class Site:
         self.pause.let_pass(flight, now)
         self.look_anew()
 
-    def admit(self, flight: Flight, now: float) -> Decision:
-        """Decide whether a request may leave for the site now; if so, it has taken its turn."""
+    def let_pass(self, flight: Flight, now: float) -> None:
+        """Note that a request is about to leave: it takes its turn, if it had none."""
         if self.is_plain:
-            return Decision.GO
-        takes_turn = flight.keeps_pauses and self._is_shut_for(flight)
-        # The queue takes back what it handed out.
-        is_late = takes_turn and (flight.is_from_queue or self.pause.due(now) > now)
-        if is_late or (flight.keeps_pauses and self.held_until > now):
-            return Decision(until=self.pause_due(now))
-        if not self.pacer.has_turn(flight, now):
-            return Decision(until=self.pacer.due(now), is_turn=True)
+            return
         self.pacer.let_pass(flight)
-        if takes_turn:
+        if flight.keeps_pauses and self._is_shut_for(flight):
             flight.had_turn = True
             self.pause.let_pass(flight, now)
             self.look_anew()
-        return Decision.GO
 
     def sent(self, flight: Flight, now: float) -> None:
         """Note that a request leaves for the site."""

@@ -17,7 +17,7 @@ from scrapy.utils.misc import build_from_crawler
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness.flight import End, Flight
+from scrapy_mandelbot.politeness.flight import GO, End, Flight
 from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
 from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.scheduling.round_robin import QueueParts, RoundRobin, SubQueue
@@ -292,13 +292,13 @@ class SiteQueue:
         if not queue.is_ours:  # Scrapy's queue may hold several sites
             site = self._throttle.sites.of_request(request)
             slot = self._in_flight.slot_of(request, site)
-            if not self._throttle.may_hand_out(site):
+            if self._throttle.decide(site) is not GO:
                 return False
         now = self._crawl.now()
         rules = site.rules()
         as_scout = (rules is None or rules.until <= now) and self._needs_scout(request, site)
         is_news = self._throttle.is_paced and self._crawl.learn_pace(request, site)
-        if is_news and not self._throttle.may_hand_out(site):
+        if is_news and self._throttle.decide(site) is not GO:
             return False
         flight = Flight(request, site)
         flight.slot = slot
@@ -397,7 +397,7 @@ class SiteQueue:
                     return None
                 continue
             site, slot = queue.site, queue.slot
-            if not (site.is_plain or self._throttle.may_hand_out(site, queue.section)):
+            if not site.is_plain and self._throttle.decide(site, None, queue.section) is not GO:
                 round_robin.step_out(queue, until_an_end=bool(site.awaited))
             elif queue.activity and (
                 (queue.activity >= in_flight.limits[slot] and in_flight.is_full(slot))

@@ -15,7 +15,7 @@ from scrapy.utils.job import job_dir
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.clock import Timers
-from scrapy_mandelbot.politeness.flight import Decision
+from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Wait
 from scrapy_mandelbot.throttle.in_flight import InFlight
 from scrapy_mandelbot.throttle.paces import Paces
 from scrapy_mandelbot.throttle.pauses import Pauses
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.store.contract import Store
     from scrapy_mandelbot.throttle.shared_limits import SharedLimits
 
+_FOR_A_TIME = frozenset({Wait.PAUSE, Wait.TURN})
 _MOST_SLOTS = 100  # download slots of a site; a project may choose one for each request
 
 
@@ -81,33 +82,46 @@ class Throttle:
 
     # Called by the queue.
 
-    def may_hand_out(self, site: Site, section: str = "") -> bool:
-        """Return whether the queue may hand out a request of a site now.
+    def decide(self, site: Site, flight: Flight | None = None, section: str = "") -> Decision:
+        """Decide on a request now: on the next of the queue, or on one that has left it.
 
-        If it may later, the queue is notified then. `section`: the path of the section that
-        is set aside with the request.
+        If it goes, it has taken its turn; if not, the queue and those that wait are told when it is
+        decided on again. `section`: the path of the section that is set aside with the next one.
         """
-        if site.is_plain:
-            return True
+        if site.is_plain and (flight is None or not site.has_refused):
+            return GO
         self.in_flight.drop_lost(site)
-        if site in self.pauses.health_check:
-            return False
-        is_over = site.scout is None and site.pause.is_given_up
-        if is_over or site.faults.is_over(section):
-            return not self.keeps_given_up  # handed out, they get the last refusal
+        if flight is None and site in self.pauses.health_check:
+            return Decision(Wait.PAUSE, inf)
         now = self._now()
-        due = self._due(site, now, section)
-        if due <= now:
-            return True
-        if site.pause_due(now) <= now and site.scout is None:
-            self._note_wait(site, now)
-        self.timers.set(site, due)
-        return False
+        if flight is not None and site.has_refused and flight.fingerprint is None:
+            self.fingerprint(flight)
+        decision = site.decide(now, flight, section)
+        if decision is GO:
+            decision = self._decide_by_lease(site, flight, now)
+        if decision is NEVER and flight is None and not self.keeps_given_up:
+            return GO  # handed out, it gets the last refusal
+        if decision is not GO:
+            if decision.wait is Wait.TURN and flight is None:
+                self._note_wait(site, now)
+            self.timers.set(site, decision.until)
+        elif flight is not None:
+            site.let_pass(flight, now)
+            self._note_leases(site)
+        return decision
+
+    def _decide_by_lease(self, site: Site, flight: Flight | None, now: float) -> Decision:
+        # What is sent although its site is paused takes turns all the same.
+        is_probe = site.pause.awaits_probe and (flight is None or flight.keeps_pauses)
+        if not (self.has_leases and (is_probe or site.pacer.is_needed(now))):
+            return GO
+        due = self._leases.due(site, now)
+        return GO if due <= now else Decision(Wait.PAUSE if is_probe else Wait.TURN, due)
 
     def holds_back(self, site: Site, section: str = "") -> bool:
         """Return whether requests of a site have to wait for a time, not for another one."""
-        is_given_up = site.pause.is_given_up and not self.keeps_given_up
-        return not is_given_up and site.holds_back(self._now(), section)
+        wait = site.decide(self._now(), section=section).wait
+        return wait in _FOR_A_TIME or (wait is Wait.NOTHING and self.keeps_given_up)
 
     def hand_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
         """Note that the queue hands out a request; where a probe is due, this is it."""
@@ -157,11 +171,9 @@ class Throttle:
             flight.keeps_pauses = not request.meta["dont_pause"]
         if not flight.keeps_pauses and flight.site.pacer.is_free:  # nothing else holds it back
             self.let_leave(flight)
-            return Decision.GO
-        if not flight.site.is_plain:
-            self.in_flight.drop_lost(flight.site)
-        decision = self._decide(flight, self._now())
-        if decision.goes:
+            return GO
+        decision = self.decide(flight.site, flight)
+        if decision is GO:
             self.let_leave(flight)
         return decision
 
@@ -190,13 +202,14 @@ class Throttle:
         if flight.keeps_pauses and self.has_given_up(flight):
             return False
         if decision is None:
-            decision = Decision(until=max(flight.not_before, site.pause_due(now)))
-        if decision.is_turn:
+            decision = Decision(Wait.PAUSE, max(flight.not_before, site.pause_due(now)))
+        is_turn = decision.wait is Wait.TURN
+        if is_turn:
             self._note_wait(site, now)
         elif flight.not_before <= now:
             self._count(events.WAITED)
         self.timers.set(site, decision.until)
-        has_limit = not decision.is_turn or site.pacer.shut_since is not None
+        has_limit = not is_turn or site.pacer.shut_since is not None
         return await self.waiters.wait(flight, has_limit=has_limit)
 
     # Called by the middlewares when a request has ended.
@@ -282,34 +295,6 @@ class Throttle:
         self.sites.note_trouble(site)
         self.timers.set(site, self._now())  # waiting requests may go now
 
-    def _due(self, site: Site, now: float, section: str = "") -> float:
-        """Leases count; ``inf``: it may go when another has ended."""
-        due = max(site.due(now), site.faults.due(section, now))
-        return due if due > now else self._leases.due(site, now)
-
-    def _decide(self, flight: Flight, now: float) -> Decision:
-        """Decide on a request on its way or waiting: where it goes, it has taken its turn."""
-        site = flight.site
-        if site.is_plain and not site.has_refused:
-            return Decision.GO
-        if flight.keeps_pauses and self.has_given_up(flight):
-            return Decision.NEVER
-        if flight.keeps_pauses and flight.not_before > now:  # its URL alone is refused
-            return Decision(until=flight.not_before)
-        if self.has_leases and not site.is_plain:
-            # What is sent although its site is paused takes turns all the same.
-            is_probe = flight.keeps_pauses and site.pause.awaits_probe
-            may_be_next = site.due(now) <= now or site.pacer.has_unused
-            if (is_probe or site.pacer.is_needed(now)) and may_be_next:
-                due = self._leases.due(site, now)
-                if due > now:
-                    self.timers.set(site, due)
-                    return Decision(until=due, is_turn=not is_probe)
-        decision = site.admit(flight, now)
-        if decision.goes:
-            self._note_leases(site)
-        return decision
-
     def _note_leases(self, site: Site) -> None:
         if self.has_leases and self._leases:
             self._leases.note_use(site)
@@ -326,13 +311,11 @@ class Throttle:
         if site.held_until > now:
             self.timers.set(site, site.held_until)
         for flight in self.waiters.of(site):
-            decision = self._decide(flight, now)
-            if decision.goes:
+            decision = self.decide(site, flight)
+            if decision is GO:
                 self._count_wait(site)
-            if decision.goes or decision.is_final:
-                self.waiters.release(flight, may_go=decision.goes)
-            else:
-                self.timers.set(site, decision.until)
+            if decision is GO or decision is NEVER:
+                self.waiters.release(flight, may_go=decision is GO)
         for queue in self.in_flight.queues:
             queue.site_changed(site)
         if self.shared_limits:

@@ -7,10 +7,10 @@ from math import inf
 from typing import TYPE_CHECKING
 
 import pytest
-from flights import Page, flight_to, follow, times_alone
+from flights import Page, admit, flight_to, follow, times_alone
 
 from scrapy_mandelbot.politeness.faults import MOST_REFUSED_URLS, MOST_SECTIONS
-from scrapy_mandelbot.politeness.flight import Decision, Purpose
+from scrapy_mandelbot.politeness.flight import GO, NEVER, Purpose, Wait
 from scrapy_mandelbot.politeness.pace import Pace
 from scrapy_mandelbot.politeness.pause import FORGOTTEN_AFTER, Pause, PauseEffect, PauseState
 from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy, Refusal
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 LAW = PausePolicy(first=1, tries=2, recovers=False)
 PAUSED, NO_TURN = "paused", "no turn"
+FOR_A_TIME = {Wait.PAUSE, Wait.TURN}
 
 
 def waits(site, flight, now):
     """Return what a request waits for that may not leave now."""
-    decision = site.admit(flight, now)
-    assert not decision.goes
-    assert not decision.is_final
-    return NO_TURN if decision.is_turn else PAUSED
+    decision = admit(site, flight, now)
+    assert decision not in {GO, NEVER}
+    return NO_TURN if decision.wait is Wait.TURN else PAUSED
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def hand_out(site: Site, now: float, *, scout: bool = False, path: str = "/") ->
 
 
 def send(site: Site, flight: Flight, now: float) -> Flight:
-    assert site.admit(flight, now) is Decision.GO
+    assert admit(site, flight, now) is GO
     site.sent(flight, now)
     return flight
 
@@ -142,7 +142,7 @@ def test_paused_one_request_asks_whether_it_is_over(site):
     send(site, probe, 101)
     assert site.answered(probe, 102, b"") is PauseEffect.RESUMED
     assert site.is_plain
-    assert site.admit(other, 102) is Decision.GO
+    assert admit(site, other, 102) is GO
 
 
 def test_a_request_from_elsewhere_may_be_the_probe(site):
@@ -150,9 +150,9 @@ def test_a_request_from_elsewhere_may_be_the_probe(site):
     refuse(site, 100)
     flight = flight_to(site)
     assert waits(site, flight, 100.5) is PAUSED
-    assert site.admit(flight, 101) is Decision.GO
+    assert admit(site, flight, 101) is GO
     assert flight is site.pause.probe
-    assert site.admit(flight, 101) is Decision.GO, "it has its turn"
+    assert admit(site, flight, 101) is GO, "it has its turn"
 
 
 def test_who_ignores_pauses_goes_all_the_same(site):
@@ -160,7 +160,7 @@ def test_who_ignores_pauses_goes_all_the_same(site):
     refuse(site, 100)
     flight = flight_to(site)
     flight.keeps_pauses = False
-    assert site.admit(flight, 100) is Decision.GO
+    assert admit(site, flight, 100) is GO
     assert flight is not site.pause.probe
     assert site.due(101) == 101
     follow(site, Pace(5.0), inf, 101)
@@ -200,21 +200,21 @@ def test_outside_of_its_visit_time_it_is_shut_once_a_request_waits(site):
 
 def test_who_waits_for_a_time_is_told_from_who_waits_for_another(site):
     """Turns and pauses hold requests back; a site whose rules are being found out does not."""
-    assert not site.holds_back(100)
+    assert site.decide(100).wait not in FOR_A_TIME
     scout = hand_out(site, 100, scout=True)
     assert site.due(100) == inf
-    assert not site.holds_back(100)
+    assert site.decide(100).wait not in FOR_A_TIME
     scout.settle(102, Purpose.RULES)
     site.look_anew()
     follow(site, Pace(5.0), inf, 102)
     flight = send(site, hand_out(site, 103), 103)
-    assert site.holds_back(104)
+    assert site.decide(104).wait in FOR_A_TIME
     site.ended(flight, 104)
-    assert site.holds_back(105)
-    assert not site.holds_back(110, section="/none-is-set-aside/")
+    assert site.decide(105).wait in FOR_A_TIME
+    assert site.decide(110, section="/none-is-set-aside/").wait not in FOR_A_TIME
     refuse(site, 110, retry_after=30)
-    assert site.holds_back(139)
-    assert not site.holds_back(141)
+    assert site.decide(139).wait in FOR_A_TIME
+    assert site.decide(141).wait not in FOR_A_TIME
 
 
 def test_what_a_former_run_left_of_a_turn_is_waited_for(site):
@@ -247,9 +247,9 @@ def test_of_several_reasons_the_longest_counts(site, held, paused, delay):
     assert site.due(0) == max(due)
     flight = flight_to(site)
     if max(due):
-        assert site.admit(flight, max(due) - 1) is not Decision.GO
+        assert admit(site, flight, max(due) - 1) is not GO
     assert site.due(max(due)) == max(due)
-    assert site.admit(flight, max(due)) is Decision.GO
+    assert admit(site, flight, max(due)) is GO
 
 
 def test_the_scout_of_a_paused_site_is_its_probe(site):
@@ -506,10 +506,10 @@ def test_who_comes_from_elsewhere_takes_its_turn_at_the_rate_of_a_recovery():
     other = flight_to(site)
     assert waits(site, other, 101) is PAUSED
     handed_out = hand_out(site, due)
-    assert site.admit(handed_out, due) is Decision.GO
+    assert admit(site, handed_out, due) is GO
     assert waits(site, other, due) is PAUSED
-    assert site.admit(other, site.due(due)) is Decision.GO
-    assert site.admit(other, due) is Decision.GO, "it has had its turn"
+    assert admit(site, other, site.due(due)) is GO
+    assert admit(site, other, due) is GO, "it has had its turn"
 
 
 def test_the_share_that_a_site_refuses_by_chance_is_known():

@@ -7,12 +7,12 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING
 
 from examples import examples
-from flights import assert_untouched, flight_to, follow
+from flights import admit, assert_untouched, flight_to, follow
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from scrapy_mandelbot.politeness.flight import Purpose
+from scrapy_mandelbot.politeness.flight import GO, Purpose
 from scrapy_mandelbot.politeness.pace import Pace
 from scrapy_mandelbot.politeness.pause import PauseState
 from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy, Refusal
@@ -74,7 +74,7 @@ class AnyOrder(RuleBasedStateMachine):
         if as_scout:
             self.scouts.add(flight)
         else:
-            assert self.site.admit(flight, self.now).goes
+            assert admit(self.site, flight, self.now) is GO
             self.site.sent(flight, self.now)
 
     @rule(path=PATHS)
@@ -82,10 +82,10 @@ class AnyOrder(RuleBasedStateMachine):
         """It goes when the site is due, and no sooner."""
         due, before = self.site.due(self.now), self.site.pause.state
         flight = flight_to(self.site, path)
-        admission = self.site.admit(flight, self.now)
+        admission = admit(self.site, flight, self.now)
         if self.site.scout is None:
-            assert admission.goes == (due <= self.now)
-        if admission.goes:
+            assert (admission is GO) == (due <= self.now)
+        if admission is GO:
             self.site.sent(flight, self.now)
             self.flights.append(flight)
             self.passed(flight, before)
@@ -208,7 +208,7 @@ class AnyOrder(RuleBasedStateMachine):
             assert isfinite(self.now)
             flight = flight_to(site, "/other")
             site.hand_out(flight, self.now, as_scout=False)
-            assert site.admit(flight, self.now).goes
+            assert admit(site, flight, self.now) is GO
             site.sent(flight, self.now)
             self.now += 0.5
             site.answered(flight, self.now, b"")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.politeness.faults import Faults
-from scrapy_mandelbot.politeness.flight import Flight
+from scrapy_mandelbot.politeness.flight import GO, Decision, Flight
 from scrapy_mandelbot.politeness.pause import Pause
 
 if TYPE_CHECKING:
@@ -36,6 +36,14 @@ def assert_untouched() -> None:
 def flight_to(site: Site, path: str = "/") -> Flight:
     """Return a request for a page of a site that is on its way."""
     return Flight(Page(site.name + path), site, tick=site.ticks)
+
+
+def admit(site: Site, flight: Flight, now: float) -> Decision:
+    """Decide on a request that is about to leave; if it goes, it has taken its turn."""
+    decision = site.decide(now, flight)
+    if decision is GO:
+        site.let_pass(flight, now)
+    return decision
 
 
 def follow(site: Site, pace: Pace, until: float, now: float) -> bool:

@@ -14,7 +14,7 @@ from scrapy import Request
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness.flight import Flight
+from scrapy_mandelbot.politeness.flight import GO, Flight, Wait
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
 from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.store.contract import Lease, LiveStore
@@ -106,7 +106,7 @@ class Worker:
         self.site = self.throttle.sites.of(SITE)
 
     def may_go(self) -> bool:
-        return self.throttle.may_hand_out(self.site)
+        return self.throttle.decide(self.site) is GO
 
     def hand_out(self) -> Flight:
         flight = Flight(Request(f"{SITE}/page"), self.site)
@@ -117,7 +117,7 @@ class Worker:
 
     def send(self) -> Flight:
         flight = self.hand_out()
-        assert self.throttle.admit(flight).goes
+        assert self.throttle.admit(flight) is GO
         return flight
 
     def end(self, flight: Flight, *, refused: float = 0.0) -> None:
@@ -294,7 +294,7 @@ def test_a_turn_whose_lease_has_ended_is_no_turn(workers, server, clock):
     waiting = one.hand_out()
     server.is_there = False
     one.throttle.peers.leases._leases[Lease.TURN, SITE].ends_at = clock.now()  # it was not renewed
-    assert one.throttle.admit(waiting).is_turn
+    assert one.throttle.admit(waiting).wait is Wait.TURN
 
 
 def test_without_the_server_each_goes_by_what_it_knows(workers, server, clock):

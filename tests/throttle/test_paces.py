@@ -10,7 +10,7 @@ from scrapy import Request
 
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness.flight import Flight
+from scrapy_mandelbot.politeness.flight import GO, Flight, Wait
 
 SITE = "https://example.com"
 OBEY = {"ROBOTSTXT_OBEY": True, "MANDELBOT_PACE": "obey"}
@@ -59,7 +59,7 @@ class World:
         return self.throttle.paces.learn(self.site, robots, "Mandelbot", self.clock.now() + until)
 
     def may_go(self) -> bool:
-        may_go = self.throttle.may_hand_out(self.site)
+        may_go = self.throttle.decide(self.site) is GO
         self.has_asked = not may_go
         return may_go
 
@@ -79,7 +79,7 @@ class World:
         return self.throttle.flight_of(request)
 
     def send(self, flight: Flight) -> Flight:
-        assert self.throttle.admit(flight).goes
+        assert self.throttle.admit(flight) is GO
         return flight
 
     def end(self, flight: Flight) -> None:
@@ -107,7 +107,7 @@ def test_there_is_a_turn_at_a_time(world, clock):
     first, second = world.hand_out(), world.come()
     world.send(first)
     assert not world.may_go()
-    assert world.throttle.admit(second).is_turn
+    assert world.throttle.admit(second).wait is Wait.TURN
     clock.turn(2)
     world.end(first)
     clock.turn(4.9)

@@ -10,7 +10,7 @@ from scrapy import Request
 
 from scrapy_mandelbot import RobotsTxt
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness.flight import Flight
+from scrapy_mandelbot.politeness.flight import GO, Flight, Wait
 from scrapy_mandelbot.store.contract import StoredPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
 from scrapy_mandelbot.throttle.peers import Peers
@@ -52,9 +52,9 @@ class World:
     def may_go(self, site: str = SITE) -> bool:
         """Return whether the crawl may ask a site, when its store has been asked for that."""
         state = self.throttle.sites.of(site)
-        self.throttle.may_hand_out(state)
+        self.throttle.decide(state)
         self.clock.turn(0)
-        return self.throttle.may_hand_out(state)
+        return self.throttle.decide(state) is GO
 
     def refused(self, seconds: float) -> None:
         refuse(self.crawler, SITE + "/page", seconds)
@@ -201,7 +201,7 @@ def test_a_turn_that_was_given_and_not_used_is_taken_back(pair, clock):
     waiting = other.hand_out()
     one.ask()
     clock.turn(other.within)
-    assert other.throttle.admit(waiting).is_turn
+    assert other.throttle.admit(waiting).wait is Wait.TURN
 
 
 def test_who_is_closed_hears_nothing(make_crawler):
