@@ -1,4 +1,10 @@
-"""The pause of a site, or of a part of it: a circuit breaker.
+"""The pause of a site, or of a part of it: a circuit breaker. All changes of its state are here.
+
+Theory of operation. A pause has one of five states. Facts come in by methods: a request was let
+pass, answered, refused or released without an answer; the operator, another crawl or the former run
+said something. A method works out *which* fact of the table that is (a refused probe is the last
+one, or is not), does its arithmetic, and hands the fact to ``_take``: the only place that writes
+the state. It returns the effect, which the caller reports; a fact without a row changes nothing.
 
 Source: Mandelbot, "Temporarily Stop Crawling": a 503 to any request stops the crawl of the site,
 which resumes at some later time. How it resumes is ours: one request, the probe, goes first. A late
@@ -26,10 +32,8 @@ if TYPE_CHECKING:
 FORGOTTEN_AFTER = 600.0
 """Seconds after its last pause for which it is known how a site refuses."""
 _NEWS = 1.0  # seconds; a pause that grows by less is not reported
-_APART = 1.0  # seconds from one request to the next where each is sent once more
 _WELL = 50  # good answers before the first refusal; then a 503 is an outage, not a limit or a ban
 _OUTAGE, _MOST_APART = 300.0, 15.0  # seconds of it with additional probes, and between two of them
-_LAST_TRIES = 50  # requests that are sent once after the site is given up, none answered well
 
 
 class PauseState(Enum):
@@ -39,15 +43,7 @@ class PauseState(Enum):
     PAUSED = "paused"
     PROBING = "probing"
     RECOVERING = "recovering"
-    ONCE_EACH = "once each"
-    """Given up, but what was not refused twice is sent once more, slowly, before it fails."""
-    LAST_PROBING = "probing, once each"
     GIVEN_UP = "given up"
-
-
-_S = PauseState
-_AWAITS_PROBE = {_S.PAUSED: _S.PROBING, _S.ONCE_EACH: _S.LAST_PROBING}
-_PROBED = {probing: waiting for waiting, probing in _AWAITS_PROBE.items()}
 
 
 class PauseEffect(Enum):
@@ -58,14 +54,42 @@ class PauseEffect(Enum):
     RESUMED = "resumed"
     RECOVERED = "recovered"
     GAVE_UP = "gave up"
-    LAST_ATTEMPTS = "asks once each"
-    """It would be given up; what was not refused twice is sent once more before that."""
     SET_ASIDE = "set aside"
     """The page alone is refused, its site being well."""
     REFUSES_ROBOTS = "refuses robots"
     """Robots get challenges, prices, bare refusals: there, or from the whole site."""
     SECTION = "section"
     """The pause of a section began, is longer, or is over: its pages alone are refused."""
+
+
+class Fact(Enum):
+    """What may change the state of a pause."""
+
+    REFUSED = "refused"
+    ASKS_FOR_LONGER = "refused, asks for longer"
+    SENT = "sent"
+    PROBE_ANSWERED = "probe answered well"
+    PROBE_REFUSED = "probe refused"
+    LAST_PROBE_REFUSED = "last probe refused"
+    PROBE_LOST = "probe lost"
+    RECOVERED = "has recovered"
+    GIVE_UP = "give up"
+
+
+_S, _E = PauseState, PauseEffect
+TABLE: dict[tuple[PauseState, Fact], tuple[PauseState, PauseEffect | None]] = {
+    (_S.OPEN, Fact.REFUSED): (_S.PAUSED, _E.PAUSED),
+    (_S.PAUSED, Fact.ASKS_FOR_LONGER): (_S.PAUSED, _E.PROLONGED),
+    (_S.PAUSED, Fact.SENT): (_S.PROBING, None),
+    (_S.PROBING, Fact.PROBE_ANSWERED): (_S.RECOVERING, _E.RESUMED),
+    (_S.PROBING, Fact.PROBE_REFUSED): (_S.PAUSED, _E.PROLONGED),
+    (_S.PROBING, Fact.LAST_PROBE_REFUSED): (_S.GIVEN_UP, _E.GAVE_UP),
+    (_S.PROBING, Fact.PROBE_LOST): (_S.PAUSED, None),
+    (_S.RECOVERING, Fact.REFUSED): (_S.PAUSED, _E.PAUSED),
+    (_S.RECOVERING, Fact.RECOVERED): (_S.OPEN, _E.RECOVERED),
+    **{(any_, Fact.GIVE_UP): (_S.GIVEN_UP, _E.GAVE_UP) for any_ in _S if any_ is not _S.GIVEN_UP},
+}
+"""By state and fact: the state that follows, and the effect. ``docs/pauses.rst`` shows it."""
 
 
 class Pause:
@@ -88,8 +112,6 @@ class Pause:
         "until",
     )
 
-    LAST_ROUND = frozenset({PauseState.ONCE_EACH, PauseState.LAST_PROBING})
-    """Where requests are sent once each, as their site would be given up."""
     NONE: ClassVar[Pause]
     """Of all sites that were never in trouble; a site has its own before it writes any."""
 
@@ -158,11 +180,6 @@ class Pause:
         return self.state is PauseState.GIVEN_UP
 
     @property
-    def is_last_round(self) -> bool:
-        """Whether requests are sent once each, as the site would be given up."""
-        return self.state in self.LAST_ROUND
-
-    @property
     def share(self) -> float:
         """The share of requests that is refused by chance; 0: it is not known."""
         return 0.0 if self.rate_control is None else self.rate_control.share
@@ -174,13 +191,13 @@ class Pause:
     @property
     def awaits_probe(self) -> bool:
         """Whether the request that goes next is the probe."""
-        return self.state in _AWAITS_PROBE
+        return self.state is PauseState.PAUSED
 
     def due(self, now: float) -> float:
         """Return when the next request may be sent; for ever away, if no time is known."""
         if self.state is PauseState.OPEN:
             return now
-        if self.state in _AWAITS_PROBE:
+        if self.state is PauseState.PAUSED:
             return max(now, self.until)
         if self.state is PauseState.RECOVERING and self.rate_control is not None:
             return max(now, self.rate_control.next_at)
@@ -199,12 +216,20 @@ class Pause:
         until = max(self.until, self._own_until)
         return until + self.policy.in_all(self.backoff.step + 1, left) * (1 + self.policy.JITTER)
 
+    def _take(self, fact: Fact) -> PauseEffect | None:
+        """Change the state as the table says, and return the effect. Nothing else changes it."""
+        self.state, effect = TABLE.get((self.state, fact), (self.state, None))
+        if self.state is not PauseState.PROBING:
+            self.probe = None
+        return effect
+
     # Requests.
 
     def let_pass(self, flight: Flight, now: float) -> None:
         """Let a request go: as the probe, if one is due."""
-        if self.state in _AWAITS_PROBE:
-            self.state, self.until, self.probe = _AWAITS_PROBE[self.state], now, flight
+        if self.awaits_probe:
+            self._take(Fact.SENT)
+            self.until, self.probe = now, flight
             flight.reserve(Purpose.PROBE, self.released)
         elif self.state is PauseState.RECOVERING and self.rate_control is not None:
             self.rate_control.sent(now)
@@ -213,46 +238,42 @@ class Pause:
         """Note a good answer."""
         rates = self.rate_control
         if self.probe is flight:
-            self.probe, self.opened_at = None, now
-            return self._resume(now)
-        if flight.sent_at < self.opened_at:
+            self.opened_at, self._is_outage = now, False
+            effect = self._take(Fact.PROBE_ANSWERED)
+            if rates is not None:
+                is_short = not self.backoff.is_recalled
+                is_conclusive = self.backoff.is_conclusive(rates)
+                rates.resume(now, is_conclusive=is_conclusive, is_short=is_short)
+            self.backoff.end(now, rates)
+            if rates is None:
+                self._take(Fact.RECOVERED)
+            return effect
+        if flight.sent_at < self.opened_at or rates is None:
             return None
-        if rates is not None:
-            rates.good(flight.sent_at, now)
-        if self.state is PauseState.RECOVERING and (rates is None or rates.answered(now)):
-            self.state = PauseState.OPEN
-            return PauseEffect.RECOVERED
-        return None
+        rates.good(flight.sent_at, now)
+        is_back = self.state is PauseState.RECOVERING and rates.answered(now)
+        return self._take(Fact.RECOVERED) if is_back else None
 
     def refused(
-        self,
-        flight: Flight,
-        refusal: Refusal,
-        recent: Iterable[float] = (),
-        *,
-        has_served: bool = False,
+        self, flight: Flight, refusal: Refusal, recent: Iterable[float] = ()
     ) -> PauseEffect | None:
         """Note a refusal."""
         is_probe, is_late = self.probe is flight, flight.sent_at < self.opened_at
-        if is_probe:
-            self.probe = None
-        elif is_late and refusal.retry_after is None:
+        if is_late and not is_probe and refusal.retry_after is None:
             return None  # it was sent before the pause that is over
         if self.rate_control is None and self.policy.recovers:
             self.rate_control = RateControl(recent := tuple(recent))
             self._is_outage = len(recent) >= _WELL
         if self.rate_control is not None and not is_late:
             self.rate_control.refused(flight.sent_at, refusal.now)
-        return self._fail(refusal, has_served=has_served) if is_probe else self.trip(refusal)
+        return self._fail(refusal) if is_probe else self.trip(refusal)
 
     def released(self, flight: Flight, now: float) -> bool:
         """Let another request be the probe, if this one was it and ended without an answer."""
         if self.probe is not flight:
             return False
-        self.probe = None
-        if self.state is PauseState.PROBING:
-            self.until = now
-        self.state = _PROBED.get(self.state, self.state)
+        self.until = now
+        self._take(Fact.PROBE_LOST)
         return True
 
     # The site as a whole.
@@ -262,15 +283,15 @@ class Pause:
         if self.is_passable:
             if self.rate_control is None and self.policy.recovers:
                 self.rate_control = RateControl()
-            self.since, self.state = refusal.now, PauseState.PAUSED
+            self.since = refusal.now
             self._stay_away(refusal, self.backoff.begin(refusal.now, self.rate_control))
-            return PauseEffect.PAUSED
-        if refusal.retry_after is None or self.is_given_up or self.state is PauseState.PROBING:
+            return self._take(Fact.REFUSED)
+        if refusal.retry_after is None or not self.awaits_probe:
             return None
         before, until = self.until, refusal.now + self.policy.pause(0, refusal)
         self.until = max(before, until)
         # The answers of a burst are some milliseconds apart: that is no news.
-        return PauseEffect.PROLONGED if until - before >= _NEWS else None
+        return self._take(Fact.ASKS_FOR_LONGER) if until - before >= _NEWS else None
 
     def be_due(self, now: float) -> None:
         """Let the probe go at once."""
@@ -281,7 +302,8 @@ class Pause:
         """Send nothing more; return whether that is news."""
         if self.is_given_up:
             return False
-        self.state, self.probe, self.reason = PauseState.GIVEN_UP, None, reason
+        self.reason = reason
+        self._take(Fact.GIVE_UP)
         return True
 
     def restore(self, now: float, left: LeftPause) -> None:
@@ -293,7 +315,8 @@ class Pause:
             return
         if self.policy.recovers and self.rate_control is None:
             self.rate_control = RateControl()
-        self.since, self.state, self.reason = now, PauseState.PAUSED, left.reason
+        self.since, self.reason = now, left.reason
+        self._take(Fact.REFUSED)
         self.until = min(
             left.until, now + max(self.policy.longest, self.policy.retry_after_longest)
         )
@@ -315,45 +338,19 @@ class Pause:
             apart = _MOST_APART * (1 - self.policy.JITTER * refusal.jitter)
             self.until = min(self.until, refusal.now + apart)
 
-    def _resume(self, now: float) -> PauseEffect | None:
-        """Begin the recovery: the probe was answered well."""
-        rate_control, backoff = self.rate_control, self.backoff
-        if self.state not in _PROBED:
-            return None
-        self._is_outage = False
-        if rate_control is not None:
-            is_conclusive = backoff.is_conclusive(rate_control)
-            rate_control.resume(now, is_conclusive=is_conclusive, is_short=not backoff.is_recalled)
-        backoff.end(now, rate_control)
-        self.state = PauseState.OPEN if rate_control is None else PauseState.RECOVERING
-        return PauseEffect.RESUMED
-
-    def _fail(self, refusal: Refusal, *, has_served: bool) -> PauseEffect | None:
-        """Prolong the pause, begin the last round, or give up: the probe was refused."""
-        policy, tried = self.policy, self.failed_probes + 1
-        if self.state is PauseState.PROBING and tried < policy.tries:
-            self.state = PauseState.PAUSED
-            if self._is_outage and refusal.now < self._own_until and refusal.is_outage:
-                self._probe_sooner(refusal)
-            else:
-                self.backoff.lengthen(self.rate_control)
-                self._stay_away(refusal)
-            return PauseEffect.PROLONGED
-        if self.state not in _PROBED:
-            return None
-        was_last_round = self.is_last_round
-        self.backoff.failed += 1
-        self.backoff.place += 1
-        is_over = not (policy.asks_once and has_served)
-        if was_last_round:
-            is_over = tried >= policy.tries + _LAST_TRIES
-        if is_over:
-            self.give_up(refusal.reason)
-            return PauseEffect.GAVE_UP
-        self.state, self.reason = PauseState.ONCE_EACH, refusal.reason
-        named = min(refusal.retry_after or 0.0, policy.retry_after_longest)
-        self.until = max(self.until, refusal.now + max(_APART, named))
-        return None if was_last_round else PauseEffect.LAST_ATTEMPTS
+    def _fail(self, refusal: Refusal) -> PauseEffect | None:
+        """Prolong the pause, or give up: the probe was refused."""
+        if self.failed_probes + 1 >= self.policy.tries:
+            self.backoff.failed += 1
+            self.backoff.place += 1
+            self.reason = refusal.reason
+            return self._take(Fact.LAST_PROBE_REFUSED)
+        if self._is_outage and refusal.now < self._own_until and refusal.is_outage:
+            self._probe_sooner(refusal)
+        else:
+            self.backoff.lengthen(self.rate_control)
+            self._stay_away(refusal)
+        return self._take(Fact.PROBE_REFUSED)
 
 
 Pause.NONE = Pause(PausePolicy())

@@ -126,8 +126,6 @@ class PausePolicy:
     """Failed probes after which the site is given up: 6,880 s in all."""
     recovers: bool = True
     """Whether the request rate grows slowly after a pause; if not, the site is open at once."""
-    asks_once: bool = True
-    """Whether requests not refused twice are sent once more before they fail with their site."""
 
     def pause(self, step: int, refusal: Refusal) -> float:
         """Return the seconds to leave the site alone, after the last refusal.
@@ -167,9 +165,7 @@ class PausePolicy:
     @cached_property
     def of_robots(self) -> PausePolicy:
         """The policy for a site, or a section, that refuses robots."""
-        return PausePolicy(
-            _HOUR, _HOUR, self.retry_after_longest, _HOURS, recovers=False, asks_once=False
-        )
+        return PausePolicy(_HOUR, _HOUR, self.retry_after_longest, _HOURS, recovers=False)
 
 
 class LeftPause(NamedTuple):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot.politeness.faults import BotBlockDetector, Faults
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose, Tally, Wait
 from scrapy_mandelbot.politeness.pacer import Pacer
-from scrapy_mandelbot.politeness.pause import Pause, PauseEffect, PauseState
+from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.robots.formatting import clock_time
 
@@ -132,7 +132,7 @@ class Site:
             if self.scout is not None:
                 return Decision(Wait.RULES, inf)
         elif heeds_pauses:
-            if self.is_given_up_for(flight, flight.fingerprint or b""):
+            if self.is_given_up_for(flight):
                 return NEVER
             # The queue takes back what it handed out.
             is_late = flight.is_from_queue or self.pause.due(now) > now
@@ -160,15 +160,12 @@ class Site:
         is_visited = self.held_until <= now and self.pacer.shut_since is None
         return not is_visited or not self.pause.is_passable
 
-    def is_given_up_for(self, flight: Flight, fingerprint: bytes) -> bool:
-        """Return whether a request is sent no more in this run.
-
-        In a last round one that was refused in it, or twice before: once may be a limit's doing.
-        """
-        states = self._states(flight)
-        if PauseState.GIVEN_UP in states:
+    def is_given_up_for(self, flight: Flight) -> bool:
+        """Return whether a request is sent no more in this run."""
+        if self.pause.is_given_up:
             return True
-        return not Pause.LAST_ROUND.isdisjoint(states) and self.faults.times(fingerprint) > 1
+        section = self.faults.of(flight.request)
+        return section is not None and section.is_over()
 
     def _is_shut_for(self, flight: Flight) -> bool:
         """Return whether the pause holds a request back that has not had its turn."""
@@ -177,10 +174,6 @@ class Site:
             return False
         # Who comes from the queue was handed out at the rate of the recovery.
         return not (pause.is_passable and flight.had_turn)
-
-    def _states(self, flight: Flight) -> tuple[PauseState, PauseState | None]:
-        of_section = getattr(self.faults.of(flight.request), "pause", None)
-        return self.pause.state, of_section.state if of_section else None
 
     # Requests come and go.
 
@@ -295,18 +288,13 @@ class Site:
         section = faults.of(flight.request)
         url = faults.refused(flight, fingerprint, refusal, section)
         if (section is None and not url.is_alone) or refusal.retry_after is not None:
-            effect = pause.refused(
-                flight, refusal, self._recent or (), has_served=self.has_answered
-            )
+            effect = pause.refused(flight, refusal, self._recent or ())
         else:
             effect = PauseEffect.SET_ASIDE if section is None else None
             pause.released(flight, refusal.now)
         if section is not None:
             section_news = faults.probe_refused(flight, refusal)
             effect = effect or section_news
-        has_begun = effect is PauseEffect.PAUSED and section is None
-        if not has_begun and not Pause.LAST_ROUND.isdisjoint(self._states(flight)):
-            url.times += 1  # what is refused in a last round is not sent again
         self.look_anew()
         return effect
 

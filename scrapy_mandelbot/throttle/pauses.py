@@ -39,12 +39,10 @@ _EVENTS = {
     PauseEffect.RESUMED: events.RESUMED,
     PauseEffect.RECOVERED: events.RECOVERED,
     PauseEffect.GAVE_UP: events.GIVEN_UP,
-    PauseEffect.LAST_ATTEMPTS: events.LAST_ATTEMPTS,
     PauseEffect.SET_ASIDE: events.SET_ASIDE,
 }
 """Of the site, or of a page of it; the others are of a section."""
 _STORED = frozenset({events.PAUSED, events.HELD, events.PROLONGED})
-_WITHOUT_END = {PauseEffect.GAVE_UP, PauseEffect.LAST_ATTEMPTS}
 
 
 class Pauses:
@@ -135,7 +133,7 @@ class Pauses:
         elif effect is PauseEffect.SET_ASIDE:
             self.emit(event, site, seconds=flight.not_before - self._now(), reason=reason)
         else:
-            if effect in _WITHOUT_END:
+            if effect is PauseEffect.GAVE_UP:
                 level = None
                 if self._throttle.keeps_given_up:
                     left = site.pause
@@ -163,20 +161,17 @@ class Pauses:
         section = site.faults.of(request)
         if section is None or section.pause is None:
             return
-        is_over = section.pause.is_given_up or section.pause.is_last_round
-        event, fate = events.SECTION_PROLONGED, self._fate
+        is_over, event = section.pause.is_given_up, events.SECTION_PROLONGED
         if effect is PauseEffect.REFUSES_ROBOTS:
             event = events.REFUSES_ROBOTS
         elif is_over and section.robots:
             event = events.REFUSES_ROBOTS_STILL
         elif is_over:
             event = events.SECTION_GIVEN_UP
-            if not self._throttle.keeps_given_up:
-                fate = "those that were not refused twice are sent once more"
         elif not section.is_reported:
             event = events.SECTION_PAUSED
         section.is_reported = True
-        self.emit(event, site, section.pause, path=section.path, fate=fate)
+        self.emit(event, site, section.pause, path=section.path)
 
 
 _WAY = frozenset({"bindaddress", "cookiejar", "dont_obey_robotstxt", "download_slot", "proxy"})

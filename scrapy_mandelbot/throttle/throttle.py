@@ -7,7 +7,6 @@ may go now: those that wait outside the queue, those in the queues, or none befo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -63,8 +62,7 @@ class Throttle:
         self.pauses = Pauses(crawler, self, store, events_)
         self.peers, self._leases = self.pauses.peers, self.pauses.peers.leases
         self.has_leases = self._leases.are_lent
-        policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
-        self.sites = Sites(policy, is_paced=self.is_paced)
+        self.sites = Sites(config.pause_policy, is_paced=self.is_paced)
         self.in_flight = InFlight(crawler, self.ended, events_.count, clock.now)
         self.shared_limits: SharedLimits | None = None
         """With MANDELBOT_TOGETHER: sites that share slots, pauses and limits."""
@@ -94,8 +92,6 @@ class Throttle:
         if flight is None and site in self.pauses.health_check:
             return Decision(Wait.PAUSE, inf)
         now = self._now()
-        if flight is not None and site.has_refused and flight.fingerprint is None:
-            self.fingerprint(flight)
         decision = site.decide(now, flight, section)
         if decision is GO:
             decision = self._decide_by_lease(site, flight, now)
@@ -155,10 +151,7 @@ class Throttle:
 
     def has_given_up(self, flight: Flight) -> bool:
         """Return whether the request is not sent again in this run."""
-        site = flight.site
-        if not site.has_refused:
-            return site.pause.is_given_up
-        return site.is_given_up_for(flight, flight.fingerprint or self.fingerprint(flight))
+        return flight.site.is_given_up_for(flight)
 
     def can_go_back(self, flight: Flight) -> bool:
         """Return whether the request came from the queue, and the queue should keep it."""

@@ -21,16 +21,12 @@ REFUSALS = {
     "no Retry-After": Refusal(NOW, "503"),
     "Retry-After": Refusal(NOW, "503", 30.0),
 }
-_FAIL = (Fact.SENT, Fact.PROBE_REFUSED)
 _TO_PROBING = (Fact.REFUSED, Fact.SENT)
 WAYS = {
     "open": (PauseState.OPEN, ()),
     "paused": (PauseState.PAUSED, (Fact.REFUSED,)),
     "probing": (PauseState.PROBING, _TO_PROBING),
     "recovering": (PauseState.RECOVERING, (*_TO_PROBING, Fact.PROBE_ANSWERED)),
-    "once each": (PauseState.ONCE_EACH, (Fact.REFUSED, *_FAIL)),
-    "first once": (PauseState.LAST_PROBING, (Fact.REFUSED, *_FAIL, Fact.SENT)),
-    "fiftieth once": (PauseState.LAST_PROBING, (Fact.REFUSED, *50 * _FAIL, Fact.SENT)),
     "given up": (PauseState.GIVEN_UP, (Fact.GIVE_UP,)),
 }
 """Each state, and the facts that lead to it, each a second after the one before."""

@@ -39,7 +39,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     def passed(self, flight: Flight, before: PauseState) -> None:
         """Note that a flight was let pass, perhaps as the probe."""
-        if before in {PauseState.PAUSED, PauseState.ONCE_EACH}:
+        if before is PauseState.PAUSED:
             self.probes.add(flight)
             assert flight is self.site.pause.probe
 
