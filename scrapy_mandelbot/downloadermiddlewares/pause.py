@@ -20,7 +20,13 @@ from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching.failures import failure_of
 from scrapy_mandelbot.politeness.flight import GO, NEVER, End, Wait
-from scrapy_mandelbot.politeness.meaning import GOES_BACK, NOTHING, Kind, Meaning, meaning_of
+from scrapy_mandelbot.politeness.meaning import (
+    GOES_BACK,
+    NOTHING,
+    Kind,
+    ResponseMeaning,
+    meaning_of,
+)
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
 from scrapy_mandelbot.robots.preferences import MARKED_STATUSES
 from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN, SitePausedError, is_of_the_package
@@ -101,7 +107,7 @@ class PauseMiddleware:
             self._hear(self._flight(request) or self._throttle.flight_of(request), response)
 
     def _hear(self, flight: Flight, response: Response) -> None:
-        """Tell a site what its response means: once, from the signal or the middleware."""
+        """Report what a response means to its site: once, from the signal or the middleware."""
         request: Request = flight.request
         flight.meaning = meaning = self._meaning_of(request, response)
         if meaning.kind is Kind.NOT_NOW:
@@ -120,7 +126,7 @@ class PauseMiddleware:
         is_page = meaning.kind is Kind.PAGE and request.method == "GET"
         self._throttle.answered(flight, is_page=is_page)
 
-    def _meaning_of(self, request: Request, response: Response) -> Meaning:
+    def _meaning_of(self, request: Request, response: Response) -> ResponseMeaning:
         """Return what a response means, as the project, the spider and the request see it."""
         status, is_own = response.status, is_of_the_package(request)
         meaning = meaning_of(
@@ -128,7 +134,7 @@ class PauseMiddleware:
         )
         is_for_terms = meaning.kind in _OF_ROBOTS and status in self._spiders
         if is_for_terms or self._is_handled(request, response):
-            meaning = Meaning(Kind.PAGE if status < HTTPStatus.BAD_REQUEST else Kind.ERROR)
+            meaning = ResponseMeaning(Kind.PAGE if status < HTTPStatus.BAD_REQUEST else Kind.ERROR)
         is_read = self._is_read and not self._crawl.is_for_a_person(request)
         if is_read and meaning.kind is not Kind.NOT_NOW:
             return self._refusals.recognised(request, response) or meaning

@@ -14,7 +14,7 @@ from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddlewa
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS
-from scrapy_mandelbot.politeness.meaning import Kind, Meaning
+from scrapy_mandelbot.politeness.meaning import Kind, ResponseMeaning
 from scrapy_mandelbot.politeness.pause import PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.robots.formatting import shown
@@ -40,7 +40,7 @@ class Refusals:
 
     # Challenges.
 
-    def is_bot_block(self, flight: Flight, response: Response, meaning: Meaning) -> bool:
+    def is_bot_block(self, flight: Flight, response: Response, meaning: ResponseMeaning) -> bool:
         """Note a challenge, a price or a plain 403; return whether the request goes back.
 
         Only the probe of a site or section that blocks robots goes back to the queue.
@@ -68,7 +68,7 @@ class Refusals:
         with fail_cleanly(self._crawler):
             self._looks_refused = loaded_function("MANDELBOT_REFUSAL", self._crawl.config.refusal)
 
-    def recognised(self, request: Request, response: Response) -> Meaning | None:
+    def recognised(self, request: Request, response: Response) -> ResponseMeaning | None:
         """Return what an answer means, if the project's function says that it is a refusal."""
         function = self._looks_refused
         name = f"{function.__module__}.{getattr(function, '__qualname__', function)}"
@@ -83,7 +83,7 @@ class Refusals:
             emit(events.REFUSAL_FAILED, function=name, url=response.url, error=problem)
             return None
         wait = None if said is True else seconds
-        return Meaning(Kind.NOT_NOW, wait, f"recognised by {name}") if said else None
+        return ResponseMeaning(Kind.NOT_NOW, wait, f"recognised by {name}") if said else None
 
     def problem(self, request: Request, response: Response) -> str:
         """Return type and title of the problem details in an answer, as the rest of a log line."""

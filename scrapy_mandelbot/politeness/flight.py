@@ -12,7 +12,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.politeness.meaning import Meaning
+    from scrapy_mandelbot.politeness.meaning import ResponseMeaning
     from scrapy_mandelbot.politeness.site_state import Site
 
 
@@ -81,8 +81,8 @@ class Flight:
     """Whether its URL was tried often enough: it is refused, and no other is."""
     not_before = 0.0
     """When it may be sent, as far as its URL alone is refused."""
-    meaning: Meaning | None = None
-    """What its response means, once its site was told; None: there is no news of it."""
+    meaning: ResponseMeaning | None = None
+    """What its response means, once that is reported to its site; None: there is no news of it."""
     is_waiting = False
     """Whether it waits, and holds no place of the downloader."""
     waits_since: float | None = None
@@ -141,7 +141,7 @@ class Wait(Enum):
     """What a request waits for that may not go now."""
 
     PAUSE = "pause"
-    """The end of a pause: of its site, its section, its URL, or by hand."""
+    """The end of a pause: of its site, its section, its URL, or of a manual one."""
     TURN = "turn"
     """A turn at the crawl delay, or the quota."""
     RULES = "rules"

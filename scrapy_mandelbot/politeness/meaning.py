@@ -1,6 +1,6 @@
 """What a response means for its site, whatever was asked: a page, a robots.txt, a sitemap.
 
-One function: no I/O, no clock, no state. What follows from a meaning is decided where it is heard:
+One function: no I/O, no clock, no state. What follows from a meaning is decided by its receivers:
 ``downloadermiddlewares/pause.py`` for pages, ``outcome.py`` for robots.txt.
 """
 
@@ -30,7 +30,7 @@ class Kind(Enum):
     ERROR = "error"
 
 
-class Meaning(NamedTuple):
+class ResponseMeaning(NamedTuple):
     """What a response means for its site, and what it says about that."""
 
     kind: Kind
@@ -42,15 +42,15 @@ class Meaning(NamedTuple):
     """A ``Retry-After`` that is none, as received."""
 
 
-NOTHING = Meaning(Kind.PAGE)
-"""Of a plain page, and of what has been heard before."""
-GOES_BACK = Meaning(Kind.NOT_NOW)
+NOTHING = ResponseMeaning(Kind.PAGE)
+"""Of a plain page, and of a response that was reported before."""
+GOES_BACK = ResponseMeaning(Kind.NOT_NOW)
 """Of a request that is sent again although its answer pauses nothing."""
 
 
 def meaning_of(
     status: int, headers: Any, pause_statuses: Container[int], now: float, *, is_own: bool = False
-) -> Meaning:
+) -> ResponseMeaning:
     """Return what a response means.
 
     `headers` are as in Scrapy. `pause_statuses` pause a site; if there are none, nothing does.
@@ -60,19 +60,19 @@ def meaning_of(
 
     wait, pauses = None, status in pause_statuses
     if not is_own and _CHALLENGE in headers and (terms := terms_of(status, headers)):
-        return Meaning(Kind.TERMS, said=terms)  # waiting does not clear it
+        return ResponseMeaning(Kind.TERMS, said=terms)  # waiting does not clear it
     if status in MISSING_STATUSES and not pauses:
-        return Meaning(Kind.MISSING)
+        return ResponseMeaning(Kind.MISSING)
     if status >= _FIRST_ERROR or pauses:
         wait, said, unreadable, names_a_time = wait_asked_for(headers.get, now)
         if pauses or (names_a_time and pause_statuses):
-            return Meaning(Kind.NOT_NOW, wait, said, unreadable)
+            return ResponseMeaning(Kind.NOT_NOW, wait, said, unreadable)
         wait = wait if names_a_time else None
     if not is_own and (terms := terms_of(status, headers)):
-        return Meaning(Kind.TERMS, said=terms)
+        return ResponseMeaning(Kind.TERMS, said=terms)
     if status == _FORBIDDEN and not is_own:
-        return Meaning(Kind.FORBIDDEN)
-    return Meaning(Kind.ERROR, wait) if status >= _FIRST_ERROR else NOTHING
+        return ResponseMeaning(Kind.FORBIDDEN)
+    return ResponseMeaning(Kind.ERROR, wait) if status >= _FIRST_ERROR else NOTHING
 
 
 def terms_of(status: int, headers: Any) -> str | None:

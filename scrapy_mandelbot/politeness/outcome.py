@@ -11,7 +11,7 @@ from enum import Enum
 from hashlib import sha256
 from typing import NamedTuple
 
-from scrapy_mandelbot.politeness.meaning import NOTHING, Kind, Meaning
+from scrapy_mandelbot.politeness.meaning import NOTHING, Kind, ResponseMeaning
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 PAUSE_STATUSES = (503, 429, 430, 509, 529, 420)
@@ -125,7 +125,7 @@ class Answer(NamedTuple):
     failure: Failure | None = None
     detail: str = ""
     """The failure as text for a log."""
-    meaning: Meaning = NOTHING
+    meaning: ResponseMeaning = NOTHING
     """What a response with this status means for its site."""
     broken_off: bytes = b""
     """Of a truncated body, a digest of what came."""

@@ -1,8 +1,8 @@
 """The pause of a site, or of a part of it: a circuit breaker. All changes of its state are here.
 
 Theory of operation. A pause has one of five states. Facts come in by methods: a request was let
-pass, answered, refused or released without an answer; the operator, another crawl or the former run
-said something. A method works out *which* fact of the table that is (a refused probe is the last
+pass, answered, refused or released without an answer; the operator, another crawl or the previous
+run said something. A method works out *which* fact of the table that is (a refused probe is the last
 one, or is not), does its arithmetic, and hands the fact to ``_take``: the only place that writes
 the state. It returns the effect, which the caller reports; a fact without a row changes nothing.
 
