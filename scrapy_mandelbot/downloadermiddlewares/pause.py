@@ -113,7 +113,7 @@ class PauseMiddleware:
         if meaning.kind is Kind.NOT_NOW:
             reason = f"{response.status} for {request}" + (f", {meaning.said}" * bool(meaning.said))
             if (response.headers.get("Content-Type") or b"").startswith(_PROBLEM):
-                reason += self._refusals.problem(request, response)
+                reason += self._refusals.problem(response)
             if meaning.unreadable:
                 report_unreadable(self._crawl, flight.site, meaning.unreadable)
             self._throttle.pauses.refused(flight, reason, meaning.wait, response)

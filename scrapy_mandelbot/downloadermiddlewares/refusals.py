@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 
 from scrapy_mandelbot import events
+from scrapy_mandelbot.fetching.content_codings import UnreadableBodyError, unpack
+from scrapy_mandelbot.fetching.download_limits import codings_of
 from scrapy_mandelbot.politeness.faults import REFUSES_ROBOTS
 from scrapy_mandelbot.politeness.meaning import Kind, ResponseMeaning
 from scrapy_mandelbot.politeness.pause import PauseEffect
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.crawl import Crawl
     from scrapy_mandelbot.politeness.flight import Flight
 
+_LONGEST_DETAILS = 16_384  # bytes of problem details, decoded; longer ones are not read
 _LONGEST = 100  # characters of a problem's type, and of its title
 
 
@@ -85,12 +88,17 @@ class Refusals:
         wait = None if said is True else seconds
         return ResponseMeaning(Kind.NOT_NOW, wait, f"recognised by {name}") if said else None
 
-    def problem(self, request: Request, response: Response) -> str:
+    @staticmethod
+    def problem(response: Response) -> str:
         """Return type and title of the problem details in an answer, as the rest of a log line."""
         try:
-            problem = json.loads(self._decoded(request, response).body)
+            codings = codings_of(response.headers)
+            details = unpack(response.body, codings, _LONGEST_DETAILS + 1).body
+            if len(details) > _LONGEST_DETAILS:
+                return ""
+            problem = json.loads(details)
             said = [str(problem[name]) for name in ("type", "title") if problem.get(name)]
-        except (ValueError, AttributeError, RecursionError):
+        except (ValueError, AttributeError, RecursionError, UnreadableBodyError):
             return ""
         return "".join(f", {shown(' '.join(one.split())[:_LONGEST])}" for one in said)
 

@@ -5,6 +5,7 @@ Source: Mandelbot, "HTTP Status Codes". The first row of the table that takes th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from enum import Enum
@@ -12,10 +13,10 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from scrapy_mandelbot.politeness.meaning import NOTHING, Kind, ResponseMeaning
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 PAUSE_STATUSES = (503, 429, 430, 509, 529, 420)
 """Statuses that pause a site by default. ``docs/says_no.rst`` has the source of each."""
+_A_RULE = re.compile(rb"(?:\A(?:\xef\xbb\xbf)?|[\r\n])[ \t]*(?:dis)?allow[ \t]*:", re.IGNORECASE)
 _SKEW = 60.0  # seconds by which two machines' clocks may differ
 
 
@@ -141,8 +142,7 @@ class Answer(NamedTuple):
 
     def truncated(self, body: bytes) -> Answer:
         """Return the answer with a body of which no more than this came."""
-        records = RobotsTxt.parse(whole_lines(body)).records
-        has_a_rule = any(one.field in {"allow", "disallow"} for one in records)
+        has_a_rule = _A_RULE.search(whole_lines(body)) is not None
         return self._replace(broken_off=sha256(body).digest(), has_a_rule=has_a_rule)
 
     def __str__(self) -> str:

@@ -2,9 +2,10 @@
 
 Theory of operation. A pause has one of five states. Facts come in by methods: a request was let
 pass, answered, refused or released without an answer; the operator, another crawl or the previous
-run said something. A method works out *which* fact of the table that is (a refused probe is the last
-one, or is not), does its arithmetic, and hands the fact to ``_take``: the only place that writes
-the state. It returns the effect, which the caller reports; a fact without a row changes nothing.
+run said something. A method works out *which* fact of the table that is (a refused probe is the
+last one, or is not), does its arithmetic, and hands the fact to ``_take``: the only place that
+writes the state. It returns the effect, which the caller reports; a fact without a row changes
+nothing.
 
 Source: Mandelbot, "Temporarily Stop Crawling": a 503 to any request stops the crawl of the site,
 which resumes at some later time. How it resumes is ours: one request, the probe, goes first. A late

@@ -234,7 +234,7 @@ class InFlight:
     def is_full(self, slot: str) -> bool:
         """Return whether the slot has as many requests as it may transfer at once."""
         flights = self._in_slots.get(slot)
-        if flights is None or len(flights) < self.limits[slot]:
+        if flights is None:
             return False
         self.limits[slot] = most = engine.slot_concurrency(self._crawler, slot)
         if len(flights) < most:

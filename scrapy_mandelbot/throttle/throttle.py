@@ -84,7 +84,8 @@ class Throttle:
         """Decide on a request now: on the next of the queue, or on one that has left it.
 
         If it goes, it has taken its turn; if not, the queue and those that wait are notified when
-        it is decided on again. `section`: the path of the section that is set aside with the next one.
+        it is decided on again. `section`: the path of the section that is set aside with the next
+        one.
         """
         if site.is_plain and (flight is None or not site.has_refused):
             return GO

@@ -441,6 +441,7 @@ PROBLEMS = {
     ),
     "title": (b'{"title": "Temporarily reduced capacity"}', ", Temporarily reduced capacity"),
     "long": (b'{"title": "' + b"x" * 5_000 + b'"}', ", " + "x" * 100),
+    "longer than is read": (b'{"title": "x", "policies": "' + b"x" * 16_384 + b'"}', ""),
     "numbers": (b'{"type": 5, "title": [1]}', ", 5, [1]"),
     "a list": (b"[1, 2]", ""),
     "cut": (b'{"type": "a', ""),

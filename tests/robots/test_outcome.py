@@ -242,3 +242,20 @@ def test_a_copy_means_later_what_its_answer_meant(answer, known, policy, status,
     assert outcome.is_new
     assert outcome.kept_status == status
     assert policy.outcome_of_copy(status).kind is outcome.kind is again
+
+
+@pytest.mark.parametrize(
+    ("body", "has_a_rule"),
+    [
+        (b"User-agent: *\nDisallow: /a\nDisa", True),
+        (b"\xef\xbb\xbfDisallow: /a\n", True),
+        (b"User-agent: *\r allow : /a\rAll", True),
+        (b"User-agent: *\nDisallow: /a", False),
+        (b"User-agent: *\n# Disallow: /a\nx", False),
+        (b"User-agent: *\nNoindex: disallow: /a\nx", False),
+        (b"", False),
+    ],
+)
+def test_a_truncated_file_has_a_rule_if_a_whole_line_is_one(body, has_a_rule):
+    """The bytes are searched once: no record is made of a file that is not used."""
+    assert Answer(200).truncated(body).has_a_rule is has_a_rule
