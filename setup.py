@@ -1,7 +1,8 @@
 """What setup.cfg cannot say: the README with links that work on the package index too.
 
-In a clone they are relative. On the index a picture, or a page of docs/, needs its whole address:
-that of the version's own files, so that an old release goes on showing what was so then.
+In a clone they are relative. On the index a picture, or a page of docs/, needs its
+whole address: that of the version's own files, so that an old release goes on showing
+what was so then.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 Usage: python .ci/release.py check TAG
        python .ci/release.py notes
 
-``check`` wants the tag to be ``v`` and the version of ``scrapy_mandelbot/_version.py``, the newest
-section of ``CHANGES.rst`` to be of that version and to have a date, no fragment to be left in
-``changelog.d``, and no address in ``setup.cfg`` to be a placeholder.
-``notes`` prints that section.
+``check`` wants the tag to be ``v`` and the version of ``scrapy_mandelbot/_version.py``,
+the newest section of ``CHANGES.rst`` to be of that version and to have a date, no
+fragment to be left in ``changelog.d``, and no address in ``setup.cfg`` to be a
+placeholder. ``notes`` prints that section.
 
 Exits with 0 if all of this holds, with 1 if it does not, with 2 if called otherwise.
 """
@@ -46,14 +46,18 @@ def fragments() -> list[str]:
     return sorted(path.name for path in (ROOT / "changelog.d").glob("*.rst"))
 
 
-def problems(tag: str, built: str, changes: str, address: str, left: list[str]) -> list[str]:
+def problems(
+    tag: str, built: str, changes: str, address: str, left: list[str]
+) -> list[str]:
     """Return what keeps a tag from being published."""
     found = []
     of, date, text = newest(changes)
     if tag != f"v{built}":
         found.append(f"the tag is {tag}, and the version v{built}")
     if of != built:
-        found.append(f"the newest section of CHANGES.rst is {of or 'none'}, not {built}")
+        found.append(
+            f"the newest section of CHANGES.rst is {of or 'none'}, not {built}"
+        )
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", date):
         found.append(f"CHANGES.rst gives {built} no date, but ({date})")
     if not text:
@@ -61,7 +65,9 @@ def problems(tag: str, built: str, changes: str, address: str, left: list[str]) 
     if left:
         found.append(f"changelog.d still has {', '.join(left)}: run towncrier build")
     if PLACEHOLDER.search(address):
-        found.append(f"the url or author_email of setup.cfg is a placeholder: {address}")
+        found.append(
+            f"the url or author_email of setup.cfg is a placeholder: {address}"
+        )
     return found
 
 

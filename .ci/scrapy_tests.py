@@ -2,21 +2,22 @@
 
 Usage: python .ci/scrapy_tests.py [--robots | --few | --all] [SDIST]
 
-The tests come from Scrapy's source archive, of the version that is installed: from the one given,
-else pip fetches it. They are unpacked into a temporary folder.
+The tests come from Scrapy's source archive, of the version that is installed: from the
+one given, else pip fetches it. They are unpacked into a temporary folder.
 
-First its robots.txt tests, with our classes in place of Scrapy's, three times: with the asyncio
-reactor, with Twisted's default reactor, and without a reactor (Scrapy 2.15 and newer). None is
-deselected; what they skip they skip with a reason.
+First its robots.txt tests, with our classes in place of Scrapy's, three times: with the
+asyncio reactor, with Twisted's default reactor, and without a reactor (Scrapy 2.15 and
+newer). None is deselected; what they skip they skip with a reason.
 
-With ``--robots`` that is all. Then its tests of crawls, of the engine, the downloader, schedulers,
-queues, spiders, middlewares, HTTP cache, pipelines, feeds, signals, and commands (two of them
-only with ``--all``; with ``--few`` those of crawls, the engine, schedulers and their queues, and
-the middlewares that the package works beside), with the add-on in every crawler's settings, and
-nothing else. What fails is
-run again with ROBOTSTXT_OBEY and no add-on: what fails there too is the environment's affair. What
-is left has to be in ``DIFFERENCES``, and what is listed there has to fail. For each file it prints
-how many tests passed, how many fail in stock Scrapy here too, and how many differ.
+With ``--robots`` that is all. Then its tests of crawls, of the engine, the downloader,
+schedulers, queues, spiders, middlewares, HTTP cache, pipelines, feeds, signals, and
+commands (two of them only with ``--all``; with ``--few`` those of crawls, the engine,
+schedulers and their queues, and the middlewares that the package works beside), with
+the add-on in every crawler's settings, and nothing else. What fails is run again with
+ROBOTSTXT_OBEY and no add-on: what fails there too is the environment's affair. What is
+left has to be in ``DIFFERENCES``, and what is listed there has to fail. For each file
+it prints how many tests passed, how many fail in stock Scrapy here too, and how many
+differ.
 
 Exits with 0 if all of this holds, else 1.
 """
@@ -88,8 +89,9 @@ FEW_TESTS = [
     )
 ]
 SELDOM_TESTS = [
-    # Each starts Scrapy for every test, and what the add-on does to these two commands is in
-    # this package's tests/crawls/test_commands.py: it waits for nothing, and drops nothing.
+    # Each starts Scrapy for every test, and what the add-on does to these two commands
+    # is in this package's tests/crawls/test_commands.py: it waits for nothing, and
+    # drops nothing.
     "tests/test_command_parse.py",
     "tests/test_command_shell.py",
 ]
@@ -123,8 +125,9 @@ WAITS: dict[str, str] = {
 """The same, of those that would not end in a day: they are run with short pauses."""
 
 FLICKERS = ("tests/test_closespider.py::test_closespider_pagecount_no_item",)
-"""Tests that fail in stock Scrapy with ROBOTSTXT_OBEY, too, most of the time but not always: they
-count the responses that arrive while the spider closes."""
+"""Tests that fail in stock Scrapy with ROBOTSTXT_OBEY, too, most of the time but not
+always: they count the responses that arrive while the spider closes.
+"""
 
 # A pytest plugin: put in place before the tests import what they test.
 OUR_CLASSES = """
@@ -179,7 +182,9 @@ class Outcomes(NamedTuple):
 
 def pip(command: str, *arguments: str | Path) -> None:
     """Run pip, and end with its error if it fails."""
-    subprocess.run([sys.executable, "-m", "pip", command, "--quiet", *arguments], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "pip", command, "--quiet", *arguments], check=True
+    )
 
 
 def fetch(folder: Path) -> Path:
@@ -200,8 +205,19 @@ def run_robots_tests(root: Path) -> bool:
     (root / "our_classes.py").write_text(OUR_CLASSES)
     failed = []
     for reactor in reactors():
-        print(f"Scrapy {scrapy.__version__}, its robots.txt tests, reactor: {reactor}", flush=True)
-        command = [sys.executable, "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider"]
+        print(
+            f"Scrapy {scrapy.__version__}, its robots.txt tests, reactor: {reactor}",
+            flush=True,
+        )
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-ra",
+            "-p",
+            "no:cacheprovider",
+        ]
         command += ["-p", "our_classes", f"--reactor={reactor}"]
         command += ASYNCIO_ONLY if reactor == "none" else ["-p", "no:asyncio"]
         if subprocess.run([*command, *ROBOTS_TESTS], cwd=root, check=False).returncode:
@@ -211,7 +227,9 @@ def run_robots_tests(root: Path) -> bool:
     return not failed
 
 
-def run(root: Path, defaults: dict[str, object], tests: list[str], *options: str) -> Outcomes:
+def run(
+    root: Path, defaults: dict[str, object], tests: list[str], *options: str
+) -> Outcomes:
     """Run tests with other defaults of settings.
 
     Raises:
@@ -221,16 +239,20 @@ def run(root: Path, defaults: dict[str, object], tests: list[str], *options: str
     site, told = root / "site", root / "outcomes.txt"
     site.mkdir(exist_ok=True)
     (site / "sitecustomize.py").write_text(SITE.format(defaults=defaults))
-    # No summary: what fails in one of the runs is no failure yet, and is not listed as one.
+    # No summary: what fails in one of the runs is no failure yet, and is not listed as
+    # one.
     command = [sys.executable, "-m", "pytest", "-q", "--tb=no", "--no-summary"]
     command += ["-p", "no:cacheprovider"]
     command += ["-p", "outcomes", "-p", "no:asyncio", "--reactor=asyncio"]
-    if hasattr(pytest, "PytestRemovedIn10Warning"):  # Scrapy's fixtures are of the one before
+    # Scrapy's fixtures are of the one before
+    if hasattr(pytest, "PytestRemovedIn10Warning"):
         command += ["-W", "ignore::pytest.PytestRemovedIn10Warning"]
     environment = {**os.environ, "OUTCOMES": str(told), "PYTHONPATH": str(site)}
     # No bytecode: the files of two runs may be of one second and one length.
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
-    ended = subprocess.run([*command, *options, *tests], cwd=root, env=environment, check=False)
+    ended = subprocess.run(
+        [*command, *options, *tests], cwd=root, env=environment, check=False
+    )
     if ended.returncode not in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}:
         ended.check_returncode()
     lines = [line.partition(" ")[::2] for line in told.read_text().splitlines()]
@@ -250,14 +272,18 @@ def print_table(passed: set[str], failed: set[str], differ: set[str]) -> None:
     files = sorted({test.partition("::")[0] for test in passed | failed})
     print(f"{'file':60} passed  in stock too  differ")
     for file in files:
-        counts = [sum(test.startswith(f"{file}::") for test in tests) for tests in columns]
+        counts = [
+            sum(test.startswith(f"{file}::") for test in tests) for tests in columns
+        ]
         print("{:60} {:6}  {:12}  {:6}".format(file, *counts))
     print("{:60} {:6}  {:12}  {:6}".format("all", *map(len, columns)))
 
 
 def run_crawl_tests(root: Path, globs: list[str]) -> bool:
     """Run the tests of crawls with the add-on; return whether only what is listed differs."""
-    print(f"Scrapy {scrapy.__version__}, its tests of crawls, with the add-on", flush=True)
+    print(
+        f"Scrapy {scrapy.__version__}, its tests of crawls, with the add-on", flush=True
+    )
     tests = [str(path.relative_to(root)) for one in globs for path in root.glob(one)]
     later = [f"--deselect={test}" for test in (*WAITS, *FLICKERS)]
     first = run(root, WITH_ADDON, sorted(tests), "-n", "2", *later)
@@ -267,7 +293,10 @@ def run_crawl_tests(root: Path, globs: list[str]) -> bool:
     failed = sorted(run(root, WITH_ADDON, failed).failed) if failed else []
     waiting = [test for test in sorted(WAITS) if is_there(root, test)]
     waited = run(root, WITH_ADDON | SHORT_PAUSES, waiting)
-    print(f"The {len(failed) + len(waited.failed)} that fail still, without the add-on", flush=True)
+    print(
+        f"The {len(failed) + len(waited.failed)} that fail still, without the add-on",
+        flush=True,
+    )
     differ = run(root, STOCK, [*failed, *sorted(waited.failed)]).passed
     listed = DIFFERENCES | WAITS
     for test in sorted(differ & set(listed)):
@@ -298,7 +327,8 @@ def main(arguments: list[str]) -> int:
         root = next(path.parent for path in folder.glob("*/PKG-INFO"))
         # What is tested is the Scrapy that is installed.
         (root / "scrapy").rename(folder / "not-this-scrapy")
-        # What these tests need beside pytest: not for this package's own, so not installed.
+        # What these tests need beside pytest: not for this package's own, so not
+        # installed.
         pip("install", "--no-deps", "--target", root, *TOOLS)
         holds = [run_robots_tests(root)]
         if with_crawls:

@@ -1,17 +1,20 @@
-"""The README's table: the same spider with stock Scrapy, with AutoThrottle and with the package.
+"""The README's table: the same spider with stock Scrapy, with AutoThrottle and with the
+package.
 
-Sites on loopback, each crawled by an ordinary spider: an item for each page, and all its links.
-Scrapy is set up in two ways, both with ROBOTSTXT_OBEY: as its *library* has it (no delay, 8
-requests at once to a domain), and as ``scrapy startproject`` writes it (*project*: a second between
-requests, one at once). Printed are the pages that reached the spider, of those there are, and the
-refusals (503) that the site had to send; a range where runs differ.
+Sites on loopback, each crawled by an ordinary spider: an item for each page, and all
+its links. Scrapy is set up in two ways, both with ROBOTSTXT_OBEY: as its *library* has
+it (no delay, 8 requests at once to a domain), and as ``scrapy startproject`` writes it
+(*project*: a second between requests, one at once). Printed are the pages that reached
+the spider, of those there are, and the refusals (503) that the site had to send; a
+range where runs differ.
 
 503      answers 503 for some seconds after 50 pages, with Retry-After
 limit    bears 30 requests a second and five more, and answers 503 to what is above
 4xx/5xx  the same limit, answers 429, 430, 509 and 529 in turn
 302      redirects all pages to one notice for eleven seconds after 50 pages
 200      sends one notice in place of all pages for that time: it counts as none of them
-kill -9  the crawl has a JOBDIR, is killed after a quarter of the pages, and is started again
+kill -9  the crawl has a JOBDIR, is killed after a quarter of the pages, and is started
+again
 
 Usage::
 
@@ -86,7 +89,13 @@ def pages_of(folder: Path) -> list[str]:
 
 def run(folder: Path, url: str, settings: dict, kill_at: int | None) -> None:
     """Crawl in a process of its own; kill it when so many pages are done."""
-    command = [sys.executable, Path(__file__).absolute(), "crawl", url, json.dumps(settings)]
+    command = [
+        sys.executable,
+        Path(__file__).absolute(),
+        "crawl",
+        url,
+        json.dumps(settings),
+    ]
     with subprocess.Popen(command, cwd=folder) as child:
         began = time.monotonic()
         while child.poll() is None:
@@ -132,7 +141,9 @@ def print_table(rows: list[tuple[str, ...]]) -> None:
 def main() -> None:
     """Print the table, as reStructuredText has it."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--runs", type=int, default=1, help="of each crawl with library defaults")
+    parser.add_argument(
+        "--runs", type=int, default=1, help="of each crawl with library defaults"
+    )
     options = parser.parse_args()
 
     def row(case: tuple) -> tuple[str, ...]:
@@ -151,7 +162,8 @@ def main() -> None:
         rows += pool.map(row, [case for case in CASES if case[1] == "project"])
     print(
         f"Scrapy {scrapy.__version__}, scrapy-mandelbot {scrapy_mandelbot.__version__},"
-        f" Python {platform.python_version()}; {options.runs} runs with library defaults\n"
+        f" Python {platform.python_version()}; {options.runs} runs with library"
+        " defaults\n"
     )
     print_table(rows)
 

@@ -4,18 +4,20 @@ Usage::
 
     python benchmarks/gates.py
 
-Prints each figure beside its gate, and exits with 1 if one is above it. A figure that fell is
-marked, and its gate is to be lowered to it in the same change: what was won is held from then on.
+Prints each figure beside its gate, and exits with 1 if one is above it. A figure that
+fell is marked, and its gate is to be lowered to it in the same change: what was won is
+held from then on.
 
 calls      of functions of the package for one page more, by what is switched on
 bytecodes  in these functions (of Python 3.11, which has the most)
 queue      bytecodes of a push and a pop, as ``instructions.py queue`` counts them: among ten sites
-           as a multiple of stock Scrapy's, else among 200,000 as a multiple of those among ten
+           as a multiple of stock Scrapy's, else among 200,000 as a multiple of those
+           among ten
 refusal    a 503 from the download handler until the scheduler has the request again; the way alone,
            without what events have done; and a site's second one
 modules    of any package, at the start of a crawl, that stock Scrapy obeying robots.txt does not
-           load; of this one, loaded by a crawl with nothing but the add-on, and by the command; and
-           the dataclasses in the crawl's, as each takes a while to make
+           load; of this one, loaded by a crawl with nothing but the add-on, and by the
+           command; and the dataclasses in the crawl's, as each takes a while to make
 """
 
 from __future__ import annotations
@@ -76,8 +78,12 @@ SHAPES = {
 
 
 def code() -> dict[str, float]:
-    """Return the calls of functions of the package, and bytecodes, for one page or site more."""
-    counted = crawl(*(f"{shape},{n},code" for shape in SHAPES.values() for n in (FEW, MANY)))
+    """Return the calls of functions of the package, and bytecodes, for one page or site
+    more.
+    """
+    counted = crawl(
+        *(f"{shape},{n},code" for shape in SHAPES.values() for n in (FEW, MANY))
+    )
     return {
         f"{what}: {name}": figure
         for at, what in enumerate(("calls", "bytecodes"))
@@ -89,11 +95,15 @@ def code() -> dict[str, float]:
 
 def queues() -> dict[str, float]:
     """Return what the queue takes, as multiples."""
-    return {f"queue: {name}": other / one for name, (one, other) in queue_costs().items()}
+    return {
+        f"queue: {name}": other / one for name, (one, other) in queue_costs().items()
+    }
 
 
 def refusals() -> dict[str, float]:
-    """Return what the way of a 503 back to the scheduler takes, of a site's first and second."""
+    """Return what the way of a 503 back to the scheduler takes, of a site's first and
+    second.
+    """
     first, second = crawl("package,refusal,1,trace", "package,refusal,2,trace")
     return {
         f"{what}: {name}": figure
@@ -107,7 +117,9 @@ def refusals() -> dict[str, float]:
 
 
 def without_subscribers(calls: list[tuple[str, int]]) -> Iterator[tuple[str, int]]:
-    """Yield the calls but those that an event has made: the log, stats, reports, the store."""
+    """Yield the calls but those that an event has made: the log, stats, reports, the
+    store.
+    """
     emitted_at = None
     for name, depth in calls:
         if emitted_at is not None and depth > emitted_at:
@@ -118,7 +130,9 @@ def without_subscribers(calls: list[tuple[str, int]]) -> Iterator[tuple[str, int
 
 
 def modules() -> dict[str, float]:
-    """Return how many modules are loaded by a crawl and by the command, and its dataclasses."""
+    """Return how many modules are loaded by a crawl and by the command, and its
+    dataclasses.
+    """
     check = """
 import sys
 from scrapy.cmdline import execute

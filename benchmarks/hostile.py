@@ -1,12 +1,13 @@
-"""What a site that was made to be slow costs a healthy one beside it, in a crawl of both.
+"""What a site that was made to be slow costs a healthy one beside it, in a crawl of
+both.
 
 Usage: python benchmarks/hostile.py [PAGES]
 
-Crawls so many pages (750) of a healthy site beside each hostile one, without a network, and prints
-the longest time without a response of the healthy site, when its last page came, both also over
-those beside another healthy site, the processor's time until then, and the peak of memory. A call
-of a function takes a fixed time, so the figures are the same on any machine. The growth of each
-reader with its input is in ``tests/growth``.
+Crawls so many pages (750) of a healthy site beside each hostile one, without a network,
+and prints the longest time without a response of the healthy site, when its last page
+came, both also over those beside another healthy site, the processor's time until then,
+and the peak of memory. A call of a function takes a fixed time, so the figures are the
+same on any machine. The growth of each reader with its input is in ``tests/growth``.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def fill(text: str, size: int, start: str = "") -> bytes:
 RULES = b"User-agent: *\nDisallow: /no\n"
 CITES = RULES + b"Sitemap: https://hostile.example/map\n"
 LINE = b"https://hostile.example/no/such/page/with-a-path-to-fill-the-line\n"
-ATTACKS = {  # the robots.txt of the hostile site, its sitemap, and what its URLs end with
+# the robots.txt of the hostile site, its sitemap, and what its URLs end with
+ATTACKS = {
     "another healthy site": lambda: (RULES, b"", ""),
     "512 KB of /*a*a*a*a*a, long URLs": lambda: (stars("*a*a*a*a*a"), b"", "a" * 2_000),
     "the same, URLs of 200 characters": lambda: (stars("*a*a*a*a*a"), b"", "a" * 200),
@@ -58,8 +60,16 @@ ATTACKS = {  # the robots.txt of the hostile site, its sitemap, and what its URL
         gzip.compress(fill(LINE.decode(), 50_000_000)),
         "",
     ),
-    "a sitemap of 20 MB of tags": lambda: (CITES, fill("<a/>", 20_000_000, OPEN + ENTRY), ""),
-    "a sitemap of alternates, 10 MB": lambda: (CITES, fill(ALTERNATES, 10_000_000, OPEN), ""),
+    "a sitemap of 20 MB of tags": lambda: (
+        CITES,
+        fill("<a/>", 20_000_000, OPEN + ENTRY),
+        "",
+    ),
+    "a sitemap of alternates, 10 MB": lambda: (
+        CITES,
+        fill(ALTERNATES, 10_000_000, OPEN),
+        "",
+    ),
 }
 
 
@@ -83,9 +93,15 @@ class Web:
         path = urlparse_cached(request).path
         if path in {"/robots.txt", "/map"}:
             is_hostile = "//hostile." in request.url
-            body = (self.sitemap if path == "/map" else self.robots) if is_hostile else RULES
+            body = (
+                (self.sitemap if path == "/map" else self.robots)
+                if is_hostile
+                else RULES
+            )
             headers = {"Content-Encoding": "gzip"} if body[:2] == b"\x1f\x8b" else {}
-            return TextResponse(request.url, body=body, headers=headers, request=request)
+            return TextResponse(
+                request.url, body=body, headers=headers, request=request
+            )
         return HtmlResponse(request.url, body=b"<html>", request=request)
 
     async def close(self) -> None:
@@ -112,13 +128,20 @@ class TwoSites(scrapy.Spider):
                 figures()
                 os._exit(0)  # it would first read the sitemap to its end
             if len(self.came) > BEFORE:
-                yield scrapy.Request(f"https://hostile.example/{len(self.came)}{self.end}")
+                yield scrapy.Request(
+                    f"https://hostile.example/{len(self.came)}{self.end}"
+                )
 
 
 def attack(name: str, pages: str) -> None:
-    """Print the longest gap, the seconds of all, of the processor, and the peak of memory."""
+    """Print the longest gap, the seconds of all, of the processor, and the peak of
+    memory.
+    """
     Web.robots, Web.sitemap, TwoSites.end = ATTACKS[name]()
-    more = {"DOWNLOAD_HANDLERS": {"http": Web, "https": Web}, "MANDELBOT_SITEMAPS": "follow"}
+    more = {
+        "DOWNLOAD_HANDLERS": {"http": Web, "https": Web},
+        "MANDELBOT_SITEMAPS": "follow",
+    }
     settings = {**SETTINGS, **ADDON, **more}
     TwoSites.began = time.process_time()
     crawled(TwoSites, settings, pages=int(pages))
@@ -135,7 +158,10 @@ def figures() -> None:
 
 def attacks(pages: str = "750") -> None:
     """Print a row for each attack; each is crawled in a process of its own."""
-    print(f"{'beside':36} {'gap':>8} {'ratio':>6} {'ends':>6} {'ratio':>6} {'CPU s':>6} {'MiB':>6}")
+    print(
+        f"{'beside':36} {'gap':>8} {'ratio':>6} {'ends':>6} {'ratio':>6} {'CPU s':>6}"
+        f" {'MiB':>6}"
+    )
     well: list[float] = []
     for name in ATTACKS:
         run = [sys.executable, __file__, "attack", name, pages]

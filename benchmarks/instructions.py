@@ -1,4 +1,5 @@
-"""What the package costs a crawl in instructions: repeatable, where CPU seconds swing by 10 %.
+"""What the package costs a crawl in instructions: repeatable, where CPU seconds swing
+by 10 %.
 
 Usage::
 
@@ -9,24 +10,27 @@ page     thousand instructions a page of one site: stock Scrapy obeying robots.t
 site     thousand instructions a new site, with its robots.txt and three pages: the same
 calls    functions of the package called for an ordinary page of one site, and their bytecodes
 job      what a page costs with a JOBDIR, stock Scrapy's and the package's: thousand instructions,
-         with the links that the other modes have, and with twenty new ones; the greater ratio
-refusal  functions of the package called for a 503, from the download handler until the scheduler
-         has the request again; a stop is a step into another module
+         with the links that the other modes have, and with twenty new ones; the greater
+         ratio
+refusal  functions of the package called for a 503, from the download handler until the
+         scheduler has the request again; a stop is a step into another module
 queue    bytecodes of a push and a pop, with all that they call, in a crawl of ten sites that obeys
-         robots.txt, stock Scrapy's and the package's; the package's among 200,000 sites that wait,
-         beside those among ten: pushes for new sites and for known ones, and the first pop of a
-         site. The greater ratio to stock
+         robots.txt, stock Scrapy's and the package's; the package's among 200,000 sites
+         that wait, beside those among ten: pushes for new sites and for known ones, and
+         the first pop of a site. The greater ratio to stock
 
-Figures of a page or site are those of a crawl of 350 less one of 100, over 250: the start and the
-end of a crawl are not in it. The crawls are those of ``without_network.py``. Instructions are
-counted by valgrind (a Debian package). Full garbage collections are put off: one more or less, by
-chance, is 1 % of such a crawl. For a new site, which is a small difference of large numbers, there
-are no collections at all, and none of the hundred tasks that Scrapy makes for the items of a page:
-when the collector runs, and where in a set a task comes to lie, changes with each object that
-anything makes, by some hundred thousand instructions a site. One tree repeats to a thousandth of
-what is over stock; another path, or other names that hash otherwise, change it by 1 to 2 %: gates
-hold bytecodes, which do not. With ``--gate`` it exits with 1 if the figure (calls, refusal: calls,
-else the ratio) is above the one given. It exits with 1 also where it cannot be taken.
+Figures of a page or site are those of a crawl of 350 less one of 100, over 250: the
+start and the end of a crawl are not in it. The crawls are those of
+``without_network.py``. Instructions are counted by valgrind (a Debian package). Full
+garbage collections are put off: one more or less, by chance, is 1 % of such a crawl.
+For a new site, which is a small difference of large numbers, there are no collections
+at all, and none of the hundred tasks that Scrapy makes for the items of a page: when
+the collector runs, and where in a set a task comes to lie, changes with each object
+that anything makes, by some hundred thousand instructions a site. One tree repeats to a
+thousandth of what is over stock; another path, or other names that hash otherwise,
+change it by 1 to 2 %: gates hold bytecodes, which do not. With ``--gate`` it exits with
+1 if the figure (calls, refusal: calls, else the ratio) is above the one given. It exits
+with 1 also where it cannot be taken.
 """
 
 from __future__ import annotations
@@ -49,8 +53,8 @@ from without_network import FEW_SITES, PAGES_OF_A_SITE
 HERE = Path(__file__).parent
 FEW, MANY = 100, 350
 MANY_SITES = 200_000
-# Order of sets, names of temporary files: the same each time. No site packages of the user, and
-# the package that stands beside this file, whichever is installed.
+# Order of sets, names of temporary files: the same each time. No site packages of the
+# user, and the package that stands beside this file, whichever is installed.
 ENVIRONMENT = {
     "PATH": os.environ["PATH"],
     "PYTHONPATH": str(HERE.parent),
@@ -72,14 +76,19 @@ def crawl(*crawls: str, under: tuple[str, ...] = ()) -> list[Any]:
 
 
 def of_one(crawls: list[float]) -> list[float]:
-    """Return the figures of one page or site: of each crawl of many, less the one of few."""
+    """Return the figures of one page or site: of each crawl of many, less the one of
+    few.
+    """
     return [
-        (many - few) / (MANY - FEW) for few, many in zip(crawls[::2], crawls[1::2], strict=True)
+        (many - few) / (MANY - FEW)
+        for few, many in zip(crawls[::2], crawls[1::2], strict=True)
     ]
 
 
 def thousands(shape: str, count: str = "", form: str = "") -> list[float]:
-    """Return the thousand instructions a page or site of stock Scrapy and of the package."""
+    """Return the thousand instructions a page or site of stock Scrapy and of the
+    package.
+    """
     if shutil.which("valgrind") is None:
         sys.exit("valgrind is needed: apt-get install valgrind")
     crawls = [
@@ -91,7 +100,10 @@ def thousands(shape: str, count: str = "", form: str = "") -> list[float]:
     with tempfile.TemporaryDirectory() as folder:
         tool = "valgrind", "--tool=cachegrind", "--cache-sim=no", "--branch-sim=no"
         out = "--cachegrind-out-file=/dev/null", f"--log-file={folder}/%p"
-        logs = [Path(folder, str(pid)).read_text() for pid in crawl(*crawls, under=(*tool, *out))]
+        logs = [
+            Path(folder, str(pid)).read_text()
+            for pid in crawl(*crawls, under=(*tool, *out))
+        ]
     found = [re.search(r"I\s+refs:\s+([\d,]+)", log)[1] for log in logs]
     return of_one([int(number.replace(",", "")) / 1_000 for number in found])
 
@@ -99,7 +111,9 @@ def thousands(shape: str, count: str = "", form: str = "") -> list[float]:
 def compare(what: str, stock: float, package: float) -> float:
     """Print two figures and their ratio; return it."""
     ratio = package / stock
-    print(f"{what:<46}{stock:>9,.0f}{package:>9,.0f}{package - stock:>+8,.0f}{ratio:>8.4f}")
+    print(
+        f"{what:<46}{stock:>9,.0f}{package:>9,.0f}{package - stock:>+8,.0f}{ratio:>8.4f}"
+    )
     return ratio
 
 
@@ -120,8 +134,13 @@ def site() -> float:
 
 def job() -> float:
     head("thousand instructions, with JOBDIR")
-    shapes = {"page": "a page with few new links", "links": "a page with twenty of them"}
-    return max(compare(name, *thousands(shape, "", "-job")) for shape, name in shapes.items())
+    shapes = {
+        "page": "a page with few new links",
+        "links": "a page with twenty of them",
+    }
+    return max(
+        compare(name, *thousands(shape, "", "-job")) for shape, name in shapes.items()
+    )
 
 
 def calls(*, by_function: bool) -> float:
@@ -160,7 +179,9 @@ def refusal(*, by_function: bool) -> float:
 
 
 def queue_costs() -> dict[str, tuple[float, float]]:
-    """Return the bytecodes of pushes and pops: of stock and of the package, or of few and many."""
+    """Return the bytecodes of pushes and pops: of stock and of the package, or of few
+    and many.
+    """
     crawls = ("stock", FEW_SITES), ("package", FEW_SITES), ("package", MANY_SITES)
     stock, few, many = crawl(*(f"{variant},queue,{n},queue" for variant, n in crawls))
     new, known = slice(FEW_SITES), slice(FEW_SITES, 2 * FEW_SITES)
@@ -193,7 +214,9 @@ def main() -> None:
     )
     parser.add_argument("mode", nargs="+", choices=MODES)
     parser.add_argument("--gate", type=float)
-    parser.add_argument("--by-function", action="store_true", help="calls and refusal: list them")
+    parser.add_argument(
+        "--by-function", action="store_true", help="calls and refusal: list them"
+    )
     options = parser.parse_args()
     listed = {"by_function": options.by_function}
     for mode in options.mode:

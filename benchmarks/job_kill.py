@@ -1,12 +1,13 @@
 """What a job loses when its process is killed: nothing; and what comes twice.
 
-Crawls a web on loopback of so many pages over so many sites, kills the crawl so many times when a
-random number of pages is done, and goes on each time in the same JOBDIR, until a run has finished.
-One site of ten answers 503 with Retry-After for a while, so that kills fall into pauses too. Each
-callback notes its end in a log of its own, with one write() to the system, so that the note
-outlasts the process. Then it is counted: pages whose callback never ran to its end, items that are
-not in the feed, callbacks that ended twice and items that are there twice, beside the requests that
-were in flight at the kills. Exits with 1 if anything is lost, or too much came twice.
+Crawls a web on loopback of so many pages over so many sites, kills the crawl so many
+times when a random number of pages is done, and goes on each time in the same JOBDIR,
+until a run has finished. One site of ten answers 503 with Retry-After for a while, so
+that kills fall into pauses too. Each callback notes its end in a log of its own, with
+one write() to the system, so that the note outlasts the process. Then it is counted:
+pages whose callback never ran to its end, items that are not in the feed, callbacks
+that ended twice and items that are there twice, beside the requests that were in flight
+at the kills. Exits with 1 if anything is lost, or too much came twice.
 
 kill     SIGKILL at any time
 pause    SIGKILL, when sites are paused
@@ -91,7 +92,9 @@ class Pages(Noting):
 
 
 class World:
-    """The sites: page n links to 2n + 1 and 2n + 2 of its site, and site n so to two others."""
+    """The sites: page n links to 2n + 1 and 2n + 2 of its site, and site n so to two
+    others.
+    """
 
     retry_after = 1
 
@@ -115,7 +118,11 @@ class World:
         since = time.monotonic() - self.first_asked.setdefault(site, time.monotonic())
         if site % 10 == 3 and 0.05 < since < REFUSES:
             return 503, f"text/html\r\nRetry-After: {self.retry_after}", ""
-        return 200, "text/html", f"<html><body>{''.join(self.links(site, port, path))}</body>"
+        return (
+            200,
+            "text/html",
+            f"<html><body>{''.join(self.links(site, port, path))}</body>",
+        )
 
     def links(self, site: int, port: int, path: str) -> Iterator[str]:
         number = int(path[1:] or 0)
@@ -156,13 +163,19 @@ def crawl(url: str, settings: str) -> None:
     crawler = crawled(Pages, {**SETTINGS, **json.loads(settings)}, start_urls=[url])
     start = "mandelbot/requests/"
     stats = crawler.stats.get_stats().items()
-    account = {name.removeprefix(start): n for name, n in stats if name.startswith(start)}
+    account = {
+        name.removeprefix(start): n for name, n in stats if name.startswith(start)
+    }
     Path("account.json").write_text(json.dumps(account))
     print(crawler.stats.get_value("finish_reason"), flush=True)
 
 
-def start(program: str, folder: Path, *arguments: str, number: str = "", ahead: float = 0.0):
-    """Start ``PROGRAM crawl ARGUMENTS`` in a folder, with a clock that is so many seconds ahead."""
+def start(
+    program: str, folder: Path, *arguments: str, number: str = "", ahead: float = 0.0
+):
+    """Start ``PROGRAM crawl ARGUMENTS`` in a folder, with a clock that is so many
+    seconds ahead.
+    """
     with (folder / f"log{number}.txt").open("ab") as log:
         return subprocess.Popen(
             [sys.executable, program, "crawl", *arguments],
@@ -177,7 +190,9 @@ def start(program: str, folder: Path, *arguments: str, number: str = "", ahead: 
 class Trial:
     """A crawl that is killed and goes on, in a folder of its own."""
 
-    def __init__(self, what: str, folder: Path, url: str, chance: random.Random) -> None:
+    def __init__(
+        self, what: str, folder: Path, url: str, chance: random.Random
+    ) -> None:
         self.what = what
         self.folder = folder
         self.url = url
@@ -197,7 +212,9 @@ class Trial:
     def run(self, kill_at: int | None) -> str:
         """Crawl until so many callbacks have ended, or to the end; return how it ended."""
         settings = json.dumps(self.settings)
-        with start(__file__, self.folder, self.url, settings, ahead=self.ahead) as child:
+        with start(
+            __file__, self.folder, self.url, settings, ahead=self.ahead
+        ) as child:
             began = time.monotonic()
             ends = self.folder / "ends.txt"
             while child.poll() is None and time.monotonic() < began + LONGEST:
@@ -212,7 +229,11 @@ class Trial:
         time.sleep(self.chance.uniform(0, 0.2))
         if self.what == "pause":
             deadline = time.monotonic() + 10
-            while not self._is_pausing() and child.poll() is None and time.monotonic() < deadline:
+            while (
+                not self._is_pausing()
+                and child.poll() is None
+                and time.monotonic() < deadline
+            ):
                 time.sleep(0.01)
         self.fault = self.chance.choice(FAULTS) if self.what == "faults" else "kill"
         unsaved = self._disturb(child, self.fault)
@@ -221,7 +242,9 @@ class Trial:
         self.in_flight.append(self._claimed() + unsaved)
 
     def _disturb(self, child: subprocess.Popen[str], what: str) -> int:
-        """Do more than kill; return how many callbacks have ended that could not be saved."""
+        """Do more than kill; return how many callbacks have ended that could not be
+        saved.
+        """
         if what == "stop":
             child.send_signal(signal.SIGSTOP)
             time.sleep(self.chance.uniform(0, 2))
@@ -231,7 +254,8 @@ class Trial:
             self.ahead = self.chance.uniform(-600, 600)
         elif what == "full" and (done := len(self.done())):
             items = (self.folder / "items.jsonl").stat().st_size
-            limit = items + 65_536, resource.RLIM_INFINITY  # what it writes itself still fits
+            # what it writes itself still fits
+            limit = items + 65_536, resource.RLIM_INFINITY
             resource.prlimit(child.pid, resource.RLIMIT_FSIZE, limit)
             time.sleep(self.chance.uniform(0, 2))
             return len(self.done()) - done
@@ -250,12 +274,16 @@ class Trial:
         if not path.exists():
             return 0
         database = sqlite3.connect(path)
-        row = database.execute("SELECT value FROM state WHERE name = 'claimed'").fetchone()
+        row = database.execute(
+            "SELECT value FROM state WHERE name = 'claimed'"
+        ).fetchone()
         database.close()
         return len(json.loads(row[0])) if row else 0
 
 
-def main(what: str = "kill", pages: int = 4_000, sites: int = 200, kills: int = 10, seed=1) -> int:
+def main(
+    what: str = "kill", pages: int = 4_000, sites: int = 200, kills: int = 10, seed=1
+) -> int:
     """Crawl and kill, and print what came of it."""
     kind = "World"
     if what == "sitemap":
@@ -282,14 +310,17 @@ def report(trial: Trial, pages: int, kills: int, reason: str, seconds: float) ->
     lines = (trial.folder / "items.jsonl").read_text().splitlines()
     items = Counter(json.loads(line)["url"] for line in lines)
     lost, items_lost = pages - len(ends), pages - len(items)
-    twice, items_twice = sum(ends.values()) - len(ends), sum(items.values()) - len(items)
+    twice, items_twice = (
+        sum(ends.values()) - len(ends),
+        sum(items.values()) - len(items),
+    )
     most = sum(trial.in_flight)
     print(
-        f"{trial.what}: {pages:,} pages, {kills} times, in the end {reason!r} after {seconds:.0f} s"
-        f"\npages lost {lost:,}, items lost {items_lost:,}"
-        f"\ncallbacks ended twice {twice:,}, items twice {items_twice:,}; of requests in flight at"
-        f" the last commits before the kills {most:,}"
-        f"\nthe most that one page was called {max(ends.values())} times"
+        f"{trial.what}: {pages:,} pages, {kills} times, in the end {reason!r} after"
+        f" {seconds:.0f} s\npages lost {lost:,}, items lost {items_lost:,}\ncallbacks"
+        f" ended twice {twice:,}, items twice {items_twice:,}; of requests in flight at"
+        f" the last commits before the kills {most:,}\nthe most that one page was"
+        f" called {max(ends.values())} times"
     )
     account = json.loads((trial.folder / "account.json").read_text())
     account.pop("lost", None)
@@ -298,7 +329,9 @@ def report(trial: Trial, pages: int, kills: int, reason: str, seconds: float) ->
     print(f"account of the last run: {begun:,} = {ended}")
     log = (trial.folder / "log.txt").read_text()
     print(f"the job could not be saved {log.count('cannot be saved for now')} times")
-    is_bad = lost or items_lost or reason != "finished" or begun != sum(account.values())
+    is_bad = (
+        lost or items_lost or reason != "finished" or begun != sum(account.values())
+    )
     if is_bad:
         print(log[-3000:])
     # A request may be sent, answered and done with since the last commit.

@@ -1,19 +1,21 @@
-"""Simulates crawls of sites that refuse, by the law of this package and by others: no clock, no
-sockets, so that an hour of pauses takes a second and a seed gives the same figures anywhere.
+"""Simulates crawls of sites that refuse, by the law of this package and by others: no
+clock, no sockets, so that an hour of pauses takes a second and a seed gives the same
+figures anywhere.
 
-A crawl has a queue of pages, so many requests in flight, and a millisecond of processor time for
-each. A server answers each request well or with a 503, half a latency after it was sent. The laws:
+A crawl has a queue of pages, so many requests in flight, and a millisecond of processor
+time for each. A server answers each request well or with a 503, half a latency after it
+was sent. The laws:
 
 ours     the states of sites as the package has them (``scrapy_mandelbot.politeness``)
 together the same, of several names on one address, with ``MANDELBOT_TOGETHER``
 stock    asks again at once, twice, and then fails
 fixed    a pause of a second at each refusal, then all at once
 
-Prints for each scenario the median of the seeds and the worst: pages got of those that can be got,
-how many of those and of dead ones failed that were never sent, refusals until the last good page in
-a hundred pages, seconds until that, pages a second, their share of the allowed rate or how many
-times as long as need be it took (x), the longest time without a request, requests sent too early,
-and when the crawl ended.
+Prints for each scenario the median of the seeds and the worst: pages got of those that
+can be got, how many of those and of dead ones failed that were never sent, refusals
+until the last good page in a hundred pages, seconds until that, pages a second, their
+share of the allowed rate or how many times as long as need be it took (x), the longest
+time without a request, requests sent too early, and when the crawl ended.
 
 Usage::
 
@@ -62,7 +64,9 @@ class Result:
     failed_unsent: int = 0
     """Pages that are there, and failed without having been sent."""
     dead_unsent: int = 0
-    """Dead pages that failed so: of a section that was given up no more than fifty are sent."""
+    """Dead pages that failed so: of a section that was given up no more than fifty are
+    sent.
+    """
     last_good: float = 0.0
     ended: float = 0.0
     early: int = 0
@@ -125,7 +129,9 @@ class Crawl:
         return self.result
 
     def put_back(self, url: str) -> None:
-        """Take back a request that was refused: it is the next of its queue, as in Scrapy."""
+        """Take back a request that was refused: it is the next of its queue, as in
+        Scrapy.
+        """
         self.queue.insert(0, url)
 
     def fail(self, url: str) -> None:
@@ -150,7 +156,8 @@ class Crawl:
         return url in self._got_again
 
     def _runs_at(self, now: float) -> float:
-        """Return when the crawl runs next: a busy machine holds all of it up, timers and answers.
+        """Return when the crawl runs next: a busy machine holds all of it up, timers
+        and answers.
 
         Never of an earlier time than before.
         """
@@ -158,7 +165,9 @@ class Crawl:
         if not mean:
             return now
         while self._held_up_to <= now:
-            self._held_up_from = self._held_up_to + self.random.expovariate(1 / (_RUNS * mean))
+            self._held_up_from = self._held_up_to + self.random.expovariate(
+                1 / (_RUNS * mean)
+            )
             self._held_up_to = self._held_up_from + self.random.uniform(0, 2 * mean)
         return now if now < self._held_up_from else self._held_up_to
 
@@ -198,12 +207,15 @@ class Crawl:
         told = self.law.sent(url, self.now)
 
         def leaves() -> None:
-            result.longest_silence = max(result.longest_silence, self.now - self._sent_at)
+            result.longest_silence = max(
+                result.longest_silence, self.now - self._sent_at
+            )
             self._sent_at = self.now
             self.law.left(told, url, self.now)
             result.early += self.server.is_early(self.now)
             heapq.heappush(
-                self._events, (self.now + latency / 2, next(self._order), reaches, False)
+                self._events,
+                (self.now + latency / 2, next(self._order), reaches, False),
             )
 
         def reaches() -> None:
@@ -223,7 +235,8 @@ class Crawl:
                 result.refused += 1
                 self.law.refused(told, url, self.now, answer or None)
 
-        if scenario.held_up:  # what is handed out goes through middlewares and to a socket
+        # what is handed out goes through middlewares and to a socket
+        if scenario.held_up:
             self.at(self._free_at, leaves)
         else:
             leaves()
@@ -258,7 +271,9 @@ class Stock:
     def answered(self, _told: Any, url: str, now: float) -> None:
         """Note a good answer."""
 
-    def refused(self, _told: Any, url: str, _now: float, _retry_after: float | None) -> None:
+    def refused(
+        self, _told: Any, url: str, _now: float, _retry_after: float | None
+    ) -> None:
         self.times[url] = self.times.get(url, 0) + 1
         if self.times[url] > 2:
             self.crawl.fail(url)
@@ -274,7 +289,9 @@ class Fixed(Stock):
     def due(self, now: float) -> float:
         return max(now, self.until)
 
-    def refused(self, _told: Any, url: str, now: float, retry_after: float | None) -> None:
+    def refused(
+        self, _told: Any, url: str, now: float, retry_after: float | None
+    ) -> None:
         self.until = max(self.until, now + (retry_after or 1.0))
         self.crawl.put_back(url)
 
@@ -301,7 +318,9 @@ def main() -> None:
     heads = (f"{head:>{width}}" for head, width in HEADS)
     print(f"{'scenario':26} {'law':8} {' '.join(heads)}")
     for name, scenario in SCENARIOS.items():
-        if options.scenario and not any(name.startswith(one) for one in options.scenario):
+        if options.scenario and not any(
+            name.startswith(one) for one in options.scenario
+        ):
             continue
         for law in options.law or ["ours"]:
             some = results(scenario, law, range(options.seeds))
@@ -309,7 +328,14 @@ def main() -> None:
 
 
 HEADS = (
-    *(("got", 11), ("worst", 5), ("unsent", 6), ("dead", 5), ("refused %", 10), ("worst", 6)),
+    *(
+        ("got", 11),
+        ("worst", 5),
+        ("unsent", 6),
+        ("dead", 5),
+        ("refused %", 10),
+        ("worst", 6),
+    ),
     *(("s", 8), ("worst", 8), ("pages/s", 8), ("10th", 6), ("worst", 6), ("share", 6)),
     *(("silent", 7), ("early", 5), ("ended", 7)),
 )

@@ -1,8 +1,10 @@
-"""A web on loopback for benchmarks: one process, any number of sites, one page for every path.
+"""A web on loopback for benchmarks: one process, any number of sites, one page for
+every path.
 
-Its sites are ``http://HOST:PORT`` for each of :func:`hosts`, and it listens on these addresses and
-no others. Each page links to the next one, in as many chains as are asked for, so that a crawl has
-that many requests at hand. Prints its port, and ends when its standard input does.
+Its sites are ``http://HOST:PORT`` for each of :func:`hosts`, and it listens on these
+addresses and no others. Each page links to the next one, in as many chains as are asked
+for, so that a crawl has that many requests at hand. Prints its port, and ends when its
+standard input does.
 
 Usage::
 
@@ -55,9 +57,13 @@ def hosts(sites: int) -> list[str]:
 
 
 class Serving:
-    """A program that prints its port, serves until its standard input ends, and may print JSON."""
+    """A program that prints its port, serves until its standard input ends, and may
+    print JSON.
+    """
 
-    def __init__(self, program: str | Path, *arguments: object, folder: str | Path = ".") -> None:
+    def __init__(
+        self, program: str | Path, *arguments: object, folder: str | Path = "."
+    ) -> None:
         command = [sys.executable, program, *map(str, arguments)]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         self._process = subprocess.Popen(command, cwd=folder, **pipes)
@@ -76,11 +82,15 @@ class Serving:
 def printed_by(program: str | Path, *arguments: object) -> Any:
     """Run a program; return what it prints, which is JSON."""
     command = [sys.executable, program, *map(str, arguments)]
-    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    return json.loads(
+        subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+    )
 
 
 def crawled(spider: type, settings: dict, **arguments: object):
-    """Crawl in this process, with a clock that is ``AHEAD`` seconds wrong; return the crawler."""
+    """Crawl in this process, with a clock that is ``AHEAD`` seconds wrong; return the
+    crawler.
+    """
     from scrapy.crawler import CrawlerProcess  # noqa: PLC0415 -- servers need none
 
     open_more_files()
@@ -94,7 +104,9 @@ def crawled(spider: type, settings: dict, **arguments: object):
 
 
 def open_more_files() -> None:
-    """Let this process open as many files as it may: each address and connection is one."""
+    """Let this process open as many files as it may: each address and connection is
+    one.
+    """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
@@ -120,8 +132,8 @@ class ThreadedSite(ThreadingHTTPServer):
     """A site in threads of this process.
 
     Args:
-        answer: takes the handler of a request, and returns status, headers and body; status 0
-            resets the connection.
+        answer: takes the handler of a request, and returns status, headers and body;
+            status 0 resets the connection.
         host: where it listens, on a free port.
     """
 
@@ -156,20 +168,26 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_POST = do_GET  # noqa: N815 -- http.server's names
 
 
-async def serve_answers(names: list[str], answer: Callable[[str, int, str], tuple]) -> None:
+async def serve_answers(
+    names: list[str], answer: Callable[[str, int, str], tuple]
+) -> None:
     """Serve these hosts until standard input ends; print their port.
 
     ``answer`` takes host, port and path, and returns status, content type and body.
     """
 
-    async def serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve_one(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         try:
             while head := await read_head(reader):
                 host, port = writer.get_extra_info("sockname")[:2]
                 status, kind, body = answer(host, port, head.split(b" ", 2)[1].decode())
                 body = body if isinstance(body, bytes) else body.encode()
                 head = f"HTTP/1.1 {status} Said\r\nContent-Type: {kind}"
-                writer.write(f"{head}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+                writer.write(
+                    f"{head}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+                )
         except ConnectionError:
             pass
         finally:
@@ -181,7 +199,9 @@ async def serve_answers(names: list[str], answer: Callable[[str, int, str], tupl
 async def until_input_ends(names: list[str], serve_one: Callable) -> None:
     """Listen on these addresses, print their port, and go on until standard input ends."""
     open_more_files()
-    servers = [await asyncio.start_server(serve_one, sock=sock) for sock in listen(names)]
+    servers = [
+        await asyncio.start_server(serve_one, sock=sock) for sock in listen(names)
+    ]
     print(servers[0].sockets[0].getsockname()[1], flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
 

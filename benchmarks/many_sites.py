@@ -1,12 +1,13 @@
 """A crawl of many sites, all scheduled at once: our queue beside Scrapy's own.
 
-Each site on loopback gets three pages: its front page, and two that it links to. The requests for
-all front pages are scheduled before the first is answered. Each crawl is a process of its own, the
-variants in turns, and who begins changes from round to round. Printed are the medians of so many
-rounds (5): pages a second, CPU milliseconds a page, and ours over stock's of both in each round,
-with the least and the greatest: on a machine with other work that range is what a ratio is worth.
-Five rounds of 500, 2,000 and 5,000 sites take some ten minutes; a crawl ends after five. What no
-other work can change, thousand instructions a new site, is in ``instructions.py site``.
+Each site on loopback gets three pages: its front page, and two that it links to. The
+requests for all front pages are scheduled before the first is answered. Each crawl is a
+process of its own, the variants in turns, and who begins changes from round to round.
+Printed are the medians of so many rounds (5): pages a second, CPU milliseconds a page,
+and ours over stock's of both in each round, with the least and the greatest: on a
+machine with other work that range is what a ratio is worth. Five rounds of 500, 2,000
+and 5,000 sites take some ten minutes; a crawl ends after five. What no other work can
+change, thousand instructions a new site, is in ``instructions.py site``.
 
 stock  Scrapy as it comes, with DownloaderAwarePriorityQueue, obeying robots.txt
 ours   all of this package: ADDONS = {"scrapy_mandelbot.Addon": 500}
@@ -48,7 +49,8 @@ class ManySites(scrapy.Spider):
     async def start(self):
         self.cpu -= time.process_time()
         engine = self.crawler.engine
-        engine.pause()  # loopback answers before the next site is scheduled, and none would wait
+        # loopback answers before the next site is scheduled, and none would wait
+        engine.pause()
         async for request in super().start():
             yield request
         engine.unpause()
@@ -81,15 +83,23 @@ def compare(rounds: int, sites: int) -> None:
     with Serving(HERE / "loopback.py", sites) as port:
         for number in range(rounds):
             for variant in sorted(VARIANTS, reverse=number % 2 == 0):
-                results[variant].append(printed_by(__file__, "crawl", variant, port, sites))
+                results[variant].append(
+                    printed_by(__file__, "crawl", variant, port, sites)
+                )
     for variant, said in results.items():
-        rates, cpus = [pages_a_second(one) for one in said], [cpu_of_a_page(one) for one in said]
+        rates, cpus = (
+            [pages_a_second(one) for one in said],
+            [cpu_of_a_page(one) for one in said],
+        )
         print(f"{sites:>7,}  {variant:<9}{said[0]['pages']:>8,}", end="")
         print(f"{median(rates):>10.0f}{median(cpus):>13.2f}", end="", flush=True)
         for measure in (pages_a_second, cpu_of_a_page) if variant == "ours" else ():
             both = zip(map(measure, said), map(measure, results["stock"]), strict=True)
             ratios = [one / stock for one, stock in both]
-            print(f"{median(ratios):>7.2f} ({min(ratios):.2f} to {max(ratios):.2f})", end="")
+            print(
+                f"{median(ratios):>7.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
+                end="",
+            )
         print(flush=True)
 
 

@@ -1,8 +1,10 @@
-"""How a crawl fares with servers that refuse: laws of recovery beside each other and stock Scrapy.
+"""How a crawl fares with servers that refuse: laws of recovery beside each other and
+stock Scrapy.
 
-Each crawl is a process of its own, and so is each server. Prints, for each server and law, pages
-crawled, refusals as a share of the pages, the time, how much of it was spent in pauses, and the
-rate outside of pauses as a share of what the server allows. A crawl is ended after 40 seconds. The
+Each crawl is a process of its own, and so is each server. Prints, for each server and
+law, pages crawled, refusals as a share of the pages, the time, how much of it was spent
+in pauses, and the rate outside of pauses as a share of what the server allows. A crawl
+is ended after 40 seconds. The
 laws:
 
 stock Scrapy        RetryMiddleware asks again at once
@@ -18,12 +20,13 @@ Usage::
 
     python benchmarks/pauses.py [limits|oddities|neighbours ...]
 
-As ``pauses.py serve PAGES BEHAVIOUR [HOST]`` it is the server, which prints its port, serves until
-its standard input is closed, and then prints what it answered, as JSON. Pages are ``/0`` to
-``/N``; ``/`` links to all of them. A behaviour is ``limit:RATE:BURST``, ``halving:RATE:BURST``
-(after ten seconds), ``flapping`` (up two seconds, down one), ``down:SECONDS`` (after 50 pages),
-``closed:SECONDS`` (the same, with Retry-After), ``odd:RATE:BURST`` (a limit whose refusals are 429,
-430, 509 and 529 in turn), ``one-page`` (page 7 answers 503), or ``well``.
+As ``pauses.py serve PAGES BEHAVIOUR [HOST]`` it is the server, which prints its port,
+serves until its standard input is closed, and then prints what it answered, as JSON.
+Pages are ``/0`` to ``/N``; ``/`` links to all of them. A behaviour is
+``limit:RATE:BURST``, ``halving:RATE:BURST`` (after ten seconds), ``flapping`` (up two
+seconds, down one), ``down:SECONDS`` (after 50 pages), ``closed:SECONDS`` (the same,
+with Retry-After), ``odd:RATE:BURST`` (a limit whose refusals are 429, 430, 509 and 529
+in turn), ``one-page`` (page 7 answers 503), or ``well``.
 """
 
 from __future__ import annotations
@@ -214,22 +217,25 @@ def _of_the_rate(behaviour: str, got: int, result: dict) -> float:
 
 def table(servers: list[tuple[str, int]]) -> None:
     print(
-        f"{'server':<14} {'law':<19} {'pages':>11} {'refused':>8} {'time':>7} {'paused':>7}"
-        f" {'of the rate':>11}"
+        f"{'server':<14} {'law':<19} {'pages':>11} {'refused':>8} {'time':>7}"
+        f" {'paused':>7} {'of the rate':>11}"
     )
     for behaviour, pages in servers:
         for law, settings in LAWS.items():
             make = LimitedNginx if behaviour.startswith("nginx") else Server
             server = make(pages, behaviour)
-            result = printed_by(__file__, "--crawl", json.dumps([[server.url], settings]))
+            result = printed_by(
+                __file__, "--crawl", json.dumps([[server.url], settings])
+            )
             refused = server.stop()["statuses"].get("503", 0)
             got = sum(result["pages"].values())
             share = ""
             if behaviour.startswith("nginx"):
                 share = f"{_of_the_rate(behaviour, got, result):.0%}"
             print(
-                f"{behaviour:<14} {law:<19} {got:>5} of {pages + 1:<4}{refused / pages:>7.1%}"
-                f" {result['seconds']:>6.1f}s {result['paused']:>6.1f}s {share:>11}",
+                f"{behaviour:<14} {law:<19} {got:>5} of"
+                f" {pages + 1:<4}{refused / pages:>7.1%} {result['seconds']:>6.1f}s"
+                f" {result['paused']:>6.1f}s {share:>11}",
                 flush=True,
             )
 
@@ -239,19 +245,24 @@ def neighbours() -> None:
     rates = {}
     for behaviour in ("well", "closed:5", "well", "closed:5"):
         servers = [
-            Server(400, behaviour if n == 0 else "well", f"127.0.0.{n + 1}") for n in range(10)
+            Server(400, behaviour if n == 0 else "well", f"127.0.0.{n + 1}")
+            for n in range(10)
         ]
         urls = [server.url for server in servers]
         result = printed_by(__file__, "--crawl", json.dumps([urls, ADDON]))
         for server in servers:
             server.stop()
         others = [site for site in result["pages"] if "127.0.0.1:" not in site]
-        rate = sum(result["pages"][s] for s in others) / max(result["spans"][s] for s in others)
+        rate = sum(result["pages"][s] for s in others) / max(
+            result["spans"][s] for s in others
+        )
         rates[behaviour] = max(rate, rates.get(behaviour, 0))
     print("\nnine sites, the tenth well or paused for 5 s; the better of two runs")
     print(f"pages a second, tenth site well    {rates['well']:>8.0f}")
     print(f"pages a second, tenth site paused  {rates['closed:5']:>8.0f}")
-    print(f"ratio                              {rates['closed:5'] / rates['well']:>8.2f}")
+    print(
+        f"ratio                              {rates['closed:5'] / rates['well']:>8.2f}"
+    )
 
 
 def main(wanted: list[str]) -> None:

@@ -1,13 +1,15 @@
-"""Workers of one job on Redis, and what becomes of it when they are killed, stopped, or Redis is.
+"""Workers of one job on Redis, and what becomes of it when they are killed, stopped, or
+Redis is.
 
-Starts a web on loopback of so many pages over so many sites, a Redis, and so many workers, each a
-process of its own. One site of ten answers 503 with Retry-After for a while, one of ten asks for a
-Crawl-delay of one second in its robots.txt and has few pages. Callbacks note their ends in a file
-of their worker with one write() each, the web notes when it was asked for what. Then it is counted:
-pages that no callback ended for, callbacks that ended twice, the least gap between two requests to
-a site with a delay (over all workers), requests that came to a closed site in its pause, probes for
-each pause, and how often each robots.txt was asked for. Exits with 1 if a page is lost, a gap is
-short, or more came twice than was in flight.
+Starts a web on loopback of so many pages over so many sites, a Redis, and so many
+workers, each a process of its own. One site of ten answers 503 with Retry-After for a
+while, one of ten asks for a Crawl-delay of one second in its robots.txt and has few
+pages. Callbacks note their ends in a file of their worker with one write() each, the
+web notes when it was asked for what. Then it is counted: pages that no callback ended
+for, callbacks that ended twice, the least gap between two requests to a site with a
+delay (over all workers), requests that came to a closed site in its pause, probes for
+each pause, and how often each robots.txt was asked for. Exits with 1 if a page is lost,
+a gap is short, or more came twice than was in flight.
 
 none     nothing happens to them
 brief    SIGKILL for one of them, which then starts again, and SIGSTOP for one, for longer than its
@@ -93,7 +95,11 @@ def crawl(url: str, number: str, settings: str) -> None:
     """Run a worker in this process and folder; print how it ended."""
     settings = {**SETTINGS, **json.loads(settings)}
     crawler = crawled(job_kill.Noting, settings, start_urls=[url], number=number)
-    stats = {name: value for name, value in crawler.stats.get_stats().items() if "time" not in name}
+    stats = {
+        name: value
+        for name, value in crawler.stats.get_stats().items()
+        if "time" not in name
+    }
     print(json.dumps(stats), flush=True)
 
 
@@ -109,7 +115,9 @@ class Workers:
     def start(self, ahead: float = 0.0) -> None:
         number, settings = f"-{len(self.all)}", json.dumps(self.settings)
         arguments = self.url, number, settings
-        new = job_kill.start(__file__, self.folder, *arguments, number=number, ahead=ahead)
+        new = job_kill.start(
+            __file__, self.folder, *arguments, number=number, ahead=ahead
+        )
         self.all.append(new)
 
     def running(self) -> list[subprocess.Popen]:
@@ -118,13 +126,17 @@ class Workers:
     def ended(self) -> Counter[str]:
         """Return how often the callback of each URL has run to its end."""
         return Counter(
-            url for path in self.folder.glob("ends-*.txt") for url in path.read_text().split()
+            url
+            for path in self.folder.glob("ends-*.txt")
+            for url in path.read_text().split()
         )
 
     def by_worker(self) -> list[int]:
         return [
             len(path.read_text().split())
-            for path in sorted(self.folder.glob("ends-*.txt"), key=lambda one: int(one.stem[5:]))
+            for path in sorted(
+                self.folder.glob("ends-*.txt"), key=lambda one: int(one.stem[5:])
+            )
         ]
 
     def wait_for(self, count: int) -> bool:
@@ -148,7 +160,9 @@ class Workers:
         return said
 
 
-def disturb(what: str, workers: Workers, redis, chance: random.Random, lease: float) -> None:
+def disturb(
+    what: str, workers: Workers, redis, chance: random.Random, lease: float
+) -> None:
     """Do something to the workers, or to Redis."""
     if what in {"kill", "clock"}:
         one = chance.choice(workers.running())
@@ -171,9 +185,17 @@ def disturb(what: str, workers: Workers, redis, chance: random.Random, lease: fl
 
 
 MEMORY = (  # what, how many, sites, and whether they are requests
-    ("a request of 129 bytes with its fingerprint, of one of 100 sites", 50_000, 100, True),
+    (
+        "a request of 129 bytes with its fingerprint, of one of 100 sites",
+        50_000,
+        100,
+        True,
+    ),
     ("the same, each of a separate site", 20_000, 20_000, True),
-    *((f"a fingerprint, one of {count:,}", count, 0, False) for count in (10**4, 10**5, 10**6)),
+    *(
+        (f"a fingerprint, one of {count:,}", count, 0, False)
+        for count in (10**4, 10**5, 10**6)
+    ),
 )
 
 
@@ -204,7 +226,9 @@ def memory() -> int:
                     job.push_new(site, place, b"x" * 129, fingerprint, None)
                 else:
                     job.see(fingerprint)
-                while job.uncommitted >= MOST_ENTRIES or (job.uncommitted and number + 1 == count):
+                while job.uncommitted >= MOST_ENTRIES or (
+                    job.uncommitted and number + 1 == count
+                ):
                     job.take_answer(server.exchange(job.next_exchange(0, "")))
             took = client.info("memory")["used_memory"] - before
             print(f"{took / count:7,.0f} bytes: {what}", flush=True)
@@ -212,7 +236,9 @@ def memory() -> int:
     return 0
 
 
-def main(what="none", workers=3, pages=2_000, sites=50, times=5, lease=5, seed=1) -> int:  # noqa: PLR0913, PLR0917 -- of the command line
+def main(
+    what="none", workers=3, pages=2_000, sites=50, times=5, lease=5, seed=1
+) -> int:  # noqa: PLR0913, PLR0917 -- of the command line
     """Crawl, and print what came of it."""
     from redis_server import RedisServer  # noqa: PLC0415 -- of the tests
 
@@ -243,7 +269,9 @@ def main(what="none", workers=3, pages=2_000, sites=50, times=5, lease=5, seed=1
             for number, kind in enumerate(plan, start=1):
                 if not crowd.wait_for(number * len(urls) // (len(plan) + 1)):
                     break
-                print(f"{kind} at {sum(crowd.ended().values()):,} callbacks", flush=True)
+                print(
+                    f"{kind} at {sum(crowd.ended().values()):,} callbacks", flush=True
+                )
                 disturb(kind, crowd, redis, chance, lease)
             said = crowd.wait()
             seconds = time.monotonic() - began
@@ -255,19 +283,27 @@ def report(what, crowd, urls, said, disturbed, seconds) -> int:  # noqa: PLR0913
     ended = crowd.ended()
     twice = sum(ended.values()) - len(ended)
     reasons = Counter(one.get("finish_reason", "killed") for one in said)
-    print(f"{what}: {len(urls):,} pages in {seconds:.1f} s, {len(urls) / seconds:.0f} a second")
+    print(
+        f"{what}: {len(urls):,} pages in {seconds:.1f} s, {len(urls) / seconds:.0f} a"
+        " second"
+    )
     print(f"ended as {dict(reasons)}; pages by worker {crowd.by_worker()}")
     lost = urls - ended.keys()
     print(
-        f"pages lost {len(lost)}, callbacks ended twice {twice}, most {max(ended.values())} times"
+        f"pages lost {len(lost)}, callbacks ended twice {twice}, most"
+        f" {max(ended.values())} times"
     )
     gap, in_pause, robots, probes = asked_of(crowd.folder / "asked.txt")
     print(f"least gap at a site with a delay of {DELAY} s: {gap:.3f} s")
-    print(f"requests into a pause after 100 ms: {in_pause}; probes by pause {dict(probes)}")
+    print(
+        f"requests into a pause after 100 ms: {in_pause}; probes by pause"
+        f" {dict(probes)}"
+    )
     print(f"robots.txt fetches by site {dict(robots)}")
     leases = sum(one.get("mandelbot/job/leases_lost", 0) for one in said)
     print(
-        f"leases lost {leases}; errors logged {sum(one.get('log_count/ERROR', 0) for one in said)}"
+        f"leases lost {leases}; errors logged"
+        f" {sum(one.get('log_count/ERROR', 0) for one in said)}"
     )
     is_bad = bool(lost) or gap < DELAY - 0.005 or twice > disturbed * 3 * IN_FLIGHT
     if is_bad:
@@ -278,7 +314,9 @@ def report(what, crowd, urls, said, disturbed, seconds) -> int:  # noqa: PLR0913
 
 
 def asked_of(path: Path):
-    """Return what the web noted: least gap, requests into pauses, robots.txt, probes by pause."""
+    """Return what the web noted: least gap, requests into pauses, robots.txt, probes by
+    pause.
+    """
     by_site = defaultdict(list)
     for line in path.read_text().splitlines():
         at, site, url, status = line.split()
@@ -293,8 +331,12 @@ def asked_of(path: Path):
         refused_at = None
         for at, status in pages:
             if refused_at is not None:
-                in_pause += refused_at + 0.1 < at < refused_at + World.retry_after - 0.05
-            if status == 503 and (refused_at is None or at > refused_at + World.retry_after - 0.05):
+                in_pause += (
+                    refused_at + 0.1 < at < refused_at + World.retry_after - 0.05
+                )
+            if status == 503 and (
+                refused_at is None or at > refused_at + World.retry_after - 0.05
+            ):
                 probes[site] += refused_at is not None
                 refused_at = at
     return least, in_pause, robots, Counter(probes.values())

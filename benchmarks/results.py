@@ -1,14 +1,15 @@
 """Writes ``RESULTS.rst``: what the benchmarks print.
 
-Runs those that are counted or short, and puts what they print into their sections; the sections of
-the others stay as they are. With names it runs those alone, whatever they take. One that fails
-ends it, and nothing is written.
+Runs those that are counted or short, and puts what they print into their sections; the
+sections of the others stay as they are. With names it runs those alone, whatever they
+take. One that fails ends it, and nothing is written.
 
 Usage::
 
     python benchmarks/results.py [--slow | NAME ...]
 
-``--slow`` runs all, which takes a quarter of an hour; NAME is ``gates``, ``front_door`` and so on.
+``--slow`` runs all, which takes a quarter of an hour; NAME is ``gates``, ``front_door``
+and so on.
 """
 
 from __future__ import annotations
@@ -53,29 +54,31 @@ SECTIONS = (
     Section(
         "What is held",
         "gates.py",
-        "Calls of functions of the package, and bytecodes in them, for one page or site more, or"
-        " from a 503 in the download handler until the scheduler has the request again; stops are"
-        " steps into another module on that way. CI fails above a gate.",
+        "Calls of functions of the package, and bytecodes in them, for one page or site"
+        " more, or from a 503 in the download handler until the scheduler has the"
+        " request again; stops are steps into another module on that way. CI fails"
+        " above a gate.",
     ),
     Section(
         "Beside stock Scrapy, in instructions and bytecodes",
         "instructions.py page site job queue",
-        "CI holds the ratio of a page at 1.015, with JOBDIR at 1.02, that of a new site at 1.035.",
+        "CI holds the ratio of a page at 1.015, with JOBDIR at 1.02, that of a new site"
+        " at 1.035.",
     ),
     Section("The start of a crawl", "start.py"),
     Section(
         "robots.txt: speed",
         "robotstxt_speed.py",
-        "Other parsers: how many times as long as ours they take; goals are multiples of Protego's"
-        " speed. Then parse and 1 to 30 decisions, how many times as fast as Protego, beside native"
-        " parsers and a port of Google's.",
+        "Other parsers: how many times as long as ours they take; goals are multiples"
+        " of Protego's speed. Then parse and 1 to 30 decisions, how many times as fast"
+        " as Protego, beside native parsers and a port of Google's.",
     ),
     Section(
         "The same spider, with and without the package",
         "front_door.py --runs 5",
-        "*library*: Scrapy's defaults with ROBOTSTXT_OBEY; *project*: as ``scrapy startproject``"
-        " writes it. Pages are those that reached the spider, refusals the answers of 503 that the"
-        " site sent.",
+        "*library*: Scrapy's defaults with ROBOTSTXT_OBEY; *project*: as ``scrapy"
+        " startproject`` writes it. Pages are those that reached the spider, refusals"
+        " the answers of 503 that the site sent.",
         is_slow=True,
     ),
     Section(
@@ -91,10 +94,17 @@ def printed(command: str) -> str:
     """Run a benchmark; return what it prints."""
     print(command, flush=True)
     run = subprocess.run(
-        [sys.executable, *command.split()], cwd=HERE, stdout=subprocess.PIPE, text=True, check=False
+        [sys.executable, *command.split()],
+        cwd=HERE,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
     )
     if run.returncode:
-        sys.exit(f"{run.stdout}\n{command}: exit code {run.returncode}; {PAGE.name} is unchanged")
+        sys.exit(
+            f"{run.stdout}\n{command}: exit code {run.returncode}; {PAGE.name} is"
+            " unchanged"
+        )
     return "\n".join(line.rstrip() for line in run.stdout.strip("\n").splitlines())
 
 
@@ -102,7 +112,9 @@ def printed_before(page: str) -> dict[str, str]:
     """Return what each command has printed, as the page has it."""
     found = {}
     for one in SECTIONS:
-        block = page.partition(f"``python benchmarks/{one.command}``")[2].partition("::\n\n")[2]
+        block = page.partition(f"``python benchmarks/{one.command}``")[2].partition(
+            "::\n\n"
+        )[2]
         text = re.match("(?: {4}.*\n|\n)*", block)[0]
         found[one.command] = re.sub("^ {4}", "", text, flags=re.MULTILINE).strip("\n")
     return {command: text for command, text in found.items() if text}
@@ -124,10 +136,16 @@ def main() -> None:
     parser.add_argument("name", nargs="*", help=", ".join(names))
     options = parser.parse_args()
     if unknown := set(options.name) - set(names):
-        parser.error(f"no such name: {', '.join(unknown)}; there are {', '.join(names)}")
+        parser.error(
+            f"no such name: {', '.join(unknown)}; there are {', '.join(names)}"
+        )
     texts = printed_before(PAGE.read_text("utf-8")) if PAGE.exists() else {}
     for one in SECTIONS:
-        is_asked = one.name in options.name if options.name else options.slow or not one.is_slow
+        is_asked = (
+            one.name in options.name
+            if options.name
+            else options.slow or not one.is_slow
+        )
         if is_asked:
             texts[one.command] = printed(one.command)
     sections = (section(one, texts.get(one.command, NOT_RUN)) for one in SECTIONS)

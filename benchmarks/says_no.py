@@ -1,9 +1,11 @@
-"""What becomes of a crawl whose site says no in other ways than by a 503, beside stock Scrapy.
+"""What becomes of a crawl whose site says no in other ways than by a 503, beside stock
+Scrapy.
 
-Each crawl is a process of its own; the servers are threads of this one, on loopback, and beside
-each a free site of twenty pages is crawled. Prints, for each case: pages got of those there are,
-the seconds from the first request to the last of them, requests that were refused or lost, and the
-pages of the free site. A crawl is ended after 60 seconds.
+Each crawl is a process of its own; the servers are threads of this one, on loopback,
+and beside each a free site of twenty pages is crawled. Prints, for each case: pages got
+of those there are, the seconds from the first request to the last of them, requests
+that were refused or lost, and the pages of the free site. A crawl is ended after 60
+seconds.
 
 challenge   500 pages, all 403 with ``cf-mitigated: challenge``
 price       500 pages, all 402 with ``crawler-price``
@@ -63,7 +65,10 @@ def crawl(with_what: str, wanted: list[tuple[str, str]]) -> None:
 
 
 class Site(ThreadedSite):
-    """A site whose answers a function makes: ``(method, path, cookie)`` to status and headers."""
+    """A site whose answers a function makes.
+
+    ``(method, path, cookie)`` to status and headers.
+    """
 
     def __init__(self, answer, host: str = "127.0.0.1") -> None:
         super().__init__(self.respond, host)
@@ -71,10 +76,16 @@ class Site(ThreadedSite):
         self.hits: list[tuple[float, str, int]] = []
 
     def respond(self, request) -> tuple[int, dict, bytes]:
-        decided = self.decide(request.command, request.path, request.headers.get("Cookie", ""))
+        decided = self.decide(
+            request.command, request.path, request.headers.get("Cookie", "")
+        )
         status, headers = decided or (200, {})
         self.hits.append((time.time(), request.path, status))
-        headers = {"Date": formatdate(usegmt=True), "Content-Type": "text/plain", **headers}
+        headers = {
+            "Date": formatdate(usegmt=True),
+            "Content-Type": "text/plain",
+            **headers,
+        }
         return status, headers, RULES if request.path == "/robots.txt" else b"page"
 
     def pages(self, count: int, method: str = "GET") -> list[tuple[str, str]]:
@@ -154,15 +165,21 @@ def row(case: str, with_what: str) -> str:
     free = Site(lambda *_: None, "127.0.0.9")
     arguments = [with_what, [*wanted, *free.pages(20)]]
     got, reason = printed_by(__file__, "--crawl", json.dumps(arguments))
-    pages = [at for at, method, url in got if not url.startswith(free.url) and method == "GET"]
+    pages = [
+        at
+        for at, method, url in got
+        if not url.startswith(free.url) and method == "GET"
+    ]
     beside = sum(url.startswith(free.url) for _, _, url in got)
     began = site.hits[0][0] if site.hits else 0.0
-    refused = sum(status != 200 for _, path, status in site.hits if path != "/robots.txt")
+    refused = sum(
+        status != 200 for _, path, status in site.hits if path != "/robots.txt"
+    )
     in_all = sum(method == "GET" for method, _ in wanted)
     seconds = f"{max(pages) - began:.1f} s" if pages else "-"
     return (
-        f"{case:<17}{with_what:<9}{len(pages):>4} of {in_all:<4}{seconds:>8}  refused {refused:>4}"
-        f"  free {beside:>2}  {reason}"
+        f"{case:<17}{with_what:<9}{len(pages):>4} of {in_all:<4}{seconds:>8}  refused"
+        f" {refused:>4}  free {beside:>2}  {reason}"
     )
 
 

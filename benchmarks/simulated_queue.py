@@ -1,4 +1,6 @@
-"""A site's state with the simplest queue around it, which follows it as the site queue does."""
+"""A site's state with the simplest queue around it, which follows it as the site queue
+does.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,11 @@ from typing import TYPE_CHECKING, Any
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pause import Pause
 from scrapy_mandelbot.politeness.pause_policy import PausePolicy, Refusal
-from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through, may_ask_again
+from scrapy_mandelbot.politeness.probe import (
+    look_for_probe,
+    looked_through,
+    may_ask_again,
+)
 from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.throttle.in_flight import InFlight
 
@@ -48,7 +54,10 @@ class SiteAndQueue:
             return due
         if self.crawl.queue:
             return due
-        return max(due, min((one.due(now) for one in self.site.faults.aside.values()), default=now))
+        return max(
+            due,
+            min((one.due(now) for one in self.site.faults.aside.values()), default=now),
+        )
 
     def take(self, now: float) -> str | None:
         queue, site = self.crawl.queue, self.site
@@ -117,11 +126,15 @@ class SiteAndQueue:
         self.site.ended(flight, now)
         self._look_later(now)
 
-    def refused(self, flight: Flight, url: str, now: float, retry_after: float | None) -> None:
+    def refused(
+        self, flight: Flight, url: str, now: float, retry_after: float | None
+    ) -> None:
         page = url.encode()
         self._in_flight -= 1
         jitter = self.crawl.random.random()
-        refusal = Refusal(now, "503", retry_after, jitter, is_outage=retry_after is None)
+        refusal = Refusal(
+            now, "503", retry_after, jitter, is_outage=retry_after is None
+        )
         self.site.refused(flight, page, refusal)
         self.site.ended(flight, now)
         if self.crawl.is_again(url):
@@ -135,7 +148,9 @@ class SiteAndQueue:
         self._look_later(now)
 
     def _put_back(self, url: str, *, is_new: bool = False) -> None:
-        """Put a request where it is the next one, if its time has come or it is the last."""
+        """Put a request where it is the next one, if its time has come or it is the
+        last.
+        """
         page = url.encode()
         at, is_alone = self.site.may_go_at(page)
         if is_new and at > self.crawl.now and not (self.crawl.queue or is_alone):
@@ -153,14 +168,18 @@ class SiteAndQueue:
 
     def _go_by_turns(self) -> None:
         """Bring back what was refused with the site: no other request is left."""
-        for url in [one for one in self._delayed if not self.site.may_go_at(one.encode())[1]]:
+        for url in [
+            one for one in self._delayed if not self.site.may_go_at(one.encode())[1]
+        ]:
             del self._delayed[url]
             self.crawl.queue.append(url)
 
     def _look_later(self, now: float) -> None:
         """Schedule a look at what is set aside."""
         if self._aside and not self.crawl.queue:
-            due = min((one.due(now) for one in self.site.faults.aside.values()), default=now)
+            due = min(
+                (one.due(now) for one in self.site.faults.aside.values()), default=now
+            )
             if due < inf:
                 self.crawl.at(max(due, now), self._look)
 
@@ -169,7 +188,9 @@ class SiteAndQueue:
 
 
 class _OfOneName:
-    """The part of a crawl that is of one name: a queue of its own, and the rest of the crawl."""
+    """The part of a crawl that is of one name: a queue of its own, and the rest of the
+    crawl.
+    """
 
     def __init__(self, crawl: Crawl, queue: list[str]) -> None:
         self._crawl = crawl
@@ -208,7 +229,11 @@ class QueueOfNames:
 
     def due(self, now: float) -> float:
         return min(
-            (self._sites[name].due(now) for name, part in self._parts.items() if part.queue),
+            (
+                self._sites[name].due(now)
+                for name, part in self._parts.items()
+                if part.queue
+            ),
             default=inf,
         )
 
@@ -233,14 +258,18 @@ class QueueOfNames:
         self._sites[_name(url)].answered(flight, url, now)
         self._look_anew()
 
-    def refused(self, flight: Flight, url: str, now: float, retry_after: float | None) -> None:
+    def refused(
+        self, flight: Flight, url: str, now: float, retry_after: float | None
+    ) -> None:
         if self._is_together:
             self._share(_name(url), now)
         self._sites[_name(url)].refused(flight, url, now, retry_after)
         self._look_anew()
 
     def _share(self, name: str, now: float) -> None:
-        """Share one pause among names that are refused within a second, if they are half of all."""
+        """Share one pause among names that are refused within a second, if they are
+        half of all.
+        """
         self._refused_at[name] = now
         refused = {one for one, at in self._refused_at.items() if at > now - 1}
         are_well = {one for one, at in self._well_at.items() if at > now - 1} - refused
@@ -248,7 +277,9 @@ class QueueOfNames:
             return
         sites = [self._sites[one].site for one in refused]
         if self._pause is None or self._pause.is_faded(now):
-            self._pause = next((one.pause for one in sites if one.pause is not Pause.NONE), None)
+            self._pause = next(
+                (one.pause for one in sites if one.pause is not Pause.NONE), None
+            )
         if self._pause is not None:
             for one in sites:
                 one.pause = self._pause

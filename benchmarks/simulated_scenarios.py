@@ -1,7 +1,8 @@
-"""The servers that ``laws.py`` simulates, and the crawls of them: a server, and how it is asked.
+"""The servers that ``laws.py`` simulates, and the crawls of them: a server, and how it
+is asked.
 
-Three tables: servers that are fast and kind, by which the law was made; servers that are not kind;
-and some of either kind that nothing was tuned on.
+Three tables: servers that are fast and kind, by which the law was made; servers that
+are not kind; and some of either kind that nothing was tuned on.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ class Server:
     """Answers everything well. ``now`` is when a request reaches it, in seconds."""
 
     def answer(self, _now: float, _url: str) -> float | None:
-        """Return None for a good answer, or the seconds of a 503's Retry-After, or NO_TIME."""
+        """Return None for a good answer, or the seconds of a 503's Retry-After, or
+        NO_TIME.
+        """
         return None
 
     def left(self, now: float) -> None:
@@ -110,7 +113,11 @@ class Window(Server):
         if now - self._began >= self._seconds:
             self._began, self._count = now, 0
         if self._count >= self._most:
-            return self._began + self._seconds - now + 0.01 if self._names_time else NO_TIME
+            return (
+                self._began + self._seconds - now + 0.01
+                if self._names_time
+                else NO_TIME
+            )
         self._count += 1
         return None
 
@@ -162,11 +169,15 @@ class Down(Server):
         return None
 
     def is_early(self, now: float) -> bool:
-        return self._names_time and any(begin + 1 < now < end for begin, end in self._times)
+        return self._names_time and any(
+            begin + 1 < now < end for begin, end in self._times
+        )
 
 
 class Ban(Server):
-    """Bans for so long who asks faster than so, and for twice as long who knocks too early."""
+    """Bans for so long who asks faster than so, and for twice as long who knocks too
+    early.
+    """
 
     def __init__(self, rate: float, burst: float, seconds: float) -> None:
         self._bucket = Bucket(rate, burst)
@@ -244,7 +255,9 @@ class Scenario:
     ideal: float = 0.0
     """Seconds that the server makes it take; 0: no such number."""
     held_up: float = 0.0
-    """Seconds for which a busy machine does not let the crawl run, again and again; the mean."""
+    """Seconds for which a busy machine does not let the crawl run, again and again; the
+    mean.
+    """
     names: int = 1
     """Of the server, at one address; the URLs are of each by turns."""
     most_seconds: float = 20_000.0
@@ -273,7 +286,10 @@ def under(prefix: str) -> Callable[[str], bool]:
 
 def spread(number: int, every: int) -> list[str]:
     """Return URLs, each so manieth of them in the section, by turns."""
-    return [f"/dead/p{one}" if one % every == 0 else f"/s{one % 7}/p{one}" for one in range(number)]
+    return [
+        f"/dead/p{one}" if one % every == 0 else f"/s{one % 7}/p{one}"
+        for one in range(number)
+    ]
 
 
 def some(first: int, last: int) -> Callable[[str], bool]:
@@ -282,9 +298,15 @@ def some(first: int, last: int) -> Callable[[str], bool]:
     return dead.__contains__
 
 
-def limit(rate: float, burst: float, pages: int, latency: float, **more: object) -> Scenario:
+def limit(
+    rate: float, burst: float, pages: int, latency: float, **more: object
+) -> Scenario:
     return Scenario(
-        lambda _: Bucket(rate, burst), flat(pages), latency=latency, allowed=rate, **more
+        lambda _: Bucket(rate, burst),
+        flat(pages),
+        latency=latency,
+        allowed=rate,
+        **more,
     )
 
 
@@ -303,13 +325,17 @@ def slow(a_minute: float, burst: float, pages: int, dead: int = 0) -> Scenario:
 def quota(most: int, seconds: float, pages: int, *, sliding: bool) -> Scenario:
     """Return a site that answers so many in so many seconds, and names no time."""
     return Scenario(
-        lambda _: Quota(most, seconds) if sliding else Window(most, seconds, names_time=False),
+        lambda _: (
+            Quota(most, seconds) if sliding else Window(most, seconds, names_time=False)
+        ),
         flat(pages),
         ideal=seconds * ((pages - 1) // most),
     )
 
 
-def named(server: Callable[[random.Random], Server], each: int, names: int = 20) -> Scenario:
+def named(
+    server: Callable[[random.Random], Server], each: int, names: int = 20
+) -> Scenario:
     """Return one address with so many names, and so many pages of each."""
     urls = [f"//n{name}/p{page}" for page in range(each) for name in range(names)]
     return Scenario(server, urls, names=names, in_flight=16)
@@ -328,19 +354,29 @@ def chance(share: float, pages: int = 2_000) -> Scenario:
 def down(seconds: float, pages: int = 400, **more: object) -> Scenario:
     """Return a site that is down after a second, for a while."""
     return Scenario(
-        lambda one: Down((1.0, 1.0 + seconds * one.uniform(0.95, 1.05))), flat(pages), **more
+        lambda one: Down((1.0, 1.0 + seconds * one.uniform(0.95, 1.05))),
+        flat(pages),
+        **more,
     )
 
 
 SCENARIOS: dict[str, Scenario] = {
-    "22 dead, path": Scenario(lambda _: Dead(under("/dead/")), with_section(60, 22, 118)),
+    "22 dead, path": Scenario(
+        lambda _: Dead(under("/dead/")), with_section(60, 22, 118)
+    ),
     "22 dead, flat": Scenario(lambda _: Dead(some(60, 82)), flat(200)),
-    "111 dead, path": Scenario(lambda _: Dead(under("/dead/")), with_section(40, 111, 49)),
+    "111 dead, path": Scenario(
+        lambda _: Dead(under("/dead/")), with_section(40, 111, 49)
+    ),
     "111 dead, by turns": Scenario(lambda _: Dead(under("/dead/")), spread(200, 2)),
     "111 dead, flat": Scenario(lambda _: Dead(some(40, 151)), flat(200)),
-    "30 dead first": Scenario(lambda _: Dead(under("/dead/")), with_section(0, 30, 170)),
+    "30 dead first": Scenario(
+        lambda _: Dead(under("/dead/")), with_section(0, 30, 170)
+    ),
     "5 dead of 5,000, flat": Scenario(lambda _: Dead(some(40, 45)), flat(5_000)),
-    "111 dead, inner path": Scenario(lambda _: Dead(under("/shop/dead/")), within_section(111)),
+    "111 dead, inner path": Scenario(
+        lambda _: Dead(under("/shop/dead/")), within_section(111)
+    ),
     "111 dead, inner query": Scenario(
         lambda _: Dead(under("/shop/search?")), within_section(111, "search?q=")
     ),
@@ -348,23 +384,34 @@ SCENARIOS: dict[str, Scenario] = {
         lambda _: All(Dead(under("/dead/")), Bucket(30, 5)), with_section(40, 111, 49)
     ),
     "dead and 5 % chance": Scenario(
-        lambda one: All(Dead(under("/dead/")), by_chance(0.05, one)), with_section(40, 111, 49)
+        lambda one: All(Dead(under("/dead/")), by_chance(0.05, one)),
+        with_section(40, 111, 49),
     ),
     "chance 1 %": chance(0.01),
     "chance 5 %": chance(0.05, 1_000),
     "chance 20 %": chance(0.20, 400),
     "30/5 and 1 % chance": Scenario(
-        lambda one: All(by_chance(0.01, one), Bucket(30, 5)), flat(600), latency=0.001, allowed=30
+        lambda one: All(by_chance(0.01, one), Bucket(30, 5)),
+        flat(600),
+        latency=0.001,
+        allowed=30,
     ),
     "30/5 and 5 % chance": Scenario(
-        lambda one: All(by_chance(0.05, one), Bucket(30, 5)), flat(600), latency=0.001, allowed=30
+        lambda one: All(by_chance(0.05, one), Bucket(30, 5)),
+        flat(600),
+        latency=0.001,
+        allowed=30,
     ),
     "down 2 s": down(2.0),
     "down 30 s": down(30.0),
     "down 60 s": down(60.0, 300),
     "down 600 s": down(600.0),
-    "down, names the time": Scenario(lambda _: Down((1, 10), (12, 21), names_time=True), flat(800)),
-    "flapping 10, 5": Scenario(lambda _: Refusing(lambda now: now % 15 >= 10), flat(5_000)),
+    "down, names the time": Scenario(
+        lambda _: Down((1, 10), (12, 21), names_time=True), flat(800)
+    ),
+    "flapping 10, 5": Scenario(
+        lambda _: Refusing(lambda now: now % 15 >= 10), flat(5_000)
+    ),
     "ban that doubles": Scenario(lambda _: Ban(5, 5, 3.0), flat(150)),
     "30/5, 1 ms": limit(30, 5, 600, 0.001),
     "30/5, 20 ms": limit(30, 5, 600, 0.02),
@@ -372,7 +419,9 @@ SCENARIOS: dict[str, Scenario] = {
     "200/5, busy": limit(200, 5, 2_000, 0.001, is_busy=True),
     "5/5, 1 ms": limit(5, 5, 60, 0.001),
     "200/0, 1 ms": limit(200, 0, 2_000, 0.001),
-    "100 per 60 s, named": Scenario(lambda _: Window(100, 60, names_time=True), flat(500)),
+    "100 per 60 s, named": Scenario(
+        lambda _: Window(100, 60, names_time=True), flat(500)
+    ),
     "3 at once": Scenario(lambda _: AtOnce(3), flat(500)),
     "30 to 15 a second": Scenario(
         lambda _: Varying(lambda now: 15 if now >= 10 else 30, 5),
@@ -403,10 +452,14 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "30/min with 5 dead": slow(30, 5, 150, dead=5),
     "30/min, section of 30 dead": Scenario(
-        lambda _: All(Dead(under("/dead/")), Bucket(0.5, 5)), with_section(60, 30, 60), ideal=228
+        lambda _: All(Dead(under("/dead/")), Bucket(0.5, 5)),
+        with_section(60, 30, 60),
+        ideal=228,
     ),
     "300 dead, flat": Scenario(lambda _: Dead(some(40, 340)), flat(400)),
-    "111 dead, flat, 30/5": Scenario(lambda _: All(Dead(some(40, 151)), Bucket(30, 5)), flat(200)),
+    "111 dead, flat, 30/5": Scenario(
+        lambda _: All(Dead(some(40, 151)), Bucket(30, 5)), flat(200)
+    ),
     "10 in a minute": quota(10, 60, 100, sliding=False),
     "20 in any minute": quota(20, 60, 150, sliding=True),
     "30/5 and 60/min": Scenario(

@@ -1,23 +1,28 @@
-"""A long crawl of sites that answer at random: memory, the account of requests, what stays open.
+"""A long crawl of sites that answer at random: memory, the account of requests, what
+stays open.
 
 Usage::
 
     python benchmarks/soak.py SECONDS [SITES [SEED]]
 
-For so many seconds a spider asks 2,000 sites on loopback that answer at random, one request a
-site at a time and the next when that has ended, however it ended. Then it asks for no more, and the
-crawl has to end by itself, within five minutes. Printed are the memory of the crawling process by
-and by, what became of the requests, and what was left open. Exits with 1 unless all of it holds; in
-much less than ten minutes memory cannot, as what is kept of each site, and the report of that, are
-bounded and fill up first:
+For so many seconds a spider asks 2,000 sites on loopback that answer at random, one
+request a site at a time and the next when that has ended, however it ended. Then it
+asks for no more, and the crawl has to end by itself, within five minutes. Printed are
+the memory of the crawling process by and by, what became of the requests, and what was
+left open. Exits with 1 unless all of it holds; in much less than ten minutes memory
+cannot, as what is kept of each site, and the report of that, are bounded and fill up
+first:
 
-- memory is flat: its median in the last third is at most 5 % above the one in the third before;
-- each request that was scheduled came back once: crawled + forbidden + given up + failed;
+- memory is flat: its median in the last third is at most 5 % above the one in the third
+  before;
+- each request that was scheduled came back once: crawled + forbidden + given up +
+  failed;
 - no file, socket, task or timer is left when the crawl has ended;
-- the account closes: of the requests that were taken in, each ended in one of its cases, or the job
-  keeps it for its next run, as those of sites that are given up;
+- the account closes: of the requests that were taken in, each ended in one of its
+  cases, or the job keeps it for its next run, as those of sites that are given up;
 - nothing was logged as an error;
-- the package's lines in the log, from INFO on, are at most one for ten requests, and two a site.
+- the package's lines in the log, from INFO on, are at most one for ten requests, and
+  two a site.
 
 Tags, sitemaps, usage, the ledger, the report, metrics and a job are on.
 """
@@ -47,7 +52,9 @@ from scrapy.utils.reactor import install_reactor
 from scrapy_mandelbot.politeness.outcome import PAUSE_STATUSES
 
 install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
-from twisted.internet import reactor  # noqa: E402 -- it is installed by its first import
+from twisted.internet import (
+    reactor,
+)  # noqa: E402 -- it is installed by its first import
 
 HERE = Path(__file__).parent
 SAMPLES = 10
@@ -81,7 +88,11 @@ SETTINGS = {
 }
 
 DRIP = 0.3  # seconds between the parts of a slow body
-PAGE = b"<html><head><title>page</title></head><body>" + b"words " * 300 + b"</body></html>"
+PAGE = (
+    b"<html><head><title>page</title></head><body>"
+    + b"words " * 300
+    + b"</body></html>"
+)
 ROBOTS = b"User-agent: *\nDisallow: /forbidden\nAllow: /forbidden/but\nCrawl-delay: 1\n"
 
 # Kind of answer: how often, of a hundred, on a page of a site that is not down.
@@ -109,9 +120,12 @@ ROBOTS_TXT = {
     "long": 1,
     "not-robots": 3,
 }
-SAID = b"\r\nX-Robots-Tag: noindex, max-snippet:5\r\nContent-Usage: search=y, train-ai=n"
+SAID = (
+    b"\r\nX-Robots-Tag: noindex, max-snippet:5\r\nContent-Usage: search=y, train-ai=n"
+)
 TDMREP = (
-    b'[{"location": "/listed/1*", "tdm-reservation": 1}, {"location": "/", "tdm-reservation": 0}]'
+    b'[{"location": "/listed/1*", "tdm-reservation": 1}, {"location": "/",'
+    b' "tdm-reservation": 0}]'
 )
 LISTED = 20  # pages of a sitemap
 DOWN = 0.01  # of the sites refuse everything
@@ -121,9 +135,10 @@ GONE = 0.02  # of the sites drop every connection
 class Sites:
     """What all sites answer at random, by a seed.
 
-    It is drawn from the seed, the site's name, the path and how often that path was asked for: the
-    same seed, the same answers. Each site has a sitemap and a tdmrep.json, answered as its pages
-    are, and its robots.txt and pages say what they may be used for.
+    It is drawn from the seed, the site's name, the path and how often that path was
+    asked for: the same seed, the same answers. Each site has a sitemap and a
+    tdmrep.json, answered as its pages are, and its robots.txt and pages say what they
+    may be used for.
     """
 
     def __init__(self, seed: int) -> None:
@@ -131,7 +146,9 @@ class Sites:
         self._asked: Counter[tuple[bytes, bytes]] = Counter()
         self.answered: Counter[str] = Counter()
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         """Answer the requests of one connection, as long as the answers let it stand."""
         try:
             while await self._answer(reader, writer):
@@ -141,7 +158,9 @@ class Sites:
         finally:
             writer.close()
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _answer(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
         lines = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
         path = lines[0].split(b" ")[1]
         host = next(line[5:].strip() for line in lines if line[:5].lower() == b"host:")
@@ -169,7 +188,9 @@ class Sites:
 
     def _chance(self, host: bytes, path: bytes) -> random.Random:
         self._asked[host, path] += 1
-        return random.Random(f"{self._seed} {host!r} {path!r} {self._asked[host, path]}")
+        return random.Random(
+            f"{self._seed} {host!r} {path!r} {self._asked[host, path]}"
+        )
 
     def _kind(self, host: bytes, path: bytes, chance: random.Random) -> str:
         state = random.Random(f"{self._seed} {host!r}").random()
@@ -184,24 +205,41 @@ class Sites:
 
 def _moved(path: bytes, chance: random.Random) -> tuple[bytes, bytes]:
     """Return a redirect to a page that none other leads to; a robots.txt moves once."""
-    to = b"/moved-robots.txt" if path == b"/robots.txt" else b"/to/%x" % chance.getrandbits(64)
+    to = (
+        b"/moved-robots.txt"
+        if path == b"/robots.txt"
+        else b"/to/%x" % chance.getrandbits(64)
+    )
     return b"301 Moved\r\nLocation: " + to, b""
 
 
 def _refused_until(_path: bytes, chance: random.Random) -> tuple[bytes, bytes]:
-    after = chance.choice([b"1", b"2", b"Thu, 01 Jan 1970 00:00:00 GMT", b"soon", b"2.5"])
+    after = chance.choice(
+        [b"1", b"2", b"Thu, 01 Jan 1970 00:00:00 GMT", b"soon", b"2.5"]
+    )
     return b"503 No\r\nRetry-After: " + after, b"later"
 
 
-def _with_more(host: bytes, path: bytes, head: bytes, body: bytes) -> tuple[bytes, bytes]:
+def _with_more(
+    host: bytes, path: bytes, head: bytes, body: bytes
+) -> tuple[bytes, bytes]:
     """Return an answer with what else a site has to say."""
     if path == b"/sitemap.xml":
-        urls = (b"<url><loc>http://%b/listed/%d</loc></url>" % (host, n) for n in range(LISTED))
-        return b"200 OK\r\nContent-Type: text/xml", b"<urlset>%b</urlset>" % b"".join(urls)
+        urls = (
+            b"<url><loc>http://%b/listed/%d</loc></url>" % (host, n)
+            for n in range(LISTED)
+        )
+        return b"200 OK\r\nContent-Type: text/xml", b"<urlset>%b</urlset>" % b"".join(
+            urls
+        )
     if path == b"/.well-known/tdmrep.json":
         return b"200 OK\r\nContent-Type: application/json", TDMREP
     if body == ROBOTS:
-        return head, body + b"Content-Signal: ai-train=no\nSitemap: http://%b/sitemap.xml\n" % host
+        return (
+            head,
+            body
+            + b"Content-Signal: ai-train=no\nSitemap: http://%b/sitemap.xml\n" % host,
+        )
     return head + SAID, body
 
 
@@ -221,14 +259,18 @@ ANSWERS = {
 
 
 async def serve(sites: int, seed: int) -> None:
-    """Serve until standard input ends; then print how often which answer was given, as JSON."""
+    """Serve until standard input ends; then print how often which answer was given, as
+    JSON.
+    """
     web = Sites(seed)
     await until_input_ends(hosts(sites), web.serve)
     print(json.dumps(web.answered), flush=True)
 
 
 class Erratic(scrapy.Spider):
-    """Asks each site for one page after the other until the time is over; accounts for each."""
+    """Asks each site for one page after the other until the time is over; accounts for
+    each.
+    """
 
     name = "erratic"
     sites: list[str]
@@ -283,7 +325,9 @@ class Erratic(scrapy.Spider):
 
 
 class Errors(logging.Handler):
-    """Keeps the first errors that are logged, how many there were, and the package's lines."""
+    """Keeps the first errors that are logged, how many there were, and the package's
+    lines.
+    """
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
@@ -298,7 +342,8 @@ class Errors(logging.Handler):
             return
         if record.name == "scrapy.downloadermiddlewares.retry":  # so the sites are
             return
-        if record.getMessage().startswith("Error downloading"):  # of pages without an errback
+        # of pages without an errback
+        if record.getMessage().startswith("Error downloading"):
             return
         self.count += 1
         if len(self.first) < 5:
@@ -320,7 +365,8 @@ def open_files() -> Counter[str]:
         except FileNotFoundError:  # the listing's own
             continue
         kind = target.partition(":[")[0]
-        found[kind] += kind != "pipe"  # of the reactor, for signals: Scrapy and we open none
+        # of the reactor, for signals: Scrapy and we open none
+        found[kind] += kind != "pipe"
     return found
 
 
@@ -356,7 +402,10 @@ class Soak:
     def run(self) -> None:
         """Crawl, and look at what is left when it has ended."""
         logging.getLogger().addHandler(self.errors)
-        print(f"{'second':>8}{'MiB':>8}{'requests':>10}{'in flight':>11}{'paused':>8}", flush=True)
+        print(
+            f"{'second':>8}{'MiB':>8}{'requests':>10}{'in flight':>11}{'paused':>8}",
+            flush=True,
+        )
         reactor.callWhenRunning(self._begin)
         self.process.start(stop_after_crawl=False)
 
@@ -398,8 +447,13 @@ class Soak:
     def report(self) -> list[str]:
         """Print what came of it; return what does not hold."""
         third = len(self.samples) // 3
-        before, after = median(self.samples[third : 2 * third]), median(self.samples[-third:])
-        print(f"\nmemory: {before:.1f} MiB in the second third, {after:.1f} in the last")
+        before, after = (
+            median(self.samples[third : 2 * third]),
+            median(self.samples[-third:]),
+        )
+        print(
+            f"\nmemory: {before:.1f} MiB in the second third, {after:.1f} in the last"
+        )
         self._expect(after <= before * GROWTH, "memory grows")
         self._account_of_the_spider()
         self._expect(not self.overdue, f"the crawl did not end within {DRAIN:.0f} s")
@@ -411,7 +465,9 @@ class Soak:
         if begun:
             self._lines_and_files(begun)
         logged = "".join(self.errors.first[:1])
-        self._expect(not logged, f"{self.errors.count} errors were logged, first:\n{logged}")
+        self._expect(
+            not logged, f"{self.errors.count} errors were logged, first:\n{logged}"
+        )
         return self.wrong
 
     def _expect(self, is_so: object, otherwise: str) -> None:
@@ -423,7 +479,10 @@ class Soak:
         print(f"requests in {self.took:.0f} s: {spider.scheduled:,} scheduled")
         for end in (*ENDS, "came back twice"):
             print(f"  {end:<16}{spider.ends[end]:>9,}")
-        print("  " + ", ".join(f"{name} {n:,}" for name, n in spider.reasons.most_common()))
+        print(
+            "  "
+            + ", ".join(f"{name} {n:,}" for name, n in spider.reasons.most_common())
+        )
         kept = self.crawler.stats.get_value("mandelbot/requests/left", 0)
         left = len(spider.open)
         print(f"  {'left in the job':<16}{left:>9,}")
@@ -437,7 +496,9 @@ class Soak:
         """Return how many requests the account is about; 0: it does not close."""
         start = "mandelbot/requests/"
         stats = self.crawler.stats.get_stats().items()
-        cases = {name.removeprefix(start): n for name, n in stats if name.startswith(start)}
+        cases = {
+            name.removeprefix(start): n for name, n in stats if name.startswith(start)
+        }
         begun = cases.pop("taken_in", 0) + cases.pop("from_former_run", 0)
         lost = cases.pop("lost", 0)
         said = " + ".join(f"{count:,} {case}" for case, count in cases.items())
@@ -449,9 +510,14 @@ class Soak:
 
     def _lines_and_files(self, begun: int) -> None:
         lines = self.errors.lines.total()
-        print(f"lines of the package in the log: {lines:,}, {lines / begun:.3f} for each request")
+        print(
+            f"lines of the package in the log: {lines:,}, {lines / begun:.3f} for each"
+            " request"
+        )
         most = LINES * begun + LINES_OF_A_SITE * len(self.arguments["sites"])
-        self._expect(lines <= most, f"too many lines: {self.errors.lines.most_common(5)}")
+        self._expect(
+            lines <= most, f"too many lines: {self.errors.lines.most_common(5)}"
+        )
         for name in ("ledger.jsonl", "report.html", "report.json", "log.txt"):
             size = Path(name).stat().st_size if Path(name).exists() else 0
             print(f"  {name:<14}{size / 2**10:>9,.0f} KiB")
@@ -467,7 +533,10 @@ def main(seconds: float, sites: int = 2_000, seed: int = 0) -> None:
         soak = Soak(seconds, [f"http://{host}:{web.port}" for host in hosts(sites)])
         soak.run()
         answered = web.stop()
-        print("\nthe sites answered: " + ", ".join(f"{k} {n:,}" for k, n in answered.items()))
+        print(
+            "\nthe sites answered: "
+            + ", ".join(f"{k} {n:,}" for k, n in answered.items())
+        )
         wrong = soak.report()
         os.chdir(HERE)
     print("\n" + ("\n".join(f"WRONG: {one}" for one in wrong) or "all of it holds"))

@@ -1,11 +1,12 @@
-"""What a crawl of one page costs more than stock Scrapy's: CPU of the process, and its memory.
+"""What a crawl of one page costs more than stock Scrapy's.
 
-Usage::
+CPU of the process, and its memory. Usage::
 
     python benchmarks/start.py [RUNS]
 
-Runs ``scrapy runspider`` with one ``data:`` page, stock and with the add-on in turn, each in a
-process of its own; prints the medians over RUNS (9), and the range of the differences.
+Runs ``scrapy runspider`` with one ``data:`` page, stock and with the add-on in turn,
+each in a process of its own; prints the medians over RUNS (9), and the range of the
+differences.
 """
 
 from __future__ import annotations
@@ -41,11 +42,16 @@ RUNS = 9
 
 
 def crawl(*settings: str) -> tuple[float, float, set[str]]:
-    """Return milliseconds of CPU, MiB of memory at the most, and the modules that are loaded."""
+    """Return milliseconds of CPU, MiB of memory at the most, and the modules that are
+    loaded.
+    """
     with tempfile.TemporaryDirectory() as folder:
         spider = Path(folder, "one.py")
         spider.write_text(SPIDER)
-        command = [*(sys.executable, "-m", "scrapy", "runspider", spider, "-L", "ERROR"), *settings]
+        command = [
+            *(sys.executable, "-m", "scrapy", "runspider", spider, "-L", "ERROR"),
+            *settings,
+        ]
         pid = os.posix_spawn(sys.executable, command, ENVIRONMENT)
         _, status, usage = os.wait4(pid, 0)
         if status:
@@ -55,7 +61,9 @@ def crawl(*settings: str) -> tuple[float, float, set[str]]:
 
 
 def more_modules() -> int:
-    """Return how many modules are loaded that are not by stock Scrapy obeying robots.txt."""
+    """Return how many modules are loaded that are not by stock Scrapy obeying
+    robots.txt.
+    """
     return len(crawl(*ADDON)[2] - crawl("-s", "ROBOTSTXT_OBEY=1")[2])
 
 
@@ -69,8 +77,9 @@ def main(runs: int) -> None:
     ):
         more = [our - stock for stock, our in zip(stocks, ours, strict=True)]
         print(
-            f"{unit:<10} stock {median(stocks):6.1f}  with the add-on {median(ours):6.1f}"
-            f"  more {median(more):+6.1f} ({min(more):+.1f} to {max(more):+.1f})"
+            f"{unit:<10} stock {median(stocks):6.1f}  with the add-on"
+            f" {median(ours):6.1f}  more {median(more):+6.1f} ({min(more):+.1f} to"
+            f" {max(more):+.1f})"
         )
 
 

@@ -1,8 +1,9 @@
 """Time that goes on with what a program does, not with how fast the machine does it.
 
-Crawls that are counted take as long as the machine is slow: under valgrind, beside others, for
-minutes. What is done each second or minute of them (Scrapy throws away unused download slots, and
-looks into its scheduler) would be counted with them, more in one run than in the next.
+Crawls that are counted take as long as the machine is slow: under valgrind, beside
+others, for minutes. What is done each second or minute of them (Scrapy throws away
+unused download slots, and looks into its scheduler) would be counted with them, more in
+one run than in the next.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ _BEGAN = 1_800_000_000
 
 
 def install_calls() -> None:
-    """Be the time of this process, in which a call of a function takes so long, whatever it does.
+    """Be the time of this process, in which a call of a function takes so long,
+    whatever it does.
 
-    So a crawl takes as long on each machine, beside any other work. A call of a function in C that
-    takes the processor for long (to decompress a file) takes that time. No garbage is collected. A
-    wait ends at once, and has taken its time.
+    So a crawl takes as long on each machine, beside any other work. A call of a
+    function in C that takes the processor for long (to decompress a file) takes that
+    time. No garbage is collected. A wait ends at once, and has taken its time.
     """
     spent = waited = began_call = 0.0
 
@@ -55,13 +57,15 @@ def install_calls() -> None:
 def install() -> None:
     """Be the time of this process. Call it before anything takes a clock from `time`.
 
-    A look at it costs as little as one at the machine's. A wait ends at once, and has taken its
-    time.
+    A look at it costs as little as one at the machine's. A wait ends at once, and has
+    taken its time.
     """
     moments = count(_BEGAN, _STEP)
     time.time = time.monotonic = time.perf_counter = moments.__next__
     del time.clock_gettime  # who would take it takes `time.monotonic` instead
-    _end_waits(lambda seconds: deque(islice(moments, int(seconds / _STEP) + 1), maxlen=0))
+    _end_waits(
+        lambda seconds: deque(islice(moments, int(seconds / _STEP) + 1), maxlen=0)
+    )
 
 
 def _end_waits(pass_by: Callable[[float], object]) -> None:

@@ -1,15 +1,17 @@
-"""Plugins from the package index, set up as their READMEs show, without and with the add-on.
+"""Plugins from the package index, set up as their READMEs show, without and with the
+add-on.
 
-Each plugin gets a separate virtual environment, with the newest Scrapy that it takes, and crawls
-a site on loopback four times: healthy and sick, with stock Scrapy and with scrapy-mandelbot. The
-site has 50 pages and 10 that robots.txt forbids, at 0.05 seconds each; the sick one answers 503 for
-five seconds after the 20th page, and 429 once. Printed are the items of the 50 that the spider
-wrote, and the refusals of the sick site; then whatever did not run, with the error. Exits with 1 if
-a plugin that gets all items of the healthy site with stock Scrapy does not get all of both with the
-add-on, or if a page that is forbidden was requested.
+Each plugin gets a separate virtual environment, with the newest Scrapy that it takes,
+and crawls a site on loopback four times: healthy and sick, with stock Scrapy and with
+scrapy-mandelbot. The site has 50 pages and 10 that robots.txt forbids, at 0.05 seconds
+each; the sick one answers 503 for five seconds after the 20th page, and 429 once.
+Printed are the items of the 50 that the spider wrote, and the refusals of the sick
+site; then whatever did not run, with the error. Exits with 1 if a plugin that gets all
+items of the healthy site with stock Scrapy does not get all of both with the add-on, or
+if a page that is forbidden was requested.
 
-Real Redis and Chromium where a plugin needs them; proxies, Zyte API and StatsD are fakes on
-loopback, of which one proxy refuses all connections.
+Real Redis and Chromium where a plugin needs them; proxies, Zyte API and StatsD are
+fakes on loopback, of which one proxy refuses all connections.
 
 Usage::
 
@@ -62,7 +64,8 @@ COMMON = {
     "TELNETCONSOLE_ENABLED": False,
     "LOG_LEVEL": "INFO",
 }
-# The settings of each README, as Python has them; {folder} and other places are this crawl's.
+# The settings of each README, as Python has them; {folder} and other places are this
+# crawl's.
 PLUGINS = """
 [scrapy]
 [advertools]
@@ -197,7 +200,9 @@ def plugins() -> dict[str, dict]:
     for name, settings in found.items():
         for key, value in parser[name].items():
             kind, _, item = key.rpartition(" ")
-            (settings.setdefault(DICTS[kind], {}) if kind else settings)[item] = literal_eval(value)
+            (settings.setdefault(DICTS[kind], {}) if kind else settings)[item] = (
+                literal_eval(value)
+            )
     return found
 
 
@@ -210,7 +215,11 @@ def crawl(name: str, url: str, folder: str, settings: dict) -> None:
     if name == "advertools":
         library, domain = import_module("advertools"), urlsplit(url).hostname
         library.crawl(
-            url, items, follow_links=True, allowed_domains=domain, custom_settings=settings
+            url,
+            items,
+            follow_links=True,
+            allowed_domains=domain,
+            custom_settings=settings,
         )
         return
 
@@ -232,13 +241,17 @@ def crawl(name: str, url: str, folder: str, settings: dict) -> None:
         def parse(self, response):
             for link in response.css("a::attr(href)").getall():
                 try:
-                    page = yield scrapy.Request(response.urljoin(link), dont_filter=True)
+                    page = yield scrapy.Request(
+                        response.urljoin(link), dont_filter=True
+                    )
                 except (HttpError, IgnoreRequest):
                     continue
                 yield from self.parse_page(page)
 
         Spider.parse = import_module("inline_requests").inline_requests(parse)
-    process = AsyncCrawlerProcess({"FEEDS": {items: {"format": "jsonlines"}}, **settings})
+    process = AsyncCrawlerProcess(
+        {"FEEDS": {items: {"format": "jsonlines"}}, **settings}
+    )
     process.crawl(Spider)
     process.start()
 
@@ -271,13 +284,21 @@ class Site:
                 self.refusals, self.has_said_429 = self.refusals + 1, True
                 return 429, HTML, b"slower"
             if path == "/robots.txt":
-                return 200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /private/\n"
+                return (
+                    200,
+                    {"Content-Type": "text/plain"},
+                    b"User-agent: *\nDisallow: /private/\n",
+                )
             if path.startswith("/private/"):
                 self.forbidden.append(path)
             elif path.startswith("/p/"):
                 self.pages.add(path)
         links = [f"/p/{n}" for n in range(PAGES)] + [f"/private/{n}" for n in range(10)]
-        text = "".join(f'<a href="{link}">{link}</a>' for link in links) if path == "/" else ""
+        text = (
+            "".join(f'<a href="{link}">{link}</a>' for link in links)
+            if path == "/"
+            else ""
+        )
         return 200, HTML, f"<html><h1>{path}</h1>{text}</html>".encode()
 
 
@@ -299,7 +320,9 @@ def zyte(request) -> tuple[int, dict, bytes]:
         "url": url,
         "statusCode": status,
         "httpResponseBody": base64.b64encode(content).decode(),
-        "httpResponseHeaders": [{"name": name, "value": headers[name]} for name in headers],
+        "httpResponseHeaders": [
+            {"name": name, "value": headers[name]} for name in headers
+        ],
     }
     return 200, {"Content-Type": "application/json"}, json.dumps(found).encode()
 
@@ -313,9 +336,13 @@ def environment(name: str, wheel: Path) -> Path:
     python = folder / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
     if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "venv", "--without-pip", folder], check=True
+        )
         subprocess.run([*pip, wheel, name], check=True, capture_output=True, text=True)
-    subprocess.run([*pip, "--no-deps", "--force-reinstall", wheel], check=True, capture_output=True)
+    subprocess.run(
+        [*pip, "--no-deps", "--force-reinstall", wheel], check=True, capture_output=True
+    )
     return python
 
 
@@ -323,27 +350,49 @@ def filled(value, places: dict[str, str]):
     """Put this crawl's places into the settings."""
     if isinstance(value, str):
         return re.sub(
-            r"\{(chromium|folder|proxy|redis|zyte)\}", lambda found: places[found[1]], value
+            r"\{(chromium|folder|proxy|redis|zyte)\}",
+            lambda found: places[found[1]],
+            value,
         )
     if isinstance(value, dict):
         return {key: filled(one, places) for key, one in value.items()}
-    return [filled(one, places) for one in value] if isinstance(value, list | tuple) else value
+    return (
+        [filled(one, places) for one in value]
+        if isinstance(value, list | tuple)
+        else value
+    )
 
 
-def measure(name: str, python: Path, places: dict, *, is_sick: bool, with_addon: bool) -> dict:
-    """Crawl once, and return items, refusals, forbidden pages requested and the first error."""
+def measure(
+    name: str, python: Path, places: dict, *, is_sick: bool, with_addon: bool
+) -> dict:
+    """Crawl once, and return items, refusals, forbidden pages requested and the first
+    error.
+    """
     site = Site(is_sick=is_sick)
-    path = os.pathsep.join([str(python.parent), os.environ["PATH"]])  # advertools runs "scrapy"
+    # advertools runs "scrapy"
+    path = os.pathsep.join([str(python.parent), os.environ["PATH"]])
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "proxies").write_text(places["proxy"] + "\n")
         Path(folder, "agents").write_text("Mozilla/5.0 (one)\nMozilla/5.0 (other)\n")
         settings = COMMON | filled(plugins()[name], places | {"folder": folder})
         if name.startswith("scrapy-redis"):
             queue = f"{name}:{site.url}"
-            settings |= {"SCHEDULER_QUEUE_KEY": queue, "SCHEDULER_DUPEFILTER_KEY": queue + ":seen"}
+            settings |= {
+                "SCHEDULER_QUEUE_KEY": queue,
+                "SCHEDULER_DUPEFILTER_KEY": queue + ":seen",
+            }
         if with_addon:
             settings["ADDONS"] = settings.get("ADDONS", {}) | ADDON
-        command = [python, __file__, "--crawl", name, site.url + "/", folder, json.dumps(settings)]
+        command = [
+            python,
+            __file__,
+            "--crawl",
+            name,
+            site.url + "/",
+            folder,
+            json.dumps(settings),
+        ]
         log = Path(folder, "log")
         with log.open("w") as file:
             run = {
@@ -357,15 +406,28 @@ def measure(name: str, python: Path, places: dict, *, is_sick: bool, with_addon:
             except subprocess.TimeoutExpired:
                 file.write(f"Error: not ended after {LONGEST} s\n")
         items = Path(folder, "items.jl")
-        urls = {json.loads(line)["url"] for line in items.open()} if items.exists() else set()
-        errors = re.findall(r"^\S*(?:Error|Exception)\b.*", log.read_text(), re.MULTILINE)
+        urls = (
+            {json.loads(line)["url"] for line in items.open()}
+            if items.exists()
+            else set()
+        )
+        errors = re.findall(
+            r"^\S*(?:Error|Exception)\b.*", log.read_text(), re.MULTILINE
+        )
     site.server.shutdown()
     got = sum("/p/" in url for url in urls & {site.url + path for path in site.pages})
-    return {"got": got, "refusals": site.refusals, "forbidden": site.forbidden, "errors": errors}
+    return {
+        "got": got,
+        "refusals": site.refusals,
+        "forbidden": site.forbidden,
+        "errors": errors,
+    }
 
 
 class Row(NamedTuple):
-    """What became of a plugin: its items (stock healthy and sick, then ours) and refusals."""
+    """What became of a plugin: its items (stock healthy and sick, then ours) and
+    refusals.
+    """
 
     name: str
     items: tuple[int, ...] = ()
@@ -408,7 +470,9 @@ def spread(numbers: list[int]) -> str:
 
 
 def print_groups(rows: list[Row]) -> None:
-    """Print the plugins with the same items from the add-on together, and those that do not run."""
+    """Print the plugins with the same items from the add-on together, and those that do
+    not run.
+    """
     for items in sorted({one.items[2:] for one in rows if one.runs}, reverse=True):
         same = [one for one in rows if one.runs and one.items[2:] == items]
         sick = spread([one.items[1] for one in same])
@@ -417,8 +481,12 @@ def print_groups(rows: list[Row]) -> None:
             f"With the add-on {items[0]} and {items[1]} items, {ours} refusals; "
             f"with stock Scrapy {PAGES} and {sick}, {stock} refusals: "
         )
-        print(fill(text + ", ".join(one.name for one in same), 96, break_on_hyphens=False))
-    failed = [f"{one.name} ({one.why.partition(':')[0]})" for one in rows if not one.runs]
+        print(
+            fill(text + ", ".join(one.name for one in same), 96, break_on_hyphens=False)
+        )
+    failed = [
+        f"{one.name} ({one.why.partition(':')[0]})" for one in rows if not one.runs
+    ]
     if failed:
         print(fill("Does not run with stock Scrapy: " + ", ".join(failed), 96))
 
@@ -432,11 +500,25 @@ def main() -> int:
     options = parser.parse_args()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder, RedisServer(Path(folder)) as redis:
-        pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, ROOT]
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "--quiet",
+            "--no-deps",
+            "-w",
+            folder,
+            ROOT,
+        ]
         subprocess.run(pip, check=True)
         wheel = next(Path(folder).glob("*.whl"))
         proxy = ThreadedSite(lambda request: fetch(request.path))
-        places = {"proxy": proxy.url, "zyte": ThreadedSite(zyte).url, "redis": redis.url}
+        places = {
+            "proxy": proxy.url,
+            "zyte": ThreadedSite(zyte).url,
+            "redis": redis.url,
+        }
         places["chromium"] = which("chromium") or "chromium"
         names = options.name or list(plugins())
         with ThreadPoolExecutor(2) as pool:

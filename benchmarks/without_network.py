@@ -1,23 +1,27 @@
-"""Crawls without a network: a download handler answers them, so that two runs do the same.
+"""Crawls without a network: a download handler answers them, so that two runs do the
+same.
 
-What is left is Scrapy, the package, and nothing that depends on the time of day or on how fast the
-machine is. Run as a program it makes one crawl after the other, each in a fork of this process, and
-prints what was counted as JSON, a line for each::
+What is left is Scrapy, the package, and nothing that depends on the time of day or on
+how fast the machine is. Run as a program it makes one crawl after the other, each in a
+fork of this process, and prints what was counted as JSON, a line for each::
 
     python benchmarks/without_network.py VARIANT,SHAPE,PAGES[,COUNT] ...
 
-VARIANT  stock: Scrapy obeying robots.txt; package: ADDONS = {"scrapy_mandelbot.Addon": 500}; the
-         same with MANDELBOT_PURPOSE and MANDELBOT_USAGE = "annotate" or "obey", with
-         MANDELBOT_LEDGER (ledger), MANDELBOT_REPORT (watched) or MANDELBOT_METRICS (metrics);
-         stock-job, package-job: stock and package, with a JOBDIR
+VARIANT  stock: Scrapy obeying robots.txt; package: ADDONS = {"scrapy_mandelbot.Addon":
+         500}; the same with MANDELBOT_PURPOSE and MANDELBOT_USAGE = "annotate" or
+         "obey", with MANDELBOT_LEDGER (ledger), MANDELBOT_REPORT (watched) or
+         MANDELBOT_METRICS (metrics); stock-job, package-job: stock and package, with a
+         JOBDIR
 SHAPE    page: so many pages of one site; links: the same, each with twenty new links, and most of
-         these wait in the end; site: three pages each of so many sites; refusal: one that refuses
-         its first page so many times, with 503; queue: pages of so many sites that all wait
+         these wait in the end; site: three pages each of so many sites; refusal: one
+         that refuses its first page so many times, with 503; queue: pages of so many
+         sites that all wait
 COUNT    still: collect no garbage, and have one task take the items of a page, where Scrapy makes a
-         hundred; code: calls and bytecodes of each function of the package; modules: how many
-         modules of the package are loaded, and how many dataclasses are in them; trace: what was
-         called from the last 503 until the scheduler has the request again; queue: bytecodes of
-         pushes and pops, with all that they call; else the number of the process
+         hundred; code: calls and bytecodes of each function of the package; modules:
+         how many modules of the package are loaded, and how many dataclasses are in
+         them; trace: what was called from the last 503 until the scheduler has the
+         request again; queue: bytecodes of pushes and pops, with all that they call;
+         else the number of the process
 """
 
 from __future__ import annotations
@@ -89,7 +93,9 @@ REFUSED = "https://example.com/refused"
 
 
 class Web:
-    """Answers every request in the next turn of the loop, with the signals of Scrapy's own."""
+    """Answers every request in the next turn of the loop, with the signals of Scrapy's
+    own.
+    """
 
     lazy = False
     calls: Recorder | None = None
@@ -108,16 +114,22 @@ class Web:
         path = urlparse_cached(request).path
         if path == "/robots.txt":
             headers = {"Content-Type": "text/plain"}
-            return TextResponse(request.url, body=loopback.ROBOTS, headers=headers, request=request)
+            return TextResponse(
+                request.url, body=loopback.ROBOTS, headers=headers, request=request
+            )
         if request.url == REFUSED and self.refused < self.refusals:
             self.refused += 1
             if self.calls is not None and self.refused == self.refusals:
                 self.calls.start()
             headers = {"Content-Type": "text/html", "Retry-After": "1"}
-            return HtmlResponse(request.url, status=503, headers=headers, request=request)
+            return HtmlResponse(
+                request.url, status=503, headers=headers, request=request
+            )
         headers = {"Content-Type": "text/html; charset=utf-8"}
         body = loopback.page(path.encode())
-        self._send(scrapy.signals.headers_received, headers=Headers(headers), request=request)
+        self._send(
+            scrapy.signals.headers_received, headers=Headers(headers), request=request
+        )
         self._send(scrapy.signals.bytes_received, data=body, request=request)
         return HtmlResponse(request.url, body=body, headers=headers, request=request)
 
@@ -166,7 +178,9 @@ class Fronts(scrapy.Spider):
 
 
 class Waiting(scrapy.Spider):
-    """Has so many sites wait in the queue; takes some pages of the last ten, then ends all."""
+    """Has so many sites wait in the queue; takes some pages of the last ten, then ends
+    all.
+    """
 
     name = "waiting"
     sites: int
@@ -174,7 +188,9 @@ class Waiting(scrapy.Spider):
 
     async def start(self):
         queue = self.crawler.engine._slot.scheduler.mqs  # noqa: SLF001 -- Scrapy has no other way
-        requests = [scrapy.Request(f"https://site{n}.example/") for n in range(self.sites)]
+        requests = [
+            scrapy.Request(f"https://site{n}.example/") for n in range(self.sites)
+        ]
         for number, request in enumerate(requests, 1 - self.sites + FEW_SITES):
             if number == 1:
                 self.recorder = QueueRecorder(type(queue))
@@ -192,8 +208,14 @@ class Waiting(scrapy.Spider):
 
 
 SHAPES = {
-    "page": lambda pages: (Pages, {"start_urls": ["https://example.com/"], "last": pages - 2}),
-    "links": lambda pages: (Links, {"start_urls": ["https://example.com/"], "last": pages}),
+    "page": lambda pages: (
+        Pages,
+        {"start_urls": ["https://example.com/"], "last": pages - 2},
+    ),
+    "links": lambda pages: (
+        Links,
+        {"start_urls": ["https://example.com/"], "last": pages},
+    ),
     "site": lambda sites: (
         Fronts,
         {"start_urls": [f"https://site{number}.example/" for number in range(sites)]},
@@ -204,7 +226,8 @@ SHAPES = {
 
 
 class Recorder:
-    """Records calls of functions of the package and their bytecodes, from `start` to `stop`.
+    """Records calls of functions of the package and their bytecodes, from `start` to
+    `stop`.
 
     A coroutine or generator that goes on is no new call.
     """
@@ -222,11 +245,19 @@ class Recorder:
     def stop(self) -> None:
         sys.settrace(None)
 
-    def _enter(self, frame: FrameType, _event: str, _argument: object) -> Callable | None:
+    def _enter(
+        self, frame: FrameType, _event: str, _argument: object
+    ) -> Callable | None:
         known = self._known.get(id(frame.f_code))
         if known is None:
-            name, code = _name(frame), frame.f_code  # kept: another could get its number
-            known = self._known[id(code)] = name, _beginning(code), self._tracer(name), code
+            # kept: another could get its number
+            name, code = _name(frame), frame.f_code
+            known = self._known[id(code)] = (
+                name,
+                _beginning(code),
+                self._tracer(name),
+                code,
+            )
         name, beginning, within, _ = known
         if not name:
             return None
@@ -287,8 +318,12 @@ def _name(frame: FrameType) -> str:
 
 
 def _beginning(code: CodeType) -> int:
-    """Return how far the code is when it is called anew; a coroutine that goes on is further."""
-    resumes = (one.offset for one in dis.get_instructions(code) if one.opname == "RESUME")
+    """Return how far the code is when it is called anew; a coroutine that goes on is
+    further.
+    """
+    resumes = (
+        one.offset for one in dis.get_instructions(code) if one.opname == "RESUME"
+    )
     return next(resumes, -1)
 
 
@@ -310,15 +345,17 @@ def main(variant: str, shape: str, pages: str, count: str = "") -> None:
         settings["CONCURRENT_ITEMS"] = 1
         gc.disable()
     elif count == "trace":
-        import_module(f"{PACKAGE}.politeness.retry_after")  # else the first 503 would load it
+        # else the first 503 would load it
+        import_module(f"{PACKAGE}.politeness.retry_after")
         settings["SCHEDULER"] = WatchedScheduler
         Web.calls, Web.refusals = recorder, int(pages)
     spider, arguments = SHAPES[shape](int(pages))
     process = CrawlerProcess(settings)
     crawler = process.create_crawler(spider)
     process.crawl(crawler, **arguments)
-    # A full collection looks through all that is loaded: one more or less, by chance, in so short a
-    # crawl would hide what a page costs. Young objects are collected as ever.
+    # A full collection looks through all that is loaded: one more or less, by chance,
+    # in so short a crawl would hide what a page costs. Young objects are collected as
+    # ever.
     gc.set_threshold(*gc.get_threshold()[:2], 1_000_000)
     if count == "code":
         recorder.start()
@@ -327,7 +364,9 @@ def main(variant: str, shape: str, pages: str, count: str = "") -> None:
     stats = crawler.stats
     asked = int(pages) * (PAGES_OF_A_SITE if shape == "site" else 1)
     files = ("robotstxt/response_count", "mandelbot/usage/tdm_files")
-    got = stats.get_value("response_received_count") - sum(stats.get_value(of, 0) for of in files)
+    got = stats.get_value("response_received_count") - sum(
+        stats.get_value(of, 0) for of in files
+    )
     if shape not in {"refusal", "links"} and got != asked:
         sys.exit(f"{got} pages, not {asked}: {stats.get_stats()}")
     print(json.dumps(counted(count, recorder)))
@@ -338,15 +377,23 @@ def counted(count: str, recorder: Recorder) -> object:
     if count == "code":
         return [Counter(name for name, _ in recorder.calls), recorder.bytecodes]
     if count == "modules":
-        loaded = [one for name, one in sys.modules.items() if name.partition(".")[0] == PACKAGE]
-        kinds = {one for module in loaded for one in vars(module).values() if isclass(one)}
+        loaded = [
+            one
+            for name, one in sys.modules.items()
+            if name.partition(".")[0] == PACKAGE
+        ]
+        kinds = {
+            one for module in loaded for one in vars(module).values() if isclass(one)
+        }
         ours = [one for one in kinds if one.__module__.partition(".")[0] == PACKAGE]
         return len(loaded), sum("__dataclass_fields__" in vars(one) for one in ours)
     return recorder.calls if count == "trace" else os.getpid()
 
 
 def crawl_all(crawls: list[str]) -> None:
-    """Make each crawl in a fork of this process: what all of them import is imported once."""
+    """Make each crawl in a fork of this process: what all of them import is imported
+    once.
+    """
     for value in Settings().values():
         for path in value if isinstance(value, BaseSettings) else [value]:
             if isinstance(path, str) and path.startswith("scrapy."):

@@ -2,8 +2,8 @@
 
     python conformance/make.py
 
-One file a document, ``cases/NAME.jsonl``, with a case in each line, as ``schema.json`` describes
-it. The tests hold the files equal to the tables.
+One file a document, ``cases/NAME.jsonl``, with a case in each line, as ``schema.json``
+describes it. The tests hold the files equal to the tables.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def lines_of(name: str) -> str:
     module = import_module(f"cases.{name}")
     find = globals().get(f"_{name}", _allowed)
     cases = [
-        {"id": f"{name}/{number}", **case} for number, case in enumerate(find(module, name), 1)
+        {"id": f"{name}/{number}", **case}
+        for number, case in enumerate(find(module, name), 1)
     ]
     return "".join(json.dumps(case) + "\n" for case in cases)
 
@@ -52,7 +53,9 @@ def lines_of(name: str) -> str:
 def _allowed(module, name):
     for case in module.CASES:
         lines = dict(case.lines)
-        answers = dict.fromkeys(case.allowed, True) | dict.fromkeys(case.forbidden, False)
+        answers = dict.fromkeys(case.allowed, True) | dict.fromkeys(
+            case.forbidden, False
+        )
         dialect = case.dialect or module.DIALECT
         is_path = dialect != "google"
         questions = [
@@ -70,7 +73,10 @@ def _allowed(module, name):
                 "section": case.section,
                 "says": case.says,
                 "dialect": dialect,
-                "input": {**_text("robots_txt", case.octets), "agent": _names(case.agent)},
+                "input": {
+                    **_text("robots_txt", case.octets),
+                    "agent": _names(case.agent),
+                },
                 "questions": questions,
                 **({"disputed": case.gap} if case.gap else {}),
             }
@@ -123,7 +129,10 @@ def _usage(module, _):
 
 def _source(text, before_the_section):
     source, _, section = text.partition(before_the_section)
-    return {"source": source, "section": section.removesuffix("'").replace("', '", ", ")}
+    return {
+        "source": source,
+        "section": section.removesuffix("'").replace("', '", ", "),
+    }
 
 
 def _names(agent):

@@ -2,8 +2,8 @@
 
     python run.py "python parsers.py NAME"
 
-A function takes the octets of a file, a robot's name and a URL, and returns whether it may be
-fetched: copy one, and put your parser in.
+A function takes the octets of a file, a robot's name and a URL, and returns whether it
+may be fetched: copy one, and put your parser in.
 """
 
 import base64
@@ -118,7 +118,9 @@ def answer(parser, question):
     if question["kind"] != "allowed" or not isinstance(given["agent"], str):
         return None
     try:
-        return bool(parser(octets_of(given, "robots_txt"), given["agent"], question["url"]))
+        return bool(
+            parser(octets_of(given, "robots_txt"), given["agent"], question["url"])
+        )
     except Exception as error:  # whatever it is, it is no answer
         return repr(error)
 

@@ -2,12 +2,12 @@
 
     python conformance/run.py [--failures] COMMAND [NAME ...]
 
-The command reads a question a line from standard input, as JSON: ``kind``, ``dialect`` and
-``input`` of the case, and its ``url``. For each it writes a line: ``{"answer": true}``, or
-``{"answer": null}`` if it does not answer that kind; such questions do not count. A name is that of
-a dialect, or ``sitemaps``, ``robot_tags`` or ``usage``; without names, it is asked as a robot that
-follows RFC 9309.
-Exit status 0: all answers are as expected.
+The command reads a question a line from standard input, as JSON: ``kind``, ``dialect``
+and ``input`` of the case, and its ``url``. For each it writes a line: ``{"answer":
+true}``, or ``{"answer": null}`` if it does not answer that kind; such questions do not
+count. A name is that of a dialect, or ``sitemaps``, ``robot_tags`` or ``usage``;
+without names, it is asked as a robot that follows RFC 9309. Exit status 0: all answers
+are as expected.
 """
 
 import json
@@ -28,12 +28,18 @@ def questions_of(path, names):
             continue
         for one in case["questions"]:
             asked = {"url": one["url"]} if "url" in one else {}
-            question = {name: case[name] for name in ("kind", "dialect", "input") if name in case}
+            question = {
+                name: case[name]
+                for name in ("kind", "dialect", "input")
+                if name in case
+            }
             yield case, question | asked, one["expected"]
 
 
 def score(command, names):
-    """Return for each file how many answers are as expected, of how many, and the others."""
+    """Return for each file how many answers are as expected, of how many, and the
+    others.
+    """
     asked = [(path.stem, *one) for path in FILES for one in questions_of(path, names)]
     text = "".join(json.dumps(question) + "\n" for _, _, question, _ in asked)
     run = subprocess.run(
@@ -54,7 +60,9 @@ def score(command, names):
 
 def main(arguments):
     """Print the scores, and with --failures the answers that are not as expected."""
-    command, *names = [one for one in arguments if one != "--failures"] or sys.exit(__doc__)
+    command, *names = [one for one in arguments if one != "--failures"] or sys.exit(
+        __doc__
+    )
     scores, failures = score(command, set(names) or TODAY)
     for case, question, answer in failures if "--failures" in arguments else ():
         where = f"{case['id']}, {case['section']}: {case['says']}"

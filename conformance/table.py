@@ -1,7 +1,8 @@
-"""Print the table of README.rst: how many answers of each parser are as a document expects::
+"""Print the table of README.rst: how many answers of each parser are as a document
+expects::
 
-    pip install scrapy-mandelbot protego robotexclusionrulesparser robotspy gpyrobotstxt \
-        jwm.robotstxt fast-robotstxt && npm install robots-parser
+    pip install scrapy-mandelbot protego robotexclusionrulesparser robotspy gpyrobotstxt
+        \ jwm.robotstxt fast-robotstxt && npm install robots-parser
     python conformance/table.py
 
 Parsers that are not installed are left out. Columns are files of ``cases``.
@@ -57,7 +58,10 @@ def main():
     for name, command in commands():
         scores, _ = score(command, NAMES)
         rows.append((name, *("{} of {}".format(*scores[column]) for column in COLUMNS)))
-    rows = [("parser", *COLUMNS), *sorted(rows, key=lambda row: -int(row[2].split()[0]))]
+    rows = [
+        ("parser", *COLUMNS),
+        *sorted(rows, key=lambda row: -int(row[2].split()[0])),
+    ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     line = "  ".join("=" * width for width in widths)
     texts = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]

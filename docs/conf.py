@@ -1,7 +1,7 @@
 """How Sphinx builds the documentation: ``python -m sphinx -W docs build/docs``.
 
-The pages are plain reStructuredText, to be read as files too; ``sphinx/linked_words.py`` makes
-links of what they name.
+The pages are plain reStructuredText, to be read as files too;
+``sphinx/linked_words.py`` makes links of what they name.
 """
 
 import sys

@@ -16,7 +16,12 @@ from scrapy_mandelbot.fetching.content_codings import UnreadableBodyError
 from scrapy_mandelbot.fetching.content_codings import unpack as unpack_answer
 from scrapy_mandelbot.politeness.retry_after import wait_asked_for
 from scrapy_mandelbot.robots.dates import IN_SITEMAPS, IN_TAGS, read_date
-from scrapy_mandelbot.robots.robotstxt.times import RequestRate, TimeWindow, rate_at, read_delay
+from scrapy_mandelbot.robots.robotstxt.times import (
+    RequestRate,
+    TimeWindow,
+    rate_at,
+    read_delay,
+)
 from scrapy_mandelbot.robots.sitemaps import SitemapReader, unpacking
 from scrapy_mandelbot.robots.tags import robot_tags
 from scrapy_mandelbot.store.rows import pack, unpack
@@ -36,9 +41,15 @@ def tags(data: bytes) -> None:
     assert both == robot_tags(headers, body, "Examplebot/1.0 (+https://example.com)")
     for field in ("noindex", "nofollow", "noarchive", "nosnippet", "noimageindex"):
         said = getattr(one, field) or getattr(other, field)
-        assert getattr(both, field) == said or (field == "nosnippet" and both.nosnippet), field
+        assert getattr(both, field) == said or (
+            field == "nosnippet" and both.nosnippet
+        ), field
     assert both.none == (both.noindex and both.nofollow)
-    times = [tag.unavailable_after for tag in (one, other) if tag.unavailable_after is not None]
+    times = [
+        tag.unavailable_after
+        for tag in (one, other)
+        if tag.unavailable_after is not None
+    ]
     assert both.unavailable_after == min(times, default=None)
     assert set(both.sources) >= set(one.sources)
 
@@ -46,7 +57,8 @@ def tags(data: bytes) -> None:
 def sitemaps(data: bytes) -> None:
     """In any pieces a sitemap has the entries, kind and problems that it has as a whole.
 
-    The first two octets pick the pieces and the block, the third whether the rest is packed.
+    The first two octets pick the pieces and the block, the third whether the rest is
+    packed.
     """
     step, block, packed = (*data[:3], 0, 0, 0)[:3]
     body = gzip.compress(data[3:], mtime=0) if packed & 1 else data[3:]
@@ -95,14 +107,18 @@ def times(data: bytes) -> None:
         date = read_date(text, forms)
         if date is not None:
             assert date.tzinfo is not None
-            assert read_date(date.astimezone(timezone.utc).isoformat(), forms) == date, date
+            assert (
+                read_date(date.astimezone(timezone.utc).isoformat(), forms) == date
+            ), date
 
 
 def problem_details(data: bytes) -> None:
     """Of any body the rest of a log line is made, of bounded length."""
     request = Request("https://example.com/")
     answer = Response(request.url, 429, body=data)
-    said = Refusals.problem(Mock(_decoded=lambda _request, response: response), request, answer)
+    said = Refusals.problem(
+        Mock(_decoded=lambda _request, response: response), request, answer
+    )
     assert said.isprintable() or not said, said
     assert len(said) < 2 * MOST_SAID, said
 
@@ -128,7 +144,10 @@ def nothing_opens(data: bytes) -> None:
                     found = unpack_answer(sent, [coding], _MOST)
                 except UnreadableBodyError:
                     continue
-                assert not found.is_whole or found.body in {data, _OPEN}, f"{coding} cut at {cut}"
+                assert not found.is_whole or found.body in {
+                    data,
+                    _OPEN,
+                }, f"{coding} cut at {cut}"
 
 
 _OPEN = b"User-agent: *\nAllow: /\n"
@@ -138,10 +157,22 @@ _MOST = 2**20  # bytes; more than any mix comes to
 TAGS_SEEDS = [
     b'noindex, nofollow\0<html><head><meta name="robots" content="noarchive"></head>',
     b"examplebot: max-snippet:5, unavailable_after: 25 Jun 2010 15:00:00 PST\0<body>",
-    b"\0<!-- <meta name=robots content=none> --><title><meta></title><meta NAME=robots content=a>",
-    b"\0<meta content='max-image-preview:large,max-video-preview:-1' NAME=examplebot />",
-    b"none\0<meta charset=utf-16><script>'<meta name=robots content=nosnippet>'</script><template>",
-    b"unavailable_after: 2020-01-01T00:00:00Z\0<meta a='b name=robots' content=no&#105;ndex>",
+    (
+        b"\0<!-- <meta name=robots content=none> --><title><meta></title><meta"
+        b" NAME=robots content=a>"
+    ),
+    (
+        b"\0<meta content='max-image-preview:large,max-video-preview:-1'"
+        b" NAME=examplebot />"
+    ),
+    (
+        b"none\0<meta charset=utf-16><script>'<meta name=robots"
+        b" content=nosnippet>'</script><template>"
+    ),
+    (
+        b"unavailable_after: 2020-01-01T00:00:00Z\0<meta a='b name=robots'"
+        b" content=no&#105;ndex>"
+    ),
 ]
 TAGS_WORDS = [
     *(
@@ -181,34 +212,109 @@ SITEMAP_SEEDS = [
         b"<?xml version='1.0'?><urlset>" + ENTRY + ENTRY + b"</urlset>",
         b"<sitemapindex><sitemap><loc>/s.xml</loc></sitemap></sitemapindex>",
         b"https://example.com/a\r\nhttps://example.com/b\n",
-        b"<rss><channel><item><link>http://a/b</link><pubDate>Mon, 01 Jan 2024 00:00:00 GMT",
-        b"<feed><entry><link href='/b' rel=alternate/><updated>2024-01-01T00:00:00Z</updated>",
+        (
+            b"<rss><channel><item><link>http://a/b</link><pubDate>Mon, 01 Jan 2024"
+            b" 00:00:00 GMT"
+        ),
+        (
+            b"<feed><entry><link href='/b'"
+            b" rel=alternate/><updated>2024-01-01T00:00:00Z</updated>"
+        ),
         b"\xff\xfe<\0u\0r\0l\0s\0e\0t\0>\0",
         b"<urlset><url><loc>/a</loc><loc>/b</loc></url><url><loc><url><![CDATA[/c]]></url>",
         b"<sitemapindex><sitemap>https://example.com/s.xml</sitemap><sitemap><loc>/t</loc>",
-        b"<!DOCTYPE x [<!ENTITY e 'f'>]><urlset><url><loc><![CDATA[http://a/&]]>&e;</loc></url>",
+        (
+            b"<!DOCTYPE x [<!ENTITY e"
+            b" 'f'>]><urlset><url><loc><![CDATA[http://a/&]]>&e;</loc></url>"
+        ),
     )
 ]
 SITEMAP_WORDS = [
-    *(b"<url>", b"</url>", b"<loc>", b"</loc>", b"<urlset>", b"<sitemap>", b"<lastmod>", b"<item>"),
-    *(b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<!ENTITY ", b"&amp;", b"&#55555;", b"<?xml", b"?>"),
-    *(b"http://a/b", b"\x1f\x8b\x08", b"\xff\xfe", b"encoding='utf-16'", b"<image:loc>", b"<a b='"),
+    *(
+        b"<url>",
+        b"</url>",
+        b"<loc>",
+        b"</loc>",
+        b"<urlset>",
+        b"<sitemap>",
+        b"<lastmod>",
+        b"<item>",
+    ),
+    *(
+        b"<!--",
+        b"-->",
+        b"<![CDATA[",
+        b"]]>",
+        b"<!ENTITY ",
+        b"&amp;",
+        b"&#55555;",
+        b"<?xml",
+        b"?>",
+    ),
+    *(
+        b"http://a/b",
+        b"\x1f\x8b\x08",
+        b"\xff\xfe",
+        b"encoding='utf-16'",
+        b"<image:loc>",
+        b"<a b='",
+    ),
 ]
 TIMES_SEEDS = [
-    *(b"120", b"3.7", b"0", b"Wed, 21 Oct 2026 07:28:00 GMT", b"Sunday, 06-Nov-94 08:49:37 GMT"),
-    *(b"Sun Nov  6 08:49:37 1994", b"100/24h", b"1/10m 1300-1659", b"0600-0845", b"17:00-04:59"),
+    *(
+        b"120",
+        b"3.7",
+        b"0",
+        b"Wed, 21 Oct 2026 07:28:00 GMT",
+        b"Sunday, 06-Nov-94 08:49:37 GMT",
+    ),
+    *(
+        b"Sun Nov  6 08:49:37 1994",
+        b"100/24h",
+        b"1/10m 1300-1659",
+        b"0600-0845",
+        b"17:00-04:59",
+    ),
     *(b"10", b"1200/3h 09.00-15.00", b"12.00-17.00", b"1/10 s", b"1/5m 9-5", b"24/7"),
-    *(b"2024-02-29T23:59:60,5+01:30", b"2024", b"25 Jun 2010 15:00:00 PST", b"20240101T0102Z"),
+    *(
+        b"2024-02-29T23:59:60,5+01:30",
+        b"2024",
+        b"25 Jun 2010 15:00:00 PST",
+        b"20240101T0102Z",
+    ),
 ]
-TIMES_WORDS = [b" GMT", b" -0000", b"Jan", b"Thu, ", b"T", b"Z", b"+14:00", b":", b"9999", b"0001"]
+TIMES_WORDS = [
+    b" GMT",
+    b" -0000",
+    b"Jan",
+    b"Thu, ",
+    b"T",
+    b"Z",
+    b"+14:00",
+    b":",
+    b"9999",
+    b"0001",
+]
 PROBLEM_SEEDS = [
-    b'{"type": "https://example.com/p", "title": "Too many\\nrequests\\u001b[31m", "status": 429}',
+    (
+        b'{"type": "https://example.com/p", "title": "Too many\\nrequests\\u001b[31m",'
+        b' "status": 429}'
+    ),
     b'{"type": {"type": ["a"]}, "title": 1e999}',
     b'["title"]',
     b"[" * 1_500,
     b'{"title": "' + b"a" * 500 + b'\\ud800"}',
 ]
-PROBLEM_WORDS = [b'"title": ', b'"type": ', b"{", b"[", b"\\u202e", b"\\n", b"null", b"NaN"]
+PROBLEM_WORDS = [
+    b'"title": ',
+    b'"type": ',
+    b"{",
+    b"[",
+    b"\\u202e",
+    b"\\n",
+    b"null",
+    b"NaN",
+]
 PACKING_SEEDS = [b"", b"a", b"ab" * 100, b"\x00plain", b"\x01\x78\x9c\x03\x00", b"\x02"]
 
 TARGETS = {
@@ -217,5 +323,9 @@ TARGETS = {
     "times": (times, TIMES_SEEDS, TIMES_WORDS),
     "problem-details": (problem_details, PROBLEM_SEEDS, PROBLEM_WORDS),
     "packing": (packing, PACKING_SEEDS, []),
-    "nothing-opens": (nothing_opens, [b"User-agent: *\nDisallow: /\n", b"a" * 500, b""], []),
+    "nothing-opens": (
+        nothing_opens,
+        [b"User-agent: *\nDisallow: /\n", b"a" * 500, b""],
+        [],
+    ),
 }

@@ -1,6 +1,7 @@
 """What must hold for any bytes that are read as a robots.txt, in every dialect.
 
-An input is a robots.txt; its first octet picks the dialect, its last line is taken for a path.
+An input is a robots.txt; its first octet picks the dialect, its last line is taken for
+a path.
 """
 
 from __future__ import annotations
@@ -40,9 +41,13 @@ def decisions(data: bytes) -> None:
             verdict = robots.verdict(url, robot)
             found = verdict.allowed, verdict.rule and verdict.rule.line
             expected = reference.decide(body, dialect, robot, target)
-            assert found == expected, f"{dialect.name} {robot} {url}: {found}, not {expected}"
+            assert found == expected, (
+                f"{dialect.name} {robot} {url}: {found}, not {expected}"
+            )
             for _ in range(3):  # by scan, by index, by index that stands
-                assert robots.allowed(url, robot) == verdict.allowed, f"{dialect.name} {url}"
+                assert robots.allowed(url, robot) == verdict.allowed, (
+                    f"{dialect.name} {url}"
+                )
             assert str(verdict)
 
 
@@ -58,8 +63,12 @@ def costly(data: bytes) -> None:
             stack.enter_context(patch.object(*one))
         limited = RobotsTxt.parse(body, dialect=dialect)
         found = [[limited.allowed(url, "bot") for url in urls] for _ in range(3)]
-        verdicts = [RobotsTxt.parse(body, dialect=dialect).verdict(url, "bot") for url in urls]
-    assert found[0] == found[1] == found[2] == [one.allowed for one in verdicts], dialect.name
+        verdicts = [
+            RobotsTxt.parse(body, dialect=dialect).verdict(url, "bot") for url in urls
+        ]
+    assert found[0] == found[1] == found[2] == [one.allowed for one in verdicts], (
+        dialect.name
+    )
     robots = RobotsTxt.parse(body, dialect=dialect)
     for url, verdict in zip(urls, verdicts, strict=True):
         expected = not verdict.is_too_costly and robots.allowed(url, "bot")
@@ -75,7 +84,9 @@ def tables(data: bytes) -> None:
         for url in urls:
             expected = robots.allowed(url, robot)
             found = _by_tables(plain, robot, read_url(url, dialect)[1])
-            assert found == expected, f"{dialect.name} {robot} {url}: {found} by the tables"
+            assert found == expected, (
+                f"{dialect.name} {robot} {url}: {found} by the tables"
+            )
 
 
 def _by_tables(plain: dict[str, Any], robot: str, target: str) -> bool:
@@ -100,7 +111,9 @@ def _rules_for(plain: dict[str, Any], robot: str) -> list[Any]:
     }[plain["agent_match"]]
     own, everyone = [], []
     for group in plain["groups"]:
-        if any(written != "*" and name and names(name) for written, name in group["names"]):
+        if any(
+            written != "*" and name and names(name) for written, name in group["names"]
+        ):
             own.append(group)
         if any(written == "*" for written, _ in group["names"]):
             everyone.append(group)
@@ -135,7 +148,11 @@ def _glob_matches(pattern: dict[str, Any], target: str) -> bool:
     stars = set(pattern["stars"])
     places = set(range(len(target) + 1)) if 0 in stars else {0}
     for count, (characters, but) in enumerate(pattern["steps"], start=1):
-        places = {at + 1 for at in places if at < len(target) and (target[at] in characters) != but}
+        places = {
+            at + 1
+            for at in places
+            if at < len(target) and (target[at] in characters) != but
+        }
         if count in stars and places:
             places = set(range(min(places), len(target) + 1))
     return len(target) in places
@@ -144,7 +161,8 @@ def _glob_matches(pattern: dict[str, Any], target: str) -> bool:
 def correction(data: bytes) -> None:
     """Corrected twice is corrected once, and the correction is proved.
 
-    A file that is no UTF-8, and stays as it is, becomes text by it: that is what is corrected.
+    A file that is no UTF-8, and stays as it is, becomes text by it: that is what is
+    corrected.
     """
     body, dialect, _ = read_input(data)
     once = RobotsTxt.parse(body, dialect=dialect).rewrite()
@@ -179,7 +197,9 @@ def lines(data: bytes) -> None:
         for field in ("crawl-delay", "request-rate", "visit-time"):
             numbers = [number for number, _ in robots.group_lines(field, robot)]
             assert numbers == sorted(numbers)
-            assert all(records[number - 1].field == field for number in numbers), numbers
+            assert all(records[number - 1].field == field for number in numbers), (
+                numbers
+            )
     assert list(robots.sitemaps) == [
         record.value for record in records if record.field == "sitemap" and record.value
     ]
@@ -191,20 +211,72 @@ SEEDS = [
     for number in range(len(DIALECTS))
     for body in (
         BASE,
-        b"\xef\xbb\xbfuser-agent:bot/1.0 # x\r\nDISALLOW:/*?c=*$\rAllow: /%7ea%2f\n/~a/",
-        b"User-agent: bot\nUser-agent: other\n\nDisallow:\nCrawl-delay: 2.5\nRequest-rate: 1/10m\n",
-        b"User-agent: bot\nRobot-version: 2.0\nAllow: *.html\nDisallow: /[a-c!]?\\*\nComment: h\n",
-        b"Sitemap: https://x.example/s.xml\nHost: x.example\nClean-param: s&t /a\nuseragent bot\n",
-        b"User-agent: b-t\nAllow: /index.html\nDisallow: http://h:1/a#b\nDisalow: /x\nNoindex: /\n",
-        b"User-agent: bot\nDisallow: /*a*b\nDisallow: /*c*d\nAllow: /*a$\n/" + b"a" * 40,
-        b"User-agent: *\nDisallow: /\xc3\xa9\xff\x00/\n: /x\nno colon\n#\nVisit-time: 0600-0845\n",
+        (
+            b"\xef\xbb\xbfuser-agent:bot/1.0 # x\r\nDISALLOW:/*?c=*$\rAllow:"
+            b" /%7ea%2f\n/~a/"
+        ),
+        (
+            b"User-agent: bot\nUser-agent: other\n\nDisallow:\nCrawl-delay:"
+            b" 2.5\nRequest-rate: 1/10m\n"
+        ),
+        (
+            b"User-agent: bot\nRobot-version: 2.0\nAllow: *.html\nDisallow:"
+            b" /[a-c!]?\\*\nComment: h\n"
+        ),
+        (
+            b"Sitemap: https://x.example/s.xml\nHost: x.example\nClean-param: s&t"
+            b" /a\nuseragent bot\n"
+        ),
+        (
+            b"User-agent: b-t\nAllow: /index.html\nDisallow: http://h:1/a#b\nDisalow:"
+            b" /x\nNoindex: /\n"
+        ),
+        b"User-agent: bot\nDisallow: /*a*b\nDisallow: /*c*d\nAllow: /*a$\n/"
+        + b"a" * 40,
+        (
+            b"User-agent: *\nDisallow: /\xc3\xa9\xff\x00/\n: /x\nno"
+            b" colon\n#\nVisit-time: 0600-0845\n"
+        ),
     )
 ]
 WORDS = [
-    *(b"User-agent: ", b"Disallow: ", b"Allow: ", b"Sitemap: ", b"Crawl-delay: ", b"Comment: "),
-    *(b"Request-rate: ", b"Visit-time: ", b"Robot-version: 2.0", b"Host: ", b"Clean-param: "),
-    *(b"Noindex: ", b"bot", b"*", b"$", b"#", b"%2F", b"%C3%A9", b"\r\n", b"\n", b"/index.html"),
-    *(b"\xe2\x80\xa8", b"\x1c", b"\0", b"\xef\xbb\xbf", b"\xff\xfe", b"http://", b"1/10s", b"[!a]"),
+    *(
+        b"User-agent: ",
+        b"Disallow: ",
+        b"Allow: ",
+        b"Sitemap: ",
+        b"Crawl-delay: ",
+        b"Comment: ",
+    ),
+    *(
+        b"Request-rate: ",
+        b"Visit-time: ",
+        b"Robot-version: 2.0",
+        b"Host: ",
+        b"Clean-param: ",
+    ),
+    *(
+        b"Noindex: ",
+        b"bot",
+        b"*",
+        b"$",
+        b"#",
+        b"%2F",
+        b"%C3%A9",
+        b"\r\n",
+        b"\n",
+        b"/index.html",
+    ),
+    *(
+        b"\xe2\x80\xa8",
+        b"\x1c",
+        b"\0",
+        b"\xef\xbb\xbf",
+        b"\xff\xfe",
+        b"http://",
+        b"1/10s",
+        b"[!a]",
+    ),
 ]
 TARGETS = {
     "robotstxt-decisions": (decisions, SEEDS, WORDS),

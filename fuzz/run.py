@@ -5,10 +5,11 @@ Usage::
     pip install -e .[fuzz]
     python fuzz/run.py [SECONDS [TARGET ...]]
 
-Each target (all of them, if none is named) runs for so many seconds, 60 unless said, one after the
-other. Printed is how many inputs each got and what it found: the smallest input of each kind, as a
-Python literal, and the sentence that does not hold. Inputs that reached new code are kept for the
-next run in ``fuzz/corpus/TARGET``. Exits with 0 if all held, else with 1.
+Each target (all of them, if none is named) runs for so many seconds, 60 unless said,
+one after the other. Printed is how many inputs each got and what it found: the smallest
+input of each kind, as a Python literal, and the sentence that does not hold. Inputs
+that reached new code are kept for the next run in ``fuzz/corpus/TARGET``. Exits with 0
+if all held, else with 1.
 """
 
 from __future__ import annotations
@@ -36,14 +37,25 @@ ATTEMPTS = 400  # to make an input smaller that was found
 def targets() -> dict[str, tuple[Callable[[bytes], None], list[bytes], list[bytes]]]:
     """Return by name what is fuzzed: the function, its seeds, words that inputs are made of."""
     tests = HERE.parent / "tests"
-    sys.path += [str(tests), str(tests / "support"), str(tests / "robots" / "robotstxt")]
+    sys.path += [
+        str(tests),
+        str(tests / "support"),
+        str(tests / "robots" / "robotstxt"),
+    ]
     import pages_invariants  # noqa: PLC0415 - to be imported while imports are instrumented
     import robotstxt_invariants  # noqa: PLC0415
     import usage_invariants  # noqa: PLC0415
     import verdicts_invariants  # noqa: PLC0415
 
-    modules = (robotstxt_invariants, pages_invariants, usage_invariants, verdicts_invariants)
-    return {name: target for module in modules for name, target in module.TARGETS.items()}
+    modules = (
+        robotstxt_invariants,
+        pages_invariants,
+        usage_invariants,
+        verdicts_invariants,
+    )
+    return {
+        name: target for module in modules for name, target in module.TARGETS.items()
+    }
 
 
 def broken(function: Callable[[bytes], None], data: bytes) -> tuple[str, str]:
@@ -53,7 +65,10 @@ def broken(function: Callable[[bytes], None], data: bytes) -> tuple[str, str]:
         function(data)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
         frames = traceback.extract_tb(error.__traceback__)
-        kind = f"{type(error).__name__} at {Path(frames[-1].filename).name}:{frames[-1].lineno}"
+        kind = (
+            f"{type(error).__name__} at"
+            f" {Path(frames[-1].filename).name}:{frames[-1].lineno}"
+        )
         return kind, str(error)[:500]
     took = time.process_time() - began
     return ("slow", f"{took:.1f} s for {len(data)} bytes") if took > SLOW else ("", "")
@@ -104,7 +119,12 @@ def fuzz(name: str, seconds: int) -> None:
         escaped = ("".join(f"\\x{octet:02x}" for octet in word) for word in words)
         dictionary.write_text("".join(f'"{word}"\n' for word in escaped))
         options.append(f"-dict={dictionary}")
-    options += ["-timeout=60", "-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=0"]
+    options += [
+        "-timeout=60",
+        "-rss_limit_mb=2048",
+        "-print_final_stats=1",
+        "-verbosity=0",
+    ]
     atheris.Setup([sys.argv[0], *options, str(corpus), str(folder)], check)
     atheris.Fuzz()
 
@@ -113,7 +133,8 @@ def run(name: str, seconds: int) -> bool:
     """Fuzz one target in a process of its own, print what came of it; return if all held."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as output:
         began = time.monotonic()
-        fuzzer = os.fork()  # one that has imported and instrumented the package takes 3 seconds
+        # one that has imported and instrumented the package takes 3 seconds
+        fuzzer = os.fork()
         if not fuzzer:
             os.dup2(output.fileno(), 1)
             os.dup2(output.fileno(), 2)
@@ -145,11 +166,16 @@ def main(arguments: list[str]) -> int:
     import atheris  # noqa: PLC0415 - only who fuzzes needs it
 
     seconds = int(arguments[0]) if arguments else 60
-    with redirect_stderr(StringIO()), atheris.instrument_imports(include=["scrapy_mandelbot"]):
+    with (
+        redirect_stderr(StringIO()),
+        atheris.instrument_imports(include=["scrapy_mandelbot"]),
+    ):
         known = targets()
     names = arguments[1:] or list(known)
     if unknown := set(names) - set(known):
-        sys.exit(f"no targets: {', '.join(sorted(unknown))}. There are {', '.join(known)}")
+        sys.exit(
+            f"no targets: {', '.join(sorted(unknown))}. There are {', '.join(known)}"
+        )
     print(f"{'target':<22}{'seconds':>8}{'inputs':>12}{'found':>7}")
     held = [run(name, seconds) for name in names]
     return 0 if all(held) else 1

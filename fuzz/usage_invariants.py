@@ -9,14 +9,20 @@ from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 
 AGENTS = ("Examplebot", "GPTBot", "*")
 URLS = ("https://example.com/a/b", "/ai-ok/x", "https://example.com/")
-HEADERS = ("Content-Usage", "Content-Signal", "X-Robots-Tag", "Robots-Tag", "tdm-reservation")
+HEADERS = (
+    "Content-Usage",
+    "Content-Signal",
+    "X-Robots-Tag",
+    "Robots-Tag",
+    "tdm-reservation",
+)
 
 
 def usage(data: bytes) -> None:
     """Any refusal wins, and each answer has a statement.
 
-    The input is a robots.txt, a header, a page and a tdmrep.json, with NULs between them; its first
-    octet picks the dialect and the header.
+    The input is a robots.txt, a header, a page and a tdmrep.json, with NULs between
+    them; its first octet picks the dialect and the header.
     """
     pick, rest = (data[0], data[1:]) if data else (0, b"")
     body, header, page, tdmrep = [*rest.split(b"\0", 3), b"", b"", b""][:4]
@@ -35,7 +41,11 @@ def usage(data: bytes) -> None:
             assert of_file.is_crawlable == robots.allowed(url, agent)
             for category in CATEGORIES:
                 refused = "disallowed" in {of_file[category], said[category]}
-                assert not refused or whole[category] == "disallowed", (url, agent, category)
+                assert not refused or whole[category] == "disallowed", (
+                    url,
+                    agent,
+                    category,
+                )
                 decided = whole.decided_by(category)
                 assert (decided is None) == (whole[category] == "unknown")
                 assert str(decided).isprintable()
@@ -71,18 +81,48 @@ _SEEDS = [
     for number in range(6)
     for piece in (
         _FILE,
-        _FILE + b'\0train-ai=n, search=y\0<meta name=robots content=noai>\0[{"location": "/a",'
+        _FILE
+        + b'\0train-ai=n, search=y\0<meta name=robots content=noai>\0[{"location":'
+        b' "/a",'
         b' "tdm-reservation": 1}]',
-        b"User-agent: *\nContent-Signal: /a/ ai-train=no, search=yes\nContent-Signal: search=no\n",
+        (
+            b"User-agent: *\nContent-Signal: /a/ ai-train=no,"
+            b" search=yes\nContent-Signal: search=no\n"
+        ),
         b'\0*;noai, examplebot;noml\0<meta name="tdm-reservation" content=1>\0[]',
         b'\0</l>; rel="license"\0<link rel=license href=/l>\0[{"location": "/*$"',
     )
 ]
 _WORDS = [
-    *(b"Content-Usage: ", b"Content-Signal: ", b"License: ", b"User-agent: ", b"Disallow: "),
-    *(b"train-ai=n", b"search=y", b"ai-train=no", b"ai-input=no", b"use=immediate", b"GPTBot"),
-    *(b"Examplebot", b"/ai-ok/", b"/a*b$", b'"location":', b'"tdm-reservation": 1', b"noai"),
-    *(b"<meta name=tdm-reservation content=1>", b"<link rel=license href=/l>", b"\0", b"\n"),
+    *(
+        b"Content-Usage: ",
+        b"Content-Signal: ",
+        b"License: ",
+        b"User-agent: ",
+        b"Disallow: ",
+    ),
+    *(
+        b"train-ai=n",
+        b"search=y",
+        b"ai-train=no",
+        b"ai-input=no",
+        b"use=immediate",
+        b"GPTBot",
+    ),
+    *(
+        b"Examplebot",
+        b"/ai-ok/",
+        b"/a*b$",
+        b'"location":',
+        b'"tdm-reservation": 1',
+        b"noai",
+    ),
+    *(
+        b"<meta name=tdm-reservation content=1>",
+        b"<link rel=license href=/l>",
+        b"\0",
+        b"\n",
+    ),
 ]
 
 TARGETS = {"usage": (usage, _SEEDS, _WORDS), "usage-kept": (kept, _SEEDS, _WORDS)}

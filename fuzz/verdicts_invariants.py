@@ -1,9 +1,10 @@
 """What Google's parser has decided stays decided, whatever is written around the rules.
 
-Its verdicts are those of the corpus of real files (``corpus.py`` of the tests); without one, of
-``tests/cases/google.py``. An input picks one of them by its first three octets, and a place in its
-file and a way to end lines by the next three. The rest is written at that place so that Google's
-parser passes it over: after ``#``, or after a field that it does not know.
+Its verdicts are those of the corpus of real files (``corpus.py`` of the tests); without
+one, of ``tests/cases/google.py``. An input picks one of them by its first three octets,
+and a place in its file and a way to end lines by the next three. The rest is written at
+that place so that Google's parser passes it over: after ``#``, or after a field that it
+does not know.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def known_verdicts() -> tuple[GooglesVerdict, ...]:
     if (CORPUS / "robots").is_dir():
         files = read_files()
         return tuple(
-            GooglesVerdict(files[name], one["agent"], one["url"], one["allowed"], one["line"])
+            GooglesVerdict(
+                files[name], one["agent"], one["url"], one["allowed"], one["line"]
+            )
             for name, verdicts in read_verdicts().items()
             for one in verdicts
         )
@@ -56,7 +59,9 @@ def google_verdicts(data: bytes) -> None:
     known = verdicts[int.from_bytes(data[:3], "big") % len(verdicts)]
     place, kind = int.from_bytes(data[3:5], "big"), int.from_bytes(data[5:_LEAD], "big")
     lines = known.body.splitlines()
-    inserted = PASSED_OVER[kind % len(PASSED_OVER)] + b" ".join(data[_LEAD:].split(b"\n"))
+    inserted = PASSED_OVER[kind % len(PASSED_OVER)] + b" ".join(
+        data[_LEAD:].split(b"\n")
+    )
     inserted = inserted.replace(b"\r", b" ")
     at = 1 + place % len(lines) if lines else 0  # behind a byte order mark
     end = ENDS[kind // len(PASSED_OVER) % len(ENDS)]
@@ -66,7 +71,10 @@ def google_verdicts(data: bytes) -> None:
         verdict = robots.verdict(known.url, known.agent)
         line = verdict.rule.line if verdict.rule else 0
         expected = known.line and known.line + moved * (known.line > at)
-        said = f"{known.agent} {known.url}: {verdict}, Google's: {known.allowed} by {expected}"
+        said = (
+            f"{known.agent} {known.url}: {verdict}, Google's: {known.allowed} by"
+            f" {expected}"
+        )
         assert verdict.allowed == known.allowed, said
         assert expected in {None, line}, said
         assert robots.allowed(known.url, known.agent) == known.allowed, said
@@ -85,6 +93,15 @@ _SEEDS = [
     for number in range(0, 36, 3)
     for noise in _NOISE
 ]
-_WORDS = [b"Disallow: /", b"Allow: /", b"User-agent: *", b"Sitemap: ", b"#", b":", b"\0", b"\xff"]
+_WORDS = [
+    b"Disallow: /",
+    b"Allow: /",
+    b"User-agent: *",
+    b"Sitemap: ",
+    b"#",
+    b":",
+    b"\0",
+    b"\xff",
+]
 
 TARGETS = {"google-verdicts": (google_verdicts, _SEEDS, _WORDS)}

@@ -1,12 +1,13 @@
 """Scrapy reads every robots.txt right, pauses a site that answers 503 and finds its sitemaps.
 
-The public names stand in ``__init__.pyi``. Each is imported when it is first used: the parser works
-without Scrapy, and Scrapy loads the package's commands on every call.
+The public names stand in ``__init__.pyi``. Each is imported when it is first used: the
+parser works without Scrapy, and Scrapy loads the package's commands on every call.
 """
 
 from importlib import import_module
 
-_STUB = __spec__.loader.get_data(f"{__path__[0]}/__init__.pyi").decode()  # from a zip file, too
+# from a zip file, too
+_STUB = __spec__.loader.get_data(f"{__path__[0]}/__init__.pyi").decode()
 _IMPORTS = (line.split() for line in _STUB.splitlines() if line.startswith("from "))
 _HOMES = {name: home for _, home, _, name, *_ in _IMPORTS}
 

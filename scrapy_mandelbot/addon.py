@@ -1,8 +1,9 @@
-"""One line in settings.py wires the package: ``ADDONS = {"scrapy_mandelbot.Addon": 500}``.
+"""One line in settings.py wires the package.
 
-Scrapy calls add-ons before it installs the reactor. A component of the project that imports the
-reactor at its top would then install a different one than the settings name. So the add-on imports
-no component, unlike Scrapy's own helpers, and compares import paths instead. `QueueSetup` looks at
+``ADDONS = {"scrapy_mandelbot.Addon": 500}``. Scrapy calls add-ons before it installs
+the reactor. A component of the project that imports the reactor at its top would then
+install a different one than the settings name. So the add-on imports no component,
+unlike Scrapy's own helpers, and compares import paths instead. `QueueSetup` looks at
 the project's queue and scheduler later, when the reactor is installed.
 """
 
@@ -15,7 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.core.scheduler import BaseScheduler, Scheduler
-from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as StockRobotsTxtMiddleware
+from scrapy.downloadermiddlewares.robotstxt import (
+    RobotsTxtMiddleware as StockRobotsTxtMiddleware,
+)
 from scrapy.exceptions import NotConfigured
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.settings import SETTINGS_PRIORITIES
@@ -58,14 +61,23 @@ def _sets(*names: str) -> Callable[[BaseSettings], bool]:
 _OFF = (None, "", "off", "signal", False)
 _OF_SITEMAPS = _sets("MANDELBOT_SITEMAPS", "JOBDIR")
 _OF_USE = _sets("MANDELBOT_PURPOSE", "MANDELBOT_LEDGER")
-_DOWNLOADS, _SPIDERS, _EXTENSIONS = "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS"
+_DOWNLOADS, _SPIDERS, _EXTENSIONS = (
+    "DOWNLOADER_MIDDLEWARES",
+    "SPIDER_MIDDLEWARES",
+    "EXTENSIONS",
+)
 COMPONENTS = (
     Component(_DOWNLOADS, "report.account.Account", _FIRST),
-    Component(_DOWNLOADS, "sitemap_crawl.selection.SitemapBodies", _FIRST + 1, _OF_SITEMAPS),
+    Component(
+        _DOWNLOADS, "sitemap_crawl.selection.SitemapBodies", _FIRST + 1, _OF_SITEMAPS
+    ),
     Component(_DOWNLOADS, "RobotsTxtMiddleware", 100),
     Component(_DOWNLOADS, "PauseMiddleware", 950),
     Component(
-        _DOWNLOADS, "downloadermiddlewares.signing.SigningMiddleware", 960, _sets("MANDELBOT_SIGN")
+        _DOWNLOADS,
+        "downloadermiddlewares.signing.SigningMiddleware",
+        960,
+        _sets("MANDELBOT_SIGN"),
     ),
     Component(_DOWNLOADS, "spidermiddlewares.usage.UsageMiddleware", 105, _OF_USE),
     Component(_SPIDERS, "RobotTagsMiddleware", 40),
@@ -73,7 +85,12 @@ COMPONENTS = (
     Component(_SPIDERS, "spidermiddlewares.usage.UsageObeyingMiddleware", 39, _OF_USE),
     Component(_EXTENSIONS, "addon.QueueSetup", _FIRST),
     Component(_EXTENSIONS, "SpiderHooks", 500),
-    Component(_EXTENSIONS, "PauseConsole", 500, lambda got: got.getbool("TELNETCONSOLE_ENABLED")),
+    Component(
+        _EXTENSIONS,
+        "PauseConsole",
+        500,
+        lambda got: got.getbool("TELNETCONSOLE_ENABLED"),
+    ),
     Component(_EXTENSIONS, "SitemapFollower", 500, _OF_SITEMAPS),
     Component(_EXTENSIONS, "CrawlSummary", 500),
     Component(_EXTENSIONS, "CrawlMetrics", 500, _sets("MANDELBOT_METRICS")),
@@ -83,7 +100,10 @@ COMPONENTS = (
 
 
 class Addon:
-    """Sets up the package for one crawler. Settings of the project are not overridden."""
+    """Sets up the package for one crawler.
+
+    Settings of the project are not overridden.
+    """
 
     def __init__(self, crawler: Crawler | None = None) -> None:
         self._crawler = crawler
@@ -104,7 +124,9 @@ class Addon:
         if not is_enabled:
             return
         settings.set("ROBOTSTXT_OBEY", True, "addon")  # noqa: FBT003 -- Scrapy's interface
-        settings.set("ROBOTSTXT_PARSER", "scrapy_mandelbot.MandelbotRobotParser", "addon")
+        settings.set(
+            "ROBOTSTXT_PARSER", "scrapy_mandelbot.MandelbotRobotParser", "addon"
+        )
         _switch_off(settings, "DOWNLOADER_MIDDLEWARES", StockRobotsTxtMiddleware)
         for one in COMPONENTS:
             if one.is_on(settings):
@@ -114,8 +136,8 @@ class Addon:
 class QueueSetup:
     """Installs the site queue, once the project's own components may be imported.
 
-    Scrapy builds extensions after it has installed the reactor and before it freezes the settings.
-    This one runs first, and removes itself by raising NotConfigured.
+    Scrapy builds extensions after it has installed the reactor and before it freezes
+    the settings. This one runs first, and removes itself by raising NotConfigured.
     """
 
     @classmethod
@@ -126,7 +148,10 @@ class QueueSetup:
             NotConfigured: always.
         """
         put_site_queue(crawler.settings)
-        if crawler.settings["SCHEDULER"] == _SHARED and not Crawl.of(crawler).asks_for_more:
+        if (
+            crawler.settings["SCHEDULER"] == _SHARED
+            and not Crawl.of(crawler).asks_for_more
+        ):
             _set(
                 crawler.settings, "SCHEDULER", Scheduler, _ADDON
             )  # the shell would take sites from workers
@@ -137,16 +162,19 @@ class QueueSetup:
 def put_site_queue(settings: BaseSettings) -> None:
     """Make SiteQueue the scheduler's queue; a queue of the project is wrapped.
 
-    Combinations that Scrapy itself rejects are left to it: a SCHEDULER that is no scheduler, and
-    its own queue with CONCURRENT_REQUESTS_PER_IP.
+    Combinations that Scrapy itself rejects are left to it: a SCHEDULER that is no
+    scheduler, and its own queue with CONCURRENT_REQUESTS_PER_IP.
     """
     name = "SCHEDULER_PRIORITY_QUEUE"
     scheduler_class: Any = load_object(settings["SCHEDULER"])
     queue_class: Any = load_object(settings[name])
-    if not (isinstance(scheduler_class, type) and issubclass(scheduler_class, BaseScheduler)):
+    if not (
+        isinstance(scheduler_class, type) and issubclass(scheduler_class, BaseScheduler)
+    ):
         return
     if _is_kind_of(scheduler_class, "scrapy_mandelbot.ParkingScheduler"):
-        if is_class_of(queue_class, "scrapy_mandelbot.SiteQueue"):  # two would count twice
+        # two would count twice
+        if is_class_of(queue_class, "scrapy_mandelbot.SiteQueue"):
             _set(settings, name, DownloaderAwarePriorityQueue)
     elif not _is_scrapys(scheduler_class):
         settings.set("MANDELBOT_INNER_SCHEDULER", scheduler_class, "addon")
@@ -161,7 +189,9 @@ def put_site_queue(settings: BaseSettings) -> None:
         or is_class_of(queue_class, "scrapy_mandelbot.SiteQueue")
     ):
         _set(settings, name, "scrapy_mandelbot.SiteQueue", _ADDON)
-        if scheduler_class is Scheduler and is_server(str(settings.get("MANDELBOT_JOB"))):
+        if scheduler_class is Scheduler and is_server(
+            str(settings.get("MANDELBOT_JOB"))
+        ):
             _set(settings, "SCHEDULER", _SHARED, _ADDON)
         elif scheduler_class is Scheduler and settings["JOBDIR"]:
             _put_job_scheduler(settings)
@@ -170,9 +200,10 @@ def put_site_queue(settings: BaseSettings) -> None:
         _set(settings, name, "scrapy_mandelbot.SiteQueue")
     else:
         logger.warning(
-            "%s = %s is used as set: it does not skip paused sites, and each of their requests"
-            " waits for at most MANDELBOT_PAUSE_OPTIONS['wait'] seconds. A subclass of"
-            " scrapy.pqueues.ScrapyPriorityQueue would be wrapped in scrapy_mandelbot's queue.",
+            "%s = %s is used as set: it does not skip paused sites, and each of their"
+            " requests waits for at most MANDELBOT_PAUSE_OPTIONS['wait'] seconds. A"
+            " subclass of scrapy.pqueues.ScrapyPriorityQueue would be wrapped in"
+            " scrapy_mandelbot's queue.",
             name,
             settings[name],
         )
@@ -186,8 +217,8 @@ def _put_job_scheduler(settings: BaseSettings) -> None:
 
     if not are_scrapys_queues(settings):
         logger.warning(
-            "JOBDIR has Scrapy's format and does not survive a crash, because the project sets"
-            " a custom DUPEFILTER_CLASS or disk queue."
+            "JOBDIR has Scrapy's format and does not survive a crash, because the"
+            " project sets a custom DUPEFILTER_CLASS or disk queue."
         )
         return
     _set(settings, "SCHEDULER", "scrapy_mandelbot.JobScheduler", _ADDON)
@@ -196,14 +227,16 @@ def _put_job_scheduler(settings: BaseSettings) -> None:
 def _warn_of_other_job(settings: BaseSettings) -> None:
     if not settings["JOBDIR"]:
         return
-    from scrapy_mandelbot.job.job import keeps_job  # noqa: PLC0415 -- only where there is one
+    from scrapy_mandelbot.job.job import (
+        keeps_job,
+    )  # noqa: PLC0415 -- only where there is one
     from scrapy_mandelbot.job.salvage import FILE  # noqa: PLC0415
 
     file = Path(settings["JOBDIR"], FILE)
     if file.exists() and not keeps_job(settings):
         logger.warning(
-            "%s holds a job that this run does not resume, because %s stores the requests. Its"
-            " requests stay as they are.",
+            "%s holds a job that this run does not resume, because %s stores the"
+            " requests. Its requests stay as they are.",
             file,
             settings["SCHEDULER"],
         )
@@ -221,13 +254,17 @@ def _switch_on(settings: BaseSettings, name: str, component: str, order: int) ->
 def _switch_off(settings: BaseSettings, name: str, component: type) -> None:
     """Disable a component of Scrapy, by the key that Scrapy's defaults have for it.
 
-    replace_in_component_priority_dict() does not see the defaults, and in older versions of
-    Scrapy a class does not override its import path.
+    replace_in_component_priority_dict() does not see the defaults, and in older
+    versions of Scrapy a class does not override its import path.
     """
     components = {
-        key: order for key, order in settings.getdict(name).items() if not _is(key, component)
+        key: order
+        for key, order in settings.getdict(name).items()
+        if not _is(key, component)
     }
-    components |= {key: None for key in settings.getdict(f"{name}_BASE") if _is(key, component)}
+    components |= {
+        key: None for key in settings.getdict(f"{name}_BASE") if _is(key, component)
+    }
     _set(settings, name, components)
 
 
@@ -242,7 +279,11 @@ def _is(key: Any, component: type | str) -> bool:
     A module that is not imported yet cannot hold a class that exists.
     """
     if not isinstance(key, str):
-        return is_class_of(key, component) if isinstance(component, str) else key is component
+        return (
+            is_class_of(key, component)
+            if isinstance(component, str)
+            else key is component
+        )
     module, _, name = key.rpartition(".")
     if isinstance(component, str) and module.partition(".")[0] == _PACKAGE:
         return name == component.rpartition(".")[2]
@@ -258,5 +299,6 @@ def _is_scrapys(scheduler_class: type) -> bool:
 
 
 def _is_kind_of(scheduler_class: type, path: str) -> bool:
-    # Not issubclass(): to that, any class with a scheduler's methods is a subclass of Scrapy's.
+    # Not issubclass(): to that, any class with a scheduler's methods is a subclass of
+    # Scrapy's.
     return any(is_class_of(one, path) for one in scheduler_class.__mro__)

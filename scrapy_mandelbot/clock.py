@@ -66,7 +66,9 @@ class Clock:
         """Return seconds since the epoch, by a clock that is not set during the crawl."""
         return self._offset + elapsed()
 
-    def call_later(self, seconds: float, call: Callable[..., object], *arguments: Any) -> Call:
+    def call_later(
+        self, seconds: float, call: Callable[..., object], *arguments: Any
+    ) -> Call:
         """Call something after so many seconds, on whichever loop or reactor Scrapy runs."""
         return call_later(seconds, call, *arguments)
 
@@ -79,17 +81,20 @@ class Clock:
         return reactor.callFromThread  # type: ignore[no-any-return]
 
 
-_LONGEST_TIMER = 60.0  # seconds; a loop's timer stands still while the machine sleeps, now() not
+# seconds; a loop's timer stands still while the machine sleeps, now() not
+_LONGEST_TIMER = 60.0
 _FEW = 1_000  # entries of the heap that no longer ring, before they are removed
 
 
 class Timers(Generic[T]):
     """Wakes things at their times, by one timer of the loop for the earliest of them.
 
-    Nothing rings before its time, nor a minute after it, even if the machine slept meanwhile. Each
-    thing has one time: an earlier one replaces it, a later one does not.
+    Nothing rings before its time, nor a minute after it, even if the machine slept
+    meanwhile. Each thing has one time: an earlier one replaces it, a later one does
+    not.
 
-    `ring` is called with each at its time, those of one time in the order in which they were set.
+    `ring` is called with each at its time, those of one time in the order in which they
+    were set.
     """
 
     def __init__(self, clock: Clock, ring: Callable[[T], object]) -> None:
@@ -108,23 +113,30 @@ class Timers(Generic[T]):
         """Yield each thing that is set now, and its time."""
         return ((at, thing) for thing, at in tuple(self._set_to.items()))
 
-    def set(self, thing: T, at: float, ring: Callable[[T], object] | None = None) -> None:
+    def set(
+        self, thing: T, at: float, ring: Callable[[T], object] | None = None
+    ) -> None:
         """Wake an object at a time, in seconds since the epoch; `inf` sets nothing.
 
-        It is kept alive until then. `ring`, if given, is called instead of the common one.
+        It is kept alive until then. `ring`, if given, is called instead of the common
+        one.
         """
         if at >= self._set_to.get(thing, inf) or not isfinite(at):
             return
         self._set_to[thing] = at
         heappush(self._heap, (at, next(self._order), thing, ring or self._ring))
         if len(self._heap) > 2 * len(self._set_to) + _FEW:
-            self._heap = [one for one in self._heap if self._set_to.get(one[2]) == one[0]]
+            self._heap = [
+                one for one in self._heap if self._set_to.get(one[2]) == one[0]
+            ]
             heapify(self._heap)
         self._schedule()
 
     def take(self, is_meant: Callable[[T], bool] = lambda _: True) -> list[T]:
         """Cancel some, or all; return them, the earliest first."""
-        entries = sorted((one for one in self._heap if is_meant(one[2])), key=lambda one: one[:2])
+        entries = sorted(
+            (one for one in self._heap if is_meant(one[2])), key=lambda one: one[:2]
+        )
         self._heap = [one for one in self._heap if not is_meant(one[2])]
         heapify(self._heap)
         taken = [one[2] for one in entries if self._set_to.get(one[2]) == one[0]]
@@ -157,7 +169,8 @@ class Timers(Generic[T]):
         try:
             while self._heap and self._heap[0][0] <= now:
                 at, _, thing, ring = heappop(self._heap)
-                if self._set_to.get(thing) == at:  # else it has rung earlier, or was cancelled
+                # else it has rung earlier, or was cancelled
+                if self._set_to.get(thing) == at:
                     del self._set_to[thing]
                     ring(thing)
         finally:
@@ -176,9 +189,10 @@ class CooperativeIterator:
         """Seconds that the work took, without the breaks."""
 
     def take(self, work: Iterator[object], done: Callable[[], None]) -> None:
-        """Exhaust an iterator; a short one at once. `done` is called at the end, if not cancelled.
+        """Exhaust an iterator; a short one at once.
 
-        The items are ignored: the work is done by the iterator between them.
+        `done` is called at the end, if not cancelled. The items are ignored: the work
+        is done by the iterator between them.
         """
         self.spent = 0.0
         self._take_some(work, done)
@@ -204,7 +218,8 @@ class CooperativeIterator:
             self._next = self._clock.call_later(_BREAK, self._take_some, work, done)
 
 
-REST = 9.0  # times the processor time of a slice, which others get before the next slice
+# times the processor time of a slice, which others get before the next slice
+REST = 9.0
 _SLICE = 0.001  # seconds of processor time, a step more or less
 _IDLE = 0.1  # of the time since a slice, below which others have nothing to do
 
@@ -215,7 +230,8 @@ class LoopShare:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._waiting: deque[tuple[Iterator[object], Deferred[bool]]] = deque()
-        self._took = self._ended = self._ended_at = 0.0  # the last slice; processor time, and time
+        # the last slice; processor time, and time
+        self._took = self._ended = self._ended_at = 0.0
 
     async def run(self, steps: Iterator[object]) -> None:
         """Exhaust an iterator whose steps take about a millisecond each."""
@@ -238,7 +254,9 @@ class LoopShare:
             return
         steps, turn = self._waiting[0]
         began = thread_time()
-        execute(any, (thread_time() - began > _SLICE for _ in steps)).chainDeferred(turn)
+        execute(any, (thread_time() - began > _SLICE for _ in steps)).chainDeferred(
+            turn
+        )
         self._ended, self._ended_at = thread_time(), self._clock.now()
         self._took = self._ended - began
         self._waiting.popleft()

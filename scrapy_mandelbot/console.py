@@ -1,6 +1,7 @@
 """Controls of a running crawl, for a project's code and Scrapy's telnet console.
 
-They pause and resume a site, look up its rules, and explain why nothing is sent at the moment.
+They pause and resume a site, look up its rules, and explain why nothing is sent at the
+moment.
 """
 
 from __future__ import annotations
@@ -24,16 +25,19 @@ if TYPE_CHECKING:
 _REASON = "paused manually"
 
 
-def pause_site(crawler: Crawler, url: str, seconds: float, reason: str = _REASON) -> None:
+def pause_site(
+    crawler: Crawler, url: str, seconds: float, reason: str = _REASON
+) -> None:
     """Send nothing to a site for a while; its requests wait in the queue, none is lost.
 
-    Requests that are already in flight get their answers. The pause outlasts a restart. A second
-    call replaces the time of the first.
+    Requests that are already in flight get their answers. The pause outlasts a restart.
+    A second call replaces the time of the first.
 
     Args:
         crawler: the running crawler.
         url: the site, or any URL of it.
-        seconds: the length of the pause, 0 or more; ``float("inf")``: until :func:`resume_site`.
+        seconds: the length of the pause, 0 or more; ``float("inf")``: until
+            :func:`resume_site`.
         reason: text for the log and for ``site_paused``.
 
     Raises:
@@ -83,7 +87,10 @@ def why_idle_text(status: CrawlStatus) -> str:
     """Return why no request is sent now: a sentence, and the table of sites."""
     if status.under_way:
         is_one = status.under_way == 1
-        under_way = f"{counted(status.under_way, 'request')} {'is' if is_one else 'are'} under way"
+        under_way = (
+            f"{counted(status.under_way, 'request')} {'is' if is_one else 'are'}"
+            " under way"
+        )
         return f"It is not idle: {under_way}.\n\n{status}"
     if not status.waiting:
         return "No request waits: the spider has yielded none that is left."
@@ -100,8 +107,8 @@ def site_rules(crawler: Crawler, url: str) -> RobotsTxt | None:
         url: the site, or any URL of it.
 
     Returns:
-        The rules, which allow everything where the site has no file. None: they are unknown,
-        because no request has needed them yet or the site did not answer.
+        The rules, which allow everything where the site has no file. None: they are
+        unknown, because no request has needed them yet or the site did not answer.
 
     Raises:
         ValueError: the URL has no site.
@@ -139,7 +146,9 @@ class PauseConsole:
         telnet_vars["mandelbot"] = self
 
     def __repr__(self) -> str:
-        can = "mandelbot: .pause(url, seconds), .resume(url), .paused, .status, .why_idle"
+        can = (
+            "mandelbot: .pause(url, seconds), .resume(url), .paused, .status, .why_idle"
+        )
         return f"{can}\n\n{self.status}"
 
     @property

@@ -57,8 +57,9 @@ class StoredJob(Protocol):
 class Crawl:
     """What the package's components of one crawler share.
 
-    Crawlers share nothing but what their store shares: two crawls of one process whose stores are
-    one file or server exchange their pauses there, as crawls of two processes do.
+    Crawlers share nothing but what their store shares: two crawls of one process whose
+    stores are one file or server exchange their pauses there, as crawls of two
+    processes do.
     """
 
     def __init__(self, crawler: Crawler, clock: Clock | None = None) -> None:
@@ -66,11 +67,16 @@ class Crawl:
         self.config = Config.from_settings(crawler.settings)
         self.clock = Clock.of(crawler) if clock is None else clock
         self.now = self.clock.now
-        """Returns seconds since the epoch, by a clock that is not set during the crawl."""
+        """Returns seconds since the epoch, by a clock that is not set during the crawl.
+        """
         self._began_at = self.now()
         self._is_a_command = engine.is_a_command(crawler)
-        self.is_for_a_person = (lambda _: True) if self._is_a_command else engine.is_awaited
-        """Returns whether somebody waits for a request's answer, so that nothing may hang."""
+        self.is_for_a_person = (
+            (lambda _: True) if self._is_a_command else engine.is_awaited
+        )
+        """Returns whether somebody waits for a request's answer, so that nothing may
+        hang.
+        """
         self.agents = Agents(crawler, self.config)
         self.events = Events(crawler)
         place: str | Path | None = None
@@ -79,7 +85,9 @@ class Crawl:
         elif self.config.enabled:
             place = store_path(crawler.settings, self.config.store)
         longest = max(self.config.cache_stale, self.config.fresh_for)
-        self.store = open_store(place, longest, self.now, self.clock.call_later, self.clock.loop)
+        self.store = open_store(
+            place, longest, self.now, self.clock.call_later, self.clock.loop
+        )
         self.shared_fetches: SharedFetches | None = None
         """Decides which crawl fetches a file, of all that share the store."""
         if isinstance(self.store, LiveStore):
@@ -88,9 +96,16 @@ class Crawl:
                 self.store, self.clock, timeout, lambda: self.is_closing
             )
         self.fetcher = RobotsFetcher(
-            crawler, self.config, self.store, self.clock, self.events, self.shared_fetches
+            crawler,
+            self.config,
+            self.store,
+            self.clock,
+            self.events,
+            self.shared_fetches,
         )
-        self.throttle = Throttle(crawler, self.config, self.store, self.clock, self.events)
+        self.throttle = Throttle(
+            crawler, self.config, self.store, self.clock, self.events
+        )
         self.throttle.pauses.health_check.forbids = self.forbids
         self.sites = self.throttle.sites
         """The state of each site, as ``crawl.sites["https://example.com"]``."""
@@ -100,10 +115,16 @@ class Crawl:
         self.drops: Callable[[Request], bool] | None = None
         """Returns whether a request is dropped that the queue is about to hand out."""
         self.sitemap_bodies: WeakKeyDictionary[Response, bytes] = WeakKeyDictionary()
-        """The bodies of cited sitemaps by the empty responses that the scraper holds instead."""
-        crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
+        """The bodies of cited sitemaps by the empty responses that the scraper holds
+        instead.
+        """
+        crawler.signals.connect(
+            self._spider_opened, signal=scrapy.signals.spider_opened
+        )
         crawler.signals.connect(self._spider_idle, signal=scrapy.signals.spider_idle)
-        crawler.signals.connect(self._spider_closed, signal=scrapy.signals.spider_closed)
+        crawler.signals.connect(
+            self._spider_closed, signal=scrapy.signals.spider_closed
+        )
 
     @classmethod
     def of(cls, crawler: Crawler, clock: Clock | None = None) -> Crawl:
@@ -129,7 +150,10 @@ class Crawl:
         return engine.is_closing(self._crawler)
 
     def waiting(self, name: str) -> int | None:
-        """Return how many requests for a site wait; None: not all are in a :class:`SiteQueue`."""
+        """Return how many requests for a site wait.
+
+        None: not all are in a :class:`SiteQueue`.
+        """
         in_flight, site = self.throttle.in_flight, self.sites.get(name)
         if not in_flight.queues or self.config.inner_scheduler is not None:
             return None
@@ -140,11 +164,18 @@ class Crawl:
         if not self.config.obey or request.meta.get("dont_obey_robotstxt"):
             return False
         rules = self.fetcher.known(self.sites.of_request(request).name)
-        if rules is None or rules.parser is None or self.fetcher.preparing(rules, request):
+        if (
+            rules is None
+            or rules.parser is None
+            or self.fetcher.preparing(rules, request)
+        ):
             return False
-        agent: Any = self.agents.of(request)  # tokens too, which Scrapy's own parsers do not take
+        # tokens too, which Scrapy's own parsers do not take
+        agent: Any = self.agents.of(request)
         allowed, resolved = rules.parser.allowed, as_servers_read_it(request.url)
-        return not (allowed(request.url, agent) and (not resolved or allowed(resolved, agent)))
+        return not (
+            allowed(request.url, agent) and (not resolved or allowed(resolved, agent))
+        )
 
     def learn_pace(self, request: Request, site: Site) -> bool:
         """Follow the crawl delay of a site, as far as it is known now.
@@ -157,7 +188,8 @@ class Crawl:
         rules = None
         if self.config.obeys_pace and not request.meta.get("dont_obey_robotstxt"):
             rules = self.fetcher.known(site.name)
-        if rules is None or rules.parser is None:  # not known yet, or nothing could be asked
+        # not known yet, or nothing could be asked
+        if rules is None or rules.parser is None:
             return self.throttle.paces.learn_by_hand(site)
         agent = self.agents.of(request)
         return self.throttle.paces.learn(site, rules.robots, agent, rules.until)
@@ -184,7 +216,10 @@ class Crawl:
 
 
 def store_path(settings: BaseSettings, store: str) -> Path | None:
-    """Return the file in which copies are kept, given MANDELBOT_STORE; None: there is none."""
+    """Return the file in which copies are kept, given MANDELBOT_STORE.
+
+    None: there is none.
+    """
     if store == "memory":
         return None
     if store != "sqlite":
@@ -193,9 +228,12 @@ def store_path(settings: BaseSettings, store: str) -> Path | None:
         folder = job_dir(settings)
         if folder is None and inside_project():
             folder = project_data_dir()
-    except NotConfigured:  # settings of a project, but no scrapy.cfg that says where it is
+    # settings of a project, but no scrapy.cfg that says where it is
+    except NotConfigured:
         folder = None
     except OSError as error:
-        logger.warning("What is known of sites is kept in the memory of this run only: %s", error)
+        logger.warning(
+            "What is known of sites is kept in the memory of this run only: %s", error
+        )
         folder = None
     return None if folder is None else Path(folder, STORE_FILE)

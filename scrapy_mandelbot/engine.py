@@ -1,8 +1,8 @@
 """The names of Scrapy's engine and downloader that are private, or have been until recently.
 
-The package uses them only here. *Fallback* is what a function does if Scrapy has changed, or if a
-custom DOWNLOADER lacks the name: something slower, never something wrong.
-``tests/crawls/test_without_private_names.py`` takes each name away.
+The package uses them only here. *Fallback* is what a function does if Scrapy has
+changed, or if a custom DOWNLOADER lacks the name: something slower, never something
+wrong. ``tests/crawls/test_without_private_names.py`` takes each name away.
 """
 
 from __future__ import annotations
@@ -49,9 +49,11 @@ def wake(crawler: Crawler) -> None:
 def is_closing(crawler: Crawler) -> bool:
     """Return whether the crawl is on its way out, so that nothing should wait any longer.
 
-    Scrapy sends no signal before all requests under way have ended, those that wait included.
+    Scrapy sends no signal before all requests under way have ended, those that wait
+    included.
 
-    Fallback: whether the engine takes nothing more though there is room; False while there is none.
+    Fallback: whether the engine takes nothing more though there is room; False while
+    there is none.
     """
     engine: Any = crawler.engine
     if not getattr(engine, "running", True):
@@ -80,8 +82,8 @@ def stays_open(crawler: Crawler) -> bool:
 def is_a_command(crawler: Crawler) -> bool:
     """Return whether one of Scrapy's commands that ask for single pages runs this.
 
-    Scrapy does not say which command runs a crawl. But ``fetch``, ``parse`` and ``check`` put a
-    ``start()`` of their own into the spider class.
+    Scrapy does not say which command runs a crawl. But ``fetch``, ``parse`` and
+    ``check`` put a ``start()`` of their own into the spider class.
     """
     start = getattr(crawler.spidercls, "start", None)
     return str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
@@ -97,7 +99,8 @@ def is_idle_but_for_the_scheduler(crawler: Crawler) -> bool:
     scheduler: Any = _scheduler(crawler)
     if scheduler is None:
         return False
-    # The engine knows whether all of it is idle; while it is asked, its scheduler is said to be.
+    # The engine knows whether all of it is idle; while it is asked, its scheduler is
+    # said to be.
     scheduler.has_pending_requests = bool
     try:
         return bool(cast("Any", crawler.engine).spider_is_idle())
@@ -113,7 +116,8 @@ def slot_key(crawler: Crawler, request: Request) -> str:
     try:
         engine: Any = crawler.engine
         name_slot: Callable[[Request], str] = engine.downloader.get_slot_key
-    except (AttributeError, RuntimeError):  # RuntimeError: the crawler has no engine yet
+    # RuntimeError: the crawler has no engine yet
+    except (AttributeError, RuntimeError):
         slot: str | None = request.meta.get("download_slot")
         return (urlparse_cached(request).hostname or "") if slot is None else slot
     return name_slot(request)
@@ -141,10 +145,11 @@ def slot_concurrency(crawler: Crawler, key: str) -> float:
 def is_under_way(crawler: Crawler, request: Request) -> bool:
     """Return whether the downloader, its middlewares included, still has the request.
 
-    This is what Scrapy itself counts against CONCURRENT_REQUESTS, however a request ends.
+    This is what Scrapy itself counts against CONCURRENT_REQUESTS, however a request
+    ends.
 
-    Fallback: whether its response is not parsed yet; else True, as every end is reported except
-    that of a request which a middleware replaces on its way out.
+    Fallback: whether its response is not parsed yet; else True, as every end is
+    reported except that of a request which a middleware replaces on its way out.
     """
     engine: Any = crawler.engine
     try:
@@ -193,8 +198,8 @@ def drop_places(crawler: Crawler, count: int) -> None:
 def room(crawler: Crawler) -> float:
     """Return how many more requests the downloader takes; ``inf``: any number.
 
-    For a custom downloader that does not say, CONCURRENT_REQUESTS counts, less the requests in the
-    engine's slot, if there is one.
+    For a custom downloader that does not say, CONCURRENT_REQUESTS counts, less the
+    requests in the engine's slot, if there is one.
     """
     engine = cast("Any", crawler.engine)
     most: int | None = getattr(engine.downloader, "total_concurrency", None)
@@ -208,9 +213,10 @@ def room(crawler: Crawler) -> float:
 
 
 def waits_in_slot(crawler: Crawler, request: Request) -> bool:
-    """Return whether its download slot holds the request, and has not sent it: DOWNLOAD_DELAY.
+    """Return whether its download slot holds the request, and has not sent it.
 
-    Fallback: True, so that the next one waits for the answer to this one.
+    DOWNLOAD_DELAY. Fallback: True, so that the next one waits for the answer to this
+    one.
     """
     slots = getattr(cast("Any", crawler.engine).downloader, "slots", None)
     if slots is None:
@@ -223,7 +229,10 @@ def waits_in_slot(crawler: Crawler, request: Request) -> bool:
 
 
 def evict_waiting(
-    crawler: Crawler, keys: Iterable[str], unwanted: Callable[[Request], bool], error: Exception
+    crawler: Crawler,
+    keys: Iterable[str],
+    unwanted: Callable[[Request], bool],
+    error: Exception,
 ) -> int:
     """End the wait of requests that these download slots hold and have not sent, with an error.
 
@@ -289,24 +298,28 @@ def path_safe(name: str) -> str:
 def on_settled(crawler: Crawler, settled: Callable[[Request], None]) -> None:
     """Call a function with each request when nothing is left to do for it.
 
-    Its callback or errback has run to its end, and what that yielded is scheduled, or has passed
-    the item pipelines; or it has ended before, replaced by another or sent back. Scrapy has no
-    signal for that. scrapy/scrapy#7978 proposes that the engine calls ``finish_request()`` of the
-    scheduler; until it does, requests are noted as they enter and leave the engine's slot. They are
-    counted, as a callback may send its own request once more and wait for the answer.
+    Its callback or errback has run to its end, and what that yielded is scheduled, or
+    has passed the item pipelines; or it has ended before, replaced by another or sent
+    back. Scrapy has no signal for that. scrapy/scrapy#7978 proposes that the engine
+    calls ``finish_request()`` of the scheduler; until it does, requests are noted as
+    they enter and leave the engine's slot. They are counted, as a callback may send its
+    own request once more and wait for the answer.
 
     Raises:
-        RuntimeError: Scrapy has neither. There is no other way to know: the downloader and the
-            scraper do not know the requests that wait.
+        RuntimeError: Scrapy has neither. There is no other way to know: the downloader
+            and the scraper do not know the requests that wait.
     """
     slot: Any = getattr(crawler.engine, "_slot", None)
-    add, remove = getattr(slot, "add_request", None), getattr(slot, "remove_request", None)
+    add, remove = (
+        getattr(slot, "add_request", None),
+        getattr(slot, "remove_request", None),
+    )
     if add is None or remove is None:
         if hasattr(BaseScheduler, "finish_request"):
             return
         raise RuntimeError(
-            "This version of Scrapy does not say when a request is settled, so that no job can be"
-            " kept over a crash: crawl without JOBDIR."
+            "This version of Scrapy does not say when a request is settled, so that no"
+            " job can be kept over a crash: crawl without JOBDIR."
         )
     counts: dict[Request, int] = {}
 
@@ -331,8 +344,9 @@ def download_by(
 ) -> bool:
     """Send each request through a coroutine function, which gets the download and the request.
 
-    No signal is sent when a request leaves its download slot: ``request_reached_downloader`` comes
-    earlier. So a function of ours calls the download handlers.
+    No signal is sent when a request leaves its download slot:
+    ``request_reached_downloader`` comes earlier. So a function of ours calls the
+    download handlers.
 
     Returns:
         Whether it does; not if the handlers have no such method.
@@ -348,8 +362,8 @@ def download_by(
 def before_requests_are_left(crawler: Crawler, call: Callable[[], None]) -> None:
     """Call a function when a crawl ends, before its scheduler closes its queues.
 
-    Scrapy has no signal for that. The function is not called if there is no scheduler, or if its
-    ``close()`` cannot be replaced.
+    Scrapy has no signal for that. The function is not called if there is no scheduler,
+    or if its ``close()`` cannot be replaced.
     """
     scheduler: Any = _scheduler(crawler)
     close = getattr(scheduler, "close", None)
@@ -361,7 +375,9 @@ def before_requests_are_left(crawler: Crawler, call: Callable[[], None]) -> None
         try:
             call()
         except Exception:
-            logger.exception("The requests that wait at the end of the crawl were not counted")
+            logger.exception(
+                "The requests that wait at the end of the crawl were not counted"
+            )
         return close(reason)
 
     with suppress(AttributeError):
@@ -371,8 +387,8 @@ def before_requests_are_left(crawler: Crawler, call: Callable[[], None]) -> None
 def close_spider(crawler: Crawler, reason: str) -> None:
     """Close the spider of a crawl that failed: ``scrapy crawl`` exits with status 1.
 
-    Scrapy takes a crawl for failed whose crawler is left without a spider, and a ``CrawlerProcess``
-    has ``bootstrap_failed`` then.
+    Scrapy takes a crawl for failed whose crawler is left without a spider, and a
+    ``CrawlerProcess`` has ``bootstrap_failed`` then.
     """
     fail(crawler, "", lambda: None)
     schedule(cast("Any", crawler.engine).close_spider_async(reason=reason))
@@ -399,8 +415,9 @@ def fail(crawler: Crawler, reason: str, last_call: Callable[[], None]) -> None:
 def is_undefined(spider: Spider | None, callback: Any) -> bool:
     """Return whether a callback is Scrapy's own ``parse``, which raises NotImplementedError.
 
-    Of None it is: responses go to the spider's ``parse``, which it does not define. Without
-    ``_parse``, which spiders as CrawlSpider replace: a spider needs a ``parse``.
+    Of None it is: responses go to the spider's ``parse``, which it does not define.
+    Without ``_parse``, which spiders as CrawlSpider replace: a spider needs a
+    ``parse``.
     """
     if callback is None:
         default = getattr(spider, "_parse", None)
@@ -416,7 +433,9 @@ def has_delays(crawler: Crawler) -> bool:
     return bool(
         settings.getfloat("DOWNLOAD_DELAY")
         or settings.getbool("AUTOTHROTTLE_ENABLED")
-        or any(slot.get("delay") for slot in settings.getdict("DOWNLOAD_SLOTS").values())
+        or any(
+            slot.get("delay") for slot in settings.getdict("DOWNLOAD_SLOTS").values()
+        )
         or getattr(crawler.spider, "download_delay", None)
     )
 

@@ -1,18 +1,23 @@
 """The package's signals. Connect to them as to Scrapy's own.
 
-Each signal also calls the spider's method of the same name, if there is one. All carry ``spider``
-as well, and are sent with ``crawler.signals.send_catch_log``.
+Each signal also calls the spider's method of the same name, if there is one. All carry
+``spider`` as well, and are sent with ``crawler.signals.send_catch_log``.
 """
 
 site_paused = object()
-"""``(site: str, until: datetime, reason: str)``: nothing is sent to the site until then (UTC)."""
+"""``(site: str, until: datetime, reason: str)``: nothing is sent to the site until then
+(UTC).
+"""
 
 site_resumed = object()
-"""``(site: str, paused_for: float)``: the site answers again, after a pause of so many seconds."""
+"""``(site: str, paused_for: float)``: the site answers again, after a pause of so many
+seconds.
+"""
 
 site_refuses_robots = object()
-"""``(site: str, reason: str, until: datetime)``: the site, or a section of it, answers robots with
-challenges, prices or bare refusals; nothing is sent there until then (UTC)."""
+"""``(site: str, reason: str, until: datetime)``: the site, or a section of it, answers
+robots with challenges, prices or bare refusals; nothing is sent there until then (UTC).
+"""
 
 sitemaps_discovered = object()
 """``(site: str, urls: tuple[str, ...])``: the absolute URLs that the site's
@@ -26,11 +31,14 @@ request_forbidden = object()
 """``(request: Request, verdict: Verdict)``: robots.txt forbids the request."""
 
 output_dropped = object()
-"""``(response: Response, output: Request | Any, tag: RobotTag)``: the robot tags of the page forbid
-what its callback yielded, and they are obeyed."""
+"""``(response: Response, output: Request | Any, tag: RobotTag)``: the robot tags of the
+page forbid what its callback yielded, and they are obeyed.
+"""
 
 usage_disallowed = object()
-"""``(response: Response | None, output: Request | Any, statement: Statement | None)``: the owner of
-a page disallows the crawl's purpose. ``output`` is a dropped item of the response, or the request
-for the page, which is not sent (``response`` is None). ``statement`` is None where the owner states
-nothing and ``MANDELBOT_USAGE_UNKNOWN`` is ``drop``."""
+"""``(response: Response | None, output: Request | Any, statement: Statement | None)``:
+the owner of a page disallows the crawl's purpose. ``output`` is a dropped item of the
+response, or the request for the page, which is not sent (``response`` is None).
+``statement`` is None where the owner states nothing and ``MANDELBOT_USAGE_UNKNOWN`` is
+``drop``.
+"""

@@ -31,7 +31,11 @@ class LoopTime(Clock):
 
     def elapsed(self) -> float:
         """Return monotonic seconds, as timers use them."""
-        return time.monotonic() + self._ahead if self._stands_at is None else self._stands_at
+        return (
+            time.monotonic() + self._ahead
+            if self._stands_at is None
+            else self._stands_at
+        )
 
     def now(self) -> float:
         """Return seconds since the epoch, as the package uses them."""
@@ -41,7 +45,9 @@ class LoopTime(Clock):
         """Move the time of day forward, as between two runs; no timer fires."""
         self._epoch += seconds
 
-    def call_later(self, seconds: float, call: Callable[..., object], *arguments: Any) -> Call:
+    def call_later(
+        self, seconds: float, call: Callable[..., object], *arguments: Any
+    ) -> Call:
         """Schedule a call on a loop, which follows this clock from now on."""
         self._take_loop()
         return super().call_later(seconds, call, *arguments)
@@ -53,9 +59,11 @@ class LoopTime(Clock):
         """Jump over waits inside the block; afterwards time continues from where it is.
 
         Args:
-            may_jump: says whether a jump is allowed; None: when crawls wait for time only.
-            settles: real seconds without an event before a jump, during which the clock stands;
-                0: jump at once, and run in real time while a jump is not allowed.
+            may_jump: says whether a jump is allowed; None: when crawls wait for time
+                only.
+            settles: real seconds without an event before a jump, during which the clock
+                stands; 0: jump at once, and run in real time while a jump is not
+                allowed.
         """
         self._may_jump = may_jump or self._only_time_is_waited_for
         self._settles, self._stands_at = settles, self.elapsed()
@@ -104,7 +112,8 @@ class LoopTime(Clock):
                 happened = wait(timeout)
                 self._stands_at += time.monotonic() - began
             elif not (happened := wait(0) or wait(self._settles)) and may_jump:
-                self._stands_at += timeout + 1e-6  # timers ring late; a sum of floats may be early
+                # timers ring late; a sum of floats may be early
+                self._stands_at += timeout + 1e-6
             return happened
 
         return jump_or_wait
@@ -113,15 +122,21 @@ class LoopTime(Clock):
 def _is_at_work(crawler: Crawler) -> bool:
     """Return whether a crawl waits for a site or the spider, not only for time.
 
-    A callback that awaits a request counts as that request. This needs private slots of Scrapy;
-    without them the answer is no.
+    A callback that awaits a request counts as that request. This needs private slots of
+    Scrapy; without them the answer is no.
     """
     engine: Any = crawler.engine
     if engine is None:  # under construction
         return True
-    with_spider: set[Request] = getattr(getattr(engine.scraper, "slot", None), "active", set())
-    under_way: set[Request] = getattr(getattr(engine, "_slot", None), "inprogress", set())
-    return bool(engine.downloader.active) or len(with_spider) > len(under_way - with_spider)
+    with_spider: set[Request] = getattr(
+        getattr(engine.scraper, "slot", None), "active", set()
+    )
+    under_way: set[Request] = getattr(
+        getattr(engine, "_slot", None), "inprogress", set()
+    )
+    return bool(engine.downloader.active) or len(with_spider) > len(
+        under_way - with_spider
+    )
 
 
 TIME = LoopTime()
@@ -131,12 +146,14 @@ TIME = LoopTime()
 def autojump() -> Iterator[LoopTime]:
     """Skip the waits of crawls that begin inside the block.
 
-    When no crawl waits for an answer, a callback or a pipeline, the clock of the event loop jumps
-    to the next timer. A pause of an hour takes no time, and the order of events stays the same.
-    Code that reads the machine's clock itself, such as DOWNLOAD_DELAY, is not affected.
+    When no crawl waits for an answer, a callback or a pipeline, the clock of the event
+    loop jumps to the next timer. A pause of an hour takes no time, and the order of
+    events stays the same. Code that reads the machine's clock itself, such as
+    DOWNLOAD_DELAY, is not affected.
 
     Yields:
-        The clock: ``now()`` returns seconds since the epoch, ``skip(seconds)`` moves it forward.
+        The clock: ``now()`` returns seconds since the epoch, ``skip(seconds)`` moves it
+        forward.
     """
     with TIME.turned():
         yield TIME

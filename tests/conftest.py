@@ -20,23 +20,28 @@ from webs import Web
 
 load_profile()
 
-# In the background of a script Ctrl-C is ignored, also by the programs that the tests start.
+# In the background of a script Ctrl-C is ignored, also by the programs that the tests
+# start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 _SUFFIXES = None
-if "TLDEXTRACT_CACHE" not in os.environ:  # else it is that of the process that started this one
+# else it is that of the process that started this one
+if "TLDEXTRACT_CACHE" not in os.environ:
     _SUFFIXES = tempfile.TemporaryDirectory()
-    os.environ["TLDEXTRACT_CACHE"] = _SUFFIXES.name  # before its first import, by any conftest.py
+    # before its first import, by any conftest.py
+    os.environ["TLDEXTRACT_CACHE"] = _SUFFIXES.name
 
 
 def pytest_configure(config):
-    """Have the list of public suffixes, by which Scrapy's cookies go, be the one that is installed.
+    """Have the list of public suffixes, by which Scrapy's cookies go, be the one that
+    is installed.
 
     Where none is kept tldextract fetches one, in the processes that tests start too.
     """
-    gc.disable()  # until all is collected: it looks for garbage among what is not garbage
+    # until all is collected: it looks for garbage among what is not garbage
+    gc.disable()
     if _SUFFIXES is None:
         return
     config.add_cleanup(_SUFFIXES.cleanup)
@@ -45,12 +50,16 @@ def pytest_configure(config):
 
     logging.getLogger("tldextract").setLevel(logging.CRITICAL)
     session = requests.Session()
-    session.adapters.clear()  # it can fetch nothing, and what is installed serves, and is kept
-    tldextract.TLDExtract(include_psl_private_domains=True)("example.com", session=session)
+    # it can fetch nothing, and what is installed serves, and is kept
+    session.adapters.clear()
+    tldextract.TLDExtract(include_psl_private_domains=True)(
+        "example.com", session=session
+    )
 
 
 def pytest_make_parametrize_id(val):
-    """Name long bytes by their length: each process that collects the tests has to name them alike.
+    """Name long bytes by their length: each process that collects the tests has to name
+    them alike.
 
     What gzip has packed holds the time at which it did.
     """
@@ -64,7 +73,9 @@ PROGRAMS = {"redis_of_session", "redis_server", "chromium"}
 
 @pytest.hookimpl(tryfirst=True)  # before -m deselects
 def pytest_collection_modifyitems(items):
-    """Mark as slow each test that needs Redis or a browser; the others say so themselves."""
+    """Mark as slow each test that needs Redis or a browser; the others say so
+    themselves.
+    """
     for item in items:
         needs_redis = NEEDS_REDIS.mark in item.iter_markers("skipif")
         if needs_redis or not PROGRAMS.isdisjoint(item.fixturenames):
@@ -72,26 +83,35 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """Collect garbage again, but never look through the modules and the tests themselves."""
+    """Collect garbage again, but never look through the modules and the tests
+    themselves.
+    """
     gc.freeze()
     gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)  # xdist's
 def pytest_xdist_auto_num_workers():
-    """Start three workers on two cores with ``-n auto``: many tests wait for timers and sockets."""
+    """Start three workers on two cores with ``-n auto``: many tests wait for timers and
+    sockets.
+    """
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None  # as the plugin reads it
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    cores = (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count()
+    )
     return (cores or 1) * 3 // 2
 
 
 @pytest.hookimpl(optionalhook=True)  # xdist's
 def pytest_xdist_make_scheduler(config, log):
-    """Give each process one run of neighbouring tests, and what others have left when it is done.
+    """Give each process one run of neighbouring tests, and what others have left when
+    it is done.
 
-    So a module's server, browser or corpus is made ready once, and no process waits at the end for
-    one that has several long tests left.
+    So a module's server, browser or corpus is made ready once, and no process waits at
+    the end for one that has several long tests left.
     """
     from xdist.scheduler import WorkStealingScheduling
 
@@ -115,11 +135,16 @@ def _watch(event, arguments):
         return
     address = arguments[0] if event == "socket.getaddrinfo" else arguments[1]
     host = address[0] if isinstance(address, tuple) else address
-    host = host.decode("latin-1") if isinstance(host, bytes) else str(host or "localhost")
+    host = (
+        host.decode("latin-1") if isinstance(host, bytes) else str(host or "localhost")
+    )
     try:
         is_inside = ipaddress.ip_address(host.partition("%")[0]).is_loopback
     except ValueError:  # a name, or a socket's path
-        is_inside = host.startswith("/") or host.rpartition(".")[2] in {"localhost", "invalid"}
+        is_inside = host.startswith("/") or host.rpartition(".")[2] in {
+            "localhost",
+            "invalid",
+        }
     if not is_inside:
         _SENT_OUT.add(f"{host} by {os.environ.get('PYTEST_CURRENT_TEST')}")
 
@@ -152,7 +177,9 @@ def make_crawler(clock):
 
     yield make
     for crawler in made:
-        crawler.signals.send_catch_log(spider_closed, spider=crawler.spider, reason="shutdown")
+        crawler.signals.send_catch_log(
+            spider_closed, spider=crawler.spider, reason="shutdown"
+        )
     clock.assert_nothing_left()
 
 
@@ -180,7 +207,9 @@ def forked(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def redis_of_session(tmp_path_factory):
-    """A Redis for all tests of this process that need no other; it starts with the first."""
+    """A Redis for all tests of this process that need no other; it starts with the
+    first.
+    """
     with RedisServer(tmp_path_factory.mktemp("redis")) as server:
         yield server
 

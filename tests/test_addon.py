@@ -8,7 +8,9 @@ import sys
 import pytest
 from crawling import SETTINGS
 from scrapy import Spider
-from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as StockMiddleware
+from scrapy.downloadermiddlewares.robotstxt import (
+    RobotsTxtMiddleware as StockMiddleware,
+)
 from scrapy.exceptions import NotConfigured
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.settings import BaseSettings, Settings
@@ -48,7 +50,9 @@ class OtherScheduler:
     def next_request(self): ...
 
 
-def settings_with_addon(custom: dict[str, object] | None = None, **project: object) -> BaseSettings:
+def settings_with_addon(
+    custom: dict[str, object] | None = None, **project: object
+) -> BaseSettings:
     """Return the settings as a crawler has them once the add-on is applied."""
 
     class CustomSpider(Spider):
@@ -58,7 +62,9 @@ def settings_with_addon(custom: dict[str, object] | None = None, **project: obje
     return crawler.settings
 
 
-def middlewares(settings: BaseSettings, name: str = "DOWNLOADER_MIDDLEWARES") -> list[type]:
+def middlewares(
+    settings: BaseSettings, name: str = "DOWNLOADER_MIDDLEWARES"
+) -> list[type]:
     with_base = getattr(
         settings,
         "get_component_priority_dict_with_base",
@@ -78,7 +84,8 @@ def test_one_line_wires_all():
     order = middlewares(settings)
     assert StockMiddleware not in order
     assert order[0] is Account  # it sees what no other has tried again
-    assert order.index(RobotsTxtMiddleware) == 2  # after the off-site filter, as the stock one
+    # after the off-site filter, as the stock one
+    assert order.index(RobotsTxtMiddleware) == 2
     assert order[-1] is PauseMiddleware
     order = middlewares(settings, "SPIDER_MIDDLEWARES")
     assert order.index(HttpErrorMiddleware) == order.index(RobotTagsMiddleware) + 1
@@ -97,14 +104,24 @@ def test_what_the_project_says_stays():
     assert not settings.getbool("ROBOTSTXT_OBEY")
     assert settings["ROBOTSTXT_PARSER"] == "scrapy.robotstxt.PythonRobotParser"
     assert PauseMiddleware not in middlewares(settings)
-    assert settings.getdict("DOWNLOADER_MIDDLEWARES")["scrapy_mandelbot.RobotsTxtMiddleware"] == 120
+    assert (
+        settings.getdict("DOWNLOADER_MIDDLEWARES")[
+            "scrapy_mandelbot.RobotsTxtMiddleware"
+        ]
+        == 120
+    )
 
 
 def test_a_spider_switches_all_of_it_off():
     """custom_settings beat the project; nothing of ours is left."""
     before = Settings(SETTINGS)
     settings = settings_with_addon({"MANDELBOT_ENABLED": False})
-    names = ["ROBOTSTXT_OBEY", "ROBOTSTXT_PARSER", "SCHEDULER_PRIORITY_QUEUE", "EXTENSIONS"]
+    names = [
+        "ROBOTSTXT_OBEY",
+        "ROBOTSTXT_PARSER",
+        "SCHEDULER_PRIORITY_QUEUE",
+        "EXTENSIONS",
+    ]
     assert [settings[name] for name in names] == [before[name] for name in names]
     for name in ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES"):
         assert middlewares(settings, name) == middlewares(before, name)
@@ -131,14 +148,18 @@ def test_a_projects_own_queue_goes_within():
 
 
 def test_another_queue_stays_and_is_told_of(caplog):
-    """A queue that cannot be wrapped is used as set, and a log line says what that costs."""
+    """A queue that cannot be wrapped is used as set, and a log line says what that
+    costs.
+    """
     settings = settings_with_addon(SCHEDULER_PRIORITY_QUEUE=OtherQueue)
     assert settings["SCHEDULER_PRIORITY_QUEUE"] is OtherQueue
     assert "it does not skip paused sites" in caplog.text
 
 
 def test_another_scheduler_goes_within():
-    """A scheduler that is not Scrapy's is asked by one that parks requests of paused sites."""
+    """A scheduler that is not Scrapy's is asked by one that parks requests of paused
+    sites.
+    """
     settings = settings_with_addon(SCHEDULER=OtherScheduler)
     assert load_object(settings["SCHEDULER"]) is ParkingScheduler
     assert settings["MANDELBOT_INNER_SCHEDULER"] is OtherScheduler
@@ -147,7 +168,9 @@ def test_another_scheduler_goes_within():
 
 @pytest.mark.parametrize("own", [{}, {"SCHEDULER_PRIORITY_QUEUE": SiteQueue}])
 def test_no_site_queue_goes_within_one_that_has_its_own(own):
-    """Where the project names our scheduler, or a kind of it, what is within has Scrapy's queue."""
+    """Where the project names our scheduler, or a kind of it, what is within has
+    Scrapy's queue.
+    """
 
     class Parks(ParkingScheduler):
         pass
@@ -156,21 +179,31 @@ def test_no_site_queue_goes_within_one_that_has_its_own(own):
         named = {"MANDELBOT_INNER_SCHEDULER": "scrapy.core.scheduler.Scheduler"}
         settings = settings_with_addon(SCHEDULER=scheduler, **named, **own)
         assert settings["SCHEDULER"] is scheduler
-        assert load_object(settings["SCHEDULER_PRIORITY_QUEUE"]) is DownloaderAwarePriorityQueue
+        assert (
+            load_object(settings["SCHEDULER_PRIORITY_QUEUE"])
+            is DownloaderAwarePriorityQueue
+        )
 
 
 def test_what_is_no_scheduler_is_scrapys_to_refuse():
     """The project's mistake stays as it is, and Scrapy's engine says what it is."""
     crawler = get_crawler(Spider, {**SETTINGS, "SCHEDULER": OtherQueue})
-    with pytest.raises(TypeError, match="does not fully implement the scheduler interface"):
+    with pytest.raises(
+        TypeError, match="does not fully implement the scheduler interface"
+    ):
         crawler._create_engine()
 
 
-@pytest.mark.parametrize("named", [{}, {"SCHEDULER_PRIORITY_QUEUE": DownloaderAwarePriorityQueue}])
+@pytest.mark.parametrize(
+    "named", [{}, {"SCHEDULER_PRIORITY_QUEUE": DownloaderAwarePriorityQueue}]
+)
 def test_concurrency_per_ip_is_scrapys_to_refuse(named):
     """Its own queue knows no addresses, and says so."""
     settings = settings_with_addon(CONCURRENT_REQUESTS_PER_IP=2, **named)
-    assert load_object(settings["SCHEDULER_PRIORITY_QUEUE"]) is DownloaderAwarePriorityQueue
+    assert (
+        load_object(settings["SCHEDULER_PRIORITY_QUEUE"])
+        is DownloaderAwarePriorityQueue
+    )
     settings = settings_with_addon(
         CONCURRENT_REQUESTS_PER_IP=2, SCHEDULER_PRIORITY_QUEUE=ScrapyPriorityQueue
     )
@@ -213,31 +246,43 @@ print(crawler.stats.get_value("finish_reason"), crawler.settings["SCHEDULER_PRIO
 """
 
 
-@pytest.mark.parametrize("name", ["SCHEDULER_PRIORITY_QUEUE", "MANDELBOT_INNER_PRIORITY_QUEUE"])
+@pytest.mark.parametrize(
+    "name", ["SCHEDULER_PRIORITY_QUEUE", "MANDELBOT_INNER_PRIORITY_QUEUE"]
+)
 def test_no_component_is_loaded_before_the_reactor_is_installed(tmp_path, name):
-    """One that imports the reactor at its top runs in a script, as it does in stock Scrapy."""
+    """One that imports the reactor at its top runs in a script, as it does in stock
+    Scrapy.
+    """
     (tmp_path / "components.py").write_text(COMPONENTS)
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     run = subprocess.run(
-        [sys.executable, script, name], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, script, name],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert run.stdout == "finished scrapy_mandelbot.SiteQueue\n", run.stderr
 
 
 def test_the_package_does_not_import_the_reactor():
-    """Whatever of it is imported first: a project may do so before it installs a reactor."""
+    """Whatever of it is imported first: a project may do so before it installs a
+    reactor.
+    """
     code = (
-        "import importlib, pkgutil, sys, scrapy_mandelbot\n"
-        "for one in pkgutil.walk_packages(scrapy_mandelbot.__path__, 'scrapy_mandelbot.'):\n"
-        "    importlib.import_module(one.name)\n"
-        "sys.exit('twisted.internet.reactor' in sys.modules)"
+        "import importlib, pkgutil, sys, scrapy_mandelbot\nfor one in"
+        " pkgutil.walk_packages(scrapy_mandelbot.__path__, 'scrapy_mandelbot.'):\n   "
+        " importlib.import_module(one.name)\nsys.exit('twisted.internet.reactor' in"
+        " sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_a_component_of_ours_is_known_by_any_of_its_paths():
-    """By the public one, by its home, and by that of a module that has it and is imported."""
+    """By the public one, by its home, and by that of a module that has it and is
+    imported.
+    """
     for path in (
         "scrapy_mandelbot.PauseMiddleware",
         "scrapy_mandelbot.downloadermiddlewares.pause.PauseMiddleware",

@@ -23,7 +23,10 @@ def config(**settings: object) -> Config:
 
 
 def written(name: str, value: object) -> dict[str, object]:
-    """Return the setting in which a value is written: ``GROUP["key"]`` is a key of a dict."""
+    """Return the setting in which a value is written.
+
+    ``GROUP["key"]`` is a key of a dict.
+    """
     setting, _, key = name.partition("[")
     return {setting: {key.strip('"]'): value} if key else value}
 
@@ -49,8 +52,16 @@ BAD = [
     ("MANDELBOT_DIALECT", 3, "a Dialect or one of"),
     ("MANDELBOT_STORE", "memry", "'memory' or 'sqlite', the path of a file"),
     ("MANDELBOT_STORE", "ftp://localhost", "'memory' or 'sqlite', the path of a file"),
-    ("MANDELBOT_STORE", "redis:/localhost/0", "a URL such as 'redis://localhost:6379/0'"),
-    ("MANDELBOT_STORE", "redis://localhost:port/0", "a URL such as 'redis://localhost:6379/0'"),
+    (
+        "MANDELBOT_STORE",
+        "redis:/localhost/0",
+        "a URL such as 'redis://localhost:6379/0'",
+    ),
+    (
+        "MANDELBOT_STORE",
+        "redis://localhost:port/0",
+        "a URL such as 'redis://localhost:6379/0'",
+    ),
     ("MANDELBOT_STORE", "redis://localhost/crawl", "crawl is no number of a database"),
     ("MANDELBOT_STORE", "unix://", "a URL such as 'redis://localhost:6379/0'"),
     ('MANDELBOT_CACHE["stale"]', "a month", "a number of seconds"),
@@ -94,7 +105,11 @@ BAD = [
     ("MANDELBOT_LEDGER", True, "the path of a file"),
     ("MANDELBOT_SIGN", True, "'always' or 'asked'"),
     ("MANDELBOT_SIGN_KEY", 7, "the path of a PEM file"),
-    ('MANDELBOT_SIGN_OPTIONS["agent"]', "bot.example", "the https URL of a key directory"),
+    (
+        'MANDELBOT_SIGN_OPTIONS["agent"]',
+        "bot.example",
+        "the https URL of a key directory",
+    ),
     ('MANDELBOT_SIGN_OPTIONS["agent"]', "https://", "the https URL of a key directory"),
     (
         'MANDELBOT_SIGN_OPTIONS["agent"]',
@@ -118,7 +133,9 @@ BAD = [
 
 
 @pytest.mark.parametrize(("name", "value", "takes"), BAD)
-def test_a_wrong_value_is_an_error_that_names_the_setting_and_what_it_takes(name, value, takes):
+def test_a_wrong_value_is_an_error_that_names_the_setting_and_what_it_takes(
+    name, value, takes
+):
     """At start, in one line."""
     with pytest.raises(SettingsError) as error:
         config(**written(name, value))
@@ -171,10 +188,14 @@ NO_HOST = [
 
 @pytest.mark.parametrize("key", NO_HOST)
 def test_a_delay_is_for_a_host_or_a_site(key):
-    """What is neither is named in the error, not taken for something that is never asked."""
+    """What is neither is named in the error, not taken for something that is never
+    asked.
+    """
     with pytest.raises(SettingsError) as error:
         config(MANDELBOT_CRAWL_DELAYS={"example.org": 1, key: 5})
-    assert str(error.value).startswith(f"MANDELBOT_CRAWL_DELAYS = {key!r}: it takes seconds by")
+    assert str(error.value).startswith(
+        f"MANDELBOT_CRAWL_DELAYS = {key!r}: it takes seconds by"
+    )
 
 
 @pytest.mark.parametrize("seconds", [-1, "five", float("inf"), None, [5]])
@@ -188,7 +209,9 @@ def test_a_delay_is_a_number_of_seconds(seconds):
 
 def test_a_delay_that_is_a_flag_is_named():
     """True is no second, though Python counts it as one."""
-    with pytest.raises(SettingsError, match=r"^MANDELBOT_CRAWL_DELAYS\['b\.example'\] = True: it"):
+    with pytest.raises(
+        SettingsError, match=r"^MANDELBOT_CRAWL_DELAYS\['b\.example'\] = True: it"
+    ):
         config(MANDELBOT_CRAWL_DELAYS={"a.example": 1, "b.example": True})
 
 
@@ -206,7 +229,9 @@ def test_a_delay_that_is_a_flag_is_named():
     ],
 )
 def test_mandelbot_delays_by_hand(site, delay):
-    """By site, else by host; a host's delay is that of all its sites, and of no subdomain."""
+    """By site, else by host; a host's delay is that of all its sites, and of no
+    subdomain.
+    """
     delays = {
         "Example.com": 5,
         "https://example.com:8443/": 1.0,
@@ -215,7 +240,10 @@ def test_mandelbot_delays_by_hand(site, delay):
         "bücher.example": 2,
     }
     assert config(MANDELBOT_CRAWL_DELAYS=delays).configured_delay(site) == delay
-    assert config(MANDELBOT_CRAWL_DELAYS=json.dumps(delays)).configured_delay(site) == delay
+    assert (
+        config(MANDELBOT_CRAWL_DELAYS=json.dumps(delays)).configured_delay(site)
+        == delay
+    )
 
 
 @pytest.mark.parametrize(
@@ -235,7 +263,9 @@ def test_mandelbot_delays_by_hand(site, delay):
     ],
 )
 def test_a_delay_for_all_hosts_of_a_domain(site, delay):
-    """With itself by a dot, without by a star; of several the one that says most of the site."""
+    """With itself by a dot, without by a star; of several the one that says most of the
+    site.
+    """
     delays = {
         ".example.com": 5,
         "*.Example.com": 4,
@@ -282,11 +312,21 @@ GOOD = [
         "pace_policy",
         PacePolicy(delay_is_window=True),
     ),
-    ('MANDELBOT_PACE_OPTIONS["fetch_time"]', "1", "pace_policy", PacePolicy(by_fetch_time=True)),
+    (
+        'MANDELBOT_PACE_OPTIONS["fetch_time"]',
+        "1",
+        "pace_policy",
+        PacePolicy(by_fetch_time=True),
+    ),
     ("MANDELBOT_DIALECT", DIALECTS["mandelbot"], "dialect", DIALECTS["mandelbot"]),
     ("MANDELBOT_SITEMAP_SINCE", "2026-11-20", "sitemap_since", 1795132800.0),
     ("MANDELBOT_SITEMAP_SINCE", date(2026, 11, 20), "sitemap_since", 1795132800.0),
-    ("MANDELBOT_SITEMAP_SINCE", "2026-11-20T01:00:00+01:00", "sitemap_since", 1795132800.0),
+    (
+        "MANDELBOT_SITEMAP_SINCE",
+        "2026-11-20T01:00:00+01:00",
+        "sitemap_since",
+        1795132800.0,
+    ),
     ("MANDELBOT_SITEMAP_SINCE", "last_run", "sitemap_since", "last_run"),
     ('MANDELBOT_LIMITS["sitemap_entries"]', "", "sitemap_max_entries", None),
     ('MANDELBOT_LIMITS["sitemap_entries"]', None, "sitemap_max_entries", None),
@@ -297,7 +337,9 @@ GOOD = [
 
 
 @pytest.mark.parametrize(("name", "value", "attribute", "expected"), GOOD)
-def test_values_as_settings_files_and_command_lines_write_them(name, value, attribute, expected):
+def test_values_as_settings_files_and_command_lines_write_them(
+    name, value, attribute, expected
+):
     """``-s NAME=value`` gives strings; settings.py gives the real thing."""
     assert getattr(config(**written(name, value)), attribute) == expected
 
@@ -329,7 +371,9 @@ ELSEWHERE = {"MANDELBOT_INNER_SCHEDULER": "scrapy.core.scheduler.Scheduler"}
     ],
 )
 def test_what_a_run_does_while_only_paused_sites_are_left(settings, signals, closes):
-    """One setting says it; unless it does, spider_idle is sent around a scheduler of others."""
+    """One setting says it; unless it does, spider_idle is sent around a scheduler of
+    others.
+    """
     read = config(**settings)
     assert (read.signals_idle, read.closes_when_paused) == (signals, closes)
 
@@ -352,19 +396,23 @@ def test_an_option_of_a_setting_that_is_a_dict(settings, attribute, expected):
 
 
 WRONG_OPTIONS = [
-    ({"ttl": -1}, 'MANDELBOT_CACHE["ttl"] = -1: it takes a number of seconds, 0 or more'),
+    (
+        {"ttl": -1},
+        'MANDELBOT_CACHE["ttl"] = -1: it takes a number of seconds, 0 or more',
+    ),
     (
         {"tll": 1, "ttl": 2},
         (
-            "MANDELBOT_CACHE = {'tll': 1, 'ttl': 2}: it takes a dict with any of 'ttl', 'stale',"
-            " not 'tll' (did you mean 'ttl'?)"
+            "MANDELBOT_CACHE = {'tll': 1, 'ttl': 2}: it takes a dict with any of 'ttl',"
+            " 'stale', not 'tll' (did you mean 'ttl'?)"
         ),
     ),
     (
         {"STALE": 1, 7: 2, "colour": 3},
         (
-            "MANDELBOT_CACHE = {'STALE': 1, 7: 2, 'colour': 3}: it takes a dict with any of 'ttl',"
-            " 'stale', not 'STALE' (did you mean 'stale'?), not 7, not 'colour'"
+            "MANDELBOT_CACHE = {'STALE': 1, 7: 2, 'colour': 3}: it takes a dict with"
+            " any of 'ttl', 'stale', not 'STALE' (did you mean 'stale'?), not 7, not"
+            " 'colour'"
         ),
     ),
     (5, "MANDELBOT_CACHE = 5: it takes a dict with any of 'ttl', 'stale'"),
@@ -385,8 +433,10 @@ def test_a_lease_below_a_second_is_an_error(lease):
     """A worker renews it within: it would lose what it holds to a moment's delay."""
     with pytest.raises(SettingsError) as raised:
         config(MANDELBOT_JOB_OPTIONS={"lease": lease})
-    assert str(raised.value) == (
-        f'MANDELBOT_JOB_OPTIONS["lease"] = {lease}: it takes a number of seconds, 1 or more'
+    assert (
+        str(raised.value)
+        == f'MANDELBOT_JOB_OPTIONS["lease"] = {lease}: it takes a number of seconds, 1'
+        " or more"
     )
     assert config(MANDELBOT_JOB_OPTIONS={"lease": 1}).job_lease == 1
 
@@ -398,7 +448,9 @@ def test_there_are_not_too_many_settings():
 
 def test_what_is_in_force_is_told_of_each_setting():
     """With who says so; each option by itself."""
-    settings = Settings({"MANDELBOT_PACE": "obey", "MANDELBOT_JOB_OPTIONS": {"lease": 60}})
+    settings = Settings(
+        {"MANDELBOT_PACE": "obey", "MANDELBOT_JOB_OPTIONS": {"lease": 60}}
+    )
     rows = {row.name: row[1:] for row in settings_in_force(settings)}
     assert rows["MANDELBOT_PACE"] == ("obey", "project")
     assert rows['MANDELBOT_JOB_OPTIONS["lease"]'] == (60, "project")
@@ -411,7 +463,10 @@ def test_what_is_in_force_is_told_of_each_setting():
     ("url", "error"),
     [
         ("rediss://host?ssl_ca_cert=ca.pem", "ssl_ca_cert is no option"),
-        ("redis://host?ssl_ca_certs=setup.cfg", "ssl_ca_certs is no option without rediss://"),
+        (
+            "redis://host?ssl_ca_certs=setup.cfg",
+            "ssl_ca_certs is no option without rediss://",
+        ),
         ("rediss://host?ssl_ca_certs=no.pem", "ssl_ca_certs: [Errno 2] No such"),
         ("rediss://host?ssl_cert_reqs=some", "Requirements Flag: some"),
     ],
@@ -441,7 +496,9 @@ def test_the_password_of_a_store_is_in_no_error(url):
 
 def test_a_store_on_a_server_without_the_package_says_what_to_install(monkeypatch):
     """The extra is for those who want it; a project without it finds out at start."""
-    for name in [one for one in sys.modules if one.startswith("scrapy_mandelbot.store.redis")]:
+    for name in [
+        one for one in sys.modules if one.startswith("scrapy_mandelbot.store.redis")
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delattr(stores, "redis", raising=False)
     monkeypatch.setitem(sys.modules, "redis", None)

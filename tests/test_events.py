@@ -122,7 +122,9 @@ def test_each_event_has_its_log_line_stats_and_signal(world, caplog, name):
         counted[stat] += values[value]
     counted.update(f"{beginning}{values[value]}" for beginning, value in event.families)
     assert world.stats == counted
-    assert [signal for signal, _ in world.signals] == [event.signal] * (event.signal is not None)
+    assert [signal for signal, _ in world.signals] == [event.signal] * (
+        event.signal is not None
+    )
     for _, sent in world.signals:
         assert set(sent) == {*event.signal_values, "spider"}
 
@@ -131,12 +133,21 @@ def test_each_event_has_its_log_line_stats_and_signal(world, caplog, name):
 def test_a_line_has_the_singular_of_one_thing(world, caplog, name):
     """One request is queued, and not 1 requests; of two it speaks in the plural."""
     event = EVENTS[name]
-    are_numbers = {key for key, value in VALUES.items() if isinstance(value, (int, float))}
-    for number, wrong in ((1, r"\b1 \w+s\b(?! of)"), (2, r"\b2 (request|entry|byte|site|line)\b")):
+    are_numbers = {
+        key for key, value in VALUES.items() if isinstance(value, (int, float))
+    }
+    for number, wrong in (
+        (1, r"\b1 \w+s\b(?! of)"),
+        (2, r"\b2 (request|entry|byte|site|line)\b"),
+    ):
         values = values_of(event)
-        values.update(dict.fromkeys(are_numbers & values.keys() - TIMES - {"most"}, number))
+        values.update(
+            dict.fromkeys(are_numbers & values.keys() - TIMES - {"most"}, number)
+        )
         world.emit(event, level=logging.ERROR, **values)
-        assert not any(re.search(wrong, line) for line in caplog.messages), caplog.messages
+        assert not any(re.search(wrong, line) for line in caplog.messages), (
+            caplog.messages
+        )
 
 
 def test_each_event_has_a_use():
@@ -149,7 +160,9 @@ def test_each_event_has_a_use():
         for argument in call.args
     }
     for name, event in EVENTS.items():
-        is_public = event.text or event.stats or event.sums or event.families or event.signal
+        is_public = (
+            event.text or event.stats or event.sums or event.families or event.signal
+        )
         assert is_public or name in subscribed, name
 
 
@@ -182,7 +195,14 @@ def test_a_request_is_named_whole(world, caplog):
 def test_what_signal_handlers_hear_is_plain(world):
     """A site, a time with its zone, a reason, seconds."""
     until = VALUES["until"]
-    world.emit(PAUSED, where="x", site="https://a.example", until=until, reason="503", waiting=1)
+    world.emit(
+        PAUSED,
+        where="x",
+        site="https://a.example",
+        until=until,
+        reason="503",
+        waiting=1,
+    )
     world.emit(RESUMED, where="x", site="https://a.example", paused_for=2.5, waiting=1)
     when = datetime(2027, 1, 15, 8, tzinfo=timezone.utc)
     site = {"site": "https://a.example", "spider": SPIDER}
@@ -192,9 +212,13 @@ def test_what_signal_handlers_hear_is_plain(world):
     ]
 
 
-@pytest.mark.parametrize("nasty", ["\x1b[2J", "\r\nINFO: all is well", "\u202e", "\x00", "\ud800"])
+@pytest.mark.parametrize(
+    "nasty", ["\x1b[2J", "\r\nINFO: all is well", "\u202e", "\x00", "\ud800"]
+)
 def test_text_of_the_web_comes_out_harmless(world, caplog, nasty):
-    """In the log line and for signal handlers: no control characters, no line of its own."""
+    """In the log line and for signal handlers: no control characters, no line of its
+    own.
+    """
     reason = f"503 for <GET https://a.example/{nasty}>"
     world.emit(PAUSED, where="w", site="s", until=0.0, reason=reason, waiting=0)
     texts = [caplog.records[0].getMessage(), world.signals[0][1]["reason"]]

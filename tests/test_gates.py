@@ -1,6 +1,7 @@
-"""The size of the package as a reader meets it. ``python tests/test_gates.py`` prints all figures.
+"""The size of the package as a reader meets it.
 
-Downward only; upward is decided by the maintainers in an issue.
+``python tests/test_gates.py`` prints all figures. Downward only; upward is decided by
+the maintainers in an issue.
 """
 
 from __future__ import annotations
@@ -73,9 +74,14 @@ def code_lines(where: str) -> int:
     for node in NODES[where]:
         if isinstance(node, ast.Import | ast.ImportFrom):
             code -= rows(node)
-        elif isinstance(node, ast.Constant | ast.JoinedStr) and node.lineno != node.end_lineno:
+        elif (
+            isinstance(node, ast.Constant | ast.JoinedStr)
+            and node.lineno != node.end_lineno
+        ):
             quoted |= rows(node)
-        elif isinstance(node, Definition | ast.Module) and ast.get_docstring(node, clean=False):
+        elif isinstance(node, Definition | ast.Module) and ast.get_docstring(
+            node, clean=False
+        ):
             code -= rows(node.body[0])
     commented = {
         number
@@ -112,7 +118,8 @@ def top_level_modules() -> list[str]:
 def stories(tree: ast.Module) -> list[int]:
     """Return the lines of each part of a module, the largest first.
 
-    What a module defines belongs to the part whose definitions it names, or which name it.
+    What a module defines belongs to the part whose definitions it names, or which name
+    it.
     """
     defined: dict[str, ast.stmt] = {}
     for statement in tree.body:
@@ -127,7 +134,9 @@ def stories(tree: ast.Module) -> list[int]:
 
     for statement in tree.body:
         named = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-        together = [name for name in (*names_defined(statement), *named) if name in defined]
+        together = [
+            name for name in (*names_defined(statement), *named) if name in defined
+        ]
         for one, other in pairwise(together):
             part_of[part(one)] = part(other)
     sizes = Counter({part(name): 0 for name in defined})
@@ -141,12 +150,15 @@ def names_defined(statement: ast.stmt) -> list[str]:
         return [statement.name]
     if not isinstance(statement, ast.Assign | ast.AnnAssign):
         return []
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    targets = (
+        statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    )
     return [
         node.id
         for one in targets
         for node in ast.walk(one)
-        if isinstance(getattr(node, "ctx", None), ast.Store) and isinstance(node, ast.Name)
+        if isinstance(getattr(node, "ctx", None), ast.Store)
+        and isinstance(node, ast.Name)
         if node.id not in {"logger", "__all__"}  # these link nothing
     ]
 
@@ -176,7 +188,9 @@ def test_parts_that_name_each_other_are_one_story():
 
 
 def test_there_are_not_too_many_knobs():
-    """Settings, and the keys of those that are dicts: the page lists those that the code reads."""
+    """Settings, and the keys of those that are dicts: the page lists those that the
+    code reads.
+    """
     assert sorted(knobs_of_the_page()) == sorted(knobs())
     assert len(knobs()) <= MOST_KNOBS
 
@@ -184,7 +198,10 @@ def test_there_are_not_too_many_knobs():
 def knobs() -> list[str]:
     from scrapy_mandelbot.settings.config import OPTIONS, setting_defaults
 
-    return [*setting_defaults(), *(f"{name}.{key}" for name in OPTIONS for key in OPTIONS[name])]
+    return [
+        *setting_defaults(),
+        *(f"{name}.{key}" for name in OPTIONS for key in OPTIONS[name]),
+    ]
 
 
 def knobs_of_the_page() -> list[str]:
@@ -205,20 +222,29 @@ def knobs_of_the_page() -> list[str]:
 
 
 def imported(where: str) -> dict[str, set[str]]:
-    """Return the modules of the package that a module imports, with the names from each."""
+    """Return the modules of the package that a module imports, with the names from
+    each.
+    """
     found = defaultdict(set)
     for node in NODES[where]:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == NAME:
+        if (
+            isinstance(node, ast.ImportFrom)
+            and (node.module or "").split(".")[0] == NAME
+        ):
             folder = node.module.replace(".", "/").removeprefix(NAME).lstrip("/")
             for alias in node.names:
-                module = module_at(f"{folder}/{alias.name}".lstrip("/")) or module_at(folder)
+                module = module_at(f"{folder}/{alias.name}".lstrip("/")) or module_at(
+                    folder
+                )
                 # "as" the same name offers it to others, as a name in __all__ does.
                 found[module] |= {alias.name} if alias.name != alias.asname else set()
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 folder = alias.name.replace(".", "/")
                 if folder.split("/")[0] == NAME:
-                    found[module_at(folder.removeprefix(NAME).lstrip("/"))].add(alias.name)
+                    found[module_at(folder.removeprefix(NAME).lstrip("/"))].add(
+                        alias.name
+                    )
     return found
 
 
@@ -229,11 +255,15 @@ def module_at(place: str) -> str:
 
 @cache
 def imported_names(where: str) -> int:
-    """Count the names of the package that a module imports for itself, and does not offer."""
+    """Count the names of the package that a module imports for itself, and does not
+    offer.
+    """
     offered = set()
     for node in TREES[where].body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            offered = {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
+            offered = {
+                one.value for one in ast.walk(node) if isinstance(one, ast.Constant)
+            }
     return len(set().union(*imported(where).values()) - offered)
 
 
@@ -250,13 +280,17 @@ def imported_names_of_ten() -> float:
 
 
 def test_a_module_imports_few_names_of_the_package():
-    """Who reads one need not know many others; the table of the exceptions only gets shorter."""
+    """Who reads one need not know many others; the table of the exceptions only gets
+    shorter.
+    """
     assert more_imported_names() == MORE_IMPORTED_NAMES
     assert imported_names_of_ten() <= MOST_IMPORTED_NAMES_OF_TEN
 
 
 def circles() -> list[list[str]]:
-    """Return the groups of modules each of which imports, by way of others, all of the group."""
+    """Return the groups of modules each of which imports, by way of others, all of the
+    group.
+    """
     imports = {where: {one for one in imported(where) if one} for where in TREES}
     reached = {where: {where} for where in TREES}
     while True:
@@ -268,7 +302,8 @@ def circles() -> list[list[str]]:
             break
         reached = further
     groups = {
-        tuple(sorted(one for one in reached[where] if where in reached[one])) for where in TREES
+        tuple(sorted(one for one in reached[where] if where in reached[one]))
+        for where in TREES
     }
     return sorted(list(group) for group in groups if len(group) > 1)
 
@@ -292,7 +327,9 @@ def test_nothing_is_named_like_a_module_of_the_standard_library():
 
 
 def test_a_file_of_the_package_runs_from_inside():
-    """As ``python scrapy_mandelbot/console.py``, by which an editor runs the file that it shows."""
+    """As ``python scrapy_mandelbot/console.py``, by which an editor runs the file that
+    it shows.
+    """
     inside = f"""
 import runpy
 import sys
@@ -317,7 +354,9 @@ runpy.run_path(sys.path[0] + "/__main__.py", run_name="__main__")
 
 
 def return_docstrings() -> list[str]:
-    """Return where docstrings of private functions are one line that begins with "Return"."""
+    """Return where docstrings of private functions are one line that begins with
+    "Return".
+    """
     return [
         f"{where}:{node.lineno}"
         for where, tree in TREES.items()
@@ -327,14 +366,18 @@ def return_docstrings() -> list[str]:
     ]
 
 
-def private_functions(inside: ast.AST, *, is_private: bool = False) -> Iterator[Function]:
+def private_functions(
+    inside: ast.AST, *, is_private: bool = False
+) -> Iterator[Function]:
     """Yield functions of private names, of private classes and within functions."""
     for node in ast.iter_child_nodes(inside):
         name = getattr(node, "name", None) or ""
         private = is_private or (name.startswith("_") and not name.endswith("__"))
         if isinstance(node, Function) and private:
             yield node
-        yield from private_functions(node, is_private=private or isinstance(node, Function))
+        yield from private_functions(
+            node, is_private=private or isinstance(node, Function)
+        )
 
 
 def test_docstrings_of_private_functions_say_more_than_their_names():

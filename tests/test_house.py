@@ -1,7 +1,7 @@
-"""The names of modules, classes and files, and who uses private ones; ``test_gates.py`` has sizes.
+"""The names of modules, classes and files, and who uses private ones.
 
-What is over a bound stands in a table with its figure of today. A figure may fall, and the table
-has to fall with it; it may not rise.
+``test_gates.py`` has sizes. What is over a bound stands in a table with its figure of
+today. A figure may fall, and the table has to fall with it; it may not rise.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def test_a_class_answers_for_one_thing():
     """Its public methods and properties can be counted on a screen."""
     methods = {
         one.name: sum(
-            isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef) and part.name[0] != "_"
+            isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)
+            and part.name[0] != "_"
             for part in one.body
         )
         for _, one in classes()
@@ -56,10 +57,12 @@ def test_no_name_of_a_class_stands_for_two():
 
 
 def test_no_name_of_a_module_stands_for_two():
-    """A folder's main module may have the folder's name; the command has the name Scrapy runs.
+    """A folder's main module may have the folder's name; the command has the name
+    Scrapy runs.
 
-    A module of a middleware folder is named after what it does to a request or response, as
-    Scrapy's own are: the name may be that of the pure module below it, never of another middleware.
+    A module of a middleware folder is named after what it does to a request or
+    response, as Scrapy's own are: the name may be that of the pure module below it,
+    never of another middleware.
     """
     places = defaultdict(set)
     middlewares = defaultdict(set)
@@ -95,12 +98,21 @@ def test_no_module_overrides_a_private_name_of_another(where):
 
 
 def test_a_file_that_is_named_is_there():
-    """In a docstring or comment: beside or below the module, or by its path from the top."""
-    tops = PACKAGE, PACKAGE.parent, PACKAGE.parent / "tests", PACKAGE.parent / "benchmarks"
+    """In a docstring or comment: beside or below the module, or by its path from the
+    top.
+    """
+    tops = (
+        PACKAGE,
+        PACKAGE.parent,
+        PACKAGE.parent / "tests",
+        PACKAGE.parent / "benchmarks",
+    )
     missing = [
         (where, named)
         for where in TREES
-        for named in re.findall(r"`+([\w/]+\.(?:py|lua|js|css))`+", (PACKAGE / where).read_text())
+        for named in re.findall(
+            r"`+([\w/]+\.(?:py|lua|js|css))`+", (PACKAGE / where).read_text()
+        )
         if not any((PACKAGE / where).parent.rglob(named))
         if not any((top / named).is_file() for top in tops)
     ]
@@ -108,13 +120,19 @@ def test_a_file_that_is_named_is_there():
 
 
 def test_tests_go_by_what_is_public():
-    """What a test asks for by a private name, no change can move; there are ever fewer of these."""
+    """What a test asks for by a private name, no change can move; there are ever fewer
+    of these.
+    """
     ours = {
         name
         for tree in TREES.values()
         for one in ast.walk(tree)
         if isinstance(getattr(one, "ctx", ast.Store()), ast.Store)
-        for name in (getattr(one, "attr", ""), getattr(one, "name", ""), getattr(one, "id", ""))
+        for name in (
+            getattr(one, "attr", ""),
+            getattr(one, "name", ""),
+            getattr(one, "id", ""),
+        )
         if name and name.startswith("_") and name[:2] != "__"
     } - {"_replace", "_version"}
     found = {

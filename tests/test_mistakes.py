@@ -1,4 +1,6 @@
-"""Mistakes in a project's settings are logged, one line each; without mistakes nothing is."""
+"""Mistakes in a project's settings are logged, one line each; without mistakes nothing
+is.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,18 @@ import pytest
 from crawling import SETTINGS, crawl, ensureDeferred
 from scrapy import Spider
 from scrapy.core.scheduler import Scheduler
-from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as StockMiddleware
+from scrapy.downloadermiddlewares.robotstxt import (
+    RobotsTxtMiddleware as StockMiddleware,
+)
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
-from scrapy_mandelbot import Addon, MandelbotRobotParser, RobotsTxtMiddleware, SettingsError
+from scrapy_mandelbot import (
+    Addon,
+    MandelbotRobotParser,
+    RobotsTxtMiddleware,
+    SettingsError,
+)
 from scrapy_mandelbot.settings.checks import Project, mistakes_in
 from scrapy_mandelbot.settings.config import Config
 
@@ -54,7 +63,9 @@ class OtherScheduler:
     def next_request(self): ...
 
 
-def logged(settings: dict[str, Any], spider: type[Spider] = EmptySpider) -> list[tuple[int, str]]:
+def logged(
+    settings: dict[str, Any], spider: type[Spider] = EmptySpider
+) -> list[tuple[int, str]]:
     """Return the lines logged for these settings when the spider opens."""
     crawler = get_crawler(spider, {**SETTINGS, **settings})
     config = Config.from_settings(crawler.settings)
@@ -64,7 +75,10 @@ def logged(settings: dict[str, Any], spider: type[Spider] = EmptySpider) -> list
 
 RIGHT = [
     {},
-    {"MANDELBOT_PACE": "obey", "MANDELBOT_CRAWL_DELAYS": {".example.com": 5, "*.example.org": 1}},
+    {
+        "MANDELBOT_PACE": "obey",
+        "MANDELBOT_CRAWL_DELAYS": {".example.com": 5, "*.example.org": 1},
+    },
     {"MANDELBOT_SITEMAPS": "follow", "MANDELBOT_DIALECT": "google"},
     {"MANDELBOT_PURPOSE": "train-ai", "MANDELBOT_USAGE": "obey"},
     {"MANDELBOT_PAUSE_IDLE": "close", "JOBDIR": "JOBDIR"},
@@ -84,9 +98,13 @@ RIGHT = [
 ]
 
 
-@pytest.mark.parametrize("settings", RIGHT, ids=lambda settings: ", ".join(settings) or "nothing")
+@pytest.mark.parametrize(
+    "settings", RIGHT, ids=lambda settings: ", ".join(settings) or "nothing"
+)
 @pytest.mark.parametrize("spider", [EmptySpider, HookedSpider])
-def test_a_project_that_is_right_is_told_nothing(settings, spider, tmp_path, monkeypatch):
+def test_a_project_that_is_right_is_told_nothing(
+    settings, spider, tmp_path, monkeypatch
+):
     """Whatever may be set."""
     monkeypatch.chdir(tmp_path)
     assert logged(settings, spider) == []
@@ -95,7 +113,10 @@ def test_a_project_that_is_right_is_told_nothing(settings, spider, tmp_path, mon
 MISTAKES = [
     (
         {"MANDELBOT_CRAWL_DELAY": 5},
-        "MANDELBOT_CRAWL_DELAY is an unknown setting: did you mean MANDELBOT_CRAWL_DELAYS?",
+        (
+            "MANDELBOT_CRAWL_DELAY is an unknown setting: did you mean"
+            " MANDELBOT_CRAWL_DELAYS?"
+        ),
     ),
     (
         {"MANDELBOT_PACES": "obey"},
@@ -112,8 +133,8 @@ MISTAKES = [
     (
         {"MANDELBOT_PAUSE_IDLE": "close"},
         (
-            'MANDELBOT_PAUSE_IDLE is "close", but there is no JOBDIR to store waiting requests for'
-            " the next run: the spider waits for paused sites instead."
+            'MANDELBOT_PAUSE_IDLE is "close", but there is no JOBDIR to store waiting'
+            " requests for the next run: the spider waits for paused sites instead."
         ),
     ),
     (
@@ -132,14 +153,21 @@ MISTAKES = [
         ),
     ),
     (
-        {"ROBOTSTXT_OBEY": False, "MANDELBOT_PACE": "obey", "MANDELBOT_DIALECT": "google"},
+        {
+            "ROBOTSTXT_OBEY": False,
+            "MANDELBOT_PACE": "obey",
+            "MANDELBOT_DIALECT": "google",
+        },
         (
-            "ROBOTSTXT_OBEY is off: robots.txt is not fetched, so MANDELBOT_PACE = 'obey'"
-            " and MANDELBOT_DIALECT = 'google' do nothing."
+            "ROBOTSTXT_OBEY is off: robots.txt is not fetched, so MANDELBOT_PACE ="
+            " 'obey' and MANDELBOT_DIALECT = 'google' do nothing."
         ),
     ),
     (
-        {"ROBOTSTXT_PARSER": "scrapy.robotstxt.PythonRobotParser", "MANDELBOT_DIALECT": "google"},
+        {
+            "ROBOTSTXT_PARSER": "scrapy.robotstxt.PythonRobotParser",
+            "MANDELBOT_DIALECT": "google",
+        },
         (
             "ROBOTSTXT_PARSER is scrapy.robotstxt.PythonRobotParser and decides what is"
             " allowed: MANDELBOT_DIALECT = 'google' has no effect."
@@ -148,32 +176,32 @@ MISTAKES = [
     (
         {"DOWNLOADER_MIDDLEWARES": {OwnRobotsMiddleware: 100}},
         (
-            f"{__name__}.OwnRobotsMiddleware and scrapy_mandelbot.RobotsTxtMiddleware are both"
-            " in DOWNLOADER_MIDDLEWARES: each fetches robots.txt and forbids requests. Set one"
-            " of them to None."
+            f"{__name__}.OwnRobotsMiddleware and scrapy_mandelbot.RobotsTxtMiddleware"
+            " are both in DOWNLOADER_MIDDLEWARES: each fetches robots.txt and forbids"
+            " requests. Set one of them to None."
         ),
     ),
     (
         {"DOWNLOADER_MIDDLEWARES": {OursOnceMore: 100}},
         (
-            f"{__name__}.OursOnceMore and scrapy_mandelbot.RobotsTxtMiddleware are both in"
-            " DOWNLOADER_MIDDLEWARES: each fetches robots.txt and forbids requests. Set one of"
-            " them to None."
+            f"{__name__}.OursOnceMore and scrapy_mandelbot.RobotsTxtMiddleware are both"
+            " in DOWNLOADER_MIDDLEWARES: each fetches robots.txt and forbids requests."
+            " Set one of them to None."
         ),
     ),
     (
         {"DOWNLOADER_MIDDLEWARES": {AnotherRobotsTxtMiddleware: 700}},
         (
             f"{__name__}.AnotherRobotsTxtMiddleware and"
-            " scrapy_mandelbot.RobotsTxtMiddleware are both in DOWNLOADER_MIDDLEWARES: each"
-            " fetches robots.txt and forbids requests. Set one of them to None."
+            " scrapy_mandelbot.RobotsTxtMiddleware are both in DOWNLOADER_MIDDLEWARES:"
+            " each fetches robots.txt and forbids requests. Set one of them to None."
         ),
     ),
     (
         {"MANDELBOT_USAGE": "obey"},
         (
-            "MANDELBOT_USAGE is obey, but MANDELBOT_PURPOSE does not say what you use pages for:"
-            " nothing is dropped."
+            "MANDELBOT_USAGE is obey, but MANDELBOT_PURPOSE does not say what you use"
+            " pages for: nothing is dropped."
         ),
     ),
 ]
@@ -193,7 +221,9 @@ SWITCHED_OFF = [
 ]
 
 
-@pytest.mark.parametrize(("settings", "line"), SWITCHED_OFF, ids=lambda it: str(it)[:60])
+@pytest.mark.parametrize(
+    ("settings", "line"), SWITCHED_OFF, ids=lambda it: str(it)[:60]
+)
 def test_what_a_project_disables_is_logged_too(settings, line):
     """As no mistake: it is meant so."""
     assert logged(settings, HookedSpider) == [(logging.INFO, line)]
@@ -201,7 +231,14 @@ def test_what_a_project_disables_is_logged_too(settings, line):
 
 def test_a_name_in_which_several_are_wrong_is_told_of_each():
     """One line for each."""
-    assert len(logged({"MANDELBOT_PACES": 1, "MANDELBOT_ENABLE": 1, "MANDELBOT_DIALECTS": 1})) == 3
+    assert (
+        len(
+            logged(
+                {"MANDELBOT_PACES": 1, "MANDELBOT_ENABLE": 1, "MANDELBOT_DIALECTS": 1}
+            )
+        )
+        == 3
+    )
 
 
 @ensureDeferred
@@ -215,7 +252,9 @@ async def test_a_crawl_tells_its_mistakes_once(caplog):
 @ensureDeferred
 async def test_who_has_it_off_is_told_nothing():
     """MANDELBOT_ENABLED = False is exactly stock Scrapy."""
-    crawled = await crawl(EmptySpider, {"MANDELBOT_ENABLED": False, "MANDELBOT_PACES": "obey"})
+    crawled = await crawl(
+        EmptySpider, {"MANDELBOT_ENABLED": False, "MANDELBOT_PACES": "obey"}
+    )
     assert not crawled.logged("MANDELBOT_PACES")
 
 
@@ -233,7 +272,9 @@ ADDON = {"ADDONS": '{"scrapy_mandelbot.Addon": 500}'}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [["crawl", "empty"], ["runspider", "project/spiders.py"]])
+@pytest.mark.parametrize(
+    "command", [["crawl", "empty"], ["runspider", "project/spiders.py"]]
+)
 def test_a_wrong_value_is_one_line_and_an_exit_code(tmp_path, forked, command):
     """The last line of the log, with no traceback anywhere; the command fails."""
     _write_project(tmp_path, ADDON)
@@ -258,13 +299,22 @@ MISSING = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("option", "package", "message"), MISSING)
 def test_what_is_not_there_is_one_line(tmp_path, forked, option, package, message):
-    """A package that a setting needs, a placeholder that is none, a file that cannot be."""
+    """A package that a setting needs, a placeholder that is none, a file that cannot
+    be.
+    """
     _write_project(tmp_path, ADDON)
     if package:
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").write_text("raise ImportError\n")
     run = forked.program(
-        tmp_path, "scrapy", "crawl", "empty", "-s", option, "-s", "MANDELBOT_PURPOSE=tdm"
+        tmp_path,
+        "scrapy",
+        "crawl",
+        "empty",
+        "-s",
+        option,
+        "-s",
+        "MANDELBOT_PURPOSE=tdm",
     )
     assert run.returncode == 1
     assert b"Traceback" not in run.stdout + run.stderr
@@ -274,11 +324,17 @@ def test_what_is_not_there_is_one_line(tmp_path, forked, option, package, messag
 
 @pytest.mark.slow
 def test_a_wrong_value_has_one_line_in_the_log_of_a_crawler_process(tmp_path, forked):
-    """With Twisted's own reactor too; what Twisted writes past the log is not ours to take."""
+    """With Twisted's own reactor too; what Twisted writes past the log is not ours to
+    take.
+    """
     _write_project(tmp_path, ADDON)
     options = ["MANDELBOT_DIALECT=googel", "FORCE_CRAWLER_PROCESS=1", "LOG_FILE=log"]
     run = forked.program(
-        tmp_path, "scrapy", "crawl", "empty", *(word for one in options for word in ("-s", one))
+        tmp_path,
+        "scrapy",
+        "crawl",
+        "empty",
+        *(word for one in options for word in ("-s", one)),
     )
     assert run.returncode == 1
     log = (tmp_path / "log").read_text()
@@ -307,5 +363,9 @@ def _write_project(folder, settings):
     (folder / "project" / "__init__.py").write_text("")
     (folder / "project" / "spiders.py").write_text(SPIDER)
     lines = [f"{name} = {value}" for name, value in settings.items()]
-    lines += ['SPIDER_MODULES = ["project.spiders"]', "TELNETCONSOLE_ENABLED = False", ""]
+    lines += [
+        'SPIDER_MODULES = ["project.spiders"]',
+        "TELNETCONSOLE_ENABLED = False",
+        "",
+    ]
     (folder / "project" / "settings.py").write_text("\n".join(lines))

@@ -25,5 +25,7 @@ def test_a_process_of_the_tests_fetches_no_list_of_public_suffixes(tmp_path):
     """As Scrapy's CookiesMiddleware does for the first cookie, where none is kept."""
     script = tmp_path / "split.py"
     script.write_text(NO_NETWORK + SPLIT)
-    run = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, check=False
+    )
     assert run.stdout == "co.uk\n", run.stderr

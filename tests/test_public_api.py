@@ -1,7 +1,8 @@
 """What is public stays: ``public_api.txt`` is the list that a change is held against.
 
-A name may be added, where the documents tell of it. None is taken away without a release in which
-it still works, with a warning: a renamed setting is still read, a renamed stat still counted.
+A name may be added, where the documents tell of it. None is taken away without a
+release in which it still works, with a warning: a renamed setting is still read, a
+renamed stat still counted.
 """
 
 from __future__ import annotations
@@ -52,12 +53,15 @@ def settings() -> set[str]:
 
 
 def hooks() -> set[str]:
-    """Return the hook methods as docs/hooks.rst writes them down, with what they are told."""
+    """Return the hook methods as docs/hooks.rst writes them down, with what they are
+    told.
+    """
     definitions = [line.strip() for line in page("hooks").splitlines()]
     return {
         line.removeprefix("def ").removesuffix(": ...")
         for line in definitions
-        if line.startswith("def ") and line.removeprefix("def ").partition("(")[0] in HOOKS
+        if line.startswith("def ")
+        and line.removeprefix("def ").partition("(")[0] in HOOKS
     }
 
 

@@ -25,10 +25,10 @@ def test_no_other_name_is():
 def test_the_parsers_need_no_scrapy():
     """Who only reads robots.txt files or sitemaps does not wait for Scrapy and Twisted."""
     code = (
-        "import sys; from scrapy_mandelbot import RobotsTxt, SitemapReader;"
-        "assert RobotsTxt.parse(b'User-agent: *\\nDisallow: /x').allowed('/y', 'bot');"
-        "assert not list(SitemapReader('http://example.com/').feed(b''));"
-        "sys.exit(any(name.split('.')[0] in {'scrapy', 'twisted'} for name in sys.modules))"
+        "import sys; from scrapy_mandelbot import RobotsTxt, SitemapReader;assert"
+        " RobotsTxt.parse(b'User-agent: *\\nDisallow: /x').allowed('/y', 'bot');assert"
+        " not list(SitemapReader('http://example.com/').feed(b''));sys.exit(any(name.split('.')[0]"
+        " in {'scrapy', 'twisted'} for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

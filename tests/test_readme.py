@@ -19,7 +19,9 @@ def commands() -> list[str]:
 
 
 def test_it_is_short():
-    """The install line is in the first screen, and the whole page is fewer than 100 lines."""
+    """The install line is in the first screen, and the whole page is fewer than 100
+    lines.
+    """
     assert len(README.partition("pip install scrapy-mandelbot")[0].split()) <= 120
     assert README.count("\n") < 100
 
@@ -69,7 +71,9 @@ def test_the_results_are_one_page():
     """A command writes it, and it has all that the command writes."""
     results = (ROOT / "benchmarks" / "RESULTS.rst").read_text(encoding="utf-8")
     assert results.count("\n") <= 150
-    programs = re.findall(r"^``python benchmarks/(\w+\.py).*``::$", results, re.MULTILINE)
+    programs = re.findall(
+        r"^``python benchmarks/(\w+\.py).*``::$", results, re.MULTILINE
+    )
     assert len(programs) == 6
     assert all((ROOT / "benchmarks" / name).is_file() for name in programs)
 
@@ -77,7 +81,9 @@ def test_the_results_are_one_page():
 def test_documents_name_benchmarks_that_are_there():
     """A figure comes with the command that prints it."""
     for path in (ROOT / "README.rst", *(ROOT / "docs").rglob("*.rst")):
-        for name in re.findall(r"benchmarks/(\w+\.\w+)", path.read_text(encoding="utf-8")):
+        for name in re.findall(
+            r"benchmarks/(\w+\.\w+)", path.read_text(encoding="utf-8")
+        ):
             assert (ROOT / "benchmarks" / name).is_file(), path
 
 
@@ -99,7 +105,11 @@ FOR_SPHINX = {
 
 @pytest.mark.parametrize(
     "path",
-    [path for path in DOCUMENTS if path.parts[0] not in INSTALLED and str(path) not in FOR_SPHINX],
+    [
+        path
+        for path in DOCUMENTS
+        if path.parts[0] not in INSTALLED and str(path) not in FOR_SPHINX
+    ],
     ids=str,
 )
 def test_documents_are_well_formed(path):

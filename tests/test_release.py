@@ -1,4 +1,6 @@
-"""What is released is complete, says what is so, and is told from what is not to be released."""
+"""What is released is complete, says what is so, and is told from what is not to be
+released.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,11 @@ def listed(section: str, option: str) -> list[str]:
 def pythons() -> set[str]:
     """Return the versions of Python that the classifiers name."""
     of = re.compile(r"Programming Language :: Python :: (3\.\d+)")
-    return {found[1] for found in map(of.fullmatch, listed("metadata", "classifiers")) if found}
+    return {
+        found[1]
+        for found in map(of.fullmatch, listed("metadata", "classifiers"))
+        if found
+    }
 
 
 def test_every_python_that_is_named_was_run():
@@ -59,7 +65,9 @@ def test_every_python_that_is_named_was_run():
 
 def test_both_ends_of_scrapy_were_run():
     """The oldest that setup.cfg takes is in the table."""
-    oldest = dict(line.split(" >= ") for line in listed("options", "install_requires"))["scrapy"]
+    oldest = dict(line.split(" >= ") for line in listed("options", "install_requires"))[
+        "scrapy"
+    ]
     assert oldest in {row[1] for row in table("What was run")}
 
 
@@ -76,17 +84,30 @@ def test_tox_has_the_oldest_as_setup_cfg_has_it():
     tox = configparser.ConfigParser()
     tox.read(ROOT / "tox.ini")
     oldest = tox["testenv:py310-oldest"]["deps"].strip().splitlines()
-    lowest = [line.replace(">=", "==") for line in listed("options", "install_requires")]
+    lowest = [
+        line.replace(">=", "==") for line in listed("options", "install_requires")
+    ]
     assert sorted(oldest) == sorted(lowest)
 
 
 def test_a_step_of_a_workflow_is_a_part_of_ci():
-    """What fails there can be run by its name at home; and nothing is tested there alone."""
+    """What fails there can be run by its name at home; and nothing is tested there
+    alone.
+    """
     parts = set(re.findall(r"^(\w+)\(\) \{", CI, re.MULTILINE))
     for name, text in WORKFLOWS.items():
         steps = re.findall(r"- run: \.ci/run (.*)", text)
-        matrix = {part for row in re.findall(r"part: \[(.*)\]", text) for part in row.split(", ")}
-        named = {part for step in steps for part in step.split() if re.fullmatch(r"\w+", part)}
+        matrix = {
+            part
+            for row in re.findall(r"part: \[(.*)\]", text)
+            for part in row.split(", ")
+        }
+        named = {
+            part
+            for step in steps
+            for part in step.split()
+            if re.fullmatch(r"\w+", part)
+        }
         assert steps, name
         assert (named | matrix) <= parts, name
     tests = re.findall(r"^ +- run: (.*)$", WORKFLOWS["tests.yml"], re.MULTILINE)
@@ -97,7 +118,9 @@ def test_every_part_of_ci_is_run_by_a_workflow():
     """All that must hold before anything lands must hold before a release."""
     (parts,) = re.findall(r"^parts=\((.*)\)$", CI, re.MULTILINE)
     for part in parts.split():
-        assert re.search(rf"(?:\.ci/run|part:).*\b{part}\b", WORKFLOWS["tests.yml"]), part
+        assert re.search(rf"(?:\.ci/run|part:).*\b{part}\b", WORKFLOWS["tests.yml"]), (
+            part
+        )
 
 
 def test_a_release_waits_for_the_tests_and_has_no_password():
@@ -108,18 +131,26 @@ def test_a_release_waits_for_the_tests_and_has_no_password():
     assert "needs: attest" in release
     assert "secrets." not in release
     for text in WORKFLOWS.values():
-        assert text.count("permissions:\n  contents: read\n") == 1, "and no more by default"
+        assert text.count("permissions:\n  contents: read\n") == 1, (
+            "and no more by default"
+        )
 
 
 def test_links_of_the_readme_work_on_the_package_index():
-    """Those to files of the repository are made whole, and lead to files that are there."""
+    """Those to files of the repository are made whole, and lead to files that are
+    there.
+    """
     setup = program("setup.py")
     relative = [link["path"] for link in setup.RELATIVE.finditer(README)]
     assert all((ROOT / path).is_file() for path in relative), relative
     whole = setup.with_whole_links(README, HOME, "1.2.3")
     assert not setup.RELATIVE.search(whole)
-    targets = re.findall(r"(?:image|figure):: (\S+)|^\.\. _[^:\n]+: (\S+)|`[^`<]+<(\S+)>`_", whole)
-    assert all("://" in link or "@" in link for pair in targets for link in pair if link), targets
+    targets = re.findall(
+        r"(?:image|figure):: (\S+)|^\.\. _[^:\n]+: (\S+)|`[^`<]+<(\S+)>`_", whole
+    )
+    assert all(
+        "://" in link or "@" in link for pair in targets for link in pair if link
+    ), targets
 
 
 LINKS = [
@@ -147,7 +178,8 @@ def test_the_projects_address_stands_in_one_place():
         path
         for top in sorted(ROOT.iterdir())
         # What is unpacked for an archive may be gone again by now.
-        if top.name not in kept and not re.match(r"scrapy_mandelbot-\d|.*egg-info", top.name)
+        if top.name not in kept
+        and not re.match(r"scrapy_mandelbot-\d|.*egg-info", top.name)
         for path in ([top] if top.is_file() else top.rglob("*"))
         if path.suffix in {".py", ".rst", ".cfg", ".toml", ".yml", ".yaml", ".ini"}
         if path.relative_to(ROOT).parts[1:2] not in {(one,) for one in kept}
@@ -163,11 +195,29 @@ PROBLEMS = [
     ("1.2.3", "1.2.3", CHANGES, ADDRESS, "the tag is 1.2.3, and the version v1.2.3"),
     ("v1.2.4", "1.2.3", CHANGES, ADDRESS, "the tag is v1.2.4"),
     ("v1.2.4", "1.2.4", CHANGES + OLDER, ADDRESS, "is 1.2.3, not 1.2.4"),
-    ("v1.2.3", "1.2.3", CHANGES.replace("2026-11-22", "unreleased"), ADDRESS, "no date"),
-    ("v1.2.3", "1.2.3", CHANGES.replace("- New.", ""), ADDRESS, "says nothing of 1.2.3"),
+    (
+        "v1.2.3",
+        "1.2.3",
+        CHANGES.replace("2026-11-22", "unreleased"),
+        ADDRESS,
+        "no date",
+    ),
+    (
+        "v1.2.3",
+        "1.2.3",
+        CHANGES.replace("- New.", ""),
+        ADDRESS,
+        "says nothing of 1.2.3",
+    ),
     ("v1.2.3", "1.2.3", "", ADDRESS, "is none, not 1.2.3"),
     ("v1.2.3", "1.2.3", CHANGES, "https://scrapy.example/code", "is a placeholder"),
-    ("v1.2.3", "1.2.3", CHANGES, f"https://scrapy.example/ {ADDRESS}", "is a placeholder"),
+    (
+        "v1.2.3",
+        "1.2.3",
+        CHANGES,
+        f"https://scrapy.example/ {ADDRESS}",
+        "is a placeholder",
+    ),
     ("v1.2.3", "1.2.3", CHANGES, f"{ADDRESS} some@scrapy.example", "is a placeholder"),
 ]
 
@@ -192,7 +242,9 @@ def test_what_is_not_ready_is_not_published(tag, built, changes, address, proble
 def test_a_fragment_that_is_in_no_section_keeps_a_release_back():
     """It would be told of in the version after the one that has the change."""
     left = ["new.feature.rst"]
-    found = program(".ci/release.py").problems("v1.2.3", "1.2.3", CHANGES, ADDRESS, left)
+    found = program(".ci/release.py").problems(
+        "v1.2.3", "1.2.3", CHANGES, ADDRESS, left
+    )
     assert found == ["changelog.d still has new.feature.rst: run towncrier build"]
 
 
@@ -201,7 +253,9 @@ def test_the_notes_of_a_release_are_its_section_of_the_changes():
     release = program(".ci/release.py")
     assert release.newest(CHANGES + OLDER) == ("1.2.3", "2026-11-22", "- New.")
     command = [sys.executable, ROOT / ".ci" / "release.py"]
-    run = subprocess.run([*command, "notes"], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [*command, "notes"], capture_output=True, text=True, check=True
+    )
     assert run.stdout == f"{release.newest((ROOT / 'CHANGES.rst').read_text())[2]}\n"
     assert subprocess.run(command, capture_output=True, check=False).returncode == 2
 
@@ -235,7 +289,15 @@ def test_fragments_become_a_section_that_a_release_finds(tmp_path):
     for kind in KINDS:
         (folder / f"some-{kind}.{kind}.rst").write_text(f"A {kind}\nof two lines.\n")
     towncrier = [sys.executable, "-m", "towncrier", "build", "--yes"]
-    build = [*towncrier, "--version", "9.9.9", "--date", "2026-12-01", "--dir", tmp_path]
+    build = [
+        *towncrier,
+        "--version",
+        "9.9.9",
+        "--date",
+        "2026-12-01",
+        "--dir",
+        tmp_path,
+    ]
     subprocess.run(build, capture_output=True, check=True)
     changes = (tmp_path / "CHANGES.rst").read_text()
     found = program(".ci/release.py").newest(changes)

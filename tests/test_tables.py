@@ -8,7 +8,12 @@ from tables import each_row
 
 def test_all_rows_that_do_not_hold_are_listed():
     """By number and name; a row that is known to fail has to."""
-    rows = [1, -2, pytest.param(-3, id="three"), pytest.param(-4, marks=pytest.mark.xfail)]
+    rows = [
+        1,
+        -2,
+        pytest.param(-3, id="three"),
+        pytest.param(-4, marks=pytest.mark.xfail),
+    ]
 
     @each_row("number", [*rows, pytest.param(5, marks=pytest.mark.xfail)])
     def is_positive(number):

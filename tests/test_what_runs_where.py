@@ -1,4 +1,7 @@
-"""No test and no part of ``.ci/run`` is left out everywhere; CONTRIBUTING.rst has a table."""
+"""No test and no part of ``.ci/run`` is left out everywhere.
+
+CONTRIBUTING.rst has a table.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ def test_markers_and_profiles_are_in_the_table():
     assert all(f"``{name}``" in TABLE for name in PROFILES)
     assert '-m "not slow and not thorough"' in SETUP["tool:pytest"]["addopts"]
     assert "PYTEST_ADDOPTS='-m \"not thorough\"' MANDELBOT_EXAMPLES=half" in CI
-    assert 'MANDELBOT_EXAMPLES=random build/tools/bin/python -m pytest -q -n auto -m ""' in CI
+    assert (
+        'MANDELBOT_EXAMPLES=random build/tools/bin/python -m pytest -q -n auto -m ""'
+        in CI
+    )
 
 
 def test_a_number_of_examples_is_that_of_the_profile():

@@ -1,10 +1,12 @@
-"""The package and its documentation use the words of the field, listed in ``words.tsv``.
+"""The package and its documentation use the words of the field, listed in
+``words.tsv``.
 
-``python tests/test_words.py`` counts the hits of each pattern in the documentation and the code;
-``python tests/test_words.py docs/jobs.rst scrapy_mandelbot/job`` lists those of files and folders.
+``python tests/test_words.py`` counts the hits of each pattern in the documentation and
+the code; ``python tests/test_words.py docs/jobs.rst scrapy_mandelbot/job`` lists those
+of files and folders.
 
-A row of the list has a pattern (case does not matter, a space matches any white space), what to
-write instead, and where the pattern holds:
+A row of the list has a pattern (case does not matter, a space matches any white space),
+what to write instead, and where the pattern holds:
 
 - ``all``: the package and the documentation
 - ``docs``: the documentation
@@ -12,8 +14,8 @@ write instead, and where the pattern holds:
 - ``code names``: modules, classes and functions of the package, ``_`` as a space
 - ``names``: modules, classes and functions of the package that are named exactly so
 
-Names that users read or type are exempt: literals in the documentation, strings of one word in the
-package (settings, stats, keys of reports, reasons for the end of a crawl).
+Names that users read or type are exempt: literals in the documentation, strings of one
+word in the package (settings, stats, keys of reports, reasons for the end of a crawl).
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ PACKAGE = "scrapy_mandelbot"
 _SOURCE = "DeviantArt on its tag noai, 11 November 2022"
 ALLOWED: dict[tuple[str, str], str] = {
     ("docs/usage.rst", "Tell AI datasets they can't use"): _SOURCE,
-    ("scrapy_mandelbot/robots/preferences/statements.py", "Tell AI datasets they can"): _SOURCE,
+    (
+        "scrapy_mandelbot/robots/preferences/statements.py",
+        "Tell AI datasets they can",
+    ): _SOURCE,
     ("scrapy_mandelbot/robots/tags/directives.py", '"Tell AI datasets'): _SOURCE,
     ("scrapy_mandelbot/job/feeds.py", "file.tell()"): "Python, io",
 }
@@ -79,12 +84,18 @@ DOCS, CODE = {"all", "docs"}, {"all", "docstrings"}
 
 @cache
 def texts() -> dict[str, str]:
-    """Read the files by their path: the package, the documentation, and the pages beside it."""
+    """Read the files by their path: the package, the documentation, and the pages
+    beside it.
+    """
     paths = [
         *ROOT.glob("*.rst"),
         ROOT / "sample_project" / "README.rst",
         *(ROOT / "docs").rglob("*.rst"),
-        *(one for one in (ROOT / PACKAGE).rglob("*") if one.suffix not in {".pyc", ".so"}),
+        *(
+            one
+            for one in (ROOT / PACKAGE).rglob("*")
+            if one.suffix not in {".pyc", ".so"}
+        ),
     ]
     return {
         path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
@@ -213,8 +224,13 @@ def main() -> None:
         print(f"{in_docs:6} {in_code:6}  {word.pattern} ({word.where}): {word.instead}")
     in_docs = sum(hit.file.endswith(".rst") for hit in found)
     print(f"{in_docs:6} {len(found) - in_docs:6}  all")
-    pages = [text for file, text in texts().items() if file.startswith(("docs/", "README"))]
-    print(f"{sum(len(text.split()) for text in pages):,} words in docs/**/*.rst and README.rst")
+    pages = [
+        text for file, text in texts().items() if file.startswith(("docs/", "README"))
+    ]
+    print(
+        f"{sum(len(text.split()) for text in pages):,} words in docs/**/*.rst and"
+        " README.rst"
+    )
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@
 
 Usage: python docs/sphinx/check_links.py build/docs
 
-A link within the pages has to lead to a file, and its anchor to an element. Of a link to elsewhere
-the form is looked at, and nothing is asked for. No page may need the network to be read: scripts,
-style sheets, fonts and pictures are among the pages. Prints what does not hold; exits with 1 if
-anything is.
+A link within the pages has to lead to a file, and its anchor to an element. Of a link
+to elsewhere the form is looked at, and nothing is asked for. No page may need the
+network to be read: scripts, style sheets, fonts and pictures are among the pages.
+Prints what does not hold; exits with 1 if anything is.
 """
 
 from __future__ import annotations

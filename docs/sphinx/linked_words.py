@@ -1,8 +1,9 @@
 """Links for what the pages name in literals, so that they stay readable as plain files.
 
 A page writes ````docs/pauses.rst````, ````MANDELBOT_STORE````, ````site_paused```` or
-````RobotsTxt````, as the README and docstrings do; here each becomes a link to where it is
-described. One that is described nowhere is a warning, and with ``-W`` the build fails.
+````RobotsTxt````, as the README and docstrings do; here each becomes a link to where it
+is described. One that is described nowhere is a warning, and with ``-W`` the build
+fails.
 """
 
 from __future__ import annotations
@@ -28,16 +29,29 @@ log = logging.getLogger(__name__)
 
 PAGE = re.compile(r"docs/([\w/]+)\.rst")
 FILE = re.compile(r"([\w/.]+)\.rst(#[\w-]+)?")
-SETTING = re.compile(r"((?:MANDELBOT|ROBOTSTXT)_[A-Z_]+)(\[.\w+.\])?(\s=\s.*)?", re.DOTALL)
+SETTING = re.compile(
+    r"((?:MANDELBOT|ROBOTSTXT)_[A-Z_]+)(\[.\w+.\])?(\s=\s.*)?", re.DOTALL
+)
 STAT = re.compile(r"mandelbot/[a-z0-9_/]+")
 # Words that have a row, and with it an anchor, in the tables of a page.
-ROWS = {"stats": STAT, "hooks": re.compile("|".join(HOOKS)), "meta": re.compile(r"[a-z_]+")}
+ROWS = {
+    "stats": STAT,
+    "hooks": re.compile("|".join(HOOKS)),
+    "meta": re.compile(r"[a-z_]+"),
+}
 SETTINGS = set(setting_defaults())
 OLD = {one.metadata["name"] for one in fields(Config)} - SETTINGS
-OTHERS = {"ROBOTSTXT_PARSER", "MANDELBOT_CORPUS", "MANDELBOT_EXAMPLES", "MANDELBOT_REDIS_SERVER"}
+OTHERS = {
+    "ROBOTSTXT_PARSER",
+    "MANDELBOT_CORPUS",
+    "MANDELBOT_EXAMPLES",
+    "MANDELBOT_REDIS_SERVER",
+}
 """Scrapy's, and those of the tests' shell."""
 # Public names, but for those that are words of other meaning besides, as ``status`` is.
-NAMES = {name for name in scrapy_mandelbot.__all__ if re.search("[A-Z]|[a-z]_[a-z]", name)}
+NAMES = {
+    name for name in scrapy_mandelbot.__all__ if re.search("[A-Z]|[a-z]_[a-z]", name)
+}
 META_KEY = re.compile(r"dont_(?:pause|obey_\w+)|sitemap_entry")
 
 
@@ -70,7 +84,9 @@ class Links(SphinxPostTransform):
         for reference in list(self.document.findall(nodes.reference)):
             self._link_to_file(reference)
         for literal in list(self.document.findall(nodes.literal)):
-            if not self._is_within(literal, (nodes.title, nodes.reference, pending_xref)):
+            if not self._is_within(
+                literal, (nodes.title, nodes.reference, pending_xref)
+            ):
                 self._link(literal)
 
     @staticmethod
@@ -105,7 +121,12 @@ class Links(SphinxPostTransform):
         elif text in NAMES and self.env.docname != "api":
             target = f"scrapy_mandelbot.{text}"
             link = pending_xref(
-                "", refdomain="py", reftype="obj", reftarget=target, refexplicit=True, refwarn=True
+                "",
+                refdomain="py",
+                reftype="obj",
+                reftarget=target,
+                refexplicit=True,
+                refwarn=True,
             )
             link["refdoc"] = self.env.docname
             literal.replace_self(link)
@@ -128,7 +149,9 @@ class Links(SphinxPostTransform):
     def _replace(self, literal: nodes.literal, docname: str, anchor: str) -> None:
         if docname == self.env.docname and docname != "settings":
             return
-        link = nodes.reference("", "", internal=True, refuri=f"{self._uri(docname)}#{anchor}")
+        link = nodes.reference(
+            "", "", internal=True, refuri=f"{self._uri(docname)}#{anchor}"
+        )
         literal.replace_self(link)
         link += literal
 

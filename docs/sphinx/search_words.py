@@ -1,6 +1,7 @@
 """An index of the words that people search for, each with the page that explains it.
 
-The words become entries of the general index, which the search lists before all other results.
+The words become entries of the general index, which the search lists before all other
+results.
 """
 
 from __future__ import annotations
@@ -19,8 +20,21 @@ WORDS = {
     "answers": ("404", "RFC 9309", "login page", "robots.txt unreachable", "soft 404"),
     "asked": ("extra requests", "request overhead"),
     "command": ("GitHub Actions", "pre-commit", "SARIF"),
-    "compare": ("AutoThrottle", "Crawlee", "Heritrix", "Nutch", "Protego", "StormCrawler"),
-    "dialects": ("Googlebot", "longest match", "urllib.robotparser", "wildcard", "Yandex"),
+    "compare": (
+        "AutoThrottle",
+        "Crawlee",
+        "Heritrix",
+        "Nutch",
+        "Protego",
+        "StormCrawler",
+    ),
+    "dialects": (
+        "Googlebot",
+        "longest match",
+        "urllib.robotparser",
+        "wildcard",
+        "Yandex",
+    ),
     "faq": ("troubleshooting", "Queue-it", "waiting room"),
     "findings": ("lint", "linter", "robots.txt checker", "robots.txt validator"),
     "hooks": ("callback", "signal"),
@@ -37,24 +51,67 @@ WORDS = {
         *("requests per second", "Visit-time"),
     ),
     "pauses": (
-        *("429", "503", "529", "backoff", "circuit breaker", "cooldown", "exponential backoff"),
-        *("half-open", "maintenance", "outage", "overload", "rate limit", "rate-limited"),
+        *(
+            "429",
+            "503",
+            "529",
+            "backoff",
+            "circuit breaker",
+            "cooldown",
+            "exponential backoff",
+        ),
+        *(
+            "half-open",
+            "maintenance",
+            "outage",
+            "overload",
+            "rate limit",
+            "rate-limited",
+        ),
         *("Retry-After", "slow start", "throttling", "Too Many Requests"),
     ),
     "recipes/files": ("FilesPipeline", "image download", "ImagesPipeline"),
     "recipes/playwright": ("headless browser", "JavaScript", "Playwright"),
     "recipes/proxies": ("proxy", "proxy rotation"),
     "recipes/scrapy_redis": ("scrapy-redis",),
-    "recipes/unchanged": ("conditional request", "ETag", "HTTP cache", "If-Modified-Since"),
+    "recipes/unchanged": (
+        "conditional request",
+        "ETag",
+        "HTTP cache",
+        "If-Modified-Since",
+    ),
     "recipes/why": ("Forbidden by robots.txt", "no pages crawled"),
     "report": ("crawl report", "HTML report"),
-    "says_no": ("402", "403", "401", "blocked", "bot detection", "captcha", "Cloudflare", "WAF"),
+    "says_no": (
+        "402",
+        "403",
+        "401",
+        "blocked",
+        "bot detection",
+        "captcha",
+        "Cloudflare",
+        "WAF",
+    ),
     "services": ("cron", "Docker", "Kubernetes", "scrapyd", "systemd"),
-    "sitemaps": ("lastmod", "news sitemap", "sitemap", "sitemap index", "SitemapSpider"),
+    "sitemaps": (
+        "lastmod",
+        "news sitemap",
+        "sitemap",
+        "sitemap index",
+        "SitemapSpider",
+    ),
     "status": ("metrics", "OpenTelemetry", "Prometheus", "telnet console"),
     "tags": ("meta robots", "noarchive", "nofollow", "noindex", "X-Robots-Tag"),
     "testing": ("fake clock", "unit test"),
-    "usage": ("AI training", "ai.txt", "Content-Signal", "GPTBot", "noai", "TDMRep", "tdm"),
+    "usage": (
+        "AI training",
+        "ai.txt",
+        "Content-Signal",
+        "GPTBot",
+        "noai",
+        "TDMRep",
+        "tdm",
+    ),
 }
 """Words by the page that explains them."""
 

@@ -18,7 +18,8 @@ class Row:
     Attributes:
         what: the thing.
         where: a site, or ALL_SITES.
-        crawl: what the crawl says: of a site by signals, of all sites by Scrapy's stats.
+        crawl: what the crawl says: of a site by signals, of all sites by Scrapy's
+            stats.
         web: what the demo web says.
     """
 
@@ -48,7 +49,9 @@ def compare(records, stats, sites):
     ]
     closed = sum(len(site.closed) for site in sites)
     outages = sum(site.has_outage for site in sites)
-    refused = sum(site.asked(status=HTTPStatus.SERVICE_UNAVAILABLE).total() for site in sites)
+    refused = sum(
+        site.asked(status=HTTPStatus.SERVICE_UNAVAILABLE).total() for site in sites
+    )
     for what, stat, web in (
         ("pages forbidden", "robotstxt/forbidden", closed),
         ("pauses", "mandelbot/pause/count", outages),
@@ -65,10 +68,22 @@ def compare_site(record, site):
     to_crawl = site.urls(site.linked - site.closed)
     ended = [pause for pause in record.pauses if pause.resumed_at]
     yield "pages crawled", crawled, site.asked(site.pages, HTTPStatus.OK)
-    yield "open pages, once each", Counter({url: crawled[url] for url in to_crawl}), to_crawl
-    yield "pages forbidden", Counter(url for url, _ in record.forbidden), site.urls(site.closed)
+    yield (
+        "open pages, once each",
+        Counter({url: crawled[url] for url in to_crawl}),
+        to_crawl,
+    )
+    yield (
+        "pages forbidden",
+        Counter(url for url, _ in record.forbidden),
+        site.urls(site.closed),
+    )
     yield "requests for those", Counter(), site.asked(site.closed)
-    yield "robots.txt, once", int(record.robots_known), site.asked(["/robots.txt"]).total()
+    yield (
+        "robots.txt, once",
+        int(record.robots_known),
+        site.asked(["/robots.txt"]).total(),
+    )
     yield "sitemaps", Counter(record.sitemaps), site.urls(site.sitemaps)
     yield "pauses", len(record.pauses), int(site.has_outage)
     yield "pauses ended", len(ended), int(site.has_outage)
@@ -81,18 +96,26 @@ def render(rows):
     places = dict.fromkeys(row.where for row in rows)
     lines = align(
         [("CRAWL = DEMO WEB", *(place.removeprefix("http://") for place in places))]
-        + [(thing, *(cells.get((thing, place), "") for place in places)) for thing in things]
+        + [
+            (thing, *(cells.get((thing, place), "") for place in places))
+            for thing in things
+        ]
     )
     broken = [row for row in rows if not row.holds]
     for row in broken:
         lines += differences(row)
-    lines += ["", f"{len(broken)} of {len(rows)} comparisons fail." if broken else "All agree."]
+    lines += [
+        "",
+        f"{len(broken)} of {len(rows)} comparisons fail." if broken else "All agree.",
+    ]
     return "\n".join(lines)
 
 
 def cell(row):
     """Return both sides of a Row as numbers."""
-    crawl, web = (side if isinstance(side, int) else side.total() for side in (row.crawl, row.web))
+    crawl, web = (
+        side if isinstance(side, int) else side.total() for side in (row.crawl, row.web)
+    )
     return f"{crawl} {'=' if row.holds else '!='} {web}"
 
 
@@ -100,7 +123,10 @@ def differences(row):
     """Yield the URLs that one side has more often than the other, if a Row is of URLs."""
     if isinstance(row.crawl, int):
         return
-    for side, more in (("demo web", row.web - row.crawl), ("crawl", row.crawl - row.web)):
+    for side, more in (
+        ("demo web", row.web - row.crawl),
+        ("crawl", row.crawl - row.web),
+    ):
         if more:
             yield ""
             yield f"{row.what}, only in the {side}: {more.total()}"
@@ -111,6 +137,8 @@ def align(rows):
     """Return rows as lines, in columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        "  ".join(
+            cell.ljust(width) for cell, width in zip(row, widths, strict=True)
+        ).rstrip()
         for row in rows
     ]

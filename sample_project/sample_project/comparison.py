@@ -38,7 +38,8 @@ class Outage:
 
     def spider_opened(self, spider):
         """Open the site, before the spider's first request."""
-        # Importing the reactor installs one, if Scrapy has not: so not at the top of the file.
+        # Importing the reactor installs one, if Scrapy has not: so not at the top of
+        # the file.
         from twisted.internet import reactor  # noqa: PLC0415
 
         self.site.listen(reactor, "127.0.0.1")

@@ -31,7 +31,8 @@ class DemoWeb:
 
     def spider_opened(self, spider):
         """Open the sites, before the spider's first request."""
-        # Importing the reactor installs one, if Scrapy has not: so not at the top of the file.
+        # Importing the reactor installs one, if Scrapy has not: so not at the top of
+        # the file.
         from twisted.internet import reactor  # noqa: PLC0415
 
         for number, site in enumerate(self.sites, start=1):
@@ -40,7 +41,9 @@ class DemoWeb:
 
     async def spider_closed(self):
         """Close the sites."""
-        await maybe_deferred_to_future(gatherResults([site.close() for site in self.sites]))
+        await maybe_deferred_to_future(
+            gatherResults([site.close() for site in self.sites])
+        )
 
 
 class CrawlCheck:
@@ -100,7 +103,9 @@ class CrawlCheck:
     def spider_closed(self):
         """Compare the records with the demo web."""
         stats = self.crawler.stats
-        rows = check.compare(self.records, stats, self.crawler.get_extension(DemoWeb).sites)
+        rows = check.compare(
+            self.records, stats, self.crawler.get_extension(DemoWeb).sites
+        )
         stats.set_value("demo/mismatches", sum(not row.holds for row in rows))
         self.text = f"\n{check.render(rows)}"
 

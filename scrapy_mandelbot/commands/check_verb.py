@@ -51,7 +51,9 @@ def read_choices(opts: Namespace, folder: Path) -> Choices:
             codes[key] = _codes(chosen[key], f"{path}: {key}")
     fail_on = opts.fail_on or str(chosen.get("fail-on", ALL.fail_on)).strip()
     if fail_on not in FAIL_ON:
-        raise UnavailableError(f"{path}: fail-on: {shown(fail_on)} is not error, warning")
+        raise UnavailableError(
+            f"{path}: fail-on: {shown(fail_on)} is not error, warning"
+        )
     return Choices(fail_on=FAIL_ON[fail_on], **codes)
 
 
@@ -59,7 +61,9 @@ def _nearest(folder: Path) -> tuple[Path, dict[str, Any]]:
     """Return the nearest file with choices, and these."""
     for one in (folder, *folder.parents):
         for name, section in _SECTIONS.items():
-            if (one / name).is_file() and (found := _read(one / name, section)) is not None:
+            if (one / name).is_file() and (
+                found := _read(one / name, section)
+            ) is not None:
                 return one / name, found
         if (one / ".git").exists():
             break
@@ -73,7 +77,9 @@ def _read(path: Path, section: str) -> dict[str, Any] | None:
         if section != _OWN and "robots-check" not in text:
             return None
         if path.suffix == ".toml":
-            found = import_module("tomllib").loads(text).get("tool", {}).get("robots-check")
+            found = (
+                import_module("tomllib").loads(text).get("tool", {}).get("robots-check")
+            )
         else:
             found = _ini(text, path, section)
     except ModuleNotFoundError:  # Python 3.10
@@ -83,7 +89,9 @@ def _read(path: Path, section: str) -> dict[str, Any] | None:
         raise UnavailableError(f"{path}: {str(error).splitlines()[0]}") from None
     for key in found or ():
         if key not in _KEYS:
-            raise UnavailableError(f"{path}: {shown(key)} is not one of {', '.join(_KEYS)}")
+            raise UnavailableError(
+                f"{path}: {shown(key)} is not one of {', '.join(_KEYS)}"
+            )
     return found
 
 
@@ -101,7 +109,9 @@ def _codes(given: Any, where: str) -> frozenset[str]:
     codes: set[str] = set()
     text = given if isinstance(given, str) else " ".join(map(str, given))
     for word in text.replace(",", " ").split():
-        of_severity = {code for code in FINDINGS if str(FINDINGS[code].severity) == word}
+        of_severity = {
+            code for code in FINDINGS if str(FINDINGS[code].severity) == word
+        }
         codes |= of_severity or {_code(word, f"{where}: ")}
     return frozenset(codes)
 
@@ -133,7 +143,9 @@ def check(invocation: Invocation) -> Result:
     if invocation.opts.format == "html" and not is_one:
         raise UnavailableError("a page is about one file")
     reports = []
-    for source in dict.fromkeys(name for one, files in found for name in files or [one]):
+    for source in dict.fromkeys(
+        name for one, files in found for name in files or [one]
+    ):
         try:
             rules = _rules_of(invocation, source)
         except UnavailableError as error:  # noqa: PERF203 - each source by itself
@@ -144,7 +156,9 @@ def check(invocation: Invocation) -> Result:
             reports.append(reports_on.check(rules, choices))
     page = None
     if invocation.opts.format == "html":
-        from scrapy_mandelbot.commands.file_verbs import page_of  # noqa: PLC0415 - it is not cheap
+        from scrapy_mandelbot.commands.file_verbs import (
+            page_of,
+        )  # noqa: PLC0415 - it is not cheap
 
         page = partial(page_of, invocation, rules, checked=reports[0])
     data = reports[0] if is_one else reports_on.together(reports)
@@ -164,14 +178,19 @@ def _files_of(source: str) -> list[str] | None:
     files = []
     for here, folders, names in os.walk(source):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        files += [str(Path(here, name)) for name in names if name.lower() == "robots.txt"]
+        files += [
+            str(Path(here, name)) for name in names if name.lower() == "robots.txt"
+        ]
     if not files:
         raise UnavailableError(f"{source}: there is no robots.txt in it")
     return sorted(files)
 
 
 def _rules_of(invocation: Invocation, source: str) -> Rules:
-    """Return the rules of a source. If a site's file is missing, one in capitals is looked for."""
+    """Return the rules of a source.
+
+    If a site's file is missing, one in capitals is looked for.
+    """
     rules = rules_of(invocation, source)
     if rules.answer is None:
         return rules

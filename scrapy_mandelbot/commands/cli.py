@@ -46,7 +46,8 @@ _file = partial(_argument, metavar="FILE")
 _SOURCE = _argument("source", metavar="FILE|URL|-")
 _DIALECT = _argument(
     "--dialect",
-    "the dialect to read the file in (default: MANDELBOT_DIALECT; explain: the robot's own)",
+    "the dialect to read the file in (default: MANDELBOT_DIALECT; explain: the robot's"
+    " own)",
     choices=tuple(DIALECTS),
 )
 _OUTPUT = _file("--output", "write to this file")
@@ -56,7 +57,12 @@ _OF_URLS = (
     _argument("--agent", "the robot (default: the project's)", metavar="NAME"),
     _flag("--robots", "answer for each known robot, and for those that the file names"),
     _file("--file", "read this robots.txt instead of the site's"),
-    _argument("--urls", "read URLs from this file, one per line", dest="urls_file", metavar="FILE"),
+    _argument(
+        "--urls",
+        "read URLs from this file, one per line",
+        dest="urls_file",
+        metavar="FILE",
+    ),
 )
 
 
@@ -81,7 +87,11 @@ VERBS = {
         "find mistakes in robots.txt files, and the robots they affect",
         (
             _argument("sources", nargs="+", metavar="FILE|FOLDER|URL|-"),
-            _many("--select", "report only these findings: a code or a severity", metavar="CODE"),
+            _many(
+                "--select",
+                "report only these findings: a code or a severity",
+                metavar="CODE",
+            ),
             _many("--ignore", "leave out these findings", metavar="CODE"),
             _argument(
                 "--fail-on",
@@ -93,10 +103,15 @@ VERBS = {
                 "the configuration file (default: the nearest .robots-check.cfg,"
                 " pyproject.toml ([tool.robots-check]) or setup.cfg ([robots-check]))",
             ),
-            _flag("--full", "include notes, and the line and the robots of each finding"),
+            _flag(
+                "--full", "include notes, and the line and the robots of each finding"
+            ),
         ),
         "0: only notes; 1: warnings; 3: errors",
-        ("robots.txt --full", "politeness/ https://example.com --ignore note --fail-on error"),
+        (
+            "robots.txt --full",
+            "politeness/ https://example.com --ignore note --fail-on error",
+        ),
         ("text", "json", "html", "sarif", "github"),
     ),
     "rule": Verb(
@@ -111,7 +126,9 @@ VERBS = {
         "correct evident mistakes in place, without opening any URL",
         (
             *_OF_FILE,
-            _flag("--unsafe", "also make corrections that open URLs, and name the robots"),
+            _flag(
+                "--unsafe", "also make corrections that open URLs, and name the robots"
+            ),
         ),
         "0: done",
         ("robots.txt --diff", "robots.txt --output robots.txt"),
@@ -125,7 +142,8 @@ VERBS = {
             _DIALECT,
             _argument(
                 "--only",
-                "write for robots of this dialect, even if that opens something to others",
+                "write for robots of this dialect, even if that opens something to"
+                " others",
                 choices=tuple(DIALECTS),
                 metavar="DIALECT",
             ),
@@ -140,7 +158,9 @@ VERBS = {
         (
             *_OF_URLS,
             _DIALECT,
-            _flag("--changes", "show what would change each verdict, also of several URLs"),
+            _flag(
+                "--changes", "show what would change each verdict, also of several URLs"
+            ),
             _many(
                 "--purpose",
                 f"a use of the page: {', '.join(CATEGORIES)}",
@@ -211,7 +231,10 @@ VERBS = {
             "directory": (
                 _argument("keys", nargs="+", metavar="KEY"),
                 _argument(
-                    "--host", "the host that serves the directory", metavar="HOST", required=True
+                    "--host",
+                    "the host that serves the directory",
+                    metavar="HOST",
+                    required=True,
                 ),
                 _OUTPUT,
             ),
@@ -219,7 +242,10 @@ VERBS = {
             "page": (
                 _OUTPUT,
                 _many(
-                    "--address", "an address of the robot", metavar="IP|NETWORK", type=ip_interface
+                    "--address",
+                    "an address of the robot",
+                    metavar="IP|NETWORK",
+                    type=ip_interface,
                 ),
             ),
         },
@@ -251,8 +277,13 @@ def _add_verb(verbs: Any, program: str, name: str, verb: Verb) -> None:
     if isinstance(verb.arguments, tuple):
         forms = [(parser, verb.arguments)]
     else:
-        words = parser.add_subparsers(dest="word", metavar="|".join(verb.arguments), required=True)
-        forms = [(words.add_parser(word, **looks), own) for word, own in verb.arguments.items()]
+        words = parser.add_subparsers(
+            dest="word", metavar="|".join(verb.arguments), required=True
+        )
+        forms = [
+            (words.add_parser(word, **looks), own)
+            for word, own in verb.arguments.items()
+        ]
     for form, arguments in forms:
         for argument, options in arguments:
             form.add_argument(argument, **options)
@@ -269,10 +300,13 @@ def _wrong_use(opts: Namespace) -> str:
     inputs = [given.get("file"), given.get("urls_file")]
     inputs += given.get("sources") or given.get("urls") or ()
     wrong = {
-        "--only and --dialect name different dialects": only and opts.dialect not in {None, only},
+        "--only and --dialect name different dialects": (
+            only and opts.dialect not in {None, only}
+        ),
         "--robots and --agent cannot be used together": robots and opts.agent,
         "it takes a URL, --urls FILE, or --robots --file FILE": (
-            "urls" in given and not (opts.urls or opts.urls_file or (robots and opts.file))
+            "urls" in given
+            and not (opts.urls or opts.urls_file or (robots and opts.file))
         ),
         "drop takes a URL or --all": "all" in given and bool(opts.url) == opts.all,
         f"--export and {given.get('what')} cannot be used together": (
@@ -290,17 +324,26 @@ def parse(arguments: Sequence[str], program: str, *, has_project: bool) -> Names
     Raises:
         SystemExit: the help was printed, or a usage error, with exit code 2.
     """
-    verbs = {name: one for name, one in VERBS.items() if has_project or not one.needs_project}
+    verbs = {
+        name: one for name, one in VERBS.items() if has_project or not one.needs_project
+    }
     of_scrapy = " Scrapy's options, such as -s NAME=VALUE, may stand anywhere."
     parser = ArgumentParser(
         program,
-        description="Check, fix and explain robots.txt files. Use - for standard input.",
-        epilog=f"{program} VERB --help shows the options, examples and exit codes of a verb."
-        f"{of_scrapy if has_project else ''}",
-        formatter_class=partial(HelpFormatter, indent_increment=1),  # a line for each verb
+        description=(
+            "Check, fix and explain robots.txt files. Use - for standard input."
+        ),
+        epilog=(
+            f"{program} VERB --help shows the options, examples and exit codes of a"
+            f" verb.{of_scrapy if has_project else ''}"
+        ),
+        # a line for each verb
+        formatter_class=partial(HelpFormatter, indent_increment=1),
         allow_abbrev=False,
     )
-    added = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
+    added = parser.add_subparsers(
+        title="verbs", dest="verb", metavar="VERB", required=True
+    )
     for name, verb in verbs.items():
         _add_verb(added, program, name, verb)
     if not arguments:
@@ -308,10 +351,14 @@ def parse(arguments: Sequence[str], program: str, *, has_project: bool) -> Names
         raise SystemExit(USAGE_ERROR)
     if arguments[0] not in VERBS and not arguments[0].startswith("-"):
         meant = get_close_matches(arguments[0], verbs, 1)
-        hint = f"did you mean {meant[0]}?" if meant else f"it is one of {', '.join(verbs)}"
+        hint = (
+            f"did you mean {meant[0]}?" if meant else f"it is one of {', '.join(verbs)}"
+        )
         parser.error(f"unknown command {arguments[0]!r}: {hint}")
     opts, unknown = parser.parse_known_args(arguments)
-    wrong = f"unrecognized arguments: {' '.join(unknown)}" if unknown else _wrong_use(opts)
+    wrong = (
+        f"unrecognized arguments: {' '.join(unknown)}" if unknown else _wrong_use(opts)
+    )
     if wrong:
         opts.fail(wrong)  # with the usage of the verb
     return opts
@@ -324,7 +371,9 @@ def run(opts: Namespace, settings: Settings | None) -> int:
     """
     errors: tuple[type[BaseException], ...] = (UnavailableError, KeyboardInterrupt)
     if settings is not None:
-        from scrapy_mandelbot.settings.values import SettingsError  # noqa: PLC0415 - needs Scrapy
+        from scrapy_mandelbot.settings.values import (
+            SettingsError,
+        )  # noqa: PLC0415 - needs Scrapy
 
         errors = (*errors, SettingsError)
     terminal = Terminal(sys.stdout, sys.stderr)
@@ -340,7 +389,11 @@ def run(opts: Namespace, settings: Settings | None) -> int:
         if opts.format == "html" and result.page:
             text = result.page()
         elif opts.format == "json":
-            head = {"version": VERSION, "command": opts.verb, "exit_code": result.exit_code}
+            head = {
+                "version": VERSION,
+                "command": opts.verb,
+                "exit_code": result.exit_code,
+            }
             text = json.dumps({**head, **result.data}, indent=2) + "\n"
         try:
             terminal.write(text, is_file=result.is_file and opts.format != "html")

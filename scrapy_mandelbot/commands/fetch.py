@@ -1,8 +1,9 @@
 """Fetches a URL with ``urllib.request``: no Scrapy, no crawl.
 
-One deadline holds for the whole download: names, connections, redirects, headers and body. It runs
-in a thread, as neither the resolver of the system nor a server that sends a byte now and then ends
-by itself. Proxies are those of the environment. Nothing is retried, cached, obeyed or paused.
+One deadline holds for the whole download: names, connections, redirects, headers and
+body. It runs in a thread, as neither the resolver of the system nor a server that sends
+a byte now and then ends by itself. Proxies are those of the environment. Nothing is
+retried, cached, obeyed or paused.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ from scrapy_mandelbot.robots.origins import without_user
 from scrapy_mandelbot.robots.robotstxt.agents import header_text
 from scrapy_mandelbot.robots.sitemaps.urls import absolute_url
 
-# RFC 9309, section 2.3.1.2, asks for five at least; ten are read everywhere in this package.
+# RFC 9309, section 2.3.1.2, asks for five at least; ten are read everywhere in this
+# package.
 _MAX_REDIRECTS = 10
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PIECE = 65_536  # bytes
@@ -59,7 +61,9 @@ class Fetched:
     body: bytes = b""
     """Unpacked."""
     content_encoding: str = ""
-    """The header; empty if the body was unpacked. Of a failure: the coding that does not hold."""
+    """The header; empty if the body was unpacked. Of a failure: the coding that does
+    not hold.
+    """
     failure: Failure | None = None
     detail: str = ""
     is_incomplete: bool = False
@@ -72,7 +76,10 @@ class Fetched:
         """The response as the table of outcomes takes it."""
         if self.failure is None and self.status in _REDIRECTS:
             location = self.headers.get("location", "")
-            is_url = not location or absolute_url(location.strip(), self.final_url) is not None
+            is_url = (
+                not location
+                or absolute_url(location.strip(), self.final_url) is not None
+            )
             failure = Failure.NOWHERE if is_url else Failure.BAD_REDIRECT
             return Answer(failure=failure, detail=f"{self.redirects} hops")
         return Answer(self.status, self.failure, self.detail)
@@ -105,10 +112,16 @@ class TimedDownload(Thread):
         verify: bool = True,
     ) -> None:
         super().__init__(daemon=True)
-        self._headers = {"User-Agent": user_agent, "Accept": "*/*", "Accept-Encoding": _CODINGS}
+        self._headers = {
+            "User-Agent": user_agent,
+            "Accept": "*/*",
+            "Accept-Encoding": _CODINGS,
+        }
         self._may_redirect = may_redirect
-        self._urls = [without_user(url)]  # where it was redirected to, the last one last
-        self._response: HTTPResponse | None = None  # the last one, once its headers are there
+        # where it was redirected to, the last one last
+        self._urls = [without_user(url)]
+        # the last one, once its headers are there
+        self._response: HTTPResponse | None = None
         self._body = bytearray()  # as sent, up to one byte more than it may have
         self._is_body_whole = False
         self._error: Exception = TimeoutError("the download took too long")
@@ -123,12 +136,15 @@ class TimedDownload(Thread):
             self._opener.add_handler(handler)
 
     def fetch(
-        self, max_bytes: int, timeout: float, join: Callable[[Thread, float], None] = Thread.join
+        self,
+        max_bytes: int,
+        timeout: float,
+        join: Callable[[Thread, float], None] = Thread.join,
     ) -> Fetched:
-        """Fetch the URL within a number of seconds, and follow its redirects. Never raises.
+        """Fetch the URL within a number of seconds, and follow its redirects.
 
-        A body that is longer is read up to `max_bytes`, one that is late as far as it came.
-        `join` waits for a thread, so many seconds at most.
+        Never raises. A body that is longer is read up to `max_bytes`, one that is late
+        as far as it came. `join` waits for a thread, so many seconds at most.
         """
         self._max_bytes, self._timeout = max_bytes, timeout
         began = time.monotonic()
@@ -136,11 +152,19 @@ class TimedDownload(Thread):
         join(self, timeout)
         seconds = timeout if self.is_alive() else time.monotonic() - began
         fetched = partial(Fetched, self._urls[-1], len(self._urls) - 1, seconds)
-        response, is_whole, body = self._response, self._is_body_whole, bytes(self._body)
+        response, is_whole, body = (
+            self._response,
+            self._is_body_whole,
+            bytes(self._body),
+        )
         if response is None:
-            return fetched(failure=_failure_of(self._error), detail=error_text(self._error))
+            return fetched(
+                failure=_failure_of(self._error), detail=error_text(self._error)
+            )
         given = response.headers
-        headers = {name.lower(): ", ".join(map(str, given.get_all(name, ()))) for name in given}
+        headers = {
+            name.lower(): ", ".join(map(str, given.get_all(name, ()))) for name in given
+        }
         encoding = headers.get("content-encoding", "")
         try:
             with suppress(UnknownCodingError):
@@ -149,7 +173,9 @@ class TimedDownload(Thread):
                 body, encoding = unpacked.body, ""
         except UnreadableBodyError as error:
             detail = error_text(error)
-            return fetched(failure=Failure.LOST, detail=detail, content_encoding=encoding)
+            return fetched(
+                failure=Failure.LOST, detail=detail, content_encoding=encoding
+            )
         return fetched(
             status=response.status,
             body=body[: max_bytes + 1],
@@ -179,11 +205,16 @@ class TimedDownload(Thread):
         return response
 
     def _next_url(self, response: HTTPResponse) -> str | None:
-        """Return where a response redirects to; None: nowhere, or not where we may go."""
+        """Return where a response redirects to.
+
+        None: nowhere, or not where we may go.
+        """
         urls, location = self._urls, response.headers.get("Location")
         if response.status not in _REDIRECTS or not location:
             return None
-        target = absolute_url(header_text(location.encode("latin-1", "replace")).strip(), urls[-1])
+        target = absolute_url(
+            header_text(location.encode("latin-1", "replace")).strip(), urls[-1]
+        )
         if target is None or len(urls) > _MAX_REDIRECTS:
             return None
         target = without_user(target)
@@ -191,7 +222,8 @@ class TimedDownload(Thread):
         return target if may_redirect else None
 
     def _read(self, response: HTTPResponse) -> None:
-        # In Python 3.10 and 3.11 read1() counts nothing down, and waits for more than there is.
+        # In Python 3.10 and 3.11 read1() counts nothing down, and waits for more than
+        # there is.
         left = response.length
         while left != 0 and len(self._body) <= self._max_bytes:
             piece = response.read1(_PIECE if left is None else min(_PIECE, left))

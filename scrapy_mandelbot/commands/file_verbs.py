@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 _MOST_SITEMAPS = 100  # read in one call
 _PAGE_TIMEOUT = 180.0  # Scrapy's DOWNLOAD_TIMEOUT
-_INSIDE = 'this is on this machine or in its network (MANDELBOT_LIMITS["private_hosts"])'
+_INSIDE = (
+    'this is on this machine or in its network (MANDELBOT_LIMITS["private_hosts"])'
+)
 
 
 def fix(invocation: Invocation) -> Result:
@@ -48,7 +50,11 @@ def _result(invocation: Invocation, rules: Rules, report: dict[str, Any]) -> Res
     text: str = report["diff" if opts.diff else "text"]  # octet by octet for a program
     if invocation.terminal.is_screen:
         paint = invocation.terminal.paint
-        text = fix_report.diff_shown(report, paint) if opts.diff else fix_report.text_shown(report)
+        text = (
+            fix_report.diff_shown(report, paint)
+            if opts.diff
+            else fix_report.text_shown(report)
+        )
     if opts.output:
         if not code:
             write_file(opts.output, report["text"])
@@ -64,7 +70,9 @@ def _file(invocation: Invocation) -> Rules:
     rules = rules_of(invocation, invocation.opts.source)
     if rules.trouble or not rules.is_there:
         status = rules.answer and rules.answer.status
-        raise UnavailableError(rules.trouble or f"{rules.source}: the status is {status}")
+        raise UnavailableError(
+            rules.trouble or f"{rules.source}: the status is {status}"
+        )
     return rules
 
 
@@ -83,7 +91,10 @@ def list_sitemaps(invocation: Invocation) -> Result:
 
 def _read_all(invocation: Invocation, report: dict[str, Any]) -> None:
     """Read the sitemaps of a report, and those that indexes list."""
-    limits = invocation.setting("sitemap_max_bytes"), invocation.setting("sitemap_max_entries")
+    limits = (
+        invocation.setting("sitemap_max_bytes"),
+        invocation.setting("sitemap_max_entries"),
+    )
     project, sitemaps = invocation.project, report["sitemaps"]
     timeout = _PAGE_TIMEOUT if project is None else project.getfloat("DOWNLOAD_TIMEOUT")
     known = {one["url"] for one in sitemaps}
@@ -99,9 +110,13 @@ def _read_all(invocation: Invocation, report: dict[str, Any]) -> None:
         sitemap["status"] = fetched.status
         if fetched.failure is not None or fetched.status not in SUCCESS:
             failure = fetched.failure
-            sitemap["failure"] = failure.value if failure else f"the status is {fetched.status}"
+            sitemap["failure"] = (
+                failure.value if failure else f"the status is {fetched.status}"
+            )
             continue
-        contents, children = sitemaps_report.read(fetched.body, fetched.final_url, *limits)
+        contents, children = sitemaps_report.read(
+            fetched.body, fetched.final_url, *limits
+        )
         sitemap.update(contents)
         found = [child for child in dict.fromkeys(children) if child not in known]
         room = max(0, _MOST_SITEMAPS - len(sitemaps))
@@ -123,7 +138,10 @@ def page_of(
     `notes` has the URLs to try on the page, each with sentences about it.
     """
     # Importing this takes long, and only a page needs it.
-    from scrapy_mandelbot.commands.output.robots_page import RobotsPageData, render  # noqa: PLC0415
+    from scrapy_mandelbot.commands.output.robots_page import (
+        RobotsPageData,
+        render,
+    )  # noqa: PLC0415
 
     dialect = invocation.dialect
     if corrected is None and rules.read(dialect)[0] is not None:
@@ -134,7 +152,11 @@ def page_of(
         checked=checked or check_report.check(rules),
         corrected=corrected,
         dialect=dialect,
-        agents=[invocation.agent] if isinstance(invocation.agent, str) else invocation.agent,
+        agents=(
+            [invocation.agent]
+            if isinstance(invocation.agent, str)
+            else invocation.agent
+        ),
         notes=notes or {},
     )
     return render(subject, datetime.now(timezone.utc))

@@ -30,7 +30,11 @@ try:
         Ed25519PrivateKey,
         Ed25519PublicKey,
     )
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+    from cryptography.hazmat.primitives.serialization import (
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+    )
 
     from scrapy_mandelbot.downloadermiddlewares.signing import (
         WELL_KNOWN,
@@ -56,7 +60,10 @@ _ERROR, _WARNING = "error", "warning"
 
 
 def identity_new(invocation: Invocation) -> Result:
-    """Write a private key that only its owner can read. What is there already is not touched."""
+    """Write a private key that only its owner can read.
+
+    What is there already is not touched.
+    """
     path, key = Path(invocation.opts.key), Ed25519PrivateKey.generate()
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     with errors_at(path):
@@ -71,8 +78,9 @@ def identity_new(invocation: Invocation) -> Result:
 def directory(signers: list[Signer], host: str, now: int) -> tuple[dict[str, str], str]:
     """Return the headers and the body of a key directory, at a time in seconds since the epoch.
 
-    Source: draft-ietf-webbotauth-httpsig-protocol-01, "Possession Proof on the Directory Response".
-    There is a signer for each key; the host that serves it has its port unless that is 443.
+    Source: draft-ietf-webbotauth-httpsig-protocol-01, "Possession Proof on the
+    Directory Response". There is a signer for each key; the host that serves it has its
+    port unless that is 443.
     """
     keys = [{**one.jwk, "kid": one.keyid, "use": "sig"} for one in signers]
     body = json.dumps({"keys": keys}, separators=(",", ":"))
@@ -100,12 +108,18 @@ def identity_directory(invocation: Invocation) -> Result:
     """Write the directory of the keys that are given, and the headers that it is served with."""
     signers = [read_signer("KEY", place) for place in invocation.opts.keys]
     now = int(time.time())
-    headers, body = directory(signers, invocation.opts.host.lower().removesuffix(":443"), now)
+    headers, body = directory(
+        signers, invocation.opts.host.lower().removesuffix(":443"), now
+    )
     until = datetime.fromtimestamp(now + _PROVED_FOR, tz=timezone.utc)
     lines = [f"{name}: {value}" for name, value in headers.items()]
     if left := _left_of(body, invocation):
         lines += ["", left]
-    data = {"url": f"https://{invocation.opts.host}{WELL_KNOWN}", "headers": headers, "body": body}
+    data = {
+        "url": f"https://{invocation.opts.host}{WELL_KNOWN}",
+        "headers": headers,
+        "body": body,
+    }
     remark = f"serve it at {data['url']}; its proof expires on {until:%Y-%m-%d}"
     return Result(0, {**data, "expires": until.isoformat()}, joined(lines), [remark])
 
@@ -126,11 +140,15 @@ def identity_check(invocation: Invocation) -> Result:
     found = invocation.fetch(url)
     if found.failure is not None:
         raise UnavailableError(found.trouble)
-    findings = list(_of_delivery(url, found, may_be_http=invocation.setting("sign_http")))
+    findings = list(
+        _of_delivery(url, found, may_be_http=invocation.setting("sign_http"))
+    )
     keys = _keys_in(found.body)
     names = [thumbprint(key) for key in keys]
     for key, name in zip(keys, names, strict=True):
-        findings += [(level, f"{shown(str(name))} {text}") for level, text in _of_key(key, name)]
+        findings += [
+            (level, f"{shown(str(name))} {text}") for level, text in _of_key(key, name)
+        ]
     place = invocation.setting("sign_key")
     if place and read_signer("MANDELBOT_SIGN_KEY", place).keyid not in names:
         findings.append((_ERROR, "the key of MANDELBOT_SIGN_KEY is not in it"))
@@ -138,10 +156,15 @@ def identity_check(invocation: Invocation) -> Result:
     for label, (items, parameters) in _dictionary(found, "signature-input").items():
         if isinstance(items, list) and parameters.get("tag") == _TAG:
             proof = _of_proof(url, found, label, keys, proved)
-            findings += [(level, f"its proof {shown(label)} {text}") for level, text in proof]
+            findings += [
+                (level, f"its proof {shown(label)} {text}") for level, text in proof
+            ]
     unproved = [shown(str(name)) for name in names if name not in proved]
     findings += [(_WARNING, f"{name} has no proof of possession") for name in unproved]
-    head = [f"{shown(url)}: {len(keys)} keys", *(f"  {shown(str(name))}" for name in names)]
+    head = [
+        f"{shown(url)}: {len(keys)} keys",
+        *(f"  {shown(str(name))}" for name in names),
+    ]
     lines = [f"{level}: {text}" for level, text in findings] or ["clean"]
     levels = {level for level, _ in findings}
     code = 3 if _ERROR in levels else int(_WARNING in levels)
@@ -150,24 +173,35 @@ def identity_check(invocation: Invocation) -> Result:
     return Result(code, data, joined([*head, *lines]))
 
 
-def _of_delivery(url: str, found: Fetched, *, may_be_http: bool) -> Iterator[tuple[str, str]]:
+def _of_delivery(
+    url: str, found: Fetched, *, may_be_http: bool
+) -> Iterator[tuple[str, str]]:
     """Find what is wrong with how a directory is served, and with what it is."""
     kind = found.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not url.startswith("https:") and not may_be_http:
         yield _ERROR, "it is not served over https"
     if found.redirects:
-        yield _ERROR, f"it redirects to {shown(found.final_url)}: verifiers follow no redirects"
+        yield (
+            _ERROR,
+            f"it redirects to {shown(found.final_url)}: verifiers follow no redirects",
+        )
     if found.status != _OK:
         yield _ERROR, f"its status is {found.status}, and not 200"
     if kind != MEDIA_TYPE and urlsplit(url).path == WELL_KNOWN:
-        yield _ERROR, f"its Content-Type is {shown(kind) or 'missing'}, and not {MEDIA_TYPE}"
+        yield (
+            _ERROR,
+            f"its Content-Type is {shown(kind) or 'missing'}, and not {MEDIA_TYPE}",
+        )
     if not _keys_in(found.body):
         yield _ERROR, 'it has no keys, as {"keys": [...]} (RFC 7517, section 5)'
     digest = found.headers.get("content-digest")
     if digest and digest != _digest(found.body) and not found.content_encoding:
         yield _ERROR, "its Content-Digest is not that of its body"
     if "cache-control" not in found.headers:
-        yield _WARNING, "it has no Cache-Control: how long verifiers keep the keys is up to them"
+        yield (
+            _WARNING,
+            "it has no Cache-Control: how long verifiers keep the keys is up to them",
+        )
 
 
 def _digest(body: bytes) -> str:
@@ -179,7 +213,9 @@ def _keys_in(body: bytes) -> list[dict[str, Any]]:
         keys = json.loads(body)["keys"]
     except (ValueError, LookupError, TypeError, RecursionError):
         return []
-    return [one for one in keys if isinstance(one, dict)] if isinstance(keys, list) else []
+    return (
+        [one for one in keys if isinstance(one, dict)] if isinstance(keys, list) else []
+    )
 
 
 def _of_key(key: dict[str, Any], name: str | None) -> Iterator[tuple[str, str]]:
@@ -208,16 +244,23 @@ def _of_proof(
     signature = _dictionary(found, "signature").get(label, (None, {}))[0]
     port = ":443" if url.startswith("https:") else ":80"
     known = {
-        '"@authority";req': urlsplit(url).netloc.rpartition("@")[2].lower().removesuffix(port),
+        '"@authority";req': (
+            urlsplit(url).netloc.rpartition("@")[2].lower().removesuffix(port)
+        ),
         '"content-digest"': found.headers.get("content-digest", ""),
     }
     covered = [http_sf.ser(item) for item in items]
     key = next((one for one in keys if thumbprint(one) == parameters.get("keyid")), {})
-    if key.get("crv") != "Ed25519" or not {'"@authority";req'} <= {*covered} <= known.keys():
+    if (
+        key.get("crv") != "Ed25519"
+        or not {'"@authority";req'} <= {*covered} <= known.keys()
+    ):
         yield _WARNING, "cannot be verified: its key or what it covers is not known"
         return
     lines = [f"{identifier}: {known[identifier]}" for identifier in covered]
-    base = "\n".join([*lines, f'"@signature-params": {http_sf.ser([(items, parameters)])}'])
+    base = "\n".join(
+        [*lines, f'"@signature-params": {http_sf.ser([(items, parameters)])}']
+    )
     try:
         public = Ed25519PublicKey.from_public_bytes(urlsafe_b64decode(key["x"] + "=="))
         public.verify(signature, base.encode("latin-1"))
@@ -235,7 +278,9 @@ def _of_proof(
 
 def _dictionary(found: Fetched, name: str) -> dict[str, Any]:
     try:
-        members: Any = http_sf.parse(found.headers.get(name, "").encode(), tltype="dictionary")
+        members: Any = http_sf.parse(
+            found.headers.get(name, "").encode(), tltype="dictionary"
+        )
     except (http_sf.StructuredFieldError, ValueError, ArithmeticError):
         return {}
     return dict(members)
@@ -272,7 +317,9 @@ def identity_page(invocation: Invocation) -> Result:
     }
     sentences = {
         f"The pages are wanted for: {', '.join(about['purposes'])}.": about["purposes"],
-        f"They are signed with a key of {about['key_directory']}.": about["key_directory"],
+        f"They are signed with a key of {about['key_directory']}.": about[
+            "key_directory"
+        ],
         f"They come from {', '.join(map(str, networks))}.": networks,
         f"Write to {mail} for any question.": mail,
     }
@@ -285,13 +332,19 @@ def identity_page(invocation: Invocation) -> Result:
     page = page.format(
         name=escape(name),
         agent=escape(agent),
-        about="".join(f"<p>{escape(one)}</p>\n" for one, is_so in sentences.items() if is_so),
+        about="".join(
+            f"<p>{escape(one)}</p>\n" for one, is_so in sentences.items() if is_so
+        ),
         pace="".join(one for one, is_so in pace.items() if is_so),
         hours=invocation.fresh_for / 3_600,
         token=escape(about["robots_txt_token"]),
         ranges=f'<link rel="client-ranges" href="{_RANGES}">\n' if networks else "",
     )
-    remarks = [] if mail else ["USER_AGENT has no e-mail address: add to the page how to reach you"]
+    remarks = (
+        []
+        if mail
+        else ["USER_AGENT has no e-mail address: add to the page how to reach you"]
+    )
     if networks and invocation.opts.output:
         ranges = Path(invocation.opts.output).with_name(_RANGES)
         write_file(ranges, json.dumps(about["addresses"]))

@@ -41,21 +41,26 @@ class Invocation(NamedTuple):
 
     opts: Namespace
     project: Settings | None
-    """The settings of the project; None: Scrapy is not used, and need not be installed."""
+    """The settings of the project; None: Scrapy is not used, and need not be installed.
+    """
     terminal: Terminal
 
     @property
     def settings(self) -> Settings:
         """The settings, for verbs that need a project."""
         if self.project is None:
-            raise UnavailableError("this needs the settings of a project: scrapy robots")
+            raise UnavailableError(
+                "this needs the settings of a project: scrapy robots"
+            )
         return self.project
 
     def setting(self, name: str) -> Any:
         """Return a setting by the name of its attribute in ``Config``."""
         if self.project is None:
             return WITHOUT_PROJECT[name]
-        from scrapy_mandelbot.settings.config import read_setting  # noqa: PLC0415 - needs Scrapy
+        from scrapy_mandelbot.settings.config import (
+            read_setting,
+        )  # noqa: PLC0415 - needs Scrapy
 
         return read_setting(self.project, name)
 
@@ -81,7 +86,9 @@ class Invocation(NamedTuple):
     @property
     def agent(self) -> str | Sequence[str]:
         """The robot of the options, or else of the project; without one, any robot."""
-        agent: str | Sequence[str] = getattr(self.opts, "agent", None) or self.setting("agent")
+        agent: str | Sequence[str] = getattr(self.opts, "agent", None) or self.setting(
+            "agent"
+        )
         return agent or self.user_agent or EVERYBODY
 
     @property
@@ -104,13 +111,19 @@ class Invocation(NamedTuple):
         self, url: str, max_bytes: int = _MOST_BYTES, timeout: float | None = None
     ) -> Fetched:
         """Fetch a URL; without a timeout within that of a robots.txt."""
-        from scrapy_mandelbot.commands.fetch import TimedDownload  # noqa: PLC0415 - files need none
+        from scrapy_mandelbot.commands.fetch import (
+            TimedDownload,
+        )  # noqa: PLC0415 - files need none
 
         self.terminal.progress(f"fetching {url}")
-        verify = self.project is None or self.project.getbool("DOWNLOAD_VERIFY_CERTIFICATES")
+        verify = self.project is None or self.project.getbool(
+            "DOWNLOAD_VERIFY_CERTIFICATES"
+        )
         agent = self.user_agent or f"scrapy-mandelbot/{__version__}"
         download = TimedDownload(url, agent, self.may_redirect, verify=verify)
-        return download.fetch(max_bytes, timeout or float(self.setting("robots_timeout")))
+        return download.fetch(
+            max_bytes, timeout or float(self.setting("robots_timeout"))
+        )
 
 
 @dataclass(frozen=True)

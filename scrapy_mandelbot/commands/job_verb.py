@@ -51,7 +51,10 @@ class _FileJob:
 
     def requests(self) -> Iterator[tuple[str, bytes]]:
         query = f"SELECT name, body, checksum, number {_REQUESTS}"
-        with closing(job_file.connect_to_read(self._path)) as database, job_file.as_ours():
+        with (
+            closing(job_file.connect_to_read(self._path)) as database,
+            job_file.as_ours(),
+        ):
             for name, body, *written in database.execute(query):
                 yield name, body if job_file.is_as_written(body, *written) else b""
 
@@ -72,7 +75,10 @@ class _FileJob:
                     job.put_state(name, None)
                     found.append(site)
             back = deliveries.bring_back(
-                job, lambda line, raised: wanted in {"", site_states.site_of_line(line), raised}
+                job,
+                lambda line, raised: (
+                    wanted in {"", site_states.site_of_line(line), raised}
+                ),
             )
             job.commit()
         return sorted({*found, *map(site_states.site_of_line, back)})
@@ -96,11 +102,18 @@ class _FileJob:
         return added
 
     def contents(self) -> stored_report.JobContents:
-        with closing(job_file.connect_to_read(self._path)) as database, job_file.as_ours():
-            claimed = (job_file.read_state(database, deliveries.CLAIMED) or b"[]").decode()
+        with (
+            closing(job_file.connect_to_read(self._path)) as database,
+            job_file.as_ours(),
+        ):
+            claimed = (
+                job_file.read_state(database, deliveries.CLAIMED) or b"[]"
+            ).decode()
             why = deliveries.read_aside(job_file.read_state(database, deliveries.ASIDE))
             in_flight = _by_line(database, _NUMBERED, claimed)
-            lines = _by_line(database) - _by_line(database, _NUMBERED, json.dumps(list(why)))
+            lines = _by_line(database) - _by_line(
+                database, _NUMBERED, json.dumps(list(why))
+            )
             states = job_file.read_states(database, site_states.IN_JOB)
         with closing(open_store(self._folder / STORE_FILE)) as store:
             pauses, turns = store.get_pauses(), store.get_turns(time.time())
@@ -127,7 +140,9 @@ def _by_site(lines: Mapping[str, int]) -> Counter[str]:
     return sites
 
 
-def _by_line(database: sqlite3.Connection, where: str = "", *values: str) -> Counter[str]:
+def _by_line(
+    database: sqlite3.Connection, where: str = "", *values: str
+) -> Counter[str]:
     query = f"SELECT name, count(*) {_REQUESTS} {where} GROUP BY name"
     return Counter(dict(database.execute(query, values)))
 
@@ -139,11 +154,15 @@ class _RedisJob:
         url, _, name = place.partition("#")
         self.name = without_credentials(place)
         if not name:
-            raise StorageError("add the name of the job to the address: redis://…/0#shops")
+            raise StorageError(
+                "add the name of the job to the address: redis://…/0#shops"
+            )
         try:
             self._server = JobServer(url, name, _LEASE)
         except ImportError as error:
-            raise UnavailableError(f"{error}: pip install scrapy-mandelbot[redis]") from None
+            raise UnavailableError(
+                f"{error}: pip install scrapy-mandelbot[redis]"
+            ) from None
         self.close, self.requeue = self._server.close, self._server.requeue
         self.forget = self._server.forget
         if not self._server.exists():
@@ -163,7 +182,9 @@ class _RedisJob:
             answer = self._server.exchange(job.next_exchange(0, ""))
             self._server.leave(job.worker, job.token)
             if answer.is_lost:
-                raise StorageError("Redis was away for too long: some lines are not added")
+                raise StorageError(
+                    "Redis was away for too long: some lines are not added"
+                )
             added += len(batch) - answer.dropped
         return added
 
@@ -195,15 +216,23 @@ def look_at_job(invocation: Invocation) -> Result:
             if opts.what == "add":
                 with Path(site).open(encoding="utf-8", errors="replace") as lines:
                     return _added(job, lines, invocation.settings)
-            tries, paint = int(invocation.setting("pause_tries")), invocation.terminal.paint
-            report, text = stored_report.job_report(job.contents(), tries, time.time(), paint)
+            tries, paint = (
+                int(invocation.setting("pause_tries")),
+                invocation.terminal.paint,
+            )
+            report, text = stored_report.job_report(
+                job.contents(), tries, time.time(), paint
+            )
             return Result(0, {"folder": job.name, **report}, text)
     except (StorageError, ValueError, OSError) as error:
         raise UnavailableError(f"{without_credentials(place)}: {error}") from None
 
 
 def _exported(requests: Iterable[tuple[str, bytes]]) -> Result:
-    read = [(site_states.site_of_line(line), salvage.outline(body)) for line, body in requests]
+    read = [
+        (site_states.site_of_line(line), salvage.outline(body))
+        for line, body in requests
+    ]
     found = [{"site": site, **outline} for site, outline in read if outline is not None]
     unread = len(read) - len(found)
     remarks = [stored_report.unread_text(unread)] if unread else []
@@ -211,7 +240,9 @@ def _exported(requests: Iterable[tuple[str, bytes]]) -> Result:
     return Result(1 if unread else 0, {"requests": found}, lines, remarks)
 
 
-def _added(job: _FileJob | _RedisJob, lines: Iterable[str], settings: Settings) -> Result:
+def _added(
+    job: _FileJob | _RedisJob, lines: Iterable[str], settings: Settings
+) -> Result:
     fingerprint, why_not = salvage.fingerprinter_of(settings)
     remarks = [stored_report.fingerprints_text(why_not)] if why_not else []
 
@@ -225,10 +256,14 @@ def _added(job: _FileJob | _RedisJob, lines: Iterable[str], settings: Settings) 
 
     requests = read_lines()
     added = job.add(iter(lambda: [*islice(requests, _AT_ONCE)], []))
-    return Result(1 if remarks else 0, {"added": added}, stored_report.added_text(added), remarks)
+    return Result(
+        1 if remarks else 0, {"added": added}, stored_report.added_text(added), remarks
+    )
 
 
 def _requeued(sites: list[str], wanted: str) -> Result:
-    remarks = [] if sites else [f"{wanted or 'no site'} is not paused, given up or set aside"]
+    remarks = (
+        [] if sites else [f"{wanted or 'no site'} is not paused, given up or set aside"]
+    )
     text = stored_report.requeued_text(sites)
     return Result(0 if sites else 1, {"requeued": sites}, text, remarks)

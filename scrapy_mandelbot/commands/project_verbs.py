@@ -34,12 +34,16 @@ def look_at_copies(invocation: Invocation) -> Result:
     setting = invocation.setting("store")
     place = setting if is_server(setting) else store_path(invocation.settings, setting)
     if place is None:
-        raise UnavailableError("there is no cache here: run it in a project, or set JOBDIR")
+        raise UnavailableError(
+            "there is no cache here: run it in a project, or set JOBDIR"
+        )
     now, fresh_for = time.time(), invocation.fresh_for
     paint, url = invocation.terminal.paint, getattr(invocation.opts, "url", None)
     with _opened(place) as store:
         if invocation.opts.word == "list":
-            rows = [stored_report.copy_data(*one, now, fresh_for) for one in store.copies()]
+            rows = [
+                stored_report.copy_data(*one, now, fresh_for) for one in store.copies()
+            ]
             where = str(place)
             if is_server(where):  # its address may have a password
                 where = without_credentials(where.partition("?")[0])
@@ -102,7 +106,10 @@ def show_settings(invocation: Invocation) -> Result:
     addon = load_object("scrapy_mandelbot.Addon")
     if any(load_object(one) is addon for one in settings.getdict("ADDONS")):
         addon().update_settings(settings)
-    rows = [{**row._asdict(), "value": _plain(row.value)} for row in settings_in_force(settings)]
+    rows = [
+        {**row._asdict(), "value": _plain(row.value)}
+        for row in settings_in_force(settings)
+    ]
     lines = [(str(row["name"]), repr(row["value"]), str(row["source"])) for row in rows]
     text = joined("  ".join(line).rstrip() for line in columns(lines))
     return Result(0, {"settings": rows}, text)

@@ -1,6 +1,7 @@
 """``scrapy robots``: check, fix and explain robots.txt files.
 
-Scrapy imports this module on every call of ``scrapy``: it imports nothing that Scrapy has not.
+Scrapy imports this module on every call of ``scrapy``: it imports nothing that Scrapy
+has not.
 """
 
 from __future__ import annotations

@@ -38,7 +38,8 @@ def rules_of(invocation: Invocation, source: str) -> Rules:
     """
     max_bytes = int(invocation.setting("robots_max_bytes"))
     if not is_url(source):
-        # A file with another name may be a draft: its name says nothing of its delivery.
+        # A file with another name may be a draft: its name says nothing of its
+        # delivery.
         is_named_so = Path(source).name.lower() == "robots.txt"
         delivery = Delivery(url=source) if is_named_so else None
         body = read_source(source)
@@ -54,13 +55,20 @@ def rules_of(invocation: Invocation, source: str) -> Rules:
 
 
 def _delivery_of(url: str, fetched: Fetched) -> Delivery | None:
-    """Return how a file was delivered. A timeout is a finding, if no robot waits longer."""
+    """Return how a file was delivered.
+
+    A timeout is a finding, if no robot waits longer.
+    """
     delivery = Delivery(url=url, redirects=fetched.redirects)
     if fetched.failure is Failure.TIMED_OUT and fetched.seconds >= _NOBODY_WAITS:
         return replace(delivery, seconds=fetched.seconds)
     if fetched.failure is not None:
         coding = fetched.content_encoding
-        return replace(delivery, content_encoding=coding, encoded=False) if coding else None
+        return (
+            replace(delivery, content_encoding=coding, encoded=False)
+            if coding
+            else None
+        )
     is_success = fetched.status in SUCCESS
     return replace(
         delivery,
@@ -96,7 +104,11 @@ def errors_at(place: str | Path) -> Iterator[None]:
         yield
     except OSError as error:
         hint = ""
-        if isinstance(error, FileNotFoundError) and "." in str(place) and "/" not in str(place):
+        if (
+            isinstance(error, FileNotFoundError)
+            and "." in str(place)
+            and "/" not in str(place)
+        ):
             hint = " (a URL begins with https:// or http://)"
         reason = (error.strerror or str(error)).lower()
         raise UnavailableError(f"{place}: {reason}{hint}") from None
@@ -127,14 +139,22 @@ class Url(NamedTuple):
     def check_is_absolute(self) -> None:
         """Raise unless it is absolute, or a path.
 
-        No rule matches anything else, mostly a host without its scheme: it would seem allowed.
+        No rule matches anything else, mostly a host without its scheme: it would seem
+        allowed.
         """
         is_absolute = False
         with suppress(ValueError):
             parts = urlsplit(self.url)
-            is_absolute = bool(parts.scheme and parts.hostname) and split_url(self.url) is not None
-        if not is_absolute and (not self.url.startswith("/") or self.url.startswith("//")):
-            raise self._refused("this is no URL: it begins with https:// or with one slash")
+            is_absolute = (
+                bool(parts.scheme and parts.hostname)
+                and split_url(self.url) is not None
+            )
+        if not is_absolute and (
+            not self.url.startswith("/") or self.url.startswith("//")
+        ):
+            raise self._refused(
+                "this is no URL: it begins with https:// or with one slash"
+            )
 
     def _refused(self, needed: str) -> UnavailableError:
         where = f"{self.where}: " if self.where else ""

@@ -12,7 +12,12 @@ from scrapy_mandelbot.commands.invocation import Result
 from scrapy_mandelbot.commands.output import UnavailableError
 from scrapy_mandelbot.commands.output import compare_report as comparison
 from scrapy_mandelbot.commands.output import explain_report as explanation
-from scrapy_mandelbot.commands.output.rules_in_force import Question, Rules, robots_listed, unlisted
+from scrapy_mandelbot.commands.output.rules_in_force import (
+    Question,
+    Rules,
+    robots_listed,
+    unlisted,
+)
 from scrapy_mandelbot.commands.sources import Url, read_urls, rules_of
 from scrapy_mandelbot.politeness.outcome import Failure
 
@@ -37,7 +42,9 @@ def explain(invocation: Invocation) -> Result:
 def compare(invocation: Invocation) -> Result:
     """Say of each URL how the robots of all dialects decide."""
     questions = _questions(invocation)
-    return _result(invocation, comparison, questions, list(map(comparison.compare, questions)))
+    return _result(
+        invocation, comparison, questions, list(map(comparison.compare, questions))
+    )
 
 
 def _result(
@@ -48,14 +55,20 @@ def _result(
 ) -> Result:
     wanted = invocation.opts.format or ("text" if len(questions) == 1 else "table")
     if wanted == "html" and not questions:
-        raise UnavailableError("there is no URL, and so no robots.txt to make a page of")
+        raise UnavailableError(
+            "there is no URL, and so no robots.txt to make a page of"
+        )
     text = ""
     if wanted == "text":
-        text = "\n".join(made_by.text(report, invocation.terminal.paint) for report in reports)
+        text = "\n".join(
+            made_by.text(report, invocation.terminal.paint) for report in reports
+        )
     elif wanted == "table":
         text = made_by.table(reports, invocation.terminal.paint)
     notes = {  # beside the verdict for one robot
-        report["url"]: [] if invocation.opts.robots else explanation.change_sentences(report)
+        report["url"]: (
+            [] if invocation.opts.robots else explanation.change_sentences(report)
+        )
         for report in reports
     }
     listed = {id(one.rules): one.rules for one in questions if invocation.opts.robots}
@@ -63,7 +76,11 @@ def _result(
         made_by.exit_code(reports),
         {"urls": reports},
         text,
-        page=partial(page_of, invocation, questions[0].rules, notes=notes) if questions else None,
+        page=(
+            partial(page_of, invocation, questions[0].rules, notes=notes)
+            if questions
+            else None
+        ),
         remarks=[
             f"{rules.source} names {left:,} more robots, which are left out"
             for rules in listed.values()
@@ -100,10 +117,13 @@ def _rules_of(invocation: Invocation) -> list[tuple[Url, Rules]]:
     robots_of = {one.url: one.robots_url for one in urls}
     rules_at = dict.fromkeys(robots_of.values(), Rules(""))
     if opts.format == "html" and len(rules_at) > 1:
-        raise UnavailableError(f"a page is about one site, and these URLs are of {len(rules_at)}")
+        raise UnavailableError(
+            f"a page is about one site, and these URLs are of {len(rules_at)}"
+        )
     for url in rules_at:
         rules_at[url] = rules = rules_of(invocation, url)
-        # Of several sites one that is not there is a line of the report, as one that is down.
+        # Of several sites one that is not there is a line of the report, as one that is
+        # down.
         if rules.trouble and len(rules_at) == 1:
             failure = rules.answer and rules.answer.failure
             if failure in {Failure.NO_SUCH_HOST, Failure.OTHER}:

@@ -29,7 +29,11 @@ from scrapy_mandelbot.politeness.meaning import (
 )
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
 from scrapy_mandelbot.robots.preferences import MARKED_STATUSES
-from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN, SitePausedError, is_of_the_package
+from scrapy_mandelbot.throttle.in_flight import (
+    ASKS_AGAIN,
+    SitePausedError,
+    is_of_the_package,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,10 +55,10 @@ _OF_ROBOTS = frozenset({Kind.TERMS, Kind.FORBIDDEN})
 
 
 class PauseMiddleware:
-    """Pauses sites that refuse requests, and sends those requests back to the queue. Order 950.
+    """Pauses sites that refuse requests, and sends those requests back to the queue.
 
-    It stands nearest the downloader: it sees a 503 before another component caches or retries it,
-    and enforces crawl delays on requests from any source.
+    Order 950. It stands nearest the downloader: it sees a 503 before another component
+    caches or retries it, and enforces crawl delays on requests from any source.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -67,7 +71,8 @@ class PauseMiddleware:
         self._statuses = self._crawl.config.pause_statuses
         self._is_read = self._crawl.config.refusal is not None
         handled = map(int, crawler.settings.getlist("HTTPERROR_ALLOWED_CODES"))
-        are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")  # the spider handles them
+        # the spider handles them
+        are_all = crawler.settings.getbool("HTTPERROR_ALLOW_ALL")
         self._spiders = range(1_000) if are_all else frozenset(handled)
         # Neither terms nor the project's function make a refusal of these.
         marked = MARKED_STATUSES.difference(self._spiders)
@@ -81,7 +86,8 @@ class PauseMiddleware:
         self._limits.is_notified = True
         self._special = self._limits.KEYS | {ASKS_AGAIN}
         self._count: Callable[..., object] = lambda *_: None
-        if crawler.settings.getbool("DOWNLOADER_STATS"):  # it sees no response that is sent back
+        # it sees no response that is sent back
+        if crawler.settings.getbool("DOWNLOADER_STATS"):
             self._count = DownloaderStats(crawler.stats).process_response
 
     @classmethod
@@ -92,8 +98,9 @@ class PauseMiddleware:
     def _subscribe_to_responses(self) -> None:
         """Receive responses one iteration of the event loop before their middlewares do.
 
-        Download slots that hold requests send the next one then: slots with a delay, and slots of
-        requests that bypass the queue, which hands out no more than a slot transfers at once.
+        Download slots that hold requests send the next one then: slots with a delay,
+        and slots of requests that bypass the queue, which hands out no more than a slot
+        transfers at once.
         """
         if not self._is_subscribed:
             self._is_subscribed = True
@@ -104,21 +111,27 @@ class PauseMiddleware:
     def _response_downloaded(self, response: Response, request: Request) -> None:
         """Pause the site at once: the downloader slot is about to send its next request."""
         if not request.meta.get("dont_pause"):
-            self._hear(self._flight(request) or self._throttle.flight_of(request), response)
+            self._hear(
+                self._flight(request) or self._throttle.flight_of(request), response
+            )
 
     def _hear(self, flight: Flight, response: Response) -> None:
         """Report what a response means to its site: once, from the signal or the middleware."""
         request: Request = flight.request
         flight.meaning = meaning = self._meaning_of(request, response)
         if meaning.kind is Kind.NOT_NOW:
-            reason = f"{response.status} for {request}" + (f", {meaning.said}" * bool(meaning.said))
+            reason = f"{response.status} for {request}" + (
+                f", {meaning.said}" * bool(meaning.said)
+            )
             if (response.headers.get("Content-Type") or b"").startswith(_PROBLEM):
                 reason += self._refusals.problem(response)
             if meaning.unreadable:
                 report_unreadable(self._crawl, flight.site, meaning.unreadable)
             self._throttle.pauses.refused(flight, reason, meaning.wait, response)
             return
-        if meaning.kind in _OF_ROBOTS and self._refusals.is_bot_block(flight, response, meaning):
+        if meaning.kind in _OF_ROBOTS and self._refusals.is_bot_block(
+            flight, response, meaning
+        ):
             flight.meaning = GOES_BACK
             return
         if not _OF_QUOTAS.isdisjoint(response.headers):
@@ -134,7 +147,9 @@ class PauseMiddleware:
         )
         is_for_terms = meaning.kind in _OF_ROBOTS and status in self._spiders
         if is_for_terms or self._is_handled(request, response):
-            meaning = ResponseMeaning(Kind.PAGE if status < HTTPStatus.BAD_REQUEST else Kind.ERROR)
+            meaning = ResponseMeaning(
+                Kind.PAGE if status < HTTPStatus.BAD_REQUEST else Kind.ERROR
+            )
         is_read = self._is_read and not self._crawl.is_for_a_person(request)
         if is_read and meaning.kind is not Kind.NOT_NOW:
             return self._refusals.recognised(request, response) or meaning
@@ -143,7 +158,9 @@ class PauseMiddleware:
     @cached_property
     def _refusals(self) -> Refusals:
         # Few crawls need it.
-        from scrapy_mandelbot.downloadermiddlewares.refusals import Refusals  # noqa: PLC0415
+        from scrapy_mandelbot.downloadermiddlewares.refusals import (
+            Refusals,
+        )  # noqa: PLC0415
 
         return Refusals(self.crawler, self._crawl)
 
@@ -162,7 +179,9 @@ class PauseMiddleware:
             self._subscribe_to_responses()
         return await self._wait_for_turn(flight, request)
 
-    async def _wait_for_turn(self, flight: Flight, request: Request) -> Request | Response | None:
+    async def _wait_for_turn(
+        self, flight: Flight, request: Request
+    ) -> Request | Response | None:
         """Return None once the request may be sent, or the result of `process_request` instead."""
         throttle = self._throttle
         while True:
@@ -172,8 +191,11 @@ class PauseMiddleware:
             if decision is GO:
                 return None
             if decision.wait is Wait.TURN:
-                # An interactive request does not wait, and one to be given up is not sent.
-                if self._crawl.is_for_a_person(request) or throttle.has_given_up(flight):
+                # An interactive request does not wait, and one to be given up is not
+                # sent.
+                if self._crawl.is_for_a_person(request) or throttle.has_given_up(
+                    flight
+                ):
                     throttle.let_leave(flight)
                     return None
                 if throttle.can_go_back(flight):
@@ -186,14 +208,20 @@ class PauseMiddleware:
             elif decision is NEVER or not await throttle.wait(flight, decision):
                 raise not_sent(self._crawl, flight)
 
-    async def process_response(self, request: Request, response: Response) -> Request | Response:
+    async def process_response(
+        self, request: Request, response: Response
+    ) -> Request | Response:
         """Send back a request that its site refused, to be sent again after the pause."""
         throttle, flight, meta = self._throttle, self._flight(request), request.meta
         if request.callback is NO_CALLBACK and meta.get("dont_pause"):
             return self._own(flight, request, response)
         flight = flight or throttle.flight_of(request)
-        if flight.meaning is None and not (meta.get("dont_pause") or "cached" in response.flags):
-            if response.status in self._successes and _OF_QUOTAS.isdisjoint(response.headers):
+        if flight.meaning is None and not (
+            meta.get("dont_pause") or "cached" in response.flags
+        ):
+            if response.status in self._successes and _OF_QUOTAS.isdisjoint(
+                response.headers
+            ):
                 throttle.answered(flight, is_page=request.method == "GET")
                 if self._special.isdisjoint(meta):
                     flight.site.tally.pages += 1
@@ -204,14 +232,22 @@ class PauseMiddleware:
         if not self._special.isdisjoint(meta):
             self._limits.response_downloaded(response, request)
         meaning, flight.meaning = flight.meaning, None
-        if meaning is not None and meaning.kind is Kind.NOT_NOW and ASKS_AGAIN not in meta:
+        if (
+            meaning is not None
+            and meaning.kind is Kind.NOT_NOW
+            and ASKS_AGAIN not in meta
+        ):
             return await self._send_again(flight, response)
         if not is_of_the_package(request):
-            flight.site.tally.count_answer(response.status, is_cached="cached" in response.flags)
+            flight.site.tally.count_answer(
+                response.status, is_cached="cached" in response.flags
+            )
         throttle.release(flight)
         return response
 
-    async def _send_again(self, flight: Flight, response: Response) -> Request | Response:
+    async def _send_again(
+        self, flight: Flight, response: Response
+    ) -> Request | Response:
         """Send a refused request back to its queue, let it wait, or hand its refusal on."""
         throttle = self._throttle
         request: Request = flight.request
@@ -230,14 +266,18 @@ class PauseMiddleware:
             return request
         return self._hand_on(flight, response)
 
-    def _own(self, flight: Flight | None, request: Request, response: Response) -> Response:
+    def _own(
+        self, flight: Flight | None, request: Request, response: Response
+    ) -> Response:
         """Pass on the response to a request of the package's own; it is no page."""
         self._limits.response_downloaded(response, request)
         if flight is not None:
             self._throttle.release(flight)
         return response
 
-    async def process_exception(self, request: Request, exception: Exception) -> Request | None:
+    async def process_exception(
+        self, request: Request, exception: Exception
+    ) -> Request | None:
         """Send back a request that was never sent, or whose site is down."""
         flight = self._flight(request) or self._throttle.flight_of(request)
         sent_back = self._sent_back(flight, exception)
@@ -261,14 +301,18 @@ class PauseMiddleware:
             if failure.is_outage and not by_proxy:
                 throttle.in_flight.unresponsive.fail(flight, failure)
                 page, is_certain = throttle.fingerprint(flight), failure.is_certain
-                is_down = flight.site.is_silent(flight, page, throttle.now(), is_certain=is_certain)
+                is_down = flight.site.is_silent(
+                    flight, page, throttle.now(), is_certain=is_certain
+                )
             is_reported = failure.concerns_site and flight.site.pause.probe is flight
             if not is_down and (by_proxy or not is_reported):
                 throttle.release(flight)
                 return None
             throttle.pauses.refused(flight, f"{failure.value} for {request}")
             # Enough tries: RetryMiddleware decides now.
-            is_enough = flight.is_refused_alone or not may_repeat(self.crawler, flight, exception)
+            is_enough = flight.is_refused_alone or not may_repeat(
+                self.crawler, flight, exception
+            )
             if is_enough or ASKS_AGAIN in request.meta:
                 throttle.in_flight.fates[request] = End.URL
                 throttle.handed_on(flight)
@@ -288,14 +332,20 @@ class PauseMiddleware:
         if self._crawl.is_for_a_person(request):
             return True
         listed = request.meta.get(
-            "handle_httpstatus_list", getattr(self.crawler.spider, "handle_httpstatus_list", ())
+            "handle_httpstatus_list",
+            getattr(self.crawler.spider, "handle_httpstatus_list", ()),
         )
-        if isinstance(listed, (list, tuple, set, frozenset)) and response.status in listed:
+        if (
+            isinstance(listed, (list, tuple, set, frozenset))
+            and response.status in listed
+        ):
             return True
         # Media pipelines accept every status but redirects, only to log them.
         if request.callback is NO_CALLBACK:
             return False
-        return bool(request.meta.get("handle_httpstatus_all")) or response.status in listed
+        return (
+            bool(request.meta.get("handle_httpstatus_all")) or response.status in listed
+        )
 
     def _hand_on(self, flight: Flight, response: Response) -> Response:
         if not is_of_the_package(flight.request):
@@ -312,10 +362,14 @@ def not_sent(crawl: Crawl, flight: Flight) -> SitePausedError:
     flight.meaning = NOTHING  # it is not sent back
     crawl.throttle.in_flight.fates[flight.request] = end = fate_of(crawl, flight)
     section = flight.site.faults.of(flight.request) if end is End.SECTION else None
-    pause = flight.site.pause if section is None or section.pause is None else section.pause
+    pause = (
+        flight.site.pause if section is None or section.pause is None else section.pause
+    )
     how = "is paused for too long" if end in {End.WAITED, End.LEFT} else "is given up"
     what = flight.site.name + ("" if section is None else section.path)
-    return SitePausedError(f"{what} {how}" + (f": {pause.reason}" if pause.reason else ""))
+    return SitePausedError(
+        f"{what} {how}" + (f": {pause.reason}" if pause.reason else "")
+    )
 
 
 def may_repeat(crawler: Crawler, flight: Flight, refusal: int | Exception) -> bool:
@@ -338,8 +392,8 @@ def may_repeat(crawler: Crawler, flight: Flight, refusal: int | Exception) -> bo
 async def store_cookies(crawler: Crawler, request: Request, response: Response) -> None:
     """Store the cookies of a response whose request is sent back.
 
-    CookiesMiddleware does not see the response, unless it stands nearer the downloader: then it has
-    stored them already.
+    CookiesMiddleware does not see the response, unless it stands nearer the downloader:
+    then it has stored them already.
     """
     cookies: Any = crawler.get_downloader_middleware(CookiesMiddleware)
     if cookies is None:

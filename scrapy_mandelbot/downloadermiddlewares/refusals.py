@@ -1,6 +1,7 @@
 """Refusals that no pause status shows. Loaded with the first answer that may be one.
 
-A challenge, a price or a bare 403; and what the function in ``MANDELBOT_REFUSAL`` recognises.
+A challenge, a price or a bare 403; and what the function in ``MANDELBOT_REFUSAL``
+recognises.
 """
 
 from __future__ import annotations
@@ -43,19 +44,25 @@ class Refusals:
 
     # Challenges.
 
-    def is_bot_block(self, flight: Flight, response: Response, meaning: ResponseMeaning) -> bool:
+    def is_bot_block(
+        self, flight: Flight, response: Response, meaning: ResponseMeaning
+    ) -> bool:
         """Note a challenge, a price or a plain 403; return whether the request goes back.
 
         Only the probe of a site or section that blocks robots goes back to the queue.
         """
         request, throttle, site = flight.request, self._crawl.throttle, flight.site
         section = site.faults.of(request)
-        is_probe = section is not None and section.robots and section.is_probed_by(flight)
+        is_probe = (
+            section is not None and section.robots and section.is_probed_by(flight)
+        )
         why = f"{response.status} for {request}, {meaning.said or 'no good page since'}"
         is_marked = meaning.kind is Kind.TERMS
         if is_marked and not is_probe:
             request.meta["dont_retry"] = True  # a retry gets the same
-        refusal = Refusal(self._crawl.now(), f"{REFUSES_ROBOTS}: {why}", marked=is_marked)
+        refusal = Refusal(
+            self._crawl.now(), f"{REFUSES_ROBOTS}: {why}", marked=is_marked
+        )
         effect = site.refused(flight, throttle.fingerprint(flight), refusal)
         if effect is not None:
             if effect is PauseEffect.REFUSES_ROBOTS:
@@ -69,9 +76,13 @@ class Refusals:
     def load(self) -> None:
         """Import the project's function."""
         with fail_cleanly(self._crawler):
-            self._looks_refused = loaded_function("MANDELBOT_REFUSAL", self._crawl.config.refusal)
+            self._looks_refused = loaded_function(
+                "MANDELBOT_REFUSAL", self._crawl.config.refusal
+            )
 
-    def recognised(self, request: Request, response: Response) -> ResponseMeaning | None:
+    def recognised(
+        self, request: Request, response: Response
+    ) -> ResponseMeaning | None:
         """Return what an answer means, if the project's function says that it is a refusal."""
         function = self._looks_refused
         name = f"{function.__module__}.{getattr(function, '__qualname__', function)}"
@@ -81,12 +92,20 @@ class Refusals:
         except Exception as error:  # noqa: BLE001 -- whatever the project's function raises
             said, seconds, problem = None, -1.0, repr(error)
         if not 0 <= seconds < inf:
-            emit = self._crawl.events.count if self._has_failed else self._crawl.events.emit
+            emit = (
+                self._crawl.events.count
+                if self._has_failed
+                else self._crawl.events.emit
+            )
             self._has_failed = True
             emit(events.REFUSAL_FAILED, function=name, url=response.url, error=problem)
             return None
         wait = None if said is True else seconds
-        return ResponseMeaning(Kind.NOT_NOW, wait, f"recognised by {name}") if said else None
+        return (
+            ResponseMeaning(Kind.NOT_NOW, wait, f"recognised by {name}")
+            if said
+            else None
+        )
 
     @staticmethod
     def problem(response: Response) -> str:
@@ -97,7 +116,9 @@ class Refusals:
             if len(details) > _LONGEST_DETAILS:
                 return ""
             problem = json.loads(details)
-            said = [str(problem[name]) for name in ("type", "title") if problem.get(name)]
+            said = [
+                str(problem[name]) for name in ("type", "title") if problem.get(name)
+            ]
         except (ValueError, AttributeError, RecursionError, UnreadableBodyError):
             return ""
         return "".join(f", {shown(' '.join(one.split())[:_LONGEST])}" for one in said)
@@ -105,7 +126,9 @@ class Refusals:
     def _decoded(self, request: Request, response: Response) -> Response:
         """Decode an answer as for the spider; one that cannot be decoded stays as it is."""
         response.request = request
-        middleware: Any = copy(self._crawler.get_downloader_middleware(HttpCompressionMiddleware))
+        middleware: Any = copy(
+            self._crawler.get_downloader_middleware(HttpCompressionMiddleware)
+        )
         if middleware is None or "Content-Encoding" not in response.headers:
             return response
         middleware.stats = None  # it counts the answer when it comes by

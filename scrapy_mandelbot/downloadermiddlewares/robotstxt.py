@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
 
 LISTED_IN = "mandelbot_listed_in"
-"""Meta key of a page that only the sitemap of another site lists: the one that its own site's
-robots.txt has to cite."""
+"""Meta key of a page that only the sitemap of another site lists: the one that its own
+site's robots.txt has to cite.
+"""
 _NOT_KNOWN = frozenset({OutcomeKind.UNAVAILABLE, OutcomeKind.FAILED})
 _SCHEME = len("https://")
 _EVERY_PAGE = frozenset({"/", "/*", "*"})
@@ -48,7 +49,8 @@ _EVERY_PAGE = frozenset({"/", "/*", "*"})
 class RobotsTxtMiddleware:
     """Obeys every site's robots.txt. Order 100, where Scrapy's own stands.
 
-    Unlike Scrapy's own, it sends nothing to a site whose rules are *unreachable* (RFC 9309).
+    Unlike Scrapy's own, it sends nothing to a site whose rules are *unreachable* (RFC
+    9309).
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -90,7 +92,9 @@ class RobotsTxtMiddleware:
         self.process_request_2(rules.parser, request)
         if LISTED_IN in meta and meta.pop(LISTED_IN) not in rules.sitemaps:
             self._crawl.events.count(events.PAGES_FOREIGN, pages=1)
-            raise IgnoreRequest("Its site's robots.txt does not cite the sitemap that lists it")
+            raise IgnoreRequest(
+                "Its site's robots.txt does not cite the sitemap that lists it"
+            )
         if url.endswith("/robots.txt"):
             return self._robots_txt(flight.site.name, request)
         return None
@@ -114,12 +118,16 @@ class RobotsTxtMiddleware:
                 throttle.scouted(flight)
             if rules is not None and rules.outcome.kind not in _NOT_KNOWN:
                 site.rules = ref(rules)
-                throttle.paces.report_not_obeyed(site, rules.robots, partial(self._agent, request))
+                throttle.paces.report_not_obeyed(
+                    site, rules.robots, partial(self._agent, request)
+                )
                 return None, rules
             if self._crawl.is_for_a_person(request):
                 if rules is not None:
                     reason = rules.outcome.reason
-                    self._crawl.events.emit(events.ROBOTS_UNKNOWN, site=site.name, reason=reason)
+                    self._crawl.events.emit(
+                        events.ROBOTS_UNKNOWN, site=site.name, reason=reason
+                    )
                 return None, None
             if rules is not None and not self._refuses(flight, rules):
                 return None, None  # its sender waits for it, and no other request does
@@ -132,7 +140,8 @@ class RobotsTxtMiddleware:
         """Report that a site's rules are unknown; return whether they are requested again.
 
         Raises:
-            Exception: the site has never answered; its requests fail with the download's exception.
+            Exception: the site has never answered; its requests fail with the
+                download's exception.
         """
         outcome, throttle, site = rules.outcome, self._crawl.throttle, flight.site
         throttle.in_flight.unresponsive.fail(flight, outcome.failure)
@@ -150,13 +159,17 @@ class RobotsTxtMiddleware:
             report_unreadable(self._crawl, site, rules.unreadable)
         # A host that never answers is reported once, after the last of the short tries.
         level = None if outcome.wait is None else logging.DEBUG
-        throttle.pauses.refused(flight, outcome.reason, wait, rules.response, level=level)
+        throttle.pauses.refused(
+            flight, outcome.reason, wait, rules.response, level=level
+        )
         return True
 
     def _check_redirect(self, request: Request) -> None:
         """Raise IgnoreRequest if a sitemap's request was redirected where none may go."""
         if len(request.url) > LONGEST_REDIRECT:
-            raise IgnoreRequest(f"its redirect's URL has more than {LONGEST_REDIRECT:,} characters")
+            raise IgnoreRequest(
+                f"its redirect's URL has more than {LONGEST_REDIRECT:,} characters"
+            )
         if not self._crawl.config.may_send(request.meta[CITED]["site"], request.url):
             raise IgnoreRequest(
                 f"{shown(request.url)} is on this machine or in its network"
@@ -179,14 +192,24 @@ class RobotsTxtMiddleware:
                 return
             url = resolved
         self._crawl.throttle.in_flight.fates[request] = End.FORBIDDEN
-        site, emit = self._crawl.throttle.sites.of_request(request), self._crawl.events.emit
-        if not isinstance(rp, MandelbotRobotParser):  # another ROBOTSTXT_PARSER cannot say why
+        site, emit = (
+            self._crawl.throttle.sites.of_request(request),
+            self._crawl.events.emit,
+        )
+        # another ROBOTSTXT_PARSER cannot say why
+        if not isinstance(rp, MandelbotRobotParser):
             emit(events.FORBIDDEN_UNEXPLAINED, request=request, site=site.name)
             raise IgnoreRequest("Forbidden by robots.txt")
         verdict, file = rp.verdict(url, agent), robots_url(site.name)
         if verdict.is_too_costly and site.is_news("costly"):
             emit(events.ROBOTS_COSTLY, site=site.name)
-        emit(events.FORBIDDEN, request=request, site=site.name, file=file, verdict=verdict)
+        emit(
+            events.FORBIDDEN,
+            request=request,
+            site=site.name,
+            file=file,
+            verdict=verdict,
+        )
         if (
             verdict.rule is not None
             and verdict.rule.path in _EVERY_PAGE
@@ -199,11 +222,16 @@ class RobotsTxtMiddleware:
     def _robots_txt(self, site: str, request: Request) -> Response | None:
         """Answer a spider's request for /robots.txt, such as SitemapSpider's, from the cache.
 
-        To fetch the current file, set ``dont_obey_robotstxt`` or use one of Scrapy's commands.
+        To fetch the current file, set ``dont_obey_robotstxt`` or use one of Scrapy's
+        commands.
         """
         url = urlparse_cached(request)
         is_file = url.path == "/robots.txt" and not url.query
-        if request.method != "GET" or not is_file or self._crawl.is_for_a_person(request):
+        if (
+            request.method != "GET"
+            or not is_file
+            or self._crawl.is_for_a_person(request)
+        ):
             return None
         copy = self._crawl.fetcher.cached(site)
         if copy is None:  # the file is unavailable

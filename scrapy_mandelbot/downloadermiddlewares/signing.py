@@ -71,7 +71,9 @@ class Signer:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.keyid}>"
 
-    def sign(self, label: str, components: Mapping[str, str], parameters: str) -> tuple[str, str]:
+    def sign(
+        self, label: str, components: Mapping[str, str], parameters: str
+    ) -> tuple[str, str]:
         """Return the values of Signature-Input and Signature (RFC 9421, sections 2.5 and 3.1).
 
         `components` maps serialized identifiers to values, in order; `parameters` is serialized,
@@ -84,7 +86,11 @@ class Signer:
         return f"{label}={signed}", f"{label}=:{signature}:"
 
 
-_MEMBERS = {"OKP": ("crv", "kty", "x"), "EC": ("crv", "kty", "x", "y"), "RSA": ("e", "kty", "n")}
+_MEMBERS = {
+    "OKP": ("crv", "kty", "x"),
+    "EC": ("crv", "kty", "x", "y"),
+    "RSA": ("e", "kty", "n"),
+}
 
 
 def thumbprint(jwk: Mapping[str, object]) -> str | None:
@@ -92,7 +98,9 @@ def thumbprint(jwk: Mapping[str, object]) -> str | None:
 
     None: the key lacks members that its type requires.
     """
-    members = {name: jwk.get(name) for name in _MEMBERS.get(str(jwk.get("kty")), ("kty",))}
+    members = {
+        name: jwk.get(name) for name in _MEMBERS.get(str(jwk.get("kty")), ("kty",))
+    }
     if len(members) == 1 or not all(isinstance(one, str) for one in members.values()):
         return None
     text = json.dumps(members, separators=(",", ":"), sort_keys=True)
@@ -117,18 +125,26 @@ def read_signer(name: str, place: str | None) -> Signer:
         else:
             pem = Path(place).read_bytes()
             if os.name == "posix" and Path(place).stat().st_mode & 0o077:
-                logger.warning("%s can be read by other users: chmod 600 %s", place, place)
+                logger.warning(
+                    "%s can be read by other users: chmod 600 %s", place, place
+                )
         key = load_pem_private_key(pem, None)
     except KeyError:
         raise SettingsError(name, place, f"{SIGN_KEY_TAKES} (it is not set)") from None
     except OSError as error:
-        raise SettingsError(name, place, f"{SIGN_KEY_TAKES} ({error.strerror})") from None
+        raise SettingsError(
+            name, place, f"{SIGN_KEY_TAKES} ({error.strerror})"
+        ) from None
     except TypeError:
-        raise SettingsError(name, place, f"{SIGN_KEY_TAKES} (it has a passphrase)") from None
+        raise SettingsError(
+            name, place, f"{SIGN_KEY_TAKES} (it has a passphrase)"
+        ) from None
     except (ValueError, UnsupportedAlgorithm):  # their messages may quote the key
         raise SettingsError(name, place, f"{SIGN_KEY_TAKES} (it is none)") from None
     if not isinstance(key, Ed25519PrivateKey):
-        raise SettingsError(name, place, f"{SIGN_KEY_TAKES} (it is a key of another kind)")
+        raise SettingsError(
+            name, place, f"{SIGN_KEY_TAKES} (it is a key of another kind)"
+        )
     return Signer(key)
 
 
@@ -140,9 +156,13 @@ def agent_url(config: Config) -> str:
     """
     name, agent = 'MANDELBOT_SIGN_OPTIONS["agent"]', config.sign_agent
     if agent is None:
-        raise SettingsError(name, agent, "the https URL of the key directory, to sign requests")
+        raise SettingsError(
+            name, agent, "the https URL of the key directory, to sign requests"
+        )
     if not agent.startswith("https:") and not config.sign_http:
-        raise SettingsError(name, agent, 'an https URL, or the option "http" to be True')
+        raise SettingsError(
+            name, agent, 'an https URL, or the option "http" to be True'
+        )
     scheme, _, rest = agent.partition("://")
     origin = f"{scheme}://{rest.partition('/')[0]}"
     return origin + WELL_KNOWN if agent.removeprefix(origin) in {"", "/"} else agent
@@ -176,7 +196,9 @@ class SigningMiddleware:
     def from_crawler(cls, crawler: Crawler) -> SigningMiddleware:
         """Build the middleware."""
         middleware = cls(crawler)
-        crawler.signals.connect(middleware.spider_opened, signal=scrapy.signals.spider_opened)
+        crawler.signals.connect(
+            middleware.spider_opened, signal=scrapy.signals.spider_opened
+        )
         return middleware
 
     def spider_opened(self) -> None:
@@ -193,7 +215,9 @@ class SigningMiddleware:
         self._restore(request, None)
         self._signed.pop(request, None)
 
-    def process_response(self, request: Request, response: Response) -> Request | Response:
+    def process_response(
+        self, request: Request, response: Response
+    ) -> Request | Response:
         """Send a request again, signed, if its site requests a signature that it lacked.
 
         After a status that pauses the site it is sent again anyway, and signed then.
@@ -232,13 +256,19 @@ class SigningMiddleware:
             del self._sites_to_sign[next(iter(self._sites_to_sign))]
         self._sites_to_sign[site] = None
 
-    def _wanted_by(self, request: Request, response: Response) -> tuple[str, str, list[str]] | None:
+    def _wanted_by(
+        self, request: Request, response: Response
+    ) -> tuple[str, str, list[str]] | None:
         """Return label, nonce and components of the signature that a response requests.
 
         None: it requests none, or one of another kind (RFC 9421, section 5.1).
         """
         value = b", ".join(response.headers.getlist("Accept-Signature"))
-        if not value or len(value) > _MOST_REQUESTED or "Signature-Input" in request.headers:
+        if (
+            not value
+            or len(value) > _MOST_REQUESTED
+            or "Signature-Input" in request.headers
+        ):
             return None
         if urlparse_cached(request).scheme not in self._schemes:
             return None
@@ -255,7 +285,9 @@ class SigningMiddleware:
             )
             if is_ours:
                 nonce = wanted.get("nonce")
-                names = [name for name, kind in items if not kind and isinstance(name, str)]
+                names = [
+                    name for name, kind in items if not kind and isinstance(name, str)
+                ]
                 return label, nonce if isinstance(nonce, str) else "", names
         return None
 
@@ -267,17 +299,26 @@ class SigningMiddleware:
             return
         if "Signature-Input" in request.headers:  # the project's own
             return
-        site, label, nonce, names = request.meta.get(_REQUESTED) or (None, LABEL, "", ())
+        site, label, nonce, names = request.meta.get(_REQUESTED) or (
+            None,
+            LABEL,
+            "",
+            (),
+        )
         if site is not None and site != site_of_request(request):  # it was redirected
             label, nonce, names = LABEL, "", ()
         known = _derived(request)
-        components = {f'"{name}"': known[name] for name in (*_SIGNED, *names) if name in known}
+        components = {
+            f'"{name}"': known[name] for name in (*_SIGNED, *names) if name in known
+        }
         components[f'"signature-agent";key="{label}"'] = f'"{self._agent}"'
         created = int(self._now()) - _SKEW
         parameters = f';created={created};expires={created + LIFETIME};keyid="{self._signer.keyid}"'
         if nonce:
             parameters += f";nonce={http_sf.ser(nonce)}"
-        signed = self._signer.sign(label, components, f'{parameters};tag="web-bot-auth"')
+        signed = self._signer.sign(
+            label, components, f'{parameters};tag="web-bot-auth"'
+        )
         agent = f'{label}="{self._agent}"'
         for name, value in zip(_HEADERS, (agent, *signed), strict=True):
             request.headers[name] = value
@@ -300,12 +341,16 @@ class SigningMiddleware:
             return
         for name in _HEADERS:
             request.headers.pop(name, None)
-        if response is not None and (not self._knows_clocks or response.status in _REFUSALS):
+        if response is not None and (
+            not self._knows_clocks or response.status in _REFUSALS
+        ):
             self._compare_clocks(request, response, created + _SKEW)
 
     def _compare_clocks(self, request: Request, response: Response, sent: int) -> None:
         """Warn if a response's Date is far from both the request's time and the present."""
-        date = read_date((response.headers.get("Date") or b"").decode("latin-1"), IN_TAGS)
+        date = read_date(
+            (response.headers.get("Date") or b"").decode("latin-1"), IN_TAGS
+        )
         age = response.headers.get("Age") or b"0"
         self._knows_clocks = True
         if date is None or self._has_warned_of_clocks or not age.isdigit():
@@ -323,7 +368,9 @@ def _derived(request: Request) -> dict[str, str]:
     """Return the derived components of a request (RFC 9421, section 2.2), by name."""
     url = urlparse_cached(request)
     host = request.headers.get("Host")
-    authority = url.netloc.rpartition("@")[2] if host is None else host.decode("latin-1")
+    authority = (
+        url.netloc.rpartition("@")[2] if host is None else host.decode("latin-1")
+    )
     default = ":443" if url.scheme == "https" else ":80"
     path = (url.path or "/") + (f";{url.params}" if url.params else "")
     query = f"?{url.query}" if url.query else ""

@@ -27,9 +27,12 @@ class Event:
     stats: tuple[str, ...] = ()
     """Stats that grow by one."""
     sums: tuple[tuple[str, str], ...] = ()
-    """Stats that grow by a value, each with the name of the value; 0 creates no stat."""
+    """Stats that grow by a value, each with the name of the value; 0 creates no stat.
+    """
     families: tuple[tuple[str, str], ...] = ()
-    """Stats that grow by one and end in a value: their prefix, and the name of the value."""
+    """Stats that grow by one and end in a value: their prefix, and the name of the
+    value.
+    """
     signal: object | None = None
     signal_values: tuple[str, ...] = ()
     """The names of the values that the signal carries."""
@@ -52,13 +55,15 @@ PAUSED = Event(
 HELD = replace(PAUSED, stats=("mandelbot/pause/count", "mandelbot/pause/held"))
 SHUT = replace(PAUSED, stats=("mandelbot/pace/shut",))
 PAUSED_BY_PEER = Event(
-    "Paused %(where)s until %(until)s: another crawl reports %(reason)s (%(waiting)s queued)",
+    "Paused %(where)s until %(until)s: another crawl reports %(reason)s (%(waiting)s"
+    " queued)",
     stats=("mandelbot/pause/overheard",),
     signal=signals.site_paused,
     signal_values=PAUSED.signal_values,
 )
 RESTORED = Event(
-    "%(where)s is still paused until %(until)s (carried over from the previous run): %(reason)s",
+    "%(where)s is still paused until %(until)s (carried over from the previous run):"
+    " %(reason)s",
     stats=("mandelbot/pause/restored",),
 )
 PROLONGED = Event(
@@ -79,12 +84,13 @@ SECTION_PAUSED = Event(
     stats=("mandelbot/pause/sections",),
 )
 SECTION_PROLONGED = Event(
-    "%(path)s of %(where)s is still set aside until %(until)s: %(reason)s (%(tries)s; given up"
-    " at about %(end)s unless it answers or names a time)",
+    "%(path)s of %(where)s is still set aside until %(until)s: %(reason)s (%(tries)s;"
+    " given up at about %(end)s unless it answers or names a time)",
 )
 REFUSES_ROBOTS = _warning(
-    "%(where)s%(path)s %(reason)s (%(waiting)s queued). Nothing is sent there until %(until)s, then"
-    " one request an hour. Identify your robot, contact the owner, or pay (docs/says_no.rst)",
+    "%(where)s%(path)s %(reason)s (%(waiting)s queued). Nothing is sent there until"
+    " %(until)s, then one request an hour. Identify your robot, contact the owner, or"
+    " pay (docs/says_no.rst)",
     stats=("mandelbot/pause/refuses_robots",),
     signal=signals.site_refuses_robots,
     signal_values=("site", "reason", "until"),
@@ -95,7 +101,8 @@ REFUSES_ROBOTS_STILL = _warning(
 )
 SECTION_RESUMED = Event("Resumed %(path)s of %(where)s: it answers again")
 SECTION_GIVEN_UP = _warning(
-    "Gave up %(path)s of %(where)s, which answers elsewhere: %(reason)s (its requests: %(fate)s)",
+    "Gave up %(path)s of %(where)s, which answers elsewhere: %(reason)s (its requests:"
+    " %(fate)s)",
     stats=("mandelbot/pause/sections_given_up",),
 )
 RETRIED_ON_ITS_OWN = Event(stats=("mandelbot/pause/asked_again",))
@@ -109,11 +116,15 @@ RESUMED = Event(
     signal=signals.site_resumed,
     signal_values=("site", "paused_for"),
 )
-RECOVERED = Event("%(where)s is back to its request rate before the pause", logging.DEBUG)
-OPENED = Event(RESUMED.text, signal=signals.site_resumed, signal_values=RESUMED.signal_values)
+RECOVERED = Event(
+    "%(where)s is back to its request rate before the pause", logging.DEBUG
+)
+OPENED = Event(
+    RESUMED.text, signal=signals.site_resumed, signal_values=RESUMED.signal_values
+)
 GIVEN_UP = _warning(
-    "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s queued:"
-    " %(fate)s)",
+    "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s"
+    " queued: %(fate)s)",
     stats=("mandelbot/pause/given_up",),
 )
 REFUSAL_FAILED = _error(
@@ -127,9 +138,12 @@ WAITED = Event(stats=("mandelbot/pause/waited",))
 EVICTED = Event(sums=(("mandelbot/pause/evicted", "count"),))
 HANDED_ON = Event(stats=("mandelbot/pause/handed_on",))
 
-PACE = Event("Pace of %(where)s: %(pace)s (%(source)s)", stats=("mandelbot/pace/sites",))
+PACE = Event(
+    "Pace of %(where)s: %(pace)s (%(source)s)", stats=("mandelbot/pace/sites",)
+)
 PACE_NOT_OBEYED = Event(
-    '%(where)s: %(pace)s (%(source)s) is not obeyed; set MANDELBOT_PACE = "obey" to obey it',
+    '%(where)s: %(pace)s (%(source)s) is not obeyed; set MANDELBOT_PACE = "obey" to'
+    " obey it",
     stats=("mandelbot/pace/not_obeyed",),
 )
 PACE_CAPPED = _warning(
@@ -145,15 +159,24 @@ QUOTA = Event(
     "Paused %(where)s until %(until)s: its quota is used up (RateLimit header)",
     stats=("mandelbot/pace/quota",),
 )
-TURN_WAITED = Event(stats=("mandelbot/pace/waited",), sums=(("mandelbot/pace/seconds", "seconds"),))
+TURN_WAITED = Event(
+    stats=("mandelbot/pace/waited",), sums=(("mandelbot/pace/seconds", "seconds"),)
+)
 TURN_RESTORED = Event(stats=("mandelbot/pace/restored",))
 TURN_MISSED = Event(stats=("mandelbot/pace/sent_back",))
 
 ROBOTS_FETCHED = Event(
     "%(site)s: %(reason)s",
     logging.DEBUG,
-    stats=("robotstxt/request_count", "mandelbot/robots/fetched", "robotstxt/response_count"),
-    families=(("mandelbot/robots/", "case"), ("robotstxt/response_status_count/", "status")),
+    stats=(
+        "robotstxt/request_count",
+        "mandelbot/robots/fetched",
+        "robotstxt/response_count",
+    ),
+    families=(
+        ("mandelbot/robots/", "case"),
+        ("robotstxt/response_status_count/", "status"),
+    ),
 )
 # Without a response.
 ROBOTS_NOT_FETCHED = replace(
@@ -165,36 +188,43 @@ ROBOTS_CUT = _warning(
     stats=("mandelbot/robots/cut",),
 )
 ROBOTS_COSTLY = _warning(
-    "The robots.txt of %(site)s has too many rules with wildcards: its long URLs are forbidden",
+    "The robots.txt of %(site)s has too many rules with wildcards: its long URLs are"
+    " forbidden",
     stats=("mandelbot/robots/costly",),
 )
 ROBOTS_TRUNCATED = _warning(
-    "The robots.txt of %(site)s is truncated after %(size)s of whole lines (%(reason)s)",
+    "The robots.txt of %(site)s is truncated after %(size)s of whole lines"
+    " (%(reason)s)",
     stats=("mandelbot/robots/broken_off",),
 )
 ROBOTS_UNANSWERED = _warning(
-    "%(site)s has never answered in this run, and its requests fail: %(reason)s; the next attempt"
-    " is after %(next)s",
+    "%(site)s has never answered in this run, and its requests fail: %(reason)s; the"
+    " next attempt is after %(next)s",
 )
 ROBOTS_ERROR = _error(
-    "An error in the project, not at %(site)s, prevents fetching its robots.txt: %(reason)s",
+    "An error in the project, not at %(site)s, prevents fetching its robots.txt:"
+    " %(reason)s",
 )
 ROBOTS_SLOW = _warning(
     "The robots.txt of %(site)s took %(seconds).1f s; the limit is %(most)g s",
     stats=("mandelbot/robots/slow",),
 )
 ROBOTS_TESTED = Event(
-    "Testing %(site)s with / and %(path)s, once a day at most: its robots.txt answers %(status)s"
-    " each time, as some servers do for any missing page",
+    "Testing %(site)s with / and %(path)s, once a day at most: its robots.txt answers"
+    " %(status)s each time, as some servers do for any missing page",
     stats=("mandelbot/robots/tested",),
 )
 ROBOTS_STALE = _warning(
-    "%(site)s: %(reason)s: from %(since)s, until %(until)s at most; next attempt at %(next)s",
+    "%(site)s: %(reason)s: from %(since)s, until %(until)s at most; next attempt at"
+    " %(next)s",
 )
 ROBOTS_UNREADABLE = _error(
-    "ROBOTSTXT_PARSER failed on the robots.txt of %(site)s, which is not obeyed: %(error)s",
+    "ROBOTSTXT_PARSER failed on the robots.txt of %(site)s, which is not obeyed:"
+    " %(error)s",
 )
-ROBOTS_READ = Event(signal=signals.robots_fetched, signal_values=("site", "robots", "outcome"))
+ROBOTS_READ = Event(
+    signal=signals.robots_fetched, signal_values=("site", "robots", "outcome")
+)
 ROBOTS_FROM_CACHE = Event(stats=("mandelbot/robots/from_cache",))
 ROBOTS_CACHED = Event(
     "The robots.txt of %(site)s was cached at %(since)s and is valid until %(until)s"
@@ -202,14 +232,17 @@ ROBOTS_CACHED = Event(
 )
 ROBOTS_ANSWERED = Event(stats=("mandelbot/robots/answered",))
 ROBOTS_UNKNOWN = _warning(
-    "The rules of %(site)s are not known (%(reason)s). A crawl would pause the site and try"
-    " again later; this interactive request is sent anyway.",
+    "The rules of %(site)s are not known (%(reason)s). A crawl would pause the site and"
+    " try again later; this interactive request is sent anyway.",
 )
 ROBOTS_MISSPELT = _warning(
-    "The robots.txt of %(site)s: line %(line)s '%(text)s' is not read (Google's and Scrapy's"
-    " parsers read it as %(field)s); set MANDELBOT_DIALECT = 'google' to obey it",
+    "The robots.txt of %(site)s: line %(line)s '%(text)s' is not read (Google's and"
+    " Scrapy's parsers read it as %(field)s); set MANDELBOT_DIALECT = 'google' to"
+    " obey it",
 )
-COMMENTED = Event("%(site)s has a comment for this robot in its robots.txt: %(comments)s")
+COMMENTED = Event(
+    "%(site)s has a comment for this robot in its robots.txt: %(comments)s"
+)
 FORBIDDEN = Event(
     "Forbidden by robots.txt: %(request)s (%(file)s: %(verdict)s)",
     logging.DEBUG,
@@ -218,7 +251,8 @@ FORBIDDEN = Event(
     signal_values=("request", "verdict"),
 )
 FORBIDDEN_ALL = Event(
-    "Every page of %(site)s is forbidden (%(file)s: %(verdict)s); see docs/recipes/why.rst",
+    "Every page of %(site)s is forbidden (%(file)s: %(verdict)s); see"
+    " docs/recipes/why.rst",
 )
 FORBIDDEN_UNEXPLAINED = Event(
     "Forbidden by robots.txt: %(request)s", logging.DEBUG, stats=FORBIDDEN.stats
@@ -229,17 +263,22 @@ SITEMAPS_DISCOVERED = Event(
     signal=signals.sitemaps_discovered,
     signal_values=("site", "urls"),
 )
-SITEMAPS_LEFT_TO_SPIDER = Event("Sitemaps are left to the spider, which is a SitemapSpider")
+SITEMAPS_LEFT_TO_SPIDER = Event(
+    "Sitemaps are left to the spider, which is a SitemapSpider"
+)
 SITEMAP_DROPPED = _warning(
-    "Sitemaps are not followed in this run; sitemap requests left by the previous run are dropped,"
-    " such as %(url)s",
+    "Sitemaps are not followed in this run; sitemap requests left by the previous run"
+    " are dropped, such as %(url)s",
     stats=("mandelbot/sitemaps/dropped",),
 )
 SITEMAP_READ = Event(
     "The sitemap %(url)s (%(kind)s) has %(entries)s, %(wanted)d to crawl",
     logging.DEBUG,
     stats=("mandelbot/sitemaps/read",),
-    sums=(("mandelbot/sitemaps/entries", "entries"), ("mandelbot/sitemaps/older", "older")),
+    sums=(
+        ("mandelbot/sitemaps/entries", "entries"),
+        ("mandelbot/sitemaps/older", "older"),
+    ),
 )
 SITEMAP_FAILED = _warning(
     "The sitemap %(url)s was not read: %(reason)s",
@@ -265,8 +304,8 @@ SITEMAPS_CROSS_HOST = _warning(
     "%(site)s cites sitemaps on other hosts; no more are fetched, as %(limit)s",
 )
 SITES_TOO_MANY = _warning(
-    "The sitemaps of %(site)s list pages of more than %(most)d sites whose robots.txt does not"
-    " cite them, or is not known yet; pages of further sites are ignored",
+    "The sitemaps of %(site)s list pages of more than %(most)d sites whose robots.txt"
+    " does not cite them, or is not known yet; pages of further sites are ignored",
 )
 SITE_LEFT_OUT = _warning(
     "%(sitemap)s lists pages of %(site)s, whose robots.txt %(why)s; they are ignored",
@@ -299,8 +338,8 @@ JOB_RESUMED = Event(
 )
 JOB_PASSED_OVER = Event(stats=("mandelbot/job/passed_over",))
 JOB_IN_MEMORY = _warning(
-    "Stored in memory only, as it cannot be serialized (is each callback a method of the spider?):"
-    " %(request)s: %(error)s",
+    "Stored in memory only, as it cannot be serialized (is each callback a method of"
+    " the spider?): %(request)s: %(error)s",
     stats=("mandelbot/job/in_memory", "scheduler/unserializable"),
 )
 JOB_LEFT_IN_MEMORY = _warning(
@@ -323,32 +362,36 @@ JOB_NOT_SAVED = _warning(
 )
 JOB_SAVED_AGAIN = Event("The job is saved again")
 JOB_GIVEN_UP = _error(
-    "The spider is closed, as the job cannot be saved and too much of it is in memory: %(error)s",
+    "The spider is closed, as the job cannot be saved and too much of it is in memory:"
+    " %(error)s",
 )
 JOB_UNREADABLE = _error("The spider is closed, as the job cannot be read: %(error)s")
 JOB_LOST = _error(
-    "The end of this run is not saved; the next run fetches its last pages again: %(error)s",
+    "The end of this run is not saved; the next run fetches its last pages again:"
+    " %(error)s",
 )
 JOB_SALVAGED = _error("Requests of this job may be lost: its file was damaged")
 
 JOB_JOINED = Event(
-    "Worker %(worker)s joined the job %(where)s: unassigned sites: %(unassigned)s, other"
-    " workers: %(others)s"
+    "Worker %(worker)s joined the job %(where)s: unassigned sites: %(unassigned)s,"
+    " other workers: %(others)s"
 )
 JOB_AT_RISK = _warning("The Redis of this job: %(reason)s")
 JOB_SITES_TAKEN = Event(sums=(("mandelbot/job/sites", "count"),))
 JOB_GIVEN_BEFORE = Event(sums=(("mandelbot/job/passed_over", "count"),))
 JOB_LEASE_LOST = _warning(
-    "This worker was silent for longer than its lease; other workers have its %(sites)s now",
+    "This worker was silent for longer than its lease; other workers have its"
+    " %(sites)s now",
     stats=("mandelbot/job/leases_lost",),
 )
 JOB_SET_BACK = _warning(
-    "Redis has an older state of the job, as after a failover to a lagging replica: later work is"
-    " repeated, and this worker returns its %(sites)s",
+    "Redis has an older state of the job, as after a failover to a lagging replica:"
+    " later work is repeated, and this worker returns its %(sites)s",
     stats=("mandelbot/job/set_back",),
 )
 JOB_FORGOTTEN = _error(
-    "The spider is closed, as Redis has lost the job, or part of it. Is appendonly off?",
+    "The spider is closed, as Redis has lost the job, or part of it. Is appendonly"
+    " off?",
 )
 
 USAGE_READ = Event(
@@ -379,17 +422,22 @@ USAGE_ITEM_DROPPED = Event(
     signal_values=USAGE_REQUEST_DROPPED.signal_values,
 )
 USAGE_ITEMS_KEPT = _warning(
-    "Kept %(items)s of pages whose owners disallow the use: MANDELBOT_USAGE = 'annotate'",
+    "Kept %(items)s of pages whose owners disallow the use: MANDELBOT_USAGE ="
+    " 'annotate'",
     sums=(("mandelbot/usage/items_against", "count"),),
 )
-TDM_FETCHED = Event("%(url)s: %(reason)s", logging.DEBUG, stats=("mandelbot/usage/tdm_files",))
+TDM_FETCHED = Event(
+    "%(url)s: %(reason)s", logging.DEBUG, stats=("mandelbot/usage/tdm_files",)
+)
 TERMS_STATED = Event(
-    "%(site)s states terms in place of a page: %(status)d, %(terms)s (%(url)s). Nothing is paid or"
-    " accepted; its further such answers are only counted",
+    "%(site)s states terms in place of a page: %(status)d, %(terms)s (%(url)s). Nothing"
+    " is paid or accepted; its further such answers are only counted",
     stats=("mandelbot/usage/terms_stated",),
 )
 LEDGER_WRITTEN = Event(stats=("mandelbot/ledger/lines",))
-LEDGER_CLOSED = Event("The ledger %(path)s has %(lines)s of this run; %(missing)d are missing")
+LEDGER_CLOSED = Event(
+    "The ledger %(path)s has %(lines)s of this run; %(missing)d are missing"
+)
 LEDGER_FAILED = _error(
     "The ledger lacks a line: %(error)s. Further such lines are only counted",
     stats=("mandelbot/ledger/failed",),
@@ -416,8 +464,8 @@ SIGNATURE_REQUESTED = Event(
     stats=("mandelbot/signatures/asked",),
 )
 CLOCKS_DIFFER = _warning(
-    "The clocks of this machine and of %(site)s differ by %(seconds)d s: sites may reject"
-    " signatures as expired or not yet valid",
+    "The clocks of this machine and of %(site)s differ by %(seconds)d s: sites may"
+    " reject signatures as expired or not yet valid",
 )
 
 EVENTS = {name: value for name, value in vars().items() if isinstance(value, Event)}

@@ -1,7 +1,7 @@
 """Reports the events of a crawl to its log, its stats, its signals and subscribers in the package.
 
-``events/__init__.py`` has the table of events. Text from the web is escaped and shortened here, so
-that no caller has to do it.
+``events/__init__.py`` has the table of events. Text from the web is escaped and
+shortened here, so that no caller has to do it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,13 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from scrapy_mandelbot.robots.formatting import clock_time, counted, moment, printable, shown
+from scrapy_mandelbot.robots.formatting import (
+    clock_time,
+    counted,
+    moment,
+    printable,
+    shown,
+)
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -28,9 +34,13 @@ class Events:
         self._crawler = crawler
         self._subscribers: dict[Event, list[Callable[[Mapping[str, Any]], None]]] = {}
         self._places: set[tuple[str, int]] = set()
-        """Files and lines whose errors have been logged: bounded by the places that raise."""
+        """Files and lines whose errors have been logged: bounded by the places that
+        raise.
+        """
 
-    def subscribe(self, call: Callable[[Mapping[str, Any]], None], *events: Event) -> None:
+    def subscribe(
+        self, call: Callable[[Mapping[str, Any]], None], *events: Event
+    ) -> None:
         """Call a function, which may not raise, with the values of each such event."""
         for event in events:
             self._subscribers.setdefault(event, []).append(call)
@@ -45,7 +55,12 @@ class Events:
         self.emit(event, exc_info=(type(error), error, error.__traceback__), **values)
 
     def emit(
-        self, event: Event, *, exc_info: Any = None, level: int | None = None, **values: Any
+        self,
+        event: Event,
+        *,
+        exc_info: Any = None,
+        level: int | None = None,
+        **values: Any,
     ) -> None:
         """Log and count an event, and send its signal.
 
@@ -53,7 +68,8 @@ class Events:
             event: a row of the table.
             exc_info: the error behind the event, as ``logging`` takes it.
             level: of the log line; None: the event's own.
-            values: by name; ``since``, ``until``, ``next`` and ``end`` are seconds since the epoch.
+            values: by name; ``since``, ``until``, ``next`` and ``end`` are seconds
+                since the epoch.
         """
         self.count(event, **values)
         texts: dict[str, Any] = {}
@@ -69,11 +85,14 @@ class Events:
                 sent["reason"] = texts["reason"] if texts else shown(sent["reason"])
             if "until" in sent:
                 sent["until"] = moment(sent["until"])
-            self._crawler.signals.send_catch_log(event.signal, **sent, spider=self._crawler.spider)
+            self._crawler.signals.send_catch_log(
+                event.signal, **sent, spider=self._crawler.spider
+            )
 
     @cached_property
     def _inc_value(self) -> Callable[..., None]:
-        return self._crawler.stats.inc_value  # there are no stats before the crawl begins
+        # there are no stats before the crawl begins
+        return self._crawler.stats.inc_value
 
     def count(self, event: Event, **values: Any) -> None:
         """Count an event and call its subscribers, without a log line or a signal."""
@@ -117,7 +136,9 @@ _COUNTED = {
     "sites": ("site",),
 }
 _UNCUT = frozenset({"request", "verdict"})
-"""Values that operators search for, and that the crawl itself wrote: they are not shortened."""
+"""Values that operators search for, and that the crawl itself wrote: they are not
+shortened.
+"""
 
 
 def _loggable(name: str, value: Any) -> Any:

@@ -1,4 +1,7 @@
-"""Decodes bodies (``Content-Encoding``), truncated ones as far as possible. Needs no Scrapy."""
+"""Decodes bodies (``Content-Encoding``), truncated ones as far as possible.
+
+Needs no Scrapy.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ class UnreadableBodyError(ConnectionError):
 
 
 class UnknownCodingError(UnreadableBodyError):
-    """The coding is not supported here; Scrapy may decode it, or passes it on encoded."""
+    """The coding is not supported here.
+
+    Scrapy may decode it, or passes it on encoded.
+    """
 
 
 class Unpacked(NamedTuple):

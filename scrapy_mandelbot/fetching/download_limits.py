@@ -1,9 +1,10 @@
 """Size and time limits of the package's own downloads, and the detection of truncated bodies.
 
-Scrapy's own limits, ``download_maxsize`` and ``download_timeout``, drop the part that has come.
-Receivers of ``headers_received`` and ``bytes_received`` cost every other page a call a chunk. So
-they follow a second request for a body that was too long, which is then cut, and requests for a
-file whose last response was truncated. Third-party handlers may read the whole body.
+Scrapy's own limits, ``download_maxsize`` and ``download_timeout``, drop the part that
+has come. Receivers of ``headers_received`` and ``bytes_received`` cost every other page
+a call a chunk. So they follow a second request for a body that was too long, which is
+then cut, and requests for a file whose last response was truncated. Third-party
+handlers may read the whole body.
 """
 
 from __future__ import annotations
@@ -41,13 +42,16 @@ def codings_of(headers: Headers) -> list[str]:
     return codings_in(b",".join(headers.getlist("Content-Encoding")).decode("latin-1"))
 
 
-_ANY_SIZE = 2**30  # bytes; DOWNLOAD_MAXSIZE is about pages, and receivers have their limit
+# bytes; DOWNLOAD_MAXSIZE is about pages, and receivers have their limit
+_ANY_SIZE = 2**30
 _MOST_TRUNCATED = 10_000  # URLs that are known
 _INFLATED = 20  # times the size limit, as HttpCompressionMiddleware drops larger bodies
-MOST_AT_ONCE = 4_194_304  # bytes to which it decompresses a sitemap in another coding than gzip
+# bytes to which it decompresses a sitemap in another coding than gzip
+MOST_AT_ONCE = 4_194_304
 _RESPONSE = scrapy.signals.response_downloaded
 CITED = "mandelbot_sitemap"
-"""Meta key of a request for a sitemap: what is known of it, and whose ``site`` it is."""
+"""Meta key of a request for a sitemap: what is known of it, and whose ``site`` it is.
+"""
 
 
 @dataclass
@@ -80,7 +84,10 @@ class Download:
             return not self.cut
         if self.packed is None:
             return False
-        return _what_packed_means(ConnectionError(), self.packed, self.most_bytes) is not None
+        return (
+            _what_packed_means(ConnectionError(), self.packed, self.most_bytes)
+            is not None
+        )
 
     def body_of(self, response: Response) -> tuple[bytes, str, bool]:
         """Return the part of a body that counts, why the rest was not read, and if it is whole.
@@ -88,7 +95,8 @@ class Download:
         Of a body that was cut or is truncated, the complete lines count.
         """
         body, cut = response.body, self.cut
-        if not cut and len(body) > self.most_bytes:  # a handler without signals reads all of it
+        # a handler without signals reads all of it
+        if not cut and len(body) > self.most_bytes:
             cut = f"is longer than {self.most_bytes} bytes"
         is_whole = bool(cut) or not self.is_truncated(response)
         body = body[: self.most_bytes]
@@ -111,18 +119,27 @@ class DownloadLimits:
     def __init__(self, crawler: Crawler, now: Callable[[], float]) -> None:
         self._crawler = crawler
         self._now = now
-        # Without HttpCompressionMiddleware nothing unpacks a body, so none may be compressed.
+        # Without HttpCompressionMiddleware nothing unpacks a body, so none may be
+        # compressed.
         self._unpacks = crawler.settings.getbool("COMPRESSION_ENABLED")
         self._downloads: WeakKeyDictionary[Request, Download] = WeakKeyDictionary()
         self._places: dict[Request, int] = {}
-        """How many places of the downloader requests have beside those that wait for them."""
+        """How many places of the downloader requests have beside those that wait for
+        them.
+        """
         # A sitemap's request goes through the scheduler, as a page's does.
-        self._most_of_pages = min(crawler.settings.getint("DOWNLOAD_MAXSIZE") or inf, _ANY_SIZE)
+        self._most_of_pages = min(
+            crawler.settings.getint("DOWNLOAD_MAXSIZE") or inf, _ANY_SIZE
+        )
         self._watched: WeakSet[Request] = WeakSet()
         self._truncated: set[str] = set()
-        """URLs whose last response was truncated: receivers follow the next one from its start."""
+        """URLs whose last response was truncated: receivers follow the next one from
+        its start.
+        """
         self.is_notified = False
-        """Whether PauseMiddleware passes on the responses, which is cheaper than a signal."""
+        """Whether PauseMiddleware passes on the responses, which is cheaper than a
+        signal.
+        """
 
     def add_place(self, request: Request, waiting: Request) -> None:
         """Count a request and the one that waits for it as one of CONCURRENT_REQUESTS."""
@@ -134,7 +151,12 @@ class DownloadLimits:
             engine.drop_places(self._crawler, places)
 
     async def download(
-        self, request: Request, most_bytes: int, seconds: float, *, is_watched: bool = False
+        self,
+        request: Request,
+        most_bytes: int,
+        seconds: float,
+        *,
+        is_watched: bool = False,
     ) -> tuple[Response, Download]:
         """Download a request within a size and time limit; 0 bytes: headers only.
 
@@ -155,9 +177,14 @@ class DownloadLimits:
             response = await self._crawler.engine.download_async(request)
         except Exception as error:
             if not is_watched and _is_cancelled(error):
-                return await self.download(request.copy(), most_bytes, seconds, is_watched=True)
+                return await self.download(
+                    request.copy(), most_bytes, seconds, is_watched=True
+                )
             meant = _what_is_meant(error, download, request)
-            if isinstance(meant, TruncatedError) and len(self._truncated) < _MOST_TRUNCATED:
+            if (
+                isinstance(meant, TruncatedError)
+                and len(self._truncated) < _MOST_TRUNCATED
+            ):
                 self._truncated.add(request.url)
             if meant is not None:
                 raise meant from error
@@ -176,14 +203,23 @@ class DownloadLimits:
         return response, download
 
     def begin(
-        self, request: Request, most_bytes: int, seconds: float, *, is_watched: bool = True
+        self,
+        request: Request,
+        most_bytes: int,
+        seconds: float,
+        *,
+        is_watched: bool = True,
     ) -> Download:
         """Limit a request from now on."""
         if not self.is_notified and not self._downloads:
             self._crawler.signals.connect(self.response_downloaded, _RESPONSE)
         if is_watched and not self._watched:
-            self._crawler.signals.connect(self._headers_received, scrapy.signals.headers_received)
-            self._crawler.signals.connect(self._bytes_received, scrapy.signals.bytes_received)
+            self._crawler.signals.connect(
+                self._headers_received, scrapy.signals.headers_received
+            )
+            self._crawler.signals.connect(
+                self._bytes_received, scrapy.signals.bytes_received
+            )
         if is_watched:
             self._watched.add(request)
         if self._unpacks:
@@ -203,7 +239,9 @@ class DownloadLimits:
         if download.is_watched and not self._watched:
             receiver = self._headers_received
             self._crawler.signals.disconnect(receiver, scrapy.signals.headers_received)
-            self._crawler.signals.disconnect(self._bytes_received, scrapy.signals.bytes_received)
+            self._crawler.signals.disconnect(
+                self._bytes_received, scrapy.signals.bytes_received
+            )
 
     def begin_sitemap(self, request: Request, most_bytes: int) -> None:
         """Limit a request for a sitemap from now on."""
@@ -213,13 +251,17 @@ class DownloadLimits:
             request.meta["download_maxsize"] = min(most_bytes, self._most_of_pages)
 
     def second_request(self, request: Request, error: Exception) -> Request | None:
-        """Return a request for a sitemap that was too long, to be cut; None: it was not.
+        """Return a request for a sitemap that was too long, to be cut.
 
-        None, too, if it is longer than DOWNLOAD_MAXSIZE.
+        None: it was not. None, too, if it is longer than DOWNLOAD_MAXSIZE.
         """
         self.end(request)
         most = request.meta.get("download_maxsize", _ANY_SIZE)
-        if CITED not in request.meta or most >= self._most_of_pages or not _is_cancelled(error):
+        if (
+            CITED not in request.meta
+            or most >= self._most_of_pages
+            or not _is_cancelled(error)
+        ):
             return None
         meta = {**request.meta, "download_maxsize": _ANY_SIZE}
         return request.replace(meta=meta, dont_filter=True)
@@ -244,7 +286,8 @@ class DownloadLimits:
             download.body += data[: download.most_bytes - len(download.body)]
         if download.received > download.most_bytes:
             download.cut = f"is longer than {download.most_bytes} bytes"
-        elif self._now() - download.began >= download.seconds:  # the handler may never end
+        # the handler may never end
+        elif self._now() - download.began >= download.seconds:
             download.is_late = not _has_all(download)
         if download.cut or download.is_late:
             raise StopDownload(fail=False)
@@ -253,7 +296,8 @@ class DownloadLimits:
         """Note the response to a request, if the request is limited."""
         if CITED in request.meta:
             self.end(request)
-            # HttpCompressionMiddleware would decompress it at once. Its reader does so in steps.
+            # HttpCompressionMiddleware would decompress it at once. Its reader does so
+            # in steps.
             request.meta["download_maxsize"] = MOST_AT_ONCE
             if codings_of(response.headers) in (["gzip"], ["x-gzip"]):
                 del response.headers["Content-Encoding"]
@@ -263,9 +307,11 @@ class DownloadLimits:
             return
         download.is_done = True
         self.drop_place(request)
-        if not download.is_watched:  # time spent waiting in the download slot does not count
+        # time spent waiting in the download slot does not count
+        if not download.is_watched:
             download.began = self._now() - request.meta.get("download_latency", 0.0)
-        # The handler has used it for the wire size; HttpCompressionMiddleware reads it next.
+        # The handler has used it for the wire size; HttpCompressionMiddleware reads it
+        # next.
         request.meta["download_maxsize"] = _INFLATED * download.most_bytes
         if "Content-Encoding" in response.headers:
             # A copy: HttpCompressionMiddleware changes the headers.
@@ -273,22 +319,36 @@ class DownloadLimits:
 
 
 def _is_cancelled(error: Exception) -> bool:
-    """Whether a download was too large: Scrapy's exception, or without a length Twisted's."""
+    """Whether a download was too large.
+
+    Scrapy's exception, or without a length Twisted's.
+    """
     return type(error).__name__.endswith("CancelledError")
 
 
 def _has_all(download: Download) -> bool:
-    length = b"" if download.headers is None else download.headers.get("Content-Length") or b""
+    length = (
+        b""
+        if download.headers is None
+        else download.headers.get("Content-Length") or b""
+    )
     return length.isdigit() and download.received >= int(length[:20])
 
 
-def _what_is_meant(error: Exception, download: Download, request: Request) -> Exception | None:
+def _what_is_meant(
+    error: Exception, download: Download, request: Request
+) -> Exception | None:
     """Explain an error of a response that has begun; None: it explains itself."""
     most = download.most_bytes
     if isinstance(error, (StopDownload, IgnoreRequest)):
         return None
-    if download.is_done:  # raised by a middleware, in Scrapy's own by the library of a coding
-        return None if download.packed is None else _what_packed_means(error, download.packed, most)
+    # raised by a middleware, in Scrapy's own by the library of a coding
+    if download.is_done:
+        return (
+            None
+            if download.packed is None
+            else _what_packed_means(error, download.packed, most)
+        )
     if download.headers is None and "download_latency" not in request.meta:
         return None
     if failure_of(error) not in SILENT:  # of the handler, e.g. for a malformed header
@@ -300,7 +360,9 @@ def _what_is_meant(error: Exception, download: Download, request: Request) -> Ex
     return TruncatedError(body[:most], error)
 
 
-def _what_packed_means(error: Exception, packed: Response, most: int) -> Exception | None:
+def _what_packed_means(
+    error: Exception, packed: Response, most: int
+) -> Exception | None:
     """Explain an error of a complete compressed body; None: the cause is elsewhere."""
     try:
         found = unpack(packed.body, codings_of(packed.headers), most + 1)

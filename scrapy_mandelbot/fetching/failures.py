@@ -1,7 +1,8 @@
 """Maps exceptions of any download handler, in any version of Scrapy, to failures.
 
-Exceptions are matched by name: before Scrapy 2.15 they were Twisted's, and third-party handlers
-raise those of their libraries. An exception that matches no row comes from the project's code.
+Exceptions are matched by name: before Scrapy 2.15 they were Twisted's, and third-party
+handlers raise those of their libraries. An exception that matches no row comes from the
+project's code.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ _NAMES = (
     (Failure.DROPPED, {"IgnoreRequest"}),
     (Failure.OTHER, {"StopDownload"}),  # a signal handler of the project
     (Failure.NO_SUCH_HOST, {"DNSLookupError", "CannotResolveHostError", "gaierror"}),
-    (Failure.TLS, {"SSLError", "OpenSSL.SSL.Error", "VerificationError", "CertificateError"}),
+    (
+        Failure.TLS,
+        {"SSLError", "OpenSSL.SSL.Error", "VerificationError", "CertificateError"},
+    ),
     (Failure.REFUSED, {"ConnectionRefusedError", "DownloadConnectionRefusedError"}),
     (Failure.TIMED_OUT, {"TimeoutError", "TCPTimedOutError", "DownloadTimeoutError"}),
     # Twisted's other connection errors, and a proxy's refusal in Scrapy.
@@ -32,13 +36,29 @@ _NAMES = (
     ),
 )
 _LIBRARIES = frozenset(
-    {"aiohttp", "anyio", "curl_cffi", "h11", "h2", "httpcore", "httpcore2", "httpx", "httpx2"}
+    {
+        "aiohttp",
+        "anyio",
+        "curl_cffi",
+        "h11",
+        "h2",
+        "httpcore",
+        "httpcore2",
+        "httpx",
+        "httpx2",
+    }
     | {"http", "hyperframe", "playwright", "pycurl", "requests", "urllib3"}
 )
 """Packages whose exceptions, passed on by a handler, are network failures."""
 _ANSWERED = frozenset({"ParseError", "ClientResponseError", "RemoteProtocolError"})
 _UNREACHABLE = frozenset(
-    {errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL}
+    {
+        errno.ENETDOWN,
+        errno.ENETUNREACH,
+        errno.EHOSTDOWN,
+        errno.EHOSTUNREACH,
+        errno.EADDRNOTAVAIL,
+    }
 )
 _LONGEST_LABEL = 63  # octets of a part of a name (RFC 1035, section 2.3.4)
 
@@ -57,7 +77,11 @@ def failure_at(url: str, error: BaseException, *, by_proxy: bool) -> Failure:
     failure = failure_of(error)
     if failure in SILENT and by_proxy and not isinstance(error, TruncatedError):
         return Failure.PROXY
-    return Failure.NO_SUCH_HOST if failure is Failure.OTHER and names_no_host(url) else failure
+    return (
+        Failure.NO_SUCH_HOST
+        if failure is Failure.OTHER and names_no_host(url)
+        else failure
+    )
 
 
 def failure_of(error: BaseException) -> Failure:
@@ -82,7 +106,8 @@ def has_begun(error: BaseException) -> bool:
     causes = list(causes_of(error))
     names = _class_names(causes)
     if names & _ANSWERED:
-        return not any("without sending a response" in str(one) for one in causes)  # httpx's
+        # httpx's
+        return not any("without sending a response" in str(one) for one in causes)
     return "ResponseFailed" in names and "ResponseNeverReceived" not in names
 
 
@@ -104,7 +129,8 @@ def names_no_host(url: str) -> bool:
         except AddressValueError:
             return True
     return not all(
-        len(label) <= _LONGEST_LABEL and label.replace("-", "").replace("_", "").isalnum()
+        len(label) <= _LONGEST_LABEL
+        and label.replace("-", "").replace("_", "").isalnum()
         for label in labels
     )
 
@@ -141,4 +167,8 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
 
 def _class_names(errors: list[BaseException]) -> set[str]:
     classes = {one for error in errors for one in type(error).__mro__}
-    return {name for one in classes for name in (one.__name__, f"{one.__module__}.{one.__name__}")}
+    return {
+        name
+        for one in classes
+        for name in (one.__name__, f"{one.__module__}.{one.__name__}")
+    }

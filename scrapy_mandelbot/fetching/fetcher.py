@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 MOST_CITED = 5_000
 """Sitemap lines that are read of a file; each may cite an index of 50,000."""
-_MOST_NOT_ASCII = 100  # of those; encoding an international name takes up to a millisecond
+# of those; encoding an international name takes up to a millisecond
+_MOST_NOT_ASCII = 100
 
 
 def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, ...]:
@@ -52,7 +53,9 @@ def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, 
     written = dict.fromkeys(islice(robots.sitemaps, MOST_CITED))
     if not written:
         return ()
-    from scrapy_mandelbot.politeness.inside import leads_inside  # noqa: PLC0415 -- few files
+    from scrapy_mandelbot.politeness.inside import (
+        leads_inside,
+    )  # noqa: PLC0415 -- few files
     from scrapy_mandelbot.robots.sitemaps.urls import http_url  # noqa: PLC0415
 
     plain = [url for url in written if url.isascii()]
@@ -70,8 +73,8 @@ _KNOWN_SIZE = 100  # bytes, beside the site's name
 _REQUEST_AGAIN_AFTER = 300.0  # seconds, for a site that did not answer
 _FORBID_ALL = b"User-agent: *\nDisallow: /\n"
 
-# Parsed rules stay in memory as long as they fit. Those of more sites are parsed again from the
-# copy: for each page, if the sites take turns.
+# Parsed rules stay in memory as long as they fit. Those of more sites are parsed again
+# from the copy: for each page, if the sites take turns.
 _PARSED_LIMIT = 32 * 1024 * 1024  # bytes; of some 6,000 sites with small files
 _PARSED_OVERHEAD = 1_536  # bytes of an empty file, parsed
 _FAILED_SIZE = 2 * 1024  # bytes, of a site that did not answer, with its error
@@ -98,7 +101,9 @@ class SiteRules:
     cites_inside: bool = field(default=False, init=False)
     """Whether a public site may cite sitemaps on this machine or in its network."""
     cached_at: float | None = field(default=None, init=False)
-    """When the stored file was fetched or last confirmed; None: not read from the store."""
+    """When the stored file was fetched or last confirmed; None: not read from the
+    store.
+    """
     is_large: bool = field(default=False, init=False)
     """Whether the first decision may take long."""
 
@@ -111,7 +116,8 @@ class SiteRules:
 class RobotsFetcher:
     """Provides the rules of every site, each file fetched once for all requests that need it.
 
-    Memory is bounded: files are in the store, and only the last ones stay parsed in memory.
+    Memory is bounded: files are in the store, and only the last ones stay parsed in
+    memory.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 -- its collaborators
@@ -137,7 +143,9 @@ class RobotsFetcher:
         self._events = events
         self._agents = Agents(crawler, config)
         self.announced: Recent[bool] = Recent(_KNOWN_LIMIT)
-        """Sites whose rules have become known in this run; of more than fit, the last ones."""
+        """Sites whose rules have become known in this run; of more than fit, the last
+        ones.
+        """
         self._parser_class = load_object(crawler.settings.get("ROBOTSTXT_PARSER"))
         # A parser that cannot be built is an error at start, not at the first site.
         build_from_crawler(self._parser_class, crawler, b"")
@@ -169,8 +177,9 @@ class RobotsFetcher:
     ) -> SiteRules | None:
         """Return the site's rules from memory, the store, or one fetch shared by all requests.
 
-        None: another crawl with the same store has just failed to fetch them. The fetch takes the
-        route of the request. `has_answered`: whether the site has sent a response in this run.
+        None: another crawl with the same store has just failed to fetch them. The fetch
+        takes the route of the request. `has_answered`: whether the site has sent a
+        response in this run.
         """
         rules, copy = self._known(site)
         if rules is not None:
@@ -178,10 +187,18 @@ class RobotsFetcher:
         else:
             rules = await self._files.once(
                 site,
-                lambda: self._fetch_or_wait(site, request, copy, has_answered=has_answered),
-                lambda rules: rules is None or rules.outcome.failure is not Failure.PROXY,
+                lambda: self._fetch_or_wait(
+                    site, request, copy, has_answered=has_answered
+                ),
+                lambda rules: (
+                    rules is None or rules.outcome.failure is not Failure.PROXY
+                ),
             )
-        if rules is not None and rules.is_large and (steps := self.preparing(rules, request)):
+        if (
+            rules is not None
+            and rules.is_large
+            and (steps := self.preparing(rules, request))
+        ):
             await self._share.run(steps)
         return rules
 
@@ -190,7 +207,9 @@ class RobotsFetcher:
         agent = self._agents.of(request)
         return rules.robots.preparing(request.url, agent) if rules.is_large else None
 
-    async def _announce_new(self, site: str, request: Request, rules: SiteRules) -> None:
+    async def _announce_new(
+        self, site: str, request: Request, rules: SiteRules
+    ) -> None:
         if self.announced.get(site) is None:
             await self.announce(site, request, rules)
 
@@ -205,15 +224,28 @@ class RobotsFetcher:
             job = self._crawler.settings.get("JOBDIR")
             place = f" -s {quote(f'JOBDIR={job}')}" if job else ""
             drop = f"scrapy robots cache drop {quote(site)}{place}"
-            emit(events.ROBOTS_CACHED, site=site, since=since, until=rules.until, command=drop)
-        # "An Extended Standard for Robot Exclusion": Comment lines address the robot's operator.
+            emit(
+                events.ROBOTS_CACHED,
+                site=site,
+                since=since,
+                until=rules.until,
+                command=drop,
+            )
+        # "An Extended Standard for Robot Exclusion": Comment lines address the robot's
+        # operator.
         if is_new and (comments := rules.robots.comments(self._agents.of(request))):
             text = " / ".join(map(shown, comments[:_MOST_COMMENTS]))
             emit(events.COMMENTED, site=site, comments=text)
         is_read = is_new and isinstance(rules.parser, MandelbotRobotParser)
         if is_read and (misspelt := rules.robots.misspelt_line):
             line, text, field = misspelt
-            emit(events.ROBOTS_MISSPELT, site=site, line=line, text=shown(text), field=field)
+            emit(
+                events.ROBOTS_MISSPELT,
+                site=site,
+                line=line,
+                text=shown(text),
+                field=field,
+            )
         if _ROBOTS_PARSED is not None:
             await self._crawler.signals.send_catch_log_async(
                 signal=_ROBOTS_PARSED, robotparser=rules.parser, request=request
@@ -225,7 +257,11 @@ class RobotsFetcher:
     def cached(self, site: str) -> CachedRobots | None:
         """Return the site's cached robots.txt, if it is in use now."""
         copy = self._store.get_copy(site)
-        return copy if copy is not None and self._serves_until(site, copy) is not None else None
+        return (
+            copy
+            if copy is not None and self._serves_until(site, copy) is not None
+            else None
+        )
 
     def _serves_until(self, site: str, copy: CachedRobots) -> float | None:
         now = self._now()
@@ -238,15 +274,21 @@ class RobotsFetcher:
 
     def _from_store(self, site: str, copy: CachedRobots, until: float) -> SiteRules:
         self._events.count(events.ROBOTS_FROM_CACHE, site=site)
-        rules = self._remember(site, self._policy.outcome_of_copy(copy.status), copy.body, until)
+        rules = self._remember(
+            site, self._policy.outcome_of_copy(copy.status), copy.body, until
+        )
         rules.cached_at = copy.fetched_at
         return rules
 
-    def _remember(self, site: str, outcome: Outcome, body: bytes, until: float) -> SiteRules:
+    def _remember(
+        self, site: str, outcome: Outcome, body: bytes, until: float
+    ) -> SiteRules:
         if outcome.kind is not OutcomeKind.RULES:
             body = _FORBID_ALL if outcome.kind is OutcomeKind.FORBID_ALL else b""
         config = self._config
-        robots = RobotsTxt.parse(body, dialect=config.dialect, max_bytes=config.robots_max_bytes)
+        robots = RobotsTxt.parse(
+            body, dialect=config.dialect, max_bytes=config.robots_max_bytes
+        )
         parser: RobotParser | None = MandelbotRobotParser(robots)
         if self._parser_class is not MandelbotRobotParser:
             parser = self._parse(site, body)
@@ -255,20 +297,29 @@ class RobotsFetcher:
         decides = None if outcome.kind is OutcomeKind.UNASKED else parser
         rules = SiteRules(site, outcome, robots, decides, until)
         rules.cites_inside = config.private_hosts
-        rules.is_large = len(body) > robots.LARGE and isinstance(parser, MandelbotRobotParser)
+        rules.is_large = len(body) > robots.LARGE and isinstance(
+            parser, MandelbotRobotParser
+        )
         self._parsed.put(site, rules, _PARSED_OVERHEAD + _PARSED_FACTOR * len(body))
         return rules
 
     def _parse(self, site: str, body: bytes) -> RobotParser | None:
         try:
-            parser: RobotParser = build_from_crawler(self._parser_class, self._crawler, body)
+            parser: RobotParser = build_from_crawler(
+                self._parser_class, self._crawler, body
+            )
         except Exception as error:  # noqa: BLE001 -- a third-party parser may raise anything
             self._events.emit(events.ROBOTS_UNREADABLE, site=site, error=repr(error))
             return None  # nothing is forbidden, as with Scrapy's own middleware
         return parser
 
     async def _fetch_or_wait(
-        self, site: str, request: Request, copy: CachedRobots | None, *, has_answered: bool
+        self,
+        site: str,
+        request: Request,
+        copy: CachedRobots | None,
+        *,
+        has_answered: bool,
     ) -> SiteRules | None:
         """Fetch the rules, or wait for another crawl with the same store that does."""
         shared = self._shared
@@ -277,7 +328,9 @@ class RobotsFetcher:
         found = await shared.begin(site, self._config.fresh_for, self._may_serve)
         if found.is_ours:
             try:
-                rules = await self._fetch(site, request, found.copy, has_answered=has_answered)
+                rules = await self._fetch(
+                    site, request, found.copy, has_answered=has_answered
+                )
             except BaseException:
                 shared.end(site)
                 raise
@@ -299,53 +352,83 @@ class RobotsFetcher:
         return copy.is_fresh(self._now(), self._config.cache_stale)
 
     async def _fetch(
-        self, site: str, request: Request, copy: CachedRobots | None, *, has_answered: bool
+        self,
+        site: str,
+        request: Request,
+        copy: CachedRobots | None,
+        *,
+        has_answered: bool,
     ) -> SiteRules:
         fetched, outcome = await self._requester.request(
             site, request, copy, has_answered=has_answered
         )
         rules = self._rules(site, fetched, outcome, copy)
         if outcome.kind is OutcomeKind.FAILED and outcome.failure is not Failure.PROXY:
-            reason, until = outcome.reason.removesuffix(", its requests fail"), rules.until
-            self._events.emit(events.ROBOTS_UNANSWERED, site=site, reason=reason, next=until)
+            reason, until = (
+                outcome.reason.removesuffix(", its requests fail"),
+                rules.until,
+            )
+            self._events.emit(
+                events.ROBOTS_UNANSWERED, site=site, reason=reason, next=until
+            )
         elif outcome.kind is not OutcomeKind.UNASKED:
             await self.announce(site, request, rules)
-            self._events.emit(events.ROBOTS_READ, site=site, robots=rules.robots, outcome=outcome)
+            self._events.emit(
+                events.ROBOTS_READ, site=site, robots=rules.robots, outcome=outcome
+            )
         if fetched.error is not None:
             without_traceback(fetched.error)
         return rules
 
     def _rules(
-        self, site: str, fetched: FetchedFile, outcome: Outcome, copy: CachedRobots | None
+        self,
+        site: str,
+        fetched: FetchedFile,
+        outcome: Outcome,
+        copy: CachedRobots | None,
     ) -> SiteRules:
         """Store the rules that a response gives, and return them."""
         now = self._now()
-        if outcome.kind is OutcomeKind.UNAVAILABLE or outcome.kind is OutcomeKind.FAILED:
+        if (
+            outcome.kind is OutcomeKind.UNAVAILABLE
+            or outcome.kind is OutcomeKind.FAILED
+        ):
             nothing = RobotsTxt.parse(b"", dialect=self._config.dialect)
             # A refusal answers the waiting requests, too; a truncated file does not.
             said = None if fetched.answer.broken_off else fetched.response
             rules = SiteRules(site, outcome, nothing, None, now, said, fetched.error)
             rules.unreadable = fetched.answer.meaning.unreadable
             # After a proxy's failure the next request may use another proxy.
-            if outcome.kind is OutcomeKind.FAILED and outcome.failure is not Failure.PROXY:
+            if (
+                outcome.kind is OutcomeKind.FAILED
+                and outcome.failure is not Failure.PROXY
+            ):
                 rules.until = now + _REQUEST_AGAIN_AFTER
                 self._parsed.put(site, rules, _FAILED_SIZE + len(site))
             return rules
         if outcome.case == "stale_used" and copy is not None:
             trouble = self._troubles.get(site) or Trouble(times=1)
             refusal = Refusal(now, outcome.reason, outcome.retry_after)
-            at = trouble.refetch_at = now + self._config.pause_policy.pause(trouble.times, refusal)
+            at = trouble.refetch_at = now + self._config.pause_policy.pause(
+                trouble.times, refusal
+            )
             if not trouble.is_reported:
                 trouble.is_reported = True
                 since, emit = copy.fetched_at, self._events.emit
                 until, reason = since + self._config.cache_stale, outcome.reason
                 emit(
-                    events.ROBOTS_STALE, site=site, reason=reason, since=since, until=until, next=at
+                    events.ROBOTS_STALE,
+                    site=site,
+                    reason=reason,
+                    since=since,
+                    until=until,
+                    next=at,
                 )
             return self._remember(site, outcome, copy.body, at)
         if outcome.kind is OutcomeKind.UNASKED:
             return self._remember(site, outcome, b"", now + _REQUEST_AGAIN_AFTER)
-        if outcome.serves_for is not None:  # not stored: a stored copy would be valid for longer
+        # not stored: a stored copy would be valid for longer
+        if outcome.serves_for is not None:
             return self._remember(site, outcome, fetched.body, now + outcome.serves_for)
         self._troubles.discard(site)
         if outcome.is_new or copy is None:
@@ -357,8 +440,9 @@ class RobotsFetcher:
         return self._remember(site, outcome, copy.body, now + self._config.fresh_for)
 
 
-# Of crawls that share a store, one at a time fetches a file. The others wait for it, or use the
-# last good copy. The crawl that fetches holds a lease: if it dies, the others wait only until then.
+# Of crawls that share a store, one at a time fetches a file. The others wait for it, or
+# use the last good copy. The crawl that fetches holds a lease: if it dies, the others
+# wait only until then.
 
 _FIRST_LOOK = 0.05  # seconds until the first look whether the file is stored
 _LAST_LOOK = 0.5  # seconds
@@ -383,12 +467,16 @@ class SharedResult(NamedTuple):
 class SharedFetches:
     """Acquires leases for fetches from a shared store.
 
-    `timeout` is that of one request, in seconds; a lease leaves time for redirects. A crawl that is
-    closing does not wait.
+    `timeout` is that of one request, in seconds; a lease leaves time for redirects. A
+    crawl that is closing does not wait.
     """
 
     def __init__(
-        self, store: LiveStore, clock: Clock, timeout: float, is_closing: Callable[[], bool]
+        self,
+        store: LiveStore,
+        clock: Clock,
+        timeout: float,
+        is_closing: Callable[[], bool],
     ) -> None:
         self._store = store
         self._clock = clock
@@ -400,8 +488,8 @@ class SharedFetches:
     ) -> SharedResult:
         """Return the copy of a file, or the lease to fetch it; wait while another crawl fetches.
 
-        A copy is fresh for `fresh_for` seconds. `may_serve` returns whether a stale copy may be
-        used while another crawl fetches the file.
+        A copy is fresh for `fresh_for` seconds. `may_serve` returns whether a stale
+        copy may be used while another crawl fetches the file.
         """
         copy, left = await self._find(key, fresh_for, self._lease_for)
         look_after = _FIRST_LOOK

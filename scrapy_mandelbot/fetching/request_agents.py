@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 class Agents:
     """Returns the robot name of each request of a crawl.
 
-    The first of these that is set: ``ROBOTSTXT_USER_AGENT``, the request's User-Agent header, and
-    the sources from which Scrapy fills that header: ``DEFAULT_REQUEST_HEADERS``, the spider's
-    ``user_agent``, ``USER_AGENT``. So the name is the same before and after Scrapy's middlewares
-    process a request. A request with an empty User-Agent has the name of the other requests.
+    The first of these that is set: ``ROBOTSTXT_USER_AGENT``, the request's User-Agent
+    header, and the sources from which Scrapy fills that header:
+    ``DEFAULT_REQUEST_HEADERS``, the spider's ``user_agent``, ``USER_AGENT``. So the
+    name is the same before and after Scrapy's middlewares process a request. A request
+    with an empty User-Agent has the name of the other requests.
     """
 
     def __init__(self, crawler: Crawler, config: Config) -> None:
@@ -36,8 +37,8 @@ class Agents:
     def of(self, request: Request | None) -> str | tuple[str, ...]:
         """Return a product token, a whole User-Agent header, or tokens to try in order.
 
-        ``""`` if no source names a robot: the ``*`` group applies. None, for a response without a
-        request, counts as a request without headers. Never raises.
+        ``""`` if no source names a robot: the ``*`` group applies. None, for a response
+        without a request, counts as a request without headers. Never raises.
         """
         if self._for_all:
             return self._for_all
@@ -46,10 +47,13 @@ class Agents:
             if sent[-1] != self._header:
                 self._header, self._text = sent[-1], header_text(sent[-1])
             return self._text
-        if self._crawler.spider is not self._spider:  # Scrapy, too, reads its attribute once
+        # Scrapy, too, reads its attribute once
+        if self._crawler.spider is not self._spider:
             self._spider = self._crawler.spider
             of_the_spider = getattr(self._spider, "user_agent", None)
-            self._without_header = first_named(self._default_header, of_the_spider, self._default)
+            self._without_header = first_named(
+                self._default_header, of_the_spider, self._default
+            )
         return self._without_header
 
 

@@ -1,6 +1,7 @@
 """Requests for robots.txt and tdmrep.json, and what the responses mean.
 
-Each takes the route of the request that needs the file: its proxy, download slot, bind address.
+Each takes the route of the request that needs the file: its proxy, download slot, bind
+address.
 """
 
 from __future__ import annotations
@@ -18,7 +19,12 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.fetching.download_limits import DownloadLimits
-from scrapy_mandelbot.fetching.failures import TruncatedError, error_text, failure_at, has_begun
+from scrapy_mandelbot.fetching.failures import (
+    TruncatedError,
+    error_text,
+    failure_at,
+    has_begun,
+)
 from scrapy_mandelbot.politeness.meaning import NOTHING, meaning_of
 from scrapy_mandelbot.politeness.outcome import (
     Answer,
@@ -71,10 +77,15 @@ class FetchedFile(NamedTuple):
     def copy(
         self, now: float, body: bytes, status: int, old: CachedRobots | None = None
     ) -> CachedRobots:
-        """Return the copy to store. `old` is the copy that a 304 confirms, with its validators."""
+        """Return the copy to store.
+
+        `old` is the copy that a 304 confirms, with its validators.
+        """
         etag = modified = None
         # A truncated response has none: a 304 must never confirm it.
-        headers = {} if self.answer.broken_off else getattr(self.response, "headers", {})
+        headers = (
+            {} if self.answer.broken_off else getattr(self.response, "headers", {})
+        )
         if not _VALIDATORS.isdisjoint(headers):  # most have neither
             found = headers.get("ETag"), headers.get("Last-Modified")
             etag, modified = (one.decode("latin-1") if one else None for one in found)
@@ -91,7 +102,11 @@ class SiteFiles:
     """Fetches files of at most `most_bytes` bytes, each once for all requests that need it."""
 
     def __init__(
-        self, limits: DownloadLimits, config: Config, now: Callable[[], float], most_bytes: int
+        self,
+        limits: DownloadLimits,
+        config: Config,
+        now: Callable[[], float],
+        most_bytes: int,
     ) -> None:
         self.limits = limits
         self._config = config
@@ -100,7 +115,8 @@ class SiteFiles:
         self._under_way: dict[str, list[Deferred[Any]]] = {}
         self._meta: dict[str, Any] = {
             "dont_obey_robotstxt": True,
-            # The outcome decides what the response means for the site, not its status alone.
+            # The outcome decides what the response means for the site, not its status
+            # alone.
             "dont_pause": True,
             "dont_redirect": True,
             "dont_retry": True,
@@ -112,11 +128,15 @@ class SiteFiles:
         }
 
     async def once(
-        self, key: str, fetch: Callable[[], Awaitable[_T]], is_for_all: Callable[[_T], bool]
+        self,
+        key: str,
+        fetch: Callable[[], Awaitable[_T]],
+        is_for_all: Callable[[_T], bool],
     ) -> _T:
         """Await `fetch`, or share the result of a call for the same key that is already running.
 
-        If that call is cancelled, or its result is not for all, the next waiter fetches.
+        If that call is cancelled, or its result is not for all, the next waiter
+        fetches.
         """
         while key in self._under_way:
             waiter: Deferred[_T] = Deferred()
@@ -127,8 +147,12 @@ class SiteFiles:
         try:
             found = await fetch()
         except BaseException as error:
-            is_own = not isinstance(error, Exception) or isinstance(error, CancelledError)
-            self._end(key, Deferred.errback, _FetchCancelledError() if is_own else error)
+            is_own = not isinstance(error, Exception) or isinstance(
+                error, CancelledError
+            )
+            self._end(
+                key, Deferred.errback, _FetchCancelledError() if is_own else error
+            )
             raise
         if is_for_all(found):
             self._end(key, Deferred.callback, found)
@@ -156,19 +180,29 @@ class SiteFiles:
                 headers |= copy.conditions()
             wanted = self._request(url, request, headers)
             try:
-                response, download = await self._download(wanted, request, self._most_bytes)
+                response, download = await self._download(
+                    wanted, request, self._most_bytes
+                )
             except Exception as error:  # noqa: BLE001 -- any failure means no answer
                 return _failed(error, urls, by_proxy=bool(wanted.meta.get("proxy")))
-            location = response.headers.get("Location") if response.status in REDIRECTS else None
+            location = (
+                response.headers.get("Location")
+                if response.status in REDIRECTS
+                else None
+            )
             if not location:
                 return self._fetched(url, response, download)
-            from scrapy_mandelbot.robots.sitemaps.urls import http_url  # noqa: PLC0415 -- few files
+            from scrapy_mandelbot.robots.sitemaps.urls import (
+                http_url,
+            )  # noqa: PLC0415 -- few files
 
             text = header_text(location).strip()
             target = http_url(url, text) if len(text) <= LONGEST_REDIRECT else None
             if target is None or len(target) > LONGEST_REDIRECT:
                 return _redirected_nowhere(Failure.BAD_REDIRECT, urls)
-            if len(urls) > config.robots_max_redirects or not config.may_send(site, target):
+            if len(urls) > config.robots_max_redirects or not config.may_send(
+                site, target
+            ):
                 failure = Failure.LOOP if target in urls else Failure.NOWHERE
                 return _redirected_nowhere(failure, urls)
             urls.append(target)
@@ -176,23 +210,31 @@ class SiteFiles:
     async def status(self, url: str, request: Request) -> int | None:
         """Return the status of a URL, or None if it does not answer."""
         try:
-            response, _ = await self._download(self._request(url, request, {}), request, 0)
+            response, _ = await self._download(
+                self._request(url, request, {}), request, 0
+            )
         except Exception:  # noqa: BLE001 -- no answer proves nothing
             return None
         return response.status
 
     def _request(self, url: str, needing: Request, headers: dict[str, Any]) -> Request:
-        meta = self._meta | {key: needing.meta[key] for key in _ROUTE & needing.meta.keys()}
+        meta = self._meta | {
+            key: needing.meta[key] for key in _ROUTE & needing.meta.keys()
+        }
         if "Proxy-Authorization" in needing.headers:
             headers["Proxy-Authorization"] = needing.headers["Proxy-Authorization"]
-        return Request(url, callback=NO_CALLBACK, meta=meta, priority=_PRIORITY, headers=headers)
+        return Request(
+            url, callback=NO_CALLBACK, meta=meta, priority=_PRIORITY, headers=headers
+        )
 
     async def _download(
         self, wanted: Request, needing: Request, most_bytes: int
     ) -> tuple[Response, Download]:
         self.limits.add_place(wanted, needing)
         try:
-            return await self.limits.download(wanted, most_bytes, self._config.robots_timeout)
+            return await self.limits.download(
+                wanted, most_bytes, self._config.robots_timeout
+            )
         finally:
             self.limits.drop_place(wanted)
 
@@ -200,7 +242,9 @@ class SiteFiles:
         now, (body, cut, is_whole) = self._now(), download.body_of(response)
         meaning, statuses = NOTHING, self._config.pause_statuses
         if response.status >= HTTPStatus.BAD_REQUEST:
-            meaning = meaning_of(response.status, response.headers, statuses, now, is_own=True)
+            meaning = meaning_of(
+                response.status, response.headers, statuses, now, is_own=True
+            )
         answer = Answer(response.status, meaning=meaning)
         if not is_whole:
             answer = answer.truncated(response.body[: self._most_bytes])
@@ -210,12 +254,15 @@ class SiteFiles:
 def _failed(error: Exception, urls: list[str], *, by_proxy: bool) -> FetchedFile:
     failure = failure_at(urls[-1], error, by_proxy=by_proxy)
     if failure is Failure.NO_SUCH_HOST and len(urls) > 1:
-        return _redirected_nowhere(Failure.NOWHERE, urls)  # the site exists, its target does not
+        # the site exists, its target does not
+        return _redirected_nowhere(Failure.NOWHERE, urls)
     answer, body = Answer(failure=failure, detail=error_text(error)), b""
     if isinstance(error, TruncatedError):
         answer, body = answer.truncated(error.body), whole_lines(error.body)
     has_answered = len(urls) > 1 or has_begun(error)
-    return FetchedFile(answer, urls[-1], body=body, error=error, has_answered=has_answered)
+    return FetchedFile(
+        answer, urls[-1], body=body, error=error, has_answered=has_answered
+    )
 
 
 def _redirected_nowhere(failure: Failure, urls: list[str]) -> FetchedFile:
@@ -248,11 +295,18 @@ class RobotsRequester:
         self._now = now
         self._store = store
         self._events = events
-        self.files = SiteFiles(DownloadLimits(crawler, now), config, now, config.robots_max_bytes)
+        self.files = SiteFiles(
+            DownloadLimits(crawler, now), config, now, config.robots_max_bytes
+        )
         self.troubles: Recent[Trouble] = Recent(_TROUBLES_LIMIT)
 
     async def request(
-        self, site: str, request: Request, copy: CachedRobots | None, *, has_answered: bool
+        self,
+        site: str,
+        request: Request,
+        copy: CachedRobots | None,
+        *,
+        has_answered: bool,
     ) -> tuple[FetchedFile, Outcome]:
         """Return the response of a site, and what it means given the site's history."""
         policy = self._policy
@@ -268,9 +322,17 @@ class RobotsRequester:
                 answer = answer._replace(status=status, failure=None, detail="")
                 fetched = fetched._replace(answer=answer, error=None)
         is_there = has_answered or trouble.has_answered
-        kept, age = (copy.status, self._now() - copy.fetched_at) if copy else (None, 0.0)
-        known = SiteKnowledge(kept, age, trouble.times, trouble.times_apart, has_answered=is_there)
-        if not is_good and answer.status is not None and policy.may_be_misreported(answer, known):
+        kept, age = (
+            (copy.status, self._now() - copy.fetched_at) if copy else (None, 0.0)
+        )
+        known = SiteKnowledge(
+            kept, age, trouble.times, trouble.times_apart, has_answered=is_there
+        )
+        if (
+            not is_good
+            and answer.status is not None
+            and policy.may_be_misreported(answer, known)
+        ):
             proof = await self._misreports(site, request, answer.status)
             known = known._replace(misreports=proof)
         outcome = policy.outcome_of(answer, known)
@@ -287,13 +349,16 @@ class RobotsRequester:
     async def _misreports(self, site: str, request: Request, status: int) -> bool:
         """Return whether the site sends this 5xx status instead of 404.
 
-        It does if it answers ``/`` with a status below 400, and a path that cannot exist with this
-        one. The test runs once a day at most; the store holds the result.
+        It does if it answers ``/`` with a status below 400, and a path that cannot
+        exist with this one. The test runs once a day at most; the store holds the
+        result.
         """
         key, now = site + IMPOSSIBLE_PATH, self._now()
         found = self._store.get_copy(key)
         if found is None or not found.is_fresh(now, TEST_EVERY):
-            self._events.emit(events.ROBOTS_TESTED, site=site, path=IMPOSSIBLE_PATH, status=status)
+            self._events.emit(
+                events.ROBOTS_TESTED, site=site, path=IMPOSSIBLE_PATH, status=status
+            )
             front = await self.files.status(site + "/", request)
             is_well = front is not None and front < HTTPStatus.BAD_REQUEST
             missing = await self.files.status(key, request) if is_well else None
@@ -304,22 +369,40 @@ class RobotsRequester:
     def _report(self, site: str, fetched: FetchedFile, outcome: Outcome) -> None:
         """Report a site's response. The throttle reports the pause that may follow."""
         answer, error, seconds = fetched.answer, fetched.error, fetched.seconds
-        failure, status, reason, case = answer.failure, answer.status, outcome.reason, outcome.case
+        failure, status, reason, case = (
+            answer.failure,
+            answer.status,
+            outcome.reason,
+            outcome.case,
+        )
         is_odd = failure is Failure.NO_SUCH_HOST or failure is Failure.OTHER
         level = logging.WARNING if is_odd or case == "misreported_5xx" else None
         event = events.ROBOTS_NOT_FETCHED if status is None else events.ROBOTS_FETCHED
         emit = self._events.emit
         emit(
-            event, level=level, site=site, reason=reason, case=case, seconds=seconds, status=status
+            event,
+            level=level,
+            site=site,
+            reason=reason,
+            case=case,
+            seconds=seconds,
+            status=status,
         )
         if status is None and error is not None and failure is not Failure.DROPPED:
             raised = error.__cause__ if isinstance(error, TruncatedError) else error
             self._events.count(events.ROBOTS_EXCEPTION, error=type(raised))
         if failure is Failure.OTHER and error is not None:
-            self._events.emit_error(events.ROBOTS_ERROR, error, site=site, reason=reason)
+            self._events.emit_error(
+                events.ROBOTS_ERROR, error, site=site, reason=reason
+            )
         timeout = self._config.robots_timeout
         if answer.broken_off:
-            emit(events.ROBOTS_TRUNCATED, site=site, size=len(fetched.body), reason=reason)
+            emit(
+                events.ROBOTS_TRUNCATED,
+                site=site,
+                size=len(fetched.body),
+                reason=reason,
+            )
         elif fetched.cut:
             emit(events.ROBOTS_CUT, site=site, cut=fetched.cut)
         elif seconds > _SLOW * timeout:

@@ -36,7 +36,9 @@ class MandelbotRobotParser(RobotParser):
             return cls(RobotsTxt.parse(robotstxt_body))
         dialect = read_setting(crawler.settings, "dialect")
         max_bytes = read_setting(crawler.settings, "robots_max_bytes")
-        return cls(RobotsTxt.parse(robotstxt_body, dialect=dialect, max_bytes=max_bytes))
+        return cls(
+            RobotsTxt.parse(robotstxt_body, dialect=dialect, max_bytes=max_bytes)
+        )
 
     def allowed(self, url: str | bytes, user_agent: Agent) -> bool:
         """Return whether the agent may crawl the URL."""

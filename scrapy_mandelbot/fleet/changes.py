@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from scrapy_mandelbot.job.job_store import Place
 
-_LARGEST = 1 << 53  # what a project may give as a priority has no limit; Redis' scores have
+# what a project may give as a priority has no limit; Redis' scores have
+_LARGEST = 1 << 53
 _PLACE = 17  # characters: band and order
 
 
@@ -17,7 +18,8 @@ class Claimed(NamedTuple):
     site: str
     line: str
     number: int
-    place: tuple[int, int, int]  # priority, band, order: the least is the next of its line
+    # priority, band, order: the least is the next of its line
+    place: tuple[int, int, int]
     body: bytes
 
 
@@ -25,8 +27,8 @@ class Reply(NamedTuple):
     """What came of an exchange."""
 
     is_lost: bool
-    """The lease of the worker has ended, or the job is in an older state than it knows: others may
-    have what it held.
+    """The lease of the worker has ended, or the job is in an older state than it knows:
+    others may have what it held.
     """
     is_again: bool  # made before; sites and claims are all that the worker has
     now: float  # seconds since the epoch, by the server's clock
@@ -35,17 +37,22 @@ class Reply(NamedTuple):
     dropped: int
     passed_over: int
     give_back: list[str]  # sites that other workers ask for
-    surplus: int  # how many sites the worker had better give to others, which have room for more
+    # how many sites the worker had better give to others, which have room for more
+    surplus: int
     run: int
     outcome: str
-    next_due: float | None  # in how many seconds a site is due that has no owner; None: none is
+    # in how many seconds a site is due that has no owner; None: none is
+    next_due: float | None
     waiting: int  # how many sites have no owner, and requests that wait
     aside: tuple[tuple[str, str, bytes], ...] = ()
-    """Requests that are set aside as workers have died with them: lines, why, and bodies."""
+    """Requests that are set aside as workers have died with them: lines, why, and
+    bodies.
+    """
     last: int = 0  # where the lease is lost: the last exchange that is kept
 
 
-UNKNOWN = -1  # in place of the number of a worker's last exchange: it is none of that job
+# in place of the number of a worker's last exchange: it is none of that job
+UNKNOWN = -1
 _LOST = Reply(True, False, 0.0, {}, [], 0, 0, [], 0, 0, "", None, 0)  # noqa: FBT003 -- fields
 
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, cast
 
 from scrapy_mandelbot.job.job_store import START
 
-KEPT_FOR = 60.0  # seconds for which it is known: no replica that is of use is behind by more
+# seconds for which it is known: no replica that is of use is behind by more
+KEPT_FOR = 60.0
 MOST_KEPT = 20_000  # words that are known, of the last exchanges, and as many sites
 MOST_BYTES = 16 * 1024 * 1024  # bytes of requests in them
 _NUMBER = 4  # where the number of a request stands that is pushed
@@ -29,18 +30,30 @@ class Exchange(NamedTuple):
     take: int  # how many sites more are asked for
     first: int  # requests claimed of each; 0: the lease is renewed, and no more
     idle: str
-    """Empty: the worker has something to do. ``close``: it would not wait for paused sites."""
+    """Empty: the worker has something to do. ``close``: it would not wait for paused
+    sites.
+    """
     entries: tuple[Entry, ...]
 
-    def arguments(self, lease: int, reader: tuple[str, str], *, was_away: bool) -> list[Any]:
+    def arguments(
+        self, lease: int, reader: tuple[str, str], *, was_away: bool
+    ) -> list[Any]:
         """Return them as the script takes them; the lease in milliseconds.
 
-        `reader`: the version of the worker's spider, and by the number of deaths how many requests
-        that were in flight in them it sends at a time. `was_away`: the exchange before did not
-        reach the server.
+        `reader`: the version of the worker's spider, and by the number of deaths how
+        many requests that were in flight in them it sends at a time. `was_away`: the
+        exchange before did not reach the server.
         """
         who = (self.worker, self.token, self.number, self.last)
-        head = (lease, self.run, self.take, self.first, self.idle, int(was_away), *reader)
+        head = (
+            lease,
+            self.run,
+            self.take,
+            self.first,
+            self.idle,
+            int(was_away),
+            *reader,
+        )
         return [*who, *head, *(one for entry in self.entries for one in entry)]
 
 
@@ -65,7 +78,9 @@ class UnackedEntry(NamedTuple):
         if not self.is_push:
             return self
         number: int = self.entry[_NUMBER]  # type: ignore[assignment]
-        return self._replace(entry=(*self.entry[:_NUMBER], number + by, *self.entry[_NUMBER + 1 :]))
+        return self._replace(
+            entry=(*self.entry[:_NUMBER], number + by, *self.entry[_NUMBER + 1 :])
+        )
 
 
 HandedOverSite = tuple[str, bytes, str]  # site, state, milliseconds to leave it alone
@@ -75,13 +90,15 @@ class LostLease(NamedTuple):
     """What becomes of a lease that is lost."""
 
     is_whole: bool  # else Redis has lost what cannot be said again
-    left: list[HandedOverSite]  # said of sites given back since: Redis may not have kept it
+    # said of sites given back since: Redis may not have kept it
+    left: list[HandedOverSite]
 
 
 class UnackedExchanges:
     """The entries of the last exchanges that no request of a worker can restore.
 
-    `forgotten`: the number of the last exchange with a request among the dropped entries.
+    `forgotten`: the number of the last exchange with a request among the dropped
+    entries.
     """
 
     def __init__(self, forgotten: int) -> None:
@@ -111,10 +128,16 @@ class UnackedExchanges:
         rests: dict[bytes, tuple[bytes, bytes, str]] = {}
         for at, one in self._entries_after(last):
             if one.entry[0] == "rest":
-                site, state, milliseconds = cast("tuple[bytes, bytes, str]", one.entry[1:])
+                site, state, milliseconds = cast(
+                    "tuple[bytes, bytes, str]", one.entry[1:]
+                )
                 rests.pop(site, None)
                 left = max(0.0, float(milliseconds) - 1000 * (now - at))
-                rests[site] = site, state, milliseconds if left == inf else f"{left:.0f}"
+                rests[site] = (
+                    site,
+                    state,
+                    milliseconds if left == inf else f"{left:.0f}",
+                )
         yield from rests.values()
 
     def after(self, last: int) -> tuple[bool, list[UnackedEntry]]:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.scheduling.site_queue import SiteQueue
 
-HELD_WHILE_PAUSED = 10.0  # seconds; a site that is paused for longer is given back, with its pause
+# seconds; a site that is paused for longer is given back, with its pause
+HELD_WHILE_PAUSED = 10.0
 _MOST_GIVEN = 4  # sites at a time, to workers that have room for more
 _LOOKED_AT = 100  # sites, for those
 
@@ -71,8 +72,14 @@ class OwnSites:
             if name not in self._job.sites:
                 continue
             site = self._crawl.sites.of(name)
-            is_long = site.pause.is_given_up or inf > site.pause_due(now) > now + HELD_WHILE_PAUSED
-            is_done = self._job.sites[name].is_exhausted and name not in self._storage.under_way
+            is_long = (
+                site.pause.is_given_up
+                or inf > site.pause_due(now) > now + HELD_WHILE_PAUSED
+            )
+            is_done = (
+                self._job.sites[name].is_exhausted
+                and name not in self._storage.under_way
+            )
             if self._is_movable(site) and (is_long or is_done):
                 self._give_back(site, now)
             else:
@@ -84,13 +91,18 @@ class OwnSites:
         for name in wanted:
             if name in self._job.sites and self._is_movable(site := sites.of(name)):
                 self._give_back(site, now)
-        looked_at = map(sites.of, [*islice(self._job.sites, _LOOKED_AT)] if surplus else [])
+        looked_at = map(
+            sites.of, [*islice(self._job.sites, _LOOKED_AT)] if surplus else []
+        )
         calm = (site for site in looked_at if self._is_movable(site) and is_calm(site))
         for site in islice(calm, min(surplus, _MOST_GIVEN)):
             self._give_back(site, now)
 
     def lose(self) -> list[HandedOverSite]:
-        """Forget all sites: others own them. Return the states of those that must wait."""
+        """Forget all sites: others own them.
+
+        Return the states of those that must wait.
+        """
         self.call_back()
         now, known = self._crawl.now(), []
         for name in list(self._job.sites):
@@ -115,7 +127,9 @@ class OwnSites:
         now = self._crawl.now()
         for name in self._job.sites:
             site = self._crawl.sites.of(name)
-            self._say_what_is_left(site, now, engine.slot_delay(self._crawler, site.slots))
+            self._say_what_is_left(
+                site, now, engine.slot_delay(self._crawler, site.slots)
+            )
 
     def _site_changed(self, values: Mapping[str, Any]) -> None:
         self._storage.touched[values["site"]] = None
@@ -124,7 +138,9 @@ class OwnSites:
     def _is_movable(self, site: Site) -> bool:
         delayed = self._queue.delayed_of(site)
         is_in_flight = self._storage.under_way.get(site.name, 0) > delayed
-        return not (is_in_flight or site.awaited or self._storage.holds_in_memory(site.name))
+        return not (
+            is_in_flight or site.awaited or self._storage.holds_in_memory(site.name)
+        )
 
     def _give_back(self, site: Site, now: float) -> None:
         self._say_what_is_left(site, now, engine.slot_delay(self._crawler, site.slots))

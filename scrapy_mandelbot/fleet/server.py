@@ -21,10 +21,23 @@ if TYPE_CHECKING:
 
 VERSION = 1  # of the format of a job
 _KEYS = (
-    *("asked", "deaths", "due", "ended", "exchanges", "hungry", "idle", "last", "meta", "none"),
+    *(
+        "asked",
+        "deaths",
+        "due",
+        "ended",
+        "exchanges",
+        "hungry",
+        "idle",
+        "last",
+        "meta",
+        "none",
+    ),
     *("owner", "refused", "rest", "states", "was", "why", "workers"),
 )
-"""Those that scripts come by whatever is said; those of a site or worker are found out in them."""
+"""Those that scripts come by whatever is said; those of a site or worker are found out
+in them.
+"""
 
 
 _ADD = "add URLs by `scrapy robots job … add`"
@@ -43,11 +56,12 @@ class JoinReply(NamedTuple):
 
 
 class JobServer:
-    """A job on a Redis server. Calls raise StorageError where the server cannot be reached.
+    """A job on a Redis server.
 
-    All keys begin with ``mandelbot:{JOB}:``. A worker that is silent for `lease` seconds loses its
-    sites. `reader`: the version of the worker's spider, and after how many deaths of workers it
-    sets a request aside. `project`: the owner of the job; empty: any.
+    Calls raise StorageError where the server cannot be reached. All keys begin with
+    ``mandelbot:{JOB}:``. A worker that is silent for `lease` seconds loses its sites.
+    `reader`: the version of the worker's spider, and after how many deaths of workers
+    it sets a request aside. `project`: the owner of the job; empty: any.
     """
 
     def __init__(
@@ -72,7 +86,9 @@ class JobServer:
         at_once = " ".join(str(most_at_once(deaths, limit)) for deaths in range(limit))
         self._reader = self._version, at_once
         self._project = project
-        self._join, self._leave, self._exchange = map(self._script, ("join", "leave", "exchange"))
+        self._join, self._leave, self._exchange = map(
+            self._script, ("join", "leave", "exchange")
+        )
         self._was_away = False
 
     @classmethod
@@ -81,13 +97,22 @@ class JobServer:
         name = config.job_name or str(spider.name)
         project, version = identity_of(spider)
         reader = version, config.job_deliveries
-        return cls(config.job, name, config.job_lease, reader, "" if config.job_name else project)
+        return cls(
+            config.job,
+            name,
+            config.job_lease,
+            reader,
+            "" if config.job_name else project,
+        )
 
     def __repr__(self) -> str:
         return f"<JobServer {self.url} {self.key}>"
 
     def risks(self, spider: Any) -> list[str]:
-        """Say what is wrong with Redis, as far as it may be asked; StorageError: it evicts any."""
+        """Say what is wrong with Redis, as far as it may be asked.
+
+        StorageError: it evicts any.
+        """
         from redis import ResponseError  # noqa: PLC0415 -- not everyone needs it
 
         risks, about = [], {}
@@ -95,8 +120,12 @@ class JobServer:
             with suppress(ResponseError):
                 about = redis.info()
             with suppress(ResponseError):  # another node of a cluster may have it
-                if not hasattr(spider, "redis_key") and redis.exists(f"{spider.name}:start_urls"):
-                    risks.append(f"only a RedisSpider reads {spider.name}:start_urls; {_ADD}")
+                if not hasattr(spider, "redis_key") and redis.exists(
+                    f"{spider.name}:start_urls"
+                ):
+                    risks.append(
+                        f"only a RedisSpider reads {spider.name}:start_urls; {_ADD}"
+                    )
         policy = str(about.get("maxmemory_policy")) if about.get("maxmemory") else ""
         if policy.startswith("allkeys-"):
             raise StorageError(
@@ -118,7 +147,8 @@ class JobServer:
             version, *reply = self._call(self._join, asked)
         if int(version) != VERSION:
             raise StorageError(
-                f"the job {self.key} was written by another version (format {int(version)})"
+                f"the job {self.key} was written by another version (format"
+                f" {int(version)})"
             )
         if reply[1:] == []:
             raise StorageError(
@@ -150,7 +180,9 @@ class JobServer:
         with self._connection() as redis:
             redis.sadd(f"{self.key}:out:{worker}", *numbers)
 
-    def leave(self, worker: int, token: str, left: Iterable[HandedOverSite] = ()) -> None:
+    def leave(
+        self, worker: int, token: str, left: Iterable[HandedOverSite] = ()
+    ) -> None:
         """Leave the job: other workers get its sites.
 
         `left`: states of sites that it held, for those without another owner by now.
@@ -183,7 +215,10 @@ class JobServer:
             now = seconds + microseconds / 1e6
             leases = redis.zrange(f"{self.key}:workers", 0, -1, withscores=True)
             return {
-                int(worker): (until / 1000 - now, redis.scard(f"{self.key}:of:{int(worker)}"))
+                int(worker): (
+                    until / 1000 - now,
+                    redis.scard(f"{self.key}:of:{int(worker)}"),
+                )
                 for worker, until in leases
                 if until / 1000 >= now
             }
@@ -220,7 +255,9 @@ class JobServer:
 
     def requeue(self, site: str) -> list[str]:
         """Requeue requests that are set aside, of a site or, if it is empty, of all."""
-        return sorted({name(one) for one in self._call(self._script("requeue"), [key(site)])})
+        return sorted(
+            {name(one) for one in self._call(self._script("requeue"), [key(site)])}
+        )
 
     def forget(self) -> None:
         """Delete all keys of the job; a StorageError while a worker has it."""
@@ -229,7 +266,8 @@ class JobServer:
             with self._connection() as redis:
                 at, found = redis.scan(at or 0, f"{_escaped(prefix)}*", 1000)
             kinds = ((one, one[len(key(prefix)) :].partition(b":")[0]) for one in found)
-            own = [one for one, kind in kinds if name(kind) in _ALL_KEYS]  # not of a store "1"
+            # not of a store "1"
+            own = [one for one, kind in kinds if name(kind) in _ALL_KEYS]
             if self._call(script, own) == [0]:
                 raise StorageError("a worker has this job")
 
@@ -251,7 +289,8 @@ class JobServer:
             with self._connection():
                 reply: list[Any] = script(keys=self._keys, args=arguments)
         except StorageError:
-            self._redis.connection_pool.disconnect()  # the name may point to another machine by now
+            # the name may point to another machine by now
+            self._redis.connection_pool.disconnect()
             raise
         return reply
 

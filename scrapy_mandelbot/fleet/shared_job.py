@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.fleet.changes import UNKNOWN, key, push
 from scrapy_mandelbot.fleet.changes import name as name_of
-from scrapy_mandelbot.fleet.holdings import Exchange, LostLease, UnackedEntry, UnackedExchanges
+from scrapy_mandelbot.fleet.holdings import (
+    Exchange,
+    LostLease,
+    UnackedEntry,
+    UnackedExchanges,
+)
 from scrapy_mandelbot.job.job_store import START, StoredRequest
 from scrapy_mandelbot.job.site_states import site_of_line
 
@@ -22,7 +27,8 @@ if TYPE_CHECKING:
 
 MOST_ENTRIES = 1_000  # of an exchange: other workers wait for it, a few milliseconds
 _NUMBERS = 1 << 40  # that a worker can give to requests
-_NEWEST = 1 << 60  # in the order of a line, before and behind all that the server has numbered
+# in the order of a line, before and behind all that the server has numbered
+_NEWEST = 1 << 60
 MOST_RECENT = 100_000  # fingerprints that are remembered, or twice as many
 
 
@@ -38,9 +44,9 @@ class ClaimReply(NamedTuple):
 class SharedJob:
     """A :class:`~scrapy_mandelbot.job.job_store.JobStore` that workers share.
 
-    Changes go into the next exchange in the order in which they were made, so the requests that a
-    callback yielded are stored before its own request is acknowledged. An exchange without a reply
-    is sent again unchanged, whatever was done meanwhile.
+    Changes go into the next exchange in the order in which they were made, so the
+    requests that a callback yielded are stored before its own request is acknowledged.
+    An exchange without a reply is sent again unchanged, whatever was done meanwhile.
     """
 
     def __init__(self, joined: JoinReply, now: Callable[[], float]) -> None:
@@ -51,14 +57,17 @@ class SharedJob:
         self._line_of_site: dict[str, set[str]] = {}
         self._claimed: dict[int, str] = {}  # by number: site; those that wait here too
         self._low: dict[str, None] = {}  # sites of which more is to be claimed
-        self._given: dict[int, dict[int, int]] = {}  # by parent: times it gave a fingerprint
-        self._recent: tuple[set[int], set[int]] = set(), set()  # fingerprints said lately
+        # by parent: times it gave a fingerprint
+        self._given: dict[int, dict[int, int]] = {}
+        # fingerprints said lately
+        self._recent: tuple[set[int], set[int]] = set(), set()
         self._entries: list[UnackedEntry] = []
         self._size = 0
         self._sent: Exchange | None = None
         self._sent_entries: list[UnackedEntry] = []
         self._sending: list[int] = []
-        self._claiming: list[str] = []  # sites of which requests are claimed by what was sent
+        # sites of which requests are claimed by what was sent
+        self._claiming: list[str] = []
         self._count = 0
         self._moves = 0
         self.out: set[int] = set()  # numbers of requests that Redis knows to be sent
@@ -105,7 +114,8 @@ class SharedJob:
     ) -> int:
         """Add a request unless its parent has yielded it before, in an earlier run or elsewhere.
 
-        All workers together yield each request of ``start()`` as often as one of them does.
+        All workers together yield each request of ``start()`` as often as one of them
+        does.
         """
         given = self._given.setdefault(parent, {})
         times = given[fingerprint] = given.get(fingerprint, 0) + 1
@@ -131,7 +141,8 @@ class SharedJob:
             return
         self._moves += 1
         self.out.discard(number)
-        if before != site or site not in self.sites:  # it goes elsewhere now: as a new one does
+        # it goes elsewhere now: as a new one does
+        if before != site or site not in self.sites:
             self._add(("done", key(before), number))
             self._forget_claim(number)
             self.push(line, place, body)
@@ -173,7 +184,8 @@ class SharedJob:
         Empty state: nothing to report. ``inf`` milliseconds: until the next run.
         """
         site = self.sites[name]
-        if site.said != (state, milliseconds) or milliseconds not in {"0", "inf"}:  # from now on
+        # from now on
+        if site.said != (state, milliseconds) or milliseconds not in {"0", "inf"}:
             site.said = state, milliseconds
             self._add(("rest", key(name), state, milliseconds), len(state))
 
@@ -192,14 +204,19 @@ class SharedJob:
     def next_exchange(self, take: int, idle: str, out: Iterable[int] = ()) -> Exchange:
         """Return the next exchange; the same again, until it is answered.
 
-        `take`: how many more sites to request. `out`: numbers of the requests that are sent.
+        `take`: how many more sites to request. `out`: numbers of the requests that are
+        sent.
         """
         if self._sent is None:
-            entries, self._entries = self._entries[:MOST_ENTRIES], self._entries[MOST_ENTRIES:]
+            entries, self._entries = (
+                self._entries[:MOST_ENTRIES],
+                self._entries[MOST_ENTRIES:],
+            )
             now, self._claiming = self._now(), list(self._low)
             self._low.clear()
             claims = [
-                ("claim", key(one), self.sites[one].begin_claim(now)) for one in self._claiming
+                ("claim", key(one), self.sites[one].begin_claim(now))
+                for one in self._claiming
             ]
             self._exchanges += 1
             self._sent_entries = entries
@@ -221,7 +238,9 @@ class SharedJob:
         """
         sent = self._sent
         number = UNKNOWN if sent is None else sent.number
-        return Exchange(self.worker, self.token, number, self.last, self.run, 0, 0, "", ())
+        return Exchange(
+            self.worker, self.token, number, self.last, self.run, 0, 0, "", ()
+        )
 
     def take_answer(self, answer: Reply) -> ClaimReply:
         sent = self._sent
@@ -234,10 +253,20 @@ class SharedJob:
         said = sum(one.is_push for one in self._sent_entries)
         self._size -= sum(one.size for one in self._sent_entries)
         self._sent, self._sent_entries = None, []
-        new = {name: state for name, state in answer.sites.items() if name not in self.sites}
+        new = {
+            name: state
+            for name, state in answer.sites.items()
+            if name not in self.sites
+        }
         if answer.is_again:  # what was given back since is on its way there
-            given_back = {one.entry[1] for one in self._entries if one.entry[0] == "give_back"}
-            new = {name: state for name, state in new.items() if key(name) not in given_back}
+            given_back = {
+                one.entry[1] for one in self._entries if one.entry[0] == "give_back"
+            }
+            new = {
+                name: state
+                for name, state in new.items()
+                if key(name) not in given_back
+            }
         for name in new:
             self.sites[name] = HeldSite(name, now)
             self.sites[name].asked = FIRST
@@ -273,9 +302,9 @@ class SharedJob:
     def lose(self, last: int) -> LostLease:
         """Drop everything held and reported under a lost lease.
 
-        The parents come back, to their new owners. Requests without a parent, such as those of
-        ``start()``, are reported again under the next lease where Redis has lost them. `last`: the
-        number of the last exchange that Redis has.
+        The parents come back, to their new owners. Requests without a parent, such as
+        those of ``start()``, are reported again under the next lease where Redis has
+        lost them. `last`: the number of the last exchange that Redis has.
         """
         is_kept = self._sent is not None and self._sent.number <= last
         entries = [*(() if is_kept else self._sent_entries), *self._entries]
@@ -285,7 +314,9 @@ class SharedJob:
         self._unacked_exchanges.add(self._exchanges + 1, self._now(), unsaid)
         left = [
             (site, state, milliseconds)
-            for one, state, milliseconds in self._unacked_exchanges.rests_after(last, self._now())
+            for one, state, milliseconds in self._unacked_exchanges.rests_after(
+                last, self._now()
+            )
             if (site := name_of(one)) not in self.sites  # of these more is known
         ]
         self._unacked_exchanges = UnackedExchanges(
@@ -323,7 +354,12 @@ class SharedJob:
         self._size += size
 
     def _wait(
-        self, site: str, line: str, place: tuple[int, int, int], number: int, body: bytes
+        self,
+        site: str,
+        line: str,
+        place: tuple[int, int, int],
+        number: int,
+        body: bytes,
     ) -> None:
         self._claimed[number] = site
         self.sites[site].numbers.add(number)
@@ -354,13 +390,14 @@ _SOON, _LATE = 1.0, 10.0  # seconds in which that many were handed out
 class HeldSite:
     """A site that this worker owns.
 
-    It claims as many requests at a time as it sends in a few seconds, so that the rest stays
-    available to other workers, and the next batch before the last one is used up.
+    It claims as many requests at a time as it sends in a few seconds, so that the rest
+    stays available to other workers, and the next batch before the last one is used up.
     """
 
     name: str
     when: float  # when requests were claimed last
-    numbers: set[int] = field(default_factory=set)  # claimed requests, waiting or handed out
+    # claimed requests, waiting or handed out
+    numbers: set[int] = field(default_factory=set)
     waiting: int = 0  # requests that are claimed, and may be handed out
     batch: int = FIRST
     asked: int = 0  # how many are being claimed

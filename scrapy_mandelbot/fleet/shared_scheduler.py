@@ -28,8 +28,8 @@ logger = logging.getLogger(__name__)
 class SharedJobScheduler(JobScheduler):
     """Hands out requests of the sites that this worker owns in a job on Redis.
 
-    A new request goes to Redis, which has the fingerprints of all workers, and from there to the
-    worker that owns its site.
+    A new request goes to Redis, which has the fingerprints of all workers, and from
+    there to the worker that owns its site.
     """
 
     keeps_job = False
@@ -54,7 +54,9 @@ class SharedJobScheduler(JobScheduler):
     def resume(self) -> None:
         self._crawler.signals.connect(self._spider_opened, scrapy.signals.spider_opened)
         worker, soon = self._worker, self._worker.save_soon
-        worker.serve(OwnSites(self._crawler, worker.job, worker.storage, self._queue, soon))
+        worker.serve(
+            OwnSites(self._crawler, worker.job, worker.storage, self._queue, soon)
+        )
 
     def close(self, reason: str) -> None:  # noqa: ARG002 -- Scrapy's interface
         if self._is_open:
@@ -70,7 +72,9 @@ class SharedJobScheduler(JobScheduler):
         if request is None:
             self._worker.wants_more()
         else:
-            self._worker.handed_out(is_plain=self._throttle.flight_of(request).site.is_plain)
+            self._worker.handed_out(
+                is_plain=self._throttle.flight_of(request).site.is_plain
+            )
         return request
 
     def keep(self, request: Request) -> None:
@@ -83,12 +87,14 @@ class SharedJobScheduler(JobScheduler):
         self._worker.pushed()
 
     def _spider_opened(self) -> None:
-        engine.download_by(self._crawler, self._send)  # before what counts requests as sent
+        # before what counts requests as sent
+        engine.download_by(self._crawler, self._send)
 
     async def _send(self, download: engine.Download, request: Request) -> Response:
         """Send a request from its download slot, unless another worker may own its site by now."""
         if request in self._unacked and not self._worker.may_send:
-            raise SitePausedError  # it goes back: this process was stopped, or Redis is away
+            # it goes back: this process was stopped, or Redis is away
+            raise SitePausedError
         return await download(request)
 
     def _line_of(self, request: Request) -> str:

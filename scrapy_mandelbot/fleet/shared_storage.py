@@ -17,17 +17,24 @@ if TYPE_CHECKING:
 
 
 class SharedStorage(JobStorage):
-    """Requests by line, of the sites that this worker owns. New ones go to Redis first."""
+    """Requests by line, of the sites that this worker owns.
+
+    New ones go to Redis first.
+    """
 
     def __init__(self, job: SharedJob, *arguments: Any) -> None:
         super().__init__(job, *arguments)
         self._job = job
         self._away = _BySite()  # requests that are not here: in flight, or delayed
-        self.under_way = self._away.counts  # sites, and how many of their requests are not here
-        self.here_alone = _BySite()  # requests that cannot be written down, wherever they are
+        # sites, and how many of their requests are not here
+        self.under_way = self._away.counts
+        # requests that cannot be written down, wherever they are
+        self.here_alone = _BySite()
         self._lost: WeakSet[Request] = WeakSet()  # in flight when a lease was lost
-        self.touched: dict[str, None] = {}  # sites whose requests came or went since the last look
-        self.homeless: dict[str, set[str]] = {}  # by site of others: lines of requests in memory
+        # sites whose requests came or went since the last look
+        self.touched: dict[str, None] = {}
+        # by site of others: lines of requests in memory
+        self.homeless: dict[str, set[str]] = {}
 
     def push_new(self, name: str, request: Request) -> bool:
         """Add a request that the job may have already; return whether it can be serialized."""
@@ -41,7 +48,8 @@ class SharedStorage(JobStorage):
             super().push(name, request)
 
     def put_at_hand(self, name: str, request: Request) -> None:
-        if site_of_line(name) not in self._job.sites:  # it was lost while the request was delayed
+        # it was lost while the request was delayed
+        if site_of_line(name) not in self._job.sites:
             self.push(name, request)
             return
         if request in self.unacked:
@@ -154,7 +162,8 @@ class _BySite:
 
     def __init__(self) -> None:
         self._places: dict[Request, tuple[str, str]] = {}  # lines and sites
-        self.counts: dict[str, int] = {}  # how many requests each site has, of those that have any
+        # how many requests each site has, of those that have any
+        self.counts: dict[str, int] = {}
 
     def add(self, line: str, request: Request) -> str:
         self.discard(request)

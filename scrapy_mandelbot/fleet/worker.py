@@ -42,7 +42,8 @@ _POLL, _POLL_SLOWLY = 0.05, 1.0  # seconds between two questions for work
 _RENEWALS = 4  # in the time of a lease
 _SAFE = 0.9  # of a lease, after which nothing is sent unless it is renewed
 _TAKEN_AT_ONCE = 16  # sites
-_WAIT_BEFORE, _NOT_FOR = 0.25, 10.0  # seconds for Redis before a callback; none, where it was slow
+# seconds for Redis before a callback; none, where it was slow
+_WAIT_BEFORE, _NOT_FOR = 0.25, 10.0
 _WAIT_AT_END = 10.0  # seconds for Redis, at the start and at the end of a crawl
 
 
@@ -66,7 +67,9 @@ class JobWorker(RunningJob):
         self._poll = _POLL
         self._asks_not_before = 0.0
         self._next_due: float | None = None
-        self.link = Link(self._renew, self._lease / _RENEWALS, self.clock.loop(), self.clock.now)
+        self.link = Link(
+            self._renew, self._lease / _RENEWALS, self.clock.loop(), self.clock.now
+        )
         try:
             look = partial(self.server.risks, crawler.spider)
             for risk in self.link.call_and_wait(look, _WAIT_AT_END):
@@ -83,7 +86,11 @@ class JobWorker(RunningJob):
     def open(cls, crawler: Crawler) -> Self | None:
         crawl = Crawl.of(crawler)
         try:
-            return cls(crawler) if crawl.config.shares_job and crawl.asks_for_more else None
+            return (
+                cls(crawler)
+                if crawl.config.shares_job and crawl.asks_for_more
+                else None
+            )
         except (StorageError, ValueError) as error:
             raise JobError(f"The job on Redis is not available: {error}") from error
         except ImportError as error:
@@ -92,8 +99,12 @@ class JobWorker(RunningJob):
     def begin(self, spider: Spider) -> SharedStorage:
         self.storage = SharedStorage.of(self._crawler, spider, self.job, self)
         # Feeds are not cut where a run died: other workers may have written to them.
-        self._crawler.signals.connect(self.begin_feeds, signal=scrapy.signals.spider_opened)
-        self._crawler.signals.connect(self._spider_idle, signal=scrapy.signals.spider_idle)
+        self._crawler.signals.connect(
+            self.begin_feeds, signal=scrapy.signals.spider_opened
+        )
+        self._crawler.signals.connect(
+            self._spider_idle, signal=scrapy.signals.spider_idle
+        )
         return self.storage
 
     def serve(self, own: OwnSites) -> None:
@@ -103,7 +114,10 @@ class JobWorker(RunningJob):
     # Called by the middleware.
 
     def gives(self, parent: Unacked, request: Request) -> bool:
-        """Record the parent of a request; return True: Redis decides whether it is new."""
+        """Record the parent of a request; return True.
+
+        Redis decides whether it is new.
+        """
         self._given[request] = parent
         return True
 
@@ -116,7 +130,9 @@ class JobWorker(RunningJob):
             return
         worker, numbers = self.job.worker, self.storage.in_flight()
         try:
-            self.link.call_and_wait(lambda: self.server.sends(worker, numbers), _WAIT_BEFORE)
+            self.link.call_and_wait(
+                lambda: self.server.sends(worker, numbers), _WAIT_BEFORE
+            )
         except StorageError:
             self._asks_not_before = self.clock.now() + _NOT_FOR
         else:
@@ -191,7 +207,9 @@ class JobWorker(RunningJob):
         take = max(1, min(room, _TAKEN_AT_ONCE)) if self._is_hungry and is_well else 0
         if is_well:
             self.job.poll_dry([*self.storage.under_way])
-        has_nothing = not (self.job.uncommitted or self.job.sites or self.storage.unacked)
+        has_nothing = not (
+            self.job.uncommitted or self.job.sites or self.storage.unacked
+        )
         idle = ""
         if self._is_idle and has_nothing:
             idle = "close" if self._crawl.config.closes_when_paused else "wait"
@@ -262,7 +280,10 @@ class JobWorker(RunningJob):
         """Join anew: other workers own its sites, or Redis was set back."""
         job = self.job
         is_older = last < job.last
-        self._emit(events.JOB_SET_BACK if is_older else events.JOB_LEASE_LOST, sites=len(job.sites))
+        self._emit(
+            events.JOB_SET_BACK if is_older else events.JOB_LEASE_LOST,
+            sites=len(job.sites),
+        )
         held = self._own.lose()
         lost = job.lose(last)
         if not lost.is_whole:
@@ -299,7 +320,9 @@ class JobWorker(RunningJob):
         now = self.clock.now()
         if self._idle_since is None:
             self._idle_since = now
-        elif now - self._idle_since >= (self._crawl.config.closes_unless_due_within or inf):
+        elif now - self._idle_since >= (
+            self._crawl.config.closes_unless_due_within or inf
+        ):
             raise CloseSpider("job_idle")
         if not self._is_idle:
             self._is_idle = True
@@ -318,7 +341,9 @@ class JobWorker(RunningJob):
             exchange = self.job.next_exchange(0, "")
             left = max(0.1, ends_at - self.clock.now())
             try:
-                answer = self.link.call_and_wait(lambda: self.server.exchange(exchange), left)  # noqa: B023 -- it is waited for
+                answer = self.link.call_and_wait(
+                    lambda: self.server.exchange(exchange), left
+                )  # noqa: B023 -- it is waited for
             except StorageError as error:
                 return error
             if answer.is_lost:
@@ -329,9 +354,13 @@ class JobWorker(RunningJob):
     def _leave(self) -> None:
         job = self.job
         try:
-            self.link.call_and_wait(lambda: self.server.leave(job.worker, job.token), _WAIT_AT_END)
+            self.link.call_and_wait(
+                lambda: self.server.leave(job.worker, job.token), _WAIT_AT_END
+            )
         except StorageError as error:
-            logger.debug("Other workers get this worker's sites when its lease ends: %s", error)
+            logger.debug(
+                "Other workers get this worker's sites when its lease ends: %s", error
+            )
         self.link.thread.end(self.server.close)
 
     def set_aside(self, number: int, why: str, exception: str = "") -> None:
@@ -365,14 +394,15 @@ class JobWorker(RunningJob):
         )
 
 
-LONGEST_SILENCE = 600.0  # seconds without a call after which the lease is no longer renewed
+# seconds without a call after which the lease is no longer renewed
+LONGEST_SILENCE = 600.0
 
 
 class Link:
     """Calls the server in a thread, and delivers each result in the crawl's thread.
 
-    After `every` seconds of silence it calls `renew`, which renews the lease. `in_loop` schedules a
-    call in the crawl's thread.
+    After `every` seconds of silence it calls `renew`, which renews the lease. `in_loop`
+    schedules a call in the crawl's thread.
     """
 
     def __init__(
@@ -382,13 +412,18 @@ class Link:
         in_loop: Callable[..., object],
         now: Callable[[], float],
     ) -> None:
-        from scrapy_mandelbot.store.redis.wire import RedisThread  # noqa: PLC0415 -- not all have it
+        from scrapy_mandelbot.store.redis.wire import (
+            RedisThread,
+        )  # noqa: PLC0415 -- not all have it
 
         self._renew = renew
         self._in_loop = in_loop
         self._now = now
-        self.renewed_at = self._asked_at = now()  # when the last call began that succeeded
-        self.thread = RedisThread("mandelbot-job", lambda: every, self._renew_unless_dead)
+        # when the last call began that succeeded
+        self.renewed_at = self._asked_at = now()
+        self.thread = RedisThread(
+            "mandelbot-job", lambda: every, self._renew_unless_dead
+        )
 
     def call(self, call: Callable[[], Any], answered: Answered) -> None:
         """Make a call in the thread; `answered` gets its result or a StorageError."""

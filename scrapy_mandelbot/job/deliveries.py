@@ -25,19 +25,22 @@ if TYPE_CHECKING:
 class Unacked:
     """A request that was claimed, or that cannot be serialized and is in memory only.
 
-    A row is acknowledged when its request and all requests in memory that came from it are done:
-    after a crash, only the callback of the row can yield them again. A request in memory has no
-    number, and names the rows that wait for it.
+    A row is acknowledged when its request and all requests in memory that came from it
+    are done: after a crash, only the callback of the row can yield them again. A
+    request in memory has no number, and names the rows that wait for it.
     """
 
-    LOST: ClassVar = -1  # number of a request whose lease was lost: its new owner has it
+    # number of a request whose lease was lost: its new owner has it
+    LOST: ClassVar = -1
 
     number: int | None
     rows: tuple[Unacked, ...] = ()
     waits: int = 1  # itself, and the requests in memory that came from it
-    # Of requests in memory that came from it: stored as seen when the row is acknowledged.
+    # Of requests in memory that came from it: stored as seen when the row is
+    # acknowledged.
     fingerprints: list[int] = field(default_factory=list)
-    has_come_back: bool = False  # sent back: the next end that the engine reports does not count
+    # sent back: the next end that the engine reports does not count
+    has_come_back: bool = False
     is_out: bool = False  # in flight: the engine has it
     has_called: bool = False  # whether its callback has run in this run
     # Why its page is set aside, and the name of the exception that its callback raised.
@@ -60,7 +63,9 @@ class Unacked:
     ) -> bool:
         """Return whether a previous run yielded the request, and count it off."""
         if self._left is None:
-            self._left = PendingChildren(() if self.number is None else find(self.number))
+            self._left = PendingChildren(
+                () if self.number is None else find(self.number)
+            )
         return self._left.take(fingerprint)
 
     def forget_children(self) -> None:
@@ -93,7 +98,9 @@ class PendingChildren:
         if not self._left:
             return False
         at = bisect_left(self._fingerprints, fingerprint)
-        is_there = at < len(self._fingerprints) and self._fingerprints[at] == fingerprint
+        is_there = (
+            at < len(self._fingerprints) and self._fingerprints[at] == fingerprint
+        )
         if not is_there or not self._times[at]:
             return False
         self._times[at] -= 1
@@ -102,7 +109,8 @@ class PendingChildren:
 
 
 CLAIMED = "claimed"  # state: numbers of requests in flight at the last commit
-DEATHS = "deaths"  # in the job's state: by number, in how many deaths a request was in flight
+# in the job's state: by number, in how many deaths a request was in flight
+DEATHS = "deaths"
 ASIDE = "aside"  # in the job's state: why requests are set aside, and their numbers
 _MORE = 1.1  # write the set anew when it has grown by this factor
 _RAISED = "its callback raised "
@@ -121,21 +129,26 @@ def most_at_once(deaths: int, limit: int) -> int:
 
 def exception_of(why: str) -> str:
     """Return the name of the exception for which a page is set aside; empty: for another reason."""
-    return why.removeprefix(_RAISED).partition(" ")[0] if why.startswith(_RAISED) else ""
+    return (
+        why.removeprefix(_RAISED).partition(" ")[0] if why.startswith(_RAISED) else ""
+    )
 
 
 class Deliveries:
     """Counts in how many deaths each request was in flight, and withholds those with any.
 
-    A page may kill the process whose callback reads it, in every run. Which of the requests in
-    flight it was is unknown, so all of them wait until nothing else is left to do. Then
-    :func:`most_at_once` are sent at a time.
+    A page may kill the process whose callback reads it, in every run. Which of the
+    requests in flight it was is unknown, so all of them wait until nothing else is left
+    to do. Then :func:`most_at_once` are sent at a time.
     """
 
     def __init__(self, store: SqliteJob, limit: int, *, has_died: bool) -> None:
         self._store = store
         self._limit = limit
-        deaths, aside = _read_deaths(store.get_state(DEATHS)), read_aside(store.get_state(ASIDE))
+        deaths, aside = (
+            _read_deaths(store.get_state(DEATHS)),
+            read_aside(store.get_state(ASIDE)),
+        )
         if has_died:
             for number in json.loads(store.get_state(CLAIMED) or b"[]"):
                 deaths[number] = deaths.get(number, 0) + 1
@@ -168,7 +181,9 @@ class Deliveries:
     def take(self, *, alone: bool = False) -> list[tuple[int, str]]:
         deaths = self._deaths[self.waiting[-1]]
         most = 1 if alone else most_at_once(deaths, self._limit)
-        taken = [one for one in reversed(self.waiting[-most:]) if self._deaths[one] == deaths]
+        taken = [
+            one for one in reversed(self.waiting[-most:]) if self._deaths[one] == deaths
+        ]
         del self.waiting[-len(taken) :]
         return [(number, self.lines.pop(number)) for number in taken]
 
@@ -200,7 +215,10 @@ def _read_deaths(kept: bytes | None) -> dict[int, int]:
 
 
 def bring_back(store: SqliteJob, is_wanted: Callable[[str, str], bool]) -> list[str]:
-    deaths, aside = _read_deaths(store.get_state(DEATHS)), read_aside(store.get_state(ASIDE))
+    deaths, aside = (
+        _read_deaths(store.get_state(DEATHS)),
+        read_aside(store.get_state(ASIDE)),
+    )
     lines = []
     for number in list(aside):
         line = store.line_of(number)

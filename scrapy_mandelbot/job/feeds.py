@@ -1,10 +1,11 @@
 """Feed files: flushed before each commit, and cut back to the last commit after a crash.
 
-A run that died may have written items whose pages are crawled again, and half a line. The next run
-cuts what was written after the last commit, stores the cut part in JOBDIR, and appends to the same
-file: a CSV has one header, JSON and XML one pair of brackets. A feed that cannot be appended to
-(compressed, remote, in batches, named after the time) is first written to a file in JOBDIR, its
-spool, and copied into the feed as a whole when the run or the batch ends.
+A run that died may have written items whose pages are crawled again, and half a line.
+The next run cuts what was written after the last commit, stores the cut part in JOBDIR,
+and appends to the same file: a CSV has one header, JSON and XML one pair of brackets. A
+feed that cannot be appended to (compressed, remote, in batches, named after the time)
+is first written to a file in JOBDIR, its spool, and copied into the feed as a whole
+when the run or the batch ends.
 """
 
 from __future__ import annotations
@@ -32,7 +33,11 @@ from scrapy.exporters import (
     XmlItemExporter,
 )
 from scrapy.extensions import feedexport
-from scrapy.extensions.feedexport import FeedExporter, FileFeedStorage, StdoutFeedStorage
+from scrapy.extensions.feedexport import (
+    FeedExporter,
+    FileFeedStorage,
+    StdoutFeedStorage,
+)
 from scrapy.extensions.postprocessing import GzipPlugin, PostProcessingManager
 from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
@@ -65,7 +70,8 @@ IN_JOB = "feed"  # begin of the names of states: how a file of items was at a co
 class FeedFile(NamedTuple):
     """How a file of items was at a commit, and how many it had."""
 
-    length: int | None  # octets without its end; None: of no feed of that run, not to be cut
+    # octets without its end; None: of no feed of that run, not to be cut
+    length: int | None
     items: int
 
 
@@ -80,9 +86,9 @@ def read_stored(states: Mapping[str, bytes]) -> dict[str, FeedFile]:
 class Feeds:
     """The feeds of a crawl.
 
-    `folder`: JOBDIR, where the next run finds what this one leaves. `kept`: the files at the last
-    commit of the previous run. `is_synced`: a commit waits until they are on the disk. `goes_on`:
-    the previous run did not finish the job.
+    `folder`: JOBDIR, where the next run finds what this one leaves. `kept`: the files
+    at the last commit of the previous run. `is_synced`: a commit waits until they are
+    on the disk. `goes_on`: the previous run did not finish the job.
     """
 
     def __init__(
@@ -100,17 +106,23 @@ class Feeds:
         self._folder = folder
         self._goes_on = goes_on
         self.has_finished = False  # the job is done: what is stored from now on is all
-        self._files = dict(kept or {})  # by path, as they were when they were looked at last
-        self._changed: dict[str, bytes | None] = {}  # what the job does not know of that
+        # by path, as they were when they were looked at last
+        self._files = dict(kept or {})
+        # what the job does not know of that
+        self._changed: dict[str, bytes | None] = {}
         self._exporter: Any = None
         self._ready: list[FeedSlot] = []  # those that were looked at
 
     def begin(self) -> None:
         """Resume each file, and record its length before anything is written."""
         extensions = self._crawler.extensions.middlewares
-        self._exporter = next((one for one in extensions if isinstance(one, FeedExporter)), None)
+        self._exporter = next(
+            (one for one in extensions if isinstance(one, FeedExporter)), None
+        )
         if self._folder is not None and self._exporter is not None:
-            self._exporter.slots = [self._batch_gone_on_with(one) for one in self._slots()]
+            self._exporter.slots = [
+                self._batch_gone_on_with(one) for one in self._slots()
+            ]
         self._look()
         if any(map(_in_batches, self._slots())):
             self._crawler.signals.connect(self._look, scrapy.signals.item_scraped)
@@ -157,7 +169,8 @@ class Feeds:
             if self._folder is not None and slot not in self._ready:
                 self._make_ready(slot, self._folder)
         for slot in self._ready:
-            if slot not in self._slots():  # it is full, and stored in another turn of the loop
+            # it is full, and stored in another turn of the loop
+            if slot not in self._slots():
                 self._flush(slot)
         self._ready = list(self._slots())
 
@@ -192,9 +205,13 @@ class Feeds:
         feed = _gzip_feed(slot)
         if _is_spooled(slot):
             path = _spool(folder, slot, slot.batch_id)
-            slot.storage = MemberSpool(slot, path, self) if feed else Spool(slot, path, self)
+            slot.storage = (
+                MemberSpool(slot, path, self) if feed else Spool(slot, path, self)
+            )
             options = slot.feed_options.items()
-            slot.feed_options = {name: one for name, one in options if name != "postprocessing"}
+            slot.feed_options = {
+                name: one for name, one in options if name != "postprocessing"
+            }
         path = _path(slot) or folder
         _, items = self._files.get(str(path), (0, 0))
         own = _going_on(form, lambda: self._flush(slot), feed, is_known=items > 0)
@@ -203,7 +220,8 @@ class Feeds:
         has_items = items and path.exists() and path.stat().st_size
         if is_whole and has_items and getattr(slot.storage, "write_mode", "ab") == "ab":
             slot.itemcount = items
-            slot.start_exporting()  # so that its end is written, though no item may come
+            # so that its end is written, though no item may come
+            slot.start_exporting()
 
     def _batch_gone_on_with(self, slot: FeedSlot) -> FeedSlot:
         assert self._folder is not None  # noqa: S101 -- see its caller
@@ -213,13 +231,15 @@ class Feeds:
         left: dict[int, int] = {}  # how many items each has
         for path in folder.glob(_spool(folder, slot, "*").name):
             file = self._files.get(str(path.absolute()))
-            if file is None:  # it was begun after the last commit: its pages are asked for again
+            # it was begun after the last commit: its pages are asked for again
+            if file is None:
                 path.replace(folder / f"cut-{path.name}")
             else:
                 left[int(path.stem.rpartition("-")[2])] = file.items
         stored, last = _stored(_mark(_spool(folder, slot, 0))), max(left, default=0)
         number = last if last > stored and left[last] < most else max(stored, last) + 1
-        for old in sorted(left.keys() - {number}):  # full, and the run ended before it was stored
+        # full, and the run ended before it was stored
+        for old in sorted(left.keys() - {number}):
             batch = self._batch(slot, old)
             self._make_ready(batch, folder)
             batch.file = batch.file or batch.storage.open(batch.spider)
@@ -228,7 +248,11 @@ class Feeds:
         return slot if number == 1 else self._batch(slot, number)
 
     def _batch(self, slot: FeedSlot, number: int) -> FeedSlot:
-        exporter, spider, options = self._exporter, self._crawler.spider, slot.feed_options
+        exporter, spider, options = (
+            self._exporter,
+            self._crawler.spider,
+            slot.feed_options,
+        )
         slot.batch_id = number - 1
         params = exporter._get_uri_params(spider, options["uri_params"], slot)  # noqa: SLF001
         fill = getattr(feedexport, "apply_uri_params", mod)
@@ -270,7 +294,9 @@ class Spool:
             storage.write_mode = "wb"  # it has all of what is there
         target = storage.open(self._feed.spider)
         plugins = self._options.get("postprocessing")
-        into = PostProcessingManager(plugins, target, self._options) if plugins else target
+        into = (
+            PostProcessingManager(plugins, target, self._options) if plugins else target
+        )
         with self.path.open("rb") as spool:
             into.write(spool.read(_PIECE))
             while piece := spool.read(_PIECE):
@@ -287,7 +313,8 @@ class Spool:
     def _is_stored(self) -> None:
         if self._options.get("batch_item_count"):
             mark = _mark(self.path)
-            last = max(self._feed.batch_id, _stored(mark))  # they are stored in any order
+            # they are stored in any order
+            last = max(self._feed.batch_id, _stored(mark))
             mark.write_text(str(last), "ascii")
             self.path.unlink()
             self._feeds.put(str(self.path.absolute()), None)
@@ -307,7 +334,8 @@ class MemberSpool(Spool):
 
     def store(self, file: IO[bytes]) -> Deferred[None]:
         feed, length = Path(self._storage.path), self.path.with_suffix(".length")
-        with suppress(FileNotFoundError, ValueError):  # a run died, and left a part of a member
+        # a run died, and left a part of a member
+        with suppress(FileNotFoundError, ValueError):
             os.truncate(feed, min(feed.stat().st_size, int(length.read_text("ascii"))))
         length.write_text(str(feed.stat().st_size), "ascii")
         return super().store(file)
@@ -343,7 +371,11 @@ def _gzip_feed(slot: FeedSlot) -> Path | None:
     """A feed's local file, if members of gzip may be appended to it."""
     plugins = map(load_object, slot.feed_options.get("postprocessing") or ())
     is_whole = issubclass(slot.exporters[slot.format], _WHOLE) or _in_batches(slot)
-    if is_whole or [*plugins] != [GzipPlugin] or not isinstance(slot.storage, FileFeedStorage):
+    if (
+        is_whole
+        or [*plugins] != [GzipPlugin]
+        or not isinstance(slot.storage, FileFeedStorage)
+    ):
         return None
     return Path(slot.storage.path)
 
@@ -374,8 +406,8 @@ def _going_on(
 ) -> Any:
     """Return an exporter class that appends to a file without writing a second header.
 
-    `flush` is called before the closing bracket. `feed`: has the members of gzip before this one.
-    `is_known`: the job wrote the file.
+    `flush` is called before the closing bracket. `feed`: has the members of gzip before
+    this one. `is_known`: the job wrote the file.
     """
 
     class GoingOn(form):  # type: ignore[misc]
@@ -387,10 +419,14 @@ def _going_on(
             where: Any = Path(file.name) if self._goes_on else feed
             if where and getattr(self, "include_headers_line", False):
                 opened: Any = open if self._goes_on else gzip.open
-                with opened(where, "rt", encoding=self.encoding or "utf-8", newline="") as written:
+                with opened(
+                    where, "rt", encoding=self.encoding or "utf-8", newline=""
+                ) as written:
                     head = next(csv.reader(written, self.csv_writer.dialect), None)
                 self.include_headers_line = head is None
-                self.fields_to_export = super().__getattribute__("fields_to_export") or head
+                self.fields_to_export = (
+                    super().__getattribute__("fields_to_export") or head
+                )
 
         def start_exporting(self) -> None:
             if self._goes_on and is_known and isinstance(self, _WHOLE):
@@ -408,7 +444,8 @@ def _going_on(
 def cut(files: Mapping[str, FeedFile], folder: Path, *, has_died: bool = True) -> None:
     """Cut each file back to the last commit, and store the cut part in the folder.
 
-    After a run that was closed only the closing bracket is cut: others wrote later lines.
+    After a run that was closed only the closing bracket is cut: others wrote later
+    lines.
     """
     for path, (length, _) in files.items():
         file = Path(path)
@@ -429,8 +466,8 @@ def _cut(file: Path, offset: int, kept: Path, *, has_died: bool) -> None:
             rest_of_it.write(rest)
         feed.truncate(offset)
     logger.info(
-        "Cut %s from %s, written after the last commit of the previous run: its pages are"
-        " crawled again. The cut part is in %s.",
+        "Cut %s from %s, written after the last commit of the previous run: its pages"
+        " are crawled again. The cut part is in %s.",
         counted(len(rest), "byte"),
         file,
         kept,

@@ -40,10 +40,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SET_ASIDE = "job_set_aside"  # finish reason: all is done but what is set aside
-_SALVAGED = "job_salvaged"  # all is done but what may have been lost with a damaged file
+# all is done but what may have been lost with a damaged file
+_SALVAGED = "job_salvaged"
 
 
-_OVERDUE = 600.0  # seconds until what was in flight at a death no longer waits for the others
+# seconds until what was in flight at a death no longer waits for the others
+_OVERDUE = 600.0
 _FINISHED = "finished"  # that the last run has finished
 
 
@@ -65,7 +67,9 @@ class Job(RunningJob):
         self.folder = folder
         self._is_synced = self._crawl.config.job_sync == "full"
         try:
-            self._lock, self.store = salvage.open_locked(folder, is_synced=self._is_synced)
+            self._lock, self.store = salvage.open_locked(
+                folder, is_synced=self._is_synced
+            )
         except StorageError as error:
             raise JobError(str(error)) from error
         self._was_closed = self.store.is_clean
@@ -75,7 +79,8 @@ class Job(RunningJob):
         soon = _GROUP if self._is_synced else 0.0
         self.saves = Saves(self, self.store, self._save, soon)
         self._overdue_at = self.clock.now() + _OVERDUE
-        # Of those that were in flight at a death, the last to be handed out, and their lines.
+        # Of those that were in flight at a death, the last to be handed out, and their
+        # lines.
         self._tried: dict[Request | None, str] = {}
         self._before_commits: list[Callable[[], None]] = []
         self.sites = StoredSites(self, self._crawl, self.save_soon)
@@ -96,16 +101,25 @@ class Job(RunningJob):
             feeds.cut(files, self.folder, has_died=not self._was_closed)
         except (OSError, ValueError, StorageError) as error:
             raise JobError(
-                f"Feeds cannot be cut back to the last commit of the previous run: {error}"
+                "Feeds cannot be cut back to the last commit of the previous run:"
+                f" {error}"
             ) from error
         has_run = bool(self.store.last_of_former_run or files)
         goes_on = has_run and not self.store.get_state(_FINISHED)
         self._feeds = feeds.Feeds(
-            self._crawler, self.folder, files, is_synced=self._is_synced, goes_on=goes_on
+            self._crawler,
+            self.folder,
+            files,
+            is_synced=self._is_synced,
+            goes_on=goes_on,
         )
         self.store.is_clean = False
-        self._crawler.signals.connect(self._spider_opened, signal=scrapy.signals.spider_opened)
-        self._crawler.signals.connect(self._spider_idle, signal=scrapy.signals.spider_idle)
+        self._crawler.signals.connect(
+            self._spider_opened, signal=scrapy.signals.spider_opened
+        )
+        self._crawler.signals.connect(
+            self._spider_idle, signal=scrapy.signals.spider_idle
+        )
         waiting = len(self.storage) + len(self.deliveries.waiting)
         if waiting:
             how = "was closed" if self._was_closed else "died"
@@ -173,7 +187,9 @@ class Job(RunningJob):
     def close(self, reason: str) -> None:
         self.saves.close()
         self.report_leftovers()
-        is_done = reason in {"finished", _SET_ASIDE, _SALVAGED} and not self.store.lengths()
+        is_done = (
+            reason in {"finished", _SET_ASIDE, _SALVAGED} and not self.store.lengths()
+        )
         if is_done:  # start() is asked again by the next run
             self.store.forget_children(self.start.number or 0)
         if is_done and self._is_salvaged:
@@ -207,7 +223,8 @@ class Job(RunningJob):
                 call()
             self.deliveries.keep(self.storage.in_flight())
             self.store.commit()
-        except (StorageError, OSError, ValueError) as error:  # the last: a feed that is closed
+        # the last: a feed that is closed
+        except (StorageError, OSError, ValueError) as error:
             return self.saves.failed(error)
         if self.saves.error is not None:
             self.saves.succeeded()
@@ -255,12 +272,15 @@ _SHARE = 20
 
 
 class SpiderState:
-    """Stores ``spider.state`` at commits; Scrapy's extension does so at a clean end only.
+    """Stores ``spider.state`` at commits.
 
-    `busy` returns seconds of processor time, which a suspended machine does not add to.
+    Scrapy's extension does so at a clean end only. `busy` returns seconds of processor
+    time, which a suspended machine does not add to.
     """
 
-    def __init__(self, storage: JobStorage, job: Job, now: Seconds, busy: Seconds) -> None:
+    def __init__(
+        self, storage: JobStorage, job: Job, now: Seconds, busy: Seconds
+    ) -> None:
         self._form = storage.form
         self._spider: Any = storage.form.spider
         self._job = job
@@ -271,19 +291,26 @@ class SpiderState:
         self._is_complained_of = False
 
     def restore(self) -> None:
-        """Restore the state of a run that died; Scrapy has restored that of an earlier one."""
+        """Restore the state of a run that died.
+
+        Scrapy has restored that of an earlier one.
+        """
         kept = self._job.kept(_STATE).get(_STATE)
         if kept is None:
             return
         try:
             self._spider.state = self._form.load(kept)
         except Exception as error:  # noqa: BLE001 -- whatever a changed spider leads to
-            logger.warning("spider.state of the previous run cannot be restored: %r", error)
+            logger.warning(
+                "spider.state of the previous run cannot be restored: %r", error
+            )
 
     def save(self, *, is_last: bool = False) -> None:
         """Add the state to the next commit if it has changed and pickling is cheap enough."""
         state = getattr(self._spider, "state", None)
-        if (not state and self._kept is None) or (self._now() < self._not_before and not is_last):
+        if (not state and self._kept is None) or (
+            self._now() < self._not_before and not is_last
+        ):
             return
         began = self._busy()
         try:
@@ -292,7 +319,8 @@ class SpiderState:
             if not self._is_complained_of:
                 self._is_complained_of = True
                 logger.warning(
-                    "spider.state does not survive a crash: it cannot be pickled: %r", error
+                    "spider.state does not survive a crash: it cannot be pickled: %r",
+                    error,
                 )
             return
         self._not_before = self._now() + _SHARE * (self._busy() - began)
@@ -301,7 +329,8 @@ class SpiderState:
             self._job.put(_STATE, pickled)
 
 
-AT_ONCE = 1_000  # requests after which a save no longer waits: start() may yield to no one
+# requests after which a save no longer waits: start() may yield to no one
+AT_ONCE = 1_000
 MOST_OPERATIONS = 100_000
 MOST_BYTES = 67_108_864
 """Held in memory while nothing can be written; beyond that the spider is closed."""
@@ -313,9 +342,10 @@ _TRY_AGAIN = 10.0  # seconds
 class Saves:
     """Decides when a job is saved, in a file or on Redis, and what happens while that fails.
 
-    A save follows `soon` seconds after an acknowledgement; 0 is the end of this turn of the event
-    loop, so pages acknowledged together are saved together, and a kill finds nothing unsaved but
-    what is in progress. After a failure it is retried every `again` seconds.
+    A save follows `soon` seconds after an acknowledgement; 0 is the end of this turn of
+    the event loop, so pages acknowledged together are saved together, and a kill finds
+    nothing unsaved but what is in progress. After a failure it is retried every `again`
+    seconds.
     """
 
     def __init__(

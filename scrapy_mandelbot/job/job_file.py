@@ -77,7 +77,10 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     """Open the file read-only, even while a run uses it."""
     with as_ours():
         database = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode=ro", timeout=_BUSY, isolation_level=None, uri=True
+            f"{path.absolute().as_uri()}?mode=ro",
+            timeout=_BUSY,
+            isolation_level=None,
+            uri=True,
         )
         try:
             if _is_new(database, path):
@@ -93,7 +96,11 @@ def read_states(
 ) -> dict[str, bytes]:
     query = "SELECT name, value, checksum FROM state WHERE name BETWEEN ? AND ?"
     rows = database.execute(query, (prefix, prefix + last))
-    return {name: value for name, value, crc in rows if is_as_written(value, crc, name_seed(name))}
+    return {
+        name: value
+        for name, value, crc in rows
+        if is_as_written(value, crc, name_seed(name))
+    }
 
 
 def read_state(database: sqlite3.Connection, name: str) -> bytes | None:

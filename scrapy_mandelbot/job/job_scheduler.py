@@ -45,9 +45,9 @@ class JobDupeFilter(RFPDupeFilter):
 class JobScheduler(BaseScheduler):
     """Keeps requests, fingerprints and what is in flight in one file in JOBDIR.
 
-    A request leaves the file when it is settled, in one commit with what came of it. Neither
-    :meth:`enqueue_request` nor :meth:`next_request` raises: Scrapy would lose other requests of the
-    same callback, or wait for ever.
+    A request leaves the file when it is settled, in one commit with what came of it.
+    Neither :meth:`enqueue_request` nor :meth:`next_request` raises: Scrapy would lose
+    other requests of the same callback, or wait for ever.
     """
 
     keeps_job = True
@@ -124,7 +124,9 @@ class JobScheduler(BaseScheduler):
             if request is not None:
                 one = self._unacked[request]
                 one.is_out = True
-                self._count("dequeued", "memory" if one.number is None else self._kept_on)
+                self._count(
+                    "dequeued", "memory" if one.number is None else self._kept_on
+                )
             elif self._storage.is_tired:
                 self._storage.is_tired = False
                 self._running.save_soon()

@@ -20,7 +20,11 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.deliveries import Unacked
 from scrapy_mandelbot.job.feeds import Feeds
 from scrapy_mandelbot.job.job_store import START, LineOrder, StorageError
-from scrapy_mandelbot.job.requests import CannotWriteError, RequestForm, fingerprint_number
+from scrapy_mandelbot.job.requests import (
+    CannotWriteError,
+    RequestForm,
+    fingerprint_number,
+)
 from scrapy_mandelbot.scheduling.storage import RequestStorage
 from scrapy_mandelbot.settings.values import fail_cleanly
 
@@ -36,7 +40,8 @@ logger = logging.getLogger(__name__)
 
 Storage = TypeVar("Storage", bound="JobStorage")
 
-READ_AT_ONCE = 500  # requests that are claimed and cannot be made again before the loop has a turn
+# requests that are claimed and cannot be made again before the loop has a turn
+READ_AT_ONCE = 500
 
 
 class JobStorage(RequestStorage):
@@ -70,7 +75,11 @@ class JobStorage(RequestStorage):
 
     @classmethod
     def of(  # noqa: PYI019 -- Python 3.10 has no Self
-        cls: type[Storage], crawler: Crawler, spider: Spider, store: Any, complaints: RunningJob
+        cls: type[Storage],
+        crawler: Crawler,
+        spider: Spider,
+        store: Any,
+        complaints: RunningJob,
     ) -> Storage:
         form = RequestForm(spider, pickles=Crawl.of(crawler).config.job_pickles)
         order = LineOrder.of(crawler.settings)
@@ -97,7 +106,8 @@ class JobStorage(RequestStorage):
             self.waits(name, is_in_memory=True)
             return
         if one is not None and one.number is not None:
-            is_in_memory = one.waits > 1  # others came of it, and its row waits for them
+            # others came of it, and its row waits for them
+            is_in_memory = one.waits > 1
             self._put_back(one, name, request, body)
             self.waits(name, is_in_memory=is_in_memory)
         else:
@@ -155,7 +165,9 @@ class JobStorage(RequestStorage):
 
     def in_flight(self) -> set[int]:
         return {
-            one.number for one in self.unacked.values() if one.is_out and one.number is not None
+            one.number
+            for one in self.unacked.values()
+            if one.is_out and one.number is not None
         }
 
     def acknowledged(self, request: Request) -> bool:
@@ -215,7 +227,8 @@ class JobStorage(RequestStorage):
         number = None if parent is None else parent.number
         if number == Unacked.LOST:  # whoever has the parent is given it
             return
-        if parent is not None and not parent.waits:  # it gave it when it had been settled
+        # it gave it when it had been settled
+        if parent is not None and not parent.waits:
             number = None
         if not request.dont_filter and not self.is_taking_over:
             self._store.push_new(name, place, body, self.number_of(request), number)
@@ -242,8 +255,8 @@ class JobStorage(RequestStorage):
             if parent.number == START or not parent.waits:  # start() is never settled
                 return ()
             return parent.rows if parent.number is None else (parent,)
-        # A redirect or another try of one in memory has its callbacks, and says no more of it. Of
-        # several that have them, all are waited for.
+        # A redirect or another try of one in memory has its callbacks, and says no more
+        # of it. Of several that have them, all are waited for.
         rows = {
             row: None
             for other in self._sent_from_memory
@@ -290,7 +303,8 @@ class RunningJob(ABC):
         self._emit = self._crawl.events.emit
         self.start = Unacked(START)  # stands for start() as a parent
         self._given: WeakKeyDictionary[Request, Unacked] = WeakKeyDictionary()
-        self.given_by = self._given.get  # returns the parent of a new request; None: unknown
+        # returns the parent of a new request; None: unknown
+        self.given_by = self._given.get
         self._broken: Exception | None = None  # why the spider was closed
         self._counts: Counter[events.Event] = Counter()
         self.feeds: Feeds | None = None
@@ -299,7 +313,10 @@ class RunningJob(ABC):
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self | None:
-        """Return the crawler's job, opened on first use; None: it has none of this kind."""
+        """Return the crawler's job, opened on first use.
+
+        None: it has none of this kind.
+        """
         job = vars(crawler).get(_ATTRIBUTE)
         if not isinstance(job, cls):
             with fail_cleanly(crawler):
@@ -314,7 +331,11 @@ class RunningJob(ABC):
         """Open the job that the settings name; None: they name none of this kind."""
 
     def _has_raised(self, failure: Any, response: Response, spider: Spider) -> None:
-        one = None if response.request is None else self.storage.unacked.get(response.request)
+        one = (
+            None
+            if response.request is None
+            else self.storage.unacked.get(response.request)
+        )
         if one is not None:
             self.report_aside(response.request, one.fail(failure, spider))
 
@@ -387,7 +408,9 @@ class RunningJob(ABC):
         self._break(error, events.JOB_UNREADABLE, "job_unreadable")
 
     def not_saved(self, error: Exception | None) -> None:
-        self._emit(events.JOB_NOT_SAVED if error else events.JOB_SAVED_AGAIN, error=error)
+        self._emit(
+            events.JOB_NOT_SAVED if error else events.JOB_SAVED_AGAIN, error=error
+        )
 
     def give_up(self, error: Exception) -> None:
         """Close the spider: too much is unsaved."""
@@ -396,7 +419,9 @@ class RunningJob(ABC):
     def end_not_saved(self, error: Exception) -> None:
         """Fail the crawl as it closes: the next run repeats what is not saved."""
         reason = "job_not_saved" if self._broken is None else ""
-        engine.fail(self._crawler, reason, lambda: self._emit(events.JOB_LOST, error=error))
+        engine.fail(
+            self._crawler, reason, lambda: self._emit(events.JOB_LOST, error=error)
+        )
 
     def _break(self, error: Exception, event: events.Event, reason: str) -> None:
         if self._broken is None:

@@ -1,8 +1,8 @@
 """The contract of a job's store.
 
-A request is pushed, claimed when its turn comes, and acknowledged when it is done. Requests that a
-run claimed and did not acknowledge wait again when the job is next opened. Everything since the
-last commit is stored together or not at all.
+A request is pushed, claimed when its turn comes, and acknowledged when it is done.
+Requests that a run claimed and did not acknowledge wait again when the job is next
+opened. Everything since the last commit is stored together or not at all.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class Place(NamedTuple):
     """The position of a request in its line: the least is claimed first."""
 
     priority: int  # the lower, the sooner, as in Scrapy's queues: its priority, negated
-    band: int  # within a priority the lower one first: start requests stand behind the others
+    # within a priority the lower one first: start requests stand behind the others
+    band: int
     is_last_first: bool  # whether those that are pushed later are claimed sooner
 
 
@@ -42,8 +43,8 @@ class StoredRequest(NamedTuple):
 class JobStore(Protocol):
     """Requests in lines, fingerprints seen, and what start() and interrupted callbacks yielded.
 
-    :meth:`claim` and :meth:`has_seen` may raise StorageError. Fingerprints are signed 64-bit
-    integers.
+    :meth:`claim` and :meth:`has_seen` may raise StorageError. Fingerprints are signed
+    64-bit integers.
     """
 
     @property
@@ -112,8 +113,8 @@ def are_scrapys_queues(settings: BaseSettings) -> bool:
 class LineOrder(NamedTuple):
     """The order within a line, as Scrapy's queue settings choose it.
 
-    LIFO or FIFO from SCHEDULER_DISK_QUEUE, and for start requests from SCHEDULER_START_DISK_QUEUE;
-    None: they are queued with the others.
+    LIFO or FIFO from SCHEDULER_DISK_QUEUE, and for start requests from
+    SCHEDULER_START_DISK_QUEUE; None: they are queued with the others.
     """
 
     is_last_first: bool
@@ -128,6 +129,8 @@ class LineOrder(NamedTuple):
         )
 
     def place(self, request: Request) -> Place:
-        if self.start_is_last_first is not None and request.meta.get("is_start_request"):
+        if self.start_is_last_first is not None and request.meta.get(
+            "is_start_request"
+        ):
             return Place(-request.priority, 1, self.start_is_last_first)
         return Place(-request.priority, 0, self.is_last_first)

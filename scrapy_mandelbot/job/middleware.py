@@ -1,7 +1,8 @@
 """The spider middleware that records which callback yielded a request, and what it yielded before.
 
-No fingerprint stops requests with ``dont_filter``. After a run that ended within a callback, the
-next run yields all of them again; so the job counts them, and skips as many.
+No fingerprint stops requests with ``dont_filter``. After a run that ended within a
+callback, the next run yields all of them again; so the job counts them, and skips as
+many.
 """
 
 from __future__ import annotations
@@ -38,12 +39,18 @@ class JobMiddleware:
             raise NotConfigured
         self._job = job
         for one in crawler.extensions.middlewares:
-            if isinstance(one, SpiderState) and not Crawl.of(crawler).config.job_pickles:
+            if (
+                isinstance(one, SpiderState)
+                and not Crawl.of(crawler).config.job_pickles
+            ):
                 one.jobdir = None  # it would unpickle what is in JOBDIR
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> JobMiddleware:
-        """Build the middleware; NotConfigured where the crawl has no job of this package."""
+        """Build the middleware.
+
+        NotConfigured where the crawl has no job of this package.
+        """
         return cls(crawler)
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:

@@ -1,7 +1,8 @@
 """What was done to a job since its last commit, as the least that has to be written.
 
-A request that came and went between two commits is not written at all. Nothing here is forgotten
-before a commit has succeeded: SQLite forgets a whole transaction where the disk is full.
+A request that came and went between two commits is not written at all. Nothing here is
+forgotten before a commit has succeeded: SQLite forgets a whole transaction where the
+disk is full.
 """
 
 from __future__ import annotations
@@ -33,7 +34,16 @@ MOST_HIDDEN = 64  # claimed rows that a claim steps over; more are moved out of 
 class LineIndex:
     """A line: what of it is in the file and may be claimed, and what is not written yet."""
 
-    __slots__ = ("_passed", "fresh", "hidden", "in_file", "name", "number", "rows", "waiting")
+    __slots__ = (
+        "_passed",
+        "fresh",
+        "hidden",
+        "in_file",
+        "name",
+        "number",
+        "rows",
+        "waiting",
+    )
 
     def __init__(self, number: int, name: str, in_file: int = 0) -> None:
         self.number = number
@@ -41,10 +51,12 @@ class LineIndex:
         self.in_file = in_file  # how many rows in the file may be claimed
         self.rows = in_file  # how many it has in all, those that are claimed too
         self.waiting = in_file  # how many may be claimed
-        self.hidden: set[int] = set()  # rows in the file that stand here, and may not be claimed
+        # rows in the file that stand here, and may not be claimed
+        self.hidden: set[int] = set()
         self.fresh: list[tuple[tuple[int, int, int], int]] = []
         """A heap of rows that are not written: place and number."""
-        self._passed: tuple[int, int, int] | None = None  # rows up to here are claimed; None: look
+        # rows up to here are claimed; None: look
+        self._passed: tuple[int, int, int] | None = None
 
     def add(self, row: RequestRow) -> None:
         heappush(self.fresh, (row[2:5], row.number))
@@ -97,8 +109,10 @@ class RequestRow(NamedTuple):
 class Pending:
     """Rows, marks and state that wait for a commit."""
 
-    rows: dict[int, RequestRow] = field(default_factory=dict)  # to be written: new, or put back
-    gone: set[int] = field(default_factory=set)  # to be deleted before others are written
+    # to be written: new, or put back
+    rows: dict[int, RequestRow] = field(default_factory=dict)
+    # to be deleted before others are written
+    gone: set[int] = field(default_factory=set)
     aside: set[int] = field(default_factory=set)  # claimed for long: they stand aside
     lines: dict[int, str] = field(default_factory=dict)  # new ones
     lines_gone: set[int] = field(default_factory=set)
@@ -110,7 +124,13 @@ class Pending:
     size: int = 0  # bytes of the bodies of rows, as they were added, and of state
 
     def __len__(self) -> int:
-        parts: list[Sized] = [self.rows, self.gone, self.aside, self.lines, self.lines_gone]
+        parts: list[Sized] = [
+            self.rows,
+            self.gone,
+            self.aside,
+            self.lines,
+            self.lines_gone,
+        ]
         parts += self.parents_gone, self.state, *self.children.values()
         return sum(map(len, parts))
 
@@ -124,7 +144,9 @@ class Pending:
             for parent, counts in self.children.items()
             for fingerprint, times in sorted(counts.items())
         ]
-        written = [(name, value) for name, value in self.state.items() if value is not None]
+        written = [
+            (name, value) for name, value in self.state.items() if value is not None
+        ]
         statements: list[tuple[str, Collection[Any]]] = [
             ("INSERT INTO lines VALUES (?, ?)", self.lines.items()),
             ("DELETE FROM lines WHERE line = ?", [*zip(self.lines_gone)]),
@@ -133,13 +155,22 @@ class Pending:
                 "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?)",
                 [(*row, crc32(row.body, row.number)) for row in self.rows.values()],
             ),
-            ("UPDATE requests SET line = -line WHERE number = ? AND line > 0", [*zip(self.aside)]),
+            (
+                "UPDATE requests SET line = -line WHERE number = ? AND line > 0",
+                [*zip(self.aside)],
+            ),
             ("DELETE FROM children WHERE parent = ?", [*zip(self.parents_gone)]),
             (_COUNT_CHILD, children),
-            ("DELETE FROM state WHERE name = ?", [*zip(self.state.keys() - dict(written))]),
+            (
+                "DELETE FROM state WHERE name = ?",
+                [*zip(self.state.keys() - dict(written))],
+            ),
             (
                 "INSERT OR REPLACE INTO state VALUES (?, ?, ?)",
-                [(name, value, crc32(value, name_seed(name))) for name, value in written],
+                [
+                    (name, value, crc32(value, name_seed(name)))
+                    for name, value in written
+                ],
             ),
         ]
         for statement, rows in statements:

@@ -20,7 +20,10 @@ from scrapy_mandelbot import engine
 if TYPE_CHECKING:
     from scrapy import Spider
 
-_CLASSES = "scrapy.http.request.form.FormRequest", "scrapy.http.request.json_request.JsonRequest"
+_CLASSES = (
+    "scrapy.http.request.form.FormRequest",
+    "scrapy.http.request.json_request.JsonRequest",
+)
 _DEFAULTS: dict[str, object] = {
     "callback": None,
     "errback": None,
@@ -87,8 +90,8 @@ def load_plain(body: bytes) -> Any:
 class RequestForm:
     """Writes down requests whose callbacks are methods of a spider, and reads them.
 
-    `pickles`: what is not plain is written and read, too: objects of any class. Who can write to
-    where they are kept, can then run code.
+    `pickles`: what is not plain is written and read, too: objects of any class. Who can
+    write to where they are kept, can then run code.
     """
 
     def __init__(self, spider: Spider | None, *, pickles: bool = True) -> None:
@@ -105,17 +108,20 @@ class RequestForm:
     def write(self, request: Request) -> bytes:
         """Return a request as it is kept.
 
-        A CannotWriteError: a callback is no method of the spider, or something in it has no form.
+        A CannotWriteError: a callback is no method of the spider, or something in it
+        has no form.
         """
         try:
             return self.dump(self._to_dict(request))
-        except Exception as error:  # whatever the pickling of a project's objects raises
+        # whatever the pickling of a project's objects raises
+        except Exception as error:
             raise CannotWriteError(f"{type(error).__name__}: {error}"[:500]) from error
 
     def read(self, body: bytes, *, is_to_be_sent: bool = True) -> Request:
         """Return a request, given what :meth:`write` has returned.
 
-        It may raise anything: the spider may have changed, and the classes of what is in its meta.
+        It may raise anything: the spider may have changed, and the classes of what is
+        in its meta.
         """
         if not body:
             raise ValueError("its row in the file is damaged")
@@ -123,7 +129,8 @@ class RequestForm:
         if self._lacks_parse and is_to_be_sent:
             calls = [request.callback, *filter(None, [request.errback])]
             if any(engine.is_undefined(self.spider, one) for one in calls):
-                # Sent, it would be lost: Scrapy's own method raises, as an error in the callback.
+                # Sent, it would be lost: Scrapy's own method raises, as an error in the
+                # callback.
                 raise ValueError(f"{type(self.spider).__name__} has no parse()")
         return request
 
@@ -164,7 +171,9 @@ class RequestForm:
         return str(name)
 
 
-_PLAIN = tuple(name for name in _DEFAULTS if name not in {"callback", "errback", "headers"})
+_PLAIN = tuple(
+    name for name in _DEFAULTS if name not in {"callback", "errback", "headers"}
+)
 
 
 def fingerprint_number(fingerprint: bytes) -> int:

@@ -24,7 +24,13 @@ from scrapy.crawler import Crawler
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.request import fingerprint
 
-from scrapy_mandelbot.job.job_file import PAGE, CorruptError, as_ours, connect, is_as_written
+from scrapy_mandelbot.job.job_file import (
+    PAGE,
+    CorruptError,
+    as_ours,
+    connect,
+    is_as_written,
+)
 from scrapy_mandelbot.job.job_store import Place, StorageError
 from scrapy_mandelbot.job.requests import fingerprint_number
 from scrapy_mandelbot.job.site_states import site_of_line
@@ -39,7 +45,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FILE, LOCK = "job.sqlite", "job.lock"
-SALVAGED = "salvaged"  # state: no run has finished since requests may have been lost with a file
+# state: no run has finished since requests may have been lost with a file
+SALVAGED = "salvaged"
 _BROKEN, _READ = f"{FILE}.corrupt-", f"{FILE}.salvaged-"
 _PARTS = "", "-wal", "-shm"
 _QUICKLY = 128 * 1024 * 1024  # bytes of a file that is checked at each start: 0.3 s
@@ -53,7 +60,9 @@ _STATES = "SELECT name, value, checksum FROM state ORDER BY name {0}"
 _NUMBERS = {  # tables of numbers: how they are read, and written
     "SELECT * FROM seen WHERE fingerprint >= ? ORDER BY fingerprint": "seen VALUES (?)",
     "SELECT * FROM fresh WHERE number >= ? ORDER BY number": "fresh VALUES (?, ?)",
-    "SELECT * FROM children WHERE parent >= ? ORDER BY parent": "children VALUES (?, ?, ?)",
+    "SELECT * FROM children WHERE parent >= ? ORDER BY parent": (
+        "children VALUES (?, ?, ?)"
+    ),
 }
 
 
@@ -81,8 +90,9 @@ def open_locked(folder: Path, *, is_synced: bool) -> tuple[JobLock, SqliteJob]:
         raise StorageError(why) from error
     if (disk := network_disk(folder)) is not None:
         logger.warning(
-            "JOBDIR is on a disk of the network (%s): SQLite's locks are unreliable there, and the"
-            " job may be lost. Use a local disk, or MANDELBOT_JOB = 'redis://…'",
+            "JOBDIR is on a disk of the network (%s): SQLite's locks are unreliable"
+            " there, and the job may be lost. Use a local disk, or MANDELBOT_JOB ="
+            " 'redis://…'",
             disk,
         )
     return lock, job
@@ -91,7 +101,8 @@ def open_locked(folder: Path, *, is_synced: bool) -> tuple[JobLock, SqliteJob]:
 def open_job(folder: Path, *, is_synced: bool = False) -> SqliteJob:
     """Open the job of a folder; a damaged file is replaced by what can be read of it.
 
-    CorruptError: nothing can be read. The file is set aside, and the next run starts empty.
+    CorruptError: nothing can be read. The file is set aside, and the next run starts
+    empty.
     """
     path = folder / FILE
     try:
@@ -106,7 +117,9 @@ def open_job(folder: Path, *, is_synced: bool = False) -> SqliteJob:
     except CorruptError as error:
         aside = set_aside(folder)
         if not _salvage(aside, path):
-            raise CorruptError(f"{path} is damaged ({error}), now set aside as {aside}") from error
+            raise CorruptError(
+                f"{path} is damaged ({error}), now set aside as {aside}"
+            ) from error
         job = SqliteJob(path, is_synced=is_synced)
     return job
 
@@ -155,7 +168,10 @@ def _salvage(damaged: Path, path: Path) -> bool:
             if Path(f"{damaged}{part}").exists():
                 shutil.copyfile(f"{damaged}{part}", f"{copy}{part}")
         _renew_first_page(copy, new)
-        with closing(sqlite3.connect(copy, isolation_level=None)) as source, transaction(into):
+        with (
+            closing(sqlite3.connect(copy, isolation_level=None)) as source,
+            transaction(into),
+        ):
             source.text_factory = bytes
             salvage.copy(source)
             has_any = salvage.end()
@@ -170,7 +186,11 @@ def _salvage(damaged: Path, path: Path) -> bool:
         "Salvaged from the damaged file: %d waiting requests and %d fingerprints. %s",
         len(salvage.kept),
         salvage.seen,
-        f"At least {lost} requests are lost" if lost else "How many requests are lost is unknown",
+        (
+            f"At least {lost} requests are lost"
+            if lost
+            else "How many requests are lost is unknown"
+        ),
     )
     return True
 
@@ -200,12 +220,22 @@ class _Salvage:
             self.known.add(row[0])
             self._copy_request(row, names)
         for query, table in _NUMBERS.items():
-            rows = (row for row in readable_rows(source, query) if {*map(type, row)} == {int})
+            rows = (
+                row
+                for row in readable_rows(source, query)
+                if {*map(type, row)} == {int}
+            )
             self._into.executemany(f"INSERT OR IGNORE INTO {table}", rows)
         for name, value, checksum in rows_from_both_ends(source, _STATES):
             if isinstance(name, bytes) and is_as_written(value, checksum, crc32(name)):
-                state = name.decode("utf-8", "backslashreplace"), value, crc32(value, crc32(name))
-                self._into.execute("INSERT OR IGNORE INTO state VALUES (?, ?, ?)", state)
+                state = (
+                    name.decode("utf-8", "backslashreplace"),
+                    value,
+                    crc32(value, crc32(name)),
+                )
+                self._into.execute(
+                    "INSERT OR IGNORE INTO state VALUES (?, ?, ?)", state
+                )
 
     def end(self) -> bool:
         """Write what the requests are of; return whether there is anything."""
@@ -221,7 +251,11 @@ class _Salvage:
     def _copy_request(self, row: tuple[Any, ...], names: Mapping[int, bytes]) -> None:
         number, line, *place, body, checksum = row
         about = outline(body) if is_as_written(body, checksum, number) else None
-        if about is None or number in self.kept or {*map(type, (line, *place))} != {int}:
+        if (
+            about is None
+            or number in self.kept
+            or {*map(type, (line, *place))} != {int}
+        ):
             return
         site = site_of(urlsplit(about["url"]))
         name = bytes(names.get(abs(line)) or b"").decode("utf-8", "backslashreplace")
@@ -236,7 +270,9 @@ class _Salvage:
 _LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
 
 
-def readable_rows(database: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...]]:
+def readable_rows(
+    database: sqlite3.Connection, query: str
+) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a damaged file, and skip those that cannot be read.
 
     The query selects rows from an integer key on, ordered by it.
@@ -275,7 +311,9 @@ def _next_readable(database: sqlite3.Connection, query: str, broken: int) -> int
     return high
 
 
-def rows_from_both_ends(database: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...]]:
+def rows_from_both_ends(
+    database: sqlite3.Connection, query: str
+) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a damaged file from the start and, where that fails, from the end.
 
     The query has ``{0}`` for the direction.
@@ -315,7 +353,9 @@ def outline(body: bytes) -> dict[str, Any] | None:
         }
     except Exception:  # noqa: BLE001 -- whatever is in there
         return None
-    *texts, priority, depth = (about[name] for name in ("url", "method", "priority", "depth"))
+    *texts, priority, depth = (
+        about[name] for name in ("url", "method", "priority", "depth")
+    )
     are_texts = all(isinstance(one, str) for one in (*texts, about["callback"] or ""))
     return about if are_texts and {type(priority), type(depth)} == {int} else None
 
@@ -324,7 +364,10 @@ Fingerprinter = Callable[[Request], bytes]
 
 
 def fingerprinter_of(settings: Settings) -> tuple[Fingerprinter, str]:
-    """Return the fingerprinter of the project; Scrapy's if that needs a spider, with the error."""
+    """Return the fingerprinter of the project.
+
+    Scrapy's if that needs a spider, with the error.
+    """
     crawler = Crawler(Spider, settings)
     try:
         crawler.addons.load_settings(crawler.settings)
@@ -337,7 +380,10 @@ def fingerprinter_of(settings: Settings) -> tuple[Fingerprinter, str]:
 
 
 def read_outline(line: str, find: Fingerprinter) -> tuple[str, Place, bytes, int]:
-    """Return line, place, body and fingerprint of a URL or JSON outline; ValueError: of neither."""
+    """Return line, place, body and fingerprint of a URL or JSON outline.
+
+    ValueError: of neither.
+    """
     about = json.loads(line) if line.startswith("{") else {"url": line}
     fields = about.keys() & {"url", "method", "priority", "callback"}
     data: dict[str, Any] = {name: about[name] for name in fields}
@@ -346,7 +392,12 @@ def read_outline(line: str, find: Fingerprinter) -> tuple[str, Place, bytes, int
         raise ValueError("no request with an http or https URL")
     request = Request(data["url"], method=data.get("method", "GET"))
     place = Place(-data.get("priority", 0), 1, is_last_first=False)
-    return site_of(urlsplit(request.url)), place, body, fingerprint_number(find(request))
+    return (
+        site_of(urlsplit(request.url)),
+        place,
+        body,
+        fingerprint_number(find(request)),
+    )
 
 
 if sys.platform == "win32":  # pragma: no cover
@@ -357,6 +408,7 @@ if sys.platform == "win32":  # pragma: no cover
     def _try_lock(file: IO[str]) -> None:
         file.seek(_BEYOND)
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+
 else:
     import fcntl
 
@@ -382,7 +434,11 @@ class JobLock:
             file.close()
             raise JobInUseError(message) from None
         self._file = file
-        about = {"process": os.getpid(), "host": socket.gethostname(), "since": time.time()}
+        about = {
+            "process": os.getpid(),
+            "host": socket.gethostname(),
+            "since": time.time(),
+        }
         file.seek(0)
         file.truncate()
         file.write(json.dumps(about) + "\n")
@@ -408,6 +464,9 @@ def _holder(text: str) -> str:
     try:
         about = json.loads(text)
         since = clock_time(float(about["since"]))
-        return f"process {int(about['process'])} on {str(about['host'])[:100]!r} since {since}"
+        return (
+            f"process {int(about['process'])} on {str(about['host'])[:100]!r} since"
+            f" {since}"
+        )
     except (ValueError, LookupError, TypeError, OverflowError, OSError):
         return "another run"

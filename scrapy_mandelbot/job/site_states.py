@@ -1,8 +1,8 @@
 """The state of a site, in the form in which its next owner gets it: another worker, or a later run.
 
-What outlasts a change of owner continues: a pause, its failed probes, suspended sections, the turn
-of a crawl delay. A recovery starts over with a probe. A state that cannot be read delays a site no
-longer than its owner has said to Redis.
+What outlasts a change of owner continues: a pause, its failed probes, suspended
+sections, the turn of a crawl delay. A recovery starts over with a probe. A state that
+cannot be read delays a site no longer than its owner has said to Redis.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def is_calm(site: Site) -> bool:
     return site.is_plain or (site.scout is None and next(site.left(), None) is None)
 
 
-def handover_of(site: Site, now: float, server_time: float, least: float) -> SiteHandover:
+def handover_of(
+    site: Site, now: float, server_time: float, least: float
+) -> SiteHandover:
     """Return the state for the next owner of a site, which waits for `least` seconds or more.
 
     `server_time`: seconds by which the server's clock is ahead.
@@ -71,7 +73,9 @@ def read_handover(state: bytes, server_time: float = 0.0) -> list[LeftPause]:
     """Return the pauses of a site; none where they cannot be read."""
     try:
         return [
-            LeftPause(float(until) - server_time, str(reason), int(failed), "".join(section))
+            LeftPause(
+                float(until) - server_time, str(reason), int(failed), "".join(section)
+            )
             for until, reason, failed, *section in json.loads(state or b"[]")
         ]
     except (ValueError, TypeError, OverflowError):
@@ -87,7 +91,8 @@ def section_of_line(name: str) -> str:
     return QueueParts.of(name).section
 
 
-_WRITTEN_AT = "sites written at"  # state: when it was last written, in seconds since the epoch
+# state: when it was last written, in seconds since the epoch
+_WRITTEN_AT = "sites written at"
 IN_JOB = "site/"  # what the names begin with under which a job has them
 CHANGES = {
     events.PAUSED,
@@ -107,9 +112,14 @@ CHANGES = {
 
 
 class StoredSites:
-    """Stores the state of sites that change; `save_soon` commits at the end of the turn."""
+    """Stores the state of sites that change.
 
-    def __init__(self, job: StoredJob, crawl: Crawl, save_soon: Callable[[], None]) -> None:
+    `save_soon` commits at the end of the turn.
+    """
+
+    def __init__(
+        self, job: StoredJob, crawl: Crawl, save_soon: Callable[[], None]
+    ) -> None:
         self._job = job
         self._crawl = crawl
         self._save_soon = save_soon
@@ -120,16 +130,19 @@ class StoredSites:
     def restore(self, lines: Iterable[str]) -> None:
         """Restore the states that the previous run stored.
 
-        `lines`: names of the lines in which requests wait. Of other sites only pauses that are not
-        over are restored: nothing would end the rest.
+        `lines`: names of the lines in which requests wait. Of other sites only pauses
+        that are not over are restored: nothing would end the rest.
         """
         now, waiting = self._crawl.now(), set(map(site_of_line, lines))
         written_at = float(self._job.kept(_WRITTEN_AT).get(_WRITTEN_AT, 0.0))
-        set_back = max(0.0, written_at - now)  # by so much the machine's clock: no pause is longer
+        # by so much the machine's clock: no pause is longer
+        set_back = max(0.0, written_at - now)
         for name, state in self._job.kept(IN_JOB).items():
             site = name.removeprefix(IN_JOB)
             pauses = [
-                one for one in read_handover(state, set_back) if site in waiting or one.until > now
+                one
+                for one in read_handover(state, set_back)
+                if site in waiting or one.until > now
             ]
             for pause in pauses:
                 self._crawl.throttle.peers.take_over(site, pause)
@@ -145,5 +158,8 @@ class StoredSites:
             self._job.put(_WRITTEN_AT, str(self._crawl.now()).encode())
         for name in self._changed:
             site = self._crawl.sites.get(name)
-            self._job.put(IN_JOB + name, None if site is None else written(pauses_of(site)) or None)
+            self._job.put(
+                IN_JOB + name,
+                None if site is None else written(pauses_of(site)) or None,
+            )
         self._changed.clear()

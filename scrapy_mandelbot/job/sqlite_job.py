@@ -1,8 +1,8 @@
 """A job in one SQLite file.
 
-Changes stay in memory until :meth:`SqliteJob.commit` writes them in one transaction. A commit that
-fails loses nothing, and the crawl survives a disk that is full for a while: reads look in the file
-and in memory.
+Changes stay in memory until :meth:`SqliteJob.commit` writes them in one transaction. A
+commit that fails loses nothing, and the crawl survives a disk that is full for a while:
+reads look in the file and in memory.
 """
 
 from __future__ import annotations
@@ -31,18 +31,20 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.job.job_store import Place
 
 CLEAN = "clean"  # in the job's state: that a run was closed
-_COUNT = "count"  # in the table of state: the last number that was given to a request or a position
+# in the table of state: the last number that was given to a request or a position
+_COUNT = "count"
 MOST_FRESH = 250_000  # in the log and in memory, when a merge begins: about 20 MB
 MERGED, DELETED = 2_000, 20_000  # of a merge, what a commit inserts, and later deletes
 PART_EVERY = 500  # new fingerprints between parts of a merge: it ends before the next
-_LARGEST = 1 << 62  # what a project may give as a priority has no limit; SQLite's numbers have
+# what a project may give as a priority has no limit; SQLite's numbers have
+_LARGEST = 1 << 62
 
 
 class SqliteJob:
     """A :class:`~scrapy_mandelbot.job.job_store.JobStore` in a file.
 
-    Reads raise StorageError where the file cannot be read. `is_synced`: a commit survives a power
-    cut, and not only the process.
+    Reads raise StorageError where the file cannot be read. `is_synced`: a commit
+    survives a power cut, and not only the process.
     """
 
     def __init__(self, path: Path, *, is_synced: bool = False) -> None:
@@ -52,9 +54,11 @@ class SqliteJob:
         self._claimed: dict[int, LineIndex] = {}
         self._unwritten: dict[int, LineIndex] = {}  # by number: lines of pending rows
         self._out: dict[int, LineIndex] = {}
-        """By number, the lines of rows in the file that may not be claimed: they are claimed, or
-        are not any more as the file has them."""
-        self._parents: set[int] = set()  # those of which children are counted, in this run
+        """By number, the lines of rows in the file that may not be claimed: they are
+        claimed, or are not any more as the file has them.
+        """
+        # those of which children are counted, in this run
+        self._parents: set[int] = set()
         self.database = connect(path, is_synced=is_synced)
         try:
             with as_ours():
@@ -142,7 +146,8 @@ class SqliteJob:
 
     def line_of(self, number: int) -> str | None:
         query = (
-            "SELECT name FROM requests JOIN lines ON lines.line = requests.line WHERE number = ?"
+            "SELECT name FROM requests JOIN lines ON lines.line = requests.line WHERE"
+            " number = ?"
         )
         with as_ours():
             row = self.database.execute(query, (number,)).fetchone()
@@ -172,7 +177,8 @@ class SqliteJob:
         self.forget_children(number)
 
     def has_seen(self, fingerprint: int) -> bool:
-        try:  # it is asked for each link: a context manager would cost as much as the answer
+        # it is asked for each link: a context manager would cost as much as the answer
+        try:
             return fingerprint in self._seen
         except sqlite3.Error as error:
             raise our_error(error) from error
@@ -190,7 +196,10 @@ class SqliteJob:
         """Yield fingerprints of children that a previous run counted, in order, and how often."""
         if parent > self.last_of_former_run or parent in self._pending.parents_gone:
             return
-        query = "SELECT fingerprint, times FROM children WHERE parent = ? ORDER BY fingerprint"
+        query = (
+            "SELECT fingerprint, times FROM children WHERE parent = ? ORDER BY"
+            " fingerprint"
+        )
         with as_ours():
             yield from self.database.execute(query, (parent,))
 
@@ -242,14 +251,20 @@ class SqliteJob:
             with transaction(database):  # a run ended that had claimed them
                 database.execute("UPDATE requests SET line = -line WHERE line < 0")
         names = dict(database.execute("SELECT line, name FROM lines"))
-        for number, count in database.execute("SELECT line, count(*) FROM requests GROUP BY line"):
+        for number, count in database.execute(
+            "SELECT line, count(*) FROM requests GROUP BY line"
+        ):
             if not isinstance(names.get(number), str):
                 raise CorruptError(f"{self.path}: {count} requests are in no line")
             name = names.pop(number)
             self.lines[name] = LineIndex(number, name, count)
         self._pending.lines_gone.update(names)
-        (self._last_line,) = database.execute("SELECT coalesce(max(line), 0) FROM lines").fetchone()
-        (greatest,) = database.execute("SELECT coalesce(max(number), 0) FROM requests").fetchone()
+        (self._last_line,) = database.execute(
+            "SELECT coalesce(max(line), 0) FROM lines"
+        ).fetchone()
+        (greatest,) = database.execute(
+            "SELECT coalesce(max(number), 0) FROM requests"
+        ).fetchone()
         self._count: int = max(greatest, int(self.get_state(_COUNT) or 0))
         self.last_of_former_run = self._count
         self._seen = Fingerprints(database)
@@ -313,10 +328,11 @@ class SqliteJob:
 class Fingerprints:
     """All that were seen, those included that are not committed yet.
 
-    In one table each new fingerprint, being random, dirties a page of its own: 200 KiB written for
-    a page with 20 links among a million. So the newest are in a log, in the order in which they
-    came, and in memory; when they are many they are put in order and merged into the table, slice
-    by slice. Its methods raise what SQLite raises; then they are to be called again.
+    In one table each new fingerprint, being random, dirties a page of its own: 200 KiB
+    written for a page with 20 links among a million. So the newest are in a log, in the
+    order in which they came, and in memory; when they are many they are put in order
+    and merged into the table, slice by slice. Its methods raise what SQLite raises;
+    then they are to be called again.
     """
 
     def __init__(self, database: sqlite3.Connection) -> None:
@@ -327,11 +343,16 @@ class Fingerprints:
         self._merging: set[int] = set()
         self._to_merge: list[int] = []  # what is left of those, the greatest first
         self._since_part = 0
-        self.has_older = database.execute("SELECT 1 FROM seen LIMIT 1").fetchone() is not None
-        first, last = database.execute("SELECT min(number), max(number) FROM fresh").fetchone()
+        self.has_older = (
+            database.execute("SELECT 1 FROM seen LIMIT 1").fetchone() is not None
+        )
+        first, last = database.execute(
+            "SELECT min(number), max(number) FROM fresh"
+        ).fetchone()
         self._log_begins: int = first or 1
         self._log_ends: int = last or 0
-        self._merge_ends = 0  # the number in the log of the last one that is being merged
+        # the number in the log of the last one that is being merged
+        self._merge_ends = 0
 
     def __contains__(self, fingerprint: int) -> bool:
         if fingerprint in self._fresh or fingerprint in self._merging:
@@ -352,7 +373,9 @@ class Fingerprints:
             self._database.executemany("INSERT INTO fresh VALUES (?, ?)", rows)
         if self._is_part_due and self._to_merge:
             rows_in_order = zip(reversed(self._to_merge[-MERGED:]))
-            self._database.executemany("INSERT OR IGNORE INTO seen VALUES (?)", rows_in_order)
+            self._database.executemany(
+                "INSERT OR IGNORE INTO seen VALUES (?)", rows_in_order
+            )
         elif self._is_part_due:
             delete = "DELETE FROM fresh WHERE number <= ?"
             self._database.execute(delete, (self._deleted_next,))

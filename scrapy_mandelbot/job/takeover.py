@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 QUEUE, SEEN = "requests.queue", "requests.seen"
 _QUEUE_NAME = re.compile(r"-?\d+s?")  # a priority; those of start requests end in an s
-_SIZE = 4  # octets of a length, and of the number of records at the begin of a LIFO queue
+# octets of a length, and of the number of records at the begin of a LIFO queue
+_SIZE = 4
 _TORN = 100_000  # octets at an end that may be a part of a record
 _HEX_LINE = re.compile(rb"[0-9a-f]{2,}\r?\n")
 
@@ -94,7 +95,10 @@ def _read_last_first(path: Path, left: ScrapyJobDir) -> Iterator[bytes]:
     """Read a queue whose lengths stand behind the records: from its end."""
     if path.stat().st_size <= _SIZE:
         return
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as octets:
+    with (
+        path.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as octets,
+    ):
         end = len(octets)
         for torn in range(min(_TORN, end - _SIZE)):
             records = _records_from_end(octets, end - torn)
@@ -130,7 +134,8 @@ def _read_first_first(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:
     try:
         number, _, offset = json.loads((folder / "info.json").read_text())["tail"]
     except FileNotFoundError:
-        left.was_closed = False  # where it has been read to is written when the queue is closed
+        # where it has been read to is written when the queue is closed
+        left.was_closed = False
     for chunk in chunks:
         if int(chunk.name[1:]) < number:
             continue
@@ -172,7 +177,11 @@ def take_over(
 
 
 def _take_over(
-    folder: Path, store: SqliteJob, form: RequestForm, push: Callable[[Request], None], done: int
+    folder: Path,
+    store: SqliteJob,
+    form: RequestForm,
+    push: Callable[[Request], None],
+    done: int,
 ) -> None:
     seen = map(fingerprint_number, read_seen(folder / SEEN))
     known = 0
@@ -198,14 +207,16 @@ def _take_over(
     logger.info("Took over a job of Scrapy's: %s queued, %s", requests, marks)
     if not left.was_closed:
         logger.warning(
-            "The run that left %s did not close it. What was in flight then is written nowhere: it"
-            " is lost, and of the %d fingerprints it cannot be said which are of those.",
+            "The run that left %s did not close it. What was in flight then is written"
+            " nowhere: it is lost, and of the %d fingerprints it cannot be said which"
+            " are of those.",
             folder,
             known,
         )
     if left.unreadable:
         logger.warning(
-            "%d parts of a job of Scrapy's cannot be read, and are kept beside it: %s%s",
+            "%d parts of a job of Scrapy's cannot be read, and are kept beside it:"
+            " %s%s",
             len(left.unreadable),
             ", ".join(left.unreadable[:_NAMED]),
             ", …" if len(left.unreadable) > _NAMED else "",

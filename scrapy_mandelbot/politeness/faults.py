@@ -1,12 +1,13 @@
 """Which parts of a site refuse while the rest is well: sections, and single pages.
 
-A section is the URLs under one path, down to a ``/`` or a ``?``. It is set aside when several of
-its pages were refused one after the other, none was answered well since, and something elsewhere
-was that was sent later; it has a pause of its own then, and a probe of its own, and its refusals
-are nobody else's business. Of sections within each other the outermost one counts.
+A section is the URLs under one path, down to a ``/`` or a ``?``. It is set aside when
+several of its pages were refused one after the other, none was answered well since, and
+something elsewhere was that was sent later; it has a pause of its own then, and a probe
+of its own, and its refusals are nobody else's business. Of sections within each other
+the outermost one counts.
 
-A page is set aside when it is refused again while others, sent later than its first refusal, were
-answered well. The first refusal of a page is always the site's business.
+A page is set aside when it is refused again while others, sent later than its first
+refusal, were answered well. The first refusal of a page is always the site's business.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ MOST_SECTIONS = 200
 REFUSES_ROBOTS = "refuses robots"
 """Prefix of the reason of such a pause, also of one restored from the previous run."""
 SITE_PATH = "/"
-"""Of the section that is the whole site; there is one only where the site refuses robots."""
+"""Of the section that is the whole site; there is one only where the site refuses
+robots.
+"""
 _DEEPEST = 8  # slashes; what is deeper belongs to the section above it
 _LONGEST = 500  # characters of a section's path
 _SUSPICIOUS = 3  # pages, at least
@@ -40,9 +43,9 @@ _COUNTED = 16  # refused pages of a section; so many prove it
 def sections_of(url: str, method: str = "GET") -> Iterator[str]:
     """Yield the paths of the sections in which a URL is, outermost first; not the site itself.
 
-    ``https://example.com/a/b/c?d=1`` is in ``/a/``, ``/a/b/`` and ``/a/b/c?``. What is sent by
-    another method than GET has sections of its own, as it may be refused alone: ``HEAD /``,
-    ``HEAD /a/``.
+    ``https://example.com/a/b/c?d=1`` is in ``/a/``, ``/a/b/`` and ``/a/b/c?``. What is
+    sent by another method than GET has sections of its own, as it may be refused alone:
+    ``HEAD /``, ``HEAD /a/``.
     """
     if method != "GET":
         yield f"{method} /"
@@ -65,7 +68,15 @@ def sections_of(url: str, method: str = "GET") -> Iterator[str]:
 class Section:
     """A path of a site, some pages of which were refused."""
 
-    __slots__ = ("good_at", "is_reported", "path", "pause", "refused", "refused_at", "robots")
+    __slots__ = (
+        "good_at",
+        "is_reported",
+        "path",
+        "pause",
+        "refused",
+        "refused_at",
+        "robots",
+    )
 
     def __init__(self, path: str, good_at: int) -> None:
         self.path = path
@@ -132,7 +143,8 @@ class Faults:
     )
 
     NONE: ClassVar[Faults]
-    """Of all sites that have refused nothing; a site has its own before it writes any."""
+    """Of all sites that have refused nothing; a site has its own before it writes any.
+    """
 
     def __init__(self, policy: PausePolicy, good: int = 0) -> None:
         self._policy = policy
@@ -143,7 +155,8 @@ class Faults:
         """The sections that are set aside, by path."""
         self._good, self._refused = good, 0
         self.good_at = -1
-        """When that was sent which the site answered well and was sent last, in ticks."""
+        """When that was sent which the site answered well and was sent last, in ticks.
+        """
 
     def __len__(self) -> int:
         return len(self.urls) + len(self._sections)
@@ -245,14 +258,16 @@ class Faults:
         return [
             one
             for one in found
-            if not any(one is not other and one.path.startswith(other.path) for other in found)
+            if not any(
+                one is not other and one.path.startswith(other.path) for other in found
+            )
         ]
 
     def put_aside(self, section: Section, refusal: Refusal) -> None:
         """Set a section aside, with those within it.
 
-        A probe of the section may go at once: the whole site may have been down, and be well
-        again. Not where the section refuses robots.
+        A probe of the section may go at once: the whole site may have been down, and be
+        well again. Not where the section refuses robots.
         """
         for other in list(self._sections.values()):
             if other is not section and other.path.startswith(section.path):
@@ -265,24 +280,39 @@ class Faults:
 
     def _new_pause(self, section: Section) -> Pause:
         self.aside[section.path] = section
-        section.pause = Pause(self._policy.of_robots if section.robots else self._policy.of_a_part)
+        section.pause = Pause(
+            self._policy.of_robots if section.robots else self._policy.of_a_part
+        )
         return section.pause
 
     def refused(
-        self, flight: Flight, fingerprint: bytes, refusal: Refusal, section: Section | None
+        self,
+        flight: Flight,
+        fingerprint: bytes,
+        refusal: Refusal,
+        section: Section | None,
     ) -> RefusedUrl:
         """Note a refusal, in a section set aside or not; return what is known of its URL."""
         one = self._note(fingerprint, flight.tick)
         if section is None:
             self._suspect(flight, fingerprint)
             is_well = self.good_at > one.first_sent
-            one.is_alone = one.times > 1 and self._share ** (one.times - 1) <= BY_CHANCE and is_well
+            one.is_alone = (
+                one.times > 1
+                and self._share ** (one.times - 1) <= BY_CHANCE
+                and is_well
+            )
             one.may_go_at = 0.0
             if one.times > 1:
-                step = one.times - 2 if one.is_alone else 0  # the first one was its site's business
-                one.may_go_at = refusal.now + self._policy.of_a_part.pause(step, refusal)
+                # the first one was its site's business
+                step = one.times - 2 if one.is_alone else 0
+                one.may_go_at = refusal.now + self._policy.of_a_part.pause(
+                    step, refusal
+                )
             self._refused += not one.is_alone
-        flight.is_refused_alone = one.is_alone and one.times - 2 >= self._policy.of_a_part.tries
+        flight.is_refused_alone = (
+            one.is_alone and one.times - 2 >= self._policy.of_a_part.tries
+        )
         flight.not_before = one.may_go_at if one.is_alone else 0.0
         return one
 
@@ -337,7 +367,9 @@ class Faults:
     def _refuses_alone(self, section: Section, share: float) -> bool:
         pages = len(section.refused)
         return (
-            pages >= _SUSPICIOUS and self.good_at > section.refused_at and share**pages <= BY_CHANCE
+            pages >= _SUSPICIOUS
+            and self.good_at > section.refused_at
+            and share**pages <= BY_CHANCE
         )
 
     def _forget_one(self) -> bool:
@@ -360,10 +392,10 @@ _TURNED_AWAY = 32  # pages that are counted
 class BotBlockDetector:
     """Whether a site refuses robots: it answers them with challenges, prices, or bare refusals.
 
-    One such page says nothing of others. Several with the marks of a challenge or a price, without
-    a good page between, do: of the section that has all of them, or of the site. So do many bare
-    403s from several places of a site that has answered well before; those of one place are a
-    login area.
+    One such page says nothing of others. Several with the marks of a challenge or a
+    price, without a good page between, do: of the section that has all of them, or of
+    the site. So do many bare 403s from several places of a site that has answered well
+    before; those of one place are a login area.
     """
 
     __slots__ = ("_all", "_marked")
@@ -374,11 +406,13 @@ class BotBlockDetector:
         self._all: dict[bytes, str] = {}
         """All, and the place of each."""
 
-    def note(self, url: str, fingerprint: bytes, *, is_marked: bool, was_well: bool) -> str | None:
+    def note(
+        self, url: str, fingerprint: bytes, *, is_marked: bool, was_well: bool
+    ) -> str | None:
         """Note one; return the path of the section that refuses robots, or None.
 
-        `is_marked`: the answer has the marks of a challenge or a price. `was_well`: the site has
-        answered well before.
+        `is_marked`: the answer has the marks of a challenge or a price. `was_well`: the
+        site has answered well before.
         """
         if len(self._all) < _TURNED_AWAY:
             self._all[fingerprint] = place_of(url)
@@ -402,7 +436,9 @@ class BotBlockDetector:
                     pages.add(fingerprint)
         counts = {path: len(self._marked.get(path, ())) for path in paths}
         most = next((count for count in counts.values() if count >= _MARKED), None)
-        return max((path for path in paths if counts[path] == most), key=len, default=None)
+        return max(
+            (path for path in paths if counts[path] == most), key=len, default=None
+        )
 
 
 def _around(url: str, method: str = "GET") -> Iterator[str]:

@@ -1,7 +1,8 @@
 """A request in flight, as its site sees it, and the ways in which it ends.
 
-Each accepted request ends in exactly one way: requests that ended, wait or are in flight add up to
-the requests accepted. An end is counted once, where the request is settled.
+Each accepted request ends in exactly one way: requests that ended, wait or are in
+flight add up to the requests accepted. An end is counted once, where the request is
+settled.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ class Reservation(NamedTuple):
 
     purpose: Purpose
     release: Callable[[Flight, float], bool]
-    """Called once when the request has ended, with the time; returns whether others may go now."""
+    """Called once when the request has ended, with the time; returns whether others may
+    go now.
+    """
 
 
 class End(Enum):
@@ -64,7 +67,10 @@ class End(Enum):
 
 
 class Flight:
-    """A request on its way to its site. Class attributes hold what few requests change."""
+    """A request on its way to its site.
+
+    Class attributes hold what few requests change.
+    """
 
     fingerprint: bytes | None = None
     """The fingerprint of its request, once it was needed."""
@@ -82,7 +88,9 @@ class Flight:
     not_before = 0.0
     """When it may be sent, as far as its URL alone is refused."""
     meaning: ResponseMeaning | None = None
-    """What its response means, once that is reported to its site; None: there is no news of it."""
+    """What its response means, once that is reported to its site; None: there is no
+    news of it.
+    """
     is_waiting = False
     """Whether it waits, and holds no place of the downloader."""
     waits_since: float | None = None
@@ -103,7 +111,9 @@ class Flight:
         self.tick = tick
         """When it was handed out, in ticks of its site."""
 
-    def reserve(self, purpose: Purpose, release: Callable[[Flight, float], bool]) -> None:
+    def reserve(
+        self, purpose: Purpose, release: Callable[[Flight, float], bool]
+    ) -> None:
         """Hold something until this request ends, however it ends."""
         self.reservations += (Reservation(purpose, release),)
         self.site.reserving |= {self}
@@ -119,8 +129,12 @@ class Flight:
             self.reservations = ()
             self.site.reserving -= {self}
             return only.release(self, now)
-        released = [one for one in self.reservations if not purposes or one.purpose in purposes]
-        self.reservations = tuple(one for one in self.reservations if one not in released)
+        released = [
+            one for one in self.reservations if not purposes or one.purpose in purposes
+        ]
+        self.reservations = tuple(
+            one for one in self.reservations if one not in released
+        )
         if not self.reservations:
             self.site.reserving -= {self}
         # All of them, also after one that lets others go.
@@ -151,12 +165,17 @@ class Wait(Enum):
 
 
 class Decision(NamedTuple):
-    """What becomes of a request now. The queue, the middlewares and the waiters all act on one."""
+    """What becomes of a request now.
+
+    The queue, the middlewares and the waiters all act on one.
+    """
 
     wait: Wait | None = None
     """None: it goes."""
     until: float = -inf
-    """When it is decided on again, in seconds since the epoch; ``inf``: when another has ended."""
+    """When it is decided on again, in seconds since the epoch; ``inf``: when another
+    has ended.
+    """
 
 
 GO, NEVER = Decision(), Decision(Wait.NOTHING, inf)
@@ -167,14 +186,19 @@ class Tally:
 
     __slots__ = ("cached", "ends", "others", "pages", "taken")
 
-    LOST = frozenset({End.NETWORK, End.SITE, End.SECTION, End.URL, End.WAITED, End.ERROR})
-    """Ends of requests that failed though a patient visitor could have had their pages."""
+    LOST = frozenset(
+        {End.NETWORK, End.SITE, End.SECTION, End.URL, End.WAITED, End.ERROR}
+    )
+    """Ends of requests that failed though a patient visitor could have had their pages.
+    """
 
     def __init__(self) -> None:
         self.taken = 0
         """Requests that entered the queue, or passed the middlewares without it."""
         self.pages = 0
-        """Answers of 2xx. They are counted for each page: a number is faster than a table."""
+        """Answers of 2xx. They are counted for each page: a number is faster than a
+        table.
+        """
         self.others = 0
         """Other answers that cause no pause: redirects, 4xx, 5xx that do not pause."""
         self.cached = 0

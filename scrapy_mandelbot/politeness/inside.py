@@ -1,8 +1,9 @@
 """Where no site of the public internet may send us: this machine, its network, what serves it.
 
-Sources: IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), as of 2026-07-18: what
-``ipaddress`` knows of them hangs on the version of Python. Multicast: RFC 5771, RFC 4291. Names:
-IANA Special-Use Domain Names (RFC 6761), RFC 6762 appendix G, ICANN on .internal, .corp and .home.
+Sources: IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), as of
+2026-07-18: what ``ipaddress`` knows of them hangs on the version of Python. Multicast:
+RFC 5771, RFC 4291. Names: IANA Special-Use Domain Names (RFC 6761), RFC 6762 appendix
+G, ICANN on .internal, .corp and .home.
 """
 
 from __future__ import annotations
@@ -10,7 +11,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
 from urllib.parse import unquote, urlsplit
 
 
@@ -32,7 +40,8 @@ _REACHABLE = _networks("""
 _GLOBAL_IPV6 = IPv6Network("2000::/3")
 """All that is allocated as global unicast (IANA IPv6 Address Space)."""
 
-# What holds an IPv4 address, in its last 32 bits: compatible (RFC 4291), translated (RFC 6052).
+# What holds an IPv4 address, in its last 32 bits: compatible (RFC 4291), translated
+# (RFC 6052).
 _HOLDS_IPV4 = (IPv6Network("::/96"), IPv6Network("64:ff9b::/96"))
 _BUT = frozenset({IPv6Address("::"), IPv6Address("::1")})
 
@@ -43,15 +52,26 @@ _BESIDE = _networks("""
 _NAMES_BESIDE = (".metadata.google.internal", ".metadata.goog")
 
 _NAMES_INSIDE = (
-    *(".localhost", ".localdomain", ".local", ".internal", ".home.arpa", ".intranet", ".private"),
+    *(
+        ".localhost",
+        ".localdomain",
+        ".local",
+        ".internal",
+        ".home.arpa",
+        ".intranet",
+        ".private",
+    ),
     *(".corp", ".home", ".lan", ".svc", ".box"),
-    *(".consul", ".openstacklocal", ".docker"),  # no top-level domains; of each its own DNS
+    # no top-level domains; of each its own DNS
+    *(".consul", ".openstacklocal", ".docker"),
 )
 _SOLD = ".box"
 """A domain whose names are sold to anybody, and stand for routers at home."""
 
-_LONGEST_HOSTS = 253  # characters of a name (RFC 1035, section 2.3.4); an address is shorter
-_OTHER_DOTS = re.compile("[\u3002\uff0e\uff61]")  # IDNA reads them as dots (RFC 3490, section 3.1)
+# characters of a name (RFC 1035, section 2.3.4); an address is shorter
+_LONGEST_HOSTS = 253
+# IDNA reads them as dots (RFC 3490, section 3.1)
+_OTHER_DOTS = re.compile("[\u3002\uff0e\uff61]")
 _OUTSIDE, _INSIDE, _LINK_LOCAL = range(3)  # how far inside a host is
 _NUMBER = re.compile(r"0[xX][0-9A-Fa-f]*|[0-9]+")
 
@@ -59,9 +79,10 @@ _NUMBER = re.compile(r"0[xX][0-9A-Fa-f]*|[0-9]+")
 def leads_inside(sender: str, url: str) -> bool:
     """Return whether a site sends us further inside than it is itself.
 
-    From the public internet none may send us inside, and from this machine or its network none
-    to what is link-local, as the keeper of a cloud's keys is. The sender is the site, or any URL
-    of it. Where it sends us is absolute; what cannot be read counts as inside.
+    From the public internet none may send us inside, and from this machine or its
+    network none to what is link-local, as the keeper of a cloud's keys is. The sender
+    is the site, or any URL of it. Where it sends us is absolute; what cannot be read
+    counts as inside.
     """
     host = _host(url)
     depth = _depth_of(host)
@@ -76,9 +97,10 @@ def leads_inside(sender: str, url: str) -> bool:
 def _depth_of(host: str) -> int:
     """Return how far inside a host is, with or without brackets.
 
-    Special-purpose addresses that are not globally reachable are inside, multicast, and IPv6
-    addresses that stand for such an IPv4 address; so are names of one label, and those of domains
-    that are used inside. What is neither a name nor an address counts as inside.
+    Special-purpose addresses that are not globally reachable are inside, multicast, and
+    IPv6 addresses that stand for such an IPv4 address; so are names of one label, and
+    those of domains that are used inside. What is neither a name nor an address counts
+    as inside.
     """
     return _INSIDE if len(host) > 4 * _LONGEST_HOSTS else _known_depth(host)
 
@@ -104,7 +126,8 @@ def _known_depth(host: str) -> int:
 
 
 def _host(url: str) -> str:
-    # urlsplit takes quadratic time to normalize a name; a URL that is requested is ASCII.
+    # urlsplit takes quadratic time to normalize a name; a URL that is requested is
+    # ASCII.
     if not url.isascii() and len(url) > 4 * _LONGEST_HOSTS:
         return ""
     try:

@@ -1,16 +1,17 @@
 """Distinguishes a rate limit from chance: do refusals depend on the requests sent before?
 
-A server that limits its clients keeps a bucket, or something that works like one: each request adds
-to it, it drains at a rate, and what does not fit is refused. The server reveals neither.
-So there is a ladder of rates here, and for each a bucket that nothing overflows, filled by what the
-site answered well, at the times at which it was sent. If one of these rates is the site's, all that
-was refused was refused at that bucket's highest level, and hardly anything was answered well there.
-If refusals come by chance, they come at any level of any bucket. The statistic is a G-test (a
-likelihood ratio) of refusals above and below the threshold of each bucket.
+A server that limits its clients keeps a bucket, or something that works like one: each
+request adds to it, it drains at a rate, and what does not fit is refused. The server
+reveals neither. So there is a ladder of rates here, and for each a bucket that nothing
+overflows, filled by what the site answered well, at the times at which it was sent. If
+one of these rates is the site's, all that was refused was refused at that bucket's
+highest level, and hardly anything was answered well there. If refusals come by chance,
+they come at any level of any bucket. The statistic is a G-test (a likelihood ratio) of
+refusals above and below the threshold of each bucket.
 
-Nothing is computed while answers are good. A run, which is what happens from one pause to the next,
-is written down, and read when it is over; of the runs read so far little is kept, and all of it is
-judged anew.
+Nothing is computed while answers are good. A run, which is what happens from one pause
+to the next, is written down, and read when it is over; of the runs read so far little
+is kept, and all of it is judged anew.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ from typing import NamedTuple
 
 RATES = tuple(0.1 * 1.1**step for step in range(100))
 """Requests a second, to 1,250."""
-# What each of these does to which simulated crawl is in tests/politeness/test_policies.py.
+# What each of these does to which simulated crawl is in
+# tests/politeness/test_policies.py.
 _RUNS = 8  # that are judged: a limit may move
-_REFUSED = 4  # refusals of a run that are judged: one that is over limits refuses all that follow
+# refusals of a run that are judged: one that is over limits refuses all that follow
+_REFUSED = 4
 _LIKELY = 1.5  # of G: a rate that explains that much less is not the site's
 _LONG = 2.0  # seconds for which a bucket holds its own rate; larger ones are seldom,
 _SELDOM = 3.0  # by this power,
@@ -37,8 +40,9 @@ _LONGEST = 12.0  # a larger bucket is no usable limit: a pause is
 class Reading(NamedTuple):
     """What the ladder says of a site.
 
-    The evidence for a limit is the G of the rate that explains most; the rate, in requests a
-    second, the best guess at the limit; the burst what the bucket of about this rate has held.
+    The evidence for a limit is the G of the rate that explains most; the rate, in
+    requests a second, the best guess at the limit; the burst what the bucket of about
+    this rate has held.
     """
 
     evidence: float
@@ -46,17 +50,20 @@ class Reading(NamedTuple):
     burst: float
 
 
-_PEAK, _NEAR, _LEVELS = range(3)  # the kinds of a run's numbers; a level for each refusal
-_HALF = Struct("e")  # a number in two bytes, of which it needs no more than three digits
+# the kinds of a run's numbers; a level for each refusal
+_PEAK, _NEAR, _LEVELS = range(3)
+# a number in two bytes, of which it needs no more than three digits
+_HALF = Struct("e")
 _TOP = 65_504.0  # the largest
 
 
 class _Run(NamedTuple):
     """What is kept of a run.
 
-    `numbers`, by kind, for each rate from `first` on that may be the limit: the highest level of
-    the bucket; how many good answers came at about that level; for each refusal, the level at which
-    it came. The buckets of slower rates are no usable limit, those of faster rates never filled.
+    `numbers`, by kind, for each rate from `first` on that may be the limit: the highest
+    level of the bucket; how many good answers came at about that level; for each
+    refusal, the level at which it came. The buckets of slower rates are no usable
+    limit, those of faster rates never filled.
     """
 
     goods: int
@@ -66,7 +73,10 @@ class _Run(NamedTuple):
 
     def at(self, kind: int, number: int) -> float:
         """Return a number of the bucket of a rate."""
-        place, width = number - self.first, len(self.numbers) // (self.refused + _LEVELS) // 2
+        place, width = (
+            number - self.first,
+            len(self.numbers) // (self.refused + _LEVELS) // 2,
+        )
         if 0 <= place < width:
             return float(*_HALF.unpack_from(self.numbers, 2 * (kind * width + place)))
         return 0.0 if kind else 2.0 * _LONGEST * RATES[number] if place < 0 else 1.0
@@ -82,12 +92,16 @@ class LimitEstimator:
         self._levels = array("d", bytes(8 * len(RATES)))
         self._at = 0.0
 
-    def read(self, good: Iterable[float], refused: Iterable[float], more: int = 0) -> None:
+    def read(
+        self, good: Iterable[float], refused: Iterable[float], more: int = 0
+    ) -> None:
         """Read a run: when that was sent which was answered well, and what was refused, in seconds.
 
         `more`: how many good answers there were before.
         """
-        run = sorted([*((sent, False) for sent in good), *((sent, True) for sent in refused)])
+        run = sorted(
+            [*((sent, False) for sent in good), *((sent, True) for sent in refused)]
+        )
         count = sum(was_refused for _, was_refused in run)
         levels = min(count, _REFUSED)
         buckets: list[tuple[float, ...]] = []
@@ -113,7 +127,10 @@ class LimitEstimator:
             self._at = run[-1][0]
         sizes = zip(RATES, buckets, strict=True)
         first = sum(bucket[_PEAK] > _LONGEST * rate for rate, bucket in sizes)
-        while len(buckets) > first and max((buckets[-1][_PEAK], *buckets[-1][_LEVELS:])) < _FILLED:
+        while (
+            len(buckets) > first
+            and max((buckets[-1][_PEAK], *buckets[-1][_LEVELS:])) < _FILLED
+        ):
             buckets.pop()
         kinds = zip(*buckets[first:], strict=True)
         numbers = b"".join(_HALF.pack(min(one, _TOP)) for kind in kinds for one in kind)
@@ -123,7 +140,9 @@ class LimitEstimator:
         """Return what the runs say together."""
         values = [self._g(number, self._peak(number)) for number in range(len(RATES))]
         evidence = max(values, default=0.0)
-        likely = [number for number, value in enumerate(values) if value > evidence - _LIKELY]
+        likely = [
+            number for number, value in enumerate(values) if value > evidence - _LIKELY
+        ]
         slowest, fastest = (likely[0], likely[-1]) if likely else (0, -1)
         rate = (RATES[slowest] * RATES[fastest]) ** 0.5
         return Reading(evidence, rate, self._peak(_near(rate)))
@@ -131,7 +150,9 @@ class LimitEstimator:
     def explains_last(self, rate: float) -> bool:
         """Return whether the last run ended where the bucket of about this rate was full."""
         number, last = _near(rate), self._runs[-1]
-        return last.refused > 0 and last.at(_LEVELS, number) >= _threshold(self._peak(number))
+        return last.refused > 0 and last.at(_LEVELS, number) >= _threshold(
+            self._peak(number)
+        )
 
     def share_below(self, rate: float) -> float:
         """Return the share that is refused where the bucket of about this rate is not full."""

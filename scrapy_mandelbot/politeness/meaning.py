@@ -1,7 +1,7 @@
 """What a response means for its site, whatever was asked: a page, a robots.txt, a sitemap.
 
-One function: no I/O, no clock, no state. What follows from a meaning is decided by its receivers:
-``downloadermiddlewares/pause.py`` for pages, ``outcome.py`` for robots.txt.
+One function: no I/O, no clock, no state. What follows from a meaning is decided by its
+receivers: ``downloadermiddlewares/pause.py`` for pages, ``outcome.py`` for robots.txt.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 MISSING_STATUSES = (404, 410)
-"""Statuses that pause nothing even if they name a time: waiting does not change them."""
+"""Statuses that pause nothing even if they name a time: waiting does not change them.
+"""
 _FIRST_ERROR, _FORBIDDEN = 400, 403
 _CHALLENGE = "cf-mitigated"  # clear with any status; other terms have theirs
 
@@ -49,14 +50,21 @@ GOES_BACK = ResponseMeaning(Kind.NOT_NOW)
 
 
 def meaning_of(
-    status: int, headers: Any, pause_statuses: Container[int], now: float, *, is_own: bool = False
+    status: int,
+    headers: Any,
+    pause_statuses: Container[int],
+    now: float,
+    *,
+    is_own: bool = False,
 ) -> ResponseMeaning:
     """Return what a response means.
 
-    `headers` are as in Scrapy. `pause_statuses` pause a site; if there are none, nothing does.
-    `is_own`: the package asked, which cannot agree to terms.
+    `headers` are as in Scrapy. `pause_statuses` pause a site; if there are none,
+    nothing does. `is_own`: the package asked, which cannot agree to terms.
     """
-    from scrapy_mandelbot.politeness.retry_after import wait_asked_for  # noqa: PLC0415 -- no page
+    from scrapy_mandelbot.politeness.retry_after import (
+        wait_asked_for,
+    )  # noqa: PLC0415 -- no page
 
     wait, pauses = None, status in pause_statuses
     if not is_own and _CHALLENGE in headers and (terms := terms_of(status, headers)):
@@ -76,8 +84,13 @@ def meaning_of(
 
 
 def terms_of(status: int, headers: Any) -> str | None:
-    """Return the challenge or price that a response states in place of a page; None: neither."""
-    from scrapy_mandelbot.robots.preferences.in_pages import stated_terms  # noqa: PLC0415 -- few
+    """Return the challenge or price that a response states in place of a page.
+
+    None: neither.
+    """
+    from scrapy_mandelbot.robots.preferences.in_pages import (
+        stated_terms,
+    )  # noqa: PLC0415 -- few
 
     pairs = ((name, value) for name, values in headers.items() for value in values)
     return stated_terms(status, pairs)

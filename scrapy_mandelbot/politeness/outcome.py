@@ -1,6 +1,7 @@
 """What an answer to ``/robots.txt`` means, after all redirects.
 
-Source: Mandelbot, "HTTP Status Codes". The first row of the table that takes the answer decides.
+Source: Mandelbot, "HTTP Status Codes". The first row of the table that takes the answer
+decides.
 """
 
 from __future__ import annotations
@@ -15,15 +16,19 @@ from typing import NamedTuple
 from scrapy_mandelbot.politeness.meaning import NOTHING, Kind, ResponseMeaning
 
 PAUSE_STATUSES = (503, 429, 430, 509, 529, 420)
-"""Statuses that pause a site by default. ``docs/says_no.rst`` has the source of each."""
-_A_RULE = re.compile(rb"(?:\A(?:\xef\xbb\xbf)?|[\r\n])[ \t]*(?:dis)?allow[ \t]*:", re.IGNORECASE)
+"""Statuses that pause a site by default. ``docs/says_no.rst`` has the source of each.
+"""
+_A_RULE = re.compile(
+    rb"(?:\A(?:\xef\xbb\xbf)?|[\r\n])[ \t]*(?:dis)?allow[ \t]*:", re.IGNORECASE
+)
 _SKEW = 60.0  # seconds by which two machines' clocks may differ
 
 
 def is_fresh(now: float, fetched_at: float, ttl: float) -> bool:
     """Return whether a copy serves without its site being asked, for `ttl` seconds.
 
-    A copy from the future does not: the clock that wrote it was wrong, and would keep it for ever.
+    A copy from the future does not: the clock that wrote it was wrong, and would keep
+    it for ever.
     """
     return -_SKEW <= now - fetched_at < ttl
 
@@ -34,7 +39,9 @@ def whole_lines(body: bytes) -> bytes:
 
 
 ENOUGH_5XX = 3
-"""The same 5xx, this often running, raises the question whether the server means 404 by it."""
+"""The same 5xx, this often running, raises the question whether the server means 404 by
+it.
+"""
 
 SHORT_TRIES = 3
 """A host that never answered in this run is asked as often before its requests fail."""
@@ -43,7 +50,9 @@ ENOUGH_BROKEN_OFF = 3
 """How often in a row the same truncated body is taken for the whole file."""
 
 BROKEN_OFF_APART = 1_800.0
-"""Seconds that lie between these times, at least: an outage has the same bytes for minutes."""
+"""Seconds that lie between these times, at least: an outage has the same bytes for
+minutes.
+"""
 
 BROKEN_OFF_SERVES = 3_600.0
 """Seconds for which they serve then."""
@@ -63,9 +72,12 @@ class OutcomeKind(Enum):
     UNAVAILABLE = "unavailable"
     """It is not known yet: the site is left alone for a while, then asked again."""
     UNASKED = "unasked"
-    """The question never reached a site: the request goes on, and fails or not by itself."""
+    """The question never reached a site: the request goes on, and fails or not by
+    itself.
+    """
     FAILED = "failed"
-    """The host has not answered at all: the site's requests fail with what went wrong."""
+    """The host has not answered at all: the site's requests fail with what went wrong.
+    """
 
     def __str__(self) -> str:
         return self.value
@@ -93,7 +105,12 @@ class Failure(Enum):
     @property
     def is_outage(self) -> bool:
         """Whether the site may be down: requests to it lead to no answer."""
-        return self in {Failure.REFUSED, Failure.UNREACHABLE, Failure.LOST, Failure.TIMED_OUT}
+        return self in {
+            Failure.REFUSED,
+            Failure.UNREACHABLE,
+            Failure.LOST,
+            Failure.TIMED_OUT,
+        }
 
     @property
     def is_certain(self) -> bool:
@@ -148,7 +165,11 @@ class Answer(NamedTuple):
     def __str__(self) -> str:
         if self.failure is None:
             return str(self.status)
-        return f"{self.failure.value} ({self.detail})" if self.detail else self.failure.value
+        return (
+            f"{self.failure.value} ({self.detail})"
+            if self.detail
+            else self.failure.value
+        )
 
 
 class SiteKnowledge(NamedTuple):
@@ -161,7 +182,9 @@ class SiteKnowledge(NamedTuple):
     times: int = 1
     """How often running the site has answered so, this time included."""
     times_apart: int = 1
-    """The same, where only those count that came :data:`BROKEN_OFF_APART` after the last."""
+    """The same, where only those count that came :data:`BROKEN_OFF_APART` after the
+    last.
+    """
     misreports: bool = False
     """Whether ``/`` answers below 400, and a path that cannot exist the same 5xx."""
     has_answered: bool = False
@@ -205,7 +228,9 @@ class OutcomePolicy(NamedTuple):
     """What the project and its dialect say about answers."""
 
     tries: int = 8
-    """As often a pause is tried to be waited out; a 4xx that outlasts them is a 4xx after all."""
+    """As often a pause is tried to be waited out; a 4xx that outlasts them is a 4xx
+    after all.
+    """
     longest_stale: float = 2_592_000.0
     """Seconds for which a good copy serves while no better one can be had."""
     forbidding_statuses: Container[int] = frozenset()
@@ -229,7 +254,14 @@ class OutcomePolicy(NamedTuple):
         wait = self.first_wait * _GROWTH ** (known.times - 1) if is_short else None
         serves_for = BROKEN_OFF_SERVES if row.takes is _ends_there_each_time else None
         return Outcome(
-            kind, reason, answer.status, retry_after, row.case, wait, answer.failure, serves_for
+            kind,
+            reason,
+            answer.status,
+            retry_after,
+            row.case,
+            wait,
+            answer.failure,
+            serves_for,
         )
 
     def outcome_of_copy(self, status: int) -> Outcome:
@@ -239,13 +271,15 @@ class OutcomePolicy(NamedTuple):
     def may_be_misreported(self, answer: Answer, known: SiteKnowledge) -> bool:
         """Return whether it is time to find out if the server says 5xx where it means 404.
 
-        Not if it makes no difference: a good copy serves, and nothing pauses. Nor if the answer
-        names a time in ``Retry-After``.
+        Not if it makes no difference: a good copy serves, and nothing pauses. Nor if
+        the answer names a time in ``Retry-After``.
         """
         is_5xx = answer.status is not None and 500 <= answer.status < 600  # noqa: PLR2004
         if not is_5xx or answer.meaning.wait is not None or known.times < ENOUGH_5XX:
             return False
-        return _asks_for_pause(answer, known, self) or not _has_good_copy(answer, known, self)
+        return _asks_for_pause(answer, known, self) or not _has_good_copy(
+            answer, known, self
+        )
 
 
 class Outcome(NamedTuple):
@@ -258,13 +292,15 @@ class Outcome(NamedTuple):
     """Seconds that the server asks to be left alone, where it asked."""
     case: str = ""
     """The row of the table: ``rules``, ``allow_all``, ``forbid_all``, ``revalidated``,
-    ``stale_used``, ``misreported_5xx``, ``unavailable``, ``unasked`` or ``unanswered``."""
+    ``stale_used``, ``misreported_5xx``, ``unavailable``, ``unasked`` or ``unanswered``.
+    """
     wait: float | None = None
     """Seconds until the next of the short tries, where it is one."""
     failure: Failure | None = None
     """Why there was no answer, if there was none."""
     serves_for: float | None = None
-    """Seconds for which it holds, in this run alone; None: as long as the project says."""
+    """Seconds for which it holds, in this run alone; None: as long as the project says.
+    """
 
     @property
     def is_new(self) -> bool:
@@ -293,7 +329,9 @@ def _is(what: Failure | int) -> _Takes:
     return lambda answer, *_: what in {answer.failure, answer.status}
 
 
-def _confirms_the_copy(answer: Answer, known: SiteKnowledge, _policy: OutcomePolicy) -> bool:
+def _confirms_the_copy(
+    answer: Answer, known: SiteKnowledge, _policy: OutcomePolicy
+) -> bool:
     return answer.status == 304 and known.copy_status is not None  # noqa: PLR2004
 
 
@@ -305,7 +343,9 @@ def _is_whole(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bo
     return not answer.broken_off and _has_rules(answer, known, policy)
 
 
-def _is_another_2xx_or_3xx(answer: Answer, _known: SiteKnowledge, _policy: OutcomePolicy) -> bool:
+def _is_another_2xx_or_3xx(
+    answer: Answer, _known: SiteKnowledge, _policy: OutcomePolicy
+) -> bool:
     return answer.status is not None and 200 <= answer.status < 400  # noqa: PLR2004
 
 
@@ -313,19 +353,27 @@ def _forbids(answer: Answer, _known: SiteKnowledge, policy: OutcomePolicy) -> bo
     return answer.status in policy.forbidding_statuses
 
 
-def _is_misreported(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
+def _is_misreported(
+    answer: Answer, known: SiteKnowledge, policy: OutcomePolicy
+) -> bool:
     return known.misreports and policy.may_be_misreported(answer, known)
 
 
-def _has_good_copy(_answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
-    return known.copy_status is not None and is_fresh(known.copy_age, 0.0, policy.longest_stale)
+def _has_good_copy(
+    _answer: Answer, known: SiteKnowledge, policy: OutcomePolicy
+) -> bool:
+    return known.copy_status is not None and is_fresh(
+        known.copy_age, 0.0, policy.longest_stale
+    )
 
 
 def _and_has_copy(takes: _Takes) -> _Takes:
     return lambda *all_three: takes(*all_three) and _has_good_copy(*all_three)
 
 
-def _asks_for_pause(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
+def _asks_for_pause(
+    answer: Answer, known: SiteKnowledge, policy: OutcomePolicy
+) -> bool:
     asks = answer.meaning.kind is Kind.NOT_NOW
     return asks and (not _is_4xx(answer) or known.times <= policy.tries)
 
@@ -334,16 +382,22 @@ def _breaks_off(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> 
     return bool(answer.broken_off) and _has_rules(answer, known, policy)
 
 
-def _ends_there_each_time(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
+def _ends_there_each_time(
+    answer: Answer, known: SiteKnowledge, policy: OutcomePolicy
+) -> bool:
     is_all = answer.has_a_rule and known.times_apart >= ENOUGH_BROKEN_OFF
     return is_all and _breaks_off(answer, known, policy)
 
 
-def _never_answered(answer: Answer, known: SiteKnowledge, _policy: OutcomePolicy) -> bool:
+def _never_answered(
+    answer: Answer, known: SiteKnowledge, _policy: OutcomePolicy
+) -> bool:
     return answer.failure in SILENT and not known.has_answered
 
 
-def _is_tried_enough(answer: Answer, known: SiteKnowledge, policy: OutcomePolicy) -> bool:
+def _is_tried_enough(
+    answer: Answer, known: SiteKnowledge, policy: OutcomePolicy
+) -> bool:
     # A site that is given up sooner is not asked more often than that either.
     least = min(SHORT_TRIES, policy.tries + 1)
     return _never_answered(answer, known, policy) and known.times >= least
@@ -361,66 +415,112 @@ _COPY_SERVES, _OF_ALL = "the last good copy stays in use", "said of every missin
 TABLE = (
     _OutcomeRow("rules", _is_whole, OutcomeKind.RULES, "has rules"),
     # As with Scrapy's own middleware: someone else's component did not want it asked.
-    _OutcomeRow("unasked", _is(Failure.DROPPED), OutcomeKind.UNASKED, "its requests go on"),
-    # Only an answer of the site says something about the site. The request that needs the file
-    # fails as its own download by that proxy would, and is retried by the project's components.
-    _OutcomeRow("stale_used", _and_has_copy(_is(Failure.PROXY)), None, _COPY_SERVES),
-    _OutcomeRow("unanswered", _is(Failure.PROXY), OutcomeKind.FAILED, "its request fails"),
-    # More hops than anyone means, or a target that may not be requested: as 404. A loop is none of
-    # these, nor is a target that is no http(s) URL: such a server is broken, its rules are unknown.
-    _OutcomeRow("allow_all", _is(Failure.NOWHERE), OutcomeKind.ALLOW_ALL, "there is none"),
-    _OutcomeRow("revalidated", _confirms_the_copy, None, "has not changed"),
-    # "A message is considered complete when all of the octets indicated by its framing are
-    # available." (RFC 9112, section 8). Of one that is not, no line can be relied on: cut after
-    # "User-agent: *" it opens all, cut within a rule it closes what it does not name.
-    _OutcomeRow("stale_used", _and_has_copy(_breaks_off), None, f"is truncated; {_COPY_SERVES}"),
-    _OutcomeRow("rules", _ends_there_each_time, OutcomeKind.RULES, "ends there each time"),
     _OutcomeRow(
-        "unavailable", _breaks_off, OutcomeKind.UNAVAILABLE, "is truncated; its rules are unknown"
+        "unasked", _is(Failure.DROPPED), OutcomeKind.UNASKED, "its requests go on"
     ),
-    _OutcomeRow("allow_all", _is_another_2xx_or_3xx, OutcomeKind.ALLOW_ALL, "counts as none"),
-    _OutcomeRow("forbid_all", _forbids, OutcomeKind.FORBID_ALL, "forbids the whole site"),
-    # "If Mandelbot determines a server is incorrectly returning 5xx status codes instead of 404
-    # status codes, it will treat 5xx errors as 404 errors." Before the pauses: a server that says
-    # 503 for 404 is not down. A good copy is believed rather than that the file has gone.
-    _OutcomeRow("stale_used", _and_has_copy(_is_misreported), None, f"{_OF_ALL}; {_COPY_SERVES}"),
+    # Only an answer of the site says something about the site. The request that needs
+    # the file fails as its own download by that proxy would, and is retried by the
+    # project's components.
+    _OutcomeRow("stale_used", _and_has_copy(_is(Failure.PROXY)), None, _COPY_SERVES),
+    _OutcomeRow(
+        "unanswered", _is(Failure.PROXY), OutcomeKind.FAILED, "its request fails"
+    ),
+    # More hops than anyone means, or a target that may not be requested: as 404. A loop
+    # is none of these, nor is a target that is no http(s) URL: such a server is broken,
+    # its rules are unknown.
+    _OutcomeRow(
+        "allow_all", _is(Failure.NOWHERE), OutcomeKind.ALLOW_ALL, "there is none"
+    ),
+    _OutcomeRow("revalidated", _confirms_the_copy, None, "has not changed"),
+    # "A message is considered complete when all of the octets indicated by its framing
+    # are available." (RFC 9112, section 8). Of one that is not, no line can be relied
+    # on: cut after "User-agent: *" it opens all, cut within a rule it closes what it
+    # does not name.
+    _OutcomeRow(
+        "stale_used", _and_has_copy(_breaks_off), None, f"is truncated; {_COPY_SERVES}"
+    ),
+    _OutcomeRow(
+        "rules", _ends_there_each_time, OutcomeKind.RULES, "ends there each time"
+    ),
+    _OutcomeRow(
+        "unavailable",
+        _breaks_off,
+        OutcomeKind.UNAVAILABLE,
+        "is truncated; its rules are unknown",
+    ),
+    _OutcomeRow(
+        "allow_all", _is_another_2xx_or_3xx, OutcomeKind.ALLOW_ALL, "counts as none"
+    ),
+    _OutcomeRow(
+        "forbid_all", _forbids, OutcomeKind.FORBID_ALL, "forbids the whole site"
+    ),
+    # "If Mandelbot determines a server is incorrectly returning 5xx status codes
+    # instead of 404 status codes, it will treat 5xx errors as 404 errors." Before the
+    # pauses: a server that says 503 for 404 is not down. A good copy is believed rather
+    # than that the file has gone.
+    _OutcomeRow(
+        "stale_used", _and_has_copy(_is_misreported), None, f"{_OF_ALL}; {_COPY_SERVES}"
+    ),
     _OutcomeRow("misreported_5xx", _is_misreported, OutcomeKind.ALLOW_ALL, _OF_ALL),
-    # Whatever was asked. The document lets every 4xx allow all; a 429 is waited for first, as is
-    # one that names a time.
-    _OutcomeRow("unavailable", _asks_for_pause, OutcomeKind.UNAVAILABLE, "asks for a pause"),
+    # Whatever was asked. The document lets every 4xx allow all; a 429 is waited for
+    # first, as is one that names a time.
+    _OutcomeRow(
+        "unavailable", _asks_for_pause, OutcomeKind.UNAVAILABLE, "asks for a pause"
+    ),
     # 401 and 403 too. (Mandelbot, "HTTP Status Codes")
     _OutcomeRow(
-        "allow_all", lambda answer, *_: _is_4xx(answer), OutcomeKind.ALLOW_ALL, "there is none"
+        "allow_all",
+        lambda answer, *_: _is_4xx(answer),
+        OutcomeKind.ALLOW_ALL,
+        "there is none",
     ),
     # Whatever follows: no rules are more recent than those of the copy.
     _OutcomeRow("stale_used", _has_good_copy, None, _COPY_SERVES),
-    # As with Scrapy's own middleware: what the project's own code raises is no word of the site.
-    _OutcomeRow("unasked", _is(Failure.OTHER), OutcomeKind.UNASKED, "its requests go on"),
-    # No site has been found to be polite to, and it is not waited for as one that is known is.
-    _OutcomeRow("unanswered", _is_tried_enough, OutcomeKind.FAILED, "its requests fail"),
-    _OutcomeRow("unavailable", _never_answered, OutcomeKind.UNAVAILABLE, "is asked again soon"),
-    # "If the robots.txt file is unreachable due to server or network errors ... the crawler MUST
-    # assume complete disallow" (RFC 9309, section 2.3.1.4, which names 500 to 599). Of these
-    # Scrapy's RETRY_HTTP_CODES has 500, 502, 503, 504, 522 and 524. 502 and 504 are what a proxy
-    # says of the server behind it (RFC 9110, sections 15.6.3 and 15.6.5), 520 to 524 what
-    # Cloudflare says of it ("Cloudflare 5xx errors"): the site itself has said nothing.
+    # As with Scrapy's own middleware: what the project's own code raises is no word of
+    # the site.
+    _OutcomeRow(
+        "unasked", _is(Failure.OTHER), OutcomeKind.UNASKED, "its requests go on"
+    ),
+    # No site has been found to be polite to, and it is not waited for as one that is
+    # known is.
+    _OutcomeRow(
+        "unanswered", _is_tried_enough, OutcomeKind.FAILED, "its requests fail"
+    ),
+    _OutcomeRow(
+        "unavailable", _never_answered, OutcomeKind.UNAVAILABLE, "is asked again soon"
+    ),
+    # "If the robots.txt file is unreachable due to server or network errors ... the
+    # crawler MUST assume complete disallow" (RFC 9309, section 2.3.1.4, which names 500
+    # to 599). Of these Scrapy's RETRY_HTTP_CODES has 500, 502, 503, 504, 522 and 524.
+    # 502 and 504 are what a proxy says of the server behind it (RFC 9110, sections
+    # 15.6.3 and 15.6.5), 520 to 524 what Cloudflare says of it ("Cloudflare 5xx
+    # errors"): the site itself has said nothing.
     *(
         _OutcomeRow(
-            "unavailable", _is(status), OutcomeKind.UNAVAILABLE, f"{why}: its rules are unknown"
+            "unavailable",
+            _is(status),
+            OutcomeKind.UNAVAILABLE,
+            f"{why}: its rules are unknown",
         )
         for status, why in (
             (502, "the server behind it made no sense"),
             (504, "the server behind it did not answer in time"),
             (520, "the server behind it made no sense to Cloudflare"),
             (521, "the server behind it refused Cloudflare's connection"),
-            (522, "the server behind it did not accept Cloudflare's connection in time"),
+            (
+                522,
+                "the server behind it did not accept Cloudflare's connection in time",
+            ),
             (523, "Cloudflare cannot reach the server behind it"),
             (524, "the server behind it did not answer Cloudflare in time"),
         )
     ),
-    # What is left: 5xx, a status that no document speaks of, refused, lost, timed out, TLS, and
-    # redirects in a loop or to an invalid URL.
+    # What is left: 5xx, a status that no document speaks of, refused, lost, timed out,
+    # TLS, and redirects in a loop or to an invalid URL.
     _OutcomeRow(
-        "unavailable", lambda *_: True, OutcomeKind.UNAVAILABLE, "nobody knows its rules now"
+        "unavailable",
+        lambda *_: True,
+        OutcomeKind.UNAVAILABLE,
+        "nobody knows its rules now",
     ),
 )

@@ -1,13 +1,14 @@
 """The pace of a site: how often its owner lets it be asked, and at which times of the day.
 
 Sources: Mandelbot, "Crawl Delay", for the delay set manually; "An Extended Standard for
-Robot Exclusion", Request-rate and Visit-time; Moderatobot, "Crawl-delay directive", which names
-the two readings of that line: a pause between two requests (Yandex), or a window of so many seconds
-in which there is one request (Bing).
+Robot Exclusion", Request-rate and Visit-time; Moderatobot, "Crawl-delay directive",
+which names the two readings of that line: a pause between two requests (Yandex), or a
+window of so many seconds in which there is one request (Bing).
 
-A delay runs from the end of one answer to the next request, as Yandex defines it. So the times at
-which requests reach the server are never closer than asked, however long each was on its way.
-Requests that could have been sent and were not are never caught up.
+A delay runs from the end of one answer to the next request, as Yandex defines it. So
+the times at which requests reach the server are never closer than asked, however long
+each was on its way. Requests that could have been sent and were not are never caught
+up.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class PacePolicy(NamedTuple):
     longest: float = 60.0
     """Seconds; a longer delay in robots.txt is cut to this."""
     delay_is_window: bool = False
-    """Whether ``Crawl-delay: 5`` is one request in each 5 seconds of the day, as Bing reads it."""
+    """Whether ``Crawl-delay: 5`` is one request in each 5 seconds of the day, as Bing
+    reads it.
+    """
     by_fetch_time: bool = False
     """Whether a file that names no rate is read as asking for the rule of thumb."""
 
@@ -50,12 +53,14 @@ class Pace:
     delay: float = 0.0
     """From the end of an answer to the next request, at all times."""
     window: float = 0.0
-    """There is one request in each window of so many seconds; 0: there are no windows."""
+    """There is one request in each window of so many seconds; 0: there are no windows.
+    """
     rates: tuple[RequestRate, ...] = ()
     visits: tuple[TimeWindow, ...] = ()
     """The parts of the day in which the site may be crawled; empty: at all times."""
     by_fetch_time: bool = False
-    """Whether the delay is at least 10 s and twice the time that the last answer took."""
+    """Whether the delay is at least 10 s and twice the time that the last answer took.
+    """
     longest: float = inf
     """No rate asks for a longer delay, nor does the time that an answer took."""
     source: str = ""
@@ -81,12 +86,14 @@ class Pace:
     def due(self, now: float, since: float = -inf, fetch_seconds: float = 0.0) -> float:
         """Return the first time, from now on, at which the next request may be sent.
 
-        The last answer ended at `since`, ``-inf`` if there was none, and took `fetch_seconds`.
+        The last answer ended at `since`, ``-inf`` if there was none, and took
+        `fetch_seconds`.
         """
         least = self._thumb(fetch_seconds)
         if self.window and isfinite(since):
             now = max(now, (floor(since / self.window) + 1) * self.window)
-        # The first time in each part of the day, with the delay that holds in that part.
+        # The first time in each part of the day, with the delay that holds in that
+        # part.
         return min(
             _first_within(max(now, since + max(delay, least)), start, end)
             for start, end, delay in self._day
@@ -112,12 +119,16 @@ class Pace:
     def _day(self) -> tuple[tuple[int, int, float], ...]:
         """The parts of a day in which the site may be crawled: first second, end, and delay."""
         # Of several rates for the same time the slowest counts.
-        slowest = {rate.window: rate.delay for rate in sorted(self.rates, key=lambda r: r.delay)}
+        slowest = {
+            rate.window: rate.delay
+            for rate in sorted(self.rates, key=lambda r: r.delay)
+        }
         always = slowest.pop(None, 0.0)
         if not slowest and not self.visits:
             return ((0, _DAY, max(self.delay, min(always, self.longest))),)
         minutes = [always] * _MINUTES
-        # A rate for a part of the day goes before one for all times; the slowest is painted last.
+        # A rate for a part of the day goes before one for all times; the slowest is
+        # painted last.
         for window, delay in sorted(slowest.items(), key=itemgetter(1)):
             if window is not None:
                 for part in _minutes_of(window):
@@ -148,7 +159,9 @@ class Pace:
             yield self.visits_text
 
 
-def pace_by_hand(delay: float, robots: RobotsTxt | None = None, agent: Agent = "") -> Pace:
+def pace_by_hand(
+    delay: float, robots: RobotsTxt | None = None, agent: Agent = ""
+) -> Pace:
     """Return the pace that the project sets: seconds between requests, whatever the file says.
 
     Of the file only Visit-time still applies: a manual delay says how often, not when.
@@ -158,7 +171,10 @@ def pace_by_hand(delay: float, robots: RobotsTxt | None = None, agent: Agent = "
 
 
 def pace_of_file(robots: RobotsTxt, agent: Agent, policy: PacePolicy) -> Pace:
-    """Return the pace that a robots.txt asks of an agent. What cannot be read asks for nothing."""
+    """Return the pace that a robots.txt asks of an agent.
+
+    What cannot be read asks for nothing.
+    """
     delay, rates = robots.crawl_delay(agent), robots.request_rates(agent)
     held = min(delay or 0.0, policy.longest)
     return Pace(
@@ -179,7 +195,9 @@ def unreadable_lines(robots: RobotsTxt, agent: Agent) -> tuple[int, ...]:
 
 
 def _lines(robots: RobotsTxt, agent: Agent, *, are_readable: bool) -> list[int]:
-    from scrapy_mandelbot.robots.robotstxt.times import READERS  # noqa: PLC0415 -- where paced
+    from scrapy_mandelbot.robots.robotstxt.times import (
+        READERS,
+    )  # noqa: PLC0415 -- where paced
 
     return sorted(
         number

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _NEVER = -inf  # one number for all sites
 _FREE = Pace()
-_LONGEST_WAY = 10.0  # seconds; by then a request without an answer has reached its server
+# seconds; by then a request without an answer has reached its server
+_LONGEST_WAY = 10.0
 
 
 class Quota:
@@ -93,7 +94,9 @@ class Pacer:
             return now
         if self.has_unused:
             return inf
-        return self.pace.due(max(now, self.resumes_at), self._since, self._fetch_seconds)
+        return self.pace.due(
+            max(now, self.resumes_at), self._since, self._fetch_seconds
+        )
 
     def due_after(self, now: float) -> float:
         """Return when the next turn is if an answer ends now; now: there is no pace."""
@@ -189,7 +192,8 @@ class Pacer:
     def note_wait(self, now: float) -> float | None:
         """Note that a request waits for its turn; return when the visit time begins if it is news.
 
-        News is what has just been found out: that the site is not to be asked at this time.
+        News is what has just been found out: that the site is not to be asked at this
+        time.
         """
         if not self.is_on:
             return None
@@ -202,14 +206,20 @@ class Pacer:
         return opens
 
     def end_wait(self, now: float) -> float | None:
-        """Return for how long a turn was waited for that is taken now; None: it was not."""
+        """Return for how long a turn was waited for that is taken now.
+
+        None: it was not.
+        """
         if self.wanted_since is None or self.turn is None:
             return None
         waited, self.wanted_since = now - self.wanted_since, None
         return waited
 
     def end_shut(self, now: float) -> float | None:
-        """Return for how long the site was shut whose visit time has begun; None: it was not."""
+        """Return for how long the site was shut whose visit time has begun.
+
+        None: it was not.
+        """
         if self.shut_since is None or self.pace.opens(now) > now:
             return None
         shut_for, self.shut_since = now - self.shut_since, None

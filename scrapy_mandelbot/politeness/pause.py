@@ -1,17 +1,19 @@
-"""The pause of a site, or of a part of it: a circuit breaker. All changes of its state are here.
+"""The pause of a site, or of a part of it: a circuit breaker.
 
-Theory of operation. A pause has one of five states. Facts come in by methods: a request was let
-pass, answered, refused or released without an answer; the operator, another crawl or the previous
-run said something. A method works out *which* fact of the table that is (a refused probe is the
-last one, or is not), does its arithmetic, and hands the fact to ``_take``: the only place that
-writes the state. It returns the effect, which the caller reports; a fact without a row changes
+All changes of its state are here. Theory of operation. A pause has one of five states.
+Facts come in by methods: a request was let pass, answered, refused or released without
+an answer; the operator, another crawl or the previous run said something. A method
+works out *which* fact of the table that is (a refused probe is the last one, or is
+not), does its arithmetic, and hands the fact to ``_take``: the only place that writes
+the state. It returns the effect, which the caller reports; a fact without a row changes
 nothing.
 
-Source: Mandelbot, "Temporarily Stop Crawling": a 503 to any request stops the crawl of the site,
-which resumes at some later time. How it resumes is ours: one request, the probe, goes first. A late
-refusal, one of the burst that caused the pause, escalates nothing, but a longer ``Retry-After``
-extends it; and only failed probes lengthen the next one. `PausePolicy` says how long it lasts, and
-`Backoff` what carries over to the next one.
+Source: Mandelbot, "Temporarily Stop Crawling": a 503 to any request stops the crawl of
+the site, which resumes at some later time. How it resumes is ours: one request, the
+probe, goes first. A late refusal, one of the burst that caused the pause, escalates
+nothing, but a longer ``Retry-After`` extends it; and only failed probes lengthen the
+next one. `PausePolicy` says how long it lasts, and `Backoff` what carries over to the
+next one.
 """
 
 from __future__ import annotations
@@ -33,8 +35,10 @@ if TYPE_CHECKING:
 FORGOTTEN_AFTER = 600.0
 """Seconds after its last pause for which it is known how a site refuses."""
 _NEWS = 1.0  # seconds; a pause that grows by less is not reported
-_WELL = 50  # good answers before the first refusal; then a 503 is an outage, not a limit or a ban
-_OUTAGE, _MOST_APART = 300.0, 15.0  # seconds of it with additional probes, and between two of them
+# good answers before the first refusal; then a 503 is an outage, not a limit or a ban
+_WELL = 50
+# seconds of it with additional probes, and between two of them
+_OUTAGE, _MOST_APART = 300.0, 15.0
 
 
 class PauseState(Enum):
@@ -60,7 +64,8 @@ class PauseEffect(Enum):
     REFUSES_ROBOTS = "refuses robots"
     """Robots get challenges, prices, bare refusals: there, or from the whole site."""
     SECTION = "section"
-    """The pause of a section began, is longer, or is over: its pages alone are refused."""
+    """The pause of a section began, is longer, or is over: its pages alone are refused.
+    """
 
 
 class Fact(Enum):
@@ -88,9 +93,15 @@ TABLE: dict[tuple[PauseState, Fact], tuple[PauseState, PauseEffect | None]] = {
     (_S.PROBING, Fact.PROBE_LOST): (_S.PAUSED, None),
     (_S.RECOVERING, Fact.REFUSED): (_S.PAUSED, _E.PAUSED),
     (_S.RECOVERING, Fact.RECOVERED): (_S.OPEN, _E.RECOVERED),
-    **{(any_, Fact.GIVE_UP): (_S.GIVEN_UP, _E.GAVE_UP) for any_ in _S if any_ is not _S.GIVEN_UP},
+    **{
+        (any_, Fact.GIVE_UP): (_S.GIVEN_UP, _E.GAVE_UP)
+        for any_ in _S
+        if any_ is not _S.GIVEN_UP
+    },
 }
-"""By state and fact: the state that follows, and the effect. ``docs/pauses.rst`` shows it."""
+"""By state and fact: the state that follows, and the effect. ``docs/pauses.rst`` shows
+it.
+"""
 
 
 class Pause:
@@ -114,7 +125,8 @@ class Pause:
     )
 
     NONE: ClassVar[Pause]
-    """Of all sites that were never in trouble; a site has its own before it writes any."""
+    """Of all sites that were never in trouble; a site has its own before it writes any.
+    """
 
     def __init__(self, policy: PausePolicy) -> None:
         self.policy = policy
@@ -138,7 +150,9 @@ class Pause:
         self.opened_at = -inf
         """When a probe was answered well last: what was sent before is no news."""
         self.rate_control: RateControl | None = None
-        """How fast requests are sent after the first pause, and what refusals say about limits."""
+        """How fast requests are sent after the first pause, and what refusals say about
+        limits.
+        """
         self.backoff = Backoff(self.policy)
         """How long it is, and the next one."""
 
@@ -149,11 +163,15 @@ class Pause:
         tries = f"{self.failed_probes} failed probes"
         details = {
             PauseState.OPEN: "",
-            PauseState.PAUSED: f" until {clock_time(self.until)}, {tries}: {self.reason}",
+            PauseState.PAUSED: (
+                f" until {clock_time(self.until)}, {tries}: {self.reason}"
+            ),
             PauseState.PROBING: f", {tries}: {self.reason}",
             PauseState.RECOVERING: f", {self.rate_control!r}",
         }
-        return self.state.value + details.get(self.state, f" after {tries}: {self.reason}")
+        return self.state.value + details.get(
+            self.state, f" after {tries}: {self.reason}"
+        )
 
     def left(self, section: str = "") -> LeftPause:
         """Return what the next run or worker restores."""
@@ -215,10 +233,15 @@ class Pause:
         """When the site is given up unless it answers or names a time; sooner by chance."""
         left = self.policy.tries - self.failed_probes - 1
         until = max(self.until, self._own_until)
-        return until + self.policy.in_all(self.backoff.step + 1, left) * (1 + self.policy.JITTER)
+        return until + self.policy.in_all(self.backoff.step + 1, left) * (
+            1 + self.policy.JITTER
+        )
 
     def _take(self, fact: Fact) -> PauseEffect | None:
-        """Change the state as the table says, and return the effect. Nothing else changes it."""
+        """Change the state as the table says, and return the effect.
+
+        Nothing else changes it.
+        """
         self.state, effect = TABLE.get((self.state, fact), (self.state, None))
         if self.state is not PauseState.PROBING:
             self.probe = None

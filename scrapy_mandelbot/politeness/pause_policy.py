@@ -33,7 +33,9 @@ class Backoff:
         self.failed = 0
         """Probes that failed in a row, in this pause."""
         self.place = 0
-        """Probes that failed in all pauses: the next comes from where the last good one did."""
+        """Probes that failed in all pauses: the next comes from where the last good one
+        did.
+        """
         self.is_recalled = False
         """Whether this pause has begun where the last one ended."""
         self._repeats = False
@@ -76,14 +78,18 @@ class Backoff:
 
     def is_conclusive(self, rate_control: RateControl | None) -> bool:
         """Return whether the site was well at once, or as soon as chance has it."""
-        return not self.failed or (rate_control is not None and rate_control.explains(self.failed))
+        return not self.failed or (
+            rate_control is not None and rate_control.explains(self.failed)
+        )
 
     def _recall(self) -> bool:
         """Go on from the last pause, where it is remembered; return whether it is."""
         policy, remembered = self._policy, self._remembered
         if not remembered or remembered <= policy.first:
             return False
-        while policy.own_pause(self.step) < policy.own_pause(self.step + 1) <= remembered:
+        while (
+            policy.own_pause(self.step) < policy.own_pause(self.step + 1) <= remembered
+        ):
             self.step += 1
         return True
 
@@ -103,7 +109,9 @@ class Refusal(NamedTuple):
     retry_after: float | None = None
     """Seconds that the server asks for, if it does."""
     jitter: float = 0.0
-    """From 0 to 1, by chance: a pause of our own choice is longer by so much of its jitter."""
+    """From 0 to 1, by chance: a pause of our own choice is longer by so much of its
+    jitter.
+    """
     marked: bool | None = None
     """Of an answer that may be meant for robots: whether it has the marks of that."""
     is_outage: bool = False
@@ -115,9 +123,13 @@ class PausePolicy:
     """How long pauses last, in seconds, and how many failed probes end in giving up."""
 
     JITTER: ClassVar = 0.1
-    """By so large a part a pause of our own choice is longer at most: crawls come one by one."""
+    """By so large a part a pause of our own choice is longer at most: crawls come one
+    by one.
+    """
     first: float = 1.0
-    """The first pause, of a site that names no time; three times as long after a failed probe."""
+    """The first pause, of a site that names no time; three times as long after a failed
+    probe.
+    """
     longest: float = 3600.0
     """No pause of our own choice is longer."""
     retry_after_longest: float = 86400.0
@@ -125,7 +137,9 @@ class PausePolicy:
     tries: int = 9
     """Failed probes after which the site is given up: 6,880 s in all."""
     recovers: bool = True
-    """Whether the request rate grows slowly after a pause; if not, the site is open at once."""
+    """Whether the request rate grows slowly after a pause; if not, the site is open at
+    once.
+    """
 
     def pause(self, step: int, refusal: Refusal) -> float:
         """Return the seconds to leave the site alone, after the last refusal.
@@ -140,7 +154,8 @@ class PausePolicy:
 
     def own_pause(self, step: int) -> float:
         """Return the seconds of a pause that no server names a time for, jitter left out."""
-        # The exponent is bounded: the pause has long been the longest, and 3**2000 is no float.
+        # The exponent is bounded: the pause has long been the longest, and 3**2000 is
+        # no float.
         return min(self.first * _GROWTH ** min(step, 64), self.longest)
 
     def in_all(self, step: int = 0, count: int | None = None) -> float:
@@ -165,16 +180,23 @@ class PausePolicy:
     @cached_property
     def of_robots(self) -> PausePolicy:
         """The policy for a site, or a section, that refuses robots."""
-        return PausePolicy(_HOUR, _HOUR, self.retry_after_longest, _HOURS, recovers=False)
+        return PausePolicy(
+            _HOUR, _HOUR, self.retry_after_longest, _HOURS, recovers=False
+        )
 
 
 class LeftPause(NamedTuple):
     """A pause that was not over when a run, or a worker, left its site."""
 
     until: float
-    """Seconds since the epoch; it may have passed: then the site was probed, or on its way back."""
+    """Seconds since the epoch; it may have passed: then the site was probed, or on its
+    way back.
+    """
     reason: str
     failed_probes: int
-    """In a row; 0 where they had been too many: whoever has the site next tries as often."""
+    """In a row; 0 where they had been too many: whoever has the site next tries as
+    often.
+    """
     section: str = ""
-    """The path of the section to which it applies alone; empty: it is the whole site's."""
+    """The path of the section to which it applies alone; empty: it is the whole site's.
+    """

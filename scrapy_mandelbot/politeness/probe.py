@@ -1,6 +1,7 @@
 """Chooses the request that probes a paused site.
 
-A probe comes from elsewhere than what was refused, and from further away with each that failed.
+A probe comes from elsewhere than what was refused, and from further away with each that
+failed.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
 
 MOST_LOOKED_THROUGH = 512
 """Requests of a queue that are held while a probe is looked for."""
-_LOOKED_THROUGH = 64  # requests, for a probe from elsewhere; twice as many after each that failed
+# requests, for a probe from elsewhere; twice as many after each that failed
+_LOOKED_THROUGH = 64
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 """Those that change nothing, however often they are sent (RFC 9110, section 9.2.1)."""
-_GOLDEN = 0.618  # of the requests that are looked through; its multiples are spread evenly
+# of the requests that are looked through; its multiples are spread evenly
+_GOLDEN = 0.618
 
 
 def looked_through(site: Site) -> int:
@@ -55,10 +58,10 @@ def choose_probe(
 ) -> int | None:
     """Return which of these requests had best be the probe.
 
-    One that changes nothing, was never refused, and is of no section that is suspected; and one
-    from far between, so that it is no neighbour of what was refused, but of what was answered well
-    last. None: there is no such one, or several were refused: a page that was answered well had
-    better be asked for again.
+    One that changes nothing, was never refused, and is of no section that is suspected;
+    and one from far between, so that it is no neighbour of what was refused, but of
+    what was answered well last. None: there is no such one, or several were refused: a
+    page that was answered well had better be asked for again.
     """
     pause, faults = site.pause, site.faults
     if not site.has_refused:
@@ -85,8 +88,8 @@ def look_for_probe(
 ) -> tuple[int | None, list[Any]]:
     """Return which request had best be the probe, of those that it took, and all that it took.
 
-    `check` sends a health check where none of them will do, and returns whether it has. Then no
-    request is the probe.
+    `check` sends a health check where none of them will do, and returns whether it has.
+    Then no request is the probe.
     """
     taken: list[Any] = []
     while len(taken) < MOST_LOOKED_THROUGH:

@@ -1,18 +1,18 @@
 """How fast requests are sent to a site that has recovered: slow start, then CUBIC.
 
-A site that answered 503 is not hit again with all we have. It is sent requests one every
-``1 / rate`` seconds, and the rate follows the answers:
+A site that answered 503 is not hit again with all we have. It is sent requests one
+every ``1 / rate`` seconds, and the rate follows the answers:
 
-- *ramp*: nothing is known of a limit. The rate grows with each good answer, up to some times what
-  the site answered lately. If that stops growing, it is not the rate that holds the crawl back: the
-  site is as open as before.
-- *chance*: refusals come whatever the rate (one bad server of many). As a ramp, from nearer to what
-  was borne: the pause after each refusal is all that it costs.
-- *limit*: refusals come when a bucket is full (``limit_estimator.py``). The rate stays a little
-  below the limit, and rises ever faster as the time of *trust* is over, by the cube of the time,
-  as TCP's CUBIC does (RFC 9438).
-- *slow limit*: pages come a minute rather than a second. It is asked as often as it lets through,
-  and its pauses are as long as two requests take.
+- *ramp*: nothing is known of a limit. The rate grows with each good answer, up to some
+  times what the site answered lately. If that stops growing, it is not the rate that
+  holds the crawl back: the site is as open as before.
+- *chance*: refusals come whatever the rate (one bad server of many). As a ramp, from
+  nearer to what was borne: the pause after each refusal is all that it costs.
+- *limit*: refusals come when a bucket is full (``limit_estimator.py``). The rate stays
+  a little below the limit, and rises ever faster as the time of *trust* is over, by the
+  cube of the time, as TCP's CUBIC does (RFC 9438).
+- *slow limit*: pages come a minute rather than a second. It is asked as often as it
+  lets through, and its pauses are as long as two requests take.
 """
 
 from __future__ import annotations
@@ -31,26 +31,36 @@ from scrapy_mandelbot.robots.formatting import duration, rate_text
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.limit_estimator import Reading
 
-# What each of these does to which simulated crawl is in tests/politeness/test_policies.py.
+# What each of these does to which simulated crawl is in
+# tests/politeness/test_policies.py.
 _RAMP_FROM = 4.0  # requests a second with which a ramp begins, at least
 _GROWTH = 1.4  # times the rate, for each good answer of a ramp
-_LATELY = 0.3  # seconds of good answers that say how many come; what came in less says little
-_AHEAD = 2.5  # times what came lately is asked for, at most: else a ramp runs past a limit
-_PLATEAU = 1.0  # seconds of a ramp in which the rate stays the same: it holds nothing back
+# seconds of good answers that say how many come; what came in less says little
+_LATELY = 0.3
+# times what came lately is asked for, at most: else a ramp runs past a limit
+_AHEAD = 2.5
+# seconds of a ramp in which the rate stays the same: it holds nothing back
+_PLATEAU = 1.0
 
 _IS_LIMIT = 3.0  # of G: what is above is a limit, what is below is chance
 _TIGHT = 2.0  # requests that a bucket has held: with fewer, nothing is caught up
 _TRUST = 14.0  # seconds for which a limit is taken to be where it was found
 BELOW = 0.97  # of its limit, at which a site is requested: the bucket drains
 CONCLUSIVE = 2  # runs, at least, whose ends are conclusive: one may be chance
-_SLOW = 0.8  # pages a second, at most: a first pause is most of the time that a page takes
+# pages a second, at most: a first pause is most of the time that a page takes
+_SLOW = 0.8
 _SPANS = 4  # from pause to pause; twice as many once they were wrong
-_TRUSTED = 20.0  # requests, at most, till it is asked at the rate itself, then faster and faster
+# requests, at most, till it is asked at the rate itself, then faster and faster
+_TRUSTED = 20.0
 
 BY_CHANCE = 0.05
-"""What is less likely is no chance: that so many probes failed, that a section is refused."""
+"""What is less likely is no chance: that so many probes failed, that a section is
+refused.
+"""
 MOST_BY_CHANCE = 3
-"""Failed probes that chance explains, at most: then the site is down, or they were dead pages."""
+"""Failed probes that chance explains, at most: then the site is down, or they were dead
+pages.
+"""
 _OTHERS_FIRST = 5  # requests that a page lets go first which a slow limit refused
 
 _MOST = 2_000  # good answers of a run that are written down
@@ -67,10 +77,10 @@ class Mode(Enum):
 
 
 class RateControl:
-    """The rate of a site after a pause, and what its refusals say. ``now`` is in seconds.
+    """The rate of a site after a pause, and what its refusals say.
 
-    Args:
-        good: when those requests were sent which it answered well lately.
+    ``now`` is in seconds. Args: good: when those requests were sent which it answered
+    well lately.
     """
 
     def __init__(self, good: Iterable[float] = ()) -> None:
@@ -179,7 +189,9 @@ class RateControl:
         """Begin again: the site has answered the probe."""
         goods, took = self._answers, self.ended_at - self._resumed_at
         self._estimator.read(
-            self._good, self._refused if is_conclusive else (), self._answers - len(self._good)
+            self._good,
+            self._refused if is_conclusive else (),
+            self._answers - len(self._good),
         )
         if is_conclusive and is_short and self._refused:
             self._pauses += 1.0
@@ -259,7 +271,8 @@ class RateControl:
         """Note that a request is handed out; little is caught up of what was not sent in time."""
         held_up = now - self.next_at
         if held_up > 1.0 / self.rate:
-            self._creeps_from += held_up  # nothing is learnt of the limit while nothing is sent
+            # nothing is learnt of the limit while nothing is sent
+            self._creeps_from += held_up
         self.next_at = max(self.next_at, now - self._caught_up) + 1.0 / self.rate
 
     def left(self, now: float) -> None:
@@ -275,7 +288,9 @@ class RateControl:
         """Note a good answer; return whether the site is as open as it was before."""
         if self.mode is Mode.LIMIT:
             passed = max(0.0, now - self._creeps_from) / _TRUST
-            self.rate = max(self.rate, self._limit * (BELOW + (1.0 - BELOW) * passed**3))
+            self.rate = max(
+                self.rate, self._limit * (BELOW + (1.0 - BELOW) * passed**3)
+            )
             return False
         if self.mode is Mode.SLOW:
             self.rate = self._slow.pace(self._answers)
@@ -300,11 +315,12 @@ class RateControl:
 class SlowLimitEstimator:
     """The slow limit of a site, if it has one. ``now`` is in seconds.
 
-    It hides from the ladder: its bucket drains in the pauses. But whatever limits its clients has
-    let through, from one refusal to the next, what came free in between, however fast it was
-    asked: it was full at both. So pages from pause to pause, by seconds from pause to pause, pauses
-    included, are its rate. Where that is many pages a second it says little: a bucket holds no more
-    than its size, however long the pause is.
+    It hides from the ladder: its bucket drains in the pauses. But whatever limits its
+    clients has let through, from one refusal to the next, what came free in between,
+    however fast it was asked: it was full at both. So pages from pause to pause, by
+    seconds from pause to pause, pauses included, are its rate. Where that is many pages
+    a second it says little: a bucket holds no more than its size, however long the
+    pause is.
     """
 
     __slots__ = ("_enough", "_goods", "_refused_at", "_runs", "_spans", "rate")
@@ -349,7 +365,8 @@ class SlowLimitEstimator:
     def _best(self) -> float:
         """Return the best rate of spans next to each other, one page of them being chance.
 
-        Not of the last three or four: without a burst, what a long pause lets through is lost.
+        Not of the last three or four: without a burst, what a long pause lets through
+        is lost.
         """
         spans = list(self._spans)[-self._enough :]
         best = 0.0
@@ -368,5 +385,6 @@ class SlowLimitEstimator:
 
     def pace(self, goods: int) -> float:
         """Return requests a second, after so many good answers of a run."""
-        trust = min(_TRUSTED, max(1.0, self._spans[-1][1]))  # as many as the last span had
+        # as many as the last span had
+        trust = min(_TRUSTED, max(1.0, self._spans[-1][1]))
         return self.rate * (BELOW + (1.0 - BELOW) * (goods / trust) ** 3)

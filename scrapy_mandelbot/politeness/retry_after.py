@@ -1,14 +1,16 @@
 """How long a server asks to be left alone.
 
-Sources: RFC 9110, section 10.2.3 (``Retry-After = HTTP-date / delay-seconds``) and 5.6.7
-(``HTTP-date``, whose obsolete forms a recipient has to accept as well). Seen beside these, and
-clear: seconds since 1970 (or milliseconds), ISO 8601 dates and durations, a number with its unit.
+Sources: RFC 9110, section 10.2.3 (``Retry-After = HTTP-date / delay-seconds``) and
+5.6.7 (``HTTP-date``, whose obsolete forms a recipient has to accept as well). Seen
+beside these, and clear: seconds since 1970 (or milliseconds), ISO 8601 dates and
+durations, a number with its unit.
 
 Where there is none that can be read, the drafts of "RateLimit header fields for HTTP"
 (draft-ietf-httpapi-ratelimit-headers): until the 6th ``RateLimit-Reset`` and
-``RateLimit-Remaining``, in the 7th ``RateLimit: limit=…, remaining=…, reset=…``, since then
-``RateLimit: "policy";r=…;t=…``. In all of them ``Retry-After`` goes before, and the time is in
-seconds from now. An answer that is well may have them, too, and says so how much is left.
+``RateLimit-Remaining``, in the 7th ``RateLimit: limit=…, remaining=…, reset=…``, since
+then ``RateLimit: "policy";r=…;t=…``. In all of them ``Retry-After`` goes before, and
+the time is in seconds from now. An answer that is well may have them, too, and says so
+how much is left.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 _DELAY_SECONDS = re.compile(r"([0-9]{1,18})(?:\.([0-9]*))?")
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _WITH_UNIT = re.compile(
-    r"([0-9]{1,9}) ?(?:s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?)\.?"
+    r"([0-9]{1,9})"
+    r" ?(?:s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?)\.?"
 )
 _DURATION = re.compile(
     r"p(?:([0-9]{1,9})d)?(?:t(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})(?:\.[0-9]+)?s)?)?"
@@ -35,7 +38,8 @@ _LONGEST = 100  # characters; a date has up to 40
 _QUOTED = re.compile(r'"[^"]*"')
 _PARAMETER = re.compile(r"([a-z]{1,10}) *= *([0-9]{1,18})")
 _LONGEST_RATE_LIMIT = 1_000  # characters; a handful of policies
-# From here on a number is a date: nobody means 30 years. Of three digits more it is milliseconds.
+# From here on a number is a date: nobody means 30 years. Of three digits more it is
+# milliseconds.
 _DATES, _NO_DATES = 1e9, 1e11
 _RESOLUTION = 1.0  # seconds; of two dates that are both cut to the second
 
@@ -50,7 +54,9 @@ class AskedFor(NamedTuple):
     unreadable: str = ""
     """A ``Retry-After`` that is none, as received."""
     names_a_time: bool = False
-    """Whether it asks for a wait whatever its status means: also by a quota that is used up."""
+    """Whether it asks for a wait whatever its status means: also by a quota that is
+    used up.
+    """
 
 
 def wait_asked_for(header: Header, now: float) -> AskedFor:
@@ -73,10 +79,17 @@ def wait_asked_for(header: Header, now: float) -> AskedFor:
         return AskedFor(longest, f"RateLimit: {text}", unreadable, is_used_up)
     value = header("RateLimit-Reset")
     if value is None:
-        return AskedFor(None, f"Retry-After: {unreadable}" if unreadable else "", unreadable)
-    reset, left = value.decode("latin-1").strip(), _number(header("RateLimit-Remaining"))
+        return AskedFor(
+            None, f"Retry-After: {unreadable}" if unreadable else "", unreadable
+        )
+    reset, left = (
+        value.decode("latin-1").strip(),
+        _number(header("RateLimit-Remaining")),
+    )
     seconds = None if left else _until_reset(reset, now)
-    return AskedFor(seconds, f"RateLimit-Reset: {reset}", unreadable, left == 0 and bool(seconds))
+    return AskedFor(
+        seconds, f"RateLimit-Reset: {reset}", unreadable, left == 0 and bool(seconds)
+    )
 
 
 def quota_of(header: Header, now: float) -> tuple[int, float] | None:
@@ -87,7 +100,9 @@ def quota_of(header: Header, now: float) -> tuple[int, float] | None:
     value = header("RateLimit")
     if value is None:
         left, wait = _number(header("RateLimit-Remaining")), header("RateLimit-Reset")
-        seconds = None if wait is None else _until_reset(wait.decode("latin-1").strip(), now)
+        seconds = (
+            None if wait is None else _until_reset(wait.decode("latin-1").strip(), now)
+        )
         return None if left is None or seconds is None else (left, seconds)
     policies = _policies(value.decode("latin-1"), now)
     known = [(left, wait) for left, wait in policies if wait and left is not None]
@@ -120,7 +135,8 @@ def _until_reset(digits: str, now: float) -> float | None:
 def _read_any(value: str, now: float, header: Header) -> float | None:
     """Return the seconds that a text asks for, in quotes or not; of several values the longest.
 
-    Several stand in one line where a proxy has joined two headers; a date has a comma of its own.
+    Several stand in one line where a proxy has joined two headers; a date has a comma
+    of its own.
     """
     seconds = _read(value, now, header)
     if seconds is not None or len(value) > _LONGEST or not {'"', ","} & set(value):
@@ -132,11 +148,15 @@ def _read_any(value: str, now: float, header: Header) -> float | None:
 
 
 def _read(value: str, now: float, header: Header = lambda _: None) -> float | None:
-    """Return the seconds that a text asks for, which may have passed; None: it makes no sense."""
+    """Return the seconds that a text asks for, which may have passed.
+
+    None: it makes no sense.
+    """
     text = value.strip().lower()
     delay = _DELAY_SECONDS.fullmatch(text)
     if delay is not None:
-        # A fraction is none of the grammar, but what is meant by it is clear; it is rounded up.
+        # A fraction is none of the grammar, but what is meant by it is clear; it is
+        # rounded up.
         number = float(delay[1]) + bool(delay[2] and delay[2].strip("0"))
         moment = number / 1_000 if number >= 1_000 * _DATES else number
         return moment - _clock(header, now) if _DATES <= moment < _NO_DATES else number

@@ -1,8 +1,9 @@
-"""All that a crawl knows of one site: when a request may go, and what its answers mean. No I/O.
+"""All that a crawl knows of one site: when a request may go, and what its answers mean.
 
-Six constraints hold requests back, any of them alone: a manual hold, missing rules, a pause
-(``pause.py``), a suspect section or page (``faults.py``), a crawl delay and a quota
-(``pacer.py``). Here are the decisions that take two of them; `docs/design.rst` draws their states.
+No I/O. Six constraints hold requests back, any of them alone: a manual hold, missing
+rules, a pause (``pause.py``), a suspect section or page (``faults.py``), a crawl delay
+and a quota (``pacer.py``). Here are the decisions that take two of them;
+`docs/design.rst` draws their states.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy
 
 _MOST_UNANSWERED = 1_000  # fingerprints; two prove as much
-_NONE: frozenset[Any] = frozenset()  # each new one takes 216 bytes, a crawl holds many sites
+# each new one takes 216 bytes, a crawl holds many sites
+_NONE: frozenset[Any] = frozenset()
 _RECENT = 64  # good answers; what a site that says no for the first time bore
 
 
@@ -63,15 +65,20 @@ class Site:
         "well_way",
     )
 
-    def __init__(self, name: str, policy: PausePolicy, tally: Tally | None = None) -> None:
+    def __init__(
+        self, name: str, policy: PausePolicy, tally: Tally | None = None
+    ) -> None:
         self.name = name
         self._policy = policy
         self.is_plain = True
         """Whether nothing holds its requests back."""
         self.is_timed = False
-        """Whether the ends of its requests are recorded, as it asks for a delay in vain."""
+        """Whether the ends of its requests are recorded, as it asks for a delay in
+        vain.
+        """
         self.ticks = 0
-        """A number that grows with each request handed out, and with each good answer."""
+        """A number that grows with each request handed out, and with each good answer.
+        """
         self.scout: Flight | None = None
         """The one request on its way while the site's rules are not known."""
         self.reserving: frozenset[Flight] = _NONE
@@ -84,7 +91,9 @@ class Site:
         self.pause = Pause.NONE
         """Its pause; shared by all sites until :meth:`_own_pause`."""
         self.faults = Faults.NONE
-        """Its suspect sections and pages; shared by all sites until :meth:`_own_faults`."""
+        """Its suspect sections and pages; shared by all sites until
+        :meth:`_own_faults`.
+        """
         self.has_answered = False
         """Whether it has answered a request well in this run."""
         self.has_refused = False
@@ -96,7 +105,9 @@ class Site:
         self.well_url = ""
         """A page that it answered well in this run."""
         self.well_way: tuple[Any, Any] = (None, None)
-        """The headers and meta of the request for that page: by these it is requested again."""
+        """The headers and meta of the request for that page: by these it is requested
+        again.
+        """
         self.rules: Callable[[], Any] = _nothing
         """Returns its rules as they were found out last, if they are at hand."""
         self.slots: frozenset[str] = _NONE
@@ -116,7 +127,8 @@ class Site:
     ) -> Decision:
         """Decide on a request now: on the next of the queue, or on one that has left it.
 
-        Changes nothing. `section`: the path of the section that is set aside with the next one.
+        Changes nothing. `section`: the path of the section that is set aside with the
+        next one.
         """
         heeds_pauses = flight is None or flight.keeps_pauses
         if flight is not None and heeds_pauses and flight.not_before > now:
@@ -124,7 +136,9 @@ class Site:
         if self.is_plain:
             return GO
         if flight is None:
-            if (self.pause.is_given_up and self.scout is None) or self.faults.is_over(section):
+            if (self.pause.is_given_up and self.scout is None) or self.faults.is_over(
+                section
+            ):
                 return NEVER
             due = max(self.pause_due(now), self.faults.due(section, now))
             if due > now:
@@ -143,7 +157,10 @@ class Site:
         return GO if due <= now else Decision(Wait.TURN, due)
 
     def due(self, now: float) -> float:
-        """Return when the next request may be handed out; ``inf``: when another one has ended."""
+        """Return when the next request may be handed out.
+
+        ``inf``: when another one has ended.
+        """
         return max(now, self.decide(now).until)
 
     def pause_due(self, now: float) -> float:
@@ -218,8 +235,8 @@ class Site:
     def ended(self, flight: Flight, now: float) -> bool:
         """Note that a request has its answer, or will get none; return whether others may go.
 
-        All that it held is released, in this one place. A probe that ends so says nothing about
-        the site, and a turn that was not used is free.
+        All that it held is released, in this one place. A probe that ends so says
+        nothing about the site, and a turn that was not used is free.
         """
         if self.pacer.is_on or self.pacer.known_until < now:
             self.pacer.ended(flight, now)
@@ -259,7 +276,10 @@ class Site:
             self._good_at = flight.tick
             if is_page:
                 request = flight.request
-                self.well_url, self.well_way = request.url, (request.headers, request.meta)
+                self.well_url, self.well_way = (
+                    request.url,
+                    (request.headers, request.meta),
+                )
         if self._recent is None:
             self._recent = deque(maxlen=_RECENT)
         self._recent.append(flight.sent_at)
@@ -267,7 +287,10 @@ class Site:
         if not self.has_refused:
             return None
         ended = self.faults.answered(flight, fingerprint, now)
-        suspects, rate_control = self.faults.suspects(self.pause.share), self.pause.rate_control
+        suspects, rate_control = (
+            self.faults.suspects(self.pause.share),
+            self.pause.rate_control,
+        )
         for section in suspects:
             if rate_control is not None:
                 rate_control.disregard(section.refused.values())
@@ -280,7 +303,9 @@ class Site:
         self.look_anew()
         return effect
 
-    def refused(self, flight: Flight, fingerprint: bytes, refusal: Refusal) -> PauseEffect | None:
+    def refused(
+        self, flight: Flight, fingerprint: bytes, refusal: Refusal
+    ) -> PauseEffect | None:
         """Note that the site refused a request: by a pause status, or by no answer at all."""
         if refusal.marked is not None:
             return self._refused_as_robot(flight, fingerprint, refusal)
@@ -306,7 +331,9 @@ class Site:
             return self.faults.probe_refused(flight, refusal)
         self._bot_blocks = run = self._bot_blocks or BotBlockDetector()
         is_marked, was_well = bool(refusal.marked), bool(self.well_url)
-        path = run.note(flight.request.url, page, is_marked=is_marked, was_well=was_well)
+        path = run.note(
+            flight.request.url, page, is_marked=is_marked, was_well=was_well
+        )
         if path is None:
             return None
         self._own_faults().refuse_robots(path, refusal)
@@ -318,10 +345,11 @@ class Site:
     ) -> bool:
         """Return whether a request without an answer means that the site is down for a while.
 
-        Not one that never answered in this run, and not for a single URL: such requests are
-        RetryMiddleware's, as always.
+        Not one that never answered in this run, and not for a single URL: such requests
+        are RetryMiddleware's, as always.
 
-        `is_certain`: whether no server listens there, so that one request is proof enough.
+        `is_certain`: whether no server listens there, so that one request is proof
+        enough.
         """
         if self.held_until > now or self._is_shut_for(flight):
             return True
@@ -335,9 +363,9 @@ class Site:
     def may_go_at(self, fingerprint: bytes) -> tuple[float, bool]:
         """Return when a request may be sent again that was refused, and whether it alone is.
 
-        0: it was not refused, or may go at once, or its site is given up. One that alone is refused
-        has a time of its own; one that was refused with its site lets others go first, for as long
-        as a first pause takes.
+        0: it was not refused, or may go at once, or its site is given up. One that
+        alone is refused has a time of its own; one that was refused with its site lets
+        others go first, for as long as a first pause takes.
         """
         url = self.faults.urls.get(fingerprint)
         if url is None or self.pause.is_given_up:
@@ -350,7 +378,8 @@ class Site:
 
     def pause_as_peer(self, refusal: Refusal) -> bool:
         """Pause the site as another crawl did; return whether that is news."""
-        self._own_faults()  # as where it refused this crawl itself: its answers are looked at
+        # as where it refused this crawl itself: its answers are looked at
+        self._own_faults()
         effect = self._own_pause().trip(refusal)
         self.look_anew()
         return effect is not None
@@ -358,7 +387,8 @@ class Site:
     def restore(self, now: float, left: LeftPause) -> None:
         """Restore a pause of the previous run or of another worker.
 
-        One that has ended meanwhile still ends with a probe; one that is known stays as it is.
+        One that has ended meanwhile still ends with a probe; one that is known stays as
+        it is.
         """
         faults, pause = self._own_faults(), self._own_pause()
         if left.section:
@@ -375,7 +405,10 @@ class Site:
         self.look_anew()
 
     def end_hold(self, now: float) -> float | None:
-        """Return how long the hold was that is over now; None: there is none, or it is not over."""
+        """Return how long the hold was that is over now.
+
+        None: there is none, or it is not over.
+        """
         if self.held_until == -inf or now < self.held_until:
             return None
         self.held_until = -inf
@@ -398,7 +431,10 @@ class Site:
 
     @property
     def well_at(self) -> float:
-        """When that request was sent which it answered well last; ``-inf``: there is none."""
+        """When that request was sent which it answered well last.
+
+        ``-inf``: there is none.
+        """
         return self._recent[-1] if self._recent else -inf
 
     def as_text(self, now: float = -inf) -> str:

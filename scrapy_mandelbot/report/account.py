@@ -41,7 +41,10 @@ _ONE_AND_MORE = {
     End.NETWORK: ("without an answer",),
     End.SITE: ("of a site that was given up", "of sites that were given up"),
     End.SECTION: ("of a section that was given up", "of sections that were given up"),
-    End.URL: ("given up, as its page alone is refused", "given up, as each page alone is refused"),
+    End.URL: (
+        "given up, as its page alone is refused",
+        "given up, as each page alone is refused",
+    ),
     End.WAITED: ("that waited too long",),
     End.ERROR: ("ended by an error in the project",),
     End.LEFT: ("left in the queue",),
@@ -51,7 +54,10 @@ HOW_RUNS_END = {
     "not finished": ("Running", ""),
     "shutdown": ("Stopped", "Ctrl-C or SIGTERM"),
     "sites_paused": ("Stopped", "only paused sites are left"),
-    "job_set_aside": ("Finished", "but for requests set aside, which `scrapy robots job` lists"),
+    "job_set_aside": (
+        "Finished",
+        "but for requests set aside, which `scrapy robots job` lists",
+    ),
     "job_salvaged": ("Finished", "but a damaged file may have lost requests"),
     "job_idle": ("Stopped", "other workers go on"),
     "job_not_saved": ("Stopped", "the job could not be saved"),
@@ -59,14 +65,16 @@ HOW_RUNS_END = {
     "job_forgotten": ("Stopped", "Redis has lost the job"),
     "ledger_not_saved": ("Stopped", "the ledger could not be written"),
 }
-"""Of finish reasons, the first word of the verdict, and why; of all others, they are the why."""
+"""Of finish reasons, the first word of the verdict, and why; of all others, they are
+the why.
+"""
 
 
 class Account:
     """Counts requests that end without an answer, and logs the ends of all when the crawl ends.
 
-    It is the downloader middleware nearest the engine, so no other middleware retries an exception
-    that reaches it. Other components count answers and refusals (`Tally`).
+    It is the downloader middleware nearest the engine, so no other middleware retries
+    an exception that reaches it. Other components count answers and refusals (`Tally`).
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -128,14 +136,21 @@ class Account:
         total = total or self.counted()
         left, now = self.left, min(self._crawl.now(), self._ended)
         first, why = HOW_RUNS_END.get(reason, ("Stopped", shown(reason)))
-        lost = {end: count for end, count in total.by_end().items() if end in total.LOST}
+        lost = {
+            end: count for end, count in total.by_end().items() if end in total.LOST
+        }
         parts = [
-            f"{first} after {duration(max(0.0, round(now - self._began, 1)))}{why and f' ({why})'}."
+            f"{first} after"
+            f" {duration(max(0.0, round(now - self._began, 1)))}{why and f' ({why})'}."
         ]
         parts.append(f"{counted(total.pages, 'page')}.")
         keeps = self._crawl.throttle.keeps_given_up
         if left and keeps:
-            next_at = f" (next at {clock_time(self._next_at)})" if now < self._next_at < inf else ""
+            next_at = (
+                f" (next at {clock_time(self._next_at)})"
+                if now < self._next_at < inf
+                else ""
+            )
             parts.append(f"{counted(left, 'request waits', 'requests wait')}{next_at}.")
         elif left and reason != "not finished":
             parts.append(f"{counted(left, 'request was', 'requests were')} not sent.")
@@ -150,14 +165,20 @@ class Account:
 
     def _given_up(self) -> str:
         sites = self._crawl.throttle.sites.in_trouble()
-        found = (f"{one.name}: {one.pause.reason}" for one in sites if one.pause.is_given_up)
+        found = (
+            f"{one.name}: {one.pause.reason}" for one in sites if one.pause.is_given_up
+        )
         return shown(next(found, ""))
 
     def _spider_opened(self) -> None:
         self._began = self._crawl.now()
         if not self._crawl.asks_for_more:
-            self._crawler.signals.connect(self._answered, scrapy.signals.response_received)
-        self.from_former_run = self._waiting() - self._crawl.throttle.sites.counted().taken
+            self._crawler.signals.connect(
+                self._answered, scrapy.signals.response_received
+            )
+        self.from_former_run = (
+            self._waiting() - self._crawl.throttle.sites.counted().taken
+        )
         engine.before_requests_are_left(self._crawler, self._count_leftovers)
 
     def _answered(self, response: Response) -> None:
@@ -169,11 +190,14 @@ class Account:
         control = self._crawl.manual_control
         self._ended = self._crawl.now()  # the report and the log say the same
         shut, given_up = control.held()
-        if shut != given_up:  # what is given up is not sent, though its pages may be due
+        # what is given up is not sent, though its pages may be due
+        if shut != given_up:
             self._next_at = self._ended + control.next_due()
         if self._crawl.config.shares_job:  # other workers take from it and add to it
             return
-        unreadable = self._crawler.stats.get_value(events.JOB_REQUEST_UNREADABLE.stats[0], 0)
+        unreadable = self._crawler.stats.get_value(
+            events.JOB_REQUEST_UNREADABLE.stats[0], 0
+        )
         self._left = self._waiting() + unreadable
         for flight in throttle.in_flight.flights.values():
             if not is_of_the_package(flight.request):
@@ -221,12 +245,17 @@ class Account:
         if given_up:
             config = self._crawl.config
             names = ["tries"] if config.pause_total is None else ["tries", "total"]
-            options = " and ".join(f"MANDELBOT_PAUSE_OPTIONS[{name!r}]" for name in names)
+            options = " and ".join(
+                f"MANDELBOT_PAUSE_OPTIONS[{name!r}]" for name in names
+            )
             yield f"Raise {options} to wait longer for such sites."
         if End.NETWORK in lost:
             yield "Raise RETRY_TIMES to retry more often."
         if End.WAITED in lost:
-            yield "Raise MANDELBOT_PAUSE_OPTIONS['wait'] to wait longer outside the queue."
+            yield (
+                "Raise MANDELBOT_PAUSE_OPTIONS['wait'] to wait longer outside the"
+                " queue."
+            )
         if End.ERROR in lost:
             yield "See the errors in the log."
 
@@ -250,4 +279,6 @@ def _end_of(exception: Exception) -> End:
 
 def _ends_text(ends: dict[End, int]) -> str:
     names = _ONE_AND_MORE
-    return ", ".join(counted(n, names[end][0], names[end][-1]) for end, n in ends.items())
+    return ", ".join(
+        counted(n, names[end][0], names[end][-1]) for end, n in ends.items()
+    )

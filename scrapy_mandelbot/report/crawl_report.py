@@ -1,6 +1,7 @@
 """The report on a crawl, written as JSON and as a page.
 
-``docs/report.rst`` describes the fields. Times are ISO 8601 in UTC; durations are seconds.
+``docs/report.rst`` describes the fields. Times are ISO 8601 in UTC; durations are
+seconds.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ _MOST_WAITING = 200  # sites
 class CrawlReport(CrawlExtension):
     """Writes ``MANDELBOT_REPORT`` when a crawl ends, and a draft about every 45 seconds.
 
-    After a ``kill -9`` or a power cut the last draft remains, at most a minute old, and says that
-    it is not finished. A failed write is logged as an error and affects nothing else. Each file is
-    replaced atomically.
+    After a ``kill -9`` or a power cut the last draft remains, at most a minute old, and
+    says that it is not finished. A failed write is logged as an error and affects
+    nothing else. Each file is replaced atomically.
     """
 
     at_a_time = 100  # sites in one slice: about 15 ms
@@ -91,7 +92,9 @@ class CrawlReport(CrawlExtension):
             self._stop()
             with suppress(Exception):  # parts of the crawl may be gone already
                 self._collect_waiting()
-            self._write(self._header("process exited", self._waiting, is_finished=False))
+            self._write(
+                self._header("process exited", self._waiting, is_finished=False)
+            )
 
     def _stop(self) -> None:
         self._is_open = False
@@ -105,7 +108,9 @@ class CrawlReport(CrawlExtension):
         if path is None:
             return None
         counted = (events.LEDGER_WRITTEN, events.LEDGER_FAILED)
-        lines, missing = (self._crawler.stats.get_value(one.stats[0], 0) for one in counted)
+        lines, missing = (
+            self._crawler.stats.get_value(one.stats[0], 0) for one in counted
+        )
         return {"path": shown(path), "lines": lines, "missing": missing}
 
     def _collect_waiting(self) -> None:
@@ -143,7 +148,11 @@ class CrawlReport(CrawlExtension):
         self._steps.later(EVERY, self._begin_draft)
 
     def _header(
-        self, reason: str, waiting: Sequence[Mapping[str, Any]], *, is_finished: bool = True
+        self,
+        reason: str,
+        waiting: Sequence[Mapping[str, Any]],
+        *,
+        is_finished: bool = True,
     ) -> ReportHeader:
         spider, agent = self._crawler.spider, self._crawler.settings["USER_AGENT"] or ""
         account = account_of(self._crawler)
@@ -208,7 +217,9 @@ def report_of(record: CrawlRecord, header: ReportHeader) -> dict[str, Any]:
     return report
 
 
-def filling(report: dict[str, Any], record: CrawlRecord, header: ReportHeader) -> Iterator[None]:
+def filling(
+    report: dict[str, Any], record: CrawlRecord, header: ReportHeader
+) -> Iterator[None]:
     """Fill in the report, a site at each step; the crawl may continue between them."""
     now = header.ended
     records = record.in_order()
@@ -242,7 +253,9 @@ def filling(report: dict[str, Any], record: CrawlRecord, header: ReportHeader) -
         "total": {**total, "timeline": timeline},
         "sites": sites,
         "rest": _site(record.rest, header) if record.rest.sites else None,
-        "rules": sorted(rules, key=lambda rule: (-rule["count"], rule["site"]))[:_MOST_RULES],
+        "rules": sorted(rules, key=lambda rule: (-rule["count"], rule["site"]))[
+            :_MOST_RULES
+        ],
         "waiting": [dict(one) for one in header.waiting[:_MOST_WAITING]],
         "sites_waiting": len(header.waiting),
     }
@@ -256,7 +269,9 @@ def _site(one: SiteRecord, header: ReportHeader) -> dict[str, Any]:
         "state": one.state(),
         "taken_in": one.taken,
         "lost": one.lost,
-        "ends": [{"name": str(end), "count": count} for end, count in one.by_end().items()],
+        "ends": [
+            {"name": str(end), "count": count} for end, count in one.by_end().items()
+        ],
         "pages": one.pages,
         "others": one.others,
         "forbidden": one.forbidden,
@@ -271,10 +286,14 @@ def _site(one: SiteRecord, header: ReportHeader) -> dict[str, Any]:
         "pace": one.pace and {**_fields(one.pace), "came_every": one.came_every()},
         "limit": _rounded(one.limit),
         "gaps": _plain(one.gaps, ("count", "least", "median")),
-        "retry_after": _plain(one.retry_after, ("asked", "longest", "kept", "broken", "soonest")),
+        "retry_after": _plain(
+            one.retry_after, ("asked", "longest", "kept", "broken", "soonest")
+        ),
         "answers": _answers(one),
         "robots": _counts(one.robots_seen),
-        "robots_answers": [{**_fields(answer), "at": iso_time(answer.at)} for answer in one.robots],
+        "robots_answers": [
+            {**_fields(answer), "at": iso_time(answer.at)} for answer in one.robots
+        ],
         "pause_list": _pauses(one, now),
         "rules": list(map(_fields, sorted(one.rules, key=lambda rule: -rule.count))),
         "sitemaps": _plain(one.sitemaps),
@@ -289,7 +308,10 @@ def _pauses(one: SiteRecord, now: float) -> list[dict[str, Any]]:
         {
             **_fields(pause),
             "where": shown(pause.where),
-            **{name: iso_time(getattr(pause, name)) for name in ("since", "until", "ended")},
+            **{
+                name: iso_time(getattr(pause, name))
+                for name in ("since", "until", "ended")
+            },
             "seconds": _rounded(pause.seconds(now)),
         }
         for pause in one.pauses
@@ -301,7 +323,9 @@ def _answers(one: SiteRecord) -> dict[str, Any]:
     return {
         "first": one.first_seen,
         "first_errors": one.first_errors,
-        "first_time": None if one.first_timed is None else _rounded(one.first_timed.median),
+        "first_time": (
+            None if one.first_timed is None else _rounded(one.first_timed.median)
+        ),
         "all": sum(bucket.answers for bucket in buckets),
         "errors": sum(bucket.errors for bucket in buckets),
         "time": None if one.timed is None else _rounded(one.timed.median),
@@ -320,12 +344,15 @@ def _times(timeline: Timeline) -> dict[str, Any]:
     return {"width": timeline.width, "buckets": buckets}
 
 
-def _all_times(records: Iterable[SiteRecord]) -> Generator[None, None, dict[str, Any] | None]:
+def _all_times(
+    records: Iterable[SiteRecord],
+) -> Generator[None, None, dict[str, Any] | None]:
     timelines = [one.timeline for one in records if one.timeline is not None]
     if not timelines:
         return None
     total = Timeline(timelines[0].began)
-    for timeline in sorted(timelines, key=lambda one: -one.width):  # the others are widened
+    # the others are widened
+    for timeline in sorted(timelines, key=lambda one: -one.width):
         for at, bucket in timeline:
             total.add(at + timeline.width / 2, bucket)
         yield
@@ -348,7 +375,10 @@ def _plain(record: Any, names: Sequence[str] = ()) -> dict[str, Any] | None:
 
 def _fields(record: Any, names: Sequence[str] = ()) -> dict[str, Any]:
     values = ((name, getattr(record, name)) for name in names or type(record).__slots__)
-    return {name: _rounded(value) if isinstance(value, float) else value for name, value in values}
+    return {
+        name: _rounded(value) if isinstance(value, float) else value
+        for name, value in values
+    }
 
 
 def _rounded(value: float | None) -> float | None:
@@ -385,12 +415,18 @@ def _filled_in(path: str, crawler: Crawler) -> str:
     if "%" not in path:
         return path
     spider = crawler.spider
-    time = datetime.now(timezone.utc).replace(microsecond=0).isoformat().replace(":", "-")
-    values = {name: getattr(spider, name, None) for name in dir(spider)} | {"time": time}
+    time = (
+        datetime.now(timezone.utc).replace(microsecond=0).isoformat().replace(":", "-")
+    )
+    values = {name: getattr(spider, name, None) for name in dir(spider)} | {
+        "time": time
+    }
     try:
         return path % values
     except (KeyError, TypeError, ValueError):
-        takes = "placeholders such as %(name)s and %(time)s, or attributes of the spider"
+        takes = (
+            "placeholders such as %(name)s and %(time)s, or attributes of the spider"
+        )
         raise SettingsError("MANDELBOT_REPORT", path, f"a path with {takes}") from None
 
 

@@ -1,11 +1,12 @@
-"""Metrics of a crawl, for OpenTelemetry and Prometheus: ``pip install scrapy-mandelbot[otel]``.
+"""Metrics of a crawl, for OpenTelemetry and Prometheus.
 
-Exporters read from separate threads. They get the last measurement, which the crawl's own thread
-made, so no other thread reads the state of a running crawl.
+``pip install scrapy-mandelbot[otel]``. Exporters read from separate threads. They get
+the last measurement, which the crawl's own thread made, so no other thread reads the
+state of a running crawl.
 
-Labels follow OpenTelemetry's semantic conventions. A bounded number of sites have their own, and
-never lose them; all others share one. No counter ever decreases: what a site counted before it got
-its labels stays with the others.
+Labels follow OpenTelemetry's semantic conventions. A bounded number of sites have their
+own, and never lose them; all others share one. No counter ever decreases: what a site
+counted before it got its labels stays with the others.
 """
 
 from __future__ import annotations
@@ -93,7 +94,9 @@ class CrawlMetrics(CrawlExtension):
         try:
             self._exported = exported_at(self._address)
         except OSError as error:  # address in use: no reason to stop a crawl
-            self._crawl.events.emit(events.METRICS_NOT_SERVED, where=self._address, error=error)
+            self._crawl.events.emit(
+                events.METRICS_NOT_SERVED, where=self._address, error=error
+            )
             return
         self._measure()
         self._exported.add(self)
@@ -135,7 +138,8 @@ class CrawlMetrics(CrawlExtension):
 class _Exported:
     """The instruments of the package's meter, for all crawls of the process.
 
-    If the package serves them, they have a URL, and `close` is called after the last crawl.
+    If the package serves them, they have a URL, and `close` is called after the last
+    crawl.
     """
 
     def __init__(self, meter: Any, url: str, close: Callable[[], None] | None) -> None:
@@ -155,7 +159,9 @@ class _Exported:
                     name, unit, description, explicit_bucket_boundaries_advisory=BUCKETS
                 )
             else:
-                create[kind](name, [self._observer(name)], unit=unit, description=description)
+                create[kind](
+                    name, [self._observer(name)], unit=unit, description=description
+                )
 
     def add(self, crawl: CrawlMetrics) -> None:
         """Export the measurements of a crawl."""
@@ -192,7 +198,8 @@ def exported_at(address: str) -> _Exported:
     """Return the instruments of an address; OSError: it is not available."""
     from opentelemetry.metrics import get_meter  # noqa: PLC0415 -- an extra
 
-    if address not in at_addresses and address == METRICS_API:  # the project's MeterProvider
+    # the project's MeterProvider
+    if address not in at_addresses and address == METRICS_API:
         at_addresses[address] = _Exported(get_meter("scrapy_mandelbot"), "", None)
     elif address not in at_addresses:
         at_addresses[address] = _served(address)
@@ -216,7 +223,9 @@ class _Server(ThreadingHTTPServer):
 
 def _served(address: str) -> _Exported:
     """Start a server that offers the instruments to Prometheus."""
-    from opentelemetry.exporter.prometheus import PrometheusMetricReader  # noqa: PLC0415 -- an extra
+    from opentelemetry.exporter.prometheus import (
+        PrometheusMetricReader,
+    )  # noqa: PLC0415 -- an extra
     from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415
     from prometheus_client import CollectorRegistry, MetricsHandler  # noqa: PLC0415
 
@@ -224,8 +233,12 @@ def _served(address: str) -> _Exported:
         timeout = _LONGEST_IDLE
 
         def do_GET(self) -> None:  # noqa: N802 -- as http.server calls it
-            # By DNS rebinding, a web page reaches a loopback address with the page's own host.
-            if is_loopback and host_of(self.headers.get("Host", "")).lower() not in names:
+            # By DNS rebinding, a web page reaches a loopback address with the page's
+            # own host.
+            if (
+                is_loopback
+                and host_of(self.headers.get("Host", "")).lower() not in names
+            ):
                 self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
             else:
                 super().do_GET()
@@ -262,20 +275,40 @@ class Metric(NamedTuple):
 
 
 METRICS = (
-    Metric("mandelbot.sites", "{site}", "Sites with requests, by why they wait.", "up-down"),
+    Metric(
+        "mandelbot.sites", "{site}", "Sites with requests, by why they wait.", "up-down"
+    ),
     Metric("mandelbot.requests.waiting", "{request}", "Waiting requests.", "up-down"),
-    Metric("mandelbot.requests.under_way", "{request}", "Requests in flight.", "up-down"),
+    Metric(
+        "mandelbot.requests.under_way", "{request}", "Requests in flight.", "up-down"
+    ),
     Metric("mandelbot.pages", "{page}", "Answers of 2xx.", "counter"),
-    Metric("mandelbot.requests.forbidden", "{request}", "Forbidden requests.", "counter"),
-    Metric("mandelbot.requests.lost", "{request}", "Requests that failed for good.", "counter"),
-    Metric("mandelbot.refusals", "{answer}", "Answers that call for a pause.", "counter"),
+    Metric(
+        "mandelbot.requests.forbidden", "{request}", "Forbidden requests.", "counter"
+    ),
+    Metric(
+        "mandelbot.requests.lost",
+        "{request}",
+        "Requests that failed for good.",
+        "counter",
+    ),
+    Metric(
+        "mandelbot.refusals", "{answer}", "Answers that call for a pause.", "counter"
+    ),
     Metric("mandelbot.pauses", "{pause}", "Pauses.", "counter"),
     Metric("mandelbot.pause.time", "s", "Time of pauses.", "counter"),
     Metric("mandelbot.turn.time", "s", "Time of waits for a crawl delay.", "counter"),
-    Metric("mandelbot.robots_txt.answers", "{answer}", "Answers to /robots.txt.", "counter"),
+    Metric(
+        "mandelbot.robots_txt.answers", "{answer}", "Answers to /robots.txt.", "counter"
+    ),
     Metric("mandelbot.job.not_saved", "{failure}", "Failed saves of a job.", "counter"),
     Metric("mandelbot.pause.duration", "s", "How long pauses lasted.", "histogram"),
-    Metric("mandelbot.turn.duration", "s", "Length of waits for a crawl delay.", "histogram"),
+    Metric(
+        "mandelbot.turn.duration",
+        "s",
+        "Length of waits for a crawl delay.",
+        "histogram",
+    ),
     Metric("mandelbot.request.interval", "s", "Time between requests.", "histogram"),
 )
 BUCKETS = (
@@ -360,9 +393,9 @@ def measuring(
 ) -> Generator[None, None, Measurements]:
     """Measure in steps, reading each record and each site once, and return the measurement.
 
-    The crawl continues in between. The sums cover the records that existed at the start, whatever
-    is folded meanwhile, so that no counter decreases. `elsewhere`: waiting requests of unknown
-    sites.
+    The crawl continues in between. The sums cover the records that existed at the
+    start, whatever is folded meanwhile, so that no counter decreases. `elsewhere`:
+    waiting requests of unknown sites.
     """
     found: Measurements = {metric.name: [] for metric in METRICS}
     yield from _count_records(record, labels, now, found)
@@ -378,7 +411,9 @@ def measuring(
     for reason, count in in_order(by_reason).items():
         found["mandelbot.sites"].append(Measurement(count, {"state": str(reason)}))
     for site in {*waiting, *labels.before}:
-        found["mandelbot.requests.waiting"].append(Measurement(waiting[site], labels.of(site)))
+        found["mandelbot.requests.waiting"].append(
+            Measurement(waiting[site], labels.of(site))
+        )
     found["mandelbot.requests.under_way"].append(Measurement(under_way, {}))
     return found
 
@@ -419,7 +454,10 @@ def _counts(one: SiteRecord, now: float) -> Iterator[tuple[_Key, float]]:
         yield ("mandelbot.requests.lost",), one.lost
     for kind, count in one.refusals.items():
         label = "http.response.status_code" if kind.isdecimal() else "error.type"
-        yield ("mandelbot.refusals", (label, int(kind) if kind.isdecimal() else kind)), count
+        yield (
+            ("mandelbot.refusals", (label, int(kind) if kind.isdecimal() else kind)),
+            count,
+        )
     if one.pauses_seen:
         yield ("mandelbot.pauses",), one.pauses_seen
         yield ("mandelbot.pause.time",), one.paused_for(now)

@@ -45,13 +45,16 @@ _SLACK = 1.25  # times that number trigger a sweep
 class CrawlRecord:
     """Records of sites, by name.
 
-    A site that the crawl still knows (`is_alive`) has its own record, because its counts may grow.
-    Of the others, the `most_sites` most troubled and largest have one; the rest share one. Only
-    the first `most_sites` have more than sums.
+    A site that the crawl still knows (`is_alive`) has its own record, because its
+    counts may grow. Of the others, the `most_sites` most troubled and largest have one;
+    the rest share one. Only the first `most_sites` have more than sums.
     """
 
     def __init__(
-        self, began: float, is_alive: Callable[[str], bool], most_sites: int = MOST_SITES
+        self,
+        began: float,
+        is_alive: Callable[[str], bool],
+        most_sites: int = MOST_SITES,
     ) -> None:
         self.began = began
         self.is_watched = False
@@ -76,7 +79,9 @@ class CrawlRecord:
         return iter(self._sites.values())
 
     def __repr__(self) -> str:
-        return f"<CrawlRecord: {len(self)} sites, {self.rest.sites} more folded into one>"
+        return (
+            f"<CrawlRecord: {len(self)} sites, {self.rest.sites} more folded into one>"
+        )
 
     def watch(self, *, is_watched: bool = True) -> None:
         """Start or stop recording each request, with timelines."""
@@ -101,7 +106,9 @@ class CrawlRecord:
 
     def in_order(self) -> list[SiteRecord]:
         """Return the records of crawled sites: given up, most troubled, largest first."""
-        by_name = sorted(filter(_is_crawled, self._sites.values()), key=lambda one: one.site)
+        by_name = sorted(
+            filter(_is_crawled, self._sites.values()), key=lambda one: one.site
+        )
         return sorted(by_name, key=lambda one: one.rank, reverse=True)
 
     def folded(self, sites: Iterable[SiteRecord], now: float) -> SiteRecord:
@@ -166,7 +173,9 @@ class Recorder:
         if watches and not recorder.record.is_watched:
             recorder.record.watch()
             recorder._subscribe(_OF_ROBOTS)
-            crawler.signals.connect(recorder._watch, signal=scrapy.signals.spider_opened)
+            crawler.signals.connect(
+                recorder._watch, signal=scrapy.signals.spider_opened
+            )
         return recorder
 
     def _subscribe(self, written: Mapping[Event, Write]) -> None:
@@ -208,10 +217,16 @@ class Recorder:
         if not request.url.startswith(("http://", "https://")):
             return await download(request)
         flight = self._flight(request)
-        site = self._crawl.throttle.sites.of_request(request) if flight is None else flight.site
+        site = (
+            self._crawl.throttle.sites.of_request(request)
+            if flight is None
+            else flight.site
+        )
         now = self._now()
         record = self.record.get(site.name) or self.record.of(site.name, now)
-        gap = record.sent(now, is_robots_txt=urlparse_cached(request).path == "/robots.txt")
+        gap = record.sent(
+            now, is_robots_txt=urlparse_cached(request).path == "/robots.txt"
+        )
         if gap is not None and self.on_gap is not None:
             self.on_gap(site.name, gap)
         response: Response | None = None
@@ -225,7 +240,9 @@ class Recorder:
             else:
                 timed = request.meta.get("download_latency")
                 timed = timed if isinstance(timed, (int, float)) else None
-                record.answered(response.status, timed, now, 0.0 if site.is_plain else _rate(site))
+                record.answered(
+                    response.status, timed, now, 0.0 if site.is_plain else _rate(site)
+                )
         return response
 
 
@@ -255,7 +272,9 @@ def _prolonged(one: SiteRecord, its: Values, _now: Now) -> None:
 def _paced(one: SiteRecord, its: Values, _now: Now, *, is_obeyed: bool = True) -> None:
     pace = its["pace"]
     kept_to = min(pace.asked, pace.longest) if is_obeyed else 0.0
-    one.pace = PaceRecord(pace.asked, kept_to, shown(str(pace)), shown(pace.source), is_obeyed)
+    one.pace = PaceRecord(
+        pace.asked, kept_to, shown(str(pace)), shown(pace.source), is_obeyed
+    )
 
 
 def _forbidden(one: SiteRecord, its: Values, _now: Now) -> None:
@@ -273,7 +292,9 @@ def _cited(one: SiteRecord, its: Values, _now: Now) -> None:
 
 
 def _given_up(one: SiteRecord, its: Values, _now: Now) -> None:
-    one.give_up(_where(its), shown(its["reason"]), its["tries"], is_section="path" in its)
+    one.give_up(
+        _where(its), shown(its["reason"]), its["tries"], is_section="path" in its
+    )
 
 
 def _resumed(one: SiteRecord, its: Values, now: Now) -> None:
@@ -281,10 +302,16 @@ def _resumed(one: SiteRecord, its: Values, now: Now) -> None:
 
 
 def _robots(one: SiteRecord, its: Values, now: Now) -> None:
-    one.answered_robots(RobotsRecord(now(), its["case"], shown(its["reason"]), its["seconds"]))
+    one.answered_robots(
+        RobotsRecord(now(), its["case"], shown(its["reason"]), its["seconds"])
+    )
 
 
-_FROM_CACHE = {"case": "from_cache", "reason": "the cached robots.txt is fresh", "seconds": None}
+_FROM_CACHE = {
+    "case": "from_cache",
+    "reason": "the cached robots.txt is fresh",
+    "seconds": None,
+}
 _WRITTEN: dict[Event, Write] = {
     events.PAUSED: _paused("refused"),
     events.HELD: _paused("manual"),
@@ -303,7 +330,9 @@ _WRITTEN: dict[Event, Write] = {
     events.GIVEN_UP: _given_up,
     events.SECTION_GIVEN_UP: _both(_section_paused, _given_up),
     events.REFUSES_ROBOTS_STILL: _both(_section_paused, _given_up),
-    events.REFUSED: lambda one, its, now: one.refusal(its["kind"], now(), its["retry_after"]),
+    events.REFUSED: lambda one, its, now: one.refusal(
+        its["kind"], now(), its["retry_after"]
+    ),
     events.TURN_WAITED: lambda one, its, _: one.waited(its["seconds"]),
     events.PACE: _paced,
     events.PACE_NOT_OBEYED: partial(_paced, is_obeyed=False),
@@ -315,7 +344,8 @@ _WRITTEN: dict[Event, Write] = {
     events.SITEMAP_FAILED: lambda one, *_: one.read_sitemap(None),
 }
 """How each event changes the record of its site."""
-# Likewise, for the report and the metrics: the table at the end does not show these answers.
+# Likewise, for the report and the metrics: the table at the end does not show these
+# answers.
 _OF_ROBOTS: dict[Event, Write] = {
     events.ROBOTS_FETCHED: _robots,
     events.ROBOTS_NOT_FETCHED: _robots,

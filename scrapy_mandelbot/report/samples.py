@@ -1,6 +1,7 @@
 """The parts of a site's record: a timeline, and bounded samples.
 
-Each takes bounded memory, however much happened. Texts are escaped and shortened before.
+Each takes bounded memory, however much happened. Texts are escaped and shortened
+before.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import NamedTuple
 MOST_BUCKETS = 60
 """Buckets of a timeline; beyond that, pairs are merged."""
 FIRST_WIDTH = 1.0
-"""Initial width of a bucket, in seconds; it only doubles, so timelines of sites align."""
+"""Initial width of a bucket, in seconds; it only doubles, so timelines of sites align.
+"""
 
 
 class Bucket(NamedTuple):
@@ -42,7 +44,8 @@ _NOTHING = array("d", bytes(8 * len(Bucket._fields)))
 class Timeline:
     """Buckets of equal width since the crawl began.
 
-    The numbers of all buckets are in one array: objects would take four times the memory.
+    The numbers of all buckets are in one array: objects would take four times the
+    memory.
     """
 
     __slots__ = ("began", "numbers", "width")
@@ -73,7 +76,9 @@ class Timeline:
             number //= 2
         place = number * len(_NOTHING)
         if place >= len(self.numbers):
-            self.numbers.extend(_NOTHING * (number + 1 - len(self.numbers) // len(_NOTHING)))
+            self.numbers.extend(
+                _NOTHING * (number + 1 - len(self.numbers) // len(_NOTHING))
+            )
         return place
 
     def add(self, now: float, bucket: Bucket) -> None:
@@ -88,7 +93,10 @@ class Timeline:
         numbers.extend(_NOTHING * (len(numbers) // size % 2))
         self.width *= 2
         for to, first in enumerate(range(0, len(numbers), 2 * size)):
-            one, later = numbers[first : first + size], numbers[first + size : first + 2 * size]
+            one, later = (
+                numbers[first : first + size],
+                numbers[first + size : first + 2 * size],
+            )
             merged = array("d", map(operator.add, one, later))
             merged[self.RATE] = later[self.RATE] or one[self.RATE]
             numbers[to * size : (to + 1) * size] = merged
@@ -102,8 +110,9 @@ class PauseRecord:
     where: str
     """The site, with the path of a section."""
     kind: str
-    """``refused``, ``manual``, ``overheard`` (from another crawl), ``previous run``; and two that
-    are no pause of the site: ``visit time``, ``section``."""
+    """``refused``, ``manual``, ``overheard`` (from another crawl), ``previous run``;
+    and two that are no pause of the site: ``visit time``, ``section``.
+    """
     since: float
     until: float
     """The last known end; ``inf``: until it is ended manually."""
@@ -124,7 +133,9 @@ class RobotsRecord:
 
     at: float
     case: str
-    """``Outcome.case``, such as ``rules``, ``allow_all``, ``unavailable``; or ``from_cache``."""
+    """``Outcome.case``, such as ``rules``, ``allow_all``, ``unavailable``; or
+    ``from_cache``.
+    """
     reason: str
     seconds: float | None = None
 
@@ -149,7 +160,8 @@ class PaceRecord:
     asked: float
     """Seconds between requests that the file requests."""
     kept_to: float
-    """Seconds between requests that apply: at most MANDELBOT_PACE_OPTIONS["longest"]."""
+    """Seconds between requests that apply: at most MANDELBOT_PACE_OPTIONS["longest"].
+    """
     words: str
     source: str
     is_obeyed: bool = True

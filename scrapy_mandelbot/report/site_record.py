@@ -1,6 +1,7 @@
-"""What happened at one site: sums and bounded samples. Times are in seconds since the epoch.
+"""What happened at one site: sums and bounded samples.
 
-Texts from the web are escaped and shortened (``shown``) before.
+Times are in seconds since the epoch. Texts from the web are escaped and shortened
+(``shown``) before.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ class RetryAfterRecord:
     under_way: int = 0
     """Requests sent within a second of the answer: they were on their way."""
     soonest: float = inf
-    """Least seconds from the requested time to the next request; negative: it came too soon."""
+    """Least seconds from the requested time to the next request; negative: it came too
+    soon.
+    """
     asked_at: float = -inf
     """When the site last answered so."""
     until: float | None = None
@@ -93,7 +96,8 @@ class SiteRecord(Tally):
     limit: float | None = None
     """The rate limit found, in requests a second."""
     gaps: QuantileSketch | None = None
-    """Seconds between requests: of a site with a delay, or where requests are recorded."""
+    """Seconds between requests: of a site with a delay, or where requests are recorded.
+    """
     _last_sent: float | None = None
     retry_after: RetryAfterRecord | None = None
     robots: Sequence[RobotsRecord] = ()
@@ -118,7 +122,10 @@ class SiteRecord(Tally):
         self.since = since
 
     def __repr__(self) -> str:
-        return f"<{self.site or 'other sites'}: {self.pages} pages, {self.pauses_seen} pauses>"
+        return (
+            f"<{self.site or 'other sites'}: {self.pages} pages, {self.pauses_seen}"
+            " pauses>"
+        )
 
     @property
     def refused(self) -> int:
@@ -134,12 +141,20 @@ class SiteRecord(Tally):
     def rank(self) -> tuple[int, int, int, int, int]:
         """Sort key, largest first: given up or unreachable, lost, refusals and pauses, pages."""
         is_over = self.given_up or self.is_unreachable
-        return is_over, self.lost, self.refused + self.pauses_seen, self.pages, self.forbidden
+        return (
+            is_over,
+            self.lost,
+            self.refused + self.pauses_seen,
+            self.pages,
+            self.forbidden,
+        )
 
     @property
     def is_unreachable(self) -> bool:
         """Whether requests failed without an answer, and none had any."""
-        is_silent = not (self.pages or self.others or self.refusals.keys() - {"no answer"})
+        is_silent = not (
+            self.pages or self.others or self.refusals.keys() - {"no answer"}
+        )
         return is_silent and not {End.NETWORK, End.NO_HOST}.isdisjoint(self.ends)
 
     def state(self) -> str:
@@ -160,7 +175,9 @@ class SiteRecord(Tally):
     def paused_for(self, now: float) -> float:
         """Return the seconds of all pauses, open ones included."""
         return self.in_pauses + sum(
-            one.seconds(now) for one in self.pauses if one.ended is None and is_pause(one.kind)
+            one.seconds(now)
+            for one in self.pauses
+            if one.ended is None and is_pause(one.kind)
         )
 
     # Events: pauses.
@@ -190,11 +207,17 @@ class SiteRecord(Tally):
         if len(pauses) > MOST_PAUSES:
             del pauses[MOST_PAUSES // 2]
 
-    def prolong(self, where: str, until: float, reason: str, failed_probes: int) -> None:
+    def prolong(
+        self, where: str, until: float, reason: str, failed_probes: int
+    ) -> None:
         """Record a longer pause."""
         pause = self._open(where)
         if pause is not None:
-            pause.until, pause.reason, pause.failed_probes = until, reason, failed_probes
+            pause.until, pause.reason, pause.failed_probes = (
+                until,
+                reason,
+                failed_probes,
+            )
 
     def resume(self, where: str, now: float, paused_for: float | None = None) -> None:
         """Record the end of a pause; `paused_for` None: since its begin."""
@@ -216,7 +239,11 @@ class SiteRecord(Tally):
         self.given_up += not is_section
         pause = self._open(where)
         if pause is not None:
-            pause.reason, pause.failed_probes, pause.is_given_up = reason, failed_probes, True
+            pause.reason, pause.failed_probes, pause.is_given_up = (
+                reason,
+                failed_probes,
+                True,
+            )
 
     # Events: robots.txt, rules, sitemaps, tags, usage.
 
@@ -283,12 +310,16 @@ class SiteRecord(Tally):
         pace, came = self.pace, self.came_every()
         if pace is None or came is None:
             return ""
-        return f"Crawl-delay {duration(pace.asked)} asked for; requests came every {duration(came)}"
+        return (
+            f"Crawl-delay {duration(pace.asked)} asked for; requests came every"
+            f" {duration(came)}"
+        )
 
     def came_every(self) -> float | None:
-        """Return the mean seconds between requests sooner than a delay asks; None: none are.
+        """Return the mean seconds between requests sooner than a delay asks.
 
-        A gap longer than the delay, such as a pause, counts as the delay.
+        None: none are. A gap longer than the delay, such as a pause, counts as the
+        delay.
         """
         pace, gaps = self.pace, self.gaps
         if pace is None or pace.is_obeyed or gaps is None or gaps.least >= pace.asked:
@@ -309,10 +340,16 @@ class SiteRecord(Tally):
                 asked.kept += late >= -_PUNCTUAL
                 asked.broken += late < -_PUNCTUAL
                 asked.until = None
-        return None if is_robots_txt else self._note_gap(now)  # no delay is known before it
+        # no delay is known before it
+        return None if is_robots_txt else self._note_gap(now)
 
-    def answered(self, status: int, first_byte: float | None, now: float, rate: float) -> None:
-        """Record an answer; `first_byte`: seconds, None: not timed; `rate`: see `Bucket`."""
+    def answered(
+        self, status: int, first_byte: float | None, now: float, rate: float
+    ) -> None:
+        """Record an answer.
+
+        `first_byte`: seconds, None: not timed; `rate`: see `Bucket`.
+        """
         is_error = status >= 500  # noqa: PLR2004
         if is_error:
             first_byte = None  # an error page says nothing about the speed of the site
@@ -356,7 +393,9 @@ class SiteRecord(Tally):
             its = has[name]
             mine = getattr(self, name) or type(its)()
             setattr(self, name, mine)
-            merge = QuantileSketch.merge if isinstance(its, QuantileSketch) else add_numbers
+            merge = (
+                QuantileSketch.merge if isinstance(its, QuantileSketch) else add_numbers
+            )
             merge(mine, its)
 
     def thin(self) -> None:
@@ -366,7 +405,11 @@ class SiteRecord(Tally):
         self.pauses = [one for one in self.pauses if one.ended is None]
 
     def _open(self, where: str) -> PauseRecord | None:
-        mine = (one for one in reversed(self.pauses) if one.where == where and one.ended is None)
+        mine = (
+            one
+            for one in reversed(self.pauses)
+            if one.where == where and one.ended is None
+        )
         return next(mine, None)
 
     def _note_gap(self, now: float) -> float | None:
@@ -388,7 +431,9 @@ _SUMS = frozenset(
     | {"given_up", "turns", "turn_waits", "first_seen", "first_errors"}
 )
 _COUNTS = frozenset({"refusals", "robots_seen"})
-_MERGED = frozenset({"sitemaps", "tags", "usage", "retry_after", "timed", "first_timed"})
+_MERGED = frozenset(
+    {"sitemaps", "tags", "usage", "retry_after", "timed", "first_timed"}
+)
 _PARTS = 8  # per octave: values are known within 4.5 %
 _LEAST, _MOST = 2.0**-14, 2.0**24  # values outside fall into the first or last bucket
 
@@ -439,7 +484,10 @@ class QuantileSketch:
     def mean(self, most: float) -> float:
         """Return the estimated mean of at least one value; larger ones count as `most`."""
         counts = self._counts.items()
-        return sum(min(self._middle(part), most) * count for part, count in counts) / self.count
+        return (
+            sum(min(self._middle(part), most) * count for part, count in counts)
+            / self.count
+        )
 
     def _middle(self, part: int) -> float:
         return min(max(float(2.0 ** ((part + 0.5) / _PARTS)), self.least), self.most)

@@ -64,8 +64,9 @@ class Why(NamedTuple):
 
     reason: Reason
     until: float | None
-    """The end of the wait, in seconds since the epoch; ``inf``: when it is ended manually; None:
-    with an answer, or not in this run."""
+    """The end of the wait, in seconds since the epoch; ``inf``: when it is ended
+    manually; None: with an answer, or not in this run.
+    """
     details: str | None = None
     """Text, escaped and shortened. None: `SiteSnapshot.details` finds it out."""
 
@@ -138,7 +139,9 @@ _DETAILS: dict[Reason, Callable[[Site], str]] = {
     Reason.ROBOTS_TXT: lambda _: "waiting for one request that fetches its rules",
     Reason.RECOVERING: _rate,
     Reason.PACE: lambda site: f"{site.pacer.pace} ({site.pacer.pace.source})",
-    Reason.SLOT_FULL: lambda site: site.tally.ignored_delay() or "its slot has no free transfer",
+    Reason.SLOT_FULL: lambda site: (
+        site.tally.ignored_delay() or "its slot has no free transfer"
+    ),
     Reason.ASKED: lambda site: site.tally.ignored_delay(),
     Reason.NEXT: lambda site: site.tally.ignored_delay(),
 }
@@ -159,10 +162,12 @@ class SiteStatus:
     reason: Reason
     """The reason why its requests wait."""
     until: datetime | None
-    """The end of the wait (UTC); ``datetime.max``: until :func:`resume_site`; None: with an answer,
-    or not in this run."""
+    """The end of the wait (UTC); ``datetime.max``: until :func:`resume_site`; None:
+    with an answer, or not in this run.
+    """
     details: str
-    """Printable text: the answer of the site, its crawl delay, the path of a section."""
+    """Printable text: the answer of the site, its crawl delay, the path of a section.
+    """
     waiting: int
     """Its waiting requests, in the queue and outside."""
     under_way: int
@@ -198,8 +203,9 @@ class CrawlStatus:
     at: datetime
     """The time of the status (UTC)."""
     sites: tuple[SiteStatus, ...]
-    """Sites with requests, and those that nothing is sent to; in the order of :class:`Reason`, then
-    by the number of waiting requests."""
+    """Sites with requests, and those that nothing is sent to; in the order of
+    :class:`Reason`, then by the number of waiting requests.
+    """
     elsewhere: int = 0
     """Requests in a third-party scheduler, whose sites are unknown."""
 
@@ -253,7 +259,9 @@ class CrawlStatus:
             words = f"{one.reason}: {one.details}" if one.details else str(one.reason)
             until = None if one.until is None else _time_of_day(one.until, self.at)
             site = shown(one.site, _SITE_SHOWN)
-            rows.append((site, one.waiting, one.under_way, until, shown(words, _REASON_SHOWN)))
+            rows.append(
+                (site, one.waiting, one.under_way, until, shown(words, _REASON_SHOWN))
+            )
         lines = ["  ".join(cells).rstrip() for cells in columns(rows)]
         if len(self.sites) > most:
             rest = self.sites[most:]
@@ -269,7 +277,9 @@ class CrawlStatus:
             "under_way": self.under_way,
             "elsewhere": self.elsewhere,
             "is_idle": self.is_idle,
-            "by_reason": {str(reason): count for reason, count in self.by_reason.items()},
+            "by_reason": {
+                str(reason): count for reason, count in self.by_reason.items()
+            },
             "sites": [one.as_data() for one in self.sites],
         }
 
@@ -313,8 +323,13 @@ class SiteSnapshot(NamedTuple):
 
     def as_status(self) -> SiteStatus:
         """Return the status for users."""
-        details, until = shown(self.details), None if self.until is None else moment(self.until)
-        return SiteStatus(self.site, self.reason, until, details, self.waiting, self.under_way)
+        details, until = (
+            shown(self.details),
+            None if self.until is None else moment(self.until),
+        )
+        return SiteStatus(
+            self.site, self.reason, until, details, self.waiting, self.under_way
+        )
 
 
 def in_order(found: dict[Reason, int]) -> dict[Reason, int]:
@@ -323,7 +338,11 @@ def in_order(found: dict[Reason, int]) -> dict[Reason, int]:
 
 
 def in_one_line(
-    by_reason: dict[Reason, int], waiting: int, until: datetime | None, site: str, now: datetime
+    by_reason: dict[Reason, int],
+    waiting: int,
+    until: datetime | None,
+    site: str,
+    now: datetime,
 ) -> str:
     """Return one line: how many sites wait and why, and which is next."""
     sites = [

@@ -16,7 +16,13 @@ from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.events import WAITING
 from scrapy_mandelbot.events.emitter import has_handler
 from scrapy_mandelbot.report.recorder import Recorder
-from scrapy_mandelbot.robots.formatting import columns, counted, moment, rate_text, shown
+from scrapy_mandelbot.robots.formatting import (
+    columns,
+    counted,
+    moment,
+    rate_text,
+    shown,
+)
 from scrapy_mandelbot.settings.values import fail_cleanly
 
 if TYPE_CHECKING:
@@ -57,16 +63,20 @@ class CrawlExtension:
         """Build the extension; an invalid setting ends the crawl."""
         with fail_cleanly(crawler):
             extension = cls(crawler)
-        crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
-        crawler.signals.connect(extension.spider_closed, signal=scrapy.signals.spider_closed)
+        crawler.signals.connect(
+            extension.spider_opened, signal=scrapy.signals.spider_opened
+        )
+        crawler.signals.connect(
+            extension.spider_closed, signal=scrapy.signals.spider_closed
+        )
         return extension
 
 
 class CrawlSummary(CrawlExtension):
     """Logs what a crawl waits for and, when it ends, a table of its sites.
 
-    The line is logged every ``LOGSTATS_INTERVAL`` seconds at most, and only after a change. The
-    table lists ``MANDELBOT_SUMMARY`` sites.
+    The line is logged every ``LOGSTATS_INTERVAL`` seconds at most, and only after a
+    change. The table lists ``MANDELBOT_SUMMARY`` sites.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -87,7 +97,11 @@ class CrawlSummary(CrawlExtension):
         """Log the table."""
         self._steps.cancel()
         is_logged = has_handler(logger, logging.INFO)
-        if self._recorder is None or not is_logged or not self._recorder.record.in_order():
+        if (
+            self._recorder is None
+            or not is_logged
+            or not self._recorder.record.in_order()
+        ):
             return
         table = summary(self._recorder.record, self._crawl.now(), self._most_sites)
         logger.info("What happened at the sites:\n%s", table, extra={"spider": spider})
@@ -95,12 +109,17 @@ class CrawlSummary(CrawlExtension):
     def _look(self) -> None:
         waiting: list[status.SiteSnapshot] = []
         now = self._crawl.now()
-        self._steps.take(self._find(waiting, now), lambda: self._log(waiting, moment(now)))
+        self._steps.take(
+            self._find(waiting, now), lambda: self._log(waiting, moment(now))
+        )
 
     def _find(self, waiting: list[status.SiteSnapshot], now: float) -> Iterator[None]:
         if not self._crawl.sites.in_trouble():  # no site has to wait
             return
-        from scrapy_mandelbot.report import status, survey  # noqa: PLC0415 -- only if sites wait
+        from scrapy_mandelbot.report import (
+            status,
+            survey,
+        )  # noqa: PLC0415 -- only if sites wait
 
         for one in survey.Survey(self._crawl.throttle, now).snapshots():
             if one is not None and one.reason in status.WAITS:
@@ -108,10 +127,17 @@ class CrawlSummary(CrawlExtension):
             yield
 
     def _log(self, waiting: list[status.SiteSnapshot], at: datetime) -> None:
-        from scrapy_mandelbot.report import status  # noqa: PLC0415 -- no short crawl needs it
+        from scrapy_mandelbot.report import (
+            status,
+        )  # noqa: PLC0415 -- no short crawl needs it
 
-        waits = {  # a new time for each request of a site with a crawl delay is no change
-            (one.site, one.reason, None if one.reason is status.Reason.PACE else one.until)
+        # a new time for each request of a site with a crawl delay is no change
+        waits = {
+            (
+                one.site,
+                one.reason,
+                None if one.reason is status.Reason.PACE else one.until,
+            )
             for one in waiting
         }
         if waits != self._logged:
@@ -124,7 +150,11 @@ class CrawlSummary(CrawlExtension):
 def _in_one_line(waiting: list[status.SiteSnapshot], at: datetime) -> str:
     from scrapy_mandelbot.report import status  # noqa: PLC0415 -- where some site waits
 
-    timed = ((one.until, one.site) for one in waiting if one.waiting and one.until is not None)
+    timed = (
+        (one.until, one.site)
+        for one in waiting
+        if one.waiting and one.until is not None
+    )
     until, site = min(timed, default=(None, ""))
     by_reason = Counter(one.reason for one in waiting)
     requests = sum(one.waiting for one in waiting)

@@ -83,7 +83,8 @@ class Survey:
         waiting = self._waiting.get(site, 0)
         under_way = self._under_way.get(site, 0)
         why = self._part_reason(site, waiting)
-        if why is None or why.reason is not Reason.GIVEN_UP:  # else nothing probes the site
+        # else nothing probes the site
+        if why is None or why.reason is not Reason.GIVEN_UP:
             is_full = waiting and self._is_full(site)
             of_slot = _SLOT_FULL if is_full else _ASKED if under_way else _NEXT
             why = held(site, self._now) or why or of_slot
@@ -92,7 +93,8 @@ class Survey:
         return SiteSnapshot(site, why, waiting, under_way)
 
     def _part_reason(self, site: Site, waiting: int) -> Why | None:
-        # The site answers, but all its requests may be for pages or sections that do not.
+        # The site answers, but all its requests may be for pages or sections that do
+        # not.
         if not waiting or not (site.has_refused or site in self._delayed):
             return None
         keeps = self._throttle.keeps_given_up
@@ -128,7 +130,8 @@ class Survey:
 def status(crawler: Crawler) -> CrawlStatus:
     """Return the status of a crawl: the waiting requests of each site, and the reason.
 
-    ``print()`` writes it as a table. The cost grows with the number of sites that have requests.
+    ``print()`` writes it as a table. The cost grows with the number of sites that have
+    requests.
     """
     crawl = Crawl.of(crawler)
     now, sites = crawl.now(), list[SiteStatus]()

@@ -9,7 +9,9 @@ from scrapy_mandelbot.commands.cli import parse, run
 
 def main(arguments: list[str]) -> int:
     """Run a command and return its exit code."""
-    return run(parse(arguments, "python -m scrapy_mandelbot.robots", has_project=False), None)
+    return run(
+        parse(arguments, "python -m scrapy_mandelbot.robots", has_project=False), None
+    )
 
 
 if __name__ == "__main__":

@@ -19,7 +19,14 @@ _MONTHS = {
     name: number
     for number, names in enumerate(
         (
-            *("jan january", "feb february", "mar march", "apr april", "may", "jun june"),
+            *(
+                "jan january",
+                "feb february",
+                "mar march",
+                "apr april",
+                "may",
+                "jun june",
+            ),
             *("jul july", "aug august", "sep sept september", "oct october"),
             *("nov november", "dec december"),
         ),
@@ -31,8 +38,8 @@ _WEEKDAYS = frozenset(
     """
     mon monday tue tues tuesday wed wednesday thu thur thurs thursday fri friday
     sat saturday sun sunday
-    """.split()  # noqa: SIM905 -- words to be read
-)
+    """.split()
+)  # noqa: SIM905 -- words to be read
 # RFC 822, section 5.1, and other zones whose abbreviations have one meaning on the web.
 _ZONE_TABLE = """
     ut 0   utc 0   gmt 0   z 0
@@ -66,8 +73,9 @@ class DateParts(NamedTuple):
 Form = Callable[[str], DateParts | None]
 """Takes a text in lower case; returns its parts if it has this form."""
 
-# ISO 8601, section 5.4: a T, hours, optional minutes and seconds, a zone. Also accepted, being
-# common and unambiguous: a space for the T (RFC 3339, section 5.6, note), a space before the zone.
+# ISO 8601, section 5.4: a T, hours, optional minutes and seconds, a zone. Also
+# accepted, being common and unambiguous: a space for the T (RFC 3339, section 5.6,
+# note), a space before the zone.
 _TIME_AND_ZONE = r"""
     (?: (?:t|\s+) (?P<hour>[0-9]{2}) (?: :?(?P<minute>[0-9]{2})
         (?: :?(?P<second>[0-9]{2}) (?: [.,](?P<fraction>[0-9]+) )? )? )? )?
@@ -79,7 +87,8 @@ _EXTENDED = re.compile(
     re.VERBOSE,
 )
 _BASIC = re.compile(
-    rf"(?P<year>[0-9]{{4}})(?P<month>[0-9]{{2}})(?P<day>[0-9]{{2}}){_TIME_AND_ZONE}", re.VERBOSE
+    rf"(?P<year>[0-9]{{4}})(?P<month>[0-9]{{2}})(?P<day>[0-9]{{2}}){_TIME_AND_ZONE}",
+    re.VERBOSE,
 )
 
 
@@ -94,14 +103,18 @@ def reduced(text: str) -> DateParts | None:
 def extended(text: str) -> DateParts | None:
     """A day with hyphens, and an optional time and zone.
 
-    Sources: W3C note "Date and Time Formats", ``YYYY-MM-DDThh:mm:ss.sTZD``, and RFC 3339, which is
-    a form of it; ISO 8601, extended format; XML Schema, part 2, 3.2.9, whose dates may have a zone.
+    Sources: W3C note "Date and Time Formats", ``YYYY-MM-DDThh:mm:ss.sTZD``, and RFC
+    3339, which is a form of it; ISO 8601, extended format; XML Schema, part 2, 3.2.9,
+    whose dates may have a zone.
     """
     return _parts(_EXTENDED.fullmatch(text))
 
 
 def basic(text: str) -> DateParts | None:
-    """A day without hyphens, and an optional time and zone. Source: ISO 8601, basic format."""
+    """A day without hyphens, and an optional time and zone.
+
+    Source: ISO 8601, basic format.
+    """
     return _parts(_BASIC.fullmatch(text))
 
 
@@ -126,15 +139,16 @@ _PARTS: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("zone", _OFFSET.fullmatch),
     ("zone", _UNKNOWN_ZONE.fullmatch),
 )
-"""The tests for a word of a date: it is the first part that fits and is not found yet."""
+"""The tests for a word of a date: it is the first part that fits and is not found yet.
+"""
 
 
 def words(text: str) -> DateParts | None:
     """A day with the name of its month, in any order, and an optional time and zone.
 
-    Sources: RFC 822, section 5, as amended by RFC 2822; RFC 850; asctime. Works like the
-    cookie-date of RFC 6265, section 5.1.1, except that every word must be part of the date, because
-    a list of directives may continue after it.
+    Sources: RFC 822, section 5, as amended by RFC 2822; RFC 850; asctime. Works like
+    the cookie-date of RFC 6265, section 5.1.1, except that every word must be part of
+    the date, because a list of directives may continue after it.
     """
     found: dict[str, str] = {}
     rest = _COMMENT.sub(" ", text).replace(",", " ").split()
@@ -146,7 +160,9 @@ def words(text: str) -> DateParts | None:
         if (clock := _TIME.fullmatch(word)) and clock[2]:  # "15:00:00Z", "3:00pm"
             rest[:0] = clock.groups()
             continue
-        fitting = (part for part, is_one in _PARTS if part not in found and is_one(word))
+        fitting = (
+            part for part, is_one in _PARTS if part not in found and is_one(word)
+        )
         part = next(fitting, None)
         if part is None or (part == "zone" and "time" not in found):
             return None
@@ -183,17 +199,18 @@ def _of_24(hour: str, half: str) -> str:
 IN_SITEMAPS = (reduced, extended, words)
 """Source: sitemaps.org asks for the W3C note's forms, RSS 2.0 for those of RFC 822."""
 IN_TAGS = (extended, basic, words)
-"""Source: Google, "Robots meta tag, data-nosnippet, and X-Robots-Tag specifications": "a widely
-adopted format including, but not limited to RFC 822, RFC 850, and ISO 8601". A year alone names no
-day and is rejected."""
+"""Source: Google, "Robots meta tag, data-nosnippet, and X-Robots-Tag specifications":
+"a widely adopted format including, but not limited to RFC 822, RFC 850, and ISO 8601".
+A year alone names no day and is rejected.
+"""
 
 
 def read_date(text: str, forms: tuple[Form, ...] = IN_SITEMAPS) -> datetime | None:
     """Return the time that a text states, in its zone, or None if it is no date.
 
-    A missing month, day or time is the first one. A missing or unknown zone is UTC (RFC 2822,
-    section 4.3). A leap second becomes the second before it (RFC 3339, section 5.7). The first
-    matching form wins. Texts of more than 100 characters are no dates.
+    A missing month, day or time is the first one. A missing or unknown zone is UTC (RFC
+    2822, section 4.3). A leap second becomes the second before it (RFC 3339, section
+    5.7). The first matching form wins. Texts of more than 100 characters are no dates.
     """
     return _read(text.strip().lower(), forms) if len(text) <= _LONGEST else None
 

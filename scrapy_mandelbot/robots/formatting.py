@@ -1,8 +1,9 @@
 """Numbers, durations, times, tables and untrusted text, formatted for people.
 
-Untrusted text comes from robots.txt, headers and pages, and its author chooses what it contains:
-control characters that move the cursor, overrides that reverse the direction of a line, a rule of
-half a megabyte, a password in a URL. It is printed escaped and shortened.
+Untrusted text comes from robots.txt, headers and pages, and its author chooses what it
+contains: control characters that move the cursor, overrides that reverse the direction
+of a line, a rule of half a megabyte, a password in a URL. It is printed escaped and
+shortened.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ def printable(text: str) -> str:
         return text
     text = text.replace("\t", " ")
     return "".join(
-        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode()
+        for sign in text
     )
 
 
@@ -79,7 +81,10 @@ def rate_text(rate: float) -> str:
 
 
 def moment(seconds: float) -> datetime:
-    """Return the UTC time of seconds since the epoch; `datetime.max` if they exceed it."""
+    """Return the UTC time of seconds since the epoch.
+
+    `datetime.max` if they exceed it.
+    """
     try:
         return datetime.fromtimestamp(seconds, tz=timezone.utc)
     except (OverflowError, OSError, ValueError):  # a pause without end
@@ -93,14 +98,20 @@ def clock_time(time: float | datetime) -> str:
 
 
 def iso_time(seconds: float | None) -> str | None:
-    """Return seconds since the epoch in ISO 8601, with milliseconds; None if not finite."""
+    """Return seconds since the epoch in ISO 8601, with milliseconds.
+
+    None if not finite.
+    """
     if seconds is None or not isfinite(seconds):
         return None
     return moment(seconds).isoformat(timespec="milliseconds")
 
 
 def without_zone(iso: str | None, timespec: str = "seconds") -> str:
-    """Return an ISO 8601 time without its zone: ``2026-11-24 13:30:00``, or up to the minute."""
+    """Return an ISO 8601 time without its zone.
+
+    ``2026-11-24 13:30:00``, or up to the minute.
+    """
     return (iso or "")[: 16 if timespec == "minutes" else 19].replace("T", " ")
 
 
@@ -109,8 +120,9 @@ def columns(
 ) -> list[list[str]]:
     """Return the cells of a table as text, padded so that columns are aligned.
 
-    The first row is the header. None is an empty cell; a column of empty cells is left out. Columns
-    of numbers and those in `right` are aligned right; otherwise the last column is not padded.
+    The first row is the header. None is an empty cell; a column of empty cells is left
+    out. Columns of numbers and those in `right` are aligned right; otherwise the last
+    column is not padded.
     """
     used = [
         place
@@ -121,7 +133,9 @@ def columns(
     for place in used:
         cells = [_cell(row[place]) for row in rows]
         width = max(map(len, cells))
-        if place in right or any(isinstance(row[place], (int, float)) for row in rows[1:]):
+        if place in right or any(
+            isinstance(row[place], (int, float)) for row in rows[1:]
+        ):
             cells = [one.rjust(width) for one in cells]
         elif place != used[-1]:
             cells = [one.ljust(width) for one in cells]

@@ -19,14 +19,16 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 def site_of(url: SplitResult | ParseResult) -> str:
     """Return the site of a parsed URL, such as ``https://example.com:8443``.
 
-    Scheme and host are in lower case; the scheme's default port and user information are left out.
-    Never raises: a port that is no number stays as written, and the request fails later on its own.
+    Scheme and host are in lower case; the scheme's default port and user information
+    are left out. Never raises: a port that is no number stays as written, and the
+    request fails later on its own.
     """
     scheme, netloc = url.scheme, url.netloc
     return f"{scheme}://{netloc}" if _is_plain(netloc) else _site(scheme, netloc)
 
 
-# Most are their site's as they stand: lower case, no user, and a port that is no scheme's default.
+# Most are their site's as they stand: lower case, no user, and a port that is no
+# scheme's default.
 _is_plain = re.compile(r"[a-z0-9._-]*[a-z0-9_-](?::[1-9][0-9]{3,4})?").fullmatch
 
 
@@ -59,7 +61,9 @@ def site_named(url: str) -> str:
 def host_of(site: str) -> str:
     """Return the host of a site; an IPv6 address keeps its brackets."""
     host = site.rpartition("://")[2]
-    return host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
+    return (
+        host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
+    )
 
 
 def without_user(url: str) -> str:
@@ -85,8 +89,9 @@ _LONGEST_NAME = 253
 def value_for(site: str, values: Mapping[str, Value]) -> Value | None:
     """Return the value of the most specific key that matches a site, or None.
 
-    Keys are sites (``https://shop.example.com``), hosts (``shop.example.com``), domains with all
-    their hosts (``.example.com``), and the subdomains of a domain alone (``*.example.com``).
+    Keys are sites (``https://shop.example.com``), hosts (``shop.example.com``), domains
+    with all their hosts (``.example.com``), and the subdomains of a domain alone
+    (``*.example.com``).
     """
     return next((values[key] for key in _keys(site) if key in values), None)
 
@@ -94,7 +99,8 @@ def value_for(site: str, values: Mapping[str, Value]) -> Value | None:
 def _keys(site: str) -> Iterator[str]:
     host = host_of(site)
     yield from (site, host, f".{host}")
-    if len(host) > _LONGEST_NAME:  # no such name resolves, and each label costs a lookup
+    # no such name resolves, and each label costs a lookup
+    if len(host) > _LONGEST_NAME:
         return
     _, dot, domain = host.partition(".")
     while dot:

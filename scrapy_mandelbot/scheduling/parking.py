@@ -24,33 +24,47 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PARKED = 100
-"""Parked requests, in memory: a process that dies loses them. Later ones are given back."""
+"""Parked requests, in memory: a process that dies loses them. Later ones are given
+back.
+"""
 MOST_PARKED = 1_000
-"""As many are held where none can go back behind others. Then other sites have to wait as well."""
+"""As many are held where none can go back behind others. Then other sites have to wait
+as well.
+"""
 
 TAKEN_AT_ONCE = 50
-"""Requests that are taken and have to wait in a turn of the loop: each may be a round trip."""
+"""Requests that are taken and have to wait in a turn of the loop: each may be a round
+trip.
+"""
 _FAILURES = 3
-"""In a row, when requests are given back: a server that is gone may take half a minute for each."""
+"""In a row, when requests are given back: a server that is gone may take half a minute
+for each.
+"""
 
-AROUND = 10  # requests in a row that went back before; then there are no others, it seems
+# requests in a row that went back before; then there are no others, it seems
+AROUND = 10
 _LOOK_AGAIN = 1.0  # seconds
-_BEHIND = 1_000_000_000  # of priority; more each time, so that the others of their kind get by
+# of priority; more each time, so that the others of their kind get by
+_BEHIND = 1_000_000_000
 
 _MARK = "mandelbot_unfiltered"
-"""Meta key of a request given back: its ``dont_filter`` is ours, to be taken off again."""
+"""Meta key of a request given back: its ``dont_filter`` is ours, to be taken off again.
+"""
 _WENT_BACK = "mandelbot_went_back"
-"""Meta key of a request given back behind all others: its own priority, and how often it went."""
+"""Meta key of a request given back behind all others: its own priority, and how often
+it went.
+"""
 
 
 class ParkingScheduler(BaseScheduler):
     """Hands out the requests of the project's scheduler in its order, and skips waiting sites.
 
-    To reach the requests behind those of a waiting site, it takes these out and parks them until
-    the site may be requested. If more than a few are parked, later ones return to the project's
-    scheduler, at a priority behind all others. It takes any other request only when the engine can
-    send it, so that requests shared with other processes stay in place. Parked requests return to
-    the project's scheduler when the spider closes.
+    To reach the requests behind those of a waiting site, it takes these out and parks
+    them until the site may be requested. If more than a few are parked, later ones
+    return to the project's scheduler, at a priority behind all others. It takes any
+    other request only when the engine can send it, so that requests shared with other
+    processes stay in place. Parked requests return to the project's scheduler when the
+    spider closes.
     """
 
     def __init__(self, crawler: Crawler, inner: Any) -> None:
@@ -81,7 +95,9 @@ class ParkingScheduler(BaseScheduler):
     def __len__(self) -> int:
         # One that cannot count them says whether there are any.
         has_length = hasattr(self.inner, "__len__")
-        left = len(self.inner) if has_length else bool(self.inner.has_pending_requests())
+        left = (
+            len(self.inner) if has_length else bool(self.inner.has_pending_requests())
+        )
         return len(self.parked) + left
 
     def __getattr__(self, name: str) -> Any:
@@ -119,7 +135,8 @@ class ParkingScheduler(BaseScheduler):
         """Return the next request that may go to its site now, or None.
 
         Raises:
-            Exception: what the project's scheduler raises, as without this one; nothing is lost.
+            Exception: what the project's scheduler raises, as without this one; nothing
+                is lost.
         """
         request = self.parked.pop()
         left = TAKEN_AT_ONCE
@@ -163,7 +180,8 @@ class ParkingScheduler(BaseScheduler):
         if not self.parked.holds_back(request):
             return False
         if times and request.url == self._went_last:  # it came straight out again
-            if self.inner.has_pending_requests():  # the last in is the first out, it seems
+            # the last in is the first out, it seems
+            if self.inner.has_pending_requests():
                 self.lets_pass = False
             return False
         own = request.priority

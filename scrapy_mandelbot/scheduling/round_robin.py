@@ -1,8 +1,8 @@
 """Which sub-queue is next: fewest active downloads first, round robin among equals.
 
-The next one costs the same among ten queues and among fifty thousand. Queues stand by how active
-their slot is; none is looked at twice to find that it must wait: it steps out until something says
-that this may have changed.
+The next one costs the same among ten queues and among fifty thousand. Queues stand by
+how active their slot is; none is looked at twice to find that it must wait: it steps
+out until something says that this may have changed.
 """
 
 from __future__ import annotations
@@ -19,16 +19,18 @@ if TYPE_CHECKING:
 
 
 _LOOK_AGAIN = 1.0  # seconds
-_MOST_RESTING = 1_000  # empty sub-queues that are kept; more requests are seldom in flight
+# empty sub-queues that are kept; more requests are seldom in flight
+_MOST_RESTING = 1_000
 
 
 class QueueParts(NamedTuple):
     """What the name of a sub-queue says.
 
-    The queue of a site's requests has the name of the site: ``https://example.com mine`` are those
-    that a spider sends through the download slot ``mine``. A slot's space is ``%20`` there, and its
-    percent sign ``%25``. The queue of a section that is set aside has a third part, the section's
-    path. Names that Scrapy's own queue left in JOBDIR are download slots: hosts, or any string.
+    The queue of a site's requests has the name of the site: ``https://example.com
+    mine`` are those that a spider sends through the download slot ``mine``. A slot's
+    space is ``%20`` there, and its percent sign ``%25``. The queue of a section that is
+    set aside has a third part, the section's path. Names that Scrapy's own queue left
+    in JOBDIR are download slots: hosts, or any string.
     """
 
     site: str
@@ -43,7 +45,11 @@ class QueueParts(NamedTuple):
     def of(cls, name: str) -> QueueParts:
         """Read a name."""
         site, slot, section = (*name.split(" ", 2), "", "")[:3]
-        slot = slot.replace("%20", " ").replace("%25", "%") if " " in name else _host_of(site)
+        slot = (
+            slot.replace("%20", " ").replace("%25", "%")
+            if " " in name
+            else _host_of(site)
+        )
         is_path = section.lstrip(ascii_uppercase).lstrip(" ")[:1] in {"", "/"}
         parts = cls(site, slot, section)
         is_ours = "://" in site and is_path and parts.name == name
@@ -53,7 +59,8 @@ class QueueParts(NamedTuple):
     def name(self) -> str:
         """The name of the sub-queue, from which :meth:`of` reads the parts again."""
         site, slot, section, is_ours = self
-        is_a_host = site.partition("://")[2] == slot and slot.replace(".", "").isalnum()  # as most
+        # as most
+        is_a_host = site.partition("://")[2] == slot and slot.replace(".", "").isalnum()
         if not is_ours or (not section and (is_a_host or slot == _host_of(site))):
             return site
         word = f"{slot}".replace("%", "%25").replace(" ", "%20")
@@ -84,7 +91,9 @@ class SubQueue:
         self.name = parts.name
         self.site = site
         self.slot = self.named_slot = parts.slot
-        """Through which its requests go, and the one in its name: others may share the former."""
+        """Through which its requests go, and the one in its name: others may share the
+        former.
+        """
         self.section = parts.section
         """The path of the section with which its requests were set aside."""
         self.activity: int | None = None
@@ -96,7 +105,9 @@ class SubQueue:
         self.is_sharing = False
         """Whether there are other queues for its slot."""
         self.is_ours = True
-        """Whether all its requests are of this site: Scrapy's own queue keeps several in one."""
+        """Whether all its requests are of this site: Scrapy's own queue keeps several
+        in one.
+        """
 
 
 class RoundRobin(dict[tuple[str, str, str], SubQueue]):
@@ -106,17 +117,23 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         super().__init__()
         self._activity = activity
         self._by_site: dict[Site, tuple[SubQueue, ...]] = {}
-        # Whose last turn is longest ago first. Most slots have one queue, which a tuple holds in a
-        # fifth of the memory of a dict.
+        # Whose last turn is longest ago first. Most slots have one queue, which a tuple
+        # holds in a fifth of the memory of a dict.
         self._by_slot: dict[str, Any] = {}
-        self._standing: dict[int, dict[SubQueue, None]] = {}  # activity -> queues, in order
+        # activity -> queues, in order
+        self._standing: dict[int, dict[SubQueue, None]] = {}
         self._waits_for_an_end: set[SubQueue] = set()
-        """Queues that wait until a request in flight has ended: a full slot, a scout, a probe."""
+        """Queues that wait until a request in flight has ended: a full slot, a scout, a
+        probe.
+        """
         self._looked_again_at = -inf
         self.held: dict[SubQueue, None] = {}
-        """Queues that wait until fewer requests are in flight of all sites that are as theirs."""
+        """Queues that wait until fewer requests are in flight of all sites that are as
+        theirs.
+        """
         self._resting: dict[SubQueue, None] = {}
-        """Queues that had no request left, in the order in which that happened first."""
+        """Queues that had no request left, in the order in which that happened first.
+        """
 
     def of(self, site: Site) -> Sequence[SubQueue]:
         """Return those of a site, as they came."""
@@ -143,7 +160,9 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         del self[queue.site.name, queue.named_slot, queue.section]
         queues = self._by_site.pop(queue.site)
         if len(queues) > 1:
-            self._by_site[queue.site] = tuple([one for one in queues if one is not queue])
+            self._by_site[queue.site] = tuple(
+                [one for one in queues if one is not queue]
+            )
 
     def join(self, queue: SubQueue) -> None:
         """Let a queue take part, behind those that are as active."""
@@ -238,7 +257,8 @@ class RoundRobin(dict[tuple[str, str, str], SubQueue]):
         """Move the queues of a slot whose activity has changed, those that had to wait too."""
         for queue in tuple(self._by_slot.get(slot, ())):
             before = queue.activity
-            if before is not None:  # as step_out() and stand(), of which this is most of the calls
+            # as step_out() and stand(), of which this is most of the calls
+            if before is not None:
                 standing = self._standing[before]
                 del standing[queue]
                 if not standing:

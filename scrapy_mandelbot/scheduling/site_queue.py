@@ -46,11 +46,13 @@ class _Delayed:
 class SiteQueue:
     """A ``SCHEDULER_PRIORITY_QUEUE`` that skips the sites that may not be requested now.
 
-    Its order is that of Scrapy's ``DownloaderAwarePriorityQueue``: the slots with the fewest active
-    downloads first, round robin among equals, by priority within. No slot gets more than it
-    transfers at once, and a pop costs the same however many sites there are.
+    Its order is that of Scrapy's ``DownloaderAwarePriorityQueue``: the slots with the
+    fewest active downloads first, round robin among equals, by priority within. No slot
+    gets more than it transfers at once, and a pop costs the same however many sites
+    there are.
 
-    Its directories and state in JOBDIR have Scrapy's form: either queue can resume the other's.
+    Its directories and state in JOBDIR have Scrapy's form: either queue can resume the
+    other's.
     """
 
     @classmethod
@@ -64,9 +66,15 @@ class SiteQueue:
         start_queue_cls: type[QueueProtocol] | None = None,
     ) -> Any:
         """Build the queue; Scrapy's own where MANDELBOT_ENABLED is False."""
-        queue_class: Any = cls if Crawl.of(crawler).config.enabled else DownloaderAwarePriorityQueue
+        queue_class: Any = (
+            cls if Crawl.of(crawler).config.enabled else DownloaderAwarePriorityQueue
+        )
         return queue_class(
-            crawler, downstream_queue_cls, key, startprios, start_queue_cls=start_queue_cls
+            crawler,
+            downstream_queue_cls,
+            key,
+            startprios,
+            start_queue_cls=start_queue_cls,
         )
 
     def __init__(  # noqa: PLR0913 -- Scrapy's arguments, and one of ours
@@ -81,17 +89,21 @@ class SiteQueue:
     ) -> None:
         if startprios and not isinstance(startprios, dict):
             raise ValueError(
-                "SiteQueue resumes what a queue left that keeps requests by download slot, as"
-                " SiteQueue and scrapy.pqueues.DownloaderAwarePriorityQueue do. This JOBDIR holds"
-                f" the state of another queue: {startprios!r}."
+                "SiteQueue resumes what a queue left that keeps requests by download"
+                " slot, as SiteQueue and scrapy.pqueues.DownloaderAwarePriorityQueue"
+                f" do. This JOBDIR holds the state of another queue: {startprios!r}."
             )
         self._crawler = crawler
         self._crawl = Crawl.of(crawler)
         self._throttle = self._crawl.throttle
         self._in_flight = self._throttle.in_flight
-        self._at_first = self._in_flight.AT_FIRST if self._crawl.config.recovers else inf
+        self._at_first = (
+            self._in_flight.AT_FIRST if self._crawl.config.recovers else inf
+        )
 
-        def open_queue(directory: str, priorities: Iterable[int]) -> ScrapyPriorityQueue:
+        def open_queue(
+            directory: str, priorities: Iterable[int]
+        ) -> ScrapyPriorityQueue:
             queue: ScrapyPriorityQueue = build_from_crawler(
                 self._crawl.config.inner_queue,
                 crawler,
@@ -103,19 +115,29 @@ class SiteQueue:
             return queue
 
         if storage is None:
-            # A third-party queue may do anything with a request, also with one that is alone.
-            queues = {self._crawl.config.inner_queue.__module__, downstream_queue_cls.__module__}
+            # A third-party queue may do anything with a request, also with one that is
+            # alone.
+            queues = {
+                self._crawl.config.inner_queue.__module__,
+                downstream_queue_cls.__module__,
+            }
             alone = not key and queues == {"scrapy.pqueues", "scrapy.squeues"}
-            storage = Storage(open_queue, key, _OPEN_DISK_QUEUES, startprios, alone=alone)
+            storage = Storage(
+                open_queue, key, _OPEN_DISK_QUEUES, startprios, alone=alone
+            )
             # Scrapy does not close the one in memory.
             if not key and job_dir(crawler.settings):
-                crawler.signals.connect(self._warn_of_lost, signal=scrapy.signals.spider_closed)
+                crawler.signals.connect(
+                    self._warn_of_lost, signal=scrapy.signals.spider_closed
+                )
         self._storage = storage
         self._delayed = Timers(self._crawl.clock, self._wait_is_over)
         self._round_robin = RoundRobin(self._in_flight.in_slot)
         self.slot_changed = self._round_robin.slot_changed
         self._names_left = frozenset(startprios or ())
-        """Those that Scrapy's own queue may have given: any string is a slot's name there."""
+        """Those that Scrapy's own queue may have given: any string is a slot's name
+        there.
+        """
         self.unloaded = deque(self._storage)
         """Names of sub-queues of the previous run that were not loaded yet."""
         if not self._in_flight.queues:
@@ -165,7 +187,11 @@ class SiteQueue:
         while (queue := self._next_queue()) is not None:
             if queue.is_sharing:
                 self._round_robin.take(queue)
-            request = self._storage.pop(queue.name) if queue.site.is_plain else self._choose(queue)
+            request = (
+                self._storage.pop(queue.name)
+                if queue.site.is_plain
+                else self._choose(queue)
+            )
             if queue.name not in self._storage.lengths:
                 self._rest(queue)
             if request is None:
@@ -250,7 +276,8 @@ class SiteQueue:
                 self._round_robin.move(queue, shared_slot)
             if queue.activity is None and queue.name in self._storage:
                 self._round_robin.stand(queue)
-        if self._storage.total:  # whichever site's: they may be held until any has answered
+        # whichever site's: they may be held until any has answered
+        if self._storage.total:
             engine.wake(self._crawler)
 
     def end_delays(self, site: Site) -> None:
@@ -258,7 +285,9 @@ class SiteQueue:
         taken = self._delayed.take(lambda one: one.queue.site is site)
         for one in taken:
             one.queue.delayed = 0
-        for one, until in [(one, self._waits_until(one.queue, one.request)) for one in taken]:
+        for one, until in [
+            (one, self._waits_until(one.queue, one.request)) for one in taken
+        ]:
             self._delay(one, until)
 
     # Called by a job that workers share.
@@ -268,7 +297,9 @@ class SiteQueue:
         parts = QueueParts.of(name)
         queue = self._round_robin.get(parts[:3])
         if queue is None:
-            queue = self._add_queue(SubQueue(self._throttle.sites.of(parts.site), parts))
+            queue = self._add_queue(
+                SubQueue(self._throttle.sites.of(parts.site), parts)
+            )
         if not queue.has_joined:
             self._round_robin.join(queue)
 
@@ -296,7 +327,9 @@ class SiteQueue:
                 return False
         now = self._crawl.now()
         rules = site.rules()
-        as_scout = (rules is None or rules.until <= now) and self._needs_scout(request, site)
+        as_scout = (rules is None or rules.until <= now) and self._needs_scout(
+            request, site
+        )
         is_news = self._throttle.is_paced and self._crawl.learn_pace(request, site)
         if is_news and self._throttle.decide(site) is not GO:
             return False
@@ -338,14 +371,22 @@ class SiteQueue:
         section = site.faults.of(request) if site.has_refused else None
         path = "" if section is None else section.path
         queue = self._round_robin.get((site.name, slot, path))
-        return queue or self._add_queue(SubQueue(site, QueueParts(site.name, slot, path)))
+        return queue or self._add_queue(
+            SubQueue(site, QueueParts(site.name, slot, path))
+        )
 
     def _waits_until(
-        self, queue: SubQueue, request: Request, not_before: float = 0.0, *, has_come: bool = False
+        self,
+        queue: SubQueue,
+        request: Request,
+        not_before: float = 0.0,
+        *,
+        has_come: bool = False,
     ) -> float:
         """Return when a request that came back, perhaps just now, may be handed out; 0: now.
 
-        One that was refused with its site lets others go first; if all were, those before it.
+        One that was refused with its site lets others go first; if all were, those
+        before it.
         """
         now = self._crawl.now()
         if not_before > now:
@@ -385,7 +426,11 @@ class SiteQueue:
 
     def _next_queue(self) -> SubQueue | None:
         """Queues that must wait step out."""
-        round_robin, in_flight, first = self._round_robin, self._in_flight, self._at_first
+        round_robin, in_flight, first = (
+            self._round_robin,
+            self._in_flight,
+            self._at_first,
+        )
         while True:
             if round_robin.held and not in_flight.unresponsive.are_enough():
                 round_robin.release_one()
@@ -397,11 +442,17 @@ class SiteQueue:
                     return None
                 continue
             site, slot = queue.site, queue.slot
-            if not site.is_plain and self._throttle.decide(site, None, queue.section) is not GO:
+            if (
+                not site.is_plain
+                and self._throttle.decide(site, None, queue.section) is not GO
+            ):
                 round_robin.step_out(queue, until_an_end=bool(site.awaited))
             elif queue.activity and (
                 (queue.activity >= in_flight.limits[slot] and in_flight.is_full(slot))
-                or (queue.activity >= first + site.tally.pages and in_flight.begins(site, slot))
+                or (
+                    queue.activity >= first + site.tally.pages
+                    and in_flight.begins(site, slot)
+                )
             ):
                 round_robin.step_out(queue, until_an_end=True)
             elif not site.has_answered and in_flight.unresponsive.are_enough():
@@ -412,10 +463,13 @@ class SiteQueue:
     def _choose(self, queue: SubQueue) -> Request | None:
         """Take the request of a queue that may go next; None: it waits after all.
 
-        A probe is chosen among several. A request of a section set aside changes its sub-queue.
+        A probe is chosen among several. A request of a section set aside changes its
+        sub-queue.
         """
         most = looked_through(queue.site)
-        request = self._storage.pop(queue.name) if most == 1 else self._probe(queue, most)
+        request = (
+            self._storage.pop(queue.name) if most == 1 else self._probe(queue, most)
+        )
         if request is None or queue.section or queue.site.faults.of(request) is None:
             return request
         queue.site.tally.taken -= 1
@@ -428,7 +482,10 @@ class SiteQueue:
         return None
 
     def _probe(self, queue: SubQueue, most: int) -> Request | None:
-        """Take the request of a sub-queue that probes its site; None: a health check is sent."""
+        """Take the request of a sub-queue that probes its site.
+
+        None: a health check is sent.
+        """
         site, take = queue.site, self._storage.take
         of = self._crawler.request_fingerprinter.fingerprint
         chosen, looked_at = look_for_probe(

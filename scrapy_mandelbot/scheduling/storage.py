@@ -1,8 +1,8 @@
 """Where the requests of a site queue are kept: by sub-queue, each in its order.
 
-Scrapy's disk queues hold a file open for each site and priority, and a process may open a thousand.
-Here the queues that were used longest ago are closed, and opened again when their turn comes. What
-is on disk has Scrapy's form either way.
+Scrapy's disk queues hold a file open for each site and priority, and a process may open
+a thousand. Here the queues that were used longest ago are closed, and opened again when
+their turn comes. What is on disk has Scrapy's form either way.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _NAMED = 10  # of the requests that are lost
-_LONGEST_NAME = 100  # characters of the readable part of a directory; a path may be longer
+# characters of the readable part of a directory; a path may be longer
+_LONGEST_NAME = 100
 
 
 class RequestStorage(ABC):
@@ -85,7 +86,10 @@ class RequestStorage(ABC):
 
     @abstractmethod
     def pop(self, name: str) -> Request | None:
-        """Take the next request of a sub-queue; None: it had none, or :attr:`is_tired`."""
+        """Take the next request of a sub-queue.
+
+        None: it had none, or :attr:`is_tired`.
+        """
 
     def take(self, name: str, most: int) -> list[Request]:
         """Take so many requests of a sub-queue, or all that :meth:`pop` gives."""
@@ -176,7 +180,9 @@ class ParkedRequests(RequestStorage):
 
     def put_down(self) -> list[Request]:
         """Return the remaining requests: the next run does not find them here."""
-        return [request for heap in self._heaps.values() for _, _, request in sorted(heap)]
+        return [
+            request for heap in self._heaps.values() for _, _, request in sorted(heap)
+        ]
 
     def close(self) -> dict[str, list[int]]:
         """Forget all."""
@@ -198,7 +204,9 @@ class Storage(RequestStorage):
     ) -> None:
         super().__init__()
         self._alone: dict[str, Request] | None = {} if alone else None
-        """Requests that are the only one of their name and have no queue; None: each has one."""
+        """Requests that are the only one of their name and have no queue; None: each
+        has one.
+        """
         self._open_queue = open_queue
         self._directory = directory
         self._most_open = most_open if directory else 0
@@ -240,7 +248,8 @@ class Storage(RequestStorage):
                 return self._alone.pop(name)
             queue = self._reach(name)
         request = queue.pop()
-        # A queue that lost what it held (its file was cut) is believed, not its former length.
+        # A queue that lost what it held (its file was cut) is believed, not its former
+        # length.
         left = len(queue)
         self.total += left - self.lengths[name]
         self.lengths[name] = left
@@ -262,7 +271,9 @@ class Storage(RequestStorage):
 
     def close(self) -> dict[str, list[int]]:
         """Close all; return their priorities by name, for the next run."""
-        state = {name: queue.close() for name, queue in self.opened.items()} | self._closed
+        state = {
+            name: queue.close() for name, queue in self.opened.items()
+        } | self._closed
         self.opened.clear()
         self._closed.clear()
         return super().close() | state
@@ -292,7 +303,8 @@ class Storage(RequestStorage):
         if self.lengths.get(name):
             return
         self.lengths.pop(name, None)
-        if name not in self.opened and name not in self._closed:  # all it had was at hand
+        # all it had was at hand
+        if name not in self.opened and name not in self._closed:
             return
         self._reach(name)
         self.opened.pop(name).close()
@@ -306,8 +318,8 @@ class Storage(RequestStorage):
 
 
 _UNWRITABLE = (
-    "that cannot be written to disk, and so not kept in JOBDIR (is each callback a method of the"
-    " spider?)"
+    "that cannot be written to disk, and so not kept in JOBDIR (is each callback a"
+    " method of the spider?)"
 )
 
 

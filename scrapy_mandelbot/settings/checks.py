@@ -1,7 +1,7 @@
 """Checks of a project's settings; each mistake is logged as one line when the spider opens.
 
-No mistake stops a crawl: an unknown setting, a part that another setting disables, a second
-middleware for robots.txt.
+No mistake stops a crawl: an unknown setting, a part that another setting disables, a
+second middleware for robots.txt.
 """
 
 from __future__ import annotations
@@ -70,7 +70,11 @@ def mistakes_in(project: Project) -> list[Mistake]:
 
 def _unknown_names(project: Project) -> Iterator[Mistake]:
     """Unknown settings whose names resemble those of the package."""
-    rests = [name.removeprefix(_PREFIX) for name in setting_defaults() if name.startswith(_PREFIX)]
+    rests = [
+        name.removeprefix(_PREFIX)
+        for name in setting_defaults()
+        if name.startswith(_PREFIX)
+    ]
     for name in map(str, project.settings):
         head, _, rest = name.upper().partition("_")
         if head.startswith(_PREFIX[:-1]):  # an underscore is missing
@@ -78,14 +82,20 @@ def _unknown_names(project: Project) -> Iterator[Mistake]:
             head = _PREFIX[:-1]
         if hasattr(default_settings, name) or is_setting(name):
             continue
-        from difflib import get_close_matches  # noqa: PLC0415 -- few projects have other settings
+        from difflib import (
+            get_close_matches,
+        )  # noqa: PLC0415 -- few projects have other settings
 
         if not get_close_matches(head, [_PREFIX[:-1]], cutoff=0.8):
             continue
         near = get_close_matches(rest, rests, n=1)
         if f"{head}_" != _PREFIX and near != [rest]:
             continue  # another package's setting with a similar name
-        meant = f": did you mean {_PREFIX}{near[0]}?" if near else "; none has a similar name."
+        meant = (
+            f": did you mean {_PREFIX}{near[0]}?"
+            if near
+            else "; none has a similar name."
+        )
         yield Mistake(f"{name} is an unknown setting{meant}")
 
 
@@ -131,21 +141,30 @@ def _other_robots_middlewares(project: Project) -> Iterator[Mistake]:
         is_robots = isinstance(one, type) and issubclass(one, (ours, stock))
         is_robots |= "robotstxt" in _name(one).lower().replace("_", "")
         if one is not ours and is_robots:
-            text = f"{_name(one)} and {path} are both in {setting}: each fetches robots.txt and"
+            text = (
+                f"{_name(one)} and {path} are both in {setting}: each fetches"
+                " robots.txt and"
+            )
             yield Mistake(f"{text} forbids requests. Set one of them to None.")
 
 
 def _no_purpose(project: Project) -> Iterator[Mistake]:
-    if project.settings.get("MANDELBOT_USAGE") == "obey" and not project.config.purposes:
+    if (
+        project.settings.get("MANDELBOT_USAGE") == "obey"
+        and not project.config.purposes
+    ):
         yield Mistake(
-            "MANDELBOT_USAGE is obey, but MANDELBOT_PURPOSE does not say what you use pages for:"
-            " nothing is dropped."
+            "MANDELBOT_USAGE is obey, but MANDELBOT_PURPOSE does not say what you use"
+            " pages for: nothing is dropped."
         )
 
 
 def _unsigned(project: Project) -> Iterator[Mistake]:
     if project.config.sign is None and project.config.sign_key is not None:
-        text = "MANDELBOT_SIGN_KEY is set, but MANDELBOT_SIGN is not: no request is signed."
+        text = (
+            "MANDELBOT_SIGN_KEY is set, but MANDELBOT_SIGN is not: no request is"
+            " signed."
+        )
         yield Mistake(text)
 
 
@@ -156,8 +175,8 @@ _USER_AGENTS = "scrapy.downloadermiddlewares.useragent.UserAgentMiddleware"
 def _no_identity(project: Project) -> Iterator[Mistake]:
     """A User-Agent that does not identify the crawl or lacks a contact.
 
-    Source: draft-illyes-webbotauth-cbcp, section 2: "easily identifiable through their user agent",
-    with a page that says how the data is used.
+    Source: draft-illyes-webbotauth-cbcp, section 2: "easily identifiable through their
+    user agent", with a page that says how the data is used.
     """
     agent = _user_agent(project)
     if not project.config.identity_warnings or agent is None:
@@ -165,8 +184,8 @@ def _no_identity(project: Project) -> Iterator[Mistake]:
     contact = _CONTACT.search(agent)
     if "scrapy.org" in agent:
         lack = (
-            "is Scrapy's default: site owners cannot identify your crawl, and many forbid Scrapy by"
-            " name, as public lists of AI robots do"
+            "is Scrapy's default: site owners cannot identify your crawl, and many"
+            " forbid Scrapy by name, as public lists of AI robots do"
         )
     elif contact is None and agent.startswith("Mozilla/"):
         lack = "claims to be a browser: site owners cannot recognize a robot"
@@ -179,7 +198,8 @@ def _no_identity(project: Project) -> Iterator[Mistake]:
         return
     yield Mistake(
         f"USER_AGENT {lack}: {shown(agent)!r}. Set one such as 'Examplebot/1.0"
-        " (+https://example.com/bot)', or MANDELBOT_IDENTITY_WARNINGS = False to silence this."
+        " (+https://example.com/bot)', or MANDELBOT_IDENTITY_WARNINGS = False to"
+        " silence this."
     )
 
 
@@ -188,17 +208,24 @@ def _user_agent(project: Project) -> str | None:
     if project.switches_off("DOWNLOADER_MIDDLEWARES", _USER_AGENTS):
         return None
     headers = project.settings.getdict("DEFAULT_REQUEST_HEADERS").items()
-    given = [value for name, value in headers if str(name).lower() == "user-agent" and value]
-    agent = getattr(project.spider, "user_agent", None) or project.settings["USER_AGENT"]
+    given = [
+        value for name, value in headers if str(name).lower() == "user-agent" and value
+    ]
+    agent = (
+        getattr(project.spider, "user_agent", None) or project.settings["USER_AGENT"]
+    )
     return str(given[0] if given else agent) if given or agent else None
 
 
 def _no_job_to_close_for(project: Project) -> Iterator[Mistake]:
     config = project.config
-    if config.closes_when_paused and not (config.shares_job or project.settings["JOBDIR"]):
+    if config.closes_when_paused and not (
+        config.shares_job or project.settings["JOBDIR"]
+    ):
         yield Mistake(
-            f'MANDELBOT_PAUSE_IDLE is "{config.pause_idle}", but there is no JOBDIR to store'
-            " waiting requests for the next run: the spider waits for paused sites instead."
+            f'MANDELBOT_PAUSE_IDLE is "{config.pause_idle}", but there is no JOBDIR to'
+            " store waiting requests for the next run: the spider waits for paused"
+            " sites instead."
         )
 
 
@@ -211,7 +238,9 @@ def log_mistakes(settings: BaseSettings, config: Config, spider: type[Spider]) -
 def _is_a(component: Any, path: str) -> bool:
     """`component` is a class or an import path; a subclass counts, too."""
     component = load_object(component)
-    return isinstance(component, type) and any(is_class_of(one, path) for one in component.__mro__)
+    return isinstance(component, type) and any(
+        is_class_of(one, path) for one in component.__mro__
+    )
 
 
 def is_class_of(one: Any, path: str) -> bool:
@@ -220,7 +249,10 @@ def is_class_of(one: Any, path: str) -> bool:
     Name and package suffice: no two classes of the package share a name.
     """
     package, name = path.partition(".")[0], path.rpartition(".")[2]
-    return getattr(one, "__name__", "") == name and one.__module__.partition(".")[0] == package
+    return (
+        getattr(one, "__name__", "") == name
+        and one.__module__.partition(".")[0] == package
+    )
 
 
 def _name(component: Any) -> str:

@@ -32,10 +32,12 @@ def _setting(
     """Describe a setting, or a key of one that is a dict.
 
     Args:
-        name: as users write it: ``MANDELBOT_PACE``, or ``MANDELBOT_CACHE["ttl"]`` for a key.
+        name: as users write it: ``MANDELBOT_PACE``, or ``MANDELBOT_CACHE["ttl"]`` for a
+            key.
         read: checks a value and converts it.
         default: the value where the project sets none.
-        is_inner: whether the add-on sets it, to a component of the project that reading imports.
+        is_inner: whether the add-on sets it, to a component of the project that reading
+            imports.
         takes_none: whether None is a value rather than the default.
     """
     return field(metadata=locals())
@@ -52,32 +54,52 @@ class Config:
     store: str = _setting("MANDELBOT_STORE", v.store, "sqlite")
     cache_ttl: float | None = _setting('MANDELBOT_CACHE["ttl"]', v.or_none(v.seconds))
     cache_stale: float = _setting('MANDELBOT_CACHE["stale"]', v.seconds, 2_592_000)
-    robots_timeout: float = _setting('MANDELBOT_LIMITS["robots_timeout"]', v.seconds, 10)
-    robots_max_bytes: int = _setting('MANDELBOT_LIMITS["robots_bytes"]', v.count(1), 512_000)
-    robots_max_redirects: int = _setting('MANDELBOT_LIMITS["robots_redirects"]', v.count(0), 10)
-    private_hosts: bool = _setting('MANDELBOT_LIMITS["private_hosts"]', v.flag, default=False)
+    robots_timeout: float = _setting(
+        'MANDELBOT_LIMITS["robots_timeout"]', v.seconds, 10
+    )
+    robots_max_bytes: int = _setting(
+        'MANDELBOT_LIMITS["robots_bytes"]', v.count(1), 512_000
+    )
+    robots_max_redirects: int = _setting(
+        'MANDELBOT_LIMITS["robots_redirects"]', v.count(0), 10
+    )
+    private_hosts: bool = _setting(
+        'MANDELBOT_LIMITS["private_hosts"]', v.flag, default=False
+    )
     pause_statuses: frozenset[int] = _setting(
         "MANDELBOT_PAUSE_HTTP_CODES", v.statuses, list(PAUSE_STATUSES)
     )
     refusal: object = _setting("MANDELBOT_REFUSAL", v.or_none(v.function))
     pause_first: float = _setting('MANDELBOT_PAUSE_OPTIONS["first"]', v.seconds, 1)
-    pause_longest: float = _setting('MANDELBOT_PAUSE_OPTIONS["longest"]', v.seconds, 3_600)
+    pause_longest: float = _setting(
+        'MANDELBOT_PAUSE_OPTIONS["longest"]', v.seconds, 3_600
+    )
     retry_after_longest: float = _setting(
         'MANDELBOT_PAUSE_OPTIONS["retry_after"]', v.seconds, 86_400
     )
     pause_tries: int = _setting('MANDELBOT_PAUSE_OPTIONS["tries"]', v.count(1), 9)
     pause_wait: float = _setting('MANDELBOT_PAUSE_OPTIONS["wait"]', v.seconds, 60)
-    pause_total: float | None = _setting('MANDELBOT_PAUSE_OPTIONS["total"]', v.or_none(v.seconds))
+    pause_total: float | None = _setting(
+        'MANDELBOT_PAUSE_OPTIONS["total"]', v.or_none(v.seconds)
+    )
     pause_idle: str | float = _setting("MANDELBOT_PAUSE_IDLE", v.idle, "auto")
-    recovers: bool = _setting('MANDELBOT_PAUSE_OPTIONS["recovery"]', v.flag, default=True)
-    crawl_delays: dict[str, float] = _setting("MANDELBOT_CRAWL_DELAYS", v.crawl_delays, {})
+    recovers: bool = _setting(
+        'MANDELBOT_PAUSE_OPTIONS["recovery"]', v.flag, default=True
+    )
+    crawl_delays: dict[str, float] = _setting(
+        "MANDELBOT_CRAWL_DELAYS", v.crawl_delays, {}
+    )
     pace: str = _setting("MANDELBOT_PACE", v.one_of(*v.PACE_MODES), "manual")
     pace_longest: float = _setting('MANDELBOT_PACE_OPTIONS["longest"]', v.seconds, 60)
     pace_crawl_delay: str = _setting(
         'MANDELBOT_PACE_OPTIONS["crawl_delay"]', v.one_of(*v.DELAY_READINGS), "interval"
     )
-    pace_fetch_time: bool = _setting('MANDELBOT_PACE_OPTIONS["fetch_time"]', v.flag, default=False)
-    together: str | None = _setting("MANDELBOT_TOGETHER", v.or_none(v.one_of(*v.TOGETHER_MODES)))
+    pace_fetch_time: bool = _setting(
+        'MANDELBOT_PACE_OPTIONS["fetch_time"]', v.flag, default=False
+    )
+    together: str | None = _setting(
+        "MANDELBOT_TOGETHER", v.or_none(v.one_of(*v.TOGETHER_MODES))
+    )
     inner_queue: type[ScrapyPriorityQueue] = _setting(
         "MANDELBOT_INNER_PRIORITY_QUEUE",
         v.queue_class,
@@ -89,27 +111,39 @@ class Config:
     )
     sitemaps: str = _setting("MANDELBOT_SITEMAPS", v.one_of(*v.SITEMAP_MODES), "signal")
     sitemap_since: float | str | None = _setting("MANDELBOT_SITEMAP_SINCE", v.moment)
-    sitemap_max_bytes: int = _setting('MANDELBOT_LIMITS["sitemap_bytes"]', v.count(1), 52_428_800)
+    sitemap_max_bytes: int = _setting(
+        'MANDELBOT_LIMITS["sitemap_bytes"]', v.count(1), 52_428_800
+    )
     sitemap_max_entries: int | None = _setting(
         'MANDELBOT_LIMITS["sitemap_entries"]',
         v.or_none(v.count(1)),
         50_000,
         takes_none=True,
     )
-    robot_tags: str = _setting("MANDELBOT_ROBOT_TAGS", v.one_of(*v.ROBOT_TAG_MODES), "annotate")
+    robot_tags: str = _setting(
+        "MANDELBOT_ROBOT_TAGS", v.one_of(*v.ROBOT_TAG_MODES), "annotate"
+    )
     nofollow_links: bool = _setting("MANDELBOT_NOFOLLOW_LINKS", v.flag, default=False)
     job: str = _setting("MANDELBOT_JOB", v.job, v.DURABLE)
-    job_sync: str = _setting('MANDELBOT_JOB_OPTIONS["sync"]', v.one_of(*v.JOB_SYNCS), "normal")
-    job_name: str | None = _setting('MANDELBOT_JOB_OPTIONS["name"]', v.or_none(v.key_name))
+    job_sync: str = _setting(
+        'MANDELBOT_JOB_OPTIONS["sync"]', v.one_of(*v.JOB_SYNCS), "normal"
+    )
+    job_name: str | None = _setting(
+        'MANDELBOT_JOB_OPTIONS["name"]', v.or_none(v.key_name)
+    )
     job_deliveries: int = _setting('MANDELBOT_JOB_OPTIONS["deliveries"]', v.count(1), 3)
-    job_pickles: bool = _setting('MANDELBOT_JOB_OPTIONS["pickle"]', v.flag, default=True)
+    job_pickles: bool = _setting(
+        'MANDELBOT_JOB_OPTIONS["pickle"]', v.flag, default=True
+    )
     job_lease: float = _setting('MANDELBOT_JOB_OPTIONS["lease"]', v.lease, 30)
     job_errors: str = _setting(
         'MANDELBOT_JOB_OPTIONS["errors"]', v.one_of(*v.JOB_ERRORS), "acknowledge"
     )
     purposes: tuple[str, ...] = _setting("MANDELBOT_PURPOSE", v.purposes)
     usage: str = _setting("MANDELBOT_USAGE", v.one_of(*v.USAGE_MODES), "obey")
-    usage_unknown: str = _setting("MANDELBOT_USAGE_UNKNOWN", v.one_of("allow", "drop"), "allow")
+    usage_unknown: str = _setting(
+        "MANDELBOT_USAGE_UNKNOWN", v.one_of("allow", "drop"), "allow"
+    )
     ledger: str | None = _setting("MANDELBOT_LEDGER", v.or_none(v.path))
     ledger_required: bool = _setting("MANDELBOT_LEDGER_REQUIRED", v.flag, default=False)
     sign: str | None = _setting("MANDELBOT_SIGN", v.or_none(v.sign_mode))
@@ -118,7 +152,9 @@ class Config:
         'MANDELBOT_SIGN_OPTIONS["agent"]', v.or_none(v.sign_agent_url)
     )
     sign_http: bool = _setting('MANDELBOT_SIGN_OPTIONS["http"]', v.flag, default=False)
-    identity_warnings: bool = _setting("MANDELBOT_IDENTITY_WARNINGS", v.flag, default=True)
+    identity_warnings: bool = _setting(
+        "MANDELBOT_IDENTITY_WARNINGS", v.flag, default=True
+    )
     summary: int = _setting("MANDELBOT_SUMMARY", v.count(0), 20)
     metrics: str | None = _setting("MANDELBOT_METRICS", v.metrics)
     report: str | None = _setting("MANDELBOT_REPORT", v.or_none(v.report_path))
@@ -128,7 +164,8 @@ class Config:
         """Read and check all settings.
 
         Raises:
-            SettingsError: for the first invalid value; the message says what the setting takes.
+            SettingsError: for the first invalid value; the message says what the
+                setting takes.
         """
         return cls(**{one.name: _read(settings, one.metadata) for one in fields(cls)})
 
@@ -185,7 +222,8 @@ class Config:
     def signals_idle(self) -> bool:
         """Whether ``spider_idle`` is sent while only paused sites are left.
 
-        By default it is with a third-party scheduler, whose feeders wait for that signal.
+        By default it is with a third-party scheduler, whose feeders wait for that
+        signal.
         """
         if self.pause_idle == "auto":
             return self.inner_scheduler is not None
@@ -280,7 +318,9 @@ class SettingInForce(NamedTuple):
     """As users write it: ``MANDELBOT_CACHE["ttl"]`` for an option."""
     value: object
     source: str
-    """``default``, ``addon``, ``project``, ``spider``, ``cmdline``: as Scrapy calls priorities."""
+    """``default``, ``addon``, ``project``, ``spider``, ``cmdline``: as Scrapy calls
+    priorities.
+    """
 
 
 def settings_in_force(settings: BaseSettings) -> list[SettingInForce]:

@@ -50,7 +50,8 @@ METRICS_API = "api"
 SIGN_MODES = ("always", "asked")
 _PORTS = 65_536
 SIGN_KEY_TAKES = (
-    "the path of a PEM file with an Ed25519 key in PKCS8, without a passphrase, or 'env:NAME'"
+    "the path of a PEM file with an Ed25519 key in PKCS8, without a passphrase, or"
+    " 'env:NAME'"
 )
 
 
@@ -68,14 +69,14 @@ class SettingsError(ValueError):
 def fail_cleanly(crawler: Crawler | None) -> Iterator[None]:
     """End a crawl that cannot start with one log line and a nonzero exit code.
 
-    Without a crawler nothing is logged: the caller reports the error.
-    Scrapy raises the error to the code that awaits the crawl. Its own commands do not await it, so
-    asyncio or Twisted would log a traceback, which adds nothing and is suppressed. (In a script
-    with ``CrawlerProcess``, Twisted writes one to stderr, past the log.)
+    Without a crawler nothing is logged: the caller reports the error. Scrapy raises the
+    error to the code that awaits the crawl. Its own commands do not await it, so
+    asyncio or Twisted would log a traceback, which adds nothing and is suppressed. (In
+    a script with ``CrawlerProcess``, Twisted writes one to stderr, past the log.)
 
     Raises:
-        ValueError: from the block, such as a SettingsError. One whose class has an ``is_logged``
-            is a refusal.
+        ValueError: from the block, such as a SettingsError. One whose class has an
+            ``is_logged`` is a refusal.
     """
     try:
         yield
@@ -99,7 +100,9 @@ def _is_unlogged(record: logging.LogRecord) -> bool:
     return not getattr(error, "is_logged", False)
 
 
-def _reader(takes: str) -> Callable[[Callable[[Any], Value]], Callable[[str, object], Value]]:
+def _reader(
+    takes: str,
+) -> Callable[[Callable[[Any], Value]], Callable[[str, object], Value]]:
     """Decorate what converts a value; its errors and those of Python say what the setting takes."""
 
     def decorate(convert: Callable[[Any], Value]) -> Callable[[str, object], Value]:
@@ -130,15 +133,27 @@ def sign_mode(name: str, value: object) -> str:
     try:
         import_module("cryptography.hazmat.primitives.asymmetric.ed25519")
     except ImportError:
-        takes = "the package cryptography to be installed: pip install scrapy-mandelbot[sign]"
+        takes = (
+            "the package cryptography to be installed: pip install"
+            " scrapy-mandelbot[sign]"
+        )
         raise SettingsError(name, value, takes) from None
     return mode
 
 
 def sign_key_place(name: str, value: object) -> str:
-    """Return the place of the key: a path or ``env:NAME``. The key itself never shows."""
-    if not isinstance(value, (str, Path)) or "\n" in str(value) or "-----" in str(value):
-        raise SettingsError(name, "..." if isinstance(value, str) else value, SIGN_KEY_TAKES)
+    """Return the place of the key: a path or ``env:NAME``.
+
+    The key itself never shows.
+    """
+    if (
+        not isinstance(value, (str, Path))
+        or "\n" in str(value)
+        or "-----" in str(value)
+    ):
+        raise SettingsError(
+            name, "..." if isinstance(value, str) else value, SIGN_KEY_TAKES
+        )
     return str(value)
 
 
@@ -147,14 +162,20 @@ def sign_agent_url(value: Any) -> str:
     """Return a URL that can stand in a header; ``http`` is checked elsewhere."""
     url = urlsplit(str(value))
     is_url = url.scheme in {"https", "http"} and url.hostname and url.port != 0
-    if not is_url or "@" in url.netloc or safe_url_string(str(value)) != value or url.fragment:
+    if (
+        not is_url
+        or "@" in url.netloc
+        or safe_url_string(str(value)) != value
+        or url.fragment
+    ):
         raise ValueError
     return str(value)
 
 
 _DELAYS = (
-    'seconds by host or site, such as {"example.com": 5, "https://shop.example.com": 0.5}; a domain'
-    ' with all its hosts is ".example.com", and its hosts without itself are "*.example.com"'
+    'seconds by host or site, such as {"example.com": 5, "https://shop.example.com":'
+    ' 0.5}; a domain with all its hosts is ".example.com", and its hosts without itself'
+    ' are "*.example.com"'
 )
 
 
@@ -166,7 +187,10 @@ def crawl_delays(name: str, value: object) -> dict[str, float]:
     for key, delay in read.items():
         if isinstance(delay, bool):
             raise SettingsError(f"{name}[{key!r}]", delay, _DELAYS)
-    return {_place(name, key): seconds(f"{name}[{key!r}]", delay) for key, delay in read.items()}
+    return {
+        _place(name, key): seconds(f"{name}[{key!r}]", delay)
+        for key, delay in read.items()
+    }
 
 
 def _as_mapping(value: object) -> Mapping[str, object] | None:
@@ -188,12 +212,22 @@ def _place(key: Any) -> str:
     front = next((one for one in ("*.", ".") if key.startswith(one)), "")
     place = key.removeprefix(front)
     scheme, _, host = place.rpartition("://")
-    if "*" in host or host.startswith(".") or (front and scheme) or place.split() != [place]:
+    if (
+        "*" in host
+        or host.startswith(".")
+        or (front and scheme)
+        or place.split() != [place]
+    ):
         raise ValueError
     is_site = "://" in place
     url = urlsplit(safe_url_string(place if is_site else f"http://{place}"))
     port, rest = url.port, url.path.strip("/") + url.query + url.fragment
-    if not url.hostname or rest or (port and not is_site) or url.scheme not in {"http", "https"}:
+    if (
+        not url.hostname
+        or rest
+        or (port and not is_site)
+        or url.scheme not in {"http", "https"}
+    ):
         raise ValueError
     site = site_of(url)
     return front + (site if is_site else site.removeprefix("http://"))
@@ -224,10 +258,15 @@ def store(name: str, value: object) -> str:
     if is_server(text):
         return _server(name, text)
     is_path = isinstance(value, Path) or Path(text).name != text
-    if text in STORES or ("://" not in text and (is_path or Path(text).suffix in _FILE_SUFFIXES)):
+    if text in STORES or (
+        "://" not in text and (is_path or Path(text).suffix in _FILE_SUFFIXES)
+    ):
         return text
     kinds = " or ".join(map(repr, STORES))
-    where = "the path of a file such as 'copies.db', or a URL such as 'redis://localhost:6379/0'"
+    where = (
+        "the path of a file such as 'copies.db', or a URL such as"
+        " 'redis://localhost:6379/0'"
+    )
     raise SettingsError(name, without_credentials(text), f"{kinds}, {where}")
 
 
@@ -267,18 +306,24 @@ def count(least: int) -> Callable[[str, object], int]:
 @_reader("a list of HTTP status codes from 400 to 599")
 def statuses(value: Any) -> frozenset[int]:
     """Return HTTP status codes that are errors."""
-    statuses = frozenset(map(int, value.split(",") if isinstance(value, str) else value))
+    statuses = frozenset(
+        map(int, value.split(",") if isinstance(value, str) else value)
+    )
     if any(not HTTPStatus.BAD_REQUEST <= status <= 599 for status in statuses):  # noqa: PLR2004
         raise ValueError
     return statuses
 
 
-@_reader(f"a date as 2026-11-20 or 2026-11-20T08:00:00+01:00, a datetime, or {LAST_RUN!r}")
+@_reader(
+    f"a date as 2026-11-20 or 2026-11-20T08:00:00+01:00, a datetime, or {LAST_RUN!r}"
+)
 def moment(value: Any) -> float | str | None:
     """Return a moment in seconds since the epoch, ``LAST_RUN``, or None."""
     if value in (None, "", LAST_RUN):
         return str(value) if value else None
-    from scrapy_mandelbot.robots.dates import read_date  # noqa: PLC0415 -- only where it is set
+    from scrapy_mandelbot.robots.dates import (
+        read_date,
+    )  # noqa: PLC0415 -- only where it is set
 
     moment = read_date(value.isoformat() if isinstance(value, date) else str(value))
     if moment is None:
@@ -305,14 +350,24 @@ def dialect(value: Any) -> Dialect:
 
 def purposes(name: str, value: object) -> tuple[str, ...]:
     """Return the categories of use that pages are wanted for, each once."""
-    named = [one.strip() for one in value.split(",")] if isinstance(value, str) else value or ()
+    named = (
+        [one.strip() for one in value.split(",")]
+        if isinstance(value, str)
+        else value or ()
+    )
     if not named:
         return ()
-    from scrapy_mandelbot.robots.preferences.statements import CATEGORIES  # noqa: PLC0415 -- as set
+    from scrapy_mandelbot.robots.preferences.statements import (
+        CATEGORIES,
+    )  # noqa: PLC0415 -- as set
 
-    named = [one for one in named if one != ""] if isinstance(named, Iterable) else [None]
+    named = (
+        [one for one in named if one != ""] if isinstance(named, Iterable) else [None]
+    )
     if any(one not in CATEGORIES for one in named):
-        raise SettingsError(name, value, f"one or several of {', '.join(map(repr, CATEGORIES))}")
+        raise SettingsError(
+            name, value, f"one or several of {', '.join(map(repr, CATEGORIES))}"
+        )
     return tuple(dict.fromkeys(map(str, named)))
 
 
@@ -323,7 +378,9 @@ def path(name: str, value: object) -> str:
     raise SettingsError(name, value, "the path of a file such as 'ledger.jsonl'")
 
 
-def or_none(read: Callable[[str, object], Value]) -> Callable[[str, object], Value | None]:
+def or_none(
+    read: Callable[[str, object], Value],
+) -> Callable[[str, object], Value | None]:
     """Return what reads a value as another does, or None."""
     return lambda name, value: None if value in (None, "") else read(name, value)
 
@@ -335,7 +392,12 @@ def metrics(name: str, value: object) -> str | None:
     if value is True or value in ("True", METRICS_API):
         return METRICS_API
     host, _, port = str(value).rpartition(":")
-    if isinstance(value, (int, str)) and port.isascii() and port.isdigit() and int(port) < _PORTS:
+    if (
+        isinstance(value, (int, str))
+        and port.isascii()
+        and port.isdigit()
+        and int(port) < _PORTS
+    ):
         return f"{host or '127.0.0.1'}:{int(port)}"
     raise SettingsError(name, value, "True, or an address such as '127.0.0.1:9464'")
 
@@ -358,9 +420,13 @@ def agent(name: str, value: object) -> str | tuple[str, ...] | None:
         return None
     if isinstance(value, str):
         return value
-    if isinstance(value, (list, tuple)) and all(isinstance(token, str) for token in value):
+    if isinstance(value, (list, tuple)) and all(
+        isinstance(token, str) for token in value
+    ):
         return tuple(value)
-    raise SettingsError(name, value, "a product token, a User-Agent header or a list of tokens")
+    raise SettingsError(
+        name, value, "a product token, a User-Agent header or a list of tokens"
+    )
 
 
 _FUNCTION = "a function, or its import path such as 'project.refusals.looks_refused'"

@@ -1,4 +1,5 @@
 """Requests sitemaps, reads them, and feeds their pages to the crawl while it has room.
 
-Entries wait on disk, not in the scheduler: a million entries are not a million requests.
+Entries wait on disk, not in the scheduler: a million entries are not a million
+requests.
 """

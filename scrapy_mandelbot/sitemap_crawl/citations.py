@@ -1,11 +1,11 @@
 """Decides which cited sitemaps are requested, and which of their pages on other sites count.
 
-A robots.txt may cite any URL, and so may an index: thousands of them, on other hosts or on this
-machine. Each one that is not a sitemap still costs its host a request.
+A robots.txt may cite any URL, and so may an index: thousands of them, on other hosts or
+on this machine. Each one that is not a sitemap still costs its host a request.
 
-Pages of another site count if its own robots.txt cites the sitemap, or the index that lists it. If
-that file is unknown, it is requested once, under the pauses and the crawl delay of its site.
-Meanwhile these pages wait on disk, and no other pages wait for them.
+Pages of another site count if its own robots.txt cites the sitemap, or the index that
+lists it. If that file is unknown, it is requested once, under the pauses and the crawl
+delay of its site. Meanwhile these pages wait on disk, and no other pages wait for them.
 
 Source: sitemaps.org, "Sitemaps & Cross Submits".
 """
@@ -63,7 +63,9 @@ class SitemapWarnings:
             self._warned.add(line)
             self._events.emit(event, **values)
 
-    def report_read(self, cited: CitedSitemap, reading: SitemapReading, wanted: int) -> None:
+    def report_read(
+        self, cited: CitedSitemap, reading: SitemapReading, wanted: int
+    ) -> None:
         reader = reading.reader
         self._events.emit(
             events.SITEMAP_READ,
@@ -75,7 +77,9 @@ class SitemapWarnings:
             wanted=wanted,
         )
         for problem in reader.problems:
-            self.warn(events.SITEMAP_PROBLEM, cited.site, url=reading.url, problem=problem)
+            self.warn(
+                events.SITEMAP_PROBLEM, cited.site, url=reading.url, problem=problem
+            )
 
     def report_failed(self, cited: CitedSitemap, reason: object) -> None:
         self.warn(events.SITEMAP_FAILED, cited.site, url=cited.url, reason=reason)
@@ -101,7 +105,9 @@ class Citations:
         if not self._config.may_send(site, cited.url):
             self._warnings.warn_once(events.SITEMAPS_INSIDE, site=site)
         elif len(progress.known) >= _MOST_SITEMAPS:
-            self._warnings.warn_once(events.SITEMAPS_TOO_MANY, site=site, most=_MOST_SITEMAPS)
+            self._warnings.warn_once(
+                events.SITEMAPS_TOO_MANY, site=site, most=_MOST_SITEMAPS
+            )
         elif cited.depth > _DEEPEST:
             self._warnings.warn_once(events.SITEMAPS_TOO_DEEP, site=site, most=_DEEPEST)
         elif (limit := _cross_host_limit(progress, cited)) is not None:
@@ -114,23 +120,34 @@ class Citations:
     def is_still_wanted(self, progress: SiteProgress, cited: CitedSitemap) -> bool:
         return not cited.is_cross_host or progress.cross_host.misses < _MOST_MISSES
 
-    def has_come(self, progress: SiteProgress, cited: CitedSitemap, *, is_sitemap: bool) -> None:
+    def has_come(
+        self, progress: SiteProgress, cited: CitedSitemap, *, is_sitemap: bool
+    ) -> None:
         if cited.is_cross_host:
-            progress.cross_host.misses = 0 if is_sitemap else progress.cross_host.misses + 1
+            progress.cross_host.misses = (
+                0 if is_sitemap else progress.cross_host.misses + 1
+            )
 
-    def may_lead_to(self, progress: SiteProgress, cited: CitedSitemap, site: str) -> bool:
+    def may_lead_to(
+        self, progress: SiteProgress, cited: CitedSitemap, site: str
+    ) -> bool:
         """Return whether pages of another site may be crawled if its robots.txt agrees."""
         if not (self._config.obey and self._config.may_send(cited.site, site)):
             return False
         if site not in progress.strangers and len(progress.strangers) >= MOST_STRANGERS:
-            self._warnings.warn_once(events.SITES_TOO_MANY, site=cited.site, most=MOST_STRANGERS)
+            self._warnings.warn_once(
+                events.SITES_TOO_MANY, site=cited.site, most=MOST_STRANGERS
+            )
             return False
         progress.strangers.add(site)
         return True
 
 
 def _cross_host_limit(progress: SiteProgress, cited: CitedSitemap) -> str | None:
-    """Return why a sitemap on another host is not requested, as text; None: it is requested."""
+    """Return why a sitemap on another host is not requested, as text.
+
+    None: it is requested.
+    """
     if not cited.is_cross_host:
         return None
     cross_host = progress.cross_host
@@ -145,17 +162,20 @@ def _cross_host_limit(progress: SiteProgress, cited: CitedSitemap) -> str | None
 
 
 MOST_STRANGERS = 100
-"""Other sites whose robots.txt is requested for one site's sitemaps, until it cites them.
+"""Other sites whose robots.txt is requested for one site's sitemaps, until it cites
+them.
 
-More than a family of sites has languages or countries; few enough that no sitemap can make the
-crawl contact a million unrelated sites.
+More than a family of sites has languages or countries; few enough that no sitemap can
+make the crawl contact a million unrelated sites.
 """
-# Sites whose robots.txt is requested at a time, paused ones not counted. Each takes two places, for
-# the page and for the robots.txt: together half of the default of CONCURRENT_REQUESTS. A name that
-# does not resolve holds them for long.
+# Sites whose robots.txt is requested at a time, paused ones not counted. Each takes two
+# places, for the page and for the robots.txt: together half of the default of
+# CONCURRENT_REQUESTS. A name that does not resolve holds them for long.
 _AT_ONCE = 4
 _MOST_BYTES = 64 * 1024 * 1024  # about 300,000 entries; a sitemap has 50,000 at most
-"""Entries on disk that a site's sitemaps list for other sites; above it the next sitemap waits."""
+"""Entries on disk that a site's sitemaps list for other sites; above it the next
+sitemap waits.
+"""
 
 
 class CrossSubmits:
@@ -182,8 +202,12 @@ class CrossSubmits:
         self._advance = advance
         self._offsite = crawler.get_downloader_middleware(OffsiteMiddleware)
         unconfirmed = list(filter(self.is_unconfirmed, progress.unfinished()))
-        self._requested = {site for site in unconfirmed if progress[site].robots_requested}
-        self._to_request = deque(site for site in unconfirmed if site not in self._requested)
+        self._requested = {
+            site for site in unconfirmed if progress[site].robots_requested
+        }
+        self._to_request = deque(
+            site for site in unconfirmed if site not in self._requested
+        )
         crawler.signals.connect(self.request_more, signal=signals.site_paused)
 
     def pass_on(self, cited: CitedSitemap, site: str, listed: SitePages) -> None:
@@ -233,9 +257,16 @@ class CrossSubmits:
     def decide(self, site: str) -> bool:
         """Crawl a site's unconfirmed pages or leave them out; return whether any are crawled."""
         progress = self._progress[site]
-        files, progress.unconfirmed, progress.robots_requested = progress.unconfirmed, [], False
+        files, progress.unconfirmed, progress.robots_requested = (
+            progress.unconfirmed,
+            [],
+            False,
+        )
         self._requested.discard(site)
-        cited, is_known = self._fetcher.sitemaps(site), self._fetcher.known(site) is not None
+        cited, is_known = (
+            self._fetcher.sitemaps(site),
+            self._fetcher.known(site) is not None,
+        )
         for file in files:
             if file.cited.root in cited:
                 progress.files.append(file)
@@ -265,14 +296,17 @@ class CrossSubmits:
 
     def _used_up(self, file: EntryFile) -> None:
         self._progress.remove(file)
-        call_later(0, self._advance, file.cited.site)  # it may have waited for the space
+        # it may have waited for the space
+        call_later(0, self._advance, file.cited.site)
 
     def is_full(self, site: str) -> bool:
         progress, waiting = self._progress[site], 0
         for other in list(progress.elsewhere):
             of_other = self._progress[other]
             files = [
-                file for file in (*of_other.files, *of_other.unconfirmed) if file.cited.site == site
+                file
+                for file in (*of_other.files, *of_other.unconfirmed)
+                if file.cited.site == site
             ]
             waiting += sum(file.size - file.offset for file in files)
             if not files:
@@ -283,11 +317,15 @@ class CrossSubmits:
         strangers, spider = self._progress[cited.site].strangers, self._crawler.spider
         if site in strangers:
             return False
-        if self._offsite is not None and not self._offsite.should_follow(Request(site), spider):  # type: ignore[arg-type]  # it is there
+        if self._offsite is not None and not self._offsite.should_follow(
+            Request(site), spider
+        ):  # type: ignore[arg-type]  # it is there
             return False
         if len(strangers) >= MOST_STRANGERS:
             self._progress.reopen(cited.root)
-            self._warnings.warn_once(events.SITES_TOO_MANY, site=cited.site, most=MOST_STRANGERS)
+            self._warnings.warn_once(
+                events.SITES_TOO_MANY, site=cited.site, most=MOST_STRANGERS
+            )
             return False
         strangers.add(site)
         self._to_request.append(site)
@@ -297,5 +335,7 @@ class CrossSubmits:
         self, cited: CitedSitemap, site: str, pages: int, *, is_known: bool = True
     ) -> None:
         why = "does not cite it" if is_known else "is not available"
-        self._warnings.warn_once(events.SITE_LEFT_OUT, sitemap=cited.root, site=site, why=why)
+        self._warnings.warn_once(
+            events.SITE_LEFT_OUT, sitemap=cited.root, site=site, why=why
+        )
         self._events.count(events.PAGES_FOREIGN, pages=pages)

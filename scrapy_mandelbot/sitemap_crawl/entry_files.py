@@ -57,7 +57,8 @@ class CitedSitemap:
     def request(self, spider: Spider, *, once: bool = False) -> Request:
         """Return the request for the sitemap; :func:`install` has put its callbacks on the spider.
 
-        `once`: the dupe filter applies, as other workers may request the sitemap as well.
+        `once`: the dupe filter applies, as other workers may request the sitemap as
+        well.
         """
         unpacks = spider.settings.getbool("COMPRESSION_ENABLED")
         return Request(
@@ -65,9 +66,15 @@ class CitedSitemap:
             callback=getattr(spider, _READ),
             errback=getattr(spider, _MISSED),
             dont_filter=not once,
-            headers={"Accept-Encoding": "gzip"} if unpacks else {},  # it is read in steps
-            # Robot tags of a sitemap concern the file itself, not the pages that it lists.
-            meta={CITED: asdict(self), "allow_offsite": True, "dont_obey_robot_tags": True},
+            # it is read in steps
+            headers={"Accept-Encoding": "gzip"} if unpacks else {},
+            # Robot tags of a sitemap concern the file itself, not the pages that it
+            # lists.
+            meta={
+                CITED: asdict(self),
+                "allow_offsite": True,
+                "dont_obey_robot_tags": True,
+            },
         )
 
 
@@ -82,7 +89,8 @@ class EntryFile:
     is_index: bool
     path: Path
     offset: int = 0  # of the next entry, in bytes
-    is_complete: bool = True  # whether the whole sitemap was read, so that no entry is added
+    # whether the whole sitemap was read, so that no entry is added
+    is_complete: bool = True
     pages: int = 0  # listed by the entries; counted only for unconfirmed pages
     size: int = 0  # in bytes
 
@@ -103,7 +111,11 @@ class EntryFile:
             file.seek(self.offset)
             end = self.offset
             last = self.offset + _AT_A_TIME
-            while len(entries) < most and end < last and (line := file.readline())[-1:] == b"\n":
+            while (
+                len(entries) < most
+                and end < last
+                and (line := file.readline())[-1:] == b"\n"
+            ):
                 end += len(line)
                 with suppress(ValueError):  # a power cut may leave anything
                     entries.append((json.loads(line), end))
@@ -133,7 +145,8 @@ class EntryFile:
         self.path.unlink(missing_ok=True)
 
 
-UNCONFIRMED = "mandelbot_unconfirmed"  # meta key of a request for the robots.txt of a site in doubt
+# meta key of a request for the robots.txt of a site in doubt
+UNCONFIRMED = "mandelbot_unconfirmed"
 _READ = "_mandelbot_read_sitemap"
 _MISSED = "_mandelbot_missed_sitemap"
 OWN = frozenset({CITED, UNCONFIRMED})  # meta keys of the requests made here
@@ -149,18 +162,23 @@ def install(
 ) -> None:
     """Put the callbacks on the spider.
 
-    `read` receives the response to a request for a sitemap, `missed` its failure, and `robots` the
-    response or failure of a request for a robots.txt.
+    `read` receives the response to a request for a sitemap, `missed` its failure, and
+    `robots` the response or failure of a request for a robots.txt.
     """
     callbacks = {_READ: read, _MISSED: missed, _ROBOTS: robots, _NO_ROBOTS: robots}
     for name, callback in callbacks.items():
-        setattr(spider, name, MethodType(lambda _, answer, call=callback: call(answer), spider))
+        setattr(
+            spider,
+            name,
+            MethodType(lambda _, answer, call=callback: call(answer), spider),
+        )
 
 
 def robots_request(spider: Spider, site: str) -> Request:
     """Return a request that ends once the rules of its site are known, or unavailable.
 
-    RobotsTxtMiddleware fetches the rules first, and then answers the request from the cache.
+    RobotsTxtMiddleware fetches the rules first, and then answers the request from the
+    cache.
     """
     return Request(
         robots_url(site),

@@ -16,7 +16,11 @@ from scrapy_mandelbot import engine, events, signals
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fetching.download_limits import CITED
 from scrapy_mandelbot.sitemap_crawl.citations import Citations, CrossSubmits
-from scrapy_mandelbot.sitemap_crawl.entry_files import UNCONFIRMED, CitedSitemap, install
+from scrapy_mandelbot.sitemap_crawl.entry_files import (
+    UNCONFIRMED,
+    CitedSitemap,
+    install,
+)
 from scrapy_mandelbot.sitemap_crawl.progress import Progress, UnfollowedRequests
 from scrapy_mandelbot.sitemap_crawl.selection import SitemapSelection
 from scrapy_mandelbot.throttle.site_map import site_of_request
@@ -29,21 +33,24 @@ if TYPE_CHECKING:
 
     from scrapy_mandelbot.sitemap_crawl.progress import SiteProgress
 
-_FEW, _ENOUGH = 50, 100  # requests of a site in the queue: fed below the first, up to the second
+# requests of a site in the queue: fed below the first, up to the second
+_FEW, _ENOUGH = 50, 100
 _MOST = 10_000  # requests in the scheduler, above which it is not fed
 
 
 class SitemapFollower:
     """Requests the sitemaps that robots.txt files cite, and crawls the pages that they list.
 
-    A sitemap's request goes through the scheduler like any other: the rules, pause and crawl delay
-    of its site apply. Its entries wait on disk, and become requests when few of the site are left.
+    A sitemap's request goes through the scheduler like any other: the rules, pause and
+    crawl delay of its site apply. Its entries wait on disk, and become requests when
+    few of the site are left.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         crawl = Crawl.of(crawler)
         self._is_enabled = crawl.config.sitemaps == "follow"
-        is_resuming = job_dir(crawler.settings) is not None  # a previous run may have left requests
+        # a previous run may have left requests
+        is_resuming = job_dir(crawler.settings) is not None
         if not crawl.config.enabled or not (self._is_enabled or is_resuming):
             raise NotConfigured
         self._crawler = crawler
@@ -60,8 +67,12 @@ class SitemapFollower:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> SitemapFollower:
         """Build the extension; it starts with the spider."""
-        follower = (WorkerFollower if Crawl.of(crawler).config.shares_job else cls)(crawler)
-        crawler.signals.connect(follower.spider_opened, signal=scrapy.signals.spider_opened)
+        follower = (WorkerFollower if Crawl.of(crawler).config.shares_job else cls)(
+            crawler
+        )
+        crawler.signals.connect(
+            follower.spider_opened, signal=scrapy.signals.spider_opened
+        )
         return follower
 
     def spider_opened(self, spider: Spider) -> None:
@@ -107,13 +118,16 @@ class SitemapFollower:
         self._to_feed.update(self._progress.unfinished())
 
     def _discovered(self, site: str, urls: tuple[str, ...]) -> None:
-        if self._cross_submits.is_unconfirmed(site):  # only its robots.txt is needed so far
+        # only its robots.txt is needed so far
+        if self._cross_submits.is_unconfirmed(site):
             self._only_consulted.add(site)
             return
         progress = self._progress[site]
         room = progress.room
         cited = [CitedSitemap(url, site, root=url) for url in urls[:room]]
-        progress.to_request.extend(one for one in cited if self._citations.is_wanted(progress, one))
+        progress.to_request.extend(
+            one for one in cited if self._citations.is_wanted(progress, one)
+        )
         if urls[room:]:
             self._progress.defer(site, list(urls[room:]))
         self._advance(site)
@@ -129,7 +143,9 @@ class SitemapFollower:
 
     def _limit(self, request: Request) -> None:
         if CITED in request.meta:
-            self._crawl.fetcher.limits.begin_sitemap(request, self._crawl.config.sitemap_max_bytes)
+            self._crawl.fetcher.limits.begin_sitemap(
+                request, self._crawl.config.sitemap_max_bytes
+            )
 
     def _begin_crawling(self, site: str) -> None:
         """Read the sitemaps of a site of which only the robots.txt was needed so far."""
@@ -172,7 +188,8 @@ class SitemapFollower:
     def _advance(self, site: str) -> None:
         """Feed the crawl with a site's entries while it has room, or request its next sitemap.
 
-        Of a site that has something to do the first step is taken now, the others in turns.
+        Of a site that has something to do the first step is taken now, the others in
+        turns.
         """
         if site not in self._advancing:
             steps = self._feeding(site)
@@ -249,12 +266,13 @@ class SitemapFollower:
     def _feed(self, site: str, entry: dict[str, Any]) -> int:
         """Schedule the requests for pages of the site; return their number.
 
-        An entry counts as taken only once its requests are in the scheduler: a job may commit
-        in between.
+        An entry counts as taken only once its requests are in the scheduler: a job may
+        commit in between.
         """
         count = 0
         for request in self._selection.requests(entry):
-            if site_of_request(request) != site:  # among that site's entries, if it counts
+            # among that site's entries, if it counts
+            if site_of_request(request) != site:
                 continue
             if self._crawl.forbids(request):
                 self._events.count(events.PAGE_FORBIDDEN)
@@ -269,13 +287,20 @@ class SitemapFollower:
 
     def _storing(self, response: Response) -> Iterator[None]:
         """Store the entries of a sitemap, in steps."""
-        cited, reading = self._arrived(response), self._selection.reading(self._crawl, response)
+        cited, reading = (
+            self._arrived(response),
+            self._selection.reading(self._crawl, response),
+        )
         progress = self._progress[cited.site]
         file, count = None, 0
         try:
-            for some in reading.wanted(partial(self._progress.new_file, cited, is_index=False)):
+            for some in reading.wanted(
+                partial(self._progress.new_file, cited, is_index=False)
+            ):
                 if some and file is None:
-                    file = self._progress.new_file(cited, is_index=reading.reader.kind == "index")
+                    file = self._progress.new_file(
+                        cited, is_index=reading.reader.kind == "index"
+                    )
                     progress.files.append(file)
                     progress.has_come(cited)
                 if some and file is not None:
@@ -300,7 +325,9 @@ class SitemapFollower:
         progress.has_come(cited)
         self._citations.has_come(progress, cited, is_sitemap=is_sitemap)
 
-    def _own(self, cited: CitedSitemap, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _own(
+        self, cited: CitedSitemap, entries: list[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
         """Pass the pages of other sites on; return the entries with pages of its site."""
         by_site = self._selection.pages_by_site(entries, cited.site)
         own = by_site.pop(cited.site).entries
@@ -329,17 +356,23 @@ _SITES = 10_000  # sites for which a worker counts cited sitemaps
 class WorkerFollower(SitemapFollower):
     """Follows sitemaps in a crawl whose job several workers share; a worker keeps no state.
 
-    A sitemap's request goes to the worker that holds its site, and to another one if that dies. So
-    its callback yields everything that it lists at once, as a spider's would, and the job stores
-    the requests together with the acknowledgement of the sitemap's own. The worker that holds a
-    page's site decides whether the page counts: it knows that site's robots.txt.
+    A sitemap's request goes to the worker that holds its site, and to another one if
+    that dies. So its callback yields everything that it lists at once, as a spider's
+    would, and the job stores the requests together with the acknowledgement of the
+    sitemap's own. The worker that holds a page's site decides whether the page counts:
+    it knows that site's robots.txt.
     """
 
     def _begin(self, spider: Spider, folder: str | None) -> None:  # noqa: ARG002 -- see above
         self._spider = spider
         self._temporary = tempfile.TemporaryDirectory(prefix="scrapy-mandelbot-")
         self._progress = Progress(self._temporary.name)
-        install(spider, read=self._yield_requests, missed=self._missed, robots=lambda _: None)
+        install(
+            spider,
+            read=self._yield_requests,
+            missed=self._missed,
+            robots=lambda _: None,
+        )
         for handler, signal in (
             (self._discovered, signals.sitemaps_discovered),
             (self._limit, scrapy.signals.request_reached_downloader),
@@ -370,12 +403,19 @@ class WorkerFollower(SitemapFollower):
             listed.clear()
 
     def _listing(self, response: Response, listed: list[Request]) -> Iterator[None]:
-        cited, reading = self._arrived(response), self._selection.reading(self._crawl, response)
+        cited, reading = (
+            self._arrived(response),
+            self._selection.reading(self._crawl, response),
+        )
         progress, wanted = self._progress[cited.site], 0
         try:
-            for some in reading.wanted(partial(self._progress.new_file, cited, is_index=False)):
+            for some in reading.wanted(
+                partial(self._progress.new_file, cited, is_index=False)
+            ):
                 wanted += len(some)
-                requests = self._sitemap if reading.reader.kind == "index" else self._pages
+                requests = (
+                    self._sitemap if reading.reader.kind == "index" else self._pages
+                )
                 for entry in some:
                     listed += requests(progress, cited, entry)
                 yield

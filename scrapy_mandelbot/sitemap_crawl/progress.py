@@ -1,10 +1,10 @@
 """The state of each site's sitemaps: fetched, being read, still to be fetched.
 
-It persists between runs: in the commits of a job, otherwise in a file that is written when the
-crawl closes. A job keeps it even in a crash. The commit that acknowledges a sitemap's request holds
-the entries that its callback has written, so either the sitemap comes again or its entries are
-there. The offset of fed entries and the list of known sitemaps may be a second old: what came since
-comes twice, and the dupe filter drops it.
+It persists between runs: in the commits of a job, otherwise in a file that is written
+when the crawl closes. A job keeps it even in a crash. The commit that acknowledges a
+sitemap's request holds the entries that its callback has written, so either the sitemap
+comes again or its entries are there. The offset of fed entries and the list of known
+sitemaps may be a second old: what came since comes twice, and the dupe filter drops it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,12 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.sitemap_crawl.entry_files import OWN, CitedSitemap, EntryFile, install
+from scrapy_mandelbot.sitemap_crawl.entry_files import (
+    OWN,
+    CitedSitemap,
+    EntryFile,
+    install,
+)
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -37,7 +42,8 @@ _FOLDER, _STATE = "mandelbot.sitemaps", "state.json"
 _IN_JOB = "sitemaps/"
 _SITES, _KNOWN, _BEGUN = f"{_IN_JOB}site/", f"{_IN_JOB}known/", f"{_IN_JOB}begun"
 _EVERY = 1.0  # seconds between commits of offsets
-_LISTS_EVERY = 10.0  # seconds between commits of long lists, which grow with each sitemap
+# seconds between commits of long lists, which grow with each sitemap
+_LISTS_EVERY = 10.0
 _LONG = 1_000
 _SHARE = 50  # writing lists takes at most this fraction of the time, 1/50
 
@@ -57,7 +63,8 @@ class CrossHostSitemaps:
     """The sitemaps on other hosts that a site has cited."""
 
     cited: int = 0  # the number of fetched ones that its robots.txt cites
-    hosts: set[str] = field(default_factory=set)  # including those that its indexes name
+    # including those that its indexes name
+    hosts: set[str] = field(default_factory=set)
     misses: int = 0  # the number of the last consecutive ones that were not sitemaps
 
 
@@ -65,8 +72,8 @@ class CrossHostSitemaps:
 class SiteProgress:
     """The sitemaps of one site.
 
-    One is fetched at a time, once no entry of the last one is left: of a site with a thousand
-    sitemaps, few are on disk.
+    One is fetched at a time, once no entry of the last one is left: of a site with a
+    thousand sitemaps, few are on disk.
     """
 
     to_request: deque[CitedSitemap] = field(default_factory=deque)
@@ -78,8 +85,11 @@ class SiteProgress:
     """Pages of this site in sitemaps of other sites, until its robots.txt is known."""
     robots_requested: bool = False  # whether that robots.txt is scheduled
     strangers: set[str] = field(default_factory=set)
-    """Other sites whose robots.txt was requested for this site's sitemaps, and cites none."""
-    elsewhere: set[str] = field(default_factory=set)  # sites that may hold entries of its sitemaps
+    """Other sites whose robots.txt was requested for this site's sitemaps, and cites
+    none.
+    """
+    # sites that may hold entries of its sitemaps
+    elsewhere: set[str] = field(default_factory=set)
 
     @property
     def is_done(self) -> bool:
@@ -119,7 +129,11 @@ class SiteProgress:
             "requested": self.requested and asdict(self.requested),
             "files": [one.state() for one in self.files],
             "unconfirmed": [one.state() for one in self.unconfirmed],
-            "cross_host": [cross_host.cited, sorted(cross_host.hosts), cross_host.misses],
+            "cross_host": [
+                cross_host.cited,
+                sorted(cross_host.hosts),
+                cross_host.misses,
+            ],
             "robots_requested": self.robots_requested,
             "strangers": sorted(self.strangers),
             "elsewhere": sorted(self.elsewhere),
@@ -130,10 +144,14 @@ class SiteProgress:
         cited, hosts, misses = state["cross_host"]
         return cls(
             to_request=deque(CitedSitemap(**one) for one in state["to_request"]),
-            requested=CitedSitemap(**state["requested"]) if state["requested"] else None,
+            requested=(
+                CitedSitemap(**state["requested"]) if state["requested"] else None
+            ),
             files=[EntryFile.of_state(one, folder) for one in state["files"]],
             cross_host=CrossHostSitemaps(cited, set(hosts), misses),
-            unconfirmed=[EntryFile.of_state(one, folder) for one in state["unconfirmed"]],
+            unconfirmed=[
+                EntryFile.of_state(one, folder) for one in state["unconfirmed"]
+            ],
             robots_requested=state["robots_requested"],
             strangers=set(state["strangers"]),
             elsewhere=set(state["elsewhere"]),
@@ -143,13 +161,17 @@ class SiteProgress:
 class Progress:
     """The progress of all sites, with entries in a folder.
 
-    With JOBDIR it persists. With a job, its commits hold the state, and `now` is required; without
-    one, a file in the folder does. That file is written at the end and deleted when the next run
-    begins: as with Scrapy's own queues, nothing survives a kill -9.
+    With JOBDIR it persists. With a job, its commits hold the state, and `now` is
+    required; without one, a file in the folder does. That file is written at the end
+    and deleted when the next run begins: as with Scrapy's own queues, nothing survives
+    a kill -9.
     """
 
     def __init__(
-        self, folder: str | Path, job: StoredJob | None = None, now: Callable[[], float] = float
+        self,
+        folder: str | Path,
+        job: StoredJob | None = None,
+        now: Callable[[], float] = float,
     ) -> None:
         self._folder = Path(folder, _FOLDER)
         self._job = job
@@ -167,7 +189,8 @@ class Progress:
         lost = self._load(self._rows_of_file() if is_in_file else rows)
         if job is None or not is_in_file:
             (self._folder / _STATE).unlink(missing_ok=True)
-        self._changed = set(self._sites)  # sites that may have changed since the last commit
+        # sites that may have changed since the last commit
+        self._changed = set(self._sites)
         self._with_new_lists: set[str] = set()
         self._number = self._clear_folder()
         for cited in lost:
@@ -208,8 +231,8 @@ class Progress:
     def begin(self, cited: CitedSitemap) -> bool:
         """Return whether to request a sitemap, and note that it is requested.
 
-        One that several sites cite is read once: its pages of the other sites are passed on to
-        them.
+        One that several sites cite is read once: its pages of the other sites are
+        passed on to them.
         """
         if cited.depth:
             return True
@@ -269,7 +292,9 @@ class Progress:
                     file.is_complete = True  # no entry is added any more
             rows = chain(self._site_rows(self._sites), self._list_rows(self._sites))
             new = self._folder / f"{_STATE}.new"
-            new.write_text(json.dumps({name: row.decode() for name, row in rows}), encoding="ascii")
+            new.write_text(
+                json.dumps({name: row.decode() for name, row in rows}), encoding="ascii"
+            )
             new.replace(self._folder / _STATE)
         for files in self._removed:
             for file in files:
@@ -278,7 +303,10 @@ class Progress:
     def _site_rows(self, sites: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         for site in sites:
             if (progress := self._sites.get(site)) is not None:
-                yield _SITES + _digest(site), json.dumps([site, progress.state()]).encode()
+                yield (
+                    _SITES + _digest(site),
+                    json.dumps([site, progress.state()]).encode(),
+                )
 
     def _list_rows(self, sites: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         for site in sites:
@@ -294,7 +322,10 @@ class Progress:
         for name, row in self._list_rows(sites):
             job.put(name, row)
         self._with_new_lists.clear()
-        if len(self._begun) + sum(len(self._sites[site].known) for site in sites) > _LONG:
+        if (
+            len(self._begun) + sum(len(self._sites[site].known) for site in sites)
+            > _LONG
+        ):
             ended = self._now()
             self._next_lists = ended + max(_LISTS_EVERY, _SHARE * (ended - began))
 
@@ -317,8 +348,12 @@ class Progress:
             for name, row in rows.items():
                 if name.startswith(_SITES):
                     site, state = json.loads(row)
-                    progress = self._sites[site] = SiteProgress.of_state(state, self._folder)
-                    progress.known = set(json.loads(rows.get(_KNOWN + _digest(site), b"[]")))
+                    progress = self._sites[site] = SiteProgress.of_state(
+                        state, self._folder
+                    )
+                    progress.known = set(
+                        json.loads(rows.get(_KNOWN + _digest(site), b"[]"))
+                    )
                     for files in (progress.files, progress.unconfirmed):
                         files[:] = [one for one in files if self._is_there(one, lost)]
         except (OSError, ValueError, LookupError, TypeError) as error:
@@ -328,7 +363,8 @@ class Progress:
 
     def _cannot_read(self, why: str) -> None:
         logger.warning(
-            "The stored state of sitemaps is unreadable; they are read again: %s", shown(why)
+            "The stored state of sitemaps is unreadable; they are read again: %s",
+            shown(why),
         )
         self._sites.clear()
         self._begun.clear()
@@ -338,7 +374,8 @@ class Progress:
     def _is_there(self, file: EntryFile, lost: list[CitedSitemap]) -> bool:
         """Return whether a file holds what the stored state expects.
 
-        An incomplete one is written again: the request for its sitemap was not acknowledged.
+        An incomplete one is written again: the request for its sitemap was not
+        acknowledged.
         """
         if not file.is_complete:
             return False
@@ -356,9 +393,12 @@ class Progress:
             for progress in self._sites.values()
             for file in (*progress.files, *progress.unconfirmed)
         }
-        for left in set(self._folder.glob("*.jsonl")) - named:  # by a run that was killed
+        # by a run that was killed
+        for left in set(self._folder.glob("*.jsonl")) - named:
             left.unlink()
-        return max((int(path.stem) for path in named if path.stem.isdecimal()), default=0)
+        return max(
+            (int(path.stem) for path in named if path.stem.isdecimal()), default=0
+        )
 
 
 def _forget_in_job(job: StoredJob) -> None:
@@ -369,16 +409,22 @@ def _forget_in_job(job: StoredJob) -> None:
 class UnfollowedRequests:
     """Drops requests of a previous run that only a sitemap follower can use.
 
-    The site queue drops them before they are sent. With a custom queue they are sent, and their
-    responses are dropped. The spider gets the callbacks, without which Scrapy cannot read such a
-    request from disk. The progress in JOBDIR is useless without these requests, and deleted.
+    The site queue drops them before they are sent. With a custom queue they are sent,
+    and their responses are dropped. The spider gets the callbacks, without which Scrapy
+    cannot read such a request from disk. The progress in JOBDIR is useless without
+    these requests, and deleted.
     """
 
     def __init__(self, crawl: Crawl, spider: Spider, folder: str) -> None:
         self._crawl = crawl
         self._is_told = False
         self._folder = Path(folder, _FOLDER)
-        install(spider, read=self._drop_answer, missed=self._drop_answer, robots=self._drop_answer)
+        install(
+            spider,
+            read=self._drop_answer,
+            missed=self._drop_answer,
+            robots=self._drop_answer,
+        )
         crawl.drops = self._drops
 
     def _drops(self, request: Request) -> bool:

@@ -23,16 +23,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-HOOKS = {name: signal for name, signal in vars(signals).items() if not name.startswith("_")}
+HOOKS = {
+    name: signal for name, signal in vars(signals).items() if not name.startswith("_")
+}
 """The methods that a spider may define, and the signals that call them."""
 
 
 class SpiderHooks:
     """Calls the hook methods that the spider defines.
 
-    Each may be a plain method, a coroutine, or a generator, sync or async, whose requests and
-    items are handled like a callback's. An exception is logged and counted like a callback's, and
-    the crawl continues.
+    Each may be a plain method, a coroutine, or a generator, sync or async, whose
+    requests and items are handled like a callback's. An exception is logged and counted
+    like a callback's, and the crawl continues.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -47,8 +49,12 @@ class SpiderHooks:
     def from_crawler(cls, crawler: Crawler) -> SpiderHooks:
         """Build the extension; it looks for hook methods once the spider is opened."""
         extension = cls(crawler)
-        crawler.signals.connect(extension.spider_opened, signal=scrapy.signals.spider_opened)
-        crawler.signals.connect(extension.spider_idle, signal=scrapy.signals.spider_idle)
+        crawler.signals.connect(
+            extension.spider_opened, signal=scrapy.signals.spider_opened
+        )
+        crawler.signals.connect(
+            extension.spider_idle, signal=scrapy.signals.spider_idle
+        )
         return extension
 
     def spider_opened(self, spider: Spider) -> None:

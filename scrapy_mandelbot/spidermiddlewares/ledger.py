@@ -1,8 +1,8 @@
 """The ledger: a JSON line for each decision about a page, with copies of the files that decided.
 
-``MANDELBOT_LEDGER`` names the file. A line states what allowed or forbade fetching and using a
-page. It identifies the robots.txt and tdmrep.json in force by their SHA-256; their bytes are in the
-folder ``FILE.copies``.
+``MANDELBOT_LEDGER`` names the file. A line states what allowed or forbade fetching and
+using a page. It identifies the robots.txt and tdmrep.json in force by their SHA-256;
+their bytes are in the folder ``FILE.copies``.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _encoded = json.JSONEncoder(separators=(",", ":")).encode
 class Ledger:
     """Writes the ledger of a crawl, as a subscriber to its events.
 
-    Lines that cannot be written are counted, and the first one is logged. The crawl continues,
-    unless ``MANDELBOT_LEDGER_REQUIRED`` is set.
+    Lines that cannot be written are counted, and the first one is logged. The crawl
+    continues, unless ``MANDELBOT_LEDGER_REQUIRED`` is set.
 
     Raises:
         OSError: the file cannot be opened for writing.
@@ -73,7 +73,8 @@ class Ledger:
     def _page_fetched(self, values: Mapping[str, Any]) -> None:
         request, response = values["request"], values["response"]
         is_cached = "cached" in response.flags
-        if is_cached or request in self._answered:  # otherwise another component made the response
+        # otherwise another component made the response
+        if is_cached or request in self._answered:
             whole = self._crawl.sitemap_bodies.get(response, response.body)
             body = sha256(whole).hexdigest()
             answer = {"status": response.status, "body": body, "is_cached": is_cached}
@@ -97,7 +98,12 @@ class Ledger:
         if not self._is_open:  # an abandoned callback may end after the spider
             return
         time = moment(self._crawl.now()).isoformat(timespec="milliseconds")
-        entry = {"event": event, "time": time, "url": without_user(url)[:TEXT_LIMIT], **facts}
+        entry = {
+            "event": event,
+            "time": time,
+            "url": without_user(url)[:TEXT_LIMIT],
+            **facts,
+        }
         try:
             if page is not None:
                 entry |= self._decisions(url, page)
@@ -118,9 +124,12 @@ class Ledger:
             **_uses(page["usage"], of_images=page["of_images"]),
         }
 
-    def _robots(self, url: str, agent: str | tuple[str, ...], rules: SiteRules) -> dict[str, Any]:
+    def _robots(
+        self, url: str, agent: str | tuple[str, ...], rules: SiteRules
+    ) -> dict[str, Any]:
         decided: dict[str, Any] = {"allowed": None, "line": None, "rule": None}
-        if isinstance(rules.parser, MandelbotRobotParser):  # not a custom ROBOTSTXT_PARSER
+        # not a custom ROBOTSTXT_PARSER
+        if isinstance(rules.parser, MandelbotRobotParser):
             verdict = rules.robots.verdict(url, agent)
             decided = {"allowed": verdict.allowed, "line": None, "rule": verdict.reason}
             if verdict.rule is not None:
@@ -165,7 +174,9 @@ def _uses(usage: Usage, *, of_images: bool) -> dict[str, Any]:
         for category, answer in answers.items()
         if answer != "unknown"
     }
-    terms = [{**asdict(one), "url": one.url[:TEXT_LIMIT]} for one in usage.terms[:MOST_TERMS]]
+    terms = [
+        {**asdict(one), "url": one.url[:TEXT_LIMIT]} for one in usage.terms[:MOST_TERMS]
+    ]
     return {"answers": answers, "decided_by": decided_by, "terms": terms}
 
 
@@ -179,8 +190,8 @@ def _statement(statement: Statement | None) -> dict[str, Any] | None:
 class LedgerFile:
     """A file of lines, each appended by one write, and copies by hash beside it.
 
-    A line truncated by a crash or a full disk stays, and the next one begins on a new line.
-    Processes of one machine may append to the same file.
+    A line truncated by a crash or a full disk stays, and the next one begins on a new
+    line. Processes of one machine may append to the same file.
 
     Raises:
         OSError: from any method, if reading or writing fails.

@@ -55,7 +55,9 @@ class PreferenceFiles:
         self.contexts: WeakKeyDictionary[Request, PageContext] = WeakKeyDictionary()
         """The files of each page that is requested."""
         self._silent: Recent[float] = Recent(SILENT_LIMIT)
-        """Until when a site's robots.txt is not requested again, if robots.txt is not obeyed."""
+        """Until when a site's robots.txt is not requested again, if robots.txt is not
+        obeyed.
+        """
 
     async def find_out(self, request: Request) -> Usage:
         """Return and store the preferences that are known before a page is requested.
@@ -70,7 +72,9 @@ class PreferenceFiles:
         if is_ours or not request.url.startswith(("http://", "https://")):
             return NOTHING_SAID
         flight = self._flight(request)
-        site = (flight.site if flight else self._crawl.throttle.sites.of_request(request)).name
+        site = (
+            flight.site if flight else self._crawl.throttle.sites.of_request(request)
+        ).name
         rules = None
         if not request.meta.get("dont_obey_robotstxt"):
             rules = None if flight is None else flight.site.rules()
@@ -84,9 +88,10 @@ class PreferenceFiles:
         return file if of_tdm is NOTHING_SAID else file.combined_with(of_tdm)
 
     async def _rules(self, site: str, request: Request) -> SiteRules | None:
-        """Return the rules of a site; None: unavailable, and not requested again for a while.
+        """Return the rules of a site.
 
-        If robots.txt is obeyed, RobotsTxtMiddleware has already fetched them.
+        None: unavailable, and not requested again for a while. If robots.txt is obeyed,
+        RobotsTxtMiddleware has already fetched them.
         """
         rules = self._crawl.fetcher.known(site)
         if rules is None:
@@ -103,7 +108,8 @@ _SUCCESS, _NOT_MODIFIED, _SERVER_ERRORS = range(200, 300), 304, range(500, 600)
 _NONE = frozenset({Failure.NOWHERE, Failure.LOOP, Failure.BAD_REDIRECT})
 _REQUEST_AGAIN_AFTER = 300.0  # seconds, if the file is unavailable
 
-# Parsed files stay in memory as long as they fit, and are parsed again from the copy otherwise.
+# Parsed files stay in memory as long as they fit, and are parsed again from the copy
+# otherwise.
 FILES_LIMIT = 8 * 1024 * 1024
 """Bytes of parsed files in memory."""
 _OVERHEAD, _FACTOR = 1_024, 8  # bytes of a small file, and for each byte of one
@@ -123,14 +129,16 @@ class SiteTdm:
 class TdmFiles:
     """Provides the file of every site, each fetched once for all requests that need it.
 
-    Source: TDM Reservation Protocol, "TDM File on the Origin Server": a site without the file does
-    not implement the protocol. After a temporary failure the file is requested again soon; a good
-    copy stays in use meanwhile.
+    Source: TDM Reservation Protocol, "TDM File on the Origin Server": a site without
+    the file does not implement the protocol. After a temporary failure the file is
+    requested again soon; a good copy stays in use meanwhile.
     """
 
     def __init__(self, crawl: Crawl) -> None:
         self._crawl = crawl
-        self._files = SiteFiles(crawl.fetcher.limits, crawl.config, crawl.now, BYTES_LIMIT)
+        self._files = SiteFiles(
+            crawl.fetcher.limits, crawl.config, crawl.now, BYTES_LIMIT
+        )
         self._read: Recent[SiteTdm] = Recent(FILES_LIMIT)
 
     async def of(self, site: str, request: Request) -> SiteTdm:
@@ -152,7 +160,8 @@ class TdmFiles:
         key, ttl = site + TDMREP_PATH, self._crawl.config.fresh_for
         found = await shared.begin(key, ttl, lambda _: False)
         try:
-            return await self._fetch(site, request)  # from the store, if another crawl fetched it
+            # from the store, if another crawl fetched it
+            return await self._fetch(site, request)
         finally:
             if found.is_ours:
                 shared.end(key, 0.0)
@@ -196,4 +205,8 @@ def _reason(fetched: FetchedFile) -> str:
     answer = fetched.answer
     if answer.status is not None:
         return f"{answer.status}" + (", truncated" if answer.broken_off else "")
-    return "redirects to no valid URL: there is none" if answer.failure in _NONE else answer.detail
+    return (
+        "redirects to no valid URL: there is none"
+        if answer.failure in _NONE
+        else answer.detail
+    )

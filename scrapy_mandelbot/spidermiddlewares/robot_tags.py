@@ -37,7 +37,10 @@ _NOFOLLOW_LINK = RobotTag("link", "nofollow")
 
 
 class Prohibitions(NamedTuple):
-    """The tags that forbid a response's callback to yield requests or items; None: allowed."""
+    """The tags that forbid a response's callback to yield requests or items.
+
+    None: allowed.
+    """
 
     requests: RobotTag | None = None
     items: RobotTag | None = None
@@ -58,16 +61,19 @@ class Prohibitions(NamedTuple):
 class RobotTagsMiddleware:
     """Reads ``X-Robots-Tag`` headers and robots meta tags. Order 40.
 
-    It stands before HttpErrorMiddleware (50) and all others that see responses: they find
-    ``response.meta["robot_tags"]``, on error pages as well, so that no page has another page's tags
-    from copied meta. The tags also apply to what other middlewares add to a callback's output.
+    It stands before HttpErrorMiddleware (50) and all others that see responses: they
+    find ``response.meta["robot_tags"]``, on error pages as well, so that no page has
+    another page's tags from copied meta. The tags also apply to what other middlewares
+    add to a callback's output.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
         self._crawl = Crawl.of(crawler)
         config = self._crawl.config
-        if not config.enabled or (config.robot_tags == "off" and not config.nofollow_links):
+        if not config.enabled or (
+            config.robot_tags == "off" and not config.nofollow_links
+        ):
             raise NotConfigured
         self._mode = config.robot_tags
         self._reported: Recent[bool] = Recent(_REPORTED_LIMIT)
@@ -80,14 +86,18 @@ class RobotTagsMiddleware:
         A middleware that processes the output of callbacks costs time for each request.
         """
         config = Crawl.of(crawler).config
-        if cls is RobotTagsMiddleware and (config.robot_tags == "obey" or config.nofollow_links):
+        if cls is RobotTagsMiddleware and (
+            config.robot_tags == "obey" or config.nofollow_links
+        ):
             return ObeyingRobotTagsMiddleware(crawler)
         return cls(crawler)
 
     def process_spider_input(self, response: Response) -> None:
         """Put the page's tags into ``response.meta``, replacing tags copied from another page."""
         status = response.status
-        if status >= _ERRORS and (status in TERMS_STATUSES or "cf-mitigated" in response.headers):
+        if status >= _ERRORS and (
+            status in TERMS_STATUSES or "cf-mitigated" in response.headers
+        ):
             self._notice_terms(response)
         if self._mode != "off":
             tags = response.meta["robot_tags"] = self._tags(response)
@@ -119,12 +129,18 @@ class RobotTagsMiddleware:
     def _tags(self, response: Response) -> RobotTags:
         headers: list[tuple[bytes, bytes]] = []
         if not _ANY_HEADER.isdisjoint(response.headers):
-            headers = [(name, one) for name in _HEADERS for one in response.headers.getlist(name)]
+            headers = [
+                (name, one)
+                for name in _HEADERS
+                for one in response.headers.getlist(name)
+            ]
         body = response.body if isinstance(response, HtmlResponse) else b""
         return robot_tags(headers, body, self._crawl.agents.of(response.request))
 
     def _count(self, tags: RobotTags, response: Response) -> None:
-        is_over = tags.unavailable_after is not None and tags.is_unavailable(self._now())
+        is_over = tags.unavailable_after is not None and tags.is_unavailable(
+            self._now()
+        )
         self._crawl.events.count(
             events.TAGGED,
             response=response,
@@ -140,7 +156,9 @@ class RobotTagsMiddleware:
 class ObeyingRobotTagsMiddleware(RobotTagsMiddleware):
     """Drops output that the tags of a page, or of its links, forbid."""
 
-    def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
+    def process_spider_output(
+        self, response: Response, result: Iterable[Any]
+    ) -> Iterator[Any]:
         """Drop what the page's tags forbid."""
         prohibitions = self._prohibitions(response)
         for output in result:
@@ -158,7 +176,8 @@ class ObeyingRobotTagsMiddleware(RobotTagsMiddleware):
 
     def _prohibitions(self, response: Response) -> Prohibitions:
         if response.meta.get("dont_obey_robot_tags") or (
-            response.request is not None and self._crawl.is_for_a_person(response.request)
+            response.request is not None
+            and self._crawl.is_for_a_person(response.request)
         ):
             return Prohibitions()
         requests = items = None
@@ -174,7 +193,9 @@ class ObeyingRobotTagsMiddleware(RobotTagsMiddleware):
         links = nofollow_links(response) if asks_for_links else frozenset()
         return Prohibitions(requests, items, links)
 
-    def _may_pass(self, output: Any, response: Response, prohibitions: Prohibitions) -> bool:
+    def _may_pass(
+        self, output: Any, response: Response, prohibitions: Prohibitions
+    ) -> bool:
         tag = None if output is None else prohibitions.of(output, response)
         if tag is None:
             return True
@@ -205,10 +226,13 @@ def _is_same_page(request: Request, response: Response) -> bool:
 def nofollow_links(response: Response) -> frozenset[str]:
     """Return the canonical URLs to which every link on the page is ``rel="nofollow"``.
 
-    Source: HTML (WHATWG), section 4.6.7.10 'Link type "nofollow"'. Requests and links are matched
-    by URL, without the fragment.
+    Source: HTML (WHATWG), section 4.6.7.10 'Link type "nofollow"'. Requests and links
+    are matched by URL, without the fragment.
     """
-    if not isinstance(response, HtmlResponse) or "nofollow" not in response.text.lower():
+    if (
+        not isinstance(response, HtmlResponse)
+        or "nofollow" not in response.text.lower()
+    ):
         return frozenset()
     base = get_base_url(response)
     written: dict[bool, set[str]] = {True: set(), False: set()}

@@ -89,15 +89,16 @@ class CrawlUsage:
         self.crawl.throttle.in_flight.fates[request] = End.USE
 
     def refusal(self, usage: Usage, *, of_images: bool = False) -> UsageRefusal | None:
-        """Return why a page may not be used for all purposes of the crawl; None: it may.
+        """Return why a page may not be used for all purposes of the crawl.
 
-        ``MANDELBOT_USAGE_UNKNOWN`` decides on unknown preferences.
+        None: it may. ``MANDELBOT_USAGE_UNKNOWN`` decides on unknown preferences.
         """
         for purpose in self.purposes:
             if usage.answer(purpose, of_images=of_images) == "disallowed":
                 return UsageRefusal(usage.decided_by(purpose, of_images=of_images))
         if self.crawl.config.usage_unknown == "drop" and any(
-            usage.answer(purpose, of_images=of_images) == "unknown" for purpose in self.purposes
+            usage.answer(purpose, of_images=of_images) == "unknown"
+            for purpose in self.purposes
         ):
             return UsageRefusal(None)
         return None
@@ -111,17 +112,23 @@ class CrawlUsage:
         headers: list[tuple[bytes, bytes]] = []
         if not _READ.isdisjoint(response.headers):
             of_each = response.headers.items()
-            headers = [(name, value) for name, of in of_each if name in _READ for value in of]
+            headers = [
+                (name, value) for name, of in of_each if name in _READ for value in of
+            ]
         page = page_usage(headers, body, context.agent)
         if context.of_tdm is not NOTHING_SAID:
             page = with_tdm_file(page, context.of_tdm)
-        usage = context.file if page is NOTHING_SAID else context.file.combined_with(page)
+        usage = (
+            context.file if page is NOTHING_SAID else context.file.combined_with(page)
+        )
         if self.mode != "off":
             request.meta["usage"] = self.of_request[request] = usage
         answers, of_images = {"unknown"}, False
         if usage.statements:
             of_images = is_image(response)
-            answers = {usage.answer(purpose, of_images=of_images) for purpose in self.purposes}
+            answers = {
+                usage.answer(purpose, of_images=of_images) for purpose in self.purposes
+            }
         self.crawl.events.count(
             events.PAGE_FETCHED if self.mode == "off" else events.USAGE_READ,
             request=request,
@@ -138,7 +145,9 @@ class CrawlUsage:
 
     def is_exempt(self, request: Request) -> bool:
         """Return whether preferences are not obeyed for a request."""
-        return bool(request.meta.get("dont_obey_usage")) or self.crawl.is_for_a_person(request)
+        return bool(request.meta.get("dont_obey_usage")) or self.crawl.is_for_a_person(
+            request
+        )
 
     def _close(self) -> None:
         if count := self.kept_against:
@@ -176,9 +185,9 @@ class _WithUsage:
 class UsageMiddleware(_WithUsage):
     """Reads usage preferences before a request, and from its response. Order 105.
 
-    It stands behind RobotsTxtMiddleware, which knows the file, and before all middlewares that
-    change a response, so it reads what spiders receive. It is enabled only with MANDELBOT_PURPOSE
-    or MANDELBOT_LEDGER.
+    It stands behind RobotsTxtMiddleware, which knows the file, and before all
+    middlewares that change a response, so it reads what spiders receive. It is enabled
+    only with MANDELBOT_PURPOSE or MANDELBOT_LEDGER.
     """
 
     async def process_request(self, request: Request) -> None:
@@ -209,12 +218,18 @@ class UsageObeyingMiddleware(_WithUsage):
     A spider middleware, enabled only with MANDELBOT_PURPOSE or MANDELBOT_LEDGER.
     """
 
-    def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
+    def process_spider_output(
+        self, response: Response, result: Iterable[Any]
+    ) -> Iterator[Any]:
         """Drop the items of a page whose use is refused."""
         items = _ItemsOfPage(self._usage, response)
         try:
             for output in result:
-                if output is None or isinstance(output, Request) or items.may_pass(output):
+                if (
+                    output is None
+                    or isinstance(output, Request)
+                    or items.may_pass(output)
+                ):
                     yield output
         finally:
             items.report()

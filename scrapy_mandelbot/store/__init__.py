@@ -17,10 +17,10 @@ def open_store(
     call_later: Callable[..., Any],
     loop: Callable[[], Callable[..., object]],
 ) -> Store:
-    """Open the store at the path of a file, or on the server with a URL; None: in memory.
+    """Open the store at the path of a file, or on the server with a URL.
 
-    `longest`: seconds after which a copy is of no use. `loop` returns a function that calls another
-    in the loop that runs now.
+    None: in memory. `longest`: seconds after which a copy is of no use. `loop` returns
+    a function that calls another in the loop that runs now.
     """
     # Each is imported only where it is used; Redis takes the package of the extra.
     if place is None:

@@ -49,8 +49,8 @@ class StoredPause(NamedTuple):
 class Store(Protocol):
     """A place for the state of sites.
 
-    No method raises for what became of the place: a store that can no longer read or write says
-    so once, in the log, and continues with the memory of this run.
+    No method raises for what became of the place: a store that can no longer read or
+    write says so once, in the log, and continues with the memory of this run.
     """
 
     def get_copy(self, site: str) -> CachedRobots | None:
@@ -91,7 +91,9 @@ class Store(Protocol):
 
 
 ANOTHER_PACE = 3_600.0
-"""Seconds; a stored turn later by more is of another pace or a wrong clock, and is dropped."""
+"""Seconds; a stored turn later by more is of another pace or a wrong clock, and is
+dropped.
+"""
 
 
 class Lease(Enum):
@@ -102,11 +104,16 @@ class Lease(Enum):
     TURN = "turn"
     """Send the next request to a site with a crawl delay."""
     FETCH = "fetch"
-    """Fetch a site's robots.txt, or another of its files; :meth:`LiveStore.find_copy` gives it."""
+    """Fetch a site's robots.txt, or another of its files; :meth:`LiveStore.find_copy`
+    gives it.
+    """
 
 
 class Listener(Protocol):
-    """Subscriber to the changes of other crawls. Times are seconds since the epoch, its clock."""
+    """Subscriber to the changes of other crawls.
+
+    Times are seconds since the epoch, its clock.
+    """
 
     def pause_stored(self, key: str, pause: StoredPause | None) -> None:
         """A pause changed; None: it is over."""
@@ -117,7 +124,9 @@ class Listener(Protocol):
     def waiting_stored(self, name: str) -> None:
         """Another crawl waits for turns of a site with a crawl delay."""
 
-    def all_stored(self, pauses: Mapping[str, StoredPause], turns: Mapping[str, float]) -> None:
+    def all_stored(
+        self, pauses: Mapping[str, StoredPause], turns: Mapping[str, float]
+    ) -> None:
         """All pauses and turns: at first, and after changes may have been missed."""
 
 
@@ -140,11 +149,13 @@ class LiveStore(Store):
 
         Args:
             site: the site.
-            fresh_since: a copy that was fetched after this moment need not be fetched again.
-            lease_for: seconds for which no other crawl fetches it; 0: no lease is asked for.
-            then: called with the copy, however old, and for how many seconds another crawl has
-                the lease; 0: this one has it now, or the copy is fresh, or the store is
-                unavailable: then each crawl fetches for itself.
+            fresh_since: a copy that was fetched after this moment need not be fetched
+                again.
+            lease_for: seconds for which no other crawl fetches it; 0: no lease is asked
+                for.
+            then: called with the copy, however old, and for how many seconds another
+                crawl has the lease; 0: this one has it now, or the copy is fresh, or
+                the store is unavailable: then each crawl fetches for itself.
         """
 
     @abstractmethod
@@ -162,9 +173,10 @@ class LiveStore(Store):
             lease: which one.
             key: of the site.
             lease_for: seconds.
-            then: called with the seconds after which to ask again; 0: this crawl has it, or the
-                store is unavailable and each crawl decides by itself.
-            longest_wait: seconds; a turn or pause that the store says is longer is not waited for.
+            then: called with the seconds after which to ask again; 0: this crawl has
+                it, or the store is unavailable and each crawl decides by itself.
+            longest_wait: seconds; a turn or pause that the store says is longer is not
+                waited for.
         """
 
     @abstractmethod

@@ -18,7 +18,10 @@ Value = TypeVar("Value")
 
 
 class Recent(Generic[Value]):
-    """Values by key, each with a size. Beyond the limit, those unused for longest are dropped."""
+    """Values by key, each with a size.
+
+    Beyond the limit, those unused for longest are dropped.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -66,7 +69,8 @@ _OVERHEAD = 500  # bytes that a copy costs beside its body
 class MemoryStore:
     """Copies in memory, for one run, by one process.
 
-    Bounded: of more sites than fit those not asked for longest are forgotten, and fetched again.
+    Bounded: of more sites than fit those not asked for longest are forgotten, and
+    fetched again.
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
@@ -96,7 +100,9 @@ class MemoryStore:
         self.packed.discard(site)
 
     def get_pauses(self, after: float = -inf) -> dict[str, StoredPause]:
-        return {site: pause for site, pause in self._pauses.items() if pause.until > after}
+        return {
+            site: pause for site, pause in self._pauses.items() if pause.until > after
+        }
 
     def put_pause(self, site: str, pause: StoredPause | None) -> None:
         if pause is None:

@@ -1,7 +1,7 @@
 """Reads the rows of a store's file.
 
-SQLite accepts values of any type in any column, so a row that another program or a broken disk has
-written may hold anything; such a row is skipped.
+SQLite accepts values of any type in any column, so a row that another program or a
+broken disk has written may hold anything; such a row is skipped.
 """
 
 from __future__ import annotations
@@ -50,15 +50,21 @@ logger = logging.getLogger(__name__)
 Row = tuple[Any, ...]
 Entry = TypeVar("Entry")
 
-NO_ROW_OF_OURS = (TypeError, ValueError, OverflowError)  # what reading another's row raises
+# what reading another's row raises
+NO_ROW_OF_OURS = (TypeError, ValueError, OverflowError)
 
-COPY_OF = "SELECT body, status, fetched_at, url, etag, last_modified FROM copies WHERE site = ?"
+COPY_OF = (
+    "SELECT body, status, fetched_at, url, etag, last_modified FROM copies WHERE"
+    " site = ?"
+)
 """What :func:`as_copy` takes a row of."""
 
 _STATUSES = range(100, 600)
 
 
-def read_rows(rows: Iterable[Any], read: Callable[[Any], Entry], where: object) -> Iterator[Entry]:
+def read_rows(
+    rows: Iterable[Any], read: Callable[[Any], Entry], where: object
+) -> Iterator[Entry]:
     """Yield the readable rows of a store, and log how many are not."""
     odd = 0
     for row in rows:
@@ -67,7 +73,9 @@ def read_rows(rows: Iterable[Any], read: Callable[[Any], Entry], where: object) 
         except NO_ROW_OF_OURS:  # noqa: PERF203 - each row by itself
             odd += 1
     if odd:
-        logger.warning("Skipped %s of %s that cannot be read", counted(odd, "row"), where)
+        logger.warning(
+            "Skipped %s of %s that cannot be read", counted(odd, "row"), where
+        )
 
 
 def as_copy(row: Row) -> CachedRobots:

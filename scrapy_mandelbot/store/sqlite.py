@@ -1,10 +1,11 @@
 """A store in one SQLite file, for many runs and several processes of one machine.
 
-It never keeps the crawl waiting: what is put is held in memory and written in one transaction,
-pauses and turns within a tenth of a second, the rest about once a second, so that a kill -9 loses
-at most the last second. Leases, which keep crawls out of each other's way, are requested in such a
-transaction too, and answered at once, or soon where another process is writing. A file that is
-locked, full, read-only, gone or corrupt costs a warning, and the memory of this run.
+It never keeps the crawl waiting: what is put is held in memory and written in one
+transaction, pauses and turns within a tenth of a second, the rest about once a second,
+so that a kill -9 loses at most the last second. Leases, which keep crawls out of each
+other's way, are requested in such a transaction too, and answered at once, or soon
+where another process is writing. A file that is locked, full, read-only, gone or
+corrupt costs a warning, and the memory of this run.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ from typing import TYPE_CHECKING, TypeVar
 from scrapy_mandelbot.store import rows as stored
 from scrapy_mandelbot.store import sqlite_live as live
 from scrapy_mandelbot.store.contract import Lease, LiveStore
-from scrapy_mandelbot.store.sqlite_file import as_text, is_locked, may_pass, open_file, transaction
+from scrapy_mandelbot.store.sqlite_file import (
+    as_text,
+    is_locked,
+    may_pass,
+    open_file,
+    transaction,
+)
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.store.contract import CachedRobots, Listener, StoredPause
@@ -43,10 +50,10 @@ _FORGET_AFTER = 30.0  # seconds, for leases and news that are over
 class SqliteStore(LiveStore):
     """Copies, pauses, turns, leases and the last runs in a file.
 
-    The file is opened when it is first needed, and tried again later where it was locked. `later`
-    calls a function after some seconds. Without it only :meth:`save` and :meth:`close` write,
-    questions are answered at once, and changes of others are not seen. Copies and turns from before
-    the moment `forget_before` are deleted.
+    The file is opened when it is first needed, and tried again later where it was
+    locked. `later` calls a function after some seconds. Without it only :meth:`save`
+    and :meth:`close` write, questions are answered at once, and changes of others are
+    not seen. Copies and turns from before the moment `forget_before` are deleted.
     """
 
     def __init__(
@@ -64,13 +71,15 @@ class SqliteStore(LiveStore):
         self._unsaved = live.Unsaved()
         self._save_timer: live.Timer | None = None
         self._saves_at = inf  # when that timer is due
-        self._questions: list[live.LeaseRequest | live.FetchClaim] = []  # not answered yet
+        # not answered yet
+        self._questions: list[live.LeaseRequest | live.FetchClaim] = []
         self._held: set[str] = set()  # names of leases that this crawl has
         self._news: live.ChangeFeed | None = None
         self.look_timer: live.Timer | None = None
         self._forgets_at = -inf
         self._locked_since = inf
-        self._alone_until = -inf  # when the file is asked again, where it could not be asked
+        # when the file is asked again, where it could not be asked
+        self._alone_until = -inf
         self.database: sqlite3.Connection | None = None
         self._is_usable = self._is_readable = True
         self._is_closed = False
@@ -91,10 +100,13 @@ class SqliteStore(LiveStore):
             row = database.execute(stored.COPY_OF, (as_text(site),)).fetchone()
             return None if row is None else stored.as_copy(row)
         except sqlite3.Error as error:
-            self._is_readable = False  # until the next time that it is saved: waiting costs
+            # until the next time that it is saved: waiting costs
+            self._is_readable = False
             self._complain(error)
         except stored.NO_ROW_OF_OURS as error:
-            logger.debug("The copy of %s in %s cannot be read: %s", site, self._path, error)
+            logger.debug(
+                "The copy of %s in %s cannot be read: %s", site, self._path, error
+            )
         return None
 
     def put_copy(self, site: str, copy: CachedRobots) -> None:
@@ -103,7 +115,11 @@ class SqliteStore(LiveStore):
 
     def copies(self) -> Iterator[tuple[str, CachedRobots]]:
         unsaved = {as_text(site): copy for site, copy in self._unsaved.memory.copies()}
-        saved = {site for (site,) in self._rows("SELECT site FROM copies") if isinstance(site, str)}
+        saved = {
+            site
+            for (site,) in self._rows("SELECT site FROM copies")
+            if isinstance(site, str)
+        }
         for site in sorted({*saved, *unsaved}):
             copy = unsaved.get(site) or self.get_copy(site)
             if copy is not None:
@@ -124,7 +140,9 @@ class SqliteStore(LiveStore):
         # The lease first: whoever gives it back has written the copy by then.
         left, name, now = 0.0, question.name, self._now()
         if self._is_readable and not lease_for:
-            left = self._tried(lambda file: live.LeaseTable(file, "", now).held_by(name)[1], 0.0)
+            left = self._tried(
+                lambda file: live.LeaseTable(file, "", now).held_by(name)[1], 0.0
+            )
         copy = self.get_copy(site)
         if copy is not None and copy.fetched_at > fresh_since:
             then(copy, 0.0)
@@ -171,7 +189,9 @@ class SqliteStore(LiveStore):
         then: Callable[[float], None],
         longest_wait: float = inf,
     ) -> None:
-        self._enqueue(live.LeaseRequest(lease, as_text(key), lease_for, then, longest_wait))
+        self._enqueue(
+            live.LeaseRequest(lease, as_text(key), lease_for, then, longest_wait)
+        )
 
     def release(self, lease: Lease, key: str, keep_for: float = 0.0) -> None:
         name = live.lease_name(lease, as_text(key))
@@ -190,7 +210,9 @@ class SqliteStore(LiveStore):
         name = as_text(spider)
         if name in self._unsaved.runs:
             return self._unsaved.runs[name]
-        for (began_at,) in self._rows("SELECT began_at FROM runs WHERE spider = ?", name):
+        for (began_at,) in self._rows(
+            "SELECT began_at FROM runs WHERE spider = ?", name
+        ):
             with suppress(*stored.NO_ROW_OF_OURS):
                 return float(began_at)
         return None
@@ -200,7 +222,10 @@ class SqliteStore(LiveStore):
         self._save_within(_SAVE_AFTER)
 
     def save(self) -> None:
-        """Write what is not yet in the file, all at once. What cannot be written stays."""
+        """Write what is not yet in the file, all at once.
+
+        What cannot be written stays.
+        """
         self._is_readable = True
         try:
             database = self._open()
@@ -233,7 +258,9 @@ class SqliteStore(LiveStore):
             if now >= self._forgets_at:
                 live.forget_old(database, now)
             self._unsaved.write(database, self._token, now)
-            answers = [one.try_to_claim(database, self._token, now) for one in self._questions]
+            answers = [
+                one.try_to_claim(database, self._token, now) for one in self._questions
+            ]
         if now >= self._forgets_at:
             self._forgets_at = now + _FORGET_AFTER
         self._forget_before = 0.0
@@ -251,7 +278,9 @@ class SqliteStore(LiveStore):
     def _failed(self, error: sqlite3.Error) -> None:
         """Try again soon where another process was writing, else go on without the file."""
         now = self._now()
-        is_waited_for = bool(self._questions or self._unsaved.releases) and not self._is_closed
+        is_waited_for = (
+            bool(self._questions or self._unsaved.releases) and not self._is_closed
+        )
         if is_locked(error) and is_waited_for and self._later is not None:
             self._locked_since = min(self._locked_since, now)
             if now - self._locked_since < _LOCKED_FOR:
@@ -314,7 +343,9 @@ class SqliteStore(LiveStore):
         return self.get_pauses(now), self.get_turns(now)
 
     def _rows(self, query: str, *values: object) -> list[stored.Row]:
-        return self._tried(lambda database: database.execute(query, values).fetchall(), [])
+        return self._tried(
+            lambda database: database.execute(query, values).fetchall(), []
+        )
 
     def _tried(self, call: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
         try:
@@ -345,7 +376,8 @@ class SqliteStore(LiveStore):
         if not self._is_complained_of:
             self._is_complained_of = True
             logger.warning(
-                "What is known of sites is kept in the memory of this run only%s: %s: %s",
+                "What is known of sites is kept in the memory of this run only%s:"
+                " %s: %s",
                 " until their file can be used again" if is_passing else "",
                 self._path,
                 error,

@@ -18,7 +18,8 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
         yield
         database.execute("COMMIT")
     except BaseException:
-        with suppress(sqlite3.Error):  # SQLite has rolled back by itself where the disk is full
+        # SQLite has rolled back by itself where the disk is full
+        with suppress(sqlite3.Error):
             database.execute("ROLLBACK")
         raise
 
@@ -34,20 +35,24 @@ def open_file(  # noqa: PLR0913 -- all that files differ in
 ) -> sqlite3.Connection:
     """Open a file, and create its tables where it is new.
 
-    `schema` creates its tables and sets its ``user_version``. `is_new` returns whether the file has
-    no tables yet, and raises for another program's file, or one in another version of the format.
-    `busy`: seconds that the crawl may stand still while another process writes. `is_synced`: a
-    commit is on the disk when it returns, and outlasts a power cut.
+    `schema` creates its tables and sets its ``user_version``. `is_new` returns whether
+    the file has no tables yet, and raises for another program's file, or one in another
+    version of the format. `busy`: seconds that the crawl may stand still while another
+    process writes. `is_synced`: a commit is on the disk when it returns, and outlasts a
+    power cut.
     """
     # One thread uses it at a time, though `scrapy shell` may set it up in another.
-    database = sqlite3.connect(path, timeout=busy, isolation_level=None, check_same_thread=False)
+    database = sqlite3.connect(
+        path, timeout=busy, isolation_level=None, check_same_thread=False
+    )
     # What is no UTF-8 was not written here; it must not hide the rows beside it.
     database.text_factory = lambda octets: octets.decode("utf-8", "backslashreplace")
     try:
         if page_size is not None:
             database.execute(f"PRAGMA page_size = {page_size}")
         # Readers and the writer do not wait for each other.
-        with suppress(sqlite3.OperationalError):  # a read-only file stays in the mode it has
+        # a read-only file stays in the mode it has
+        with suppress(sqlite3.OperationalError):
             database.execute("PRAGMA journal_mode = WAL")
         database.execute(f"PRAGMA synchronous = {'FULL' if is_synced else 'NORMAL'}")
         if is_new(database):
@@ -61,8 +66,21 @@ def open_file(  # noqa: PLR0913 -- all that files differ in
     return database
 
 
-_FUSE = tuple(f"fuse.{one}" for one in ("sshfs", "s3fs", "gcsfuse", "glusterfs", "ceph", "rclone"))
-_OF_NETWORKS = ("nfs", "cifs", "smb", "9p", "ceph", "glusterfs", "lustre", "afs", "vboxsf", *_FUSE)
+_FUSE = tuple(
+    f"fuse.{one}" for one in ("sshfs", "s3fs", "gcsfuse", "glusterfs", "ceph", "rclone")
+)
+_OF_NETWORKS = (
+    "nfs",
+    "cifs",
+    "smb",
+    "9p",
+    "ceph",
+    "glusterfs",
+    "lustre",
+    "afs",
+    "vboxsf",
+    *_FUSE,
+)
 
 
 def network_disk(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str | None:

@@ -1,6 +1,7 @@
 """What crawls that share a store's file write for each other: leases, and news of changes.
 
-All of this is written within one transaction of the store, which no other process's comes between.
+All of this is written within one transaction of the store, which no other process's
+comes between.
 """
 
 from __future__ import annotations
@@ -12,7 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from scrapy_mandelbot.store.contract import ANOTHER_PACE, Lease
 from scrapy_mandelbot.store.memory import MemoryStore
-from scrapy_mandelbot.store.rows import COPY_OF, NO_ROW_OF_OURS, as_copy, as_pause, as_turn
+from scrapy_mandelbot.store.rows import (
+    COPY_OF,
+    NO_ROW_OF_OURS,
+    as_copy,
+    as_pause,
+    as_turn,
+)
 from scrapy_mandelbot.store.sqlite_file import as_text, transaction
 
 if TYPE_CHECKING:
@@ -21,13 +28,19 @@ if TYPE_CHECKING:
 PAUSE = "pause"
 TURN = "turn"
 WAITS = "waits"
-_ONE_CLOCK = 1.0  # seconds; clocks of two processes that differ by less are taken for one
-KEPT_FOR = 60.0  # seconds for which news is kept; who has not looked for longer reads all there is
+# seconds; clocks of two processes that differ by less are taken for one
+_ONE_CLOCK = 1.0
+# seconds for which news is kept; who has not looked for longer reads all there is
+KEPT_FOR = 60.0
 READ_AT_ONCE = 500  # news per turn of the event loop
 
 
 def add_news(
-    database: sqlite3.Connection, writer: str, now: float, kind: str, sites: Iterable[str]
+    database: sqlite3.Connection,
+    writer: str,
+    now: float,
+    kind: str,
+    sites: Iterable[str],
 ) -> None:
     database.executemany(
         "INSERT INTO news (told_at, teller, kind, site) VALUES (?, ?, ?, ?)",
@@ -50,7 +63,9 @@ def mend_clock(database: sqlite3.Connection, now: float) -> None:
 
     The latest news then has a later time than now.
     """
-    row = database.execute("SELECT told_at FROM news ORDER BY number DESC LIMIT 1").fetchone()
+    row = database.execute(
+        "SELECT told_at FROM news ORDER BY number DESC LIMIT 1"
+    ).fetchone()
     set_back = 0.0 if row is None else _seconds_until(row[0], now)
     if set_back > _ONE_CLOCK:
         with transaction(database):
@@ -69,7 +84,8 @@ class Timer(Protocol):
 class ChangeFeed:
     """Reads the news that other crawls have written since the last time, and notifies a listener.
 
-    `reader`: the name under which this crawl writes. `read_all` returns all pauses and turns.
+    `reader`: the name under which this crawl writes. `read_all` returns all pauses and
+    turns.
     """
 
     def __init__(
@@ -82,7 +98,8 @@ class ChangeFeed:
         self._reader = reader
         self._read_all = read_all
         self._last = -inf  # number of the last news that was read
-        self._version: int | None = None  # SQLite's count of others' writes; None: read on
+        # SQLite's count of others' writes; None: read on
+        self._version: int | None = None
 
     def read(self, database: sqlite3.Connection) -> None:
         """Pass new messages to the listener."""
@@ -127,7 +144,8 @@ _NEWS = """
 """
 
 
-_ANOTHER_CLOCK = 60.0  # seconds; a lease taken that far ahead was dated by a wrong clock
+# seconds; a lease taken that far ahead was dated by a wrong clock
+_ANOTHER_CLOCK = 60.0
 _DUE = {
     Lease.PROBE: "SELECT until FROM pauses WHERE site = ?",
     Lease.TURN: "SELECT due FROM turns WHERE site = ?",
@@ -151,13 +169,17 @@ class LeaseRequest(NamedTuple):
     def name(self) -> str:
         return lease_name(self.lease, self.key)
 
-    def try_to_claim(self, database: sqlite3.Connection, owner: str, now: float) -> tuple[float]:
+    def try_to_claim(
+        self, database: sqlite3.Connection, owner: str, now: float
+    ) -> tuple[float]:
         """Return the seconds after which to ask again; 0: the owner has the lease."""
         row = database.execute(_DUE[self.lease], (self.key,)).fetchone()
         left = 0.0 if row is None else _seconds_until(row[0], now)
         if left > self.longest_wait:
             left = 0.0
-        return (left or LeaseTable(database, owner, now).take(self.name, self.lease_for),)
+        return (
+            left or LeaseTable(database, owner, now).take(self.name, self.lease_for),
+        )
 
 
 class FetchClaim(NamedTuple):
@@ -202,7 +224,9 @@ class LeaseTable(NamedTuple):
         if left > 0 and whose != self.owner:
             return left
         values = name, self.owner, self.now, self.now + lease_for
-        self.database.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", values)
+        self.database.execute(
+            "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", values
+        )
         return 0.0
 
     def held_by(self, name: str) -> tuple[Any, float]:
@@ -216,8 +240,12 @@ class LeaseTable(NamedTuple):
     def release(self, name: str, keep_for: float) -> None:
         """Give a lease back that the owner has, or end it after some seconds."""
         if keep_for > 0:
-            query = "UPDATE leases SET taken_at = ?, until = ? WHERE name = ? AND owner = ?"
-            self.database.execute(query, (self.now, self.now + keep_for, name, self.owner))
+            query = (
+                "UPDATE leases SET taken_at = ?, until = ? WHERE name = ? AND owner = ?"
+            )
+            self.database.execute(
+                query, (self.now, self.now + keep_for, name, self.owner)
+            )
         else:
             query = "DELETE FROM leases WHERE name = ? AND owner = ?"
             self.database.execute(query, (name, self.owner))
@@ -240,11 +268,14 @@ class Unsaved:
         self.pauses: dict[str, StoredPause | None] = {}  # none: it is over
         self.runs: dict[str, float] = {}
         self.waits: set[str] = set()  # sites whose turns this crawl waits for
-        self.releases: dict[str, float] = {}  # by name of the lease: seconds for which it is kept
+        # by name of the lease: seconds for which it is kept
+        self.releases: dict[str, float] = {}
 
     def __bool__(self) -> bool:
         turns = self.memory.get_turns(-inf)
-        return any((len(self.memory), turns, self.pauses, self.runs, self.waits, self.releases))
+        return any(
+            (len(self.memory), turns, self.pauses, self.runs, self.waits, self.releases)
+        )
 
     def write(self, database: sqlite3.Connection, owner: str, now: float) -> None:
         """Write all of it; within a transaction."""
@@ -258,7 +289,9 @@ class Unsaved:
             " OR turns.due > excluded.due + ?",
             [(site, due, ANOTHER_PACE) for site, due in turns.items()],
         )
-        database.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?)", self.runs.items())
+        database.executemany(
+            "INSERT OR REPLACE INTO runs VALUES (?, ?)", self.runs.items()
+        )
         for kind, sites in (PAUSE, self.pauses), (TURN, turns), (WAITS, self.waits):
             if sites:
                 add_news(database, owner, now, kind, sites)
@@ -280,15 +313,14 @@ class Unsaved:
             )
             for site, one in self.memory.packed.items()
         ]
-        # What another process has saved meanwhile may be a little newer. What is newer by over a
-        # minute was dated by a wrong clock.
+        # What another process has saved meanwhile may be a little newer. What is newer
+        # by over a minute was dated by a wrong clock.
         database.executemany(
-            "INSERT INTO copies VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site) DO UPDATE"
-            " SET body = excluded.body, status = excluded.status,"
-            " fetched_at = excluded.fetched_at, url = excluded.url,"
-            " etag = excluded.etag, last_modified = excluded.last_modified"
-            " WHERE copies.fetched_at <= excluded.fetched_at"
-            " OR copies.fetched_at > excluded.fetched_at + 60",
+            "INSERT INTO copies VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site) DO"
+            " UPDATE SET body = excluded.body, status = excluded.status, fetched_at ="
+            " excluded.fetched_at, url = excluded.url, etag = excluded.etag,"
+            " last_modified = excluded.last_modified WHERE copies.fetched_at <="
+            " excluded.fetched_at OR copies.fetched_at > excluded.fetched_at + 60",
             rows,
         )
 

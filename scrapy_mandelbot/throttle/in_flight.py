@@ -2,11 +2,11 @@
 
 What a request needs is looked up once, when it is handed out, and stored on its flight.
 
-A request goes back to the queue by being returned from a middleware. On its way it passes the dupe
-filter again, so it is marked ``dont_filter`` until it is back; left on it, the mark would be copied
-by redirects and would switch the off-site filter off. The downloader writes ``download_slot`` into
-every request that it takes, and redirects copy that too. A middleware may have given it a proxy,
-and may have to give it another one.
+A request goes back to the queue by being returned from a middleware. On its way it
+passes the dupe filter again, so it is marked ``dont_filter`` until it is back; left on
+it, the mark would be copied by redirects and would switch the off-site filter off. The
+downloader writes ``download_slot`` into every request that it takes, and redirects copy
+that too. A middleware may have given it a proxy, and may have to give it another one.
 """
 
 from __future__ import annotations
@@ -36,19 +36,23 @@ _FEW = 1_000  # flights; of more it is looked whether they are under way
 
 
 ASKS_AGAIN = "_mandelbot_asks_again"
-"""Meta key of a health check: a request for a page that the site answered well before."""
+"""Meta key of a health check: a request for a page that the site answered well before.
+"""
 
 
 def is_of_the_package(request: Request) -> bool:
     """Return whether the package sends the request for itself, as for a robots.txt."""
     has_no_callback = request.callback is NO_CALLBACK
-    return has_no_callback and bool(request.meta.get("dont_pause") or ASKS_AGAIN in request.meta)
+    return has_no_callback and bool(
+        request.meta.get("dont_pause") or ASKS_AGAIN in request.meta
+    )
 
 
 class SitePausedError(IgnoreRequest):
     """Fails a request that is not sent, as its site is given up, or paused for too long.
 
-    The errback gets this exception: no response is made up, and none of another URL is used.
+    The errback gets this exception: no response is made up, and none of another URL is
+    used.
     """
 
 
@@ -128,8 +132,9 @@ class _SlotLimits(dict[str, float]):
 class InFlight:
     """The requests in flight.
 
-    The downloader counts a request in its slot a turn or two of the loop after it was handed out,
-    by which time the engine has taken as many again: the queue counts by this class.
+    The downloader counts a request in its slot a turn or two of the loop after it was
+    handed out, by which time the engine has taken as many again: the queue counts by
+    this class.
     """
 
     AT_FIRST = 16
@@ -152,13 +157,18 @@ class InFlight:
         self._in_slots: dict[str, set[Flight]] = {}
         self.limits = _SlotLimits(crawler)
         """Of the slots that have any, as it was when their second request was to go."""
-        # What each was, and when it may go; not its flight, which would keep the request for ever.
+        # What each was, and when it may go; not its flight, which would keep the
+        # request for ever.
         self.coming_back: WeakKeyDictionary[Request, PriorState] = WeakKeyDictionary()
         self.fates: WeakKeyDictionary[Request, End] = WeakKeyDictionary()
-        """How requests end that fail now, where that is not to be seen from the exception."""
+        """How requests end that fail now, where that is not to be seen from the
+        exception.
+        """
         self._look_at = _FEW
         self.shared_slot: Callable[[Site, str], str] | None = None
-        """Returns the download slot of a site's requests, given Scrapy's, if sites share some."""
+        """Returns the download slot of a site's requests, given Scrapy's, if sites
+        share some.
+        """
         self.unresponsive = Unresponsive(
             crawler.settings.getint("CONCURRENT_REQUESTS"), now, self.drop_if_lost
         )
@@ -171,7 +181,8 @@ class InFlight:
     def waiting(self, site: Site) -> int:
         """Return how many requests for a site wait in the queues."""
         count = 0
-        for queue in self.queues:  # without a generator, which would be one more call for a 503
+        # without a generator, which would be one more call for a 503
+        for queue in self.queues:
             count += queue.waiting(site)
         return count
 
@@ -239,8 +250,8 @@ class InFlight:
         self.limits[slot] = most = engine.slot_concurrency(self._crawler, slot)
         if len(flights) < most:
             return False
-        # Some ends go unnoticed: a middleware may swallow a request. Then it is no longer
-        # the downloader's either.
+        # Some ends go unnoticed: a middleware may swallow a request. Then it is no
+        # longer the downloader's either.
         for flight in list(flights):
             self.drop_if_lost(flight)
         return self.in_slot(slot) >= most
@@ -252,7 +263,10 @@ class InFlight:
         """
         most = self.AT_FIRST + site.tally.pages + site.tally.others + site.tally.cached
         flights = [one for one in self._in_slots.get(slot, ()) if one.site is site]
-        return len(flights) >= most and sum(not self.drop_if_lost(one) for one in flights) >= most
+        return (
+            len(flights) >= most
+            and sum(not self.drop_if_lost(one) for one in flights) >= most
+        )
 
     def drop_if_lost(self, flight: Flight) -> bool:
         """Return whether a request has ended without a word, and is in flight no longer."""
@@ -322,9 +336,15 @@ class InFlight:
 
         def is_meant(request: Request) -> bool:
             flight = self.get(request)
-            return flight is not None and flight.site is site and not request.meta.get("dont_pause")
+            return (
+                flight is not None
+                and flight.site is site
+                and not request.meta.get("dont_pause")
+            )
 
-        count = engine.evict_waiting(self._crawler, site.slots or (), is_meant, SitePausedError())
+        count = engine.evict_waiting(
+            self._crawler, site.slots or (), is_meant, SitePausedError()
+        )
         if count:
             self._count(events.EVICTED, count=count)
 

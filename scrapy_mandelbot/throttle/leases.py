@@ -1,9 +1,9 @@
 """Leases: what one crawl at a time may do, of all that share a store.
 
-One crawl probes a paused site, and one crawl at a time sends requests to a site with a crawl delay.
-It requests a lease from the store first, and the site waits meanwhile, as it does for a pause. A
-lease in use is renewed; it expires where its crawl has died. Without its store a crawl decides
-alone.
+One crawl probes a paused site, and one crawl at a time sends requests to a site with a
+crawl delay. It requests a lease from the store first, and the site waits meanwhile, as
+it does for a pause. A lease in use is renewed; it expires where its crawl has died.
+Without its store a crawl decides alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 LEASE_FOR = 15.0
 """Seconds after which another crawl may do what one that died was about to do."""
 _RENEWED_AFTER = 5.0  # seconds
-_REQUESTED_AGAIN_AFTER = 1.0  # seconds; who has a lease gives it back long before it ends
+# seconds; who has a lease gives it back long before it ends
+_REQUESTED_AGAIN_AFTER = 1.0
 _LOOKED_AT_EACH = 1.0  # seconds, while there is any lease
 _CLOCKS_DIFFER = 1.0  # seconds, at most, where they are right
 _UNUSED_FOR = 2.0  # seconds that a lease is had without being used
@@ -54,9 +55,10 @@ class _RequestedLease:
 
 
 class Leases:
-    """The leases of one crawl. Without a store that lends them, everything may go at once.
+    """The leases of one crawl.
 
-    `look_again` is called with a site when its lease was granted or refused.
+    Without a store that lends them, everything may go at once. `look_again` is called
+    with a site when its lease was granted or refused.
     """
 
     def __init__(
@@ -82,8 +84,8 @@ class Leases:
     def due(self, site: Site, now: float) -> float:
         """Return when the next request may go to a site, as far as that takes a lease.
 
-        Now, if it takes none, or this crawl has it. ``inf``: the store has not answered yet;
-        `look_again` is called when it does.
+        Now, if it takes none, or this crawl has it. ``inf``: the store has not answered
+        yet; `look_again` is called when it does.
         """
         if not self.are_lent:
             return now
@@ -124,7 +126,8 @@ class Leases:
         """Request a lease, or renew it."""
         claim.renewed_at = now = self._now()
         longest_wait = inf
-        if claim.lease is Lease.TURN:  # one that is due later belongs to another delay or clock
+        # one that is due later belongs to another delay or clock
+        if claim.lease is Lease.TURN:
             longest_wait = claim.site.pacer.due_after(now) - now + _CLOCKS_DIFFER
         self._store.claim(
             claim.lease,
@@ -134,7 +137,9 @@ class Leases:
             longest_wait,
         )
 
-    def _answered(self, claim: _RequestedLease, requested_at: float, seconds: float) -> None:
+    def _answered(
+        self, claim: _RequestedLease, requested_at: float, seconds: float
+    ) -> None:
         current = self._leases.get((claim.lease, claim.site.name))
         if current is not claim:
             if current is None and not seconds:  # granted too late
@@ -142,7 +147,11 @@ class Leases:
             return
         is_renewed, now = bool(claim.ends_at), self._now()
         if not seconds:
-            claim.ends_at, claim.not_before, claim.used_at = requested_at + LEASE_FOR, 0.0, now
+            claim.ends_at, claim.not_before, claim.used_at = (
+                requested_at + LEASE_FOR,
+                0.0,
+                now,
+            )
         elif not is_renewed:
             claim.not_before = now + min(seconds, _REQUESTED_AGAIN_AFTER)
         if not is_renewed and claim is not self._requesting:

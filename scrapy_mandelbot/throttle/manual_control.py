@@ -35,8 +35,12 @@ class ManualControl:
         A site, a section or a page is shut while it waits for a time of its own.
         """
         now, shut, given_up, queues = self._now(), 0, 0, self._throttle.in_flight.queues
-        delayed = Counter(site for one in queues for site, at in one.delayed() if at > now)
-        for site, section, count in chain.from_iterable(one.sub_queues() for one in queues):
+        delayed = Counter(
+            site for one in queues for site, at in one.delayed() if at > now
+        )
+        for site, section, count in chain.from_iterable(
+            one.sub_queues() for one in queues
+        ):
             is_over = site.pause.is_given_up or site.faults.is_hopeless(section)
             if is_over or site.is_shut(now) or site.faults.due(section, now) > now:
                 shut += count
@@ -84,7 +88,8 @@ class ManualControl:
         if site.held_until > now:
             site.hold(now, now)
         site.pause.be_due(now)
-        if throttle.has_leases:  # the store would have the others wait, and this one too
+        # the store would have the others wait, and this one too
+        if throttle.has_leases:
             throttle.peers.put_pause(name, None)
         self._update(site)
         return True
@@ -117,7 +122,11 @@ class IdlePolicy:
     """Decides how long an idle crawl waits for paused sites."""
 
     def __init__(
-        self, crawler: Crawler, config: Config, throttle: Throttle, manual_control: ManualControl
+        self,
+        crawler: Crawler,
+        config: Config,
+        throttle: Throttle,
+        manual_control: ManualControl,
     ) -> None:
         self._crawler = crawler
         self._throttle = throttle
@@ -125,7 +134,9 @@ class IdlePolicy:
         self._now = throttle.now
         self._sends_idle = config.signals_idle
         self._fails = config.pause_idle == "fail"
-        self._closes = config.closes_unless_due_within if throttle.keeps_given_up else None
+        self._closes = (
+            config.closes_unless_due_within if throttle.keeps_given_up else None
+        )
         """Seconds; the run ends where nothing is due so soon."""
         self._left = config.pause_total
         """Seconds for which the run goes on waiting; None: for as long as it takes."""
@@ -142,18 +153,24 @@ class IdlePolicy:
             return
         held = engine.scheduler_length(self._crawler)
         shut, given_up = self._manual_control.held() if held else (0, 0)
-        only_waits = held == shut or (shut and engine.scheduler_only_waits(self._crawler))
+        only_waits = held == shut or (
+            shut and engine.scheduler_only_waits(self._crawler)
+        )
         if not held or not only_waits:
             self._continue()
             return
-        is_late = self._closes is not None and self._manual_control.next_due() > self._closes
+        is_late = (
+            self._closes is not None and self._manual_control.next_due() > self._closes
+        )
         if is_late or (self._throttle.keeps_given_up and shut == given_up):
             self._close(SITES_PAUSED)
             return
         if self._waits_since is None:
             self._waits_since = self._now()
             if self._left is not None:
-                self._throttle.pauses.total_ends_at = at = self._waits_since + self._left
+                self._throttle.pauses.total_ends_at = at = (
+                    self._waits_since + self._left
+                )
                 self._throttle.timers.set(self, at, self._give_up)
         if self._sends_idle:
             self._send_idle()
@@ -168,7 +185,8 @@ class IdlePolicy:
 
     def _spider_closed(self, reason: str) -> None:
         self._continue()
-        if reason == SITES_PAUSED and self._fails:  # whoever closed it: a worker does so itself
+        # whoever closed it: a worker does so itself
+        if reason == SITES_PAUSED and self._fails:
             engine.fail(self._crawler, "", lambda: None)
 
     def _give_up(self, _: IdlePolicy) -> None:

@@ -29,7 +29,10 @@ _AS_WRITTEN = PacePolicy(longest=inf)
 
 
 class Paces:
-    """Sets the pace of sites; `pace_changed` is called with a site whose pace has changed."""
+    """Sets the pace of sites.
+
+    `pace_changed` is called with a site whose pace has changed.
+    """
 
     def __init__(
         self,
@@ -46,7 +49,8 @@ class Paces:
     def learn(self, site: Site, robots: RobotsTxt, agent: Agent, until: float) -> bool:
         """Follow the pace that a robots.txt sets for an agent, or the project's manual delay.
 
-        `until`: when the rules are to be looked up again. Returns whether the pace has changed.
+        `until`: when the rules are to be looked up again. Returns whether the pace has
+        changed.
         """
         by_hand = self._config.configured_delay(site.name)
         if by_hand is not None:
@@ -54,10 +58,16 @@ class Paces:
         lines = unreadable_lines(robots, agent)
         if lines and site.is_news("unreadable"):
             named = ", ".join(map(str, lines[:_NAMED]))
-            self._emit(events.PACE_UNREADABLE, where=site.name, lines=named, count=len(lines))
-        return self._follow(site, pace_of_file(robots, agent, self._config.pace_policy), until)
+            self._emit(
+                events.PACE_UNREADABLE, where=site.name, lines=named, count=len(lines)
+            )
+        return self._follow(
+            site, pace_of_file(robots, agent, self._config.pace_policy), until
+        )
 
-    def report_not_obeyed(self, site: Site, robots: RobotsTxt, agent: Callable[[], Agent]) -> None:
+    def report_not_obeyed(
+        self, site: Site, robots: RobotsTxt, agent: Callable[[], Agent]
+    ) -> None:
         """Report once the pace in a robots.txt that the project does not obey."""
         if self._config.obeys_pace or "pace" in site.reported:
             return
@@ -67,7 +77,9 @@ class Paces:
         is_by_hand = self._config.configured_delay(site.name) is not None
         if not pace.is_free and not is_by_hand and site.is_news("pace"):
             site.is_timed = True
-            self._emit(events.PACE_NOT_OBEYED, where=site.name, pace=pace, source=pace.source)
+            self._emit(
+                events.PACE_NOT_OBEYED, where=site.name, pace=pace, source=pace.source
+            )
 
     def learn_by_hand(self, site: Site) -> bool:
         """Follow the project's manual delay while no rules are known.
@@ -85,7 +97,9 @@ class Paces:
 
     def _follow(self, site: Site, pace: Pace, until: float) -> bool:
         now = self._now()
-        is_restored = not site.pacer.is_on and site.pacer.resumes_at > now and not pace.is_free
+        is_restored = (
+            not site.pacer.is_on and site.pacer.resumes_at > now and not pace.is_free
+        )
         is_news = site.pacer.follow(pace, until, now)
         site.look_anew()
         if not is_news:
@@ -96,7 +110,9 @@ class Paces:
             self._emit(events.PACE, where=site.name, pace=pace, source=pace.source)
             if pace.asked > pace.longest:
                 asked, longest = pace.asked, pace.longest
-                self._emit(events.PACE_CAPPED, where=site.name, asked=asked, longest=longest)
+                self._emit(
+                    events.PACE_CAPPED, where=site.name, asked=asked, longest=longest
+                )
         self._pace_changed(site)
         return True
 

@@ -48,7 +48,9 @@ _STORED = frozenset({events.PAUSED, events.HELD, events.PROLONGED})
 class Pauses:
     """Pauses sites that refuse, and reports and stores their pauses for other runs and crawls."""
 
-    def __init__(self, crawler: Crawler, throttle: Throttle, store: Store, events_: Events) -> None:
+    def __init__(
+        self, crawler: Crawler, throttle: Throttle, store: Store, events_: Events
+    ) -> None:
         self._throttle = throttle
         self._emit, self._count = events_.emit, events_.count
         self._now = throttle.now
@@ -59,7 +61,9 @@ class Pauses:
         """When the run has waited long enough, and gives up all waiting sites."""
         self._fate = "kept for the next run" if throttle.keeps_given_up else "they fail"
         put_pause = self._put_pause = self.peers.put_pause
-        events_.subscribe(lambda its: put_pause(its["site"], None), events.ROBOTS_UNANSWERED)
+        events_.subscribe(
+            lambda its: put_pause(its["site"], None), events.ROBOTS_UNANSWERED
+        )
 
     def emit(
         self,
@@ -70,7 +74,10 @@ class Pauses:
         level: int | None = None,
         **more: Any,
     ) -> None:
-        """Emit an event with the values of a pause, by default the site's; `more` wins."""
+        """Emit an event with the values of a pause, by default the site's.
+
+        `more` wins.
+        """
         pause = pause or site.pause
         values: dict[str, Any] = {
             "where": site.name,
@@ -108,8 +115,11 @@ class Pauses:
             site.tally.left(now)
         kind = "no answer" if response is None else str(response.status)
         is_outage = kind == "503" and retry_after is None
-        refusal = Refusal(now, reason, retry_after, self._random.random(), is_outage=is_outage)
-        named = None if response is None else retry_after  # without one, the wait is our own
+        refusal = Refusal(
+            now, reason, retry_after, self._random.random(), is_outage=is_outage
+        )
+        # without one, the wait is our own
+        named = None if response is None else retry_after
         self._count(events.REFUSED, site=site.name, kind=kind, retry_after=named)
         if throttle.shared_limits:
             throttle.shared_limits.refused(site, now)
@@ -125,13 +135,17 @@ class Pauses:
         if effect is not PauseEffect.PAUSED or throttle.shared_limits:
             throttle.update(site)
 
-    def _report(self, effect: PauseEffect, flight: Flight, reason: str, level: int | None) -> None:
+    def _report(
+        self, effect: PauseEffect, flight: Flight, reason: str, level: int | None
+    ) -> None:
         """Report the effect of a refusal; store a pause without an end."""
         site, event = flight.site, _EVENTS.get(effect)
         if event is None:
             self.section(effect, site, flight.request)
         elif effect is PauseEffect.SET_ASIDE:
-            self.emit(event, site, seconds=flight.not_before - self._now(), reason=reason)
+            self.emit(
+                event, site, seconds=flight.not_before - self._now(), reason=reason
+            )
         else:
             if effect is PauseEffect.GAVE_UP:
                 level = None
@@ -141,7 +155,9 @@ class Pauses:
                     self._put_pause(site.name, kept)
             self.emit(event, site, level=level)
 
-    def answered(self, effect: PauseEffect, site: Site, pause: Pause, before: set[Section]) -> None:
+    def answered(
+        self, effect: PauseEffect, site: Site, pause: Pause, before: set[Section]
+    ) -> None:
         """Report the effect of an answer of a site that had this pause, and these sections."""
         ended = before.difference(site.faults.aside.values())
         for section in sorted(ended, key=lambda one: one.path):
@@ -152,7 +168,8 @@ class Pauses:
         rates = pause.rate_control
         if effect is not PauseEffect.RESUMED or rates is None or not rates.is_far_below:
             return
-        if site.is_news("slower"):  # once of a limit, and how long what is queued takes at that
+        # once of a limit, and how long what is queued takes at that
+        if site.is_news("slower"):
             limit, time = rates.as_text(self._throttle.in_flight.waiting(site))
             self.emit(events.SLOWER, site, rate=rates.rate, limit=limit, time=time)
 
@@ -174,7 +191,9 @@ class Pauses:
         self.emit(event, site, section.pause, path=section.path)
 
 
-_WAY = frozenset({"bindaddress", "cookiejar", "dont_obey_robotstxt", "download_slot", "proxy"})
+_WAY = frozenset(
+    {"bindaddress", "cookiejar", "dont_obey_robotstxt", "download_slot", "proxy"}
+)
 _WAY |= {"_auth_proxy", "download_timeout", "verify_ssl"}
 _OF_OTHER_HANDLERS = ("playwright", "zyte_api", "splash", "selenium", "impersonate")
 _NOT_AGAIN = frozenset({b"Cookie", b"If-None-Match", b"If-Modified-Since", b"Range"})
@@ -201,7 +220,11 @@ class HealthCheck:
 
     def request(self, site: Site) -> bool:
         """Request the page that the site answered well again; return whether that is possible."""
-        if not may_ask_again(site) or site in self._sites or engine.is_closing(self._crawler):
+        if (
+            not may_ask_again(site)
+            or site in self._sites
+            or engine.is_closing(self._crawler)
+        ):
             return False
         request = self._request_to(site)
         if request is None:
@@ -229,7 +252,9 @@ class HealthCheck:
             "allow_offsite": True,
             "handle_httpstatus_all": True,
         }
-        request = Request(site.well_url, callback=NO_CALLBACK, dont_filter=True, meta=meta)
+        request = Request(
+            site.well_url, callback=NO_CALLBACK, dont_filter=True, meta=meta
+        )
         for name, values in headers.items():
             if name not in _NOT_AGAIN:
                 request.headers.setlist(name, values)

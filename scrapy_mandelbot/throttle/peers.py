@@ -1,7 +1,8 @@
 """What crawls of the same sites exchange: pauses, and turns at a crawl delay.
 
-Crawls of one process exchange them at once, whatever their stores; a shared store passes on what
-crawls of other processes write. What was received is not published again.
+Crawls of one process exchange them at once, whatever their stores; a shared store
+passes on what crawls of other processes write. What was received is not published
+again.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class Peers:
         self._turns: Recent[float] = Recent(_MOST_KNOWN)
         """When the next turns are, as far as that was read or written."""
         self._contended: Recent[float] = Recent(_MOST_KNOWN)
-        """Sites that a peer on the same store crawls, and until when that is assumed."""
+        """Sites that a peer on the same store crawls, and until when that is assumed.
+        """
         self._announced: Recent[float] = Recent(_MOST_KNOWN)
         """Sites for which it announced waiting requests, and until when that holds."""
         self._random = random.Random()  # noqa: S311 -- parts crawls in time, guards nothing
@@ -82,8 +84,8 @@ class Peers:
     def take_over(self, name: str, left: LeftPause, *, is_newest: bool = False) -> None:
         """Restore the pause of a site that the previous run or another worker left.
 
-        A pause that has ended meanwhile still ends with a probe; a known one stays as it is, but
-        lasts at least as long as the other where `is_newest`.
+        A pause that has ended meanwhile still ends with a probe; a known one stays as
+        it is, but lasts at least as long as the other where `is_newest`.
         """
         throttle, now = self._throttle, self._now()
         site = throttle.sites.of(name)
@@ -111,7 +113,8 @@ class Peers:
         """Store and publish when the next turn of a site is.
 
         Returns:
-            When the crawl may take it itself: somewhat later, where another one waits for it.
+            When the crawl may take it itself: somewhat later, where another one waits
+            for it.
         """
         now = self._now()
         self._turns.put(name, due, 1)
@@ -129,14 +132,21 @@ class Peers:
         return self._random.uniform(0.0, _share(seconds))
 
     def hear_pause(self, name: str, pause: StoredPause | None) -> None:
-        """Pause a site as a peer did, which sends the first request afterwards; None: resume it."""
+        """Pause a site as a peer did, which sends the first request afterwards.
+
+        None: resume it.
+        """
         throttle, now = self._throttle, self._now()
         if pause is None:
             self._known.discard(name)
             known = self._of_peers.get(name)
             self._of_peers.discard(name)
             site = throttle.sites.get(name)
-            if known and site is not None and site.pause.until <= known.until + 2 * GIVES_WAY:
+            if (
+                known
+                and site is not None
+                and site.pause.until <= known.until + 2 * GIVES_WAY
+            ):
                 site.pause.be_due(now)  # the peer has found it well
                 throttle.update(site)
             return
@@ -145,7 +155,9 @@ class Peers:
         self._known.put(name, pause, 1)
         self._of_peers.put(name, pause, 1)
         site = throttle.sites.of(name)
-        is_news = site.pause_as_peer(Refusal(now, pause.reason, pause.until - now + GIVES_WAY))
+        is_news = site.pause_as_peer(
+            Refusal(now, pause.reason, pause.until - now + GIVES_WAY)
+        )
         throttle.sites.note_trouble(site)
         if is_news:
             throttle.in_flight.evict(site)
@@ -176,9 +188,13 @@ class Peers:
             return
         now = self._now()
         is_contended = (self._contended.get(name) or 0.0) > now
-        if not self.hear_turn(name, due + self._spread(due - now) if is_contended else due):
+        if not self.hear_turn(
+            name, due + self._spread(due - now) if is_contended else due
+        ):
             return
-        if (self._announced.get(name) or 0.0) <= now and isinstance(self.store, LiveStore):
+        if (self._announced.get(name) or 0.0) <= now and isinstance(
+            self.store, LiveStore
+        ):
             self._announced.put(name, now + _CONTENDED_FOR / 2, 1)
             self._contended.put(name, now + _CONTENDED_FOR, 1)
             self.store.announce_waiting(name)
@@ -187,11 +203,13 @@ class Peers:
         """Note that requests of another process wait for turns of a site, too."""
         self._contended.put(name, self._now() + _CONTENDED_FOR, 1)
 
-    def all_stored(self, pauses: Mapping[str, StoredPause], turns: Mapping[str, float]) -> None:
+    def all_stored(
+        self, pauses: Mapping[str, StoredPause], turns: Mapping[str, float]
+    ) -> None:
         """Receive all that the store holds, and restore what it has lost.
 
-        A pause that is not there is not over: the server may have begun anew. Nor is one that is
-        shorter there: it may be a replica that was behind.
+        A pause that is not there is not over: the server may have begun anew. Nor is
+        one that is shorter there: it may be a replica that was behind.
         """
         now = self._now()
         lost = set()

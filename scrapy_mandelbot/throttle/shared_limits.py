@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.throttle.throttle import Throttle
 
 _ONE_MOMENT = 1.0  # seconds; what is refused within it may be refused as one
-_MOST_GROUPED = 50_000  # sites whose address is known, and groups of which a site has a pace
+# sites whose address is known, and groups of which a site has a pace
+_MOST_GROUPED = 50_000
 
 
 class _SharedSlot:
@@ -42,10 +43,11 @@ class _SharedSlot:
 class SharedLimits:
     """Sites that share concurrency, pace and pauses, by MANDELBOT_TOGETHER.
 
-    Their requests go through one download slot, so that what Scrapy sets for a slot holds for all
-    of them. A request to one site with a pace makes the others with a pace wait, too. Sites that
-    are refused within a second of each other, and are at least half of those requested then, share
-    one pause, one probe and one rate from then on: the limit is the server's, not the site's.
+    Their requests go through one download slot, so that what Scrapy sets for a slot
+    holds for all of them. A request to one site with a pace makes the others with a
+    pace wait, too. Sites that are refused within a second of each other, and are at
+    least half of those requested then, share one pause, one probe and one rate from
+    then on: the limit is the server's, not the site's.
     """
 
     def __init__(self, mode: str, crawler: Crawler, throttle: Throttle) -> None:
@@ -58,7 +60,9 @@ class SharedLimits:
         if mode == "domain":
             self._group_of = domain_of
         else:
-            crawler.signals.connect(self._note_address, signal=scrapy.signals.response_downloaded)
+            crawler.signals.connect(
+                self._note_address, signal=scrapy.signals.response_downloaded
+            )
             most = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
             throttle.in_flight.unresponsive.limit_to(most)
         throttle.in_flight.shared_slot = self.slot_of
@@ -84,13 +88,17 @@ class SharedLimits:
         """Note a refusal of a site before its pause does: the pause may become a shared one."""
         group = self._group(site)
         group.refused_at[site] = now
-        refused = {one for one, at in group.refused_at.items() if at > now - _ONE_MOMENT}
+        refused = {
+            one for one, at in group.refused_at.items() if at > now - _ONE_MOMENT
+        }
         are_well = sum(one.well_at > now - _ONE_MOMENT for one in group.sites - refused)
         if len(refused) == 1 or len(refused) < are_well:
             return
         pause = group.pause
         if pause is None or pause.is_faded(now):
-            pause = next((one.pause for one in refused if one.pause is not Pause.NONE), None)
+            pause = next(
+                (one.pause for one in refused if one.pause is not Pause.NONE), None
+            )
             group.pause = pause
         if pause is not None:
             for one in refused:
@@ -148,4 +156,6 @@ def _extract() -> TLDExtract:
     """Load the list of the package; nothing is fetched or stored."""
     from tldextract import TLDExtract  # noqa: PLC0415 -- its import takes a while
 
-    return TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
+    return TLDExtract(
+        cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True
+    )

@@ -37,9 +37,9 @@ def site_of_request(request: Request) -> str:
 class Sites:
     """The states of sites by name, as ``sites["https://example.com"]``.
 
-    A site stays while anything refers to it: its requests in the queue or in flight, requests that
-    wait for it, its timer. Of the others, the most recent ones stay, up to a limit, and those in
-    trouble, up to another. A forgotten site is like a new one.
+    A site stays while anything refers to it: its requests in the queue or in flight,
+    requests that wait for it, its timer. Of the others, the most recent ones stay, up
+    to a limit, and those in trouble, up to another. A forgotten site is like a new one.
     """
 
     def __init__(self, policy: PausePolicy, *, is_paced: bool = True) -> None:
@@ -67,7 +67,10 @@ class Sites:
         return self._all[name]
 
     def __repr__(self) -> str:
-        return f"<{len(self)} sites, {len(self._in_trouble)} of them paused, probed or slowed>"
+        return (
+            f"<{len(self)} sites, {len(self._in_trouble)} of them paused, probed or"
+            " slowed>"
+        )
 
     def __contains__(self, name: object) -> bool:
         return name in self._all
@@ -101,8 +104,8 @@ class Sites:
     ) -> None:
         """Count the requests to each site separately.
 
-        `tally_of` returns what counts those of a site, by its name; `tallies` all of these, those
-        included whose sites are forgotten.
+        `tally_of` returns what counts those of a site, by its name; `tallies` all of
+        these, those included whose sites are forgotten.
         """
         self._tally_of, self._tallies = tally_of, tallies
         for name, site in self._all.items():
@@ -130,7 +133,10 @@ class Sites:
             self._learnt[learnt] = None
             self._learnt.move_to_end(learnt)
             since = learnt.ended_at - LEARNT_FOR
-            while len(self._learnt) > MOST_LEARNT or next(iter(self._learnt)).ended_at < since:
+            while (
+                len(self._learnt) > MOST_LEARNT
+                or next(iter(self._learnt)).ended_at < since
+            ):
                 self._learnt.popitem(last=False)[0].forget_runs()
 
     def forget(self, site: Site) -> None:

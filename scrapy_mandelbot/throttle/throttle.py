@@ -1,7 +1,8 @@
 """Connects the states of sites to the queue and the middlewares.
 
-Every change of a site ends in :meth:`Throttle.update`, which decides by its state which requests
-may go now: those that wait outside the queue, those in the queues, or none before a timer fires.
+Every change of a site ends in :meth:`Throttle.update`, which decides by its state which
+requests may go now: those that wait outside the queue, those in the queues, or none
+before a timer fires.
 """
 
 from __future__ import annotations
@@ -56,9 +57,13 @@ class Throttle:
         self.paces = Paces(config, clock, events_.emit, self._pace_changed)
         self.timers: Timers[Any] = Timers(clock, self.update)
         """Wakes sites, waiting requests, leases and the limit on waiting."""
-        self.waiters = Waiters(crawler, self.timers, clock.now, self._look, config.pause_wait)
+        self.waiters = Waiters(
+            crawler, self.timers, clock.now, self._look, config.pause_wait
+        )
         self.keeps_given_up = bool(job_dir(crawler.settings)) or config.shares_job
-        """Whether the requests of a site that is given up stay in the queue, for the next run."""
+        """Whether the requests of a site that is given up stay in the queue, for the
+        next run.
+        """
         self.pauses = Pauses(crawler, self, store, events_)
         self.peers, self._leases = self.pauses.peers, self.pauses.peers.leases
         self.has_leases = self._leases.are_lent
@@ -67,7 +72,9 @@ class Throttle:
         self.shared_limits: SharedLimits | None = None
         """With MANDELBOT_TOGETHER: sites that share slots, pauses and limits."""
         if config.together:
-            from scrapy_mandelbot.throttle.shared_limits import SharedLimits  # noqa: PLC0415
+            from scrapy_mandelbot.throttle.shared_limits import (
+                SharedLimits,
+            )  # noqa: PLC0415
 
             self.shared_limits = SharedLimits(config.together, crawler, self)
         events_.subscribe(self._has_answered, events.ROBOTS_READ)
@@ -80,12 +87,14 @@ class Throttle:
 
     # Called by the queue.
 
-    def decide(self, site: Site, flight: Flight | None = None, section: str = "") -> Decision:
+    def decide(
+        self, site: Site, flight: Flight | None = None, section: str = ""
+    ) -> Decision:
         """Decide on a request now: on the next of the queue, or on one that has left it.
 
-        If it goes, it has taken its turn; if not, the queue and those that wait are notified when
-        it is decided on again. `section`: the path of the section that is set aside with the next
-        one.
+        If it goes, it has taken its turn; if not, the queue and those that wait are
+        notified when it is decided on again. `section`: the path of the section that is
+        set aside with the next one.
         """
         if site.is_plain and (flight is None or not site.has_refused):
             return GO
@@ -107,13 +116,17 @@ class Throttle:
             self._note_leases(site)
         return decision
 
-    def _decide_by_lease(self, site: Site, flight: Flight | None, now: float) -> Decision:
+    def _decide_by_lease(
+        self, site: Site, flight: Flight | None, now: float
+    ) -> Decision:
         # What is sent although its site is paused takes turns all the same.
         is_probe = site.pause.awaits_probe and (flight is None or flight.keeps_pauses)
         if not (self.has_leases and (is_probe or site.pacer.is_needed(now))):
             return GO
         due = self._leases.due(site, now)
-        return GO if due <= now else Decision(Wait.PAUSE if is_probe else Wait.TURN, due)
+        return (
+            GO if due <= now else Decision(Wait.PAUSE if is_probe else Wait.TURN, due)
+        )
 
     def holds_back(self, site: Site, section: str = "") -> bool:
         """Return whether requests of a site have to wait for a time, not for another one."""
@@ -143,7 +156,8 @@ class Throttle:
     def lets_pass(self, request: Request) -> bool:
         """Return whether a request that no pause holds back may leave for its site uncounted.
 
-        Not at a pace or quota, in a slot that sites share, or if a recovery counts what is sent.
+        Not at a pace or quota, in a slot that sites share, or if a recovery counts what
+        is sent.
         """
         if self.is_paced or self.shared_limits:
             return False
@@ -156,14 +170,17 @@ class Throttle:
 
     def can_go_back(self, flight: Flight) -> bool:
         """Return whether the request came from the queue, and the queue should keep it."""
-        return flight.is_from_queue and (self.keeps_given_up or not self.has_given_up(flight))
+        return flight.is_from_queue and (
+            self.keeps_given_up or not self.has_given_up(flight)
+        )
 
     def admit(self, flight: Flight) -> Decision:
         """Decide whether a request may leave for its site now; if so, it does."""
         request = flight.request
         if "dont_pause" in request.meta:
             flight.keeps_pauses = not request.meta["dont_pause"]
-        if not flight.keeps_pauses and flight.site.pacer.is_free:  # nothing else holds it back
+        # nothing else holds it back
+        if not flight.keeps_pauses and flight.site.pacer.is_free:
             self.let_leave(flight)
             return GO
         decision = self.decide(flight.site, flight)
@@ -186,8 +203,9 @@ class Throttle:
     async def wait(self, flight: Flight, decision: Decision | None = None) -> bool:
         """Wait until a request from outside the queue may try again; return whether it may.
 
-        It may not if it has waited for as long as the option "wait" allows, its site was given up,
-        or the crawl is closing. Waits for a crawl delay have no limit; those for a visit time have.
+        It may not if it has waited for as long as the option "wait" allows, its site
+        was given up, or the crawl is closing. Waits for a crawl delay have no limit;
+        those for a visit time have.
 
         `decision` is why it waits; None: the site has refused it.
         """
@@ -225,7 +243,8 @@ class Throttle:
         if site.is_timed:
             site.tally.left(self._now())
         if site.is_plain and not site.has_refused:
-            site.answered(flight, flight.sent_at, b"", is_page=is_page)  # no matter when
+            # no matter when
+            site.answered(flight, flight.sent_at, b"", is_page=is_page)
             return
         now = self._now()
         pause = site.pause
@@ -242,7 +261,9 @@ class Throttle:
         self._count(events.HANDED_ON)
         flight.site.faults.forget(flight.fingerprint or self.fingerprint(flight))
 
-    def send_back(self, flight: Flight, event: events.Event = events.BOUNCED) -> Request:
+    def send_back(
+        self, flight: Flight, event: events.Event = events.BOUNCED
+    ) -> Request:
         """Return the request as a middleware returns it to send it back to the queue."""
         self._count(event)
         request = self.in_flight.send_back(flight, flight.not_before)
@@ -299,7 +320,10 @@ class Throttle:
         now = self._now()
         if site.held_until > -inf and (held_for := site.end_hold(now)) is not None:
             self.pauses.emit(events.RESUMED, site, paused_for=held_for)
-        if site.pacer.shut_since is not None and (shut_for := site.pacer.end_shut(now)) is not None:
+        if (
+            site.pacer.shut_since is not None
+            and (shut_for := site.pacer.end_shut(now)) is not None
+        ):
             self.pauses.emit(events.OPENED, site, paused_for=shut_for)
         self.sites.note_trouble(site)
         if site.held_until > now:
@@ -331,5 +355,7 @@ class Throttle:
 
     def fingerprint(self, flight: Flight) -> bytes:
         """Store the fingerprint of a request on its flight, and return it."""
-        flight.fingerprint = self._crawler.request_fingerprinter.fingerprint(flight.request)
+        flight.fingerprint = self._crawler.request_fingerprinter.fingerprint(
+            flight.request
+        )
         return flight.fingerprint

@@ -1,7 +1,7 @@
 """Requests that wait outside the queue.
 
-Requests of media pipelines, of callbacks that await a download, and of the shell never were in the
-queue: returned from a middleware, they would be sent again at once.
+Requests of media pipelines, of callbacks that await a download, and of the shell never
+were in the queue: returned from a middleware, they would be sent again at once.
 """
 
 from __future__ import annotations
@@ -52,11 +52,14 @@ class Waiters:
         """Wait to be released, holding no place of the downloader.
 
         Returns:
-            Whether the request may try again. False after the longest wait, or as the crawl closes.
+            Whether the request may try again. False after the longest wait, or as the
+            crawl closes.
         """
         now, ends_at = self._now(), inf
         if has_limit:
-            flight.waits_since = now if flight.waits_since is None else flight.waits_since
+            flight.waits_since = (
+                now if flight.waits_since is None else flight.waits_since
+            )
             ends_at = flight.waits_since + self._longest
         if ends_at <= now or engine.is_closing(self._crawler):
             return False

@@ -29,4 +29,6 @@ class Case:
     @property
     def octets(self) -> bytes:
         """The file as it is fetched."""
-        return self.body if isinstance(self.body, bytes) else cleandoc(self.body).encode()
+        return (
+            self.body if isinstance(self.body, bytes) else cleandoc(self.body).encode()
+        )

@@ -1,4 +1,6 @@
-"""What the documents leave open or call undefined, and the package decides (docs/dialects.rst)."""
+"""What the documents leave open or call undefined, and the package decides
+(docs/dialects.rst).
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ CASES = (
     Case(
         "Groups",
         "A repeated * is merged as well.",
-        "User-agent: *\nDisallow: /a\nUser-agent: x\nDisallow: /b\nUser-agent: *\nDisallow: /c\n",
+        "User-agent: *\nDisallow: /a\nUser-agent: x\nDisallow: /b\nUser-agent:"
+        " *\nDisallow: /c\n",
         forbidden=("/a", "/c"),
         allowed=("/b",),
     ),
@@ -109,7 +112,8 @@ CASES = (
     *(
         Case(
             "Groups",
-            f"{dialect}: of names inside the robot's the exact one wins, else the longest.",
+            f"{dialect}: of names inside the robot's the exact one wins, else the"
+            " longest.",
             """
             User-agent: bot
             Disallow: /a
@@ -167,7 +171,10 @@ CASES = (
         )
         for agent, other in (
             *(("Googlebot-Image", "Googlebot"), ("googlebot-news", "googlebot")),
-            *(("Google-InspectionTool/1.0", "Googlebot"), ("GoogleOther-Image", "GoogleOther")),
+            *(
+                ("Google-InspectionTool/1.0", "Googlebot"),
+                ("GoogleOther-Image", "GoogleOther"),
+            ),
         )
     ),
     Case(
@@ -236,7 +243,10 @@ CASES = (
             "Mandelbot/1.0",
             "Mandelbot/1.0 (+https://example.com/bot)",
             "Mozilla/5.0 (compatible; Mandelbot/1.0; +https://example.com/bot)",
-            "Mozilla/5.0 (X11; Linux) AppleWebKit/537 (KHTML, like Gecko; Mandelbot) Chrome/1",
+            (
+                "Mozilla/5.0 (X11; Linux) AppleWebKit/537 (KHTML, like Gecko;"
+                " Mandelbot) Chrome/1"
+            ),
             ("Mandelbot-News", "Mandelbot"),
             ("Unknown/1.0", "Mozilla/5.0 (Mandelbot)"),
         )
@@ -261,8 +271,12 @@ CASES = (
     Case(
         "Agents",
         "What every browser says names no robot.",
-        "User-agent: Mozilla\nUser-agent: Chrome\nUser-agent: compatible\nDisallow: /\n",
-        agent="Mozilla/5.0 (compatible; Mandelbot/1.0) AppleWebKit/1 (KHTML, like Gecko) Chrome/1",
+        "User-agent: Mozilla\nUser-agent: Chrome\nUser-agent:"
+        " compatible\nDisallow: /\n",
+        agent=(
+            "Mozilla/5.0 (compatible; Mandelbot/1.0) AppleWebKit/1 (KHTML, like Gecko)"
+            " Chrome/1"
+        ),
         allowed=("/",),
     ),
     Case(
@@ -336,8 +350,10 @@ CASES = (
     ),
     Case(
         "Paths",
-        "Without a leading slash a path counts when it begins with *, else it is ignored.",
-        "User-agent: *\nDisallow: private\nDisallow: *.gif\nDisallow: ?x\nDisallow: $\n",
+        "Without a leading slash a path counts when it begins with *, else it is"
+        " ignored.",
+        "User-agent: *\nDisallow: private\nDisallow: *.gif\nDisallow:"
+        " ?x\nDisallow: $\n",
         forbidden=("/a.gif",),
         allowed=("/private", "/?x", "/"),
     ),
@@ -371,7 +387,8 @@ CASES = (
     Case(
         "Lines",
         "CR, LF and CR LF end lines; \\v, NEL and U+2028 do not.",
-        "User-agent: *\nDisallow: /a\x0bDisallow: /b\u2028Disallow: /c\x85Disallow: /d\n".encode(),
+        "User-agent: *\nDisallow: /a\x0bDisallow: /b\u2028Disallow: /c\x85Disallow:"
+        " /d\n".encode(),
         allowed=("/b", "/c", "/d", "/a"),
     ),
     Case(
@@ -383,9 +400,10 @@ CASES = (
     ),
     Case(
         "Lines",
-        "NUL octets at the ends of an element are white space: padding after a power cut.",
-        b"\0User-agent\0: *\0\nDisallow: /private\0\0\0\nDisallow:\0/x \0#\n\0Disallow: /y"
-        + b"\0" * 480,
+        "NUL octets at the ends of an element are white space: padding after a power"
+        " cut.",
+        b"\0User-agent\0: *\0\nDisallow: /private\0\0\0\nDisallow:\0/x"
+        b" \0#\n\0Disallow: /y" + b"\0" * 480,
         forbidden=("/private/1", "/x", "/y"),
         allowed=("/",),
         lines=(("/private/1", 2), ("/x", 3), ("/y", 4)),
@@ -410,7 +428,8 @@ CASES = (
     ),
     Case(
         "Bytes",
-        "Octets that are not UTF-8 become their escapes: the site is not closed by them.",
+        "Octets that are not UTF-8 become their escapes: the site is not closed by"
+        " them.",
         b"User-agent: *\nDisallow: /\xe9\n",
         forbidden=("/%E9", "/%e9t%e9"),
         allowed=("/", "/e", "/é", "/%C3%A9"),
@@ -418,7 +437,8 @@ CASES = (
     Case(
         "Bytes",
         "HTML where rules should be: the valid lines count.",
-        b"<html><body><pre>\nUser-agent: *\nDisallow: /a<br>\nDisallow: /b\n</pre></html>",
+        b"<html><body><pre>\nUser-agent: *\nDisallow: /a<br>\nDisallow:"
+        b" /b\n</pre></html>",
         forbidden=("/a<br>", "/b"),
         allowed=("/a",),
     ),
@@ -440,7 +460,8 @@ CASES = (
         Case(
             "Escapes",
             f"{character} and its escape are not equal: it is reserved.",
-            f"User-agent: *\nDisallow: /a{character}b\nDisallow: /c%{ord(character):02X}d\n",
+            f"User-agent: *\nDisallow: /a{character}b\nDisallow:"
+            f" /c%{ord(character):02X}d\n",
             forbidden=(f"/a{character}b", f"/c%{ord(character):02x}d"),
             allowed=(f"/a%{ord(character):02X}b", f"/c{character}d"),
         )
@@ -449,8 +470,10 @@ CASES = (
     *(
         Case(
             "Escapes",
-            f"{character!r} and its escape are equal: a URL has no other meaning for it.",
-            f"User-agent: *\nDisallow: /a{character}b\nDisallow: /c%{ord(character):02X}d\n",
+            f"{character!r} and its escape are equal: a URL has no other meaning"
+            " for it.",
+            f"User-agent: *\nDisallow: /a{character}b\nDisallow:"
+            f" /c%{ord(character):02X}d\n",
             forbidden=(
                 f"/a{character}b",
                 f"/c%{ord(character):02x}d",
@@ -469,7 +492,8 @@ CASES = (
     ),
     Case(
         "Escapes",
-        "A percent sign that begins no escape stands for itself, and nothing is decoded twice.",
+        "A percent sign that begins no escape stands for itself, and nothing is decoded"
+        " twice.",
         "User-agent: *\nDisallow: /100%\nDisallow: /a%2541\n",
         forbidden=("/100%", "/100%25", "/100%zz", "/a%2541"),
         allowed=("/100", "/aA", "/a%41"),
@@ -483,7 +507,8 @@ CASES = (
     ),
     Case(
         "Length",
-        "A path counts its octets as written, a character outside ASCII those of its escapes.",
+        "A path counts its octets as written, a character outside ASCII those of its"
+        " escapes.",
         "User-agent: *\nDisallow: /é\nAllow: /*****\n",  # 7 and 6
         forbidden=("/é",),
         allowed=("/c",),
@@ -530,13 +555,23 @@ CASES = (
             "http://example.com?b",
             "/a#/b",
         ),
-        allowed=("http://a/b", "http://example.com/#/a", "http://example.com/b?/a", "//a"),
+        allowed=(
+            "http://a/b",
+            "http://example.com/#/a",
+            "http://example.com/b?/a",
+            "//a",
+        ),
     ),
     Case(
         "/robots.txt",
         "/robots.txt is allowed, whatever the rules say.",
         "User-agent: *\nDisallow: /robots.txt\nDisallow: /*\n",
-        allowed=("/robots.txt", "http://example.com/robots.txt", "/%72obots.txt", "/robots.txt#a"),
+        allowed=(
+            "/robots.txt",
+            "http://example.com/robots.txt",
+            "/%72obots.txt",
+            "/robots.txt#a",
+        ),
         forbidden=("/robots.txt.bak", "/robots.txt?", "/ROBOTS.TXT"),
     ),
     Case(

@@ -1,4 +1,6 @@
-"""How a robots.txt comes, and what must be found: "Checking robots.txt theory" (Moderatobot)."""
+"""How a robots.txt comes, and what must be found: "Checking robots.txt theory"
+(Moderatobot).
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,8 @@ DELIVERIES = (
     ),
     Comes(
         PLACE,
-        "Each subdomain has its own: the file of another site is no finding but a note.",
+        "Each subdomain has its own: the file of another site is no finding but a"
+        " note.",
         (("url", ROOT), ("final_url", "https://www.example.com/robots.txt")),
         ("other-site",),
     ),
@@ -132,7 +135,9 @@ DELIVERIES = (
             (10.0, ("too-slow",)),
         )
     ),
-    Comes(ACCESS, "Half a file.", (("status", 200), ("incomplete", True)), ("incomplete",)),
+    Comes(
+        ACCESS, "Half a file.", (("status", 200), ("incomplete", True)), ("incomplete",)
+    ),
     *(
         Comes(FORMAT, f"Content-Type {header!r}.", (("content_type", header),), codes)
         for header, codes in (
@@ -145,7 +150,12 @@ DELIVERIES = (
         )
     ),
     *(
-        Comes(FORMAT, f"Content-Encoding {header!r}.", (("content_encoding", header),), codes)
+        Comes(
+            FORMAT,
+            f"Content-Encoding {header!r}.",
+            (("content_encoding", header),),
+            codes,
+        )
         for header, codes in (
             ("", ()),
             ("gzip", ()),

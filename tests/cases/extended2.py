@@ -1,4 +1,6 @@
-"""An Extended Standard for Robot Exclusion (2.0), with its fictitious site www.frommitz.biz."""
+"""An Extended Standard for Robot Exclusion (2.0), with its fictitious site
+www.frommitz.biz.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,7 @@ SITE = """
 /overview.html /thankyou.html
 """.split()  # noqa: SIM905 - a listing
 
-FROMMITZ = cleandoc(
-    """
+FROMMITZ = cleandoc("""
     #-----------------------------------------------------------
     # The following robots only understand the 1.0 spec, so
     # really limit where they can go
@@ -116,11 +117,9 @@ FROMMITZ = cleandoc(
     #--------------------------------------------------------------------
     User-agent: *
     Disallow: /
-    """
-)
+    """)
 
-OLD_TEXT = cleandoc(
-    """
+OLD_TEXT = cleandoc("""
     User-agent: alfred
     User-agent: newchives
     User-agent: oscarbot
@@ -136,18 +135,21 @@ OLD_TEXT = cleandoc(
     Disallow: /images*			# don't index here generally
     Disallow: /blackhole/info99*	# these we don't want indexed
     Disallow: /blackhole/info8.html	# nor this one
-    """
-)
+    """)
 
 
-def _site(says: str, agent: str, allowed: str, body: str = FROMMITZ, dialect: str = "") -> Case:
+def _site(
+    says: str, agent: str, allowed: str, body: str = FROMMITZ, dialect: str = ""
+) -> Case:
     """Return a case over the whole site: all but what is listed is forbidden."""
     listed = tuple(allowed.split())
     forbidden = tuple(page for page in SITE if page not in listed)
     return Case(EXAMPLES, says, body, listed, forbidden, agent, dialect=dialect)
 
 
-def _open(says: str, agent: str, forbidden: str, body: str = FROMMITZ, dialect: str = "") -> Case:
+def _open(
+    says: str, agent: str, forbidden: str, body: str = FROMMITZ, dialect: str = ""
+) -> Case:
     """Return a case over the whole site: all but what is listed is allowed."""
     listed = tuple(forbidden.split())
     allowed = tuple(page for page in SITE if page not in listed)
@@ -155,7 +157,9 @@ def _open(says: str, agent: str, forbidden: str, body: str = FROMMITZ, dialect: 
 
 
 _HTML = " ".join(page for page in SITE if page.endswith(".html"))
-_INDEX = "/index.html /images/index.html /blackhole/index.html /blackhole/info/index.html"
+_INDEX = (
+    "/index.html /images/index.html /blackhole/index.html /blackhole/info/index.html"
+)
 _IMAGES = " ".join(page for page in SITE if page.startswith("/images"))
 _BLACKHOLE = " ".join(page for page in SITE if page.startswith("/blackhole"))
 _INFO = " ".join(page for page in SITE if page.startswith("/blackhole/info"))
@@ -185,7 +189,8 @@ def _version(value: str, reads: str) -> Case:
     answers = {"/a*bc": not is_1, "/a1b": not is_2, "/default": is_1 or is_2}
     return Case(
         VERSION,
-        f"Version {value!r} is {'passed over' if reads == 'default' else 'read as ' + reads}.",
+        f"Version {value!r} is"
+        f" {'passed over' if reads == 'default' else 'read as ' + reads}.",
         body,
         allowed=tuple(url for url, allowed in answers.items() if allowed),
         forbidden=tuple(url for url, allowed in answers.items() if not allowed),
@@ -211,7 +216,8 @@ CASES = (
     Case(
         COMMENTS,
         "A comment after a value is ignored.",
-        "User-agent: fredsbot # this is another comment\nDisallow: * # we don't like this bot\n",
+        "User-agent: fredsbot # this is another comment\nDisallow: * # we don't like"
+        " this bot\n",
         agent="fredsbot",
         forbidden=("/", "/a"),
     ),
@@ -396,8 +402,9 @@ CASES = (
     _open(
         "popularsite knows 1.0 only and gets a longer rule set.",
         "popularsite",
-        f"{_IMAGES} /order.shtml /order.cgi /blackhole/info98.shtml /blackhole/info99.html "
-        "/blackhole/info99.gif /blackhole/info8.html /blackhole/info/page2.shtml",
+        f"{_IMAGES} /order.shtml /order.cgi /blackhole/info98.shtml"
+        " /blackhole/info99.html /blackhole/info99.gif /blackhole/info8.html"
+        " /blackhole/info/page2.shtml",
     ),
     *(
         _site(f"{agent} knows 2.0: in order of appearance.", agent, f"{_INDEX} {_INFO}")
@@ -408,9 +415,10 @@ CASES = (
             f"{agent} by the older text: images, scripts and includes are closed, "
             "/images/index.html is explicitly allowed.",
             agent,
-            "/index.html /images/index.html /blackhole/index.html /blackhole/info98.html "
-            "/blackhole/info/index.html /blackhole/info/page1.html /blackhole/info/page4.html "
-            "/blackhole/info/thankyou.html",
+            "/index.html /images/index.html /blackhole/index.html"
+            " /blackhole/info98.html /blackhole/info/index.html"
+            " /blackhole/info/page1.html /blackhole/info/page4.html"
+            " /blackhole/info/thankyou.html",
             OLD_TEXT,
             "extended2 old text",
         )

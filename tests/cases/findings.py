@@ -1,4 +1,6 @@
-"""What "Checking robots.txt theory" (Moderatobot) calls wrong: by what a checker says of it."""
+"""What "Checking robots.txt theory" (Moderatobot) calls wrong: by what a checker says
+of it.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,12 @@ def _m(
 
 
 CASES = (
-    _m(FORMAT, "The signature of UTF-8.", b"\xef\xbb\xbf" + A.encode(), ("byte-order-mark", 1)),
+    _m(
+        FORMAT,
+        "The signature of UTF-8.",
+        b"\xef\xbb\xbf" + A.encode(),
+        ("byte-order-mark", 1),
+    ),
     _m(FORMAT, "The signature of UTF-16.", A.encode("utf-16"), ("utf-16", 1)),
     _m(
         FORMAT,
@@ -128,7 +135,10 @@ CASES = (
     _m(
         GROUPS,
         "Each blank line with directives after it is told once.",
-        A + "\nDisallow: /b\n\nDisallow: /c\n\n" + A.replace("a\n", "b\n") + "\nDisallow: /d\n",
+        A
+        + "\nDisallow: /b\n\nDisallow: /c\n\n"
+        + A.replace("a\n", "b\n")
+        + "\nDisallow: /d\n",
         ("blank-line-in-group", 4),
         ("blank-line-in-group", 11),
     ),
@@ -155,7 +165,12 @@ CASES = (
         ("directive-outside-group", 4),
         absent=("blank-line-in-group",),
     ),
-    _m(AGENT, "One name a directive.", "User-agent: a, b\nDisallow:\n", ("several-names", 1)),
+    _m(
+        AGENT,
+        "One name a directive.",
+        "User-agent: a, b\nDisallow:\n",
+        ("several-names", 1),
+    ),
     _m(
         AGENT,
         "Two known robots in one directive.",
@@ -187,7 +202,12 @@ CASES = (
         A + "\nUser-agent: *\nDisallow:\n",
         absent=("star-before-robots",),
     ),
-    _m(AGENT, "The * with other symbols.", "User-agent: *bot\nDisallow:\n", ("star-in-agent", 1)),
+    _m(
+        AGENT,
+        "The * with other symbols.",
+        "User-agent: *bot\nDisallow:\n",
+        ("star-in-agent", 1),
+    ),
     _m(
         AGENT,
         "No non-standard directives in the group for *.",
@@ -207,11 +227,29 @@ CASES = (
         ("group-without-rules", 1),
     ),
     _m(
-        ALLOW, "An Allow without a value.", "User-agent: a\nAllow:\nDisallow:\n", ("empty-allow", 2)
+        ALLOW,
+        "An Allow without a value.",
+        "User-agent: a\nAllow:\nDisallow:\n",
+        ("empty-allow", 2),
     ),
-    _m(ALLOW, "Allow: / has no sense.", "User-agent: a\nAllow: /\nDisallow:\n", ("allow-all", 2)),
-    _m(ALLOW, "The * is not standard.", "User-agent: a\nDisallow: /*b\n", ("wildcard", 2)),
-    _m(ALLOW, "The $ is not standard.", "User-agent: a\nDisallow: /b$\n", ("wildcard", 2)),
+    _m(
+        ALLOW,
+        "Allow: / has no sense.",
+        "User-agent: a\nAllow: /\nDisallow:\n",
+        ("allow-all", 2),
+    ),
+    _m(
+        ALLOW,
+        "The * is not standard.",
+        "User-agent: a\nDisallow: /*b\n",
+        ("wildcard", 2),
+    ),
+    _m(
+        ALLOW,
+        "The $ is not standard.",
+        "User-agent: a\nDisallow: /b$\n",
+        ("wildcard", 2),
+    ),
     _m(
         ALLOW,
         "Other regular expressions are not known to anyone.",
@@ -225,10 +263,17 @@ CASES = (
             f"User-agent: a\nDisallow:\n{rule}\n",
             ("robots-txt-in-rule", 3),
         )
-        for rule in ("Allow: /robots.txt", "Disallow: /robots.txt", "Disallow: /robots.txt$")
+        for rule in (
+            "Allow: /robots.txt",
+            "Disallow: /robots.txt",
+            "Disallow: /robots.txt$",
+        )
     ),
     _m(
-        RULES, "The order matters to some robots.", A + "Allow: /a/b\n", ("allow-after-disallow", 3)
+        RULES,
+        "The order matters to some robots.",
+        A + "Allow: /a/b\n",
+        ("allow-after-disallow", 3),
     ),
     _m(
         RULES,
@@ -247,7 +292,11 @@ CASES = (
         )
         for value, codes, absent in (
             ("1", (), ("crawl-delay-not-whole", "long-crawl-delay", "bad-crawl-delay")),
-            ("30", (), ("crawl-delay-not-whole", "long-crawl-delay", "bad-crawl-delay")),
+            (
+                "30",
+                (),
+                ("crawl-delay-not-whole", "long-crawl-delay", "bad-crawl-delay"),
+            ),
             ("0", (("crawl-delay-not-whole", 3),), ()),
             ("0.5", (("crawl-delay-not-whole", 3),), ()),
             ("31", (("long-crawl-delay", 3),), ()),
@@ -280,9 +329,21 @@ CASES = (
         A + f"\nSitemap: {URL}\n",
         absent=("sitemap-in-group", "sitemap-extension", "relative-sitemap"),
     ),
-    _m(SITEMAP, "Not closed with /.", f"Sitemap: {URL}/\n", ("sitemap-is-directory", 1)),
-    _m(SITEMAP, "With a protocol.", "Sitemap: example.com/sitemap.xml\n", ("relative-sitemap", 1)),
-    _m(SITEMAP, "With a domain name.", "Sitemap: /sitemap.xml\n", ("relative-sitemap", 1)),
+    _m(
+        SITEMAP, "Not closed with /.", f"Sitemap: {URL}/\n", ("sitemap-is-directory", 1)
+    ),
+    _m(
+        SITEMAP,
+        "With a protocol.",
+        "Sitemap: example.com/sitemap.xml\n",
+        ("relative-sitemap", 1),
+    ),
+    _m(
+        SITEMAP,
+        "With a domain name.",
+        "Sitemap: /sitemap.xml\n",
+        ("relative-sitemap", 1),
+    ),
     _m(
         SITEMAP,
         "With the extension .xml.gz.",

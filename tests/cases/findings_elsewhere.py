@@ -1,4 +1,6 @@
-"""Good and bad examples of SearchTools' "About Robots.txt" (2008), and what others call invalid."""
+"""Good and bad examples of SearchTools' "About Robots.txt" (2008), and what others call
+invalid.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,11 @@ BAD = "Bad Examples - Common Wrong Entries"
 
 
 def _s(
-    section: str, says: str, body: str, *codes: tuple[str, int | None], absent: tuple[str, ...] = ()
+    section: str,
+    says: str,
+    body: str,
+    *codes: tuple[str, int | None],
+    absent: tuple[str, ...] = (),
 ) -> Finds:
     return Finds(SEARCHTOOLS, section, says, body, codes, absent)
 
@@ -31,9 +37,25 @@ _SOUND = (
 )
 
 SEARCHTOOLS_EXAMPLES = (
-    _s(GOOD, "Everything is allowed for every robot.", "User-agent: *\nDisallow:\n", absent=_SOUND),
-    _s(GOOD, "mybot may not index anything.", "User-agent: mybot\nDisallow: /\n", absent=_SOUND),
-    _s(GOOD, "Allow everything.", "User-agent: *\nAllow: /\n", ("allow-all", 2), absent=_SOUND),
+    _s(
+        GOOD,
+        "Everything is allowed for every robot.",
+        "User-agent: *\nDisallow:\n",
+        absent=_SOUND,
+    ),
+    _s(
+        GOOD,
+        "mybot may not index anything.",
+        "User-agent: mybot\nDisallow: /\n",
+        absent=_SOUND,
+    ),
+    _s(
+        GOOD,
+        "Allow everything.",
+        "User-agent: *\nAllow: /\n",
+        ("allow-all", 2),
+        absent=_SOUND,
+    ),
     _s(
         GOOD,
         "The page shows two directives in one line.",
@@ -63,15 +85,20 @@ SEARCHTOOLS_EXAMPLES = (
     _s(
         GOOD,
         "All others: a path begins with *, a blank line is in a group.",
-        "User-agent: WeirdBot\nDisallow: /links/listing.html\nDisallow: /tmp/\n"
-        "Disallow: /private/\n\n"
-        "User-agent: *\nAllow: /\nDisallow: /temp*\nAllow: *temperature*\n\nDisallow: /private/\n",
+        "User-agent: WeirdBot\nDisallow: /links/listing.html\nDisallow:"
+        " /tmp/\nDisallow: /private/\n\nUser-agent: *\nAllow: /\nDisallow:"
+        " /temp*\nAllow: *temperature*\n\nDisallow: /private/\n",
         ("allow-all", 7),
         ("leading-star", 9),
         ("blank-line-in-group", 11),
         absent=_SOUND,
     ),
-    _s(BAD, "The colon is missing.", "User-agent: googlebot\nDisallow /\n", ("missing-colon", 2)),
+    _s(
+        BAD,
+        "The colon is missing.",
+        "User-agent: googlebot\nDisallow /\n",
+        ("missing-colon", 2),
+    ),
     _s(
         "Robots.txt syntax checkers",
         "A semicolon instead of a colon.",
@@ -91,7 +118,12 @@ SEARCHTOOLS_EXAMPLES = (
         "User-agent: sidewiner\nDisallow: /tmp/\n",
         ("misspelt-agent", 1),
     ),
-    _s(BAD, "It should be sidewinder.", "User-agent: sidewinder\nDisallow: /tmp/\n", absent=_SOUND),
+    _s(
+        BAD,
+        "It should be sidewinder.",
+        "User-agent: sidewinder\nDisallow: /tmp/\n",
+        absent=_SOUND,
+    ),
     _s(
         BAD,
         "Paths are case-sensitive.",
@@ -101,8 +133,8 @@ SEARCHTOOLS_EXAMPLES = (
     _s(
         BAD,
         "Weirdbot would probably stop at the first record.",
-        "User-agent: *\nDisallow: /tmp/\n\nUser-agent: Weirdbot\nDisallow: /links/listing.html\n"
-        "Disallow: /tmp/\n",
+        "User-agent: *\nDisallow: /tmp/\n\nUser-agent: Weirdbot\nDisallow:"
+        " /links/listing.html\nDisallow: /tmp/\n",
         ("star-before-robots", 1),
     ),
     _s(
@@ -118,7 +150,8 @@ OTHER_DOCUMENTS = (
         EXTENDED,
         "Comment",
         "A comment may speak of directives.",
-        "User-agent: a\nRobot-version: 2.0\nDisallow: *\nComment: please, disallow: nobody\n",
+        "User-agent: a\nRobot-version: 2.0\nDisallow: *\nComment: please, disallow:"
+        " nobody\n",
         absent=("several-directives",),
     ),
     Finds(
@@ -167,9 +200,9 @@ OTHER_DOCUMENTS = (
         MANDELBOT,
         "Comments",
         "Its own example of comments is sound but for their places.",
-        "# A standalone comment on its own line\n\nUser-agent: Mandelbot\n# Whitespace is allowed\n"
-        "Disallow: /secret# This is a comment\n\nUser-agent: * # For other robots\n"
-        "Disallow: /   # Block everything\n",
+        "# A standalone comment on its own line\n\nUser-agent: Mandelbot\n# Whitespace"
+        " is allowed\nDisallow: /secret# This is a comment\n\nUser-agent: * # For other"
+        " robots\nDisallow: /   # Block everything\n",
         (("hash-without-space", 5), ("comment-after-directive", 7)),
         absent=_SOUND,
     ),
@@ -197,9 +230,10 @@ OTHER_DOCUMENTS = (
     Finds(
         EXTENDED,
         "Request-rate",
-        "A rate that is read none the less: a number alone, a window that is none, full stops.",
-        "User-agent: a\nRobot-version: 2.0\nRequest-rate: 10\nRequest-rate: 9216/4d 07-21\n"
-        "Request-rate: 1200/3h 09.00-15.00\nVisit-time: 12.00-17.00\n",
+        "A rate that is read none the less: a number alone, a window that is none, full"
+        " stops.",
+        "User-agent: a\nRobot-version: 2.0\nRequest-rate: 10\nRequest-rate: 9216/4d"
+        " 07-21\nRequest-rate: 1200/3h 09.00-15.00\nVisit-time: 12.00-17.00\n",
         (
             *(("bad-request-rate", line) for line in (3, 4, 5)),
             ("bad-visit-time", 6),
@@ -215,7 +249,9 @@ OTHER_DOCUMENTS = (
 )
 
 
-def _differs(section: str, says: str, body: str, *codes: tuple[str, int | None]) -> Finds:
+def _differs(
+    section: str, says: str, body: str, *codes: tuple[str, int | None]
+) -> Finds:
     """Return a case about what some robots read otherwise."""
     return Finds("dialects", section, says, body, codes)
 
@@ -261,7 +297,11 @@ READ_OTHERWISE = (
             ("agents-apart", 4),
             ("blank-line-between-agents", 4),
         )
-        for line in ("Crawl-delay: 1", "Sitemap: https://example.com/s.xml", "Nonsense: x")
+        for line in (
+            "Crawl-delay: 1",
+            "Sitemap: https://example.com/s.xml",
+            "Nonsense: x",
+        )
     ),
     _differs(
         ORDER,
@@ -269,8 +309,18 @@ READ_OTHERWISE = (
         "User-agent: *\nAllow: /\nDisallow: /r/\n",
         ("allow-before-disallow", 3),
     ),
-    _same(ORDER, "Behind it.", "User-agent: *\nDisallow: /r/\nAllow: /\n", "allow-before-disallow"),
-    _same(ORDER, "Apart.", "User-agent: *\nAllow: /a\nDisallow: /b\n", "allow-before-disallow"),
+    _same(
+        ORDER,
+        "Behind it.",
+        "User-agent: *\nDisallow: /r/\nAllow: /\n",
+        "allow-before-disallow",
+    ),
+    _same(
+        ORDER,
+        "Apart.",
+        "User-agent: *\nAllow: /a\nDisallow: /b\n",
+        "allow-before-disallow",
+    ),
     *(
         _differs(
             NAMES,
@@ -368,7 +418,10 @@ READ_OTHERWISE = (
         ("agent-characters", 1),
     ),
     _differs(
-        "The end", "The file breaks off.", "User-agent: *\nDisallow: /a\nUser-ag", ("broken-off", 3)
+        "The end",
+        "The file breaks off.",
+        "User-agent: *\nDisallow: /a\nUser-ag",
+        ("broken-off", 3),
     ),
     _same(
         "The end",

@@ -1,7 +1,8 @@
-"""How Google's open-source parser reads a file (google/robotstxt), and its documentation.
+"""How Google's open-source parser reads a file (google/robotstxt), and its
+documentation.
 
-Section names are those of the behaviours that its own tests and "How Google interprets the
-robots.txt specification" describe.
+Section names are those of the behaviours that its own tests and "How Google interprets
+the robots.txt specification" describe.
 """
 
 from __future__ import annotations
@@ -246,14 +247,16 @@ CASES = (
     Case(
         VALUES,
         "A value that is no path is compared all the same, and matches nothing.",
-        "user-agent: *\ndisallow: https://foo.bar/\ndisallow: private\ndisallow: *.gif\n",
+        "user-agent: *\ndisallow: https://foo.bar/\ndisallow: private\ndisallow:"
+        " *.gif\n",
         allowed=("https://foo.bar/", "/private"),
         forbidden=("/a.gif",),
     ),
     Case(
         VALUES,
         "An unescaped URL in a query stays as it is.",
-        "User-agent: *\nDisallow: /\nAllow: /foo/bar?qux=taz&baz=http://foo.bar?tar&par\n",
+        "User-agent: *\nDisallow: /\nAllow:"
+        " /foo/bar?qux=taz&baz=http://foo.bar?tar&par\n",
         allowed=("http://foo.bar/foo/bar?qux=taz&baz=http://foo.bar?tar&par",),
     ),
     *(
@@ -309,8 +312,14 @@ CASES = (
         "Allow of an index page allows its directory, and that only.",
         "User-Agent: *\nAllow: /allowed-slash/index.html\nDisallow: /\n",
         agent="foobot",
-        allowed=("http://foo.com/allowed-slash/", "http://foo.com/allowed-slash/index.html"),
-        forbidden=("http://foo.com/allowed-slash/index.htm", "http://foo.com/anyother-url"),
+        allowed=(
+            "http://foo.com/allowed-slash/",
+            "http://foo.com/allowed-slash/index.html",
+        ),
+        forbidden=(
+            "http://foo.com/allowed-slash/index.htm",
+            "http://foo.com/anyother-url",
+        ),
         lines=(("http://foo.com/allowed-slash/", 2),),
     ),
     Case(
@@ -328,7 +337,13 @@ CASES = (
     ),
     _fish(
         "/fish",
-        ("/fish", "/fish.html", "/fish/salmon.html", "/fishheads", "/fish.html?id=anything"),
+        (
+            "/fish",
+            "/fish.html",
+            "/fish/salmon.html",
+            "/fishheads",
+            "/fish.html?id=anything",
+        ),
         ("/bar", "/Fish.asp", "/catfish", "/?id=fish"),
     ),
     _fish(
@@ -343,13 +358,22 @@ CASES = (
     ),
     _fish(
         "/*.php",
-        ("/filename.php", "/folder/filename.php?parameters", "//folder/any.php.file.html"),
+        (
+            "/filename.php",
+            "/folder/filename.php?parameters",
+            "//folder/any.php.file.html",
+        ),
         ("/php/", "/index?php", "/windows.PHP"),
     ),
     _fish(
         "/*.php$",
         ("/filename.php", "/folder/filename.php"),
-        ("/filename.php?parameters", "/filename.php/", "/filename.php5", "/windows.PHP"),
+        (
+            "/filename.php?parameters",
+            "/filename.php/",
+            "/filename.php5",
+            "/windows.PHP",
+        ),
     ),
     _fish(
         "/fish*.php",
@@ -413,7 +437,12 @@ CASES = (
         Case(
             LIMITS,
             f"A line of {_ROOM + more} bytes is one line, whatever ends it.",
-            b"user-agent: FooBot" + end + b"#" + b"a" * (_ROOM + more - 1) + end + b"disallow: /",
+            b"user-agent: FooBot"
+            + end
+            + b"#"
+            + b"a" * (_ROOM + more - 1)
+            + end
+            + b"disallow: /",
             agent="FooBot",
             lines=(("http://foo.bar/", 3),),
         )

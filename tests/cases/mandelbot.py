@@ -28,7 +28,10 @@ CASES = (
         User-agent: Mandelbot
         Disallow: /dogs
         """,
-        forbidden=("http://www.example.com/dogs/barking.html", "https://example.com:8080/dogs"),
+        forbidden=(
+            "http://www.example.com/dogs/barking.html",
+            "https://example.com:8080/dogs",
+        ),
         allowed=("http://www.example.com/cats/", "http://www.example.com"),
     ),
     *(

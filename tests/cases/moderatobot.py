@@ -85,7 +85,8 @@ CASES = (
     *(
         Case(
             AGENTS,
-            f"Google's robots search the most specific name, then a wider one, then *: {agent}.",
+            "Google's robots search the most specific name, then a wider one, then *:"
+            f" {agent}.",
             _GOOGLES,
             agent=agent,
             forbidden=(forbidden,),
@@ -170,8 +171,10 @@ CASES = (
     ),
     Case(
         OTHERS,
-        "Sitemap, Host and Clean-param are read regardless of their position and close nothing.",
-        "User-agent: *\nSitemap: http://a/\nHost: a\nDisallow: /a\nClean-param: x\nDisallow: /b\n",
+        "Sitemap, Host and Clean-param are read regardless of their position and close"
+        " nothing.",
+        "User-agent: *\nSitemap: http://a/\nHost: a\nDisallow: /a\nClean-param:"
+        " x\nDisallow: /b\n",
         forbidden=("/a", "/b"),
     ),
 )

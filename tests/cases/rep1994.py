@@ -1,7 +1,9 @@
-"""A Standard for Robot Exclusion (1994), as the article "Robots exclusion standard" retells it.
+"""A Standard for Robot Exclusion (1994), as the article "Robots exclusion standard"
+retells it.
 
-The examples of the article are here, those of the 1994 document, and the table of matching paths
-of the 1996 draft ("A Method for Web Robots Control", section 3.2.2), which explains its escapes.
+The examples of the article are here, those of the 1994 document, and the table of
+matching paths of the 1996 draft ("A Method for Web Robots Control", section 3.2.2),
+which explains its escapes.
 """
 
 from __future__ import annotations
@@ -18,11 +20,24 @@ DRAFT = "A Method for Web Robots Control, 3.2.2"
 
 CASES = (
     Case(
-        ARTICLE, "All robots may visit all files.", "User-agent: *\nAllow: /\n", allowed=("/", "/a")
+        ARTICLE,
+        "All robots may visit all files.",
+        "User-agent: *\nAllow: /\n",
+        allowed=("/", "/a"),
     ),
     Case(ARTICLE, "An empty file allows the same.", "", allowed=("/", "/a")),
-    Case(ARTICLE, "An empty value allows the same.", "User-agent: *\nDisallow:\n", allowed=("/",)),
-    Case(ARTICLE, "All robots stay out.", "User-agent: *\nDisallow: /\n", forbidden=("/", "/a")),
+    Case(
+        ARTICLE,
+        "An empty value allows the same.",
+        "User-agent: *\nDisallow:\n",
+        allowed=("/",),
+    ),
+    Case(
+        ARTICLE,
+        "All robots stay out.",
+        "User-agent: *\nDisallow: /\n",
+        forbidden=("/", "/a"),
+    ),
     Case(
         ARTICLE,
         "Three directories are closed.",
@@ -87,7 +102,8 @@ CASES = (
     ),
     Case(
         ARTICLE,
-        "Only the news service: the longest name that is a part of the robot's is its group's.",
+        "Only the news service: the longest name that is a part of the robot's is its"
+        " group's.",
         """
         User-agent: googlebot        # all Google services
         Disallow: /private/          # disallow this directory
@@ -137,7 +153,8 @@ CASES = (
     ),
     Case(
         FORMAT,
-        "A blank line ends a record: what follows it without a User-agent says nothing.",
+        "A blank line ends a record: what follows it without a User-agent says"
+        " nothing.",
         """
         User-agent: *
         Disallow: /a
@@ -159,7 +176,8 @@ CASES = (
     ),
     Case(
         FORMAT,
-        "A blank line between two User-agent lines makes two records, the first without rules.",
+        "A blank line between two User-agent lines makes two records, the first without"
+        " rules.",
         """
         User-agent: Mandelbot
 
@@ -170,7 +188,8 @@ CASES = (
     ),
     Case(
         FORMAT,
-        "A line that is only a comment is discarded whole and so is no record boundary.",
+        "A line that is only a comment is discarded whole and so is no record"
+        " boundary.",
         """
         User-agent: *
         Disallow: /a
@@ -182,7 +201,8 @@ CASES = (
     *(
         Case(
             FORMAT,
-            f"The value is found within the robot's name, in any case, without a version: {value}.",
+            "The value is found within the robot's name, in any case, without a"
+            f" version: {value}.",
             f"User-agent: {value}\nDisallow: /\n",
             agent="WebCrawler/3.0 Robot libwww/5.0a",
             forbidden=("/",),
@@ -263,7 +283,12 @@ CASES = (
         forbidden=("/tmp/*", "/tmp/*x", "/a$", "/a$b"),
         allowed=("/tmp/x", "/a"),
     ),
-    Case(FORMAT, "A lone * closes everything.", "User-agent: *\nDisallow: *\n", forbidden=("/",)),
+    Case(
+        FORMAT,
+        "A lone * closes everything.",
+        "User-agent: *\nDisallow: *\n",
+        forbidden=("/",),
+    ),
     Case(
         EXAMPLES,
         "No robots visit the map, /tmp/ or /foo.html.",
@@ -298,7 +323,12 @@ CASES = (
         )
         for agent in ("cybermapper", "other")
     ),
-    Case(EXAMPLES, "Go away.", "# go away\nUser-agent: *\nDisallow: /\n", forbidden=("/", "/a")),
+    Case(
+        EXAMPLES,
+        "Go away.",
+        "# go away\nUser-agent: *\nDisallow: /\n",
+        forbidden=("/", "/a"),
+    ),
     *(
         Case(
             DRAFT,

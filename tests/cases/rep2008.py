@@ -1,4 +1,6 @@
-"""About Robots.txt and Search Indexing Robots (SearchTools, 2008): good and bad examples."""
+"""About Robots.txt and Search Indexing Robots (SearchTools, 2008): good and bad
+examples.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,12 @@ Disallow: /tmp/
 """
 
 CASES = (
-    Case(GOOD, "Nothing is disallowed.", "User-agent: *\nDisallow:\n", allowed=("/", "/a")),
+    Case(
+        GOOD,
+        "Nothing is disallowed.",
+        "User-agent: *\nDisallow:\n",
+        allowed=("/", "/a"),
+    ),
     Case(
         GOOD,
         "mybot may not index anything.",
@@ -42,7 +49,12 @@ CASES = (
         agent="mybot",
         forbidden=("/", "/a"),
     ),
-    Case(GOOD, "All agents, everything.", "User-agent: *\nAllow: /\n", allowed=("/", "/a")),
+    Case(
+        GOOD,
+        "All agents, everything.",
+        "User-agent: *\nAllow: /\n",
+        allowed=("/", "/a"),
+    ),
     Case(
         GOOD,
         "BadBot can see the robot policy document, but nothing else.",
@@ -92,7 +104,8 @@ CASES = (
     *(
         Case(
             GOOD,
-            f"Any subdirectory named private, by a wildcard; BadBot goes away: asked by {agent}.",
+            "Any subdirectory named private, by a wildcard; BadBot goes away: asked by"
+            f" {agent}.",
             """
             User-agent: BadBot
             Disallow: /
@@ -101,7 +114,11 @@ CASES = (
             Disallow: /*/private/*
             """,
             agent=agent,
-            forbidden=("/a/private/", "/a/b/private/c", *(["/"] if agent == "BadBot" else [])),
+            forbidden=(
+                "/a/private/",
+                "/a/b/private/c",
+                *(["/"] if agent == "BadBot" else []),
+            ),
             allowed=() if agent == "BadBot" else ("/", "/private/a", "/a/privates/"),
         )
         for agent in ("BadBot", "OtherBot")
@@ -116,7 +133,8 @@ CASES = (
     ),
     Case(
         GOOD,
-        "The longest matching string decides: temps and temporary against temperatures.",
+        "The longest matching string decides: temps and temporary against"
+        " temperatures.",
         _WEIRD,
         agent="OtherBot",
         forbidden=("/temps", "/temporary", "/private/"),

@@ -1,4 +1,6 @@
-"""How a file is corrected: "Checking robots.txt theory" (Moderatobot), section by section."""
+"""How a file is corrected: "Checking robots.txt theory" (Moderatobot), section by
+section.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,8 @@ CASES = (
     ),
     Rewrite(
         STRUCTURE,
-        "The format is name: value, names as documents write them, unknown ones as they are.",
+        "The format is name: value, names as documents write them, unknown ones as they"
+        " are.",
         """
         USER-AGENT :one
           disallow:/a
@@ -267,7 +270,8 @@ CASES = (
     ),
     Rewrite(
         AGENT,
-        "One name token a directive: what else there is, and one without a name, is a comment.",
+        "One name token a directive: what else there is, and one without a name, is a"
+        " comment.",
         """
         User-agent: one/2.1
         User-agent: two three
@@ -456,7 +460,8 @@ CASES = (
     ),
     Rewrite(
         VERSION,
-        "In its own reading, where the first rule decides, a group of 2.0 keeps its order.",
+        "In its own reading, where the first rule decides, a group of 2.0 keeps its"
+        " order.",
         """
         User-agent: one
         Robot-version: 2.0

@@ -44,7 +44,8 @@ CASES = (
     ),
     Rewrite(
         DECIDED,
-        "A field that is none becomes a comment: a URL, a sentence, a byte-order mark within.",
+        "A field that is none becomes a comment: a URL, a sentence, a byte-order mark"
+        " within.",
         """
         User-agent: one
         https://example.com/

@@ -26,7 +26,9 @@ User-Agent: quxbot
 EOF
 """
 
-_BROWSER_LIKE = "Mozilla/5.0 (compatible; ExampleBot/0.1; https://www.example.com/bot.html)"
+_BROWSER_LIKE = (
+    "Mozilla/5.0 (compatible; ExampleBot/0.1; https://www.example.com/bot.html)"
+)
 
 CASES = (
     Case(
@@ -58,7 +60,8 @@ CASES = (
     ),
     Case(
         "2.2 Formal Syntax",
-        "White space may stand around every element, or nowhere; a comment may end any line.",
+        "White space may stand around every element, or nowhere; a comment may end any"
+        " line.",
         b" user-agent\t:\tExampleBot\t# me\n\tdisallow:/a#b\n",
         agent="ExampleBot",
         forbidden=("/a", "/ab"),
@@ -230,8 +233,11 @@ CASES = (
         disallow: /foo/bar?baz=https://foo.bar
         """,
         forbidden=("/foo/bar?baz=https%3A%2F%2Ffoo.bar",),
-        gap="a reserved character and its escape are different URLs by RFC 3986, section 2.2, and "
-        "the paragraph above the table leaves reserved escapes alone",
+        gap=(
+            "a reserved character and its escape are different URLs by RFC 3986,"
+            " section 2.2, and the paragraph above the table leaves reserved escapes"
+            " alone"
+        ),
     ),
     Case(
         "2.2.2, Table 4, row 3",
@@ -317,7 +323,10 @@ CASES = (
         user-agent: *
         disallow: /path/foo-%24
         """,
-        forbidden=("https://www.example.com/path/foo-$", "https://www.example.com/path/foo-%24x"),
+        forbidden=(
+            "https://www.example.com/path/foo-$",
+            "https://www.example.com/path/foo-%24x",
+        ),
         allowed=("https://www.example.com/path/foo-",),
     ),
     Case(
@@ -346,7 +355,8 @@ CASES = (
     Case(
         "2.3.1.5 Parsing Errors",
         "The lines that can be parsed are used.",
-        b"<!DOCTYPE html>\nuser-agent: *\n\xff\xfe\x00 what: is\ndisallow: /a\n</html>\n",
+        b"<!DOCTYPE html>\nuser-agent: *\n\xff\xfe\x00 what: is\ndisallow:"
+        b" /a\n</html>\n",
         forbidden=("/a",),
         allowed=("/b",),
     ),

@@ -1,4 +1,6 @@
-"""Where HTML has a page's robot tags, and where what looks like one is none, as a table."""
+"""Where HTML has a page's robot tags, and where what looks like one is none, as a
+table.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ CASES = (
     TagCase(
         f"{HTML}, 13.1.2.3 'Attributes'",
         "Attributes in any order, with quotes of either kind or none.",
-        page="<meta content='noindex' name=robots><meta content=nofollow name='robots'/>",
+        page=(
+            "<meta content='noindex' name=robots><meta content=nofollow name='robots'/>"
+        ),
         means=NONE,
     ),
     TagCase(
@@ -47,7 +51,11 @@ CASES = (
             ("a title", "<title>", "</title>"),
             ("noscript", "<noscript>", "</noscript>"),
             ("a template", "<template>", "</template>"),
-            ("a template in a template", "<template><template></template>", "</template>"),
+            (
+                "a template in a template",
+                "<template><template></template>",
+                "</template>",
+            ),
             ("a value", "<link title='", "'>"),
         )
     ),
@@ -86,14 +94,20 @@ CASES = (
             ("A short comment", "<!-->"),
             ("A comment nearly as short", "<!--->"),
             ("An end tag out of place", "</p></div>"),
-            ("A base, a link, a meta", '<base href="/"><link rel=x><meta charset=utf-8>'),
+            (
+                "A base, a link, a meta",
+                '<base href="/"><link rel=x><meta charset=utf-8>',
+            ),
             ("A markup declaration", "<![CDATA[x]]>"),
             ("Text out of place", "text < & >"),
-            ("Markup in a value", '<meta name=description content="<p>The <body> element</p>">'),
+            (
+                "Markup in a value",
+                '<meta name=description content="<p>The <body> element</p>">',
+            ),
             ("A head in a script", "<script>d.write('<head></head><body>')</script>"),
             (
                 "A head after an end of another kind, in a script",
-                ("<script>d.write('</style></head><body>')</script>"),
+                "<script>d.write('</style></head><body>')</script>",
             ),
             ("A head in a comment", "<!-- <head></head><body> -->"),
             ("A quote too many", '<meta name="description" content="say "hello" to">'),
@@ -117,21 +131,33 @@ CASES = (
     TagCase(
         f"{HTML}, 4.2.5 'The meta element'",
         "Without content, or with its name in another attribute, it says nothing.",
-        page='<meta name=robots><meta property="robots" content="noindex">'
-        '<meta name="" content="noindex"><meta content="noindex">',
+        page=(
+            '<meta name=robots><meta property="robots" content="noindex">'
+            '<meta name="" content="noindex"><meta content="noindex">'
+        ),
     ),
     *(
         TagCase(
             f"{HTML}, 13.2.3.2 'Determining the character encoding'",
             f"A page in {encoding}.",
-            page=f"{mark}<!doctype html>\n{meta('noindex, nöarchive')}".encode(encoding),
+            page=f"{mark}<!doctype html>\n{meta('noindex, nöarchive')}".encode(
+                encoding
+            ),
             means=NOINDEX,
             unknown=("nöarchive",),
         )
         for encoding, mark in (
             *(("utf-8", ""), ("utf-8", "\ufeff"), ("utf-8", "\0"), ("latin-1", "")),
-            *(("utf-16-le", "\ufeff"), ("utf-16-le", ""), ("utf-16-le", "\n <!-- か -->")),
-            *(("utf-16-be", "\ufeff"), ("utf-16-be", ""), ("utf-16-be", "\n <!-- か -->")),
+            *(
+                ("utf-16-le", "\ufeff"),
+                ("utf-16-le", ""),
+                ("utf-16-le", "\n <!-- か -->"),
+            ),
+            *(
+                ("utf-16-be", "\ufeff"),
+                ("utf-16-be", ""),
+                ("utf-16-be", "\n <!-- か -->"),
+            ),
         )
     ),
     TagCase(

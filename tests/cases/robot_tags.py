@@ -44,7 +44,9 @@ GOOGLE_META = f"{GOOGLE}, 'Using the robots meta tag'"
 GOOGLE_HEADER = f"{GOOGLE}, 'Using the X-Robots-Tag HTTP header'"
 GOOGLE_RULES = f"{GOOGLE}, 'Valid indexing and serving rules'"
 GOOGLE_COMBINED = f"{GOOGLE}, 'Handling combined indexing and serving rules'"
-GOOGLE_2007 = "Google, 'Robots Exclusion Protocol: now with even more flexibility' (2007)"
+GOOGLE_2007 = (
+    "Google, 'Robots Exclusion Protocol: now with even more flexibility' (2007)"
+)
 BING = "Bing, 'Robots Metatags'"
 YANDEX = "Yandex, 'Robots meta tag and X-Robots-Tag HTTP header'"
 MDN = "MDN, 'X-Robots-Tag'"
@@ -61,8 +63,9 @@ def meta(content: str, name: str = "robots") -> str:
 
 
 JOINED = (
-    "noarchive, unavailable_after: Tue, 25 Jun 2027 15:00:00 PST, nofollow, examplebot: "
-    "max-snippet:5, unavailable_after: Tuesday, 01-Jun-27 00:00:00 GMT, otherbot: noindex"
+    "noarchive, unavailable_after: Tue, 25 Jun 2027 15:00:00 PST, nofollow, examplebot:"
+    " max-snippet:5, unavailable_after: Tuesday, 01-Jun-27 00:00:00 GMT, otherbot:"
+    " noindex"
 )
 
 CASES = (
@@ -145,7 +148,11 @@ CASES = (
             agent=agent,
             means=means,
         )
-        for agent, means in (("googlebot", NOFOLLOW), ("OtherBot", NONE), ("Examplebot", {}))
+        for agent, means in (
+            ("googlebot", NOFOLLOW),
+            ("OtherBot", NONE),
+            ("Examplebot", {}),
+        )
     ),
     TagCase(
         GOOGLE_HEADER,
@@ -166,7 +173,13 @@ CASES = (
             headers=(name,),
             means={name: True},
         )
-        for name in ("noindex", "nofollow", "notranslate", "noimageindex", "indexifembedded")
+        for name in (
+            "noindex",
+            "nofollow",
+            "notranslate",
+            "noimageindex",
+            "indexifembedded",
+        )
     ),
     TagCase(GOOGLE_RULES, "all has no effect.", headers=("all",), means={}),
     TagCase(GOOGLE_RULES, "none is noindex, nofollow.", headers=("none",), means=NONE),
@@ -189,7 +202,10 @@ CASES = (
         means={"nosnippet": True, "max_snippet": 0},
     ),
     TagCase(
-        GOOGLE_RULES, "max-snippet:20.", page=meta("max-snippet:20"), means={"max_snippet": 20}
+        GOOGLE_RULES,
+        "max-snippet:20.",
+        page=meta("max-snippet:20"),
+        means={"max_snippet": 20},
     ),
     TagCase(
         GOOGLE_RULES,
@@ -204,7 +220,12 @@ CASES = (
             headers=(text,),
             unknown=(text,),
         )
-        for text in ("max-snippet:", "max-snippet: many", "max-video-preview:-2", "max-snippet:٣")
+        for text in (
+            "max-snippet:",
+            "max-snippet: many",
+            "max-video-preview:-2",
+            "max-snippet:٣",
+        )
     ),
     *(
         TagCase(
@@ -243,13 +264,17 @@ CASES = (
     TagCase(
         GOOGLE_2007,
         "unavailable_after takes an RFC 850 date, in a robot's own tag.",
-        page='<META NAME="GOOGLEBOT" CONTENT="unavailable_after: 25-Aug-2007 15:00:00 EST">',
+        page=(
+            '<META NAME="GOOGLEBOT" CONTENT="unavailable_after: 25-Aug-2007 15:00:00'
+            ' EST">'
+        ),
         agent="Googlebot",
         means={"unavailable_after": utc(2007, 8, 25, 20)},
     ),
     TagCase(
         GOOGLE_HEADER,
-        "Of conflicting rules the more restrictive applies: nosnippet over max-snippet:50.",
+        "Of conflicting rules the more restrictive applies: nosnippet over"
+        " max-snippet:50.",
         page=meta("max-snippet:50") + meta("nosnippet"),
         means=NOSNIPPET,
     ),
@@ -267,8 +292,14 @@ CASES = (
             means={"max_snippet": 20, "max_video_preview": 7},
         )
         for headers in (
-            ("max-snippet:-1, max-video-preview:7", "max-snippet:20, max-video-preview:-1"),
-            ("max-snippet:20, max-video-preview:-1", "max-snippet:-1, max-video-preview:7"),
+            (
+                "max-snippet:-1, max-video-preview:7",
+                "max-snippet:20, max-video-preview:-1",
+            ),
+            (
+                "max-snippet:20, max-video-preview:-1",
+                "max-snippet:-1, max-video-preview:7",
+            ),
         )
     ),
     TagCase(
@@ -294,7 +325,10 @@ CASES = (
         means=NONE,
     ),
     TagCase(
-        GOOGLE_COMBINED, "Multiple meta tags.", page=meta("noindex") + meta("nofollow"), means=NONE
+        GOOGLE_COMBINED,
+        "Multiple meta tags.",
+        page=meta("noindex") + meta("nofollow"),
+        means=NONE,
     ),
     TagCase(
         GOOGLE_COMBINED,
@@ -319,12 +353,17 @@ CASES = (
     *(
         TagCase(
             MDN,
-            f"A robot's rules end where the next robot's begin, in one header; read as {agent}.",
+            "A robot's rules end where the next robot's begin, in one header; read as"
+            f" {agent}.",
             headers=("BadBot: noindex, nofollow, googlebot: nofollow",),
             agent=agent,
             means=means,
         )
-        for agent, means in (("badbot", NONE), ("Googlebot", NOFOLLOW), ("Examplebot", {}))
+        for agent, means in (
+            ("badbot", NONE),
+            ("Googlebot", NOFOLLOW),
+            ("Examplebot", {}),
+        )
     ),
     TagCase(
         MDN,
@@ -357,17 +396,26 @@ CASES = (
         means=NOINDEX,
     ),
     *(
-        TagCase(BING, f"{name}: no cached page.", page=meta(name), means={"noarchive": True})
+        TagCase(
+            BING, f"{name}: no cached page.", page=meta(name), means={"noarchive": True}
+        )
         for name in ("noarchive", "nocache")
     ),
     TagCase(
-        BING, "noodp is kept, and known to nobody any more.", page=meta("noodp"), unknown=("noodp",)
+        BING,
+        "noodp is kept, and known to nobody any more.",
+        page=meta("noodp"),
+        unknown=("noodp",),
     ),
     TagCase(
         BING,
         "The limits of previews.",
         page=meta("max-snippet:400, max-image-preview:large, max-video-preview:-1"),
-        means={"max_snippet": 400, "max_image_preview": "large", "max_video_preview": -1},
+        means={
+            "max_snippet": 400,
+            "max_image_preview": "large",
+            "max_video_preview": -1,
+        },
     ),
     TagCase(
         YANDEX,
@@ -376,5 +424,11 @@ CASES = (
         agent="Yandex",
         means=NONE,
     ),
-    TagCase(YANDEX, "noyaca is kept.", page=meta("noyaca, none"), means=NONE, unknown=("noyaca",)),
+    TagCase(
+        YANDEX,
+        "noyaca is kept.",
+        page=meta("noyaca, none"),
+        means=NONE,
+        unknown=("noyaca",),
+    ),
 )

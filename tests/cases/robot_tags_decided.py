@@ -12,7 +12,8 @@ DECIDED = "decided here"
 CASES = (
     TagCase(
         DECIDED,
-        "What allows does not win over what forbids (with Yandex it does, with Google not).",
+        "What allows does not win over what forbids (with Yandex it does, with Google"
+        " not).",
         page=meta("all") + meta("index, follow, archive"),
         headers=("noindex, nofollow, noarchive",),
         means={**NONE, "noarchive": True},
@@ -25,7 +26,8 @@ CASES = (
     ),
     TagCase(
         DECIDED,
-        "A directive with a number that nobody knows is no robot: what follows is for all.",
+        "A directive with a number that nobody knows is no robot: what follows is for"
+        " all.",
         headers=("max-audio-preview:30, nofollow", "priority: 7, noindex"),
         means=NONE,
         unknown=("max-audio-preview:30", "priority: 7"),
@@ -57,8 +59,18 @@ CASES = (
         agent="Description Viewport Robot/1.0 (my crawler)",
     ),
     *(
-        TagCase(DECIDED, "Other separators, as pages have them.", page=meta(text), means=NONE)
-        for text in ("noindex nofollow", "noindex; nofollow", "noindex|nofollow", ",noindex,,none")
+        TagCase(
+            DECIDED,
+            "Other separators, as pages have them.",
+            page=meta(text),
+            means=NONE,
+        )
+        for text in (
+            "noindex nofollow",
+            "noindex; nofollow",
+            "noindex|nofollow",
+            ",noindex,,none",
+        )
     ),
     TagCase(
         DECIDED,
@@ -114,7 +126,8 @@ CASES = (
     TagCase(NOML, "The same by another name.", page=meta("noml"), means={"noml": True}),
     TagCase(
         REPEXT,
-        "The example: a list of tokens with their rules; what is said to all holds for each.",
+        "The example: a list of tokens with their rules; what is said to all holds for"
+        " each.",
         others=(("Robots-Tag", "*;nosnippet, ExampleBot;noindex"),),
         means={**NOSNIPPET, **NOINDEX},
     ),
@@ -129,10 +142,17 @@ CASES = (
         REPEXT,
         "The old name is still read, and the union of both counts.",
         headers=("nofollow",),
-        others=(("robots-tag", "*;NOINDEX"), ("Robots-Tag", "examplebot;max-snippet=3")),
+        others=(
+            ("robots-tag", "*;NOINDEX"),
+            ("Robots-Tag", "examplebot;max-snippet=3"),
+        ),
         means={**NOFOLLOW, "max_snippet": 3},
     ),
-    TagCase(REPEXT, "What is no list of RFC 9651 says nothing.", others=(("Robots-Tag", "*;;"),)),
+    TagCase(
+        REPEXT,
+        "What is no list of RFC 9651 says nothing.",
+        others=(("Robots-Tag", "*;;"),),
+    ),
     TagCase(
         REPEXT,
         "Of a field past 8 KiB the members that are whole count.",

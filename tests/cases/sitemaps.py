@@ -92,7 +92,8 @@ CASES = (
         (
             HOME,
             SitemapEntry(
-                "http://www.example.com/catalog?item=12&desc=vacation_hawaii", changefreq="weekly"
+                "http://www.example.com/catalog?item=12&desc=vacation_hawaii",
+                changefreq="weekly",
             ),
             SitemapEntry(
                 "http://www.example.com/catalog?item=73&desc=vacation_new_zealand",
@@ -112,7 +113,8 @@ CASES = (
     ),
     SitemapCase(
         "sitemaps.org, Entity escaping",
-        "A URL of other characters is the same escaped, as UTF-8, as entities and as percents.",
+        "A URL of other characters is the same escaped, as UTF-8, as entities and as"
+        " percents.",
         """
         <urlset>
         <url><loc>http://www.example.com/ümlat.html&amp;q=name</loc></url>
@@ -149,7 +151,9 @@ CASES = (
                 datetime(2004, 10, 1, 18, 23, 17, tzinfo=UTC),
                 "2004-10-01T18:23:17+00:00",
             ),
-            SitemapEntry("http://www.example.com/sitemap2.xml.gz", day(2005), "2005-01-01"),
+            SitemapEntry(
+                "http://www.example.com/sitemap2.xml.gz", day(2005), "2005-01-01"
+            ),
         ),
         kind="index",
     ),
@@ -180,7 +184,11 @@ CASES = (
            </url>
         </urlset>
         """,
-        (SitemapEntry("http://www.example.com/", extensions={"example_tag": {"inner": "text"}}),),
+        (
+            SitemapEntry(
+                "http://www.example.com/", extensions={"example_tag": {"inner": "text"}}
+            ),
+        ),
     ),
     SitemapCase(
         "Google Search Central, Image sitemaps",
@@ -258,17 +266,28 @@ CASES = (
                         {
                             "thumbnail_loc": "https://www.example.com/thumbs/123.jpg",
                             "title": "Grilling steaks for summer",
-                            "description": "Alkis shows you how to get perfectly done steaks "
-                            "every time",
-                            "content_loc": "http://streamserver.example.com/video123.mp4",
-                            "player_loc": "https://www.example.com/videoplayer.php?video=123",
+                            "description": (
+                                "Alkis shows you how to get perfectly done steaks "
+                                "every time"
+                            ),
+                            "content_loc": (
+                                "http://streamserver.example.com/video123.mp4"
+                            ),
+                            "player_loc": (
+                                "https://www.example.com/videoplayer.php?video=123"
+                            ),
                             "duration": "600",
                             "publication_date": "2007-11-05T19:20:30+08:00",
-                            "restriction": {"relationship": "allow", "text": "IE GB US CA"},
+                            "restriction": {
+                                "relationship": "allow",
+                                "text": "IE GB US CA",
+                            },
                             "price": [{"currency": "EUR", "text": "1.99"}],
                             "tag": ["steak"],
                             "uploader": {
-                                "info": "https://www.example.com/users/grillymcgrillerson",
+                                "info": (
+                                    "https://www.example.com/users/grillymcgrillerson"
+                                ),
                                 "text": "GrillyMcGrillerson",
                             },
                             "live": "no",
@@ -303,7 +322,10 @@ CASES = (
                 extensions={
                     "news": [
                         {
-                            "publication": {"name": "The Example Times", "language": "en"},
+                            "publication": {
+                                "name": "The Example Times",
+                                "language": "en",
+                            },
                             "publication_date": "2008-12-23",
                             "title": "Companies A, B in Merger Talks",
                         }
@@ -349,7 +371,8 @@ CASES = (
     ),
     SitemapCase(
         "RSS 2.0 specification, Sample file",
-        "An item's link is its URL, its pubDate its time; the channel's own link is none.",
+        "An item's link is its URL, its pubDate its time; the channel's own link is"
+        " none.",
         """
         <?xml version="1.0"?>
         <rss version="2.0">
@@ -442,7 +465,9 @@ CASES = (
         """,
         (
             SitemapEntry(
-                "http://xml.com/pub/2000/08/09/xslt/xslt.html", day(2000, 8, 9), "2000-08-09"
+                "http://xml.com/pub/2000/08/09/xslt/xslt.html",
+                day(2000, 8, 9),
+                "2000-08-09",
             ),
         ),
         kind="rss",

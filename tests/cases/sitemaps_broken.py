@@ -1,4 +1,6 @@
-"""Sitemaps as they are found: broken files, what they list all the same, and what is told of it."""
+"""Sitemaps as they are found: broken files, what they list all the same, and what is
+told of it.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ BROKEN = (
         ONE_TWO,
         ("no-loc",),
     ),
-    Broken("an entry not begun", around(b"<loc>https://example.com/3</loc></url>"), ONE_TWO),
+    Broken(
+        "an entry not begun", around(b"<loc>https://example.com/3</loc></url>"), ONE_TWO
+    ),
     Broken(
         "no URL",
         around(b"<url><lastmod>2020-01-01</lastmod></url><url/><url><loc/></url>"),
@@ -79,8 +83,8 @@ BROKEN = (
     Broken(
         "several URLs",
         around(
-            b"<url><loc>https://example.com/3</loc><loc>https://example.com/4</loc>"
-            b"<image:loc>/i.png</image:loc><loc></loc><loc> https://example.com/3 </loc></url>"
+            b"<url><loc>https://example.com/3</loc><loc>https://example.com/4</loc><image:loc>/i.png</image:loc><loc></loc><loc>"
+            b" https://example.com/3 </loc></url>"
         ),
         with_one_between("https://example.com/3", "https://example.com/4"),
         ("several-locs",),
@@ -102,7 +106,8 @@ BROKEN = (
     Broken(
         "a URL without its tag",
         around(
-            b"<url> HTTPS://example.com/3\n</url><url>https://example.com/4<a/></url><url>x</url>"
+            b"<url>"
+            b" HTTPS://example.com/3\n</url><url>https://example.com/4<a/></url><url>x</url>"
         ),
         with_one_between("https://example.com/3", "https://example.com/4"),
         ("bare-loc", "no-loc"),
@@ -169,7 +174,9 @@ BROKEN = (
     ),
     Broken(
         "an image not closed",
-        around(b"<url><loc>https://example.com/3</loc><image:image><image:loc>/i.png</url>"),
+        around(
+            b"<url><loc>https://example.com/3</loc><image:image><image:loc>/i.png</url>"
+        ),
         with_one_between("https://example.com/3"),
     ),
     # Characters.
@@ -191,7 +198,9 @@ BROKEN = (
     ),
     Broken(
         "references to no character",
-        around(b"<url><loc>https://example.com/&#xD800;&#0;&#x110000;&#99999999;</loc></url>"),
+        around(
+            b"<url><loc>https://example.com/&#xD800;&#0;&#x110000;&#99999999;</loc></url>"
+        ),
         with_one_between("https://example.com/%EF%BF%BD%EF%BF%BD%EF%BF%BD%EF%BF%BD"),
         (),
     ),
@@ -238,7 +247,9 @@ BROKEN = (
         ),
         with_one_between("https://example.com/3"),
     ),
-    Broken("instructions", around(b"<?php echo '<url><loc>/no</loc></url>' ?>"), ONE_TWO),
+    Broken(
+        "instructions", around(b"<?php echo '<url><loc>/no</loc></url>' ?>"), ONE_TWO
+    ),
     Broken("blank lines first", b"\r\n \n" + around(b""), ONE_TWO, ("late-start",)),
     Broken(
         "complaints first",
@@ -254,39 +265,58 @@ BROKEN = (
         ("no-root", "cut-off"),
     ),
     Broken(
-        "two files in one", around(b"").replace(url(2), b"") + HEAD + OPEN + url(2) + END, ONE_TWO
+        "two files in one",
+        around(b"").replace(url(2), b"") + HEAD + OPEN + url(2) + END,
+        ONE_TWO,
     ),
     Broken("a declaration not closed", around(b"").replace(b"?>", b">"), ONE_TWO),
     Broken("no namespace", around(b"").replace(OPEN, b"<urlset>"), ONE_TWO),
     Broken(
         "a namespace of Google's",
         around(b"").replace(
-            b"www.sitemaps.org/schemas/sitemap/0.9", b"www.google.com/schemas/sitemap/0.84"
+            b"www.sitemaps.org/schemas/sitemap/0.9",
+            b"www.google.com/schemas/sitemap/0.84",
         ),
         ONE_TWO,
     ),
     Broken(
         "a prefix",
-        around(b"").replace(b"<", b"<sm:").replace(b"<sm:/", b"</sm:").replace(b"<sm:?", b"<?"),
+        around(b"")
+        .replace(b"<", b"<sm:")
+        .replace(b"<sm:/", b"</sm:")
+        .replace(b"<sm:?", b"<?"),
         ONE_TWO,
     ),
     Broken(
-        "prefixes here and there", OPEN + url(1) + url(2).replace(b"url>", b"s:url>") + END, ONE_TWO
+        "prefixes here and there",
+        OPEN + url(1) + url(2).replace(b"url>", b"s:url>") + END,
+        ONE_TWO,
     ),
-    Broken("upper case", around(b"").replace(b"url", b"URL").replace(b"loc>", b"LOC>"), ONE_TWO),
+    Broken(
+        "upper case",
+        around(b"").replace(b"url", b"URL").replace(b"loc>", b"LOC>"),
+        ONE_TWO,
+    ),
     Broken(
         "attributes",
-        around(b"").replace(b"<url>", b"<url id='1>2'\n>").replace(b"<loc>", b'<loc a="b>c" >'),
+        around(b"")
+        .replace(b"<url>", b"<url id='1>2'\n>")
+        .replace(b"<loc>", b'<loc a="b>c" >'),
         ONE_TWO,
     ),
     Broken(
-        "an index of <url>", around(b"").replace(b"urlset", b"sitemapindex"), ONE_TWO, kind="index"
+        "an index of <url>",
+        around(b"").replace(b"urlset", b"sitemapindex"),
+        ONE_TWO,
+        kind="index",
     ),
     Broken("no entries", HEAD + OPEN + END, ()),
     Broken("no entries, in short", HEAD + b"<urlset />", ()),
     # Cut off.
     Broken("cut between entries", OPEN + url(1) + url(2), ONE_TWO, ("cut-off",)),
-    Broken("cut in a URL", OPEN + url(1) + url(2) + url(3)[:-18], ONE_TWO, ("cut-off",)),
+    Broken(
+        "cut in a URL", OPEN + url(1) + url(2) + url(3)[:-18], ONE_TWO, ("cut-off",)
+    ),
     Broken("cut after a URL", OPEN + url(1) + url(2)[:-8], ONE_TWO, ("cut-off",)),
     Broken("cut in a tag", OPEN + url(1) + url(2)[:-3], ONE_TWO, ("cut-off",)),
     Broken(
@@ -328,7 +358,10 @@ BROKEN = (
         with_one_between("https://example.com/%C3%A9"),
     ),
     Broken(
-        "UTF-8 that says UTF-16", around(b"").replace(b"UTF-8", b"UTF-16"), ONE_TWO, ("encoding",)
+        "UTF-8 that says UTF-16",
+        around(b"").replace(b"UTF-8", b"UTF-16"),
+        ONE_TWO,
+        ("encoding",),
     ),
     Broken(
         "an encoding that is none",
@@ -345,7 +378,8 @@ BROKEN = (
     # Text.
     Broken(
         "a list with a mark, a comment and junk",
-        b"\xef\xbb\xbf# ours\r\nhttps://example.com/1\r\n\r\n  https://example.com/2\t\r\nexample.com/3\r\n",
+        b"\xef\xbb\xbf# ours\r\nhttps://example.com/1\r\n\r\n "
+        b" https://example.com/2\t\r\nexample.com/3\r\n",
         ONE_TWO,
         ("not-a-url",),
         kind="text",
@@ -378,15 +412,17 @@ BROKEN = (
     ),
     Broken(
         "a feed of another's links",
-        b'<rss><channel><item><atom:link href="/1"/></item><item><x:link>/no</x:link><link>https://example.com/2</link></item></channel></rss>',
+        b"<rss><channel><item><atom:link"
+        b' href="/1"/></item><item><x:link>/no</x:link><link>https://example.com/2</link></item></channel></rss>',
         ONE_TWO,
         ("relative-loc",),
         kind="rss",
     ),
     Broken(
         "an entry with no link",
-        b"<feed><entry><id>x</id><link rel='edit' href='/e'/></entry>"
-        b"<entry><link href=/1 /></entry><entry><link href='https://example.com/2'/></entry></feed>",
+        b"<feed><entry><id>x</id><link rel='edit' href='/e'/></entry><entry><link"
+        b" href=/1 /></entry><entry><link"
+        b" href='https://example.com/2'/></entry></feed>",
         ONE_TWO,
         ("no-loc", "relative-loc"),
         kind="atom",
@@ -404,7 +440,9 @@ BROKEN = (
         ONE_TWO,
         ("gzip-followed",),
     ),
-    Broken("cut in the packing", gzip.compress(around(b""))[:-8], ONE_TWO, ("gzip-cut",)),
+    Broken(
+        "cut in the packing", gzip.compress(around(b""))[:-8], ONE_TWO, ("gzip-cut",)
+    ),
     Broken(
         "cut in the packing's head",
         gzip.compress(around(b""))[:5],
@@ -413,7 +451,10 @@ BROKEN = (
         kind="unknown",
     ),
     Broken(
-        "a wrong checksum", gzip.compress(around(b""))[:-8] + b"\0" * 8, ONE_TWO, ("gzip-damaged",)
+        "a wrong checksum",
+        gzip.compress(around(b""))[:-8] + b"\0" * 8,
+        ONE_TWO,
+        ("gzip-damaged",),
     ),
     Broken(
         "no packing behind its magic",
@@ -432,7 +473,13 @@ BROKEN = (
     # What is no sitemap.
     Broken("nothing", b"", (), ("empty",), kind="unknown"),
     Broken("white space", b" \r\n\n", (), ("empty",), kind="unknown"),
-    Broken("a page", b"<!DOCTYPE html>\n<html><body><p>Not found", (), ("html",), kind="unknown"),
+    Broken(
+        "a page",
+        b"<!DOCTYPE html>\n<html><body><p>Not found",
+        (),
+        ("html",),
+        kind="unknown",
+    ),
     Broken(
         "a page without a type",
         b"\n<!-- x --><HTML lang='en'><p>No".ljust(99, b" "),
@@ -448,7 +495,13 @@ BROKEN = (
         ("not-a-sitemap",),
         kind="unknown",
     ),
-    Broken("JSON", b'{"url": "https://example.com/1"}', (), ("not-a-sitemap",), kind="unknown"),
+    Broken(
+        "JSON",
+        b'{"url": "https://example.com/1"}',
+        (),
+        ("not-a-sitemap",),
+        kind="unknown",
+    ),
     Broken(
         "a picture",
         b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0",

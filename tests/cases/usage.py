@@ -47,7 +47,11 @@ class UsageCase:
 
     @property
     def file(self) -> bytes:
-        return self.robots if isinstance(self.robots, bytes) else cleandoc(self.robots).encode()
+        return (
+            self.robots
+            if isinstance(self.robots, bytes)
+            else cleandoc(self.robots).encode()
+        )
 
     @property
     def octets(self) -> bytes:
@@ -79,7 +83,13 @@ _T = "Example"
 
 def _table(path: str, agent: str, says: str, **kwargs) -> UsageCase:
     return UsageCase(
-        ATTACH, _T, says, robots=_EXAMPLE, url=f"https://example.com{path}", agent=agent, **kwargs
+        ATTACH,
+        _T,
+        says,
+        robots=_EXAMPLE,
+        url=f"https://example.com{path}",
+        agent=agent,
+        **kwargs,
     )
 
 
@@ -96,7 +106,9 @@ ATTACHED = (
         means={"train-ai": N},
         lines=(("robots.txt", 3),),
     ),
-    _table("/test", "Otherbot", "The rule without a path counts.", means={"train-ai": N}),
+    _table(
+        "/test", "Otherbot", "The rule without a path counts.", means={"train-ai": N}
+    ),
     _table(
         *("/never/test", "Otherbot", "What may not be crawled has no preference."),
         is_crawlable=False,
@@ -106,10 +118,16 @@ ATTACHED = (
         means={"train-ai": Y},
         lines=(("robots.txt", 5),),
     ),
-    _table("/never/test", "ExampleBot", "Its own group allows all.", means={"train-ai": Y}),
+    _table(
+        "/never/test", "ExampleBot", "Its own group allows all.", means={"train-ai": Y}
+    ),
     _table("/test", "ExampleBot", "Its own group is used.", means={"train-ai": Y}),
     UsageCase(
-        *(ATTACH, "Content-Usage Rule Semantics", "Rules with one path combine: the strictest."),
+        *(
+            ATTACH,
+            "Content-Usage Rule Semantics",
+            "Rules with one path combine: the strictest.",
+        ),
         robots="""
             User-agent: *
             Content-Usage: /a train-ai=y, search=y
@@ -119,13 +137,21 @@ ATTACHED = (
         means={"train-ai": N, "search": Y},
     ),
     UsageCase(
-        *(ATTACH, "Content-Usage Rule Semantics", "A path is compared as of Allow: escapes alike."),
+        *(
+            ATTACH,
+            "Content-Usage Rule Semantics",
+            "A path is compared as of Allow: escapes alike.",
+        ),
         robots="User-agent: *\nContent-Usage: /%7Ejoe/caf%c3%a9 train-ai=n",
         url="https://example.com/~joe/café",
         means={"train-ai": N},
     ),
     UsageCase(
-        *(ATTACH, "Content-Usage Rule Semantics", "Wildcards mean what they mean for Allow."),
+        *(
+            ATTACH,
+            "Content-Usage Rule Semantics",
+            "Wildcards mean what they mean for Allow.",
+        ),
         robots="User-agent: *\nContent-Usage: /*.jpg$ train-ai=n",
         url="https://example.com/a/b.jpg",
         means={"train-ai": N},
@@ -136,7 +162,11 @@ ATTACHED = (
         url="https://example.com/a/b.jpg?x",
     ),
     UsageCase(
-        *(ATTACH, "Content-Usage Rule Semantics", "Length is counted in bytes of the escapes."),
+        *(
+            ATTACH,
+            "Content-Usage Rule Semantics",
+            "Length is counted in bytes of the escapes.",
+        ),
         robots="""
             User-agent: *
             Content-Usage: /é train-ai=n
@@ -146,7 +176,11 @@ ATTACHED = (
         means={"train-ai": N},
     ),
     UsageCase(
-        *(ATTACH, "Content-Usage Rule Semantics", "The order of rules carries no meaning."),
+        *(
+            ATTACH,
+            "Content-Usage Rule Semantics",
+            "The order of rules carries no meaning.",
+        ),
         robots="""
             User-agent: *
             Content-Usage: /ai-ok/ train-ai=y
@@ -158,7 +192,11 @@ ATTACHED = (
         means={"train-ai": Y},
     ),
     UsageCase(
-        *(ATTACH, "Processing Content-Usage Rules", "White space around label and colon is none."),
+        *(
+            ATTACH,
+            "Processing Content-Usage Rules",
+            "White space around label and colon is none.",
+        ),
         robots="User-agent: *\n\t content-usage\t : \ttrain-ai=n\t# why\n",
         means={"train-ai": N},
     ),
@@ -173,11 +211,19 @@ ATTACHED = (
         means={"search": Y},
     ),
     UsageCase(
-        *(ATTACH, "Processing Content-Usage Rules", "Without a slash at its start there is none."),
+        *(
+            ATTACH,
+            "Processing Content-Usage Rules",
+            "Without a slash at its start there is none.",
+        ),
         robots="User-agent: *\nContent-Usage: page train-ai=n",
     ),
     UsageCase(
-        *(ATTACH, "When Preferences Apply", "Groups of one robot are merged, as for rules."),
+        *(
+            ATTACH,
+            "When Preferences Apply",
+            "Groups of one robot are merged, as for rules.",
+        ),
         robots="""
             User-agent: *
             Content-Usage: search=y
@@ -215,16 +261,29 @@ VOCABULARY = (
         "With parameters, and unknown.",
         "Preference Parameters",
     ),
-    _vocab("train-ai=n;q=1;why=x", "Unknown parameters are ignored.", _RULES, train_ai=N),
+    _vocab(
+        "train-ai=n;q=1;why=x", "Unknown parameters are ignored.", _RULES, train_ai=N
+    ),
     _vocab("Train-AI=n", "Keys are case-sensitive: this is no Dictionary.", _MANY),
-    _vocab("train-ai=n, Search=y", "One key with a capital makes all of it unknown.", _MANY),
+    _vocab(
+        "train-ai=n, Search=y", "One key with a capital makes all of it unknown.", _MANY
+    ),
     _vocab("train-ai=N", "Only the token n is one.", _RULES),
     _vocab("train-ai=no", "No other token is.", _RULES),
     _vocab("train-ai=?0", "Nor is a boolean.", _RULES),
     _vocab('train-ai="n"', "Nor a string.", _RULES),
     _vocab("train-ai=(n)", "Nor a list.", _RULES),
-    _vocab("bots=n, ai=n, train-genai=n", "Labels of older drafts are unknown keys.", "Labels"),
-    _vocab("ai-input=n, search=y", "Unknown labels are ignored.", "Syntax Extensions", search=Y),
+    _vocab(
+        "bots=n, ai=n, train-genai=n",
+        "Labels of older drafts are unknown keys.",
+        "Labels",
+    ),
+    _vocab(
+        "ai-input=n, search=y",
+        "Unknown labels are ignored.",
+        "Syntax Extensions",
+        search=Y,
+    ),
     _vocab("train-ai=n,", "What cannot be parsed is unknown.", _RULES),
     _vocab("train-ai=n search=y", "So is this.", _RULES),
     _vocab("", "No member, no preference.", _RULES),
@@ -248,7 +307,11 @@ VOCABULARY = (
         means={"train-ai": Y, "search": N},
     ),
     UsageCase(
-        *("RFC 9651", "4.2", "Several lines of a header are one Dictionary: the last counts."),
+        *(
+            "RFC 9651",
+            "4.2",
+            "Several lines of a header are one Dictionary: the last counts.",
+        ),
         headers=usage_header("train-ai=n, search=y", "search=n"),
         means={"train-ai": N, "search": N},
     ),
@@ -272,7 +335,11 @@ _BLOCK = """
 """
 CLOUDFLARE = (
     UsageCase(
-        *(MANAGED, "the block", "Search is allowed, training is not, answers are left open."),
+        *(
+            MANAGED,
+            "the block",
+            "Search is allowed, training is not, answers are left open.",
+        ),
         robots=_BLOCK,
         means={"search": Y, "train-ai": N, "tdm": N},
         lines=(
@@ -302,7 +369,11 @@ CLOUDFLARE = (
         means={"search": Y, "train-ai": N},
     ),
     UsageCase(
-        *(SIGNALS, "Advanced usage", "Other pages are left open, by a permission as well."),
+        *(
+            SIGNALS,
+            "Advanced usage",
+            "Other pages are left open, by a permission as well.",
+        ),
         robots="User-agent: *\nContent-Signal: /blog/ search=yes, ai-train=yes",
         url="https://example.com/other",
     ),
@@ -373,7 +444,11 @@ CLOUDFLARE = (
         means={"train-ai": N},
     ),
     UsageCase(
-        *(DECIDED, "Content-Signal", "Two groups that contradict each other: the strictest."),
+        *(
+            DECIDED,
+            "Content-Signal",
+            "Two groups that contradict each other: the strictest.",
+        ),
         robots="""
             User-agent: *
             Content-Signal: ai-train=no
@@ -384,7 +459,11 @@ CLOUDFLARE = (
         means={"train-ai": N},
     ),
     UsageCase(
-        *(DECIDED, "Content-Signal", "The group of another robot says nothing to this one."),
+        *(
+            DECIDED,
+            "Content-Signal",
+            "The group of another robot says nothing to this one.",
+        ),
         robots="User-agent: Otherbot\nContent-Signal: ai-train=no",
     ),
     UsageCase(
@@ -425,13 +504,22 @@ _THREE = _json(
     '{"location": "/directory-b/images/*.jpg", "tdm-reservation": 0}',
 )
 _RESERVED = {"tdm": N, "train-ai": N}
-_META = '<html><head><meta charset="utf-8">\n<meta name="tdm-reservation" content="{}">{}</head>'
-_POLICY = '\n<meta name="tdm-policy" content="https://provider.com/policies/policy.json">'
+_META = (
+    '<html><head><meta charset="utf-8">\n<meta name="tdm-reservation"'
+    ' content="{}">{}</head>'
+)
+_POLICY = (
+    '\n<meta name="tdm-policy" content="https://provider.com/policies/policy.json">'
+)
 _FILE = "TDM File on the Origin Server"
 _PRIORITY = "Processing priority"
 TDM = (
     UsageCase(
-        *(TDMREP, "TDM Header Field in HTTP Responses", "Rights are reserved, training with them."),
+        *(
+            TDMREP,
+            "TDM Header Field in HTTP Responses",
+            "Rights are reserved, training with them.",
+        ),
         headers=(("Content-Type", "image/jpg"), ("tdm-reservation", "1")),
         means=_RESERVED,
         lines=(("header", None), ("header", None)),
@@ -446,7 +534,11 @@ TDM = (
         terms=("https://provider.com/policies/policy.json",),
     ),
     UsageCase(
-        *(TDMREP, "tdm-reservation", "0: they are not reserved; of training it says nothing."),
+        *(
+            TDMREP,
+            "tdm-reservation",
+            "0: they are not reserved; of training it says nothing.",
+        ),
         headers=(("TDM-Reservation", "0"),),
         means={"tdm": Y},
     ),
@@ -529,7 +621,11 @@ TDM = (
         means=_RESERVED,
     ),
     UsageCase(
-        *(DECIDED, "tdmrep.json", "Where the file breaks off, the rules before it count."),
+        *(
+            DECIDED,
+            "tdmrep.json",
+            "Where the file breaks off, the rules before it count.",
+        ),
         tdmrep=_json(_ALL)[:-2] + ", {",
         means=_RESERVED,
     ),
@@ -623,11 +719,19 @@ CONTROL_TOKENS = (
         means={"train-ai": N, "tdm": N},
     ),
     UsageCase(
-        *(TOKENS, "all", "What is allowed to a token is allowed to its vendor, not to all."),
+        *(
+            TOKENS,
+            "all",
+            "What is allowed to a token is allowed to its vendor, not to all.",
+        ),
         robots="User-agent: GPTBot\nAllow: /\n\nUser-agent: *\nDisallow: /x",
     ),
     UsageCase(
-        *(TOKENS, "all", "A file that names none says nothing by its group for everyone."),
+        *(
+            TOKENS,
+            "all",
+            "A file that names none says nothing by its group for everyone.",
+        ),
         robots="User-agent: Examplebot\nAllow: /\n\nUser-agent: *\nDisallow: /",
     ),
     UsageCase(
@@ -646,16 +750,24 @@ LICENSES = (
             Allow: /
             License: https://elsewhere.example/l.xml
         """,
-        terms=("https://your-website.com/license.xml", "https://elsewhere.example/l.xml"),
+        terms=(
+            "https://your-website.com/license.xml",
+            "https://elsewhere.example/l.xml",
+        ),
     ),
     UsageCase(
-        *(RSL, "Adding RSL to HTTP headers", "A link with that relation, among others."),
+        *(
+            RSL,
+            "Adding RSL to HTTP headers",
+            "A link with that relation, among others.",
+        ),
         headers=(
             (
                 "Link",
                 (
-                    '<https://example.com/license.xml>; rel="license"; type="application/rsl+xml",'
-                    ' </style.css>; rel=preload, </cc>; title="a; rel=x"; rel="next License"'
+                    '<https://example.com/license.xml>; rel="license";'
+                    ' type="application/rsl+xml", </style.css>; rel=preload, </cc>;'
+                    ' title="a; rel=x"; rel="next License"'
                 ),
             ),
         ),
@@ -663,8 +775,10 @@ LICENSES = (
     ),
     UsageCase(
         *(RSL, "Adding RSL to web pages", "In the head."),
-        page='<head>\n<link rel=icon href=/i>\n<LINK rel="license" type="application/rsl+xml" '
-        "href='https://example.com/license.xml'>",
+        page=(
+            '<head>\n<link rel=icon href=/i>\n<LINK rel="license"'
+            " type=\"application/rsl+xml\" href='https://example.com/license.xml'>"
+        ),
         terms=("https://example.com/license.xml",),
     ),
 )

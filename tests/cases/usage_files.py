@@ -1,7 +1,8 @@
-"""Files as owners write them today, made small by hand after what drafts and vendors document.
+"""Files as owners write them today, made small by hand after what drafts and vendors
+document.
 
-No file is copied from a site. Of each: what is found in it, what must not be, and what it answers
-to a robot without a name in it.
+No file is copied from a site. Of each: what is found in it, what must not be, and what
+it answers to a robot without a name in it.
 """
 
 from __future__ import annotations
@@ -85,7 +86,8 @@ FILES = (
     ),
     UsageFile(
         "Cloudflare's block before an owner's rules",
-        _BLOCK + "\n\nUser-agent: *\nDisallow: /private\n\nSitemap: https://example.com/s.xml",
+        _BLOCK
+        + "\n\nUser-agent: *\nDisallow: /private\n\nSitemap: https://example.com/s.xml",
         (("managed-block", 5),),
         (*_MILD, "usage-contradiction", "groups-contradict"),
         _NO_TRAINING,
@@ -210,7 +212,11 @@ FILES = (
         Disallow: /x
         """,
         absent=("usage-contradiction", "groups-contradict"),
-        answers={"train-ai": "disallowed", "ai-input": "disallowed", "tdm": "disallowed"},
+        answers={
+            "train-ai": "disallowed",
+            "ai-input": "disallowed",
+            "tdm": "disallowed",
+        },
     ),
     UsageFile(
         "a plural that occurs",

@@ -27,10 +27,13 @@ def project(tmp_path):
     package = tmp_path / "project"
     package.mkdir()
     (package / "__init__.py").write_text("")
-    (package / "spiders.py").write_text("raise RuntimeError('a spider that cannot be imported')\n")
+    (package / "spiders.py").write_text(
+        "raise RuntimeError('a spider that cannot be imported')\n"
+    )
     settings = package / "settings.py"
     settings.write_text(
-        "ADDONS = {'scrapy_mandelbot.Addon': 500}\nSPIDER_MODULES = ['project.spiders']\n"
-        "USER_AGENT = 'Examplebot/1.0 (+https://example.com/bot)'\nLOG_LEVEL = 'DEBUG'\n"
+        "ADDONS = {'scrapy_mandelbot.Addon': 500}\nSPIDER_MODULES ="
+        " ['project.spiders']\nUSER_AGENT = 'Examplebot/1.0"
+        " (+https://example.com/bot)'\nLOG_LEVEL = 'DEBUG'\n"
     )
     return settings

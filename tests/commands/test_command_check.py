@@ -38,17 +38,18 @@ def test_the_exit_code_is_of_the_worst_finding(robots, code, body, says):
 
 
 def test_each_finding_has_its_line(robots, tmp_path):
-    """Line, severity, what is wrong; of errors the line's text, and why it matters to whom."""
+    """Line, severity, what is wrong; of errors the line's text, and why it matters to
+    whom.
+    """
     (tmp_path / "robots.txt").write_bytes(b"User-agent: googlebot\nDisallow /\n")
     run = robots("check", "robots.txt")
-    assert run.stdout.decode() == (
-        '    1  warning   The group for "googlebot" has no rules. [group-without-rules]\n'
-        "    2  error     There is no colon after Disallow. [missing-colon]\n"
-        "                 Disallow /\n"
-        "                 Google's robots and Protego, Scrapy's parser, read such a line;\n"
-        "                 most others ignore it.\n"
-        "\n"
-        "robots.txt: 1 error, 1 warning\n"
+    assert (
+        run.stdout.decode()
+        == '    1  warning   The group for "googlebot" has no rules.'
+        " [group-without-rules]\n    2  error     There is no colon after Disallow."
+        " [missing-colon]\n                 Disallow /\n                 Google's"
+        " robots and Protego, Scrapy's parser, read such a line;\n                "
+        " most others ignore it.\n\nrobots.txt: 1 error, 1 warning\n"
     )
 
 
@@ -63,14 +64,17 @@ def test_moderatobot_file_name(robots, tmp_path, name, code):
 
 
 @ensureDeferred
-async def test_a_site_is_fetched_with_the_projects_user_agent(webs, robots_later, project):
+async def test_a_site_is_fetched_with_the_projects_user_agent(
+    webs, robots_later, project
+):
     """Its agent; a bare site's /robots.txt; nothing else, though its rules forbid all."""
     web = webs()
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /\n", headers=TEXT)
     run = await robots_later("check", web.url)
     assert (run.returncode, run.stderr) == (1, b"")
-    assert run.stdout.decode() == (
-        "    2  warning   No robot may fetch anything. [closed-to-all]\n"
+    assert (
+        run.stdout.decode()
+        == "    2  warning   No robot may fetch anything. [closed-to-all]\n"
         f"{web.url}/robots.txt: 1 warning\n"
     )
     assert [hit.path for hit in web.hits] == ["/robots.txt"]
@@ -102,23 +106,33 @@ async def test_the_projects_proxy_is_used(webs, robots_later):
 async def test_a_wrong_content_encoding_is_an_error(webs, robots_later):
     """No lost connection: what robots make of it is said."""
     web = webs()
-    web.pages["/robots.txt"] = Answer(RULES, headers={**TEXT, "Content-Encoding": "gzip"})
+    web.pages["/robots.txt"] = Answer(
+        RULES, headers={**TEXT, "Content-Encoding": "gzip"}
+    )
     run = await robots_later("check", web.url, "--format", "json")
     assert (run.returncode, run.stderr) == (3, b"")
     assert codes(run) == ["not-encoded"]
     assert 'The Content-Encoding is \\"gzip\\"' in run.stdout.decode()
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="needs Linux's /proc"
+)
 @ensureDeferred
 async def test_a_bomb_of_findings_costs_little_memory(webs, tmp_path):
-    """Half a megabyte of misspelt fields, packed into a few hundred bytes: 42,000 findings."""
+    """Half a megabyte of misspelt fields, packed into a few hundred bytes: 42,000
+    findings.
+    """
     body = b"User-agent: *\n" + b"Disalow: /x\n" * 42_000
     web = webs()
     packed = gzip.compress(body)
-    web.pages["/robots.txt"] = Answer(packed, headers={**TEXT, "Content-Encoding": "gzip"})
+    web.pages["/robots.txt"] = Answer(
+        packed, headers={**TEXT, "Content-Encoding": "gzip"}
+    )
     command = [sys.executable, "-c", WITH_PEAK, "scrapy", "robots", "check", web.url]
-    run = await deferToThread(subprocess.run, command, cwd=tmp_path, capture_output=True)
+    run = await deferToThread(
+        subprocess.run, command, cwd=tmp_path, capture_output=True
+    )
     assert run.stdout.decode().endswith(": 42,000 errors, 1 note (--full lists them)\n")
     assert int(run.stderr.split()[-1]) < 150 * 1024
 
@@ -150,7 +164,9 @@ async def test_ctrl_c_ends_the_command(webs, tmp_path):
     from twisted.internet.threads import deferToThread
 
     web = webs()
-    child = started(tmp_path, "check", web.url, "-s", 'MANDELBOT_LIMITS={"robots_timeout": 100}')
+    child = started(
+        tmp_path, "check", web.url, "-s", 'MANDELBOT_LIMITS={"robots_timeout": 100}'
+    )
 
     def interrupt(_):
         os.kill(child.pid, signal.SIGINT)
@@ -174,7 +190,9 @@ async def test_moderatobot_redirects_are_counted(webs, robots_later, hops):
     for hop in range(1, hops):
         web.pages[f"/hop/{hop}"] = Answer(b"", 302, {"Location": f"/hop/{hop + 1}"})
     web.pages[f"/hop/{hops}"] = Answer(RULES, headers=TEXT)
-    report = json.loads((await robots_later("check", web.url, "--format", "json")).stdout)
+    report = json.loads(
+        (await robots_later("check", web.url, "--format", "json")).stdout
+    )
     assert report["delivery"]["redirects"] == min(hops, 10)
     assert report["delivery"]["final_url"] == f"{web.url}/hop/{min(hops, 10)}"
     found = [one["code"] for one in report["findings"]]
@@ -195,7 +213,9 @@ async def test_redirects_may_lead_to_another_site_or_in_a_circle(webs, robots_la
     web.pages["/robots.txt"] = Answer(b"", 302, {"Location": other.url + "/robots.txt"})
     other.pages["/robots.txt"] = Answer(b"", 302, {"Location": "/r.txt"})
     other.pages["/r.txt"] = Answer(RULES, headers=TEXT)
-    assert codes(await robots_later("check", web.url, "--format", "json")) == ["other-site"]
+    assert codes(await robots_later("check", web.url, "--format", "json")) == [
+        "other-site"
+    ]
     web.pages["/robots.txt"] = Answer(b"", 302, {"Location": "/robots.txt"})
     run = await robots_later("check", web.url, "--format", "json")
     assert (codes(run), run.returncode) == (["unfinished-redirect"], 3)
@@ -216,7 +236,10 @@ async def test_redirects_may_lead_to_another_site_or_in_a_circle(webs, robots_la
 async def test_moderatobot_statuses(  # noqa: PLR0917
     webs, robots_later, project, status, code, exit_code
 ):
-    """Asked once, whatever it is: no retry, no pause. An error page is not read as rules."""
+    """Asked once, whatever it is: no retry, no pause.
+
+    An error page is not read as rules.
+    """
     web = webs()
     body = b"" if status == 204 else b"Disalow: /\n"
     web.pages["/robots.txt"] = Answer(body, status, {"Retry-After": "3600"})
@@ -224,12 +247,15 @@ async def test_moderatobot_statuses(  # noqa: PLR0917
     assert run.returncode == exit_code
     assert [one for one in codes(run) if one.startswith("status")] == [code]
     assert "misspelt-field" not in codes(run)
-    assert web.statuses() == [status] * (1 if status != 404 else 2)  # the second time in capitals
+    # the second time in capitals
+    assert web.statuses() == [status] * (1 if status != 404 else 2)
 
 
 @pytest.mark.parametrize("status", [404, 410])
 @ensureDeferred
-async def test_a_file_that_is_there_in_capitals_alone_is_no_file(webs, robots_later, status):
+async def test_a_file_that_is_there_in_capitals_alone_is_no_file(
+    webs, robots_later, status
+):
     """Every robot asks for it in lower case. (Moderatobot, File name and location)"""
     web = webs()
     web.pages["/robots.txt"] = Answer(b"", status)
@@ -245,7 +271,9 @@ async def test_moderatobot_type_and_encoding(webs, robots_later):
 
     web = webs()
     headers = {"Content-Type": "text/html; charset=latin-1", "Content-Encoding": "gzip"}
-    web.pages["/robots.txt"] = Answer(gzip.compress(b"\xef\xbb\xbf" + RULES), headers=headers)
+    web.pages["/robots.txt"] = Answer(
+        gzip.compress(b"\xef\xbb\xbf" + RULES), headers=headers
+    )
     run = await robots_later("check", web.url, "--format", "json")
     expected = ["byte-order-mark", "charset-not-utf-8", "not-text-plain"]
     assert sorted(codes(run)) == expected
@@ -261,10 +289,13 @@ async def test_moderatobot_a_slow_file(webs, robots_later):
     web = webs()
     web.pages["/robots.txt"] = Answer(RULES, headers=TEXT, delay=5.2)
     slow = robots_later("check", web.url, "--format", "json")
-    impatient = await robots_later("check", web.url, "-s", 'MANDELBOT_LIMITS={"robots_timeout": 1}')
+    impatient = await robots_later(
+        "check", web.url, "-s", 'MANDELBOT_LIMITS={"robots_timeout": 1}'
+    )
     assert (impatient.returncode, impatient.stdout) == (2, b"")
-    assert impatient.stderr.decode() == (
-        f"scrapy robots: {web.url}/robots.txt: no answer in time\n"
+    assert (
+        impatient.stderr.decode()
+        == f"scrapy robots: {web.url}/robots.txt: no answer in time\n"
     )
     assert codes(await slow) == ["slow"]
 
@@ -273,18 +304,24 @@ async def test_moderatobot_a_slow_file(webs, robots_later):
 async def test_a_file_beyond_the_size_limit_is_reported(webs, robots_later):
     """Of a megabyte the finding says how much it is."""
     web = webs()
-    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /x\n" * 40_000, headers=TEXT)
+    web.pages["/robots.txt"] = Answer(
+        b"User-agent: *\nDisallow: /x\n" * 40_000, headers=TEXT
+    )
     run = await robots_later("check", web.url, "--format", "json")
     assert "too-large" in codes(run)
     (message,) = [
-        one["message"] for one in json.loads(run.stdout)["findings"] if one["code"] == "too-large"
+        one["message"]
+        for one in json.loads(run.stdout)["findings"]
+        if one["code"] == "too-large"
     ]
     assert "1080000 bytes" in message
 
 
 @ensureDeferred
 async def test_an_endless_body_is_read_until_the_timeout(webs, robots_later):
-    """A drip that outlasts the time: what came is checked, and it is told that it is not all."""
+    """A drip that outlasts the time: what came is checked, and it is told that it is
+    not all.
+    """
     web = webs()
 
     def drip(request):
@@ -298,7 +335,12 @@ async def test_an_endless_body_is_read_until_the_timeout(webs, robots_later):
 
     web.pages["/robots.txt"] = drip
     run = await robots_later(
-        "check", web.url, "--format", "json", "-s", 'MANDELBOT_LIMITS={"robots_timeout": 5.5}'
+        "check",
+        web.url,
+        "--format",
+        "json",
+        "-s",
+        'MANDELBOT_LIMITS={"robots_timeout": 5.5}',
     )
     assert {"incomplete", "slow", "misspelt-field"} <= set(codes(run))
     assert json.loads(run.stdout)["delivery"]["seconds"] >= 5.5
@@ -306,7 +348,9 @@ async def test_an_endless_body_is_read_until_the_timeout(webs, robots_later):
 
 @ensureDeferred
 async def test_a_truncated_file_is_incomplete(webs, robots_later):
-    """Fewer bytes than announced: what came is checked, and it is told that it is not all."""
+    """Fewer bytes than announced: what came is checked, and it is told that it is not
+    all.
+    """
     web = webs()
 
     def half(request):

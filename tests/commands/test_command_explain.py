@@ -31,7 +31,9 @@ def explained(run):
 
 
 def test_a_verdict_is_told_with_its_line_and_what_would_change_it(robots, file):
-    """Verdict, rule, the line among its neighbours, proved changes, the owner's comments."""
+    """Verdict, rule, the line among its neighbours, proved changes, the owner's
+    comments.
+    """
     run = robots("explain", "/shop/x", "--file", "robots.txt", "--agent", "Examplebot")
     assert run.returncode == 1
     assert run.stdout.decode() == (
@@ -57,14 +59,18 @@ def test_a_verdict_is_told_with_its_line_and_what_would_change_it(robots, file):
 
 @pytest.mark.parametrize("verb", ["explain", "compare"])
 def test_several_urls_from_a_file(robots, file, tmp_path, verb):
-    """After those that are named, one a line; of a file that is not there one line tells."""
+    """After those that are named, one a line; of a file that is not there one line
+    tells.
+    """
     (tmp_path / "urls.txt").write_bytes(b"/b\r\n\n  /private/x  \n/caf\xe9")
     options = ["--urls", "urls.txt", "--file", "robots.txt", "--format", "json"]
     for named in (["/a"], []):
         urls = [one["url"] for one in explained(robots(verb, *named, *options))]
         assert urls == [*named, "/b", "/private/x", "/caf%E9"]
     options[1] = "-"
-    assert [one["url"] for one in explained(robots(verb, *options, stdin=b"/s"))] == ["/s"]
+    assert [one["url"] for one in explained(robots(verb, *options, stdin=b"/s"))] == [
+        "/s"
+    ]
     options[1] = "nowhere"
     run = robots(verb, *options)
     assert (run.returncode, run.stdout) == (2, b"")
@@ -73,8 +79,12 @@ def test_several_urls_from_a_file(robots, file, tmp_path, verb):
 
 def test_several_urls_from_standard_input(robots, file):
     """In their order, each answered; 0 only where all are allowed."""
-    lines = b"https://example.com/a\n\n/private/x\nhttps://example.com/private/press/\xff\n"
-    run = robots("explain", "-", "--file", "robots.txt", "--format", "json", stdin=lines)
+    lines = (
+        b"https://example.com/a\n\n/private/x\nhttps://example.com/private/press/\xff\n"
+    )
+    run = robots(
+        "explain", "-", "--file", "robots.txt", "--format", "json", stdin=lines
+    )
     assert [(one["url"], one["allowed"]) for one in explained(run)] == [
         ("https://example.com/a", True),
         ("/private/x", False),
@@ -112,7 +122,9 @@ async def test_what_no_file_means_depends_on_the_dialect(
     """Mandelbot, "HTTP Status Codes"; the standard of 1994 takes 403 for a ban."""
     web = webs()
     web.pages["/robots.txt"] = Answer(b"", status)
-    run = await robots_later("explain", web.url, "--dialect", dialect, "--format", "json")
+    run = await robots_later(
+        "explain", web.url, "--dialect", dialect, "--format", "json"
+    )
     (report,) = explained(run)
     assert (report["allowed"], run.returncode) == (answer, 0 if answer else 1)
 
@@ -122,7 +134,10 @@ async def test_an_unknown_host_is_a_one_line_error(robots_later):
     """Nobody can say anything about its URLs."""
     run = await robots_later("explain", "http://nowhere.invalid/a")
     assert (run.returncode, run.stdout) == (2, b"")
-    assert run.stderr == b"scrapy robots: http://nowhere.invalid/robots.txt: no such host\n"
+    assert (
+        run.stderr
+        == b"scrapy robots: http://nowhere.invalid/robots.txt: no such host\n"
+    )
 
 
 @ensureDeferred
@@ -131,7 +146,9 @@ async def test_an_unavailable_site_does_not_stop_the_others(webs, robots_later):
     web = webs()
     web.pages["/robots.txt"] = Answer(BODY)
     urls = ["http://nowhere.invalid/a", web.url + "/a"]
-    run = await robots_later("explain", "-", "--format", "json", stdin="\n".join(urls).encode())
+    run = await robots_later(
+        "explain", "-", "--format", "json", stdin="\n".join(urls).encode()
+    )
     assert [one["allowed"] for one in explained(run)] == [None, True]
     assert explained(run)[0]["reason"].startswith("no such host")
     assert run.returncode == 1
@@ -153,7 +170,9 @@ def test_a_known_robot_reads_in_its_own_dialect(robots, file, agent, dialect, re
 
 
 def test_dialects_side_by_side(robots, file):
-    """The rule that each uses; what differs from Mandelbot is marked, and makes exit code 1."""
+    """The rule that each uses; what differs from Mandelbot is marked, and makes exit
+    code 1.
+    """
     run = robots("compare", "/private/press", "--file", "robots.txt", "--agent", "zz")
     assert run.returncode == 1
     assert run.stdout.decode() == (
@@ -176,7 +195,9 @@ async def test_dialects_differ_in_what_a_status_means(webs, robots_later):
     web.pages["/robots.txt"] = Answer(b"", 403)
     run = await robots_later("compare", web.url, "--format", "json")
     (report,) = explained(run)
-    assert [one["dialect"] for one in report["verdicts"] if one["differs"]] == ["rep1994"]
+    assert [one["dialect"] for one in report["verdicts"] if one["differs"]] == [
+        "rep1994"
+    ]
     assert (report["alike"], run.returncode) == (False, 1)
 
 
@@ -195,7 +216,9 @@ async def test_project_settings_apply_as_in_a_crawl(webs, robots_later, project)
 
 @pytest.mark.parametrize("url", ["/x/../no", "/./no", "//no", "/%2e/no", "/no"])
 def test_other_spellings_of_a_forbidden_path_are_forbidden(robots, tmp_path, url):
-    """As in a crawl: the URL and the path that servers resolve it to must both be allowed."""
+    """As in a crawl: the URL and the path that servers resolve it to must both be
+    allowed.
+    """
     (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /no\nAllow: /x\n")
     url = f"https://h.example{url}"
     run = robots("explain", url, "--file", "robots.txt", "--format", "json")
@@ -212,6 +235,8 @@ def test_other_spellings_of_a_forbidden_path_are_forbidden(robots, tmp_path, url
 def test_other_spellings_of_an_allowed_path_are_allowed(robots, tmp_path, url):
     """Only dot segments and repeated slashes of the path are resolved."""
     (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /no$\n")
-    run = robots("explain", f"https://h.example{url}", "--file", "robots.txt", "--format", "json")
+    run = robots(
+        "explain", f"https://h.example{url}", "--file", "robots.txt", "--format", "json"
+    )
     (report,) = explained(run)
     assert (report["allowed"], report["resolved_url"]) == (True, None)

@@ -1,4 +1,6 @@
-"""``scrapy robots fix``: the lines that evidently mean something else, and what they close."""
+"""``scrapy robots fix``: the lines that evidently mean something else, and what they
+close.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,10 @@ CASES = [
     (f"{STAR}Disallow /a\n", f"{STAR}Disallow: /a\n"),
     (f"{STAR}Disallow; /a\n", f"{STAR}Disallow: /a\n"),
     (f"{STAR}Disallow the rest\n",) * 2,
-    (f"{STAR}Disallow: /a, /b,/c # d\n", f"{STAR}Disallow: /a # d\nDisallow: /b\nDisallow: /c\n"),
+    (
+        f"{STAR}Disallow: /a, /b,/c # d\n",
+        f"{STAR}Disallow: /a # d\nDisallow: /b\nDisallow: /c\n",
+    ),
     (f"{STAR}Disallow: /a /b\r", f"{STAR}Disallow: /a\rDisallow: /b\r"),
     (f"{STAR}Disallow: /a and b\n",) * 2,
     (f"{STAR}Disallow: *.pdf$\nDisallow: ?sort=\nDisallow: none\n",) * 2,
@@ -66,10 +71,17 @@ def test_bytes_that_are_not_corrected_stay():
     assert correct(f"{STAR}Disalow: /é\n".encode("latin-1")).edits == ()
 
 
-# What a correction would open, or close beyond what its line means, for whom; the rest is done.
+# What a correction would open, or close beyond what its line means, for whom; the rest
+# is done.
 LEFT_OUT = [
-    (f"{STAR}Disallow: /a\nAlow: /a/b\n", "opens /a/b for others, as read by mandelbot,"),
-    (f"{STAR}Disallow: /a\nAllow: a/b\n", "opens /a/b for others, as read by mandelbot,"),
+    (
+        f"{STAR}Disallow: /a\nAlow: /a/b\n",
+        "opens /a/b for others, as read by mandelbot,",
+    ),
+    (
+        f"{STAR}Disallow: /a\nAllow: a/b\n",
+        "opens /a/b for others, as read by mandelbot,",
+    ),
     (
         f"{STAR}Disallow: /a\nUseragent: Foobot\nDisallow: /b\n",
         "opens /b for others, as read by mandelbot,",
@@ -81,7 +93,9 @@ LEFT_OUT = [
 @pytest.mark.parametrize(("body", "harm"), LEFT_OUT)
 def test_what_would_open_something_is_left_out(body, harm):
     """And it is said what to whom; the other lines are corrected."""
-    correction = correct(f"{body}\nUser-agent: Barbot\nDisallow: /b\nDisalow: /x\n".encode())
+    correction = correct(
+        f"{body}\nUser-agent: Barbot\nDisallow: /b\nDisalow: /x\n".encode()
+    )
     (remark,) = correction.remarks
     assert " is left out: it " in remark
     assert harm in remark
@@ -112,15 +126,22 @@ def test_the_command_says_what_it_corrects_and_closes(robots):
     assert (run.returncode, run.stdout) == (0, body.replace(b"Disalow", b"Disallow"))
     said = run.stderr.decode().replace("scrapy robots: ", "").splitlines()
     assert said[0] == "line 2: Disalow: /a becomes Disallow: /a"
-    assert said[1].startswith("line 4: Alow: /x/y becomes Allow: /x/y is left out: it opens /x/y")
-    assert said[2] == (
-        "closes /a for others, as read by mandelbot, rfc9309, rep1994, rep2008, extended2, "
-        "urllib.robotparser, urllib.robotparser before 3.13.14"
+    assert said[1].startswith(
+        "line 4: Alow: /x/y becomes Allow: /x/y is left out: it opens /x/y"
+    )
+    assert (
+        said[2]
+        == "closes /a for others, as read by mandelbot, rfc9309, rep1994, rep2008,"
+        " extended2, urllib.robotparser, urllib.robotparser before 3.13.14"
     )
     assert said[3].startswith("verified: nothing opens, ")
-    assert said[3].endswith(f" allow/disallow decisions of {len(READERS)} readers compared")
+    assert said[3].endswith(
+        f" allow/disallow decisions of {len(READERS)} readers compared"
+    )
     run = robots("fix", "-", "--unsafe", stdin=body)
-    assert run.stdout == body.replace(b"Disalow", b"Disallow").replace(b"Alow", b"Allow")
+    assert run.stdout == body.replace(b"Disalow", b"Disallow").replace(
+        b"Alow", b"Allow"
+    )
     assert b": opens /x/y for others, as read by mandelbot, " in run.stderr
 
 
@@ -136,7 +157,9 @@ def test_a_file_of_more_than_64_kib_is_not_corrected(robots):
     body = b"User-agent: *\nDisalow: /a\n#" + b"x" * 65_536 + b"\n"
     run = robots("fix", "-", stdin=body)
     assert (run.returncode, run.stdout) == (0, body)
-    assert b"line 2: Disalow: /a becomes Disallow: /a: The file is too large" in run.stderr
+    assert (
+        b"line 2: Disalow: /a becomes Disallow: /a: The file is too large" in run.stderr
+    )
 
 
 def test_json_has_the_lines(robots):
@@ -144,10 +167,18 @@ def test_json_has_the_lines(robots):
     body = b"User-agent: *\nDisallow: /a, /b\n"
     report = json.loads(robots("fix", "-", "--format", "json", stdin=body).stdout)
     assert report["edits"] == [
-        {"line": 2, "before": "Disallow: /a, /b", "after": ["Disallow: /a", "Disallow: /b"]}
+        {
+            "line": 2,
+            "before": "Disallow: /a, /b",
+            "after": ["Disallow: /a", "Disallow: /b"],
+        }
     ]
     assert report["text"] == "User-agent: *\nDisallow: /a\nDisallow: /b\n"
-    assert (report["changed"], report["harmless"], report["proof"]) == (True, True, None)
+    assert (report["changed"], report["harmless"], report["proof"]) == (
+        True,
+        True,
+        None,
+    )
     closed = {one["reader"]: one["closed"] for one in report["effects"]}
     assert min(closed.values()) > 0
 

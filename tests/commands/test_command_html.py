@@ -23,12 +23,16 @@ User-agent: Examplebot
 Disallow: /shop
 Allow: /shop/caf\xc3\xa9
 """
-FIXED = "Disallow: /search\n\nUser-agent: Examplebot\nDisallow: /shop\nAllow: /shop/café\n"
+FIXED = (
+    "Disallow: /search\n\nUser-agent: Examplebot\nDisallow: /shop\nAllow: /shop/café\n"
+)
 
 
 def data_of(page):
     """Return what the page's script is given."""
-    return json.loads(re.search(r'type="application/json" id="data">(.*?)</script>', page)[1])
+    return json.loads(
+        re.search(r'type="application/json" id="data">(.*?)</script>', page)[1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,15 +53,28 @@ def test_four_verbs_have_a_page(robots, arguments, code):
     assert page.startswith("<!doctype html>\n")
     assert page.endswith("</html>\n")
     assert "misspelt-field" in page
-    assert FIXED.encode("ascii", "xmlcharrefreplace").decode().split("\n")[-2][7:] in page
+    assert (
+        FIXED.encode("ascii", "xmlcharrefreplace").decode().split("\n")[-2][7:] in page
+    )
     assert robots(*arguments, stdin=BODY).returncode == code
 
 
 def test_the_page_is_about_the_urls_and_the_robot(robots):
     """Those of the call, in their order; what would change a verdict is with them."""
-    asked = ["/shop/a", "/b", "--file", "-", "--agent", "Examplebot", "--dialect", "google"]
+    asked = [
+        "/shop/a",
+        "/b",
+        "--file",
+        "-",
+        "--agent",
+        "Examplebot",
+        "--dialect",
+        "google",
+    ]
     asked.append("--changes")
-    data = data_of(robots("explain", *asked, "--format", "html", stdin=BODY).stdout.decode())
+    data = data_of(
+        robots("explain", *asked, "--format", "html", stdin=BODY).stdout.decode()
+    )
     assert data["agents"] == ["Examplebot"]
     assert data["dialect"] == "google"
     assert data["notes"] == {
@@ -83,7 +100,8 @@ def test_what_changes_a_verdict_for_another_robot_is_not_told_of_the_pages(robot
 def test_the_projects_dialect_and_robot_are_the_pages(robots, project):
     """A project asks as what it is."""
     project.write_text(
-        project.read_text() + "ROBOTSTXT_USER_AGENT = 'Mine'\nMANDELBOT_DIALECT = 'rep1994'\n"
+        project.read_text()
+        + "ROBOTSTXT_USER_AGENT = 'Mine'\nMANDELBOT_DIALECT = 'rep1994'\n"
     )
     data = data_of(robots("check", "-", "--format", "html", stdin=BODY).stdout.decode())
     assert (data["dialect"], data["agents"]) == ("rep1994", ["Mine"])
@@ -91,18 +109,24 @@ def test_the_projects_dialect_and_robot_are_the_pages(robots, project):
 
 def test_the_robot_is_the_one_that_requests_go_by(robots, project):
     """Scrapy sends the User-Agent of DEFAULT_REQUEST_HEADERS where there is one."""
-    project.write_text(project.read_text() + "DEFAULT_REQUEST_HEADERS = {'user-agent': 'Own/1'}\n")
+    project.write_text(
+        project.read_text() + "DEFAULT_REQUEST_HEADERS = {'user-agent': 'Own/1'}\n"
+    )
     data = data_of(robots("check", "-", "--format", "html", stdin=BODY).stdout.decode())
     assert data["agents"] == ["Own/1"]
 
 
 def test_the_policy_names_what_the_page_holds(robots):
-    """The hashes are those of its one script, and of its styles with scripts and without."""
+    """The hashes are those of its one script, and of its styles with scripts and
+    without.
+    """
     page = robots("check", "-", "--format", "html", stdin=BODY).stdout.decode()
     for name, tag in (("script", "<script>"), ("style", "<style>")):
         texts = re.findall(f"{tag}(.*?)</{name}>", page, re.DOTALL)
         digests = [hashlib.sha256(text.encode()).digest() for text in texts]
-        named = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+        named = " ".join(
+            f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests
+        )
         assert f"{name}-src {named};" in page
 
 
@@ -146,7 +170,10 @@ async def test_the_page_of_a_site_without_a_file(webs, robots_later):
             ["explain", "http://a.invalid/", "http://b.invalid/"],
             "a page is about one site, and these URLs are of 2",
         ),
-        (["compare", "-", "--file", "r.txt"], "there is no URL, and so no robots.txt to make a"),
+        (
+            ["compare", "-", "--file", "r.txt"],
+            "there is no URL, and so no robots.txt to make a",
+        ),
     ],
 )
 def test_a_page_is_about_one_file(robots, tmp_path, arguments, line):

@@ -1,4 +1,6 @@
-"""``scrapy robots identity``: a key, its directory and the page, made and checked by a person."""
+"""``scrapy robots identity``: a key, its directory and the page, made and checked by a
+person.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,9 @@ def test_the_directory_is_proved_by_each_of_its_keys(robots, key, tmp_path):
         public = read_public(tmp_path / name)
         verifier = HTTPMessageVerifier(
             signature_algorithm=algorithms.ED25519,
-            key_resolver=MappingKeyResolver(private_keys={}, public_keys={signer.keyid: public}),
+            key_resolver=MappingKeyResolver(
+                private_keys={}, public_keys={signer.keyid: public}
+            ),
         )
         headers = one_proof(told["headers"], number)
         (result,) = verifier.verify(
@@ -97,7 +101,11 @@ def read_public(path):
 def one_proof(headers, number):
     """Return the headers with one of the proofs: the library verifies all with one key."""
     split = {
-        name: headers[name].split(", ")[number] if name.startswith("Signature") else headers[name]
+        name: (
+            headers[name].split(", ")[number]
+            if name.startswith("Signature")
+            else headers[name]
+        )
         for name in headers
     }
     assert split["Signature-Input"].startswith(f"proof{number}=")
@@ -179,30 +187,59 @@ async def test_a_valid_directory_is_clean(robots_later, web, key):
         "identity", "check", web.url, *CLEAR, "-s", f"MANDELBOT_SIGN_KEY={key}"
     )
     assert run.returncode == 0, run.stdout
-    assert run.stdout.decode().splitlines()[1:] == [f"  {signer_of(key).keyid}", "clean"]
+    assert run.stdout.decode().splitlines()[1:] == [
+        f"  {signer_of(key).keyid}",
+        "clean",
+    ]
     again = await robots_later("identity", "check", web.url + WELL_KNOWN)
     assert again.returncode == 3
-    assert again.stdout.decode().splitlines()[2:] == ["error: it is not served over https"]
+    assert again.stdout.decode().splitlines()[2:] == [
+        "error: it is not served over https"
+    ]
 
 
 def with_kid(kid):
     return lambda keys: [{**keys[0], "kid": kid}]
 
 
-EXAMPLE = {"kty": "OKP", "crv": "Ed25519", "x": "JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs"}
+EXAMPLE = {
+    "kty": "OKP",
+    "crv": "Ed25519",
+    "x": "JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs",
+}
 WRONG = [
     ({"now": 1_700_000_000}, 3, "its proof proof0 has expired"),
     ({"now": 4_000_000_000}, 3, "its proof proof0 is dated in the future"),
-    ({"host": "other.example"}, 3, "its proof proof0 does not verify: was it made for this host"),
+    (
+        {"host": "other.example"},
+        3,
+        "its proof proof0 does not verify: was it made for this host",
+    ),
     ({"keys": with_kid("mine")}, 3, "has the kid mine, and not its thumbprint"),
-    ({"keys": lambda keys: [{**keys[0], "d": "x"}]}, 3, "is there with its PRIVATE half"),
+    (
+        {"keys": lambda keys: [{**keys[0], "d": "x"}]},
+        3,
+        "is there with its PRIVATE half",
+    ),
     ({"keys": lambda _: [EXAMPLE]}, 3, "is a key that everyone has"),
     ({"keys": lambda keys: [{**keys[0], "exp": 1}]}, 3, "has expired"),
-    ({"keys": lambda _: [{"kty": "OKP"}]}, 3, "None is a key without the members of its kind"),
+    (
+        {"keys": lambda _: [{"kty": "OKP"}]},
+        3,
+        "None is a key without the members of its kind",
+    ),
     ({"keys": lambda _: []}, 3, "it has no keys"),
     ({"keys": lambda _: "none"}, 3, "it has no keys"),
-    ({"Content_Type": "application/json"}, 3, "its Content-Type is application/json, and not"),
-    ({"Content_Digest": "sha-256=:AAAA:"}, 3, "its Content-Digest is not that of its body"),
+    (
+        {"Content_Type": "application/json"},
+        3,
+        "its Content-Type is application/json, and not",
+    ),
+    (
+        {"Content_Digest": "sha-256=:AAAA:"},
+        3,
+        "its Content-Digest is not that of its body",
+    ),
     ({"Cache_Control": ""}, 1, "it has no Cache-Control"),
     ({"Signature": "", "Signature_Input": ""}, 1, "has no proof of possession"),
     ({"Signature_Input": "((("}, 1, "has no proof of possession"),
@@ -229,7 +266,9 @@ async def test_a_directory_elsewhere_or_without_the_projects_key_is_an_error(
     """Verifiers follow no redirects, and find no other key."""
     other = webs("127.0.0.2")
     served(other, signer_of(key), now=now(), host=web.url.removeprefix("http://"))
-    web.pages[WELL_KNOWN] = Answer(status=301, headers={"Location": other.url + WELL_KNOWN})
+    web.pages[WELL_KNOWN] = Answer(
+        status=301, headers={"Location": other.url + WELL_KNOWN}
+    )
     robots("identity", "new", "mine.pem")
     mine = f"MANDELBOT_SIGN_KEY={key.with_name('mine.pem')}"
     run = await robots_later("identity", "check", web.url, *CLEAR, "-s", mine)
@@ -250,14 +289,19 @@ async def test_a_site_that_is_down_is_unavailable(robots_later, web):
 
 
 def test_the_page_says_what_the_settings_say(robots, project, tmp_path):
-    """Name, User-Agent, purpose, pace, token, key, addresses; nothing of them is markup."""
+    """Name, User-Agent, purpose, pace, token, key, addresses; nothing of them is
+    markup.
+    """
     project.write_text(
-        "USER_AGENT = 'ExampleBot/1.0 (<b>; +https://example.com/bot; me@example.com)'\n"
-        "ROBOTSTXT_USER_AGENT = 'ExampleBot'\nDOWNLOAD_DELAY = 2.5\nMANDELBOT_PACE = 'obey'\n"
-        "MANDELBOT_PURPOSE = ['search', 'tdm']\nMANDELBOT_SIGN_OPTIONS = {'agent': 'https://bot.example'}\n"
+        "USER_AGENT = 'ExampleBot/1.0 (<b>; +https://example.com/bot;"
+        " me@example.com)'\nROBOTSTXT_USER_AGENT = 'ExampleBot'\nDOWNLOAD_DELAY ="
+        " 2.5\nMANDELBOT_PACE = 'obey'\nMANDELBOT_PURPOSE = ['search',"
+        " 'tdm']\nMANDELBOT_SIGN_OPTIONS = {'agent': 'https://bot.example'}\n"
     )
     networks = ["--address", "192.0.2.0/24", "--address", "2001:db8::1"]
-    run = robots("identity", "page", *networks, "--output", "bot.html", "--format", "json")
+    run = robots(
+        "identity", "page", *networks, "--output", "bot.html", "--format", "json"
+    )
     assert run.returncode == 0, run.stderr
     page = (tmp_path / "bot.html").read_text()
     assert "ExampleBot/1.0 (&lt;b&gt;; " in page
@@ -288,15 +332,21 @@ def test_a_page_needs_a_robot_with_a_name(robots, tmp_path):
 
 def test_an_invalid_network_is_a_usage_error(robots):
     """In a line."""
-    run = robots("identity", "page", "-s", "USER_AGENT=Examplebot/1.0", "--address", "here")
+    run = robots(
+        "identity", "page", "-s", "USER_AGENT=Examplebot/1.0", "--address", "here"
+    )
     assert run.returncode == 2
     assert b"argument --address: invalid ip_interface value: 'here'" in run.stderr
 
 
 @ensureDeferred
-async def test_json_has_the_fields_that_the_page_lists(robots, robots_later, web, key, project):
+async def test_json_has_the_fields_that_the_page_lists(
+    robots, robots_later, web, key, project
+):
     """All of them, of all four."""
-    found = fields_of(json.loads(robots("identity", "new", "x.pem", "--format", "json").stdout))
+    found = fields_of(
+        json.loads(robots("identity", "new", "x.pem", "--format", "json").stdout)
+    )
     arguments = ["directory", "x.pem", "--host", "bot.example", "--format", "json"]
     told = json.loads(robots("identity", *arguments).stdout)
     found |= set(told)

@@ -36,11 +36,15 @@ def folder(tmp_path):
     for number in range(5):
         job.push("https://a.example", PLACE, b"%d" % number)
     job.push("https://b.example mine", PLACE, b"")
-    job.put_state("claimed", json.dumps([job.claim("https://a.example").number]).encode())
+    job.put_state(
+        "claimed", json.dumps([job.claim("https://a.example").number]).encode()
+    )
     job.commit()
     job.close()
     store = SqliteStore(folder / "mandelbot.db")
-    store.put_pause("https://b.example", StoredPause(time.time() + 1000, "503 \x1b[2J", 9))
+    store.put_pause(
+        "https://b.example", StoredPause(time.time() + 1000, "503 \x1b[2J", 9)
+    )
     store.close()
     return folder
 
@@ -59,7 +63,9 @@ def test_waiting_requests_are_listed_by_site(robots, folder):
 
 
 def test_sections_set_aside_and_sites_given_up_are_listed(robots, folder):
-    """A section whose requests wait in a line of their own; a site whose probes have all failed."""
+    """A section whose requests wait in a line of their own; a site whose probes have
+    all failed.
+    """
     job = SqliteJob(folder / "job.sqlite")
     for section in ("/shop/", "/shop/", "/x\x1b"):
         job.push(f"https://a.example a.example {section}", PLACE, b"")
@@ -161,14 +167,18 @@ def test_the_page_names_all_of_the_json(robots, folder, redis_server):
     shared = f"{redis_server.url}#shops"
     reports.append(json.loads(robots("job", shared, "--format", "json").stdout))
     worker.leave()
-    reports.append(json.loads(robots("job", shared, "forget", "--format", "json").stdout))
+    reports.append(
+        json.loads(robots("job", shared, "forget", "--format", "json").stdout)
+    )
     reports[2]["requests"] = []  # the page tells of these as of lines
     assert set().union(*map(fields_of, reports)) - EVERY == told_of("job")
 
 
 @NEEDS_REDIS
 def test_a_job_on_redis_is_reported_like_one_in_a_file(robots, redis_server):
-    """By address and name; a missing name, an unknown job and an unreachable server are errors."""
+    """By address and name; a missing name, an unknown job and an unreachable server are
+    errors.
+    """
     worker = Worker(redis_server.url, name="shops")
     for number in range(3):
         worker.push("https://a.example", PLACE, b"%d" % number)
@@ -181,13 +191,17 @@ def test_a_job_on_redis_is_reported_like_one_in_a_file(robots, redis_server):
     assert a.split() == ["0", "3", "https://a.example"]
     assert b.split() == ["1", "0", "https://b.example"]
     assert its.startswith("worker 1: 1 site, its lease ends in ")
-    told = json.loads(robots("job", f"{redis_server.url}#shops", "--format", "json").stdout)
+    told = json.loads(
+        robots("job", f"{redis_server.url}#shops", "--format", "json").stdout
+    )
     ((one,),) = [told["workers"]]
     assert (one["worker"], one["sites"]) == (worker.worker, 1)
     worker.rest("https://a.example", b'[[9e9, "503", 2]]', "1000")
     worker.refuse(worker.claim("https://a.example").number, "no such method")
     worker.exchange()
-    told = json.loads(robots("job", f"{redis_server.url}#shops", "--format", "json").stdout)
+    told = json.loads(
+        robots("job", f"{redis_server.url}#shops", "--format", "json").stdout
+    )
     assert told["set_aside"] == {"no such method": 1}
     assert [one["reason"] for one in told["sites"]] == ["503", None]
     run = robots("job", f"{redis_server.url}#shops", "requeue", "https://a.example")
@@ -204,10 +218,16 @@ def test_a_job_on_redis_is_reported_like_one_in_a_file(robots, redis_server):
 def test_a_damaged_request_is_not_exported(robots, tmp_path):
     """A flipped bit would name another host."""
     job = SqliteJob(tmp_path / "job.sqlite")
-    job.push("https://a.example", PLACE, RequestForm(None).write(Request("https://a.example/1")))
+    job.push(
+        "https://a.example",
+        PLACE,
+        RequestForm(None).write(Request("https://a.example/1")),
+    )
     job.commit()
     job.close()
-    with closing(sqlite3.connect(tmp_path / "job.sqlite", isolation_level=None)) as database:
+    with closing(
+        sqlite3.connect(tmp_path / "job.sqlite", isolation_level=None)
+    ) as database:
         (body,) = database.execute("SELECT body FROM requests").fetchone()
         flipped = body.replace(b"a.example", b"c.example")
         database.execute("UPDATE requests SET body = ?", (flipped,))
@@ -217,10 +237,17 @@ def test_a_damaged_request_is_not_exported(robots, tmp_path):
 
 
 def test_requests_are_exported_as_json_lines(robots, tmp_path, redis_server):
-    """From a file and from Redis; no code in them runs, and unreadable ones are counted."""
-    page = Request("https://a.example/1", priority=3, meta={"depth": 2, "seen": Counter()})
+    """From a file and from Redis; no code in them runs, and unreadable ones are
+    counted.
+    """
+    page = Request(
+        "https://a.example/1", priority=3, meta={"depth": 2, "seen": Counter()}
+    )
     bodies = [RequestForm(None).write(page), b"no pickle"]
-    file, worker = SqliteJob(tmp_path / "job.sqlite"), Worker(redis_server.url, name="shops")
+    file, worker = (
+        SqliteJob(tmp_path / "job.sqlite"),
+        Worker(redis_server.url, name="shops"),
+    )
     for job in (file, worker):
         for body in bodies:
             job.push("https://a.example", PLACE, body)
@@ -244,7 +271,9 @@ def test_requests_are_exported_as_json_lines(robots, tmp_path, redis_server):
 
 @pytest.mark.parametrize("field", ["url", "method", "callback"])
 def test_a_strangers_request_does_not_grow_at_its_export(robots, tmp_path, field):
-    """A list of lists of one list is a few octets, and its text without end: strings only."""
+    """A list of lists of one list is a few octets, and its text without end: strings
+    only.
+    """
     growing: list = ["x"]
     for _ in range(20):
         growing = [growing, growing]
@@ -288,10 +317,19 @@ def test_requests_are_added_to_a_job(robots, empty, tmp_path):
     (tmp_path / "urls").write_text(BAD)
     run = robots("job", empty, "add", "urls")
     assert (run.returncode, run.stdout) == (1, b"3 requests added\n"), run.stderr
-    assert re.findall(rb"line (\d+): ", run.stderr) == [b"2", b"5", b"6", b"7", b"8", b"9"]
+    assert re.findall(rb"line (\d+): ", run.stderr) == [
+        b"2",
+        b"5",
+        b"6",
+        b"7",
+        b"8",
+        b"9",
+    ]
     assert b"\x1b" not in run.stderr
     exported = robots("job", empty, "--export").stdout
-    requests = sorted(map(json.loads, exported.splitlines()), key=lambda one: one["url"])
+    requests = sorted(
+        map(json.loads, exported.splitlines()), key=lambda one: one["url"]
+    )
     plain = {"method": "GET", "priority": 0, "callback": None, "depth": 0}
     told = {"method": "POST", "priority": 5, "callback": "page", "depth": 2}
     a, b = "https://a.example", "https://b.example"
@@ -302,8 +340,13 @@ def test_requests_are_added_to_a_job(robots, empty, tmp_path):
     ]
     (tmp_path / "urls").write_bytes(exported)
     run = robots("job", empty, "add", "urls", "--format", "json")
-    assert (run.returncode, json.loads(run.stdout)["added"]) == (0, 0), "it has seen them"
-    (tmp_path / "urls").write_text("".join(f"{a}/{number}\n" for number in range(1_200)))
+    assert (run.returncode, json.loads(run.stdout)["added"]) == (
+        0,
+        0,
+    ), "it has seen them"
+    (tmp_path / "urls").write_text(
+        "".join(f"{a}/{number}\n" for number in range(1_200))
+    )
     assert robots("job", empty, "add", "urls").stdout == b"1,199 requests added\n"
 
 
@@ -336,12 +379,22 @@ class AddOn:
         ("", 2, b""),
         ("REQUEST_FINGERPRINTER_CLASS = 'project.classes.OfPath'", 1, b""),
         ("ADDONS['project.classes.AddOn'] = 0", 1, b""),
-        ("REQUEST_FINGERPRINTER_CLASS = 'project.classes.OfSpider'", 2, b"has no attribute 'name'"),
+        (
+            "REQUEST_FINGERPRINTER_CLASS = 'project.classes.OfSpider'",
+            2,
+            b"has no attribute 'name'",
+        ),
         ("REQUEST_FINGERPRINTER_CLASS = 'project.classes.OfFew'", 1, b"line 1: 'a'"),
-        ("REQUEST_FINGERPRINTER_CLASS = 'project.Missing'", 2, b"NameError: Module 'project'"),
+        (
+            "REQUEST_FINGERPRINTER_CLASS = 'project.Missing'",
+            2,
+            b"NameError: Module 'project'",
+        ),
     ],
 )
-def test_requests_are_added_as_the_project_tells_them_apart(robots, project, line, added, said):
+def test_requests_are_added_as_the_project_tells_them_apart(
+    robots, project, line, added, said
+):
     """By its fingerprinter, where no spider is needed for it; else a line says so."""
     tmp_path = project.parents[1]
     SqliteJob(tmp_path / "job.sqlite").close()
@@ -349,7 +402,10 @@ def test_requests_are_added_as_the_project_tells_them_apart(robots, project, lin
     project.write_text(f"{project.read_text()}{line}\n")
     (tmp_path / "urls").write_text("https://a.example/1?a\nhttps://a.example/1?b\n")
     run = robots("job", ".", "add", "urls", "--format", "json")
-    assert (run.returncode, json.loads(run.stdout)["added"]) == (bool(said), added), run.stderr
+    assert (run.returncode, json.loads(run.stdout)["added"]) == (
+        bool(said),
+        added,
+    ), run.stderr
     assert run.stderr.count(b"\n") == bool(said)
     assert said in run.stderr
 

@@ -34,7 +34,11 @@ def files(tmp_path):
 
 def codes(run):
     report = json.loads(run.stdout)
-    return [one["code"] for file in report.get("files", [report]) for one in file["findings"]]
+    return [
+        one["code"]
+        for file in report.get("files", [report])
+        for one in file["findings"]
+    ]
 
 
 def test_several_files_are_checked(robots, files):
@@ -54,7 +58,9 @@ def test_several_files_are_checked(robots, files):
 
 @ensureDeferred
 async def test_files_and_sites_are_checked_at_once(webs, robots_later, files):
-    """One run of Scrapy asks all sites; a missing file is looked for in capitals at its own."""
+    """One run of Scrapy asks all sites; a missing file is looked for in capitals at its
+    own.
+    """
     one, other = webs(), webs("127.0.0.2")
     plain = {"Content-Type": "text/plain"}
     one.pages["/robots.txt"] = Answer(WRONG.encode(), headers=plain)
@@ -89,7 +95,10 @@ def test_unavailable_files_do_not_stop_the_check(robots, files):
         (["--ignore", "wildcard,misspelt-field"], ["redundant-star"]),
         (["--ignore", "note"], ["misspelt-field"]),
         (["--select", "error"], ["misspelt-field"]),
-        (["--select", "wildcard", "--select", "misspelt-field"], ["misspelt-field", "wildcard"]),
+        (
+            ["--select", "wildcard", "--select", "misspelt-field"],
+            ["misspelt-field", "wildcard"],
+        ),
         (["--select", "note", "--ignore", "wildcard"], ["redundant-star"]),
     ],
 )
@@ -128,11 +137,15 @@ def test_a_projects_choices_are_in_its_file(robots, files, tmp_path):
     assert codes(run) == ["wildcard"]
 
 
-def test_the_file_is_found_from_below_and_not_above_the_repository(forked, files, tmp_path):
+def test_the_file_is_found_from_below_and_not_above_the_repository(
+    forked, files, tmp_path
+):
     """As linters do it."""
     (tmp_path / ".robots-check.cfg").write_text("[check]\nignore = note\n")
     below = tmp_path / "wrong"
-    assert codes(forked.run(below, "check", "robots.txt", "--format", "json")) == ["misspelt-field"]
+    assert codes(forked.run(below, "check", "robots.txt", "--format", "json")) == [
+        "misspelt-field"
+    ]
     (below / ".git").mkdir()
     assert len(codes(forked.run(below, "check", "robots.txt", "--format", "json"))) == 3
 
@@ -140,7 +153,10 @@ def test_the_file_is_found_from_below_and_not_above_the_repository(forked, files
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[check]\nignore = wildcrad\n", "ignore: there is no finding wildcrad: wildcard is meant"),
+        (
+            "[check]\nignore = wildcrad\n",
+            "ignore: there is no finding wildcrad: wildcard is meant",
+        ),
         ("[check]\nfail-on = never\n", "fail-on: never is not error, warning"),
         ("[check]\nfail_on = error\n", "fail_on is not one of select, ignore, fail-on"),
         ("[lint]\nignore = note\n", "there is no section lint, only check"),
@@ -158,14 +174,22 @@ def test_invalid_choices_are_reported(robots, files, tmp_path, text, said):
 
 CHOICES = {
     "pyproject.toml": '[tool.robots-check]\nignore = ["note"]\nfail-on = "error"\n',
-    "setup.cfg": "[metadata]\nname = x\n[robots-check]\nignore = note\nfail-on = error\n",
+    "setup.cfg": (
+        "[metadata]\nname = x\n[robots-check]\nignore = note\nfail-on = error\n"
+    ),
     ".robots-check.cfg": "[check]\nignore = note\nfail-on = error\n",
 }
-needs_toml = pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 reads no TOML")
+needs_toml = pytest.mark.skipif(
+    sys.version_info < (3, 11), reason="Python 3.10 reads no TOML"
+)
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=needs_toml if "toml" in name else ()) for name in CHOICES]
+    "name",
+    [
+        pytest.param(name, marks=needs_toml if "toml" in name else ())
+        for name in CHOICES
+    ],
 )
 def test_choices_are_read_from_each_configuration_file(forked, files, tmp_path, name):
     (tmp_path / name).write_text(CHOICES[name])
@@ -181,16 +205,26 @@ def test_a_configuration_file_without_choices_is_skipped(robots, files, tmp_path
     """Also one that cannot be read; a slip in the choices is told."""
     (tmp_path / "pyproject.toml").write_text("[project\n")
     assert robots("check", files[0]).returncode == 0
-    (tmp_path / "pyproject.toml").write_text("[tool.robots-check]\nignore = ['wildcrad']\n")
+    (tmp_path / "pyproject.toml").write_text(
+        "[tool.robots-check]\nignore = ['wildcrad']\n"
+    )
     said = robots("check", files[0]).stderr.decode()
-    assert "pyproject.toml: ignore: there is no finding wildcrad: wildcard is meant" in said
+    assert (
+        "pyproject.toml: ignore: there is no finding wildcrad: wildcard is meant"
+        in said
+    )
 
 
 def test_comments_suppress_findings(robots, tmp_path):
     """In a line of its own of the whole file, at the end of a line of that line."""
     slips = "Disalow: /a{}\nDisalow: /b\n"
-    (tmp_path / "robots.txt").write_text(f"User-agent: *\nDisallow: /x\n{slips.format('')}")
-    assert codes(robots("check", "robots.txt", "--format", "json")) == ["misspelt-field"] * 2
+    (tmp_path / "robots.txt").write_text(
+        f"User-agent: *\nDisallow: /x\n{slips.format('')}"
+    )
+    assert (
+        codes(robots("check", "robots.txt", "--format", "json"))
+        == ["misspelt-field"] * 2
+    )
     one = slips.format(" # robots: ignore misspelt-field")
     (tmp_path / "robots.txt").write_text(f"User-agent: *\nDisallow: /x\n{one}")
     report = json.loads(robots("check", "robots.txt", "--format", "json").stdout)
@@ -199,7 +233,10 @@ def test_comments_suppress_findings(robots, tmp_path):
     ]
     every = "# robots: ignore wildcard, misspelt-field\n" + slips.format("")
     (tmp_path / "robots.txt").write_text(f"User-agent: *\nDisallow: /x\n{every}")
-    assert robots("check", "robots.txt").stdout == b"robots.txt: nothing is wrong (2 ignored)\n"
+    assert (
+        robots("check", "robots.txt").stdout
+        == b"robots.txt: nothing is wrong (2 ignored)\n"
+    )
 
 
 def test_a_folder_stands_for_its_robots_txt_files(robots, files, tmp_path):
@@ -221,7 +258,9 @@ def test_rule_explains_findings(robots):
     assert [rule["code"] for rule in rules] == list(FINDINGS)
     run = robots("rule", "misspelled-field")
     assert (run.returncode, run.stdout) == (2, b"")
-    assert b"there is no finding misspelled-field: misspelt-field is meant" in run.stderr
+    assert (
+        b"there is no finding misspelled-field: misspelt-field is meant" in run.stderr
+    )
 
 
 def test_sarif(robots, files):
@@ -232,11 +271,15 @@ def test_sarif(robots, files):
     assert log["version"] == "2.1.0"
     (told,) = log["runs"]
     rules = told["tool"]["driver"]["rules"]
-    assert [rule["id"] for rule in rules] == [code for code in FINDINGS if code != "wildcard"]
+    assert [rule["id"] for rule in rules] == [
+        code for code in FINDINGS if code != "wildcard"
+    ]
     levels = {str(severity) for severity in Severity}
     assert {rule["defaultConfiguration"]["level"] for rule in rules} == levels
     results = told["results"]
-    assert [one["ruleId"] for one in results if one["level"] == "error"] == ["misspelt-field"]
+    assert [one["ruleId"] for one in results if one["level"] == "error"] == [
+        "misspelt-field"
+    ]
     for one in results:
         assert rules[one["ruleIndex"]]["id"] == one["ruleId"]
     [wrong] = [one for one in results if one["level"] == "error"]
@@ -248,7 +291,9 @@ def test_sarif(robots, files):
             }
         }
     ]
-    assert told["invocations"] == [{"executionSuccessful": True, "toolExecutionNotifications": []}]
+    assert told["invocations"] == [
+        {"executionSuccessful": True, "toolExecutionNotifications": []}
+    ]
     log = json.loads(robots("check", "nowhere", files[0], "--format", "sarif").stdout)
     assert log["runs"][0]["invocations"][0]["executionSuccessful"] is False
 
@@ -263,11 +308,15 @@ def test_github_annotations(robots, tmp_path):
     run = robots("check", "a,b:c/robots.txt", "nowhere", "--format", "github")
     lines = run.stdout.decode().splitlines()
     assert run.returncode == 2
-    found = json.loads(robots("check", "a,b:c/robots.txt", "--format", "json").stdout)["findings"]
+    found = json.loads(robots("check", "a,b:c/robots.txt", "--format", "json").stdout)[
+        "findings"
+    ]
     assert len(lines) == len(found) + 1 > 4
     for line in lines[:-1]:
         assert re.match(
-            r"::(warning|notice) file=a%2Cb%3Ac/robots\.txt,(line=\d,)?title=[a-z-]+::\S", line
+            r"::(warning|notice)"
+            r" file=a%2Cb%3Ac/robots\.txt,(line=\d,)?title=[a-z-]+::\S",
+            line,
         ), line
         assert "%0A" not in line
     assert lines[-1] == "::error title=robots.txt::nowhere: no such file or directory"
@@ -281,7 +330,10 @@ def test_a_page_is_about_one_file(robots, files):
 
 
 def test_environment_sets_colours_and_columns(robots, files):
-    """FORCE_COLOR in a pipe, unless NO_COLOR; COLUMNS, as far as words can be broken."""
+    """FORCE_COLOR in a pipe, unless NO_COLOR.
+
+    COLUMNS, as far as words can be broken.
+    """
     plain = robots("check", files[2]).stdout
     assert b"\x1b" not in plain
     coloured = robots("check", files[2], FORCE_COLOR="1").stdout
@@ -306,12 +358,24 @@ def hook():
 
 
 def test_the_pre_commit_hook_checks_what_is_committed(robots, files, tmp_path):
-    """As pre-commit runs it: its entry, with those of the files named that its pattern finds."""
+    """As pre-commit runs it: its entry, with those of the files named that its pattern
+    finds.
+    """
     told = hook()
-    assert set(told) == {"id", "name", "description", "entry", "language", "files", "types"}
+    assert set(told) == {
+        "id",
+        "name",
+        "description",
+        "entry",
+        "language",
+        "files",
+        "types",
+    }
     assert told["language"] == "python"
     block = PAGE.partition("- repo: local\n")[2].partition("\n\n")[0]
-    assert [name for name, value in told.items() if f"{name}: {value}\n" not in f"{block}\n"] == []
+    assert [
+        name for name, value in told.items() if f"{name}: {value}\n" not in f"{block}\n"
+    ] == []
     named = [*files, "docs/robots.txt.md", "robots.txt"]
     taken = [name for name in named if re.search(told["files"], name)]
     assert taken == [*files, "robots.txt"]
@@ -324,9 +388,12 @@ def test_the_pre_commit_hook_checks_what_is_committed(robots, files, tmp_path):
 
 
 def test_the_workflow_of_the_page_fails_where_something_is_wrong(files, tmp_path):
-    """The steps of the snippet, but for what installs, as GitHub runs them: with bash -e."""
+    """The steps of the snippet, but for what installs, as GitHub runs them: with bash
+    -e.
+    """
     block = re.search(
-        r"\.\. code-block:: yaml\n\n((?: {4}.*\n|\n)+)", PAGE.partition("On GitHub a workflow")[2]
+        r"\.\. code-block:: yaml\n\n((?: {4}.*\n|\n)+)",
+        PAGE.partition("On GitHub a workflow")[2],
     )[1]
     runs = re.findall(r"^ +- run: (.+)$", block, re.MULTILINE)
     assert runs[0].startswith("pip install ")
@@ -337,7 +404,9 @@ def test_the_workflow_of_the_page_fails_where_something_is_wrong(files, tmp_path
             (tmp_path / file).unlink()
         script = "\n".join(runs[1:])
         bash = ["bash", "-e", "-c", script]
-        run = subprocess.run(bash, cwd=tmp_path, env=environ, capture_output=True, check=False)
+        run = subprocess.run(
+            bash, cwd=tmp_path, env=environ, capture_output=True, check=False
+        )
         assert run.returncode == code, run.stderr
         assert (b"::error file=wrong/robots.txt,line=2" in run.stdout) == bool(code)
         for name, text in (("clean", CLEAN), ("warns", WARNS), ("wrong", WRONG)):
@@ -357,11 +426,18 @@ print(code, seconds, *sorted(loaded - {"scrapy_mandelbot"}))
 
 
 def test_the_hook_needs_three_packages_and_starts_in_0_6_s(files, tmp_path):
-    """Those that the page has installed: no Scrapy. Of its third of a second most is Python's."""
+    """Those that the page has installed: no Scrapy.
+
+    Of its third of a second most is Python's.
+    """
     command = [sys.executable, "-c", WITHOUT_SCRAPY]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     code, seconds, *loaded = run.stdout.splitlines()[-1].split()
-    installed = re.search(r"\$ pip install (.*)\n    \$ pip install --no-deps scrapy-m", PAGE)[1]
+    installed = re.search(
+        r"\$ pip install (.*)\n    \$ pip install --no-deps scrapy-m", PAGE
+    )[1]
     # How it is installed here, and what these bring themselves.
     own = {"__editable___", "_distutils_hack", "typing_extensions"}
     needed = {name for name in loaded if not any(name.startswith(one) for one in own)}

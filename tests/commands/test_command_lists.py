@@ -1,4 +1,6 @@
-"""``scrapy robots explain`` and ``compare`` of many URLs and of many robots: one line each."""
+"""``scrapy robots explain`` and ``compare`` of many URLs and of many robots: one line
+each.
+"""
 
 from __future__ import annotations
 
@@ -64,20 +66,37 @@ def test_of_several_urls_each_has_a_line(robots, file, verb, form):
 
 def test_json_has_the_verdicts_of_each_url(robots, file):
     """Of a comparison those of each dialect, as the parser decides."""
-    asked = ["--urls", "urls.txt", "--file", "robots.txt", "--agent", "Bot", "--format", "json"]
+    asked = [
+        "--urls",
+        "urls.txt",
+        "--file",
+        "robots.txt",
+        "--agent",
+        "Bot",
+        "--format",
+        "json",
+    ]
     rows = listed(robots("explain", *asked))
-    assert [(row["url"], row["allowed"], (row["rule"] or {}).get("line")) for row in rows] == [
+    assert [
+        (row["url"], row["allowed"], (row["rule"] or {}).get("line")) for row in rows
+    ] == [
         ("/a", True, None),
         ("/private/x", False, 2),
         ("/private/press/1", True, 3),
     ]
     rows = listed(robots("compare", *asked))
     assert [row["alike"] for row in rows] == [True, True, False]
-    found = {one["dialect"]: (one["allowed"], one["rule"]["line"]) for one in rows[2]["verdicts"]}
-    decided = {
-        name: RobotsTxt.parse(BODY, dialect=name).verdict(URLS[2], "Bot") for name in DIALECTS
+    found = {
+        one["dialect"]: (one["allowed"], one["rule"]["line"])
+        for one in rows[2]["verdicts"]
     }
-    assert found == {name: (one.allowed, one.rule.line) for name, one in decided.items()}
+    decided = {
+        name: RobotsTxt.parse(BODY, dialect=name).verdict(URLS[2], "Bot")
+        for name in DIALECTS
+    }
+    assert found == {
+        name: (one.allowed, one.rule.line) for name, one in decided.items()
+    }
 
 
 def test_changes_are_shown_for_one_url_or_with_changes(robots, file):
@@ -90,20 +109,29 @@ def test_changes_are_shown_for_one_url_or_with_changes(robots, file):
     assert changes(*URLS) == [None, None, None]
     assert [len(found) for found in changes(*URLS, "--changes")] == [1, 2, 2]
     assert len(changes(URLS[1])[0]) == 2
-    text = robots("explain", *URLS, "--file", "robots.txt", "--format", "text").stdout.decode()
+    text = robots(
+        "explain", *URLS, "--file", "robots.txt", "--format", "text"
+    ).stdout.decode()
     assert text.count("  agent: ") == 3
     assert "Without line" not in text
 
 
-@pytest.mark.parametrize("url", ["example.com/a", "//example.com/a", "https://", "a", "http://[x"])
+@pytest.mark.parametrize(
+    "url", ["example.com/a", "//example.com/a", "https://", "a", "http://[x"]
+)
 @pytest.mark.parametrize("verb", ["explain", "compare"])
 def test_an_invalid_url_is_never_allowed(robots, file, tmp_path, verb, url):
-    """No rule matches it, and a gate would be green: exit code 2, and the line that it is in."""
+    """No rule matches it, and a gate would be green: exit code 2, and the line that it
+    is in.
+    """
     (tmp_path / "urls.txt").write_text(f"/a\n\n{url}\n")
     for asked, where in (([url], ""), (["--urls", "urls.txt"], "urls.txt, line 3: ")):
         run = robots(verb, *asked, "--file", "robots.txt")
         assert (run.returncode, run.stdout) == (2, b"")
-        said = f"scrapy robots: {where}{url}: this is no URL: it begins with https:// or with one"
+        said = (
+            f"scrapy robots: {where}{url}: this is no URL: it begins with https:// or"
+            " with one"
+        )
         assert run.stderr.decode().startswith(said)
     run = robots(verb, "-", stdin=f"\n{url}\n".encode())
     assert (run.returncode, run.stdout) == (2, b"")
@@ -128,12 +156,20 @@ def test_a_rule_beyond_the_size_limit_is_reported(robots, tmp_path):
     text = robots("explain", "/b", "--file", "robots.txt").stdout.decode()
     assert "It would be forbidden by line 14003, Disallow: /b (the group for *)" in text
     assert "past the part of the file that robots read" in " ".join(text.split())
-    assert "2 would be otherwise by lines past" in robots("explain", *asked).stdout.decode()
-    assert "past the part of the" in robots("compare", "/b", "--file", "robots.txt").stdout.decode()
+    assert (
+        "2 would be otherwise by lines past"
+        in robots("explain", *asked).stdout.decode()
+    )
+    assert (
+        "past the part of the"
+        in robots("compare", "/b", "--file", "robots.txt").stdout.decode()
+    )
 
 
 def test_robots_lists_a_verdict_for_each_robot(robots, file):
-    """A row for each known robot, others that the file names, and who stands for all others."""
+    """A row for each known robot, others that the file names, and who stands for all
+    others.
+    """
     run = robots("explain", "--robots", "--file", "robots.txt", "--format", "json")
     told = json.loads(run.stdout)["urls"]
     assert {one["url"] for one in told} == {"/"}
@@ -151,7 +187,9 @@ def test_robots_lists_a_verdict_for_each_robot(robots, file):
         "is_token": False,
     }
     assert set(by_name["Ownbot"].values()) == {None}
-    text = robots("explain", "/private/x", "--robots", "--file", "robots.txt").stdout.decode()
+    text = robots(
+        "explain", "/private/x", "--robots", "--file", "robots.txt"
+    ).stdout.decode()
     assert f"\n{len(names)} verdicts: {len(names)} forbidden\n" in text
     assert "any other" in text
     assert "GPTBot" in text
@@ -159,11 +197,16 @@ def test_robots_lists_a_verdict_for_each_robot(robots, file):
 
 def test_a_file_may_name_more_robots_than_anyone_asks_about(robots, tmp_path):
     """A hundred are asked about, and how many are left out is told."""
-    body = b"".join(b"User-agent: bot-%d\nDisallow: /\n" % n for n in range(MOST_NAMED + 7))
+    body = b"".join(
+        b"User-agent: bot-%d\nDisallow: /\n" % n for n in range(MOST_NAMED + 7)
+    )
     (tmp_path / "robots.txt").write_bytes(body)
     run = robots("explain", "--robots", "--file", "robots.txt", "--format", "json")
     assert len(listed(run)) == len(KNOWN_ROBOTS) + MOST_NAMED + 1
-    assert run.stderr == b"scrapy robots: robots.txt names 7 more robots, which are left out\n"
+    assert (
+        run.stderr
+        == b"scrapy robots: robots.txt names 7 more robots, which are left out\n"
+    )
 
 
 @ensureDeferred

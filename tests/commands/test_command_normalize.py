@@ -13,7 +13,10 @@ from scrapy_mandelbot.robots.fix import READERS
 BODY = b"User-agent: *\nDisallow: /a # drafts\nAllow: /a/b\n"
 FIXED = b"User-agent: *\n# drafts\nDisallow: /a\nAllow: /a/b\n"
 ALLOW_FIRST = b"User-agent: *\nAllow: /a/b\n# drafts\nDisallow: /a\n"
-STAYS = "scrapy robots: Allow stays behind Disallow in the group for *: some robots decide by it.\n"
+STAYS = (
+    "scrapy robots: Allow stays behind Disallow in the group for *: some robots decide"
+    " by it.\n"
+)
 
 
 OLD_URLLIB = "urllib.robotparser before 3.13.14"
@@ -23,7 +26,10 @@ def test_moderatobot_the_corrected_file_is_printed_and_proved(robots):
     """The file is on standard output, remarks are on standard error."""
     run = robots("normalize", "-", stdin=BODY)
     assert (run.returncode, run.stdout) == (0, FIXED)
-    proved = "scrapy robots: verified: 14 allow/disallow decisions unchanged (mandelbot dialect)\n"
+    proved = (
+        "scrapy robots: verified: 14 allow/disallow decisions unchanged (mandelbot"
+        " dialect)\n"
+    )
     assert run.stderr.decode().startswith(STAYS + proved)
 
 
@@ -36,9 +42,11 @@ def test_correcting_a_corrected_file_changes_nothing(robots):
 def test_the_diff_shows_what_changes(robots):
     """As patch reads it."""
     run = robots("normalize", "-", "--diff", stdin=BODY)
-    assert run.stdout.decode() == (
-        "--- standard input\n+++ standard input (corrected)\n@@ -1,3 +1,4 @@\n User-agent: *\n"
-        "-Disallow: /a # drafts\n+# drafts\n+Disallow: /a\n Allow: /a/b\n"
+    assert (
+        run.stdout.decode()
+        == "--- standard input\n+++ standard input (corrected)\n@@ -1,3 +1,4 @@\n"
+        " User-agent: *\n-Disallow: /a # drafts\n+# drafts\n+Disallow: /a\n Allow:"
+        " /a/b\n"
     )
 
 
@@ -48,7 +56,9 @@ def test_the_file_can_be_written(robots, tmp_path):
     path.write_bytes(BODY)
     run = robots("normalize", "robots.txt", "--output", "robots.txt")
     assert (run.returncode, run.stdout, path.read_bytes()) == (0, b"", FIXED)
-    assert run.stderr.decode().splitlines()[-1] == "scrapy robots: robots.txt is written"
+    assert (
+        run.stderr.decode().splitlines()[-1] == "scrapy robots: robots.txt is written"
+    )
 
 
 def test_a_place_that_cannot_be_written_is_one_clear_line(robots):
@@ -59,9 +69,15 @@ def test_a_place_that_cannot_be_written_is_one_clear_line(robots):
     assert b"Traceback" not in run.stderr
 
 
-@pytest.mark.parametrize(("only", "fixed"), [("google", ALLOW_FIRST), ("rep1994", FIXED)])
-def test_a_file_is_corrected_for_one_dialect_where_that_is_asked_for(robots, only, fixed):
-    """The remarks name what opens to others; where the dialect decides by the order, it stays."""
+@pytest.mark.parametrize(
+    ("only", "fixed"), [("google", ALLOW_FIRST), ("rep1994", FIXED)]
+)
+def test_a_file_is_corrected_for_one_dialect_where_that_is_asked_for(
+    robots, only, fixed
+):
+    """The remarks name what opens to others; where the dialect decides by the order, it
+    stays.
+    """
     run = robots("normalize", "-", "--only", only, stdin=BODY)
     told = run.stderr.decode().splitlines()
     assert (run.returncode, run.stdout) == (0, fixed)
@@ -79,7 +95,10 @@ def test_what_would_do_harm_is_done_only_where_that_is_asked_for(robots):
     opens = f"opens /a/ for Googlebot, as read by {OLD_URLLIB}"
     run = robots("normalize", "-", stdin=HARMFUL)
     assert (run.returncode, run.stdout) == (0, HARMFUL)
-    assert b"So it stays unchanged; --only mandelbot writes it for that dialect." in run.stderr
+    assert (
+        b"So it stays unchanged; --only mandelbot writes it for that dialect."
+        in run.stderr
+    )
     assert opens in run.stderr.decode()
     run = robots("normalize", "-", "--only", "mandelbot", stdin=HARMFUL)
     assert run.returncode == 0
@@ -99,15 +118,24 @@ def test_a_file_is_corrected_as_a_dialect_reads_it(robots, dialect):
 
 def test_only_and_dialect_must_be_one(robots):
     """Exit code 2, and nothing is read."""
-    run = robots("normalize", "-", "--only", "google", "--dialect", "rep1994", stdin=BODY)
+    run = robots(
+        "normalize", "-", "--only", "google", "--dialect", "rep1994", stdin=BODY
+    )
     assert run.returncode == 2
     assert b"--only and --dialect name different dialects" in run.stdout + run.stderr
 
 
 def test_what_a_correction_closes_is_told(robots):
-    """To robots that ended the group at a blank line: what the file closes to all others."""
-    run = robots("normalize", "-", stdin=b"User-agent: *\nDisallow: /a\n\nDisallow: /b\n")
-    assert (run.returncode, run.stdout) == (0, b"User-agent: *\nDisallow: /a\nDisallow: /b\n")
+    """To robots that ended the group at a blank line: what the file closes to all
+    others.
+    """
+    run = robots(
+        "normalize", "-", stdin=b"User-agent: *\nDisallow: /a\n\nDisallow: /b\n"
+    )
+    assert (run.returncode, run.stdout) == (
+        0,
+        b"User-agent: *\nDisallow: /a\nDisallow: /b\n",
+    )
     readers = f"rep1994, extended2, {OLD_URLLIB}"
     assert f"closes /b for others, as read by {readers}\n" in run.stderr.decode()
 
@@ -123,20 +151,26 @@ def test_a_file_is_written_into_a_pipe_as_it_is_whatever_the_locale(robots):
 @pytest.mark.parametrize(("over", "is_corrected"), [(0, True), (1, False)])
 def test_a_file_of_more_than_64_kib_stays_as_it_is(robots, over, is_corrected, option):
     """Whatever is asked for; a remark says so."""
-    rules = b"User-agent: *\n" + b"".join(b"DISALLOW: /%s%d\n" % (b"x" * 900, n) for n in range(70))
+    rules = b"User-agent: *\n" + b"".join(
+        b"DISALLOW: /%s%d\n" % (b"x" * 900, n) for n in range(70)
+    )
     body = rules + b"# " + b"x" * (65_536 - len(rules) - 3 + over) + b"\n"
     run = robots("normalize", "-", *option, stdin=body)
     assert run.returncode == 0
     assert (b"\nDisallow: " in run.stdout) is is_corrected
     assert (run.stdout == body) is not is_corrected
-    assert (b"The file is too large to compare completely" in run.stderr) is not is_corrected
+    assert (
+        b"The file is too large to compare completely" in run.stderr
+    ) is not is_corrected
 
 
 def test_json_has_file_diff_and_proof(robots):
     """All that there is to know."""
     report = json.loads(robots("normalize", "-", "--format", "json", stdin=BODY).stdout)
     assert report["text"].encode() == FIXED
-    assert report["changed"] is report["harmless"] is report["proof"]["is_whole"] is True
+    assert (
+        report["changed"] is report["harmless"] is report["proof"]["is_whole"] is True
+    )
     assert (report["proof"]["decisions"], report["proof"]["different"]) == (14, 0)
     assert [one["reader"] for one in report["effects"]] == [*READERS]
     assert sum(one["opened"] + one["closed"] for one in report["effects"]) == 0
@@ -156,7 +190,9 @@ def test_the_diff_is_one_that_patch_takes(robots, tmp_path):
     if shutil.which("patch"):
         (tmp_path / "robots.txt").write_bytes(body)
         subprocess.run(["patch", "robots.txt"], cwd=tmp_path, input=diff, check=True)
-        assert (tmp_path / "robots.txt").read_bytes() == robots("normalize", "-", stdin=body).stdout
+        assert (tmp_path / "robots.txt").read_bytes() == robots(
+            "normalize", "-", stdin=body
+        ).stdout
 
 
 @ensureDeferred
@@ -169,11 +205,17 @@ async def test_the_file_of_a_site_is_corrected(webs, robots_later):
     del web.pages["/robots.txt"]
     run = await robots_later("normalize", web.url)
     assert (run.returncode, run.stdout) == (2, b"")
-    assert run.stderr.decode() == f"scrapy robots: {web.url}/robots.txt: the status is 404\n"
+    assert (
+        run.stderr.decode()
+        == f"scrapy robots: {web.url}/robots.txt: the status is 404\n"
+    )
 
 
 def test_what_is_not_proved_is_not_written(monkeypatch, tmp_path, capsys):
-    """Exit code 3, with the places that differ. No file does this: the rewriter is broken here."""
+    """Exit code 3, with the places that differ.
+
+    No file does this: the rewriter is broken here.
+    """
     from scrapy.cmdline import execute
     from scrapy.settings import Settings
 
@@ -183,7 +225,12 @@ def test_what_is_not_proved_is_not_written(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(correction, "rewrite", lambda *_, **__: Rewritten(broken))
     monkeypatch.setattr(correction, "as_it_is", lambda _: broken)
     (tmp_path / "robots.txt").write_bytes(BODY)
-    arguments = ["normalize", str(tmp_path / "robots.txt"), "--output", str(tmp_path / "new")]
+    arguments = [
+        "normalize",
+        str(tmp_path / "robots.txt"),
+        "--output",
+        str(tmp_path / "new"),
+    ]
     with pytest.raises(SystemExit) as ended:
         execute(["scrapy", "robots", *arguments], Settings())
     assert ended.value.code == 3

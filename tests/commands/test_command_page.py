@@ -1,4 +1,6 @@
-"""The documents show what the command prints, and docs/command.rst names all of its JSON."""
+"""The documents show what the command prints, and docs/command.rst names all of its
+JSON.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ STEP = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Run the command in this process; return what it prints, with standard error before."""
+    """Run the command in this process; return what it prints, with standard error
+    before.
+    """
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments, stdin=""):
@@ -55,7 +59,9 @@ def run(tmp_path, monkeypatch):
 def steps(text):
     """Yield the commands that a page shows, each with what it prints."""
     for block in BLOCK.findall(text):
-        text = "".join(line[4:].rstrip() + "\n" for line in block.rstrip("\n").split("\n"))
+        text = "".join(
+            line[4:].rstrip() + "\n" for line in block.rstrip("\n").split("\n")
+        )
         yield from STEP.findall(text)
 
 
@@ -77,7 +83,9 @@ def test_what_is_shown_is_what_is_printed(run, name):
             if into:
                 Path(into).write_text(output)
                 output = ""
-            assert "".join(f"{one.rstrip()}\n" for one in output.splitlines()) == expected, command
+            assert (
+                "".join(f"{one.rstrip()}\n" for one in output.splitlines()) == expected
+            ), command
         else:
             continue
         shown += 1
@@ -97,7 +105,9 @@ def test_the_page_lists_verbs_options_and_exit_codes():
         told = set(re.findall(r"--[\w-]+", said[verb]))
         assert told | {"--dialect"} == options | {"--dialect"}
     assert re.findall(r"^(\d)     ", PAGE, re.MULTILINE) == ["0", "1", "2", "3"]
-    exits = {code for verb in VERBS.values() for code in re.findall(r"(\d): ", verb.exits)}
+    exits = {
+        code for verb in VERBS.values() for code in re.findall(r"(\d): ", verb.exits)
+    }
     assert exits == {"0", "1", "3"}  # 2 is wrong use, of all alike
     warnings = docutils.utils.Reporter.WARNING_LEVEL
     docutils.core.publish_doctree(PAGE, settings_overrides={"halt_level": warnings})
@@ -144,8 +154,12 @@ def test_the_page_names_all_of_the_json_of_fix_and_normalize():
     """As above."""
     edited = correct(b"User-agent: *\nDisalow: /a\n")
     differs = prove(BODY.encode(), "Sitemap: a\n")
-    reports = [corrected(Rules("x"), one) for one in (edited, edited._replace(proof=differs))]
-    assert fields_of(reports[0]) <= fields_of(reports[1]) == told_of("fix and normalize")
+    reports = [
+        corrected(Rules("x"), one) for one in (edited, edited._replace(proof=differs))
+    ]
+    assert (
+        fields_of(reports[0]) <= fields_of(reports[1]) == told_of("fix and normalize")
+    )
 
 
 def test_the_page_names_all_of_the_json_of_sitemaps():
@@ -170,4 +184,6 @@ def test_the_page_names_all_of_the_json_of_cache(run, tmp_path):
     found = set().union(*map(fields_of, reports)) - EVERY
     assert found - listed == told_of("cache")
     of_copy = {name.replace("copies[]", "copy") for name in listed}
-    assert of_copy | {"copy.text"} == {name for name in found if name.startswith("copy.")}
+    assert of_copy | {"copy.text"} == {
+        name for name in found if name.startswith("copy.")
+    }

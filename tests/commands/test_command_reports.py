@@ -26,22 +26,31 @@ from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 
 PLAIN = TerminalStyle(colours=False)
 
-CORPUS = Path(os.environ.get("MANDELBOT_CORPUS") or Path(__file__).parents[3] / "shared" / "corpus")
+CORPUS = Path(
+    os.environ.get("MANDELBOT_CORPUS")
+    or Path(__file__).parents[3] / "shared" / "corpus"
+)
 
 
 def changes_to(robots: RobotsTxt, url: str, agent: str) -> list:
     """Return what would change the verdict on a URL."""
     body = "\n".join(record.raw for record in robots.records).encode()
-    return list(explanation.changes_to(Question(url, agent, Rules("x", body)), robots.dialect))
+    return list(
+        explanation.changes_to(Question(url, agent, Rules("x", body)), robots.dialect)
+    )
 
 
-# SearchTools, "Bad Examples - Common Wrong Entries", and "Examples of Robots.txt Entries".
+# SearchTools, "Bad Examples - Common Wrong Entries", and "Examples of Robots.txt
+# Entries".
 REP2008_BAD = [
     (b"User-agent: googlebot\nDisallow /\n", {"missing-colon"}, 3),
     (b"User-agent: sidewiner\nDisallow: /tmp/\n", {"misspelt-agent"}, 1),
     (b"User-agent: MSNbot\nDisallow: /PRIVATE\n", {"capitals-in-path"}, 0),
     (
-        b"User-agent: *\nDisallow: /tmp/\n\nUser-agent: Weirdbot\nDisallow: /links/listing.html\n",
+        (
+            b"User-agent: *\nDisallow: /tmp/\n\nUser-agent: Weirdbot\nDisallow:"
+            b" /links/listing.html\n"
+        ),
         {"star-before-robots"},
         1,
     ),
@@ -61,7 +70,9 @@ def test_rep2008_bad_examples_are_told(body, codes, exit_code):
     report = findings.check(Rules("x", body))
     assert codes <= {one["code"] for one in report["findings"]}
     assert findings.exit_code(report) == exit_code
-    assert all(f"[{code}]" in findings.text(report, PLAIN, in_full=True) for code in codes)
+    assert all(
+        f"[{code}]" in findings.text(report, PLAIN, in_full=True) for code in codes
+    )
 
 
 @pytest.mark.parametrize("body", REP2008_GOOD)
@@ -71,7 +82,9 @@ def test_rep2008_good_examples_are_clean(body):
 
 
 def test_what_is_said_often_is_explained_once():
-    """A kind is one paragraph: its first finding, how many more there are and where, the reason."""
+    """A kind is one paragraph: its first finding, how many more there are and where,
+    the reason.
+    """
     body = b"User-agent: *\n" + b"".join(b"Disalow: /%d\n" % n for n in range(60))
     report = findings.check(Rules("x", body, delivery=Delivery(status=404)))
     text = findings.text(report, PLAIN, in_full=True)
@@ -126,7 +139,9 @@ def test_output_has_no_terminal_control_characters(text):
 
 
 def test_control_characters_of_a_corrected_file_are_escaped():
-    """On a screen: signs that are not printable as escapes, a tab as a space; also in the diff."""
+    """On a screen: signs that are not printable as escapes, a tab as a space; also in
+    the diff.
+    """
     body = b"User-agent:\t*\nDisallow: /\x1b[2J\n#\ta\n"
     report = correction.corrected(Rules("x", body), normalize(body))
     assert "\x1b" in report["text"]
@@ -138,7 +153,9 @@ def test_control_characters_of_a_corrected_file_are_escaped():
 
 PATHS = st.text(alphabet="ab/*$?%#é ", max_size=8).map(lambda text: f"/{text}")
 LINES = st.one_of(
-    st.sampled_from(["User-agent: *", "User-agent: bot", "User-agent: other", "", "# x"]),
+    st.sampled_from(
+        ["User-agent: *", "User-agent: bot", "User-agent: other", "", "# x"]
+    ),
     st.sampled_from(["Robot-version: 2.0", "Crawl-delay: 1", "Disallow:", "Allow:"]),
     st.builds("{}: {}".format, st.sampled_from(["Allow", "Disallow"]), PATHS),
 )
@@ -166,10 +183,16 @@ def test_what_would_change_a_verdict_does(lines, path, dialect):
 
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))
 def test_a_line_that_would_change_it_is_found(dialect):
-    """For plain URLs there is one in every dialect, where a rule decided and where none did."""
+    """For plain URLs there is one in every dialect, where a rule decided and where none
+    did.
+    """
     for body in (b"", b"User-agent: *\nDisallow: /a\n", b"User-agent: bot\nAllow: /\n"):
         robots = RobotsTxt.parse(body, dialect=dialect)
-        added = [one for one in changes_to(robots, "/a/b", "bot/1.0") if one["change"] == "add"]
+        added = [
+            one
+            for one in changes_to(robots, "/a/b", "bot/1.0")
+            if one["change"] == "add"
+        ]
         assert len(added) == 1, body
 
 
@@ -177,7 +200,11 @@ def test_what_decides_without_the_line_is_told_by_its_own_number():
     """The numbers are those of the file as it is, not of the file without the line."""
     robots = RobotsTxt.parse(b"User-agent: *\nAllow: /a/b\nDisallow: /a\n")
     without = changes_to(robots, "/a/b", "bot")[0]
-    assert (without["change"], without["line"], without["allowed"]) == ("remove", 2, False)
+    assert (without["change"], without["line"], without["allowed"]) == (
+        "remove",
+        2,
+        False,
+    )
     assert without["rule"]["line"] == 3
 
 
@@ -219,20 +246,28 @@ def test_robots_txt_itself_cannot_be_forbidden():
 
 
 def test_every_kind_of_finding_has_a_text():
-    """Whatever the case tables of findings hold: data that JSON takes, text within 80 columns."""
+    """Whatever the case tables of findings hold: data that JSON takes, text within 80
+    columns.
+    """
     bodies = [case.octets for case in finding_cases.CASES]
     assert len(bodies) > 50
     for body in bodies:
-        report = findings.check(Rules("x", body, delivery=Delivery(status=503, seconds=11.0)))
+        report = findings.check(
+            Rules("x", body, delivery=Delivery(status=503, seconds=11.0))
+        )
         assert {one["code"] for one in report["findings"]} <= set(FINDINGS)
         json.dumps(report)
         lines = findings.text(report, PLAIN).splitlines()
-        assert max(map(len, lines)) <= 80 or any(" " not in line.strip() for line in lines)
+        assert max(map(len, lines)) <= 80 or any(
+            " " not in line.strip() for line in lines
+        )
 
 
 @pytest.mark.skipif(not (CORPUS / "robots").is_dir(), reason=f"no corpus in {CORPUS}")
 def test_real_files_are_reported():
-    """Every 35th real file through every report: data that JSON takes, text that is printable."""
+    """Every 35th real file through every report: data that JSON takes, text that is
+    printable.
+    """
     files = sorted((CORPUS / "robots").iterdir())[::35]
     assert len(files) >= 30
     for path in files:

@@ -29,7 +29,9 @@ def index(*urls: str) -> bytes:
 
 def test_sitemaps_of_a_file_are_listed(robots):
     """As written, each once."""
-    run = robots("sitemaps", "-", stdin=b"Sitemap: https://a/x.xml\nSitemap: /y\nSitemap: /y\n")
+    run = robots(
+        "sitemaps", "-", stdin=b"Sitemap: https://a/x.xml\nSitemap: /y\nSitemap: /y\n"
+    )
     assert (run.returncode, run.stdout) == (0, b"https://a/x.xml\n/y\n")
     run = robots("sitemaps", "-", stdin=b"")
     assert (run.returncode, run.stdout) == (0, b"standard input cites no sitemap.\n")
@@ -43,11 +45,13 @@ async def test_sitemaps_of_a_site_are_read(webs, robots_later):
     web.pages["/index.xml"] = Answer(
         index(web.url + "/a.xml.gz", web.url + "/b.txt", web.url + "/index.xml")
     )
-    web.pages["/a.xml.gz"] = Answer(gzip.compress(urlset(web.url + "/1", web.url + "/2", "")))
+    web.pages["/a.xml.gz"] = Answer(
+        gzip.compress(urlset(web.url + "/1", web.url + "/2", ""))
+    )
     web.pages["/b.txt"] = Answer(f"{web.url}/3\n".encode())
     run = await robots_later("sitemaps", web.url, "--read")
-    assert run.stdout.decode().replace(web.url, "") == (
-        "/index.xml\n"
+    assert (
+        run.stdout.decode().replace(web.url, "") == "/index.xml\n"
         "    index: 3 entries\n"
         "/a.xml.gz\n"
         "    urlset: 2 entries\n"
@@ -68,12 +72,21 @@ async def test_sitemaps_of_a_site_are_read(webs, robots_later):
 async def test_an_unavailable_sitemap_is_an_error(webs, robots_later):
     """Exit code 3; the others are read."""
     web = webs()
-    cited = f"Sitemap: {web.url}/gone.xml\nSitemap: http://127.0.0.1:1/\nSitemap: /here.txt\n"
+    cited = (
+        f"Sitemap: {web.url}/gone.xml\nSitemap: http://127.0.0.1:1/\nSitemap:"
+        " /here.txt\n"
+    )
     web.pages["/robots.txt"] = Answer(cited.encode())
     web.pages["/here.txt"] = Answer(f"{web.url}/1\n".encode())
     run = await robots_later("sitemaps", web.url, "--read", "--format", "json")
-    found = [(one["failure"], one["entries"]) for one in json.loads(run.stdout)["sitemaps"]]
-    assert found == [("the status is 404", None), ("connection refused", None), (None, 1)]
+    found = [
+        (one["failure"], one["entries"]) for one in json.loads(run.stdout)["sitemaps"]
+    ]
+    assert found == [
+        ("the status is 404", None),
+        ("connection refused", None),
+        (None, 1),
+    ]
     assert run.returncode == 3
 
 
@@ -95,7 +108,8 @@ def copies(project, tmp_path):
     now = time.time()
     body = b"User-agent: *\nDisallow: /\x1b\xff\n"
     store.put_copy(
-        "https://a.example", CachedRobots(body, 200, now, "https://a.example/r.txt", '"tag"')
+        "https://a.example",
+        CachedRobots(body, 200, now, "https://a.example/r.txt", '"tag"'),
     )
     store.put_copy("https://b.example", CachedRobots(b"", 404, now - 200_000))
     store.close()
@@ -126,7 +140,9 @@ def test_a_cached_file_is_shown(robots, copies):
     assert text.endswith("    1  User-agent: *\n    2  Disallow: /\\x1b\\xff\n")
     run = robots("cache", "show", "https://c.example")
     assert (run.returncode, run.stdout) == (1, b"")
-    assert run.stderr == b"scrapy robots: no robots.txt of https://c.example is cached\n"
+    assert (
+        run.stderr == b"scrapy robots: no robots.txt of https://c.example is cached\n"
+    )
 
 
 def test_cached_files_are_dropped(robots, copies):
@@ -150,7 +166,9 @@ def test_no_store_yet_and_a_broken_one(robots, project, tmp_path):
 
 @NEEDS_REDIS
 def test_files_cached_on_redis_are_listed_and_dropped(robots, project, tmp_path):
-    """By whoever names the server; its password is not shown, and one that is gone is told of."""
+    """By whoever names the server; its password is not shown, and one that is gone is
+    told of.
+    """
     from scrapy_mandelbot.store.redis.redis_store import RedisStore
 
     with RedisServer(tmp_path) as server:
@@ -162,7 +180,9 @@ def test_files_cached_on_redis_are_listed_and_dropped(robots, project, tmp_path)
         secret = server.url.replace("//", "//default:secret@")
         for url in (server.url, server.unix_url):
             where = ("-s", f"MANDELBOT_STORE={url}")
-            listed = json.loads(robots("cache", "list", *where, "--format", "json").stdout)
+            listed = json.loads(
+                robots("cache", "list", *where, "--format", "json").stdout
+            )
             assert [one["site"] for one in listed["copies"]] == [
                 "https://a.example",
                 "https://b.example",
@@ -171,8 +191,14 @@ def test_files_cached_on_redis_are_listed_and_dropped(robots, project, tmp_path)
         shown = robots("cache", "show", "https://a.example/x", *where).stdout
         assert shown.endswith(b"    1  Disallow: /\n")
         dropped = robots("cache", "drop", "https://a.example", *where)
-        assert (dropped.returncode, dropped.stdout) == (0, b"dropped https://a.example\n")
-        assert robots("cache", "drop", "--all", *where).stdout == b"dropped https://b.example\n"
+        assert (dropped.returncode, dropped.stdout) == (
+            0,
+            b"dropped https://a.example\n",
+        )
+        assert (
+            robots("cache", "drop", "--all", *where).stdout
+            == b"dropped https://b.example\n"
+        )
         assert robots("cache", "list", *where).stdout == b"No robots.txt is cached.\n"
     run = robots("cache", "list", "-s", f"MANDELBOT_STORE={secret}")
     assert run.returncode == 2
@@ -180,7 +206,9 @@ def test_files_cached_on_redis_are_listed_and_dropped(robots, project, tmp_path)
 
 
 @ensureDeferred
-async def test_the_command_reads_the_cache_of_a_crawl(webs, forked, robots_later, project):
+async def test_the_command_reads_the_cache_of_a_crawl(
+    webs, forked, robots_later, project
+):
     """What Scrapy's fetch has kept in this project, the command shows."""
     from twisted.internet.threads import deferToThread
 

@@ -37,7 +37,9 @@ def test_compare_has_a_row_of_uses(robots, tmp_path):
     """Where the file says something of one."""
     (tmp_path / "robots.txt").write_text(SIGNALS)
     (tmp_path / "silent.txt").write_text("User-agent: *\nDisallow: /private\n")
-    row = b"of use: search allowed, ai-input unknown, train-ai disallowed, tdm unknown\n"
+    row = (
+        b"of use: search allowed, ai-input unknown, train-ai disallowed, tdm unknown\n"
+    )
     assert row in robots("compare", "/a", "--file", "robots.txt").stdout
     assert b"of use" not in robots("compare", "/a", "--file", "silent.txt").stdout
 
@@ -51,8 +53,9 @@ def test_a_list_has_a_column_for_each_use_asked_about(robots, tmp_path):
     asked = ("explain", "/a", "/private/b", "--file", "robots.txt", "--agent", "Bot")
     run = robots(*asked, "--purpose", "train-ai", "--purpose", "search")
     assert run.returncode == 1
-    assert run.stdout.decode() == (
-        "verdict    line  by                  train-ai    search   URL\n"
+    assert (
+        run.stdout.decode()
+        == "verdict    line  by                  train-ai    search   URL\n"
         "allowed          no rule matches     disallowed  allowed  /a\n"
         "forbidden     3  Disallow: /private  unknown     unknown  /private/b\n"
         "\n"
@@ -91,9 +94,18 @@ def test_json_rows_have_all_uses(robots, tmp_path, verb):
 def test_each_robot_is_asked_about_a_use(robots, tmp_path):
     """With --robots: what a group says of uses, it says to its robot alone."""
     (tmp_path / "robots.txt").write_text(
-        "User-agent: Bingbot\nContent-Signal: search=no\nAllow: /\n\nUser-agent: *\nAllow: /\n"
+        "User-agent: Bingbot\nContent-Signal: search=no\nAllow: /\n\nUser-agent:"
+        " *\nAllow: /\n"
     )
-    asked = ("--file", "robots.txt", "--robots", "--purpose", "search", "--format", "json")
+    asked = (
+        "--file",
+        "robots.txt",
+        "--robots",
+        "--purpose",
+        "search",
+        "--format",
+        "json",
+    )
     rows = json.loads(robots("explain", *asked).stdout)["urls"]
     refused = {
         row["agent"]
@@ -107,9 +119,15 @@ def test_each_robot_is_asked_about_a_use(robots, tmp_path):
 @pytest.mark.parametrize("form", ["text", "sarif", "github", "json", "html"])
 def test_each_format_of_check_has_the_findings_about_uses(robots, tmp_path, form):
     """As all others, and they can be chosen."""
-    (tmp_path / "robots.txt").write_text("User-agent: *\nContent-Usage: train-ai=maybe\nAllow: /\n")
+    (tmp_path / "robots.txt").write_text(
+        "User-agent: *\nContent-Usage: train-ai=maybe\nAllow: /\n"
+    )
     wanted = ("--select", "bad-content-usage", "--select", "unknown-usage")
-    told = robots("check", "robots.txt", "--format", form, *(() if form == "html" else wanted))
+    told = robots(
+        "check", "robots.txt", "--format", form, *(() if form == "html" else wanted)
+    )
     assert b"bad-content-usage" in told.stdout
-    ignored = robots("check", "robots.txt", "--ignore", "unknown-usage", "--format", "json")
+    ignored = robots(
+        "check", "robots.txt", "--ignore", "unknown-usage", "--format", "json"
+    )
     assert b"unknown-usage" not in ignored.stdout

@@ -34,13 +34,17 @@ def test_the_entry_point_names_the_command():
 
 
 def test_importing_the_command_loads_no_other_module():
-    """Scrapy loads it on every call: it brings no module that Scrapy has not loaded by then."""
+    """Scrapy loads it on every call: it brings no module that Scrapy has not loaded by
+    then.
+    """
     code = (
         "import sys, scrapy.cmdline; before = set(sys.modules);"
         "import scrapy_mandelbot.commands.robots as robots; robots.Command();"
         "print(*sorted(set(sys.modules) - before))"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert run.stdout.split() == [
         "scrapy_mandelbot",
         "scrapy_mandelbot.commands",
@@ -60,13 +64,19 @@ def test_without_scrapy_the_defaults_are_those_of_the_settings():
 def test_scrapy_lists_the_command(tmp_path):
     """Inside no project too."""
     run = subprocess.run(
-        [sys.executable, "-m", "scrapy"], cwd=tmp_path, capture_output=True, text=True, check=True
+        [sys.executable, "-m", "scrapy"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "  robots        Check, fix and explain robots.txt files" in run.stdout
 
 
 def test_it_works_as_a_commands_module(robots, tmp_path):
-    """Where entry points are not wanted, COMMANDS_MODULE finds it, and no other command."""
+    """Where entry points are not wanted, COMMANDS_MODULE finds it, and no other
+    command.
+    """
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = mine\n")
     (tmp_path / "mine.py").write_text("COMMANDS_MODULE = 'scrapy_mandelbot.commands'\n")
     assert robots("check", "-", stdin=CLEAN).returncode == 0
@@ -102,7 +112,10 @@ def test_each_verb_has_a_help_of_its_own(robots, verb):
             assert (run.returncode, run.stderr) == (0, b"")
         text = run.stdout.decode()
         options = {name for name, _ in arguments if name.startswith("--")}
-        assert set(re.findall(r"^  (--[\w-]+)", text, re.MULTILINE)) == {*options, "--format"}
+        assert set(re.findall(r"^  (--[\w-]+)", text, re.MULTILINE)) == {
+            *options,
+            "--format",
+        }
     examples = re.findall(
         rf"^  scrapy robots {verb}(.*)$", text.partition("\nexamples:")[2], re.MULTILINE
     )
@@ -121,7 +134,10 @@ def test_each_verb_has_a_help_of_its_own(robots, verb):
         (["fix", "a", "b"], "unrecognized arguments: b"),
         (["check", "a", "--robots"], "unrecognized arguments: --robots"),
         (["check", "a", "--changes"], "unrecognized arguments: --changes"),
-        (["explain", "/a", "--ignore", "note"], "unrecognized arguments: --ignore note"),
+        (
+            ["explain", "/a", "--ignore", "note"],
+            "unrecognized arguments: --ignore note",
+        ),
         (["fix", "a", "--fail-on", "error"], "unrecognized arguments: --fail-on error"),
         (["check", "a", "--fail-on", "note"], "invalid choice: 'note'"),
         (["fix", "a", "--format", "sarif"], "invalid choice: 'sarif'"),
@@ -130,10 +146,19 @@ def test_each_verb_has_a_help_of_its_own(robots, verb):
             ["explain", "/a", "--robots", "--agent", "x"],
             "--robots and --agent cannot be used together",
         ),
-        (["explain", "--robots"], "it takes a URL, --urls FILE, or --robots --file FILE"),
+        (
+            ["explain", "--robots"],
+            "it takes a URL, --urls FILE, or --robots --file FILE",
+        ),
         (["check", "a", "--diff"], "unrecognized arguments: --diff"),
-        (["fix", "a", "--dialekt", "google"], "unrecognized arguments: --dialekt google"),
-        (["normalize", "a", "--only", "google", "--dialect", "rep1994"], "name different dialects"),
+        (
+            ["fix", "a", "--dialekt", "google"],
+            "unrecognized arguments: --dialekt google",
+        ),
+        (
+            ["normalize", "a", "--only", "google", "--dialect", "rep1994"],
+            "name different dialects",
+        ),
         (["job", "a", "requeue", "--export"], "cannot be used together"),
         (["job", "a", "resume"], "invalid choice: 'resume'"),
         (["normalize", "a", "--dialect", "gogle"], "invalid choice: 'gogle'"),
@@ -142,7 +167,10 @@ def test_each_verb_has_a_help_of_its_own(robots, verb):
         (["cache", "list", "--format", "html"], "invalid choice: 'html'"),
         (["explain"], "it takes a URL, --urls FILE, or --robots --file FILE"),
         (["explain", "-", "--file", "-"], "standard input can be read only once"),
-        (["explain", "/a", "--file", "-", "--urls", "-"], "standard input can be read only once"),
+        (
+            ["explain", "/a", "--file", "-", "--urls", "-"],
+            "standard input can be read only once",
+        ),
         (["check", "a", "--urls", "b"], "unrecognized arguments: --urls b"),
         (["cache", "drop"], "drop takes a URL or --all"),
         (["cache", "drop", "x", "--all"], "drop takes a URL or --all"),
@@ -172,18 +200,36 @@ def test_no_arguments_get_the_help(robots):
         (["check", "nowhere.txt"], "nowhere.txt: no such file or directory"),
         (
             ["check", "example.com"],
-            "example.com: no such file or directory (a URL begins with https:// or http://)",
+            (
+                "example.com: no such file or directory (a URL begins with https:// or"
+                " http://)"
+            ),
         ),
         (["check", "."], ".: there is no robots.txt in it"),
         (["fix", "x" * 300], f"{'x' * 300}: file name too long"),
         (["explain", "/a", "--file", "nowhere"], "nowhere: no such file or directory"),
-        (["explain", "/a"], "/a: this is no URL with a site, as https://example.com/page"),
+        (
+            ["explain", "/a"],
+            "/a: this is no URL with a site, as https://example.com/page",
+        ),
         (["check", "http://[x"], "http://[x: this is no URL with a site"),
         (["sitemaps", "-", "--read"], "--read takes the URL of a site"),
-        (["cache", "list"], "there is no cache here: run it in a project, or set JOBDIR"),
-        (["check", "http://127.0.0.1:1/"], "http://127.0.0.1:1/robots.txt: connection refused"),
-        (["explain", "http://x.invalid/a"], "http://x.invalid/robots.txt: no such host"),
-        (["explain", "/a", "--file", "-", "-s", "MANDELBOT_DIALECT=x"], "MANDELBOT_DIALECT = 'x'"),
+        (
+            ["cache", "list"],
+            "there is no cache here: run it in a project, or set JOBDIR",
+        ),
+        (
+            ["check", "http://127.0.0.1:1/"],
+            "http://127.0.0.1:1/robots.txt: connection refused",
+        ),
+        (
+            ["explain", "http://x.invalid/a"],
+            "http://x.invalid/robots.txt: no such host",
+        ),
+        (
+            ["explain", "/a", "--file", "-", "-s", "MANDELBOT_DIALECT=x"],
+            "MANDELBOT_DIALECT = 'x'",
+        ),
     ],
 )
 def test_unavailable_input_is_a_one_line_error(robots, arguments, line):
@@ -197,7 +243,9 @@ def test_unavailable_input_is_a_one_line_error(robots, arguments, line):
 @pytest.mark.parametrize("verb", ["check", "fix"])
 def test_invalid_project_settings_are_reported(robots, project, verb):
     """Which setting it is, and what it takes, without a traceback."""
-    project.write_text(project.read_text() + "MANDELBOT_LIMITS = {'robots_timeout': 'slow'}\n")
+    project.write_text(
+        project.read_text() + "MANDELBOT_LIMITS = {'robots_timeout': 'slow'}\n"
+    )
     run = robots(verb, "http://127.0.0.1:1/")
     assert run.returncode == 2
     (said,) = run.stderr.decode().splitlines()
@@ -224,22 +272,35 @@ def test_output_is_plain_in_a_pipe_and_harmless(robots):
 
 def test_a_closed_pipe_ends_the_output(tmp_path):
     """As `head` does: no traceback."""
-    (tmp_path / "robots.txt").write_bytes(b"User-agent: *\n" + b"Disallow: /x y\n" * 2000)
-    shell = f"'{sys.executable}' -m scrapy robots fix robots.txt --format json | head -c 10"
-    run = subprocess.run(shell, shell=True, cwd=tmp_path, capture_output=True, check=True)
+    (tmp_path / "robots.txt").write_bytes(
+        b"User-agent: *\n" + b"Disallow: /x y\n" * 2000
+    )
+    shell = (
+        f"'{sys.executable}' -m scrapy robots fix robots.txt --format json | head -c 10"
+    )
+    run = subprocess.run(
+        shell, shell=True, cwd=tmp_path, capture_output=True, check=True
+    )
     assert len(run.stdout) == 10
     assert run.stderr == b""
 
 
 def test_the_exit_code_survives_a_closed_pipe(tmp_path):
     """What was found was found, whether or not somebody reads all of it."""
-    body = b"User-agent: *\n" + b"Disalow: /\n" * 60 + b"User-agent: /\nDisallow: x y\n" * 2000
+    body = (
+        b"User-agent: *\n"
+        + b"Disalow: /\n" * 60
+        + b"User-agent: /\nDisallow: x y\n" * 2000
+    )
     (tmp_path / "robots.txt").write_bytes(body)
     command = f"'{sys.executable}' -m scrapy robots check robots.txt"
     shell = (
-        f"set -o pipefail; {command} | true; echo $?; {command} | head -c 10 >/dev/null; echo $?"
+        f"set -o pipefail; {command} | true; echo $?; {command} | head -c 10"
+        " >/dev/null; echo $?"
     )
-    run = subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, check=True)
+    run = subprocess.run(
+        ["bash", "-c", shell], cwd=tmp_path, capture_output=True, check=True
+    )
     assert (run.stdout, run.stderr) == (b"3\n3\n", b"")
 
 
@@ -248,7 +309,10 @@ def test_a_misspelt_verb_gets_a_suggestion(robots, word, meant):
     """Instead of a list of all."""
     run = robots(word, "robots.txt")
     assert run.returncode == 2
-    assert f"unknown command '{word}': did you mean {meant}?" in (run.stdout + run.stderr).decode()
+    assert (
+        f"unknown command '{word}': did you mean {meant}?"
+        in (run.stdout + run.stderr).decode()
+    )
 
 
 # The other door.
@@ -265,7 +329,9 @@ sys.exit(9 if {"scrapy", "twisted"} & set(sys.modules) else code)
 def without_scrapy(tmp_path, *arguments):
     """Run ``python -m scrapy_mandelbot.robots``; exit code 9: it imported Scrapy."""
     command = [sys.executable, "-c", WITHOUT_SCRAPY, *arguments]
-    return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -283,7 +349,9 @@ async def test_verbs_fetch_urls_without_scrapy(webs, tmp_path, arguments, code, 
     web = webs()
     body = b"User-agent: *\nDisallow: /x\nDisalow: /y\nSitemap: /s.xml\n"
     web.pages["/robots.txt"] = Answer(body, headers={"Content-Type": "text/plain"})
-    web.pages["/s.xml"] = Answer(b"<urlset><url><loc>/a</loc></url><url></url></urlset>")
+    web.pages["/s.xml"] = Answer(
+        b"<urlset><url><loc>/a</loc></url><url></url></urlset>"
+    )
     called = [one.format(web.url) for one in arguments]
     run = await deferToThread(without_scrapy, tmp_path, *called)
     assert (run.returncode, run.stderr) == (code, "")

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from scrapy_mandelbot.commands.output.fix_report import differing, unified_diff
 
-lines = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "g", "", "-x", "+x"]), max_size=25)
+lines = st.lists(
+    st.sampled_from(["a", "b", "c", "d", "e", "f", "g", "", "-x", "+x"]), max_size=25
+)
 HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
@@ -29,7 +31,9 @@ def patched(before, diff):
         start -= 1 if length else 0
         after += before[done:start]
         assert len(after) == other - (1 if other_length else 0)
-        assert before[start : start + length] == [line[1:] for line in body if line[0] in " -"]
+        assert before[start : start + length] == [
+            line[1:] for line in body if line[0] in " -"
+        ]
         added = [line[1:] for line in body if line[0] in " +"]
         assert len(added) == other_length
         after += added
@@ -62,14 +66,18 @@ def test_few_changes_are_shown_as_difflib_shows_them():
     """Three lines around each, in one part where they are close."""
     before = [f"line {number}" for number in range(60)]
     after = [*before[:5], "new", *before[6:11], *before[12:40], "more", *before[40:]]
-    expected = "\n".join([*difflib.unified_diff(before, after, "a", "b", lineterm=""), ""])
+    expected = "\n".join(
+        [*difflib.unified_diff(before, after, "a", "b", lineterm=""), ""]
+    )
     assert unified_diff(before, after, "a", "b") == expected
 
 
 def test_a_group_that_moves_is_one_group_that_moves():
     """The longer run stays, the shorter one is what is moved."""
     star = ["User-agent: *", "Disallow: /a", ""]
-    others = [line for n in range(4) for line in (f"User-agent: {n}", f"Disallow: /{n}", "")]
+    others = [
+        line for n in range(4) for line in (f"User-agent: {n}", f"Disallow: /{n}", "")
+    ]
     diff = unified_diff([*star, *others], [*others, *star], "a", "b").split("\n")
     assert [line for line in diff[3:] if line[:1] == "-"] == [
         "-User-agent: *",
@@ -97,8 +105,16 @@ def test_in_large_files_all_between_the_first_change_and_the_last_is_one_hunk():
 @pytest.mark.parametrize("unique", [True, False])
 def test_thousands_of_small_changes_are_no_work(unique):
     """The same lines of a rule file over and over, each time in another order."""
-    before = [f"{word} {n * unique}" for n in range(450) for word in ("agent", "deny", "allow")]
-    after = [f"{word} {n * unique}" for n in range(450) for word in ("agent", "allow", "deny")]
+    before = [
+        f"{word} {n * unique}"
+        for n in range(450)
+        for word in ("agent", "deny", "allow")
+    ]
+    after = [
+        f"{word} {n * unique}"
+        for n in range(450)
+        for word in ("agent", "allow", "deny")
+    ]
     differ = sum(stop - start for start, stop, _, _ in differing(before, after))
     assert differ <= (450 if unique else len(before))
     assert patched(before, unified_diff(before, after, "one", "other")) == after
@@ -110,5 +126,7 @@ def test_patch_takes_it(tmp_path):
     before, after = ["a", "b", "", "c"] * 5, ["a", "x", "c", ""] * 6
     (tmp_path / "f").write_text("".join(f"{line}\n" for line in before))
     diff = unified_diff(before, after, "f", "f")
-    subprocess.run(["patch", "f"], input=diff.encode(), cwd=tmp_path, check=True, timeout=20)
+    subprocess.run(
+        ["patch", "f"], input=diff.encode(), cwd=tmp_path, check=True, timeout=20
+    )
     assert (tmp_path / "f").read_text().split("\n")[:-1] == after

@@ -1,4 +1,6 @@
-"""A verb that is given a URL fetches it without Scrapy: redirects, limits, one deadline."""
+"""A verb that is given a URL fetches it without Scrapy: redirects, limits, one
+deadline.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,9 @@ def stall():
 
 
 def fetched(*answers, most=1_000, url=URL, may=lambda *_: True, join=Thread.join):
-    """Fetch from servers that send these pieces, one after the other; return that, and them."""
+    """Fetch from servers that send these pieces, one after the other; return that, and
+    them.
+    """
     wires = [Wire(pieces) for pieces in answers]
     opened = iter(wires)
     hosts = []
@@ -117,14 +121,19 @@ def test_a_response_is_read():
     head = ("Content-Type: text/plain", "X-A: 1", "X-A: 2")
     found, (wire,), hosts = fetched([response(BODY, "200 OK", *head)])
     assert (found.status, found.body, found.failure) == (200, BODY, None)
-    assert (found.headers["content-type"], found.headers["x-a"]) == ("text/plain", "1, 2")
+    assert (found.headers["content-type"], found.headers["x-a"]) == (
+        "text/plain",
+        "1, 2",
+    )
     assert (found.final_url, found.redirects, found.is_incomplete) == (URL, 0, False)
     assert hosts == [("site.example", 80)]
     assert wire.sent.startswith(b"GET /robots.txt HTTP/1.1\r\n")
     assert b"\r\nUser-Agent: Examplebot/1.0\r\n" in wire.sent
 
 
-@pytest.mark.parametrize("status", ["404 Not Found", "500 No", "304 Not Modified", "599 ?"])
+@pytest.mark.parametrize(
+    "status", ["404 Not Found", "500 No", "304 Not Modified", "599 ?"]
+)
 def test_any_status_is_a_response(status):
     found, *_ = fetched([response(b"<html>", status)])
     assert (found.status, found.failure) == (int(status[:3]), None)
@@ -153,12 +162,22 @@ def test_a_body_that_trickles_ends_at_the_deadline(stall):
 )
 def test_headers_that_trickle_end_at_the_deadline(pieces, stall):
     found, *_ = fetched([*pieces, stall], join=stall.deadline)
-    assert (found.status, found.failure, found.seconds) == (None, Failure.TIMED_OUT, 10.0)
+    assert (found.status, found.failure, found.seconds) == (
+        None,
+        Failure.TIMED_OUT,
+        10.0,
+    )
 
 
 def test_redirects_share_the_deadline(stall):
-    found, *_ = fetched(*(moved(f"/{n}") for n in range(3)), [stall], join=stall.deadline)
-    assert (found.failure, found.redirects, found.seconds) == (Failure.TIMED_OUT, 3, 10.0)
+    found, *_ = fetched(
+        *(moved(f"/{n}") for n in range(3)), [stall], join=stall.deadline
+    )
+    assert (found.failure, found.redirects, found.seconds) == (
+        Failure.TIMED_OUT,
+        3,
+        10.0,
+    )
 
 
 def test_a_name_that_is_never_resolved_ends_at_the_deadline(monkeypatch, stall):
@@ -214,7 +233,8 @@ def test_each_hop_is_judged_by_the_site_that_was_named():
 def test_credentials_of_a_url_are_not_sent():
     """Nor do those of a redirect go anywhere."""
     found, wires, hosts = fetched(
-        *(moved("http://me:secret@b.example/"), [response()]), url="http://me:secret@a.example/"
+        *(moved("http://me:secret@b.example/"), [response()]),
+        url="http://me:secret@a.example/",
     )
     assert hosts == [("a.example", 80), ("b.example", 80)]
     assert b"secret" not in b"".join(wire.sent for wire in wires)
@@ -248,9 +268,17 @@ def test_a_malformed_response_is_a_failure(pieces, failure):
     "pieces",
     [
         [b"HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n", BODY],
-        [b"HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n", BODY, ConnectionResetError()],
+        [
+            b"HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n",
+            BODY,
+            ConnectionResetError(),
+        ],
         [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n40\r\n", BODY],
-        [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1b\r\n", BODY, b"\r\nzz\r\n"],
+        [
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1b\r\n",
+            BODY,
+            b"\r\nzz\r\n",
+        ],
     ],
 )
 def test_a_truncated_body_counts_as_far_as_it_came(pieces):
@@ -263,13 +291,21 @@ def test_a_truncated_body_counts_as_far_as_it_came(pieces):
     [
         [b"HTTP/1.1 200 OK\r\n\r\n", BODY],
         [b"HTTP/1.0 200\r\nContent-Length: x\r\n\r\n", BODY],
-        [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1b\r\n", BODY, b"\r\n0\r\n\r\n"],
+        [
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1b\r\n",
+            BODY,
+            b"\r\n0\r\n\r\n",
+        ],
         [response(gzip.compress(BODY), "200 OK", "Content-Encoding: GZIP")],
     ],
 )
 def test_a_body_is_whole_however_it_ends(pieces):
     found, *_ = fetched(pieces)
-    assert (found.body, found.is_incomplete, found.content_encoding) == (BODY, False, "")
+    assert (found.body, found.is_incomplete, found.content_encoding) == (
+        BODY,
+        False,
+        "",
+    )
 
 
 def test_a_truncated_gzip_is_incomplete():
@@ -288,7 +324,9 @@ def test_an_unknown_coding_is_left_on():
 def test_a_body_is_read_to_its_limit(pack):
     """One byte more tells that it is longer; a bomb is not unpacked, the rest not read."""
     coding = () if pack is bytes else ("Content-Encoding: gzip",)
-    found, *_ = fetched([response(pack(b"x" * 30_000), "200 OK", *coding)[:1_100]], most=1_000)
+    found, *_ = fetched(
+        [response(pack(b"x" * 30_000), "200 OK", *coding)[:1_100]], most=1_000
+    )
     assert (len(found.body), found.is_incomplete) == (1_001, False)
 
 
@@ -323,7 +361,9 @@ class Served:
             try:
                 with connection:
                     if self._context is not None:
-                        connection = self._context.wrap_socket(connection, server_side=True)
+                        connection = self._context.wrap_socket(
+                            connection, server_side=True
+                        )
                     self.requests.append(connection.recv(65_536))
                     connection.sendall(self._octets)
                     connection.close()
@@ -361,7 +401,9 @@ def test_the_proxy_of_the_environment_is_used(served, monkeypatch):
     """And looks the name up."""
     server = served(response())
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.port}")
-    found = TimedDownload("http://nowhere.invalid/r", "x", lambda *_: True).fetch(1_000, 30)
+    found = TimedDownload("http://nowhere.invalid/r", "x", lambda *_: True).fetch(
+        1_000, 30
+    )
     assert found.body == BODY
     assert server.requests[0].startswith(b"GET http://nowhere.invalid/r HTTP/1.1\r\n")
 
@@ -369,7 +411,9 @@ def test_the_proxy_of_the_environment_is_used(served, monkeypatch):
 def test_a_proxy_that_refuses_a_tunnel_is_no_connection(served, monkeypatch):
     server = served(b"HTTP/1.1 403 No\r\n\r\n")
     monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{server.port}")
-    found = TimedDownload("https://nowhere.invalid/r", "x", lambda *_: True).fetch(1_000, 30)
+    found = TimedDownload("https://nowhere.invalid/r", "x", lambda *_: True).fetch(
+        1_000, 30
+    )
     assert found.failure is Failure.UNREACHABLE
     assert server.requests[0].startswith(b"CONNECT nowhere.invalid:443 ")
 
@@ -383,4 +427,6 @@ def test_certificates_are_verified_if_enabled(served, tmp_path, verify):
     server = served(response(), context)
     url = f"https://127.0.0.1:{server.port}/r"
     found = TimedDownload(url, "x", lambda *_: True, verify=verify).fetch(1_000, 30)
-    assert (found.failure, found.status) == ((Failure.TLS, None) if verify else (None, 200))
+    assert (found.failure, found.status) == (
+        (Failure.TLS, None) if verify else (None, 200)
+    )

@@ -10,16 +10,18 @@ from scrapy.utils.reactor import is_asyncio_reactor_installed
 from scrapy_mandelbot.testing import TIME
 
 SETTLES = 0.002  # seconds of the machine in which nothing happens before time jumps
-SILENT_AFTER = 150  # times that nothing has come in such a while; what has not is not on its way
+# times that nothing has come in such a while; what has not is not on its way
+SILENT_AFTER = 150
 
 
 class OnItsWay:
     """Tells whether bytes are between a crawl and a site of this process, or may be.
 
-    A busy machine may bring them late, and a time that jumped meanwhile would be that of a slow
-    site. A request that no site holds back is on its way, unless nothing comes for long: its site
-    is silent, or not of this process. How long is counted in looks, not seconds: the whole process
-    may stand still, and has looked at nothing then.
+    A busy machine may bring them late, and a time that jumped meanwhile would be that
+    of a slow site. A request that no site holds back is on its way, unless nothing
+    comes for long: its site is silent, or not of this process. How long is counted in
+    looks, not seconds: the whole process may stand still, and has looked at nothing
+    then.
     """
 
     def __init__(self) -> None:
@@ -34,7 +36,9 @@ class OnItsWay:
         sent = [request for request in transferring() if request not in self._silent]
         awaited = {id(request) for request in sent}
         is_on_its_way = len(sent) > held_back()
-        self._looks = self._looks + 1 if is_on_its_way and awaited == self._awaited else 0
+        self._looks = (
+            self._looks + 1 if is_on_its_way and awaited == self._awaited else 0
+        )
         self._awaited = awaited
         if self._looks > SILENT_AFTER:
             self._silent.update(sent)
@@ -43,11 +47,13 @@ class OnItsWay:
 
 @pytest.fixture
 def loop_is_turned():
-    """Have the loop's time jump over waits. Not where another process has a part in the test.
+    """Have the loop's time jump over waits.
 
-    Sites run in the same loop: time goes on while they are waited for, too.
+    Not where another process has a part in the test. Sites run in the same loop: time
+    goes on while they are waited for, too.
     """
-    if not is_asyncio_reactor_installed():  # others do not say whether something has happened
+    # others do not say whether something has happened
+    if not is_asyncio_reactor_installed():
         yield
         return
     from twisted.internet import reactor

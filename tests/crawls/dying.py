@@ -1,4 +1,6 @@
-"""Runs of a job that die: a copy of JOBDIR, made in the middle, is what a kill would have left."""
+"""Runs of a job that die: a copy of JOBDIR, made in the middle, is what a kill would
+have left.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ def dies(spider: scrapy.Spider) -> None:
     if not copy.exists():
         shutil.copytree(folder, copy)
         spider.called_then = list(spider.called)
-        # Scrapy to 2.17 has a callback wait for a tenth of a second, and what was settled in this
-        # turn of the loop is not committed.
+        # Scrapy to 2.17 has a callback wait for a tenth of a second, and what was
+        # settled in this turn of the loop is not committed.
         spider.under_way_then = 1 + len(spider.crawler.engine._slot.inprogress)
 
 

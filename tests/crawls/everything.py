@@ -41,7 +41,9 @@ async def crawl_a_bit_of_everything(
     before: Callable[[Crawler], None] = lambda _: None,
     **settings: object,
 ) -> Crawled:
-    """Crawl a site with rules, sitemaps and a pause, and one that has a pace; all must come."""
+    """Crawl a site with rules, sitemaps and a pause, and one that has a pace; all must
+    come.
+    """
     web = shop(webs, 6, "/sitemap.xml", rules="Disallow: /5")
     web.pages["/sitemap.xml"] = urlset(*(f"{web.url}/{number}" for number in range(6)))
     web.pages["/"] = html("/0", "/1")

@@ -18,13 +18,19 @@ async def crawl(settings=None, spider=LinksSpider, **arguments):
 def site(webs, number: int, pages: int = 1, *sitemaps: str):
     """Return a site with so many pages, whose robots.txt cites these sitemaps."""
     web = webs(f"127.0.0.{number}")
-    web.pages |= {path: html() for path in ("/", *(f"/{page}" for page in range(pages)))}
+    web.pages |= {
+        path: html() for path in ("/", *(f"/{page}" for page in range(pages)))
+    }
     cite(web, *(f"{web.url}{path}" for path in sitemaps))
     return web
 
 
 def cite(web, *sitemaps: str) -> None:
-    lines = ["User-agent: *", "Disallow: /secret", *(f"Sitemap: {url}" for url in sitemaps)]
+    lines = [
+        "User-agent: *",
+        "Disallow: /secret",
+        *(f"Sitemap: {url}" for url in sitemaps),
+    ]
     web.pages["/robots.txt"] = Answer("\n".join(lines).encode())
 
 

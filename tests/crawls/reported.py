@@ -1,7 +1,7 @@
-"""A crawl in a process of its own, of a site in the same process: ``reported.py REPORT [HOW]``.
+"""A crawl in a process of its own, of a site in the same process.
 
-It says ``crawling`` when the fifth page is asked for. From the tenth on the site answers nothing,
-so that the crawl goes on until it is ended.
+``reported.py REPORT [HOW]``. It says ``crawling`` when the fifth page is asked for.
+From the tenth on the site answers nothing, so that the crawl goes on until it is ended.
 """
 
 import sys

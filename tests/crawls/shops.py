@@ -12,7 +12,9 @@ def urlset(*entries: str) -> Answer:
     urls = [one if one.startswith("<") else f"<loc>{one}</loc>" for one in entries]
     body = "".join(f"<url>{one}</url>" for one in urls)
     head = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
-    return Answer(f"{head}{body}</urlset>".encode(), headers={"Content-Type": "application/xml"})
+    return Answer(
+        f"{head}{body}</urlset>".encode(), headers={"Content-Type": "application/xml"}
+    )
 
 
 def index(*urls: str) -> Answer:
@@ -21,14 +23,20 @@ def index(*urls: str) -> Answer:
     return Answer(f"{head}{body}</sitemapindex>".encode())
 
 
-def shop(webs, pages: int, *sitemaps: str, host: str = "127.0.0.1", rules: str = "Disallow:"):
-    """Return a site whose front page links to nothing, with sitemaps cited in its robots.txt."""
+def shop(
+    webs, pages: int, *sitemaps: str, host: str = "127.0.0.1", rules: str = "Disallow:"
+):
+    """Return a site whose front page links to nothing, with sitemaps cited in its
+    robots.txt.
+    """
     web = webs(host)
     web.pages["/"] = html()
     for number in range(pages):
         web.pages[f"/{number}"] = html()
     lines = [f"Sitemap: {web.url}{path}" for path in sitemaps]
-    web.pages["/robots.txt"] = Answer("\n".join(["User-agent: *", rules, *lines]).encode())
+    web.pages["/robots.txt"] = Answer(
+        "\n".join(["User-agent: *", rules, *lines]).encode()
+    )
     return web
 
 

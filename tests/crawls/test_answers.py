@@ -1,4 +1,5 @@
-"""A real server gives each answer to /robots.txt: what is crawled then, and what is logged.
+"""A real server gives each answer to /robots.txt: what is crawled then, and what is
+logged.
 
 Three pages and the one that links to them; the rules, where they are read, close one.
 """
@@ -21,7 +22,8 @@ QUICK = {
     "MANDELBOT_LIMITS": {"robots_timeout": 0.5},
     "MANDELBOT_PAUSE_OPTIONS": {"first": 0.05},
 }
-# Of pyOpenSSL, by Twisted's server; of Twisted, by the client of older versions of Scrapy.
+# Of pyOpenSSL, by Twisted's server; of Twisted, by the client of older versions of
+# Scrapy.
 DEPRECATED_TLS = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
@@ -40,7 +42,8 @@ def start():
         web.close()
 
 
-# What the site says, how many pages are crawled, which case of the table it is, what is logged.
+# What the site says, how many pages are crawled, which case of the table it is, what is
+# logged.
 ANSWERED = [
     (Answer(RULES), 3, "rules", "robots.txt: 200, has rules"),
     (Answer(b"", 204), 4, "rules", "robots.txt: 204, has rules"),
@@ -54,7 +57,10 @@ ANSWERED = [
         "robots.txt: 200, has rules",
     ),
     (
-        Answer(gzip.compress(b"#" * 30_000_000, mtime=0), headers={"Content-Encoding": "gzip"}),
+        Answer(
+            gzip.compress(b"#" * 30_000_000, mtime=0),
+            headers={"Content-Encoding": "gzip"},
+        ),
         4,
         "rules",
         "is longer than 512000 bytes: the rest is ignored",
@@ -75,11 +81,14 @@ ANSWERED = [
 @pytest.mark.parametrize(
     ("answer", "pages", "case", "words"),
     ANSWERED,
-    ids=lambda value: f"{value.status} {value.body[:9]!r}" if isinstance(value, Answer) else None,
+    ids=lambda value: (
+        f"{value.status} {value.body[:9]!r}" if isinstance(value, Answer) else None
+    ),
 )
 @ensureDeferred
 async def test_an_answer_that_means_something(start, answer, pages, case, words):
-    """The answer decides which pages are crawled, is asked for once, and says so in the log.
+    """The answer decides which pages are crawled, is asked for once, and says so in the
+    log.
 
     Twice, where it is longer than counts: Scrapy's limit keeps nothing of it.
     """
@@ -96,7 +105,9 @@ async def test_an_answer_that_means_something(start, answer, pages, case, words)
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
 @ensureDeferred
 async def test_an_answer_that_says_later(start, status):
-    """The site pauses; nothing is asked meanwhile, nothing is lost, the log says until when."""
+    """The site pauses; nothing is asked meanwhile, nothing is lost, the log says until
+    when.
+    """
     web = start(WildWeb())
     statuses = [status, status]
     web.pages["/robots.txt"] = lambda _: (
@@ -137,7 +148,9 @@ async def test_no_answer_at_all(start, wild, words):
 
 @ensureDeferred
 async def test_nobody_listens(start):
-    """A refused connection is no permission: after the last try the requests fail, in words."""
+    """A refused connection is no permission: after the last try the requests fail, in
+    words.
+    """
     web = start(WildWeb())
     url = web.url
     await web._port.stopListening()
@@ -145,7 +158,9 @@ async def test_nobody_listens(start):
     assert result.items == []
     (line,) = result.logged(f"Paused {url} until 2")
     assert "robots.txt: connection refused (" in line
-    (line,) = result.logged(f"{url} has never answered in this run, and its requests fail: ")
+    (line,) = result.logged(
+        f"{url} has never answered in this run, and its requests fail: "
+    )
     assert "robots.txt: connection refused (" in line
 
 
@@ -157,7 +172,11 @@ async def test_a_body_that_never_ends(start):
     result = await crawl(LinksSpider, QUICK, start_urls=[web.url + "/"])
     assert len(result.items) == 3
     assert web.asked("/page/1") == 0
-    assert result.stats["mandelbot/robots/rules"] == result.stats["mandelbot/robots/cut"] == 1
+    assert (
+        result.stats["mandelbot/robots/rules"]
+        == result.stats["mandelbot/robots/cut"]
+        == 1
+    )
     words = "is longer than 512000 bytes: the rest is ignored"
     assert any(words in line for line in result.messages)
 
@@ -221,7 +240,9 @@ async def test_mandelbot_http_and_https_of_one_host_are_two_sites(start):
     plain, secure = start(WildWeb()), start(SecureWeb())
     plain.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /page/1\n")
     secure.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /page/2\n")
-    result = await crawl(LinksSpider, QUICK, start_urls=[plain.url + "/", secure.url + "/"])
+    result = await crawl(
+        LinksSpider, QUICK, start_urls=[plain.url + "/", secure.url + "/"]
+    )
     assert (plain.asked("/page/1"), plain.asked("/page/2")) == (0, 1)
     assert (secure.asked("/page/1"), secure.asked("/page/2")) == (1, 0)
     assert plain.asked("/robots.txt") == secure.asked("/robots.txt") == 1
@@ -242,7 +263,10 @@ async def test_plain_http_where_tls_is_expected(start):
 
 @ensureDeferred
 async def test_a_redirected_robots_txt_under_allowed_domains_is_obeyed(start):
-    """The off-site filter does not swallow it: Scrapy's own middleware would then allow all."""
+    """The off-site filter does not swallow it.
+
+    Scrapy's own middleware would then allow all.
+    """
     web, other = start(WildWeb()), start(WildWeb("127.0.0.2"))
     web.pages["/robots.txt"] = Answer(b"", 301, {"Location": other.url + "/robots.txt"})
     other.pages["/robots.txt"] = Answer(RULES)

@@ -1,4 +1,6 @@
-"""What docs/testing.rst shows runs as it stands, on whatever Scrapy runs on; no timer is early."""
+"""What docs/testing.rst shows runs as it stands, on whatever Scrapy runs on; no timer
+is early.
+"""
 
 from __future__ import annotations
 
@@ -89,19 +91,38 @@ OF = {"/page": "answers", "/more": "more", "/robots.txt": "robots"}
     ("process", "options"),
     [
         ("AsyncCrawlerProcess", {}),
-        ("CrawlerProcess", {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"}),
+        (
+            "CrawlerProcess",
+            {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
+        ),
         ("CrawlerProcess", {"TWISTED_REACTOR": None}),
-        pytest.param("AsyncCrawlerProcess", {"TWISTED_REACTOR_ENABLED": False}, marks=NO_REACTOR),
+        pytest.param(
+            "AsyncCrawlerProcess", {"TWISTED_REACTOR_ENABLED": False}, marks=NO_REACTOR
+        ),
     ],
 )
 def test_the_example_of_the_documents_takes_no_hour(tmp_path, process, options):
-    """Nor do those who wait in a callback, nor has it a site time out that answers late."""
+    """Nor do those who wait in a callback, nor has it a site time out that answers
+    late.
+    """
     example = EXAMPLE.replace("AsyncCrawlerProcess", process)
     options |= {"TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False}
     (tmp_path / "conftest.py").write_text(CONFTEST)
-    (tmp_path / "test_shop.py").write_text(example.replace('"memory",', f'"memory", **{options!r}'))
+    (tmp_path / "test_shop.py").write_text(
+        example.replace('"memory",', f'"memory", **{options!r}')
+    )
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:twisted", "."],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:twisted",
+            ".",
+        ],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -115,7 +136,9 @@ def test_the_example_of_the_documents_takes_no_hour(tmp_path, process, options):
 @pytest.mark.usefixtures("loop_is_turned")
 @ensureDeferred
 async def test_where_time_jumps_no_timer_rings_before_its_time():
-    """Seconds since the epoch are told apart by 0.2 microseconds; a site's limit is exact."""
+    """Seconds since the epoch are told apart by 0.2 microseconds; a site's limit is
+    exact.
+    """
     if not is_asyncio_reactor_installed():
         pytest.skip("only asyncio's time is turned")
     late = []

@@ -1,6 +1,8 @@
-"""A robots.txt that breaks off on its way is no robots.txt, by every download handler of Scrapy.
+"""A robots.txt that breaks off on its way is no robots.txt, by every download handler
+of Scrapy.
 
-Three pages and the one that links to them; the rules close one. What comes of them would open it.
+Three pages and the one that links to them; the rules close one. What comes of them
+would open it.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ HALF = RULES[:-8]  # cut within a rule, which would close all pages
 LINES = b"User-agent: *\nDisallow: /page/1\n"
 STATUS = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 LENGTH = b"Content-Length: %d\r\n\r\n" % len(RULES)
-CHUNKED = STATUS + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % len(HALF) + HALF + b"\r\n"
+CHUNKED = (
+    STATUS + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % len(HALF) + HALF + b"\r\n"
+)
 LONG = RULES + b"".join(b"Disallow: /%d\n" % (n * 7_919 % 10_007) for n in range(500))
 DAY = 86_400
 QUICK = {
@@ -38,12 +42,14 @@ QUICK = {
 def packed(coding: str, body: bytes) -> bytes:
     """Return half of a packed body, with a length that says that it is all."""
     half = body[: len(body) // 2]
-    # Closed is said: where the clock is turned, a handler has no time to find out by itself.
+    # Closed is said: where the clock is turned, a handler has no time to find out by
+    # itself.
     coded = b"Connection: close\r\nContent-Encoding: %s\r\n" % coding.encode()
     return STATUS + coded + b"Content-Length: %d\r\n\r\n" % len(half) + half
 
 
-# What is sent, one after the other, and what becomes of the connection then; None: nothing.
+# What is sent, one after the other, and what becomes of the connection then; None:
+# nothing.
 SHAPES = {
     "short of its length": (STATUS + LENGTH + HALF, "loseConnection"),
     "without its last chunk": (CHUNKED, "loseConnection"),
@@ -85,7 +91,10 @@ def handler(request):
         if not is_asyncio_reactor_installed():
             pytest.skip("it takes asyncio")
         pytest.importorskip(path.rpartition(".")[0])
-        if request.param == "httpx" and import_module(path.rpartition(".")[0]).httpx is None:
+        if (
+            request.param == "httpx"
+            and import_module(path.rpartition(".")[0]).httpx is None
+        ):
             pytest.skip("neither httpx nor httpx2 is installed")
     return {"DOWNLOAD_HANDLERS": {"http": path, "https": path}}
 
@@ -137,14 +146,20 @@ def soon(loop_is_turned, monkeypatch):
 @pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize("shape", SHAPES)
 @ensureDeferred
-async def test_the_same_half_three_times_apart_is_read_as_far_as_it_goes(web, handler, shape):
-    """There is no more of it, it seems: its whole lines are the rules, and half a line is none."""
+async def test_the_same_half_three_times_apart_is_read_as_far_as_it_goes(
+    web, handler, shape
+):
+    """There is no more of it, it seems: its whole lines are the rules, and half a line
+    is none.
+    """
     web.wild = partial(broken, shape)
     result = await crawl(LinksSpider, APART | handler, start_urls=[web.url + "/"])
-    # Where the handler gives no answer at all, none of the first half is seen, and the status is
-    # asked for once more.
+    # Where the handler gives no answer at all, none of the first half is seen, and the
+    # status is asked for once more.
     assert web.asked("/robots.txt") == 3 + 2 * is_lost(result)
-    pages = {"/", "/page/0"} if shape.startswith("half a") else {"/", "/page/0", "/page/2"}
+    pages = (
+        {"/", "/page/0"} if shape.startswith("half a") else {"/", "/page/0", "/page/2"}
+    )
     assert asked_pages(web) == pages
     assert result.stats["mandelbot/robots/unavailable"] == 2 + is_lost(result)
     assert result.stats["mandelbot/robots/rules"] == 1
@@ -192,9 +207,14 @@ async def test_an_origin_that_dies_three_times_and_is_well_then_opens_nothing(we
 @pytest.mark.usefixtures("soon")
 @ensureDeferred
 async def test_half_a_file_serves_for_an_hour_and_this_run_alone(web, tmp_path):
-    """Then it is asked for again; the same bytes serve on, and the whole file is what counts."""
+    """Then it is asked for again; the same bytes serve on, and the whole file is what
+    counts.
+    """
     store = str(tmp_path / "copies.db")
-    settings = APART | {"MANDELBOT_STORE": store, "MANDELBOT_CRAWL_DELAYS": {"127.0.0.1": 40}}
+    settings = APART | {
+        "MANDELBOT_STORE": store,
+        "MANDELBOT_CRAWL_DELAYS": {"127.0.0.1": 40},
+    }
     web.wild = partial(broken, "short of its length")
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert web.asked("/robots.txt") > 3
@@ -204,7 +224,9 @@ async def test_half_a_file_serves_for_an_hour_and_this_run_alone(web, tmp_path):
     assert copies == 0
     web.wild = None
     web.hits.clear()
-    await crawl(LinksSpider, QUICK | {"MANDELBOT_STORE": store}, start_urls=[web.url + "/"])
+    await crawl(
+        LinksSpider, QUICK | {"MANDELBOT_STORE": store}, start_urls=[web.url + "/"]
+    )
     assert asked_pages(web) == {"/", "/page/0"}
 
 
@@ -232,7 +254,9 @@ async def test_a_good_copy_serves_on(web, tmp_path, shape):
 
 @ensureDeferred
 async def test_halves_that_differ_are_never_read(web):
-    """What comes is another part each time: the site is given up, and no page was asked for."""
+    """What comes is another part each time: the site is given up, and no page was asked
+    for.
+    """
     ends = iter(range(1, len(HALF)))
 
     def shorter(request):
@@ -252,7 +276,9 @@ async def test_halves_that_differ_are_never_read(web):
 
 @ensureDeferred
 async def test_what_makes_no_sense_is_waited_for(web, handler):
-    """A host that answers, were it rubbish, is no dead one: it has the pauses of a site."""
+    """A host that answers, were it rubbish, is no dead one: it has the pauses of a
+    site.
+    """
     web.wild = partial(broken, "nonsense")
     settings = {
         **QUICK,

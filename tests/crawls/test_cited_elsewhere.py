@@ -16,12 +16,18 @@ ABROAD = "scrapy_mandelbot.sitemap_crawl.citations._MOST_CROSS_HOST"
 
 
 def cite(web, *sitemaps: str) -> None:
-    web.pages["/robots.txt"] = Answer("\n".join(f"Sitemap: {url}" for url in sitemaps).encode())
+    web.pages["/robots.txt"] = Answer(
+        "\n".join(f"Sitemap: {url}" for url in sitemaps).encode()
+    )
 
 
 @ensureDeferred
-async def test_as_many_sitemaps_of_other_hosts_are_asked_for_as_anyone_has(webs, monkeypatch):
-    """Beyond that the others are left out, with one line in the log; the site's own are not."""
+async def test_as_many_sitemaps_of_other_hosts_are_asked_for_as_anyone_has(
+    webs, monkeypatch
+):
+    """Beyond that the others are left out, with one line in the log; the site's own are
+    not.
+    """
     monkeypatch.setattr(ABROAD, 3)
     web, other = shop(webs, 1), webs("127.0.0.2")
     for number in range(9):
@@ -62,15 +68,22 @@ async def test_one_that_is_a_sitemap_counts_anew(webs):
 
 @ensureDeferred
 async def test_sitemaps_that_wait_wait_on_disk(webs, monkeypatch):
-    """Of a thousand few are in memory at a time; all are asked for in the end, each once."""
+    """Of a thousand few are in memory at a time; all are asked for in the end, each
+    once.
+    """
     monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.progress.MOST_WAITING", 5)
     web = shop(webs, 30)
-    cite(web, *(f"/{number}.xml" for number in range(30)), *(f"/{n}.xml" for n in range(30)))
+    cite(
+        web,
+        *(f"/{number}.xml" for number in range(30)),
+        *(f"/{n}.xml" for n in range(30)),
+    )
     for number in range(30):
         web.pages[f"/{number}.xml"] = urlset(f"{web.url}/{number}")
 
     class Spider(LinksSpider):
-        sitemap_follow = ["no index lists these"]  # what robots.txt cites is read all the same
+        # what robots.txt cites is read all the same
+        sitemap_follow = ["no index lists these"]
 
     result = await crawl(Spider, FOLLOW, start_urls=[web.url + "/"])
     assert result.urls() == sorted([web.url + "/", *urls(web, *range(30))])
@@ -79,7 +92,9 @@ async def test_sitemaps_that_wait_wait_on_disk(webs, monkeypatch):
 
 @ensureDeferred
 async def test_a_site_with_many_that_are_none_fills_no_log(webs):
-    """Twenty lines say what is wrong with its sitemaps, one that there is more; stats count all."""
+    """Twenty lines say what is wrong with its sitemaps, one that there is more; stats
+    count all.
+    """
     web = shop(webs, 0)
     cite(web, *(f"/{number}.xml" for number in range(60)))
     result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/"])
@@ -111,7 +126,11 @@ async def test_a_compressed_robots_txt_that_is_too_long_is_cut(webs, encoding):
     """What is in it counts up to the limit, as of a plain one."""
     web = shop(webs, 2)
     web.pages["/"] = html("/0", "/1")
-    body = b"User-agent: *\nDisallow: /0\n" + b"# filling\n" * 1_500_000 + b"Disallow: /1\n"
+    body = (
+        b"User-agent: *\nDisallow: /0\n"
+        + b"# filling\n" * 1_500_000
+        + b"Disallow: /1\n"
+    )
     packed = gzip.compress(body) if encoding == "gzip" else zlib.compress(body)
     web.pages["/robots.txt"] = Answer(packed, headers={"Content-Encoding": encoding})
     result = await crawl(LinksSpider, start_urls=[web.url + "/"])

@@ -24,7 +24,9 @@ def site(webs):
 
 @pytest.fixture
 def scrapy_command(forked):
-    """Run Scrapy's command in a folder, while this process serves the sites that it asks."""
+    """Run Scrapy's command in a folder, while this process serves the sites that it
+    asks.
+    """
 
     def run(folder: Path, *arguments: str):
         ended = forked.program(folder, "scrapy", *arguments)
@@ -41,12 +43,13 @@ def project(tmp_path):
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "spiders.py").write_text(
-        "import scrapy\nclass Spider(scrapy.Spider):\n    name = 'one'\n"
-        "    def parse(self, response):\n        yield {'title': response.css('title::text').get()}"
+        "import scrapy\nclass Spider(scrapy.Spider):\n    name = 'one'\n    def"
+        " parse(self, response):\n        yield {'title':"
+        " response.css('title::text').get()}"
     )
     (package / "settings.py").write_text(
-        "ADDONS = {'scrapy_mandelbot.Addon': 500}\nSPIDER_MODULES = ['project.spiders']\n"
-        "TELNETCONSOLE_ENABLED = False\n"
+        "ADDONS = {'scrapy_mandelbot.Addon': 500}\nSPIDER_MODULES ="
+        " ['project.spiders']\nTELNETCONSOLE_ENABLED = False\n"
     )
     return tmp_path
 
@@ -63,18 +66,27 @@ def project(tmp_path):
 async def test_scrapys_commands_work_where_robots_txt_is_unavailable(
     webs, scrapy_command, project, command, shows
 ):
-    """They show the page, say that its rules are not known, and do not wait for better times."""
+    """They show the page, say that its rules are not known, and do not wait for better
+    times.
+    """
     web = site(webs)
     web.pages["/robots.txt"] = Answer(b"", 503, {"Retry-After": "3600"})
-    run = await scrapy_command(project, *[web.url if it == "URL" else it for it in command])
+    run = await scrapy_command(
+        project, *[web.url if it == "URL" else it for it in command]
+    )
     assert shows in run.stdout, run.stderr
-    assert f"WARNING: The rules of {web.url} are not known (robots.txt: 503, " in run.stderr
+    assert (
+        f"WARNING: The rules of {web.url} are not known (robots.txt: 503, "
+        in run.stderr
+    )
     assert web.asked("/robots.txt") == 1
 
 
 @pytest.mark.parametrize("command", [["fetch", "--headers"], ["parse", "--spider=one"]])
 @ensureDeferred
-async def test_scrapys_commands_show_a_503_at_once(webs, scrapy_command, project, command):
+async def test_scrapys_commands_show_a_503_at_once(
+    webs, scrapy_command, project, command
+):
     """A page that asks for a pause is what they were asked to show."""
     web = site(webs)
     web.pages["/"] = Answer(b"", 503, {"Retry-After": "3600"})
@@ -88,7 +100,9 @@ async def test_scrapys_commands_show_a_503_at_once(webs, scrapy_command, project
     "command", [["fetch"], ["shell", "-c", "response.text"], ["parse", "--spider=one"]]
 )
 @ensureDeferred
-async def test_scrapys_commands_do_not_wait_for_a_turn(webs, scrapy_command, project, command):
+async def test_scrapys_commands_do_not_wait_for_a_turn(
+    webs, scrapy_command, project, command
+):
     """Nor for a visit time that begins in half a day: a person waits for the page."""
     web = site(webs)
     far = (time.gmtime().tm_hour + 12) % 24
@@ -114,7 +128,9 @@ async def test_scrapy_parse_shows_what_robot_tags_forbid(webs, scrapy_command, p
 
 
 @ensureDeferred
-async def test_a_project_keeps_its_copies_in_its_data_folder(webs, scrapy_command, project):
+async def test_a_project_keeps_its_copies_in_its_data_folder(
+    webs, scrapy_command, project
+):
     """Commands and crawls of a project share them; outside, nothing is left behind."""
     web = site(webs)
     for _ in range(2):
@@ -148,10 +164,16 @@ async def test_commands_follow_no_sitemaps(webs, scrapy_command, project, comman
 
 @pytest.mark.parametrize(
     ("status", "says"),
-    [(503, "1 request (2 retries): 503"), (200, "1 request: 200"), (404, "1 request: 404")],
+    [
+        (503, "1 request (2 retries): 503"),
+        (200, "1 request: 200"),
+        (404, "1 request: 404"),
+    ],
 )
 @ensureDeferred
-async def test_a_command_accounts_for_its_one_request(webs, scrapy_command, project, status, says):
+async def test_a_command_accounts_for_its_one_request(
+    webs, scrapy_command, project, status, says
+):
     """The retries are no requests of their own."""
     web = site(webs)
     web.pages["/page/0"] = Answer(b"<title>page</title>", status=status)

@@ -1,4 +1,6 @@
-"""What an owner tells a robot's people by Comment (An Extended Standard for Robot Exclusion)."""
+"""What an owner tells a robot's people by Comment (An Extended Standard for Robot
+Exclusion).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ COMMENTS = (
 )
 @ensureDeferred
 async def test_extended2_comments_are_logged_once_a_site(webs, settings, told):
-    """At INFO, once, only where the robot's group has some; and nothing in it moves a cursor."""
+    """At INFO, once, only where the robot's group has some; and nothing in it moves a
+    cursor.
+    """
     web = webs()
     web.chain(3)
     web.pages["/robots.txt"] = Answer(COMMENTS)
@@ -41,8 +45,13 @@ async def test_extended2_comments_of_a_kept_copy_are_told_in_each_run(webs, tmp_
     web = webs()
     web.chain(1)
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nComment: " + b"a" * 1000)
-    settings = {"MANDELBOT_STORE": str(tmp_path / "copies.db"), "LOG_LEVEL": logging.INFO}
+    settings = {
+        "MANDELBOT_STORE": str(tmp_path / "copies.db"),
+        "LOG_LEVEL": logging.INFO,
+    }
     for _ in range(2):
         result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
-        assert [one[-20:] for one in result.messages if "has a comment" in one] == ["a" * 19 + "…"]
+        assert [one[-20:] for one in result.messages if "has a comment" in one] == [
+            "a" * 19 + "…"
+        ]
     assert web.asked("/robots.txt") == 1

@@ -1,4 +1,6 @@
-"""Copies of robots.txt: kept over restarts, confirmed, served through failures, and shared."""
+"""Copies of robots.txt: kept over restarts, confirmed, served through failures, and
+shared.
+"""
 
 from __future__ import annotations
 
@@ -103,8 +105,15 @@ async def test_the_line_of_a_cached_file_has_its_times_and_a_command_that_drops_
     """The command runs as it stands, where the project names the store."""
     web, job = site(webs), tmp_path / "a job's"
     file = job / "mandelbot.db" if place == "JOBDIR" else tmp_path / "copies.db"
-    settings = {place: str(job if place == "JOBDIR" else file), "MANDELBOT_CACHE": {"ttl": 7_200}}
-    settings = {**QUICK, **settings, "MANDELBOT_STORE": settings.get("MANDELBOT_STORE", "sqlite")}
+    settings = {
+        place: str(job if place == "JOBDIR" else file),
+        "MANDELBOT_CACHE": {"ttl": 7_200},
+    }
+    settings = {
+        **QUICK,
+        **settings,
+        "MANDELBOT_STORE": settings.get("MANDELBOT_STORE", "sqlite"),
+    }
     await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     with closing(sqlite3.connect(file)) as database:
         database.execute("UPDATE copies SET fetched_at = CAST(fetched_at AS INTEGER)")
@@ -114,7 +123,10 @@ async def test_the_line_of_a_cached_file_has_its_times_and_a_command_that_drops_
     (line,) = result.logged("The robots.txt of ")
     begin, _, command = line.removesuffix(")").partition(" (to drop it: ")
     since, until = clock_time(fetched_at), clock_time(fetched_at + 7_200)
-    assert begin == f"The robots.txt of {web.url} was cached at {since} and is valid until {until}"
+    assert (
+        begin == f"The robots.txt of {web.url} was cached at {since} and is valid until"
+        f" {until}"
+    )
     program, *words = shlex.split(command)
     assert program == "scrapy"
     if place == "MANDELBOT_STORE":
@@ -133,7 +145,11 @@ async def test_after_48_hours_it_is_asked_whether_the_file_has_changed(webs, kep
     def robots(request):
         if request.getHeader("If-None-Match") == now["etag"]:
             return Answer(b"", 304)
-        return changed if now["etag"] == '"two"' else Answer(RULES, headers={"ETag": '"one"'})
+        return (
+            changed
+            if now["etag"] == '"two"'
+            else Answer(RULES, headers={"ETag": '"one"'})
+        )
 
     web.pages["/robots.txt"] = robots
     await crawl(LinksSpider, kept, start_urls=[web.url + "/"])
@@ -144,11 +160,17 @@ async def test_after_48_hours_it_is_asked_whether_the_file_has_changed(webs, kep
     now["etag"] = '"two"'
     fourth = await crawl(LinksSpider, kept, start_urls=[web.url + "/"])
 
-    assert [hit.status for hit in web.hits if hit.path == "/robots.txt"] == [200, 304, 200]
+    assert [hit.status for hit in web.hits if hit.path == "/robots.txt"] == [
+        200,
+        304,
+        200,
+    ]
     assert second.stats["mandelbot/robots/revalidated"] == 1
     assert third.stats["mandelbot/robots/from_cache"] == 1
     assert fourth.stats["mandelbot/robots/rules"] == 1
-    forbidden = [result.stats["robotstxt/forbidden"] for result in (second, third, fourth)]
+    forbidden = [
+        result.stats["robotstxt/forbidden"] for result in (second, third, fourth)
+    ]
     assert forbidden == [1, 1, 1]
     assert web.asked("/page/1") == 1
     assert web.asked("/page/2") == 3
@@ -173,7 +195,9 @@ async def test_validators_are_sent_where_they_came_from(webs, kept):
 @pytest.mark.parametrize("status", [500, 502])
 @ensureDeferred
 async def test_the_last_good_copy_serves_through_failures(webs, kept, status):
-    """Up to 30 days; the site is not paused, nor asked for it again soon, and the log says so."""
+    """Up to 30 days; the site is not paused, nor asked for it again soon, and the log
+    says so.
+    """
     web = site(webs)
     await crawl(LinksSpider, kept, start_urls=[web.url + "/"])
     make_older(kept, 29 * DAY)
@@ -199,7 +223,9 @@ async def test_a_copy_older_than_30_days_is_no_copy(webs, kept):
     await crawl(LinksSpider, kept, start_urls=[web.url + "/"])
     make_older(kept, 31 * DAY)
     statuses = [500]
-    web.pages["/robots.txt"] = lambda _: Answer(b"", statuses.pop() if statuses else 404)
+    web.pages["/robots.txt"] = lambda _: Answer(
+        b"", statuses.pop() if statuses else 404
+    )
     second = await crawl(LinksSpider, kept, start_urls=[web.url + "/"])
     assert len(second.items) == 4
     assert second.stats["mandelbot/robots/unavailable"] == 1
@@ -209,7 +235,9 @@ async def test_a_copy_older_than_30_days_is_no_copy(webs, kept):
 @pytest.mark.parametrize("status", [500, 503])
 @ensureDeferred
 async def test_mandelbot_5xx_that_means_404_is_found_out(webs, kept, status):
-    """Three times running, ``/`` fine, a path that cannot exist the same: crawled, kept, told."""
+    """Three times running, ``/`` fine, a path that cannot exist the same: crawled,
+    kept, told.
+    """
     web = site(webs)
     web.pages["/robots.txt"] = web.pages[IMPOSSIBLE_PATH] = Answer(b"oops", status)
     first = await crawl(LinksSpider, kept, start_urls=[web.url + "/"])
@@ -225,7 +253,9 @@ async def test_mandelbot_5xx_that_means_404_is_found_out(webs, kept, status):
 
 @ensureDeferred
 async def test_a_5xx_of_a_site_that_knows_404_means_what_it_says(webs, kept):
-    """A broken robots.txt on a server that answers 404 for missing pages closes the site."""
+    """A broken robots.txt on a server that answers 404 for missing pages closes the
+    site.
+    """
     web = site(webs)
     web.pages["/robots.txt"] = Answer(b"oops", 500)
     result = await crawl(
@@ -237,7 +267,9 @@ async def test_a_5xx_of_a_site_that_knows_404_means_what_it_says(webs, kept):
     assert web.asked("/robots.txt") == 5
     assert web.asked(IMPOSSIBLE_PATH, 404) == 1, "once a day"
     assert result.stats["mandelbot/robots/tested"] == 1
-    assert len(result.logged(f"Testing {web.url} with / and /robots-test-for-404-")) == 1
+    assert (
+        len(result.logged(f"Testing {web.url} with / and /robots-test-for-404-")) == 1
+    )
     assert result.stats["mandelbot/pause/given_up"] == 1
     again = await crawl(
         LinksSpider,
@@ -298,7 +330,9 @@ async def test_a_spiders_own_request_is_answered_from_the_copy(webs, status, pag
     """One fetch in all, for rules and sitemaps."""
     web = site(webs)
     web.pages["/robots.txt"] = Answer(RULES, status, {"Content-Type": "text/plain"})
-    urls = f"<url><loc>{web.url}/page/0</loc></url><url><loc>{web.url}/page/1</loc></url>"
+    urls = (
+        f"<url><loc>{web.url}/page/0</loc></url><url><loc>{web.url}/page/1</loc></url>"
+    )
     web.pages["/map.xml"] = Answer(
         f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urls}</urlset>'.encode(),
         headers={"Content-Type": "application/xml"},
@@ -430,12 +464,17 @@ async def test_a_store_that_cannot_be_used_costs_a_warning(webs, tmp_path):
     )
     assert len(result.items) == 3
     assert web.asked("/robots.txt") == 1
-    assert len(result.logged("What is known of sites is kept in the memory of this run")) == 1
+    assert (
+        len(result.logged("What is known of sites is kept in the memory of this run"))
+        == 1
+    )
 
 
 @ensureDeferred
 async def test_jobdir_holds_the_copies_of_its_job(webs, tmp_path):
     """Beside the requests that are left to do."""
     web = site(webs)
-    await crawl(LinksSpider, {"JOBDIR": str(tmp_path / "job")}, start_urls=[web.url + "/"])
+    await crawl(
+        LinksSpider, {"JOBDIR": str(tmp_path / "job")}, start_urls=[web.url + "/"]
+    )
     assert [file.name for file in (tmp_path / "job").glob("*.db*")] == ["mandelbot.db"]

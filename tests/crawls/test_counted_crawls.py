@@ -1,4 +1,6 @@
-"""The crawls that ``benchmarks/instructions.py`` counts: repeatable, and of all their pages."""
+"""The crawls that ``benchmarks/instructions.py`` counts: repeatable, and of all their
+pages.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,12 @@ def crawl(*crawls):
     command = [sys.executable, "without_network.py", *crawls]
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
     run = subprocess.run(
-        command, cwd=BENCHMARKS, env=environment, capture_output=True, text=True, check=True
+        command,
+        cwd=BENCHMARKS,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert not run.stderr
     return [json.loads(line) for line in run.stdout.splitlines()]
@@ -28,14 +35,19 @@ def crawl(*crawls):
 
 def test_a_page_costs_the_same_calls_and_bytecodes_each_time():
     """Not one more: gates hold the figures exactly."""
-    (one,), (other, again) = crawl("package,page,20,code"), crawl(*["package,page,20,code"] * 2)
+    (one,), (other, again) = (
+        crawl("package,page,20,code"),
+        crawl(*["package,page,20,code"] * 2),
+    )
     assert sum(one[0].values()) > 20
     assert sum(one[1].values()) > 20 * sum(one[0].values())
     assert one == other == again
 
 
 def test_a_crawl_of_sites_takes_all_their_pages():
-    """Stock and package, three pages each of five sites: the program fails if it had others."""
+    """Stock and package, three pages each of five sites: the program fails if it had
+    others.
+    """
     assert len(crawl("stock,site,5", "package,site,5")) == 2
 
 
@@ -50,7 +62,9 @@ def test_the_way_of_a_503_ends_at_the_scheduler():
 
 
 def test_pushes_and_pops_take_the_same_bytecodes_among_many_sites():
-    """Each of the last ten sites to come, and the first ten to go: what it calls counts too."""
+    """Each of the last ten sites to come, and the first ten to go: what it calls counts
+    too.
+    """
     few, many = crawl("package,queue,10,queue", "package,queue,3000,queue")
     assert len(few["pop"]) >= 400
     assert few["push"][1:20] == many["push"][1:20]  # the first of all loads something

@@ -1,7 +1,7 @@
 """Pages of one site in the sitemaps of another, over real HTTP.
 
-sitemaps.org, "Sitemaps & Cross Submits": they count if their own site's robots.txt cites the
-sitemap.
+sitemaps.org, "Sitemaps & Cross Submits": they count if their own site's robots.txt
+cites the sitemap.
 """
 
 from __future__ import annotations
@@ -20,10 +20,21 @@ pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
 @ensureDeferred
 async def test_a_site_that_nobody_knows_is_asked_whether_it_cites_the_sitemap(webs):
-    """Its robots.txt is asked for once: if that cites it, its pages are crawled, and else not."""
-    web, willing, silent = site(webs, 1, 2, "/map.xml"), site(webs, 2, 2), site(webs, 3, 2)
+    """Its robots.txt is asked for once: if that cites it, its pages are crawled, and
+    else not.
+    """
+    web, willing, silent = (
+        site(webs, 1, 2, "/map.xml"),
+        site(webs, 2, 2),
+        site(webs, 3, 2),
+    )
     cite(willing, f"{web.url}/map.xml")
-    listed = [*pages(silent, 2), *pages(web, 2), *pages(willing, 2), f"{willing.url}/secret"]
+    listed = [
+        *pages(silent, 2),
+        *pages(web, 2),
+        *pages(willing, 2),
+        f"{willing.url}/secret",
+    ]
     web.pages["/map.xml"] = urlset(*listed)
 
     result = await crawl(start_urls=[web.url + "/"])
@@ -41,7 +52,9 @@ async def test_a_site_that_nobody_knows_is_asked_whether_it_cites_the_sitemap(we
 
 @ensureDeferred
 async def test_a_site_cites_the_index_for_all_that_is_in_it(webs):
-    """As the citing site itself does; and its robots.txt is asked for once for all of them."""
+    """As the citing site itself does; and its robots.txt is asked for once for all of
+    them.
+    """
     web, willing = site(webs, 1, 1, "/index.xml"), site(webs, 2, 3)
     cite(willing, f"{web.url}/index.xml")
     web.pages["/index.xml"] = index(*(f"{web.url}/{name}.xml" for name in "abc"))
@@ -55,15 +68,23 @@ async def test_a_site_cites_the_index_for_all_that_is_in_it(webs):
 
 @ensureDeferred
 async def test_alternates_are_pages_of_their_own_sites(webs):
-    """An entry with a page here and one there has both crawled, each by its own site's word."""
-    web, willing, silent = site(webs, 1, 1, "/map.xml"), site(webs, 2, 2), site(webs, 3, 1)
+    """An entry with a page here and one there has both crawled, each by its own site's
+    word.
+    """
+    web, willing, silent = (
+        site(webs, 1, 1, "/map.xml"),
+        site(webs, 2, 2),
+        site(webs, 3, 1),
+    )
     cite(willing, f"{web.url}/map.xml")
     links = "".join(
         f'<xhtml:link rel="alternate" hreflang="de" href="{url}"/>'
         for url in (*pages(willing, 2), *pages(silent, 1))
     )
     entry = f"<loc>{web.url}/0</loc>{links}"
-    body = urlset().body.replace(b"></urlset>", f"><url>{entry}</url></urlset>".encode())
+    body = urlset().body.replace(
+        b"></urlset>", f"><url>{entry}</url></urlset>".encode()
+    )
     xhtml = b'<urlset xmlns:xhtml="http://www.w3.org/1999/xhtml" '
     web.pages["/map.xml"] = Answer(body.replace(b"<urlset ", xhtml))
 
@@ -98,13 +119,17 @@ async def test_without_the_off_site_middleware_the_spider_may_go_anywhere(webs):
     web.pages["/map.xml"] = urlset(*pages(willing, 1))
     offsite = "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware"
     settings = {"DOWNLOADER_MIDDLEWARES": {offsite: None}}
-    result = await crawl(settings, start_urls=[web.url + "/"], allowed_domains=["127.0.0.1"])
+    result = await crawl(
+        settings, start_urls=[web.url + "/"], allowed_domains=["127.0.0.1"]
+    )
     assert result.urls() == sorted([web.url + "/", *pages(willing, 1)])
 
 
 @ensureDeferred
 async def test_a_slow_robots_txt_slows_no_entry_of_the_sitemaps_own_site(webs):
-    """Its pages, and those of its next sitemap, are crawled meanwhile; then come the others."""
+    """Its pages, and those of its next sitemap, are crawled meanwhile; then come the
+    others.
+    """
     web, slow = site(webs, 1, 40, "/map.xml", "/next.xml"), site(webs, 2, 2)
     cite(slow, f"{web.url}/map.xml")
     slow.pages["/robots.txt"].delay = 1.5
@@ -112,7 +137,9 @@ async def test_a_slow_robots_txt_slows_no_entry_of_the_sitemaps_own_site(webs):
     web.pages["/next.xml"] = urlset(*pages(web, 40)[20:])
     result = await crawl(start_urls=[web.url + "/"])
     assert result.urls() == sorted([web.url + "/", *pages(web, 40), *pages(slow, 2)])
-    assert max(hit.at for hit in web.hits) < slow.hits[1].at, "the robots.txt is the first"
+    assert max(hit.at for hit in web.hits) < slow.hits[1].at, (
+        "the robots.txt is the first"
+    )
 
 
 @ensureDeferred
@@ -137,7 +164,11 @@ async def test_few_are_asked_at_a_time(webs):
 async def test_sites_that_are_paused_keep_no_others_from_being_asked(webs, monkeypatch):
     """They wait in the queue, and hold no place."""
     monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.citations._AT_ONCE", 1)
-    web, busy, willing = site(webs, 1, 1, "/map.xml"), site(webs, 2, 1), site(webs, 3, 1)
+    web, busy, willing = (
+        site(webs, 1, 1, "/map.xml"),
+        site(webs, 2, 1),
+        site(webs, 3, 1),
+    )
     busy.refuse = Closed(seconds=1.5, retry_after="2")
     for other in (busy, willing):
         cite(other, f"{web.url}/map.xml")
@@ -148,7 +179,9 @@ async def test_sites_that_are_paused_keep_no_others_from_being_asked(webs, monke
 
 
 @ensureDeferred
-async def test_a_restart_asks_those_that_were_not_asked_yet(webs, tmp_path, monkeypatch):
+async def test_a_restart_asks_those_that_were_not_asked_yet(
+    webs, tmp_path, monkeypatch
+):
     """The first run ends while one is asked, and another waits for that."""
     monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.citations._AT_ONCE", 1)
     web = site(webs, 1, 3, "/map.xml")
@@ -189,7 +222,9 @@ async def test_a_site_that_never_says_keeps_no_crawl_open(webs):
     """Given up, or no such host: its pages are left out, and the crawl ends."""
     web, gone = site(webs, 1, 1, "/map.xml"), site(webs, 2, 1)
     gone.refuse = Closed(seconds=10**6, retry_after="1")
-    web.pages["/map.xml"] = urlset(*pages(gone, 1), "http://nowhere.invalid/0", *pages(web, 1))
+    web.pages["/map.xml"] = urlset(
+        *pages(gone, 1), "http://nowhere.invalid/0", *pages(web, 1)
+    )
     settings = {"MANDELBOT_PAUSE_OPTIONS": {"total": 0.3}}
     result = await crawl(settings, start_urls=[web.url + "/"])
     assert result.urls() == sorted([web.url + "/", *pages(web, 1)])
@@ -199,17 +234,23 @@ async def test_a_site_that_never_says_keeps_no_crawl_open(webs):
 
 @ensureDeferred
 async def test_no_sitemap_has_a_million_sites_asked(webs, monkeypatch):
-    """Beyond so many that have not said yes, the pages of others are left out, told once."""
+    """Beyond so many that have not said yes, the pages of others are left out, told
+    once.
+    """
     monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.citations.MOST_STRANGERS", 3)
     web = site(webs, 1, 1, "/a.xml", "/b.xml")
     others = [site(webs, 10 + number) for number in range(8)]
-    web.pages["/a.xml"] = urlset(*(other.url + "/0" for other in others[:5]), *pages(web, 1))
+    web.pages["/a.xml"] = urlset(
+        *(other.url + "/0" for other in others[:5]), *pages(web, 1)
+    )
     web.pages["/b.xml"] = urlset(*(other.url + "/0" for other in others[3:]))
     result = await crawl(start_urls=[web.url + "/"])
     assert result.urls() == sorted([web.url + "/", *pages(web, 1)])
     assert sum(bool(other.hits) for other in others) == 3
     assert result.stats["mandelbot/sitemaps/foreign"] == 10
-    (line,) = result.logged(f"The sitemaps of {web.url} list pages of more than 3 sites")
+    (line,) = result.logged(
+        f"The sitemaps of {web.url} list pages of more than 3 sites"
+    )
     assert "pages of further sites are ignored" in line
 
 
@@ -224,7 +265,9 @@ async def test_who_has_said_yes_is_no_stranger_any_more(webs, monkeypatch):
         web.pages[f"/{number}.xml"] = urlset(other.url + "/0")
         web.pages[f"/{number}.xml"].delay = 0.3  # the one before has said yes by then
     result = await crawl(start_urls=[web.url + "/"])
-    assert result.urls() == sorted([web.url + "/", *(other.url + "/0" for other in others)])
+    assert result.urls() == sorted(
+        [web.url + "/", *(other.url + "/0" for other in others)]
+    )
 
 
 @ensureDeferred
@@ -277,20 +320,28 @@ async def test_also_where_the_pages_that_are_listed_may_not_be_crawled(webs):
 
 @ensureDeferred
 async def test_pages_of_another_site_wait_on_disk_too(webs, monkeypatch):
-    """A hundred or so of its requests at a time; and no more is read than may wait on disk."""
+    """A hundred or so of its requests at a time; and no more is read than may wait on
+    disk.
+    """
     monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.citations._MOST_BYTES", 5_000)
     web, other = site(webs, 1, 0, "/index.xml"), site(webs, 2, 500)
     cite(other, f"{web.url}/index.xml")
-    web.pages["/index.xml"] = index(*(f"{web.url}/{number}.xml" for number in range(10)))
+    web.pages["/index.xml"] = index(
+        *(f"{web.url}/{number}.xml" for number in range(10))
+    )
     for number in range(10):
-        web.pages[f"/{number}.xml"] = urlset(*pages(other, 500)[50 * number : 50 * number + 50])
+        web.pages[f"/{number}.xml"] = urlset(
+            *pages(other, 500)[50 * number : 50 * number + 50]
+        )
     lengths, fed_when_asked = [], []
 
     def before(crawler) -> None:
         def measure(response) -> None:
             lengths.append(scheduler_length(crawler))
             if response.url.endswith(".xml"):
-                fed_when_asked.append(crawler.stats.get_value("mandelbot/sitemaps/fed", 0))
+                fed_when_asked.append(
+                    crawler.stats.get_value("mandelbot/sitemaps/fed", 0)
+                )
 
         before.keep = measure
         crawler.signals.connect(measure, signal=scrapy.signals.response_received)
@@ -298,20 +349,30 @@ async def test_pages_of_another_site_wait_on_disk_too(webs, monkeypatch):
     result = await crawl(start_urls=[web.url + "/"], before=before)
     assert len(result.items) == len(set(result.urls())) == 501
     assert max(lengths) <= 110
-    assert fed_when_asked[-1] > 250, "the last sitemap was asked for when most pages were fed"
+    assert fed_when_asked[-1] > 250, (
+        "the last sitemap was asked for when most pages were fed"
+    )
 
 
 @ensureDeferred
 async def test_who_waited_for_room_on_disk_goes_on_while_the_crawl_is_busy_elsewhere(
     webs, monkeypatch
 ):
-    """Its next sitemap is asked for when the pages of the last are fed, not when all are."""
+    """Its next sitemap is asked for when the pages of the last are fed, not when all
+    are.
+    """
     monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.citations._MOST_BYTES", 0)
-    web, other, busy = site(webs, 1, 0, "/index.xml"), site(webs, 2, 30), site(webs, 3, 60)
+    web, other, busy = (
+        site(webs, 1, 0, "/index.xml"),
+        site(webs, 2, 30),
+        site(webs, 3, 60),
+    )
     cite(other, f"{web.url}/index.xml")
     web.pages["/index.xml"] = index(*(f"{web.url}/{number}.xml" for number in range(3)))
     for number in range(3):
-        web.pages[f"/{number}.xml"] = urlset(*pages(other, 30)[10 * number : 10 * number + 10])
+        web.pages[f"/{number}.xml"] = urlset(
+            *pages(other, 30)[10 * number : 10 * number + 10]
+        )
     busy.pages["/"] = html(*pages(busy, 60))
     for url in pages(busy, 60):
         busy.pages[url.removeprefix(busy.url)].delay = 0.2
@@ -330,9 +391,13 @@ async def test_two_sites_that_list_each_others_pages_wait_for_each_other_only_so
     one, two = site(webs, 1, 30), site(webs, 2, 30)
     for web, other in ((one, two), (two, one)):
         cite(web, f"{one.url}/index.xml", f"{two.url}/index.xml")
-        web.pages["/index.xml"] = index(*(f"{web.url}/{number}.xml" for number in range(3)))
+        web.pages["/index.xml"] = index(
+            *(f"{web.url}/{number}.xml" for number in range(3))
+        )
         for number in range(3):
-            web.pages[f"/{number}.xml"] = urlset(*pages(other, 30)[10 * number : 10 * number + 10])
+            web.pages[f"/{number}.xml"] = urlset(
+                *pages(other, 30)[10 * number : 10 * number + 10]
+            )
     result = await crawl(start_urls=[one.url + "/", two.url + "/"])
     assert len(result.items) == len(set(result.urls())) == 62
     assert result.stats["mandelbot/sitemaps/read"] == 8
@@ -362,8 +427,12 @@ async def test_a_request_that_is_swallowed_keeps_no_crawl_open(webs):
 
 
 @ensureDeferred
-async def test_a_restart_goes_on_with_pages_that_wait_for_their_sites_word(webs, tmp_path):
-    """The first run ends while their site cannot say; the second asks it, and crawls them."""
+async def test_a_restart_goes_on_with_pages_that_wait_for_their_sites_word(
+    webs, tmp_path
+):
+    """The first run ends while their site cannot say; the second asks it, and crawls
+    them.
+    """
     web, busy = site(webs, 1, 1, "/map.xml"), site(webs, 2, 3)
     cite(busy, f"{web.url}/map.xml")
     busy.refuse = closed = Closed(seconds=10**6, retry_after="1")
@@ -377,6 +446,8 @@ async def test_a_restart_goes_on_with_pages_that_wait_for_their_sites_word(webs,
     del settings["MANDELBOT_PAUSE_IDLE"]
     second = await crawl(settings, start_urls=[])
     assert second.urls() == pages(busy, 3)
-    assert second.stats["mandelbot/robots/answered"] == 1, "the request of the first run"
+    assert second.stats["mandelbot/robots/answered"] == 1, (
+        "the request of the first run"
+    )
     assert second.stats["finish_reason"] == "finished"
     assert web.asked("/map.xml") == 1

@@ -25,7 +25,9 @@ def outage(web: Web, after: int, seconds: float):
             reactor.callLater(seconds, web.listen_again)
 
     def before(crawler):
-        crawler.signals.connect(item_scraped, signal=scrapy_signals.item_scraped, weak=False)
+        crawler.signals.connect(
+            item_scraped, signal=scrapy_signals.item_scraped, weak=False
+        )
 
     return before
 
@@ -36,7 +38,9 @@ async def test_a_server_that_is_down_for_a_while_loses_nothing(webs):
     web = site(webs, 60, delay=0.02)
 
     before = outage(web, after=5, seconds=2)
-    result = await crawl(FailuresSpider, QUICK, before=before, start_urls=[web.url + "/"])
+    result = await crawl(
+        FailuresSpider, QUICK, before=before, start_urls=[web.url + "/"]
+    )
 
     assert len(result.urls()) == len(set(result.urls())) == 61
     assert result.failures == []
@@ -62,7 +66,9 @@ async def test_a_site_that_never_answered_is_left_to_scrapy(webs):
 
 @ensureDeferred
 async def test_a_url_that_alone_gets_no_answer_is_left_to_scrapy(webs):
-    """A page that hangs while others arrive is a page that hangs, not a site that is down."""
+    """A page that hangs while others arrive is a page that hangs, not a site that is
+    down.
+    """
     web = site(webs, 20, delay=0.02)
     web.pages["/page/0"] = Answer(b"", delay=30)
 

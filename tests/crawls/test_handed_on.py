@@ -1,4 +1,5 @@
-"""A refusal that is the spider's after all: of one page, of a site given up, or asked for.
+"""A refusal that is the spider's after all: of one page, of a site given up, or asked
+for.
 
 (Mandelbot, "Temporarily Stop Crawling")
 """
@@ -20,7 +21,9 @@ pytestmark = pytest.mark.usefixtures("loop_is_turned")
 @ensureDeferred
 @pytest.mark.parametrize("status", [503, 420])
 async def test_a_url_that_alone_is_refused_is_handed_on(webs, status):
-    """It keeps no healthy site shut: after the tries of MANDELBOT_PAUSE_OPTIONS it gets its 503."""
+    """It keeps no healthy site shut: after the tries of MANDELBOT_PAUSE_OPTIONS it gets
+    its 503.
+    """
     web = site(webs, 60)
     web.pages["/page/50"] = Answer(b"broken", status)
 
@@ -30,12 +33,19 @@ async def test_a_url_that_alone_is_refused_is_handed_on(webs, status):
         start_urls=[web.url + "/"],
     )
 
-    assert result.urls() == [url for url in web.urls(60) if not url.endswith("/page/50")]
+    assert result.urls() == [
+        url for url in web.urls(60) if not url.endswith("/page/50")
+    ]
     (failure,) = result.failures
     assert failure.check(HttpError)
-    assert (failure.value.response.status, failure.request.url) == (status, web.url + "/page/50")
+    assert (failure.value.response.status, failure.request.url) == (
+        status,
+        web.url + "/page/50",
+    )
     assert web.asked("/page/50") == 5
-    assert result.stats["mandelbot/pause/count"] == 1, "only its first refusal pauses the site"
+    assert result.stats["mandelbot/pause/count"] == 1, (
+        "only its first refusal pauses the site"
+    )
     assert result.stats["mandelbot/pause/set_aside"] == 4
     assert result.stats["mandelbot/pause/handed_on"] == 1
     assert "retry/count" not in result.stats
@@ -44,7 +54,9 @@ async def test_a_url_that_alone_is_refused_is_handed_on(webs, status):
 
 @ensureDeferred
 async def test_a_url_that_alone_answers_503_is_tried_six_times_at_most(webs):
-    """After some six minutes it is handed on, however long a site that is down is waited for."""
+    """After some six minutes it is handed on, however long a site that is down is
+    waited for.
+    """
     web = site(webs, 60)
     web.pages["/page/50"] = Answer(b"broken", 503)
 
@@ -54,7 +66,9 @@ async def test_a_url_that_alone_answers_503_is_tried_six_times_at_most(webs):
     assert len(result.failures) == 1
     tried = [hit.at for hit in web.hits if hit.path == "/page/50"]
     assert len(tried) == 8
-    for waited, least in zip(map(sub, tried[1:], tried), [1, 1, 3, 9, 27, 81, 243], strict=True):
+    for waited, least in zip(
+        map(sub, tried[1:], tried), [1, 1, 3, 9, 27, 81, 243], strict=True
+    ):
         assert least <= waited <= 1.1 * least + 1.1
     assert result.stats["mandelbot/pause/count"] == 1
 
@@ -99,7 +113,9 @@ async def test_a_url_that_alone_answers_503_slows_no_other(webs):
 
 @ensureDeferred
 async def test_a_site_that_never_comes_back_is_given_up(webs):
-    """What was refused goes to its errback with the last response, once tries are used up."""
+    """What was refused goes to its errback with the last response, once tries are used
+    up.
+    """
     web, healthy = site(webs, 8), site(webs, 3, "127.0.0.2")
     web.refuse = Closed(seconds=1000, after=4)
 
@@ -115,7 +131,9 @@ async def test_a_site_that_never_comes_back_is_given_up(webs):
     assert len(result.items) + len(result.failures) == 9 + 4
     answers = [getattr(failure.value, "response", None) for failure in result.failures]
     assert {one.status for one in answers if one is not None} == {503}
-    assert {failure.request.url for failure in result.failures} | set(result.urls()) == {
+    assert {failure.request.url for failure in result.failures} | set(
+        result.urls()
+    ) == {
         *web.urls(8),
         *healthy.urls(3),
     }
@@ -156,7 +174,12 @@ async def test_a_site_that_never_told_its_rules_is_given_up(webs):
         ({"handle_httpstatus_all": True}, None),
         ({}, [503]),
     ],
-    ids=["dont_pause", "handle_httpstatus_list", "handle_httpstatus_all", "spider attribute"],
+    ids=[
+        "dont_pause",
+        "handle_httpstatus_list",
+        "handle_httpstatus_all",
+        "spider attribute",
+    ],
 )
 @ensureDeferred
 async def test_a_503_that_the_spider_handles_is_the_spiders(webs, meta, attribute):

@@ -26,7 +26,9 @@ def assert_harmless(lines: list[str], longest: int = 700) -> None:
 
 @ensureDeferred
 async def test_comments_and_sitemaps_of_a_robots_txt(webs):
-    """Control characters, overrides, rules without end and passwords: none is in any line."""
+    """Control characters, overrides, rules without end and passwords: none is in any
+    line.
+    """
     web = shop(webs, 1)
     lines = [
         *("User-agent: *", f"Comment: {EVIL} hello", f"Comment: {'long ' * 9_000}"),
@@ -37,7 +39,9 @@ async def test_comments_and_sitemaps_of_a_robots_txt(webs):
     bad = f"<lastmod>{EVIL}{'x' * 5_000}</lastmod><priority>{EVIL}</priority>"
     web.pages["/bad.xml"] = urlset(f"<loc>{web.url}/0</loc>{bad}")
     result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/"])
-    assert_harmless([line for line in ours(result) if "comment for us" in line or "itemap" in line])
+    assert_harmless(
+        [line for line in ours(result) if "comment for us" in line or "itemap" in line]
+    )
     assert web.asked("/pass.xml") == 1
     assert len(result.logged("The sitemap ")) == 6
 
@@ -66,6 +70,8 @@ async def test_robot_tags(webs, where):
     else:
         meta = f'<meta name="robots" content="{said}">'.encode()
         web.pages["/"].body = web.pages["/"].body.replace(b"<head>", b"<head>" + meta)
-    result = await crawl(LinksSpider, {"MANDELBOT_ROBOT_TAGS": "obey"}, start_urls=[web.url + "/"])
+    result = await crawl(
+        LinksSpider, {"MANDELBOT_ROBOT_TAGS": "obey"}, start_urls=[web.url + "/"]
+    )
     assert result.stats["mandelbot/tags/requests_dropped"] == 1
     assert_harmless(result.logged("Dropped by robot tags"))

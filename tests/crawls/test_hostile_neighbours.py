@@ -1,7 +1,8 @@
 """No site slows another down, whatever its robots.txt and its sitemap are. (clock.py)
 
-Each attack of ``benchmarks/hostile.py`` is crawled beside a healthy site, in a process whose time
-is that of calls: the figures are the same on any machine, and with any other work on it.
+Each attack of ``benchmarks/hostile.py`` is crawled beside a healthy site, in a process
+whose time is that of calls: the figures are the same on any machine, and with any other
+work on it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ PAGES = 150
 
 @cache
 def crawl(name: str) -> tuple[float, float, int]:
-    """Return the longest gap of the healthy site, when it ends, and how many pages came of it."""
+    """Return the longest gap of the healthy site, when it ends, and how many pages came
+    of it.
+    """
     run = [sys.executable, HOSTILE, "attack", name, str(PAGES)]
     gap, took, _, _, pages = json.loads(subprocess.check_output(run))
     return gap, took, pages

@@ -1,9 +1,10 @@
 """One request is out and others wait for its end: however it ends, the others go on.
 
-One request at a time can hold six things: the fetch of a robots.txt, the probe of a pause, the
-probe of a section, the turn at a crawl delay, a place in a quota, and a lease. It can end in ten
-ways. Each pair is a small crawl in which the first request that holds the thing ends in that way.
-Afterwards the site is requested again, every request is accounted for, and the crawl ends.
+One request at a time can hold six things: the fetch of a robots.txt, the probe of a
+pause, the probe of a section, the turn at a crawl delay, a place in a quota, and a
+lease. It can end in ten ways. Each pair is a small crawl in which the first request
+that holds the thing ends in that way. Afterwards the site is requested again, every
+request is accounted for, and the crawl ends.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ PAGE_IS_GONE = {"exception", "swallowed", "cancelled", "dropped"}
 SETTINGS = {
     "RETRY_TIMES": 2,
     "DOWNLOAD_TIMEOUT": 20,
-    "CLOSESPIDER_TIMEOUT": 5_000,  # seconds of time that jumps: a crawl that hangs fails
+    # seconds of time that jumps: a crawl that hangs fails
+    "CLOSESPIDER_TIMEOUT": 5_000,
     "MANDELBOT_PACE": "obey",
     "MANDELBOT_LIMITS": {"robots_timeout": 10},
 }
@@ -58,12 +60,16 @@ def is_held_by(crawler, request, holder: str) -> bool:
         "lease": lambda: flight is site_.pause.probe,
         "section": lambda: section is not None and section.is_probed_by(flight),
         "turn": lambda: site_.pacer.is_on and site_.pacer.turn is flight,
-        "quota": lambda: site_.pacer.quota is not None and flight in site_.pacer.quota.flights,
+        "quota": lambda: (
+            site_.pacer.quota is not None and flight in site_.pacer.quota.flights
+        ),
     }[holder]()
 
 
 class Spoiler:
-    """A project's middleware next to the downloader: the request that holds the thing ends."""
+    """A project's middleware next to the downloader: the request that holds the thing
+    ends.
+    """
 
     def __init__(self, crawler):
         self.crawler, self.case = crawler, crawler.case
@@ -74,7 +80,9 @@ class Spoiler:
 
     async def process_request(self, request):
         case = self.case
-        if case.spoiled is not None or not is_held_by(self.crawler, request, case.holder):
+        if case.spoiled is not None or not is_held_by(
+            self.crawler, request, case.holder
+        ):
             return None
         case.spoiled, case.hits_before = request, len(case.web.hits)
         if case.ending == "refused":
@@ -144,7 +152,9 @@ class Case:
             self.dead -= self.spoiled is not None
             return Answer(b"", 503)
         if self.holder == "quota":
-            return Answer(b"page", headers={"RateLimit-Remaining": "1", "RateLimit-Reset": "2"})
+            return Answer(
+                b"page", headers={"RateLimit-Remaining": "1", "RateLimit-Reset": "2"}
+            )
         return Answer(b"page")
 
 
@@ -174,7 +184,9 @@ async def test_the_others_go_on(webs, tmp_path, holder, ending):
     if holder == "quota":
         settings["CONCURRENT_REQUESTS_PER_DOMAIN"] = 2
 
-    result = await crawl(Spider, settings, before=lambda crawler: setattr(crawler, "case", case))
+    result = await crawl(
+        Spider, settings, before=lambda crawler: setattr(crawler, "case", case)
+    )
 
     assert case.spoiled is not None, "no request came to hold it"
     if ending == "closing":
@@ -187,7 +199,9 @@ async def test_the_others_go_on(webs, tmp_path, holder, ending):
 
 
 class Waiting(scrapy.Spider):
-    """Its callback waits for a download of its own for a second, while the site is paused."""
+    """Its callback waits for a download of its own for a second, while the site is
+    paused.
+    """
 
     name = "waiting"
 
@@ -201,7 +215,8 @@ class Waiting(scrapy.Spider):
             request = scrapy.Request(self.web.url + "/inline")
             try:
                 await self.limited(self.crawler.engine.download_async(request))
-            except (TimeoutError, asyncio.TimeoutError, asyncio.CancelledError):  # by whose limit
+            # by whose limit
+            except (TimeoutError, asyncio.TimeoutError, asyncio.CancelledError):
                 yield {"error": "its time is over"}
         else:
             yield {"url": response.url}
@@ -211,7 +226,9 @@ class Waiting(scrapy.Spider):
             return await asyncio.wait_for(download, 1)
         from twisted.internet import reactor
 
-        return await maybe_deferred_to_future(deferred_from_coro(download).addTimeout(1, reactor))
+        return await maybe_deferred_to_future(
+            deferred_from_coro(download).addTimeout(1, reactor)
+        )
 
 
 @pytest.mark.usefixtures("loop_is_turned")
@@ -231,7 +248,9 @@ async def test_a_download_that_waits_for_a_pause_is_given_up_by_its_caller(webs,
 
 
 class Cancelling(scrapy.Spider):
-    """Cancels the download of the first request to a site while its robots.txt is fetched."""
+    """Cancels the download of the first request to a site while its robots.txt is
+    fetched.
+    """
 
     name = "cancelling"
 
@@ -253,8 +272,12 @@ class Cancelling(scrapy.Spider):
 
 @pytest.mark.usefixtures("loop_is_turned")
 @ensureDeferred
-async def test_a_robots_txt_is_fetched_by_the_next_if_the_first_request_is_cancelled(webs):
-    """No page of another request is lost, and the account names what became of the first."""
+async def test_a_robots_txt_is_fetched_by_the_next_if_the_first_request_is_cancelled(
+    webs,
+):
+    """No page of another request is lost, and the account names what became of the
+    first.
+    """
     other, web = site(webs, 0, "127.0.0.2"), site(webs, 3)
     web.pages["/robots.txt"].delay = 2.0
 
@@ -262,7 +285,11 @@ async def test_a_robots_txt_is_fetched_by_the_next_if_the_first_request_is_cance
 
     assert result.urls() == [f"{web.url}/page/{number}" for number in range(3)]
     assert web.asked("/cancelled") == 0
-    ends = {key: value for key, value in result.stats.items() if "mandelbot/requests/" in key}
+    ends = {
+        key: value
+        for key, value in result.stats.items()
+        if "mandelbot/requests/" in key
+    }
     assert ends == {
         "mandelbot/requests/taken_in": 5,
         "mandelbot/requests/page": 4,

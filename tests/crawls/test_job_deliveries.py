@@ -1,4 +1,6 @@
-"""A page whose callback kills the process: it is asked for a few times, and the others once."""
+"""A page whose callback kills the process: it is asked for a few times, and the others
+once.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ def pages():
 
 
 @pytest.mark.parametrize("at_once", [1, 16])
-def test_a_page_that_kills_is_set_aside_after_three_deaths(pages, tmp_path, forked, at_once):
+def test_a_page_that_kills_is_set_aside_after_three_deaths(
+    pages, tmp_path, forked, at_once
+):
     """The rest is crawled, the log and the command say so, and requeue brings it back."""
     url, asked = pages
     script = tmp_path / "killed.py"
@@ -104,7 +108,9 @@ def test_a_page_that_kills_is_set_aside_after_three_deaths(pages, tmp_path, fork
 
 @NEEDS_REDIS
 def test_a_page_kills_three_workers_at_most(pages, tmp_path, forked, redis_server):
-    """The others have the rest, the log and the command say so, and requeue brings it back."""
+    """The others have the rest, the log and the command say so, and requeue brings it
+    back.
+    """
     url, asked = pages
     script = tmp_path / "killed.py"
     script.write_text(SPIDER)

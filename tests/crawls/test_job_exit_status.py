@@ -59,7 +59,9 @@ def test_a_job_that_cannot_be_used_is_refused_in_one_line(tmp_path, forked):
     with closing(sqlite3.connect(tmp_path / "job" / "job.sqlite")) as database:
         database.execute(f"PRAGMA application_id = {APPLICATION}")
         database.execute("PRAGMA user_version = 99")
-    run = forked.program(tmp_path, "scrapy", "runspider", "spider.py", "-s", "JOBDIR=job")
+    run = forked.program(
+        tmp_path, "scrapy", "runspider", "spider.py", "-s", "JOBDIR=job"
+    )
     assert run.returncode == 1
     lines = run.stderr.decode().splitlines()
     (line,) = (one for one in lines if re.search(r" (WARNING|ERROR|CRITICAL): ", one))
@@ -73,5 +75,7 @@ def test_the_page_on_services_has_every_reason_and_its_exit_status():
     listed = dict(re.findall(r"(?m)^``(\w+)`` +(\d) ", page))
     assert set(listed) == HOW_RUNS_END.keys() - {"not finished"}
     failed = {reason for reason, status in listed.items() if status == "1"}
-    jobs = {f"job_{end}" for end in ("salvaged", "not_saved", "unreadable", "forgotten")}
+    jobs = {
+        f"job_{end}" for end in ("salvaged", "not_saved", "unreadable", "forgotten")
+    }
     assert failed == {*jobs, "ledger_not_saved"}

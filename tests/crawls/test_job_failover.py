@@ -24,7 +24,9 @@ def servers(tmp_path):
 
 
 def shop(webs, host: str):
-    """Return a site whose front page links to five, each of which links to three others."""
+    """Return a site whose front page links to five, each of which links to three
+    others.
+    """
     web = webs(host)
     web.pages["/"] = html(*(f"/{number}" for number in range(5)))
     for number in range(5):
@@ -35,8 +37,8 @@ def shop(webs, host: str):
 
 
 class Failing(LinksSpider):
-    """Has the server fail over: at its second page of all workers the replica falls behind, at its
-    twelfth the primary dies.
+    """Has the server fail over: at its second page of all workers the replica falls
+    behind, at its twelfth the primary dies.
     """
 
     servers: Failover
@@ -56,7 +58,9 @@ class Failing(LinksSpider):
 async def test_two_workers_bear_that_a_replica_takes_over_that_was_behind(
     webs, servers, monkeypatch
 ):
-    """All pages are crawled, also those of which the replica knows nothing, and both finish."""
+    """All pages are crawled, also those of which the replica knows nothing, and both
+    finish.
+    """
     monkeypatch.setattr(worker, "_TRY_AGAIN", 0.1)
     monkeypatch.setattr(worker, "_POLL_SLOWLY", 0.1)
     shops = [shop(webs, f"127.0.0.{number}") for number in range(1, 4)]
@@ -70,7 +74,8 @@ async def test_two_workers_bear_that_a_replica_takes_over_that_was_behind(
     seen = []
     starts = [web.url + "/" for web in shops]
     crawls = (
-        crawl(Failing, settings, start_urls=starts, servers=servers, seen=seen) for _ in range(2)
+        crawl(Failing, settings, start_urls=starts, servers=servers, seen=seen)
+        for _ in range(2)
     )
     results = [
         result
@@ -80,7 +85,9 @@ async def test_two_workers_bear_that_a_replica_takes_over_that_was_behind(
     ]
     assert [one.stats["finish_reason"] for one in results] == ["finished", "finished"]
     crawled = Counter(url for one in results for url in one.urls())
-    assert set(crawled) == {web.url + path for web in shops for path in ("/", *web.pages)}
+    assert set(crawled) == {
+        web.url + path for web in shops for path in ("/", *web.pages)
+    }
     assert sum(one.stats.get("mandelbot/job/set_back", 0) for one in results) >= 1
     assert not any(one.stats.get("log_count/ERROR") for one in results)
     assert not any("mandelbot/job/leases_lost" in one.stats for one in results)

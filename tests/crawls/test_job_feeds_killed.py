@@ -1,4 +1,6 @@
-"""What a kill leaves of the items in each kind of feed, when the run after it has ended."""
+"""What a kill leaves of the items in each kind of feed, when the run after it has
+ended.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,13 @@ ITEMS = 120
 RUNS = 30, 2, 41
 """After how many calls each run ends."""
 MOST_AGAIN = sum(RUNS) // 2
-"""How many items may be there twice: what was written in the tenth of a second before a kill, so
-how many depends on the machine; far from all of them."""
+"""How many items may be there twice: what was written in the tenth of a second before a
+kill, so how many depends on the machine; far from all of them.
+"""
 HAS_BATCHES = hasattr(FeedExporter, "_schedule_slot_close")
-"""Whether Scrapy stores a batch when it is full: before 2.15 all were stored at the end."""
+"""Whether Scrapy stores a batch when it is full: before 2.15 all were stored at the
+end.
+"""
 SPIDER = """
 import os, signal, sys
 from pathlib import Path
@@ -82,16 +87,25 @@ def lines(text: str) -> list:
 
 
 CLOSE = pytest.param(
-    "close", marks=pytest.mark.skipif(not HAS_BATCHES, reason="it closes when all items are there")
+    "close",
+    marks=pytest.mark.skipif(
+        not HAS_BATCHES, reason="it closes when all items are there"
+    ),
 )
 
 
 @pytest.mark.parametrize("how", ["kill", CLOSE])
 def test_no_item_is_lost_and_each_feed_is_whole(tmp_path, forked, how):
-    """After runs that were killed, and after those that were closed; a batch has its number."""
+    """After runs that were killed, and after those that were closed; a batch has its
+    number.
+    """
     script = tmp_path / "fed.py"
     text = SPIDER.replace("ITEMS", str(ITEMS))
-    kept = [line for line in text.splitlines() if HAS_BATCHES or "batch_item_count" not in line]
+    kept = [
+        line
+        for line in text.splitlines()
+        if HAS_BATCHES or "batch_item_count" not in line
+    ]
     script.write_text("\n".join(kept))
 
     def run(calls):
@@ -122,14 +136,20 @@ def test_no_item_is_lost_and_each_feed_is_whole(tmp_path, forked, how):
         ],
         "csv": near_csv,
         "lines": lines((tmp_path / "items.jl").read_text("utf-8")),
-        "gzip": lines(gzip.decompress((tmp_path / "items.jl.gz").read_bytes()).decode()),
-        "json, gzip": json.loads(gzip.decompress((tmp_path / "items.json.gz").read_bytes())),
+        "gzip": lines(
+            gzip.decompress((tmp_path / "items.jl.gz").read_bytes()).decode()
+        ),
+        "json, gzip": json.loads(
+            gzip.decompress((tmp_path / "items.json.gz").read_bytes())
+        ),
         "far": json.loads((far / "items.json").read_text("utf-8")),
         "far, csv": far_csv,
     }
     if HAS_BATCHES:
         read = [one for path in batches for one in json.loads(path.read_text("utf-8"))]
-        far_read = [one for path in far_batches for one in lines(path.read_text("utf-8"))]
+        far_read = [
+            one for path in far_batches for one in lines(path.read_text("utf-8"))
+        ]
         found |= {"batches": read, "far batches": far_read}
     for kind, items in found.items():
         numbers = [int(one["n"]) for one in items]

@@ -1,7 +1,8 @@
 """A run that dies loses nothing, whatever it was in the middle of.
 
-A copy of JOBDIR, made in the middle of a run, is what a kill at that moment would have left: the
-next run goes on with the copy. ``benchmarks/job_kill.py`` kills real processes.
+A copy of JOBDIR, made in the middle of a run, is what a kill at that moment would have
+left: the next run goes on with the copy. ``benchmarks/job_kill.py`` kills real
+processes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from scrapy_mandelbot.job import salvage
 from scrapy_mandelbot.job.job import Job, JobError
 from scrapy_mandelbot.job.job_file import name_seed
 
-NEXT_TURNS = 0.05  # seconds: several turns of the loop, so that what was settled is committed
+# seconds: several turns of the loop, so that what was settled is committed
+NEXT_TURNS = 0.05
 
 
 @pytest.fixture
@@ -68,7 +70,9 @@ def tree(webs):
 
 @ensureDeferred
 async def test_a_callback_that_was_cut_is_called_again(webs, folder):
-    """And all of its children come: those that were kept, and those that it had not given yet."""
+    """And all of its children come: those that were kept, and those that it had not
+    given yet.
+    """
     web = tree(webs)
     first = await run(DiesInPage, folder, [web.url + "/"])
     assert first.stats["finish_reason"] == "finished"
@@ -110,11 +114,15 @@ async def test_unfiltered_children_of_a_cut_callback_come_once(webs, folder):
     assert set(called.values()) == {1}
     then = first.crawler.spider.called_then
     assert {*then, *called} == {web.url + path for path in web.pages}
-    assert second.stats["mandelbot/job/passed_over"] == 5, "four of the page, and the start"
+    assert second.stats["mandelbot/job/passed_over"] == 5, (
+        "four of the page, and the start"
+    )
 
 
 class DiesInStart(Noting):
-    """Gives fifty start requests with dont_filter, one of them twice, and dies after thirty."""
+    """Gives fifty start requests with dont_filter, one of them twice, and dies after
+    thirty.
+    """
 
     given = 0
     dies_after = 30
@@ -131,7 +139,9 @@ class DiesInStart(Noting):
 
 @ensureDeferred
 async def test_start_is_asked_again_where_it_was_cut_and_not_before(webs, folder):
-    """No start request is lost, and none comes twice that was settled; after the end all come."""
+    """No start request is lost, and none comes twice that was settled; after the end
+    all come.
+    """
     web = webs()
     web.pages |= {f"/{number}": html() for number in range(49)}
     first = await run(DiesInStart, folder, [web.url + "/"])
@@ -160,7 +170,9 @@ class Retried(Noting):
 
 @ensureDeferred
 async def test_another_try_of_a_start_request_is_not_passed_over(webs, folder):
-    """It is marked as a start request too, as its meta is copied: it comes all the same."""
+    """It is marked as a start request too, as its meta is copied: it comes all the
+    same.
+    """
     web = webs()
     web.pages["/flaky"] = lambda _: Answer(status=500 if flaky.pop() else 200)
     web.pages["/dies"] = html()
@@ -306,7 +318,9 @@ async def test_nothing_that_a_request_holds_raises_out_of_the_scheduler(webs, fo
 
 
 class CannotWrite(Noting):
-    """Cannot write to JOBDIR any more in the middle, and again after ten more pages, if ever."""
+    """Cannot write to JOBDIR any more in the middle, and again after ten more pages, if
+    ever.
+    """
 
     better_after = 10
 
@@ -316,7 +330,8 @@ class CannotWrite(Noting):
         if len(self.called) == 5:
             database.execute("PRAGMA query_only = 1")
         elif len(self.called) == 5 + self.better_after:
-            Job.of(self.crawler).saves.now()  # in vain, if there was no commit meanwhile
+            # in vain, if there was no commit meanwhile
+            Job.of(self.crawler).saves.now()
             database.execute("PRAGMA query_only = 0")
             Job.of(self.crawler).saves.now()
             dies(self)
@@ -324,7 +339,8 @@ class CannotWrite(Noting):
 
 @ensureDeferred
 async def test_a_file_that_cannot_be_written_for_a_while_costs_nothing(webs, folder):
-    """One warning; what was done meanwhile is written then, and a run that dies goes on from there.
+    """One warning; what was done meanwhile is written then, and a run that dies goes on
+    from there.
 
     A full disk, to SQLite and to us, is one of its kinds.
     """
@@ -344,8 +360,12 @@ class NeverWritesAgain(CannotWrite):
 
 
 @ensureDeferred
-async def test_a_file_that_cannot_be_written_any_more_closes_the_spider(webs, folder, monkeypatch):
-    """As job_not_saved, when too much is in memory; the next run finds what was saved before."""
+async def test_a_file_that_cannot_be_written_any_more_closes_the_spider(
+    webs, folder, monkeypatch
+):
+    """As job_not_saved, when too much is in memory; the next run finds what was saved
+    before.
+    """
     monkeypatch.setattr(job_module, "MOST_OPERATIONS", 30)
     web = webs()
     for number in range(60):
@@ -375,14 +395,18 @@ class CannotWriteTheEnd(Noting):
 async def test_a_run_whose_end_cannot_be_saved_has_not_finished(
     webs, folder, monkeypatch, is_seen_before
 ):
-    """It fails as job_not_saved, also where only the last commit fails; the last line says more."""
+    """It fails as job_not_saved, also where only the last commit fails; the last line
+    says more.
+    """
     web = tree(webs)
     if not is_seen_before:
         monkeypatch.setattr(Job, "_spider_idle", lambda _: None)
     first = await run(CannotWriteTheEnd, folder, [web.url + "/"], CONCURRENT_REQUESTS=1)
     assert first.stats["finish_reason"] == "job_not_saved"
     assert first.crawler.spider is None  # so that Scrapy's commands exit with status 1
-    (line,) = first.logged("The end of this run is not saved; the next run fetches its last pages")
+    (line,) = first.logged(
+        "The end of this run is not saved; the next run fetches its last pages"
+    )
     assert line in first.messages[-1]
     second = await run(Noting, folder)
     assert second.stats["finish_reason"] == "finished"
@@ -435,7 +459,9 @@ async def test_a_broken_file_is_an_error_and_is_set_aside(webs, folder):
 async def test_a_disk_of_the_network_is_told_at_the_start(webs, folder, monkeypatch):
     """SQLite's locks may not hold there."""
     web = tree(webs)
-    assert not (await run(Noting, folder, [web.url + "/2"])).logged("a disk of the network")
+    assert not (await run(Noting, folder, [web.url + "/2"])).logged(
+        "a disk of the network"
+    )
     monkeypatch.setattr(salvage, "network_disk", lambda _: "nfs4")
     result = await run(Noting, folder, [web.url + "/2"])
     assert result.logged("JOBDIR is on a disk of the network (nfs4)")
@@ -459,7 +485,9 @@ class Renamed(Noting):
 
 
 @ensureDeferred
-async def test_what_no_callback_is_there_for_is_set_aside_and_the_job_not_finished(webs, folder):
+async def test_what_no_callback_is_there_for_is_set_aside_and_the_job_not_finished(
+    webs, folder
+):
     """One error and a number; the feed is not overwritten by the run that can read it."""
     web = tree(webs)
     web.pages.update({f"/item/{number}": html() for number in range(200)})
@@ -472,12 +500,17 @@ async def test_what_no_callback_is_there_for_is_set_aside_and_the_job_not_finish
     assert result.stats["finish_reason"] == "job_set_aside"
     count = result.stats["mandelbot/job/unreadable"]
     assert count > 100
-    assert len([one for one in result.messages if "and is set aside in the job" in one]) == 1
+    assert (
+        len([one for one in result.messages if "and is set aside in the job" in one])
+        == 1
+    )
     assert result.logged(f"{count} requests of the job could not be restored")
     items = feed.read_text().splitlines()
     result = await run(Renamed, job, [web.url + "/"], **settings)
     assert result.stats["finish_reason"] == "finished"
-    assert len([url for url in result.crawler.spider.called if "/item/" in url]) == count
+    assert (
+        len([url for url in result.crawler.spider.called if "/item/" in url]) == count
+    )
     assert feed.read_text().splitlines()[: len(items)] == items
 
 
@@ -494,7 +527,9 @@ class RenamesParse(Noting):
             for number in range(0, 30, 3):
                 yield response.follow(f"/{number}")
                 yield response.follow(f"/{number + 1}", self.parse)
-                yield response.follow(f"/{number + 2}", self.parse_any, errback=self.parse)
+                yield response.follow(
+                    f"/{number + 2}", self.parse_any, errback=self.parse
+                )
             await asyncio.sleep(NEXT_TURNS)
             Job.of(self.crawler).saves.now()
             dies(self)
@@ -516,18 +551,24 @@ class NextRelease(scrapy.Spider):
 
 
 @ensureDeferred
-async def test_requests_for_a_parse_that_the_next_release_renamed_are_set_aside(webs, folder):
-    """None is sent to Scrapy's own `parse`, which raises; the earlier release crawls them all."""
+async def test_requests_for_a_parse_that_the_next_release_renamed_are_set_aside(
+    webs, folder
+):
+    """None is sent to Scrapy's own `parse`, which raises; the earlier release crawls
+    them all.
+    """
     web = tree(webs)
     web.pages |= {f"/{number}": html() for number in range(30)}
-    settings = {"CONCURRENT_REQUESTS": 1, "CONCURRENT_ITEMS": 100}  # all links before a page
+    # all links before a page
+    settings = {"CONCURRENT_REQUESTS": 1, "CONCURRENT_ITEMS": 100}
     first = await run(RenamesParse, folder, [web.url + "/"], **settings)
     before = len(web.statuses())
     result = await run_after(folder, NextRelease, **settings)
     assert result.stats["finish_reason"] == "job_set_aside"
     assert "spider_exceptions/count" not in result.stats
     left = result.stats["mandelbot/job/unreadable"]
-    assert left >= 32 - before  # all but robots.txt, the first page, and what was done before
+    # all but robots.txt, the first page, and what was done before
+    assert left >= 32 - before
     assert result.logged(f"{left} requests of the job could not be restored")
     assert len(web.statuses()) == before  # no request is sent
     result = await run_after(folder, RenamesParse, [web.url + "/"], **settings)
@@ -558,7 +599,9 @@ async def test_a_file_that_breaks_in_a_run_closes_the_spider(webs, folder):
 
 
 class DiesWithItems(Noting):
-    """Counts in spider.state; dies when six pages are settled, with more items in the feed."""
+    """Counts in spider.state; dies when six pages are settled, with more items in the
+    feed.
+    """
 
     def parse(self, response):
         yield from super().parse(response)
@@ -575,7 +618,9 @@ class DiesWithItems(Noting):
 @pytest.mark.parametrize("kind", ["jsonlines", "csv"])
 @ensureDeferred
 async def test_a_feed_is_cut_where_it_was_at_the_last_commit(webs, folder, kind):
-    """No item is lost, none of a settled page comes twice; what is cut is kept beside the job."""
+    """No item is lost, none of a settled page comes twice; what is cut is kept beside
+    the job.
+    """
     web = tree(webs)
     feed = folder.with_name("items")
     first = await run(
@@ -589,12 +634,18 @@ async def test_a_feed_is_cut_where_it_was_at_the_last_commit(webs, folder, kind)
     # The copy has another name, and so has what the job knows of it.
     job = folder.with_name("died")
     rename_feed(job, feed, died)
-    second = await run(Noting, job, [], FEEDS={str(died): {"format": kind}}, CONCURRENT_REQUESTS=1)
+    second = await run(
+        Noting, job, [], FEEDS={str(died): {"format": kind}}, CONCURRENT_REQUESTS=1
+    )
     text = died.read_text()
     urls = Counter(
         [json.loads(line)["url"] for line in text.splitlines()]
         if kind == "jsonlines"
-        else [line.split(",")[0] for line in text.splitlines() if not line.startswith("url,")]
+        else [
+            line.split(",")[0]
+            for line in text.splitlines()
+            if not line.startswith("url,")
+        ]
     )
     assert len(urls) == 14
     assert sum(urls.values()) - 14 <= first.crawler.spider.under_way_then
@@ -613,7 +664,9 @@ class DiesAtOnce(Noting):
 
 @ensureDeferred
 async def test_what_others_write_to_a_feed_between_two_runs_is_not_cut(webs, folder):
-    """A run that dies has written nothing to it: it is cut to what it was when that run began."""
+    """A run that dies has written nothing to it: it is cut to what it was when that run
+    began.
+    """
     web = tree(webs)
     feed = folder.with_name("items")
     feeds = {str(feed): {"format": "jsonlines"}}
@@ -630,10 +683,12 @@ def rename_feed(job: Path, before: Path, after: Path) -> None:
     import sqlite3
 
     database = sqlite3.connect(job / "job.sqlite", isolation_level=None)
-    database.create_function("crc", 2, lambda name, value: crc32(value, name_seed(name)))
+    database.create_function(
+        "crc", 2, lambda name, value: crc32(value, name_seed(name))
+    )
     database.execute(
-        "UPDATE state SET name = replace(name, :before, :after),"
-        " checksum = crc(replace(name, :before, :after), value) WHERE name LIKE 'feed/%'",
+        "UPDATE state SET name = replace(name, :before, :after), checksum ="
+        " crc(replace(name, :before, :after), value) WHERE name LIKE 'feed/%'",
         {"before": str(before), "after": str(after)},
     )
     database.close()
@@ -672,7 +727,9 @@ async def test_spider_state_outlasts_a_run_that_died(webs, folder):
     """As it was at the last commit: what was counted of settled pages is there."""
     web = tree(webs)
     feeds = {str(folder.with_name("items")): {"format": "jsonlines"}}
-    first = await run(DiesWithItems, folder, [web.url + "/"], FEEDS=feeds, CONCURRENT_REQUESTS=1)
+    first = await run(
+        DiesWithItems, folder, [web.url + "/"], FEEDS=feeds, CONCURRENT_REQUESTS=1
+    )
     second = await run_after(folder, Resumed, [], CONCURRENT_REQUESTS=1)
     again = second.crawler.spider.state["pages"] - 14
     assert 0 <= again <= first.crawler.spider.under_way_then
@@ -684,14 +741,20 @@ class PrettyExporter(PprintItemExporter):
 
 @ensureDeferred
 async def test_feeds_that_a_crash_may_harm_are_named_at_start(webs, folder):
-    """With the reason, once: those of a class that nobody knows, and batches before Scrapy 2.15."""
+    """With the reason, once: those of a class that nobody knows, and batches before
+    Scrapy 2.15.
+    """
     web = webs()
     web.pages["/"] = html()
     feeds = {str(folder.with_name("a")): {"format": "pretty"}}
     feeds |= {str(folder.with_name("good")): {"format": "json"}}
-    feeds |= {str(folder.with_name("b%(batch_id)d")): {"format": "csv", "batch_item_count": 5}}
+    feeds |= {
+        str(folder.with_name("b%(batch_id)d")): {"format": "csv", "batch_item_count": 5}
+    }
     exporters = {"pretty": PrettyExporter}
-    result = await run(Noting, folder, [web.url + "/"], FEEDS=feeds, FEED_EXPORTERS=exporters)
+    result = await run(
+        Noting, folder, [web.url + "/"], FEEDS=feeds, FEED_EXPORTERS=exporters
+    )
     line, *batches = result.logged("After a crash the feed")
     assert "pretty uses a custom exporter" in line
     stores_when_full = hasattr(FeedExporter, "_schedule_slot_close")
@@ -713,12 +776,16 @@ async def test_feeds_that_a_crash_may_harm_are_named_at_start(webs, folder):
 )
 @ensureDeferred
 async def test_what_the_project_has_chosen_stays(webs, folder, settings, is_ours):
-    """A job is kept in one file where scheduler, dupe filter and queues are Scrapy's own."""
+    """A job is kept in one file where scheduler, dupe filter and queues are Scrapy's
+    own.
+    """
     web = tree(webs)
     result = await run(Noting, folder, [web.url + "/"], **settings)
     assert len(requests_of(result)) == 14
     assert (folder / "job.sqlite").exists() == is_ours
-    assert bool(result.logged("JOBDIR has Scrapy's format")) == ("DUPEFILTER_CLASS" in settings)
+    assert bool(result.logged("JOBDIR has Scrapy's format")) == (
+        "DUPEFILTER_CLASS" in settings
+    )
     assert (folder / "requests.queue").exists() != is_ours
 
 
@@ -732,7 +799,9 @@ async def test_a_run_that_does_not_go_on_with_a_job_says_so(webs, folder):
     assert "Scheduler" in line
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no list of open files")
+@pytest.mark.skipif(
+    not Path("/proc/self/fd").exists(), reason="there is no list of open files"
+)
 @ensureDeferred
 async def test_a_job_opens_four_files_however_many_sites(webs, folder):
     """The file, its log, their index, and the lock."""
@@ -745,7 +814,9 @@ async def test_a_job_opens_four_files_however_many_sites(webs, folder):
                 yield scrapy.Request(f"http://site{number}.invalid/")
             Job.of(self.crawler).saves.now()
             for link in Path("/proc/self/fd").iterdir():
-                if link.exists() and str(link.resolve()).startswith(str(folder / "job.")):
+                if link.exists() and str(link.resolve()).startswith(
+                    str(folder / "job.")
+                ):
                     job_files.add(link.resolve().name)
             raise scrapy.exceptions.CloseSpider("enough")
 

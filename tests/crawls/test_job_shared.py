@@ -1,4 +1,6 @@
-"""A crawl as a worker of a job on Redis: what a spider sees of it, alone and beside others."""
+"""A crawl as a worker of a job on Redis: what a spider sees of it, alone and beside
+others.
+"""
 
 from __future__ import annotations
 
@@ -68,9 +70,12 @@ async def test_each_page_is_crawled_once_and_the_run_finishes(webs, settings):
     web = tree(webs)
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert result.stats["finish_reason"] == "finished"
-    urls = [web.url + path for path in ("/", *web.pages)]  # what start() gives passes the filter
+    # what start() gives passes the filter
+    urls = [web.url + path for path in ("/", *web.pages)]
     assert result.urls() == sorted(urls)
-    assert result.stats["scheduler/enqueued"] == result.stats["scheduler/dequeued"] == 15
+    assert (
+        result.stats["scheduler/enqueued"] == result.stats["scheduler/dequeued"] == 15
+    )
     assert result.stats["dupefilter/filtered"] == 20
     assert result.stats["mandelbot/job/sites"] >= 1
 
@@ -110,7 +115,9 @@ async def test_what_a_run_leaves_the_next_one_has(webs, settings):
     first = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert first.stats["finish_reason"] == "closespider_pagecount"
     second = await crawl(
-        LinksSpider, {**settings, "CLOSESPIDER_PAGECOUNT": 0}, start_urls=[web.url + "/"]
+        LinksSpider,
+        {**settings, "CLOSESPIDER_PAGECOUNT": 0},
+        start_urls=[web.url + "/"],
     )
     assert second.stats["finish_reason"] == "finished"
     assert sorted(first.urls() + second.urls()) == sorted(
@@ -120,7 +127,8 @@ async def test_what_a_run_leaves_the_next_one_has(webs, settings):
 
 
 class Sleeps(LinksSpider):
-    """Does not know after its first page whether it has its site still, as one that was stopped.
+    """Does not know after its first page whether it has its site still, as one that was
+    stopped.
 
     It knows again when the next request has left its slot.
     """
@@ -141,14 +149,21 @@ class Sleeps(LinksSpider):
 
 
 @ensureDeferred
-async def test_a_worker_that_wakes_up_sends_nothing_that_lay_in_a_slot(webs, settings, monkeypatch):
-    """Each request is looked at as it leaves its slot; it goes back, and is sent in the end."""
+async def test_a_worker_that_wakes_up_sends_nothing_that_lay_in_a_slot(
+    webs, settings, monkeypatch
+):
+    """Each request is looked at as it leaves its slot; it goes back, and is sent in the
+    end.
+    """
     web, asked_at = tree(webs), []
     monkeypatch.setattr(JobWorker, "may_send", property(lambda _: len(asked_at) != 1))
-    monkeypatch.setattr(OwnSites, "call_back", lambda _: None)  # it has not come to that
+    # it has not come to that
+    monkeypatch.setattr(OwnSites, "call_back", lambda _: None)
     urls = [web.url + path for path in ("/1/0", "/1/1", "/1/2", "/1/3")]
     settings = {**settings, "DOWNLOAD_DELAY": 0.05}
-    result = await crawl(Sleeps, settings, start_urls=urls, asked_at=asked_at, hits=web.hits)
+    result = await crawl(
+        Sleeps, settings, start_urls=urls, asked_at=asked_at, hits=web.hits
+    )
     assert asked_at[0] == asked_at[1], "the next one that left its slot was not sent"
     linked = [web.url + path for path in web.pages if path.startswith("/1")]
     assert result.urls() == sorted([*urls, *linked])
@@ -183,7 +198,9 @@ class LosesItsLease(LinksSpider):
 
 @ensureDeferred
 async def test_a_worker_whose_lease_is_lost_begins_anew(webs, settings):
-    """What it had comes again; what its callback gives then is dropped; all pages are crawled."""
+    """What it had comes again; what its callback gives then is dropped; all pages are
+    crawled.
+    """
     web = tree(webs)
     result = await crawl(LosesItsLease, settings, start_urls=[web.url + "/"])
     assert result.stats["finish_reason"] == "finished"
@@ -196,21 +213,27 @@ async def test_a_worker_whose_lease_is_lost_begins_anew(webs, settings):
 
 
 class Lambdas(LinksSpider):
-    """Links of the front page with callbacks that cannot be written down, to another site too."""
+    """Links of the front page with callbacks that cannot be written down, to another
+    site too.
+    """
 
     other = ""
 
     def parse(self, response):
         if response.url.endswith("/"):
             for number in range(3):
-                yield response.follow(f"/{number}", lambda response: self.parse(response))  # noqa: PLW0108
+                yield response.follow(
+                    f"/{number}", lambda response: self.parse(response)
+                )  # noqa: PLW0108
             yield scrapy.Request(self.other, lambda response: self.parse(response))  # noqa: PLW0108
         else:
             yield {"url": response.url}
 
 
 @ensureDeferred
-async def test_a_request_that_cannot_be_written_down_is_sent_from_memory(webs, settings):
+async def test_a_request_that_cannot_be_written_down_is_sent_from_memory(
+    webs, settings
+):
     """When its site is this worker's; the page that gave it is settled after it."""
     first, second = webs(), webs("127.0.0.2")
     first.pages |= {"/": html(), "/0": html(), "/1": html(), "/2": html()}
@@ -287,7 +310,11 @@ async def test_a_worker_whose_end_is_not_saved_fails(webs, tmp_path, monkeypatch
 
         first = await crawl(
             Killing,
-            {"MANDELBOT_JOB": server.url, "ROBOTSTXT_OBEY": False, "CONCURRENT_REQUESTS": 1},
+            {
+                "MANDELBOT_JOB": server.url,
+                "ROBOTSTXT_OBEY": False,
+                "CONCURRENT_REQUESTS": 1,
+            },
             start_urls=[web.url + "/"],
         )
         server.start()
@@ -321,7 +348,9 @@ async def test_an_idle_worker_may_end_before_the_job(webs, settings):
         return result
 
     busy = crawl(
-        Waiting, {**settings, "MANDELBOT_JOB_OPTIONS": {"name": "a"}}, start_urls=[web.url + "/"]
+        Waiting,
+        {**settings, "MANDELBOT_JOB_OPTIONS": {"name": "a"}},
+        start_urls=[web.url + "/"],
     )
     idle, busy = await together(idle_one(), busy)
     assert idle.stats["finish_reason"] in {"job_idle", "finished"}
@@ -331,12 +360,16 @@ async def test_an_idle_worker_may_end_before_the_job(webs, settings):
 
 @ensureDeferred
 @pytest.mark.parametrize("idle", ["close", "fail"])
-async def test_a_worker_fails_if_asked_where_paused_sites_are_left(webs, settings, idle):
+async def test_a_worker_fails_if_asked_where_paused_sites_are_left(
+    webs, settings, idle
+):
     """As a run with JOBDIR does, although the worker closes by itself."""
     web = site(webs, 3)
     web.pages["/page/1"] = lambda _request: Answer(b"", 503, {"Retry-After": "3600"})
     result = await crawl(
-        LinksSpider, {**settings, "MANDELBOT_PAUSE_IDLE": idle}, start_urls=[web.url + "/"]
+        LinksSpider,
+        {**settings, "MANDELBOT_PAUSE_IDLE": idle},
+        start_urls=[web.url + "/"],
     )
     assert result.stats["finish_reason"] == "sites_paused"
     assert (result.crawler.spider is None) == (idle == "fail")
@@ -344,7 +377,9 @@ async def test_a_worker_fails_if_asked_where_paused_sites_are_left(webs, setting
 
 @ensureDeferred
 async def test_a_server_that_is_not_there_is_told_at_start(settings):
-    """The crawl does not begin, and the error says why; so it is with an address that is none."""
+    """The crawl does not begin, and the error says why; so it is with an address that
+    is none.
+    """
     with pytest.raises(JobError, match="is not available: ConnectionError"):
         await crawl(LinksSpider, {**settings, "MANDELBOT_JOB": "redis://127.0.0.1:1/0"})
     with pytest.raises(SettingsError, match="MANDELBOT_JOB = 'rediss'"):
@@ -353,7 +388,9 @@ async def test_a_server_that_is_not_there_is_told_at_start(settings):
 
 @ensureDeferred
 async def test_a_spider_of_scrapy_redis_is_fed(webs, settings, redis_server):
-    """Its start URLs come from the same key as ever; nothing is changed but the settings."""
+    """Its start URLs come from the same key as ever; nothing is changed but the
+    settings.
+    """
     from scrapy_redis.spiders import RedisSpider
 
     web = tree(webs)
@@ -370,8 +407,12 @@ async def test_a_spider_of_scrapy_redis_is_fed(webs, settings, redis_server):
 
 
 @ensureDeferred
-async def test_a_redis_that_has_lost_the_job_ends_the_crawl(webs, settings, redis_server):
-    """An empty job is no finished one: the spider closes as job_forgotten, with an error."""
+async def test_a_redis_that_has_lost_the_job_ends_the_crawl(
+    webs, settings, redis_server
+):
+    """An empty job is no finished one: the spider closes as job_forgotten, with an
+    error.
+    """
     web = tree(webs)
 
     class Emptying(LinksSpider):
@@ -388,7 +429,9 @@ async def test_a_redis_that_has_lost_the_job_ends_the_crawl(webs, settings, redi
 
 
 @ensureDeferred
-async def test_requests_that_nobody_can_read_are_set_aside(webs, settings, redis_server):
+async def test_requests_that_nobody_can_read_are_set_aside(
+    webs, settings, redis_server
+):
     """With the reason, one error and a number; the crawl ends, not as finished."""
     web = tree(webs)
     worker = Worker(redis_server.url, name="links")
@@ -422,13 +465,19 @@ class ParseRenamed(scrapy.Spider):
 
 
 @ensureDeferred
-async def test_requests_for_a_parse_that_the_next_release_renamed_are_set_aside(webs, settings):
-    """None is sent to Scrapy's own `parse`, which raises; the earlier release crawls them all."""
+async def test_requests_for_a_parse_that_the_next_release_renamed_are_set_aside(
+    webs, settings
+):
+    """None is sent to Scrapy's own `parse`, which raises; the earlier release crawls
+    them all.
+    """
     web = tree(webs)
     stops = {**settings, "CONCURRENT_REQUESTS": 1, "CLOSESPIDER_PAGECOUNT": 2}
     first = await crawl(LinksSpider, stops, start_urls=[web.url + "/"])
     before = len(web.statuses())
-    following = type("LinksSpider", (ParseRenamed,), {"__module__": LinksSpider.__module__})
+    following = type(
+        "LinksSpider", (ParseRenamed,), {"__module__": LinksSpider.__module__}
+    )
     result = await crawl(following, settings)
     assert result.stats["finish_reason"] == "job_set_aside"
     assert len(web.statuses()) == before
@@ -453,7 +502,9 @@ class Versioned(scrapy.Spider):
     async def start(self):
         for number in range(6):
             url = f"{self.url}/{self.version}/{number}"
-            yield scrapy.Request(url, getattr(self, f"list_{self.version}"), dont_filter=True)
+            yield scrapy.Request(
+                url, getattr(self, f"list_{self.version}"), dont_filter=True
+            )
 
     def lists(self, response):
         """Ask for pages."""
@@ -492,8 +543,13 @@ async def test_two_versions_of_a_spider_crawl_all_in_one_job(webs, settings):
         crawl(NewVersion, settings, url=web.url, version="new"),
     )
     assert len(paths) == 240
-    assert [one.stats["finish_reason"] for one in (old, new)] == ["finished", "finished"]
-    assert sorted(old.spider.called + new.spider.called) == sorted(web.url + one for one in paths)
+    assert [one.stats["finish_reason"] for one in (old, new)] == [
+        "finished",
+        "finished",
+    ]
+    assert sorted(old.spider.called + new.spider.called) == sorted(
+        web.url + one for one in paths
+    )
 
 
 @ensureDeferred
@@ -505,7 +561,9 @@ async def test_a_spider_of_another_project_is_refused(webs, settings):
     other = type("LinksSpider", (LinksSpider,), {"__module__": "books.spiders"})
     with pytest.raises(JobError, match="MANDELBOT_JOB_OPTIONS"):
         await crawl(other, settings, start_urls=[web.url + "/"])
-    result = await crawl(LinksSpider, {**settings, "CLOSESPIDER_PAGECOUNT": 0}, start_urls=[])
+    result = await crawl(
+        LinksSpider, {**settings, "CLOSESPIDER_PAGECOUNT": 0}, start_urls=[]
+    )
     assert result.stats["finish_reason"] == "finished"
     assert {*first.urls(), *result.urls()} == {web.url + path for path in web.pages}
 
@@ -521,9 +579,13 @@ def test_the_shell_takes_no_sites(settings):
 
 
 def shops(webs):
-    """Return three sites: an index of the first lists pages of all, and the second cites it."""
+    """Return three sites: an index of the first lists pages of all, and the second
+    cites it.
+    """
     one, other, third = (
-        shop(webs, 40, *(["/index.xml"] if number == 1 else []), host=f"127.0.0.{number}")
+        shop(
+            webs, 40, *(["/index.xml"] if number == 1 else []), host=f"127.0.0.{number}"
+        )
         for number in (1, 2, 3)
     )
     one.pages["/index.xml"] = index(one.url + "/a.xml", one.url + "/b.xml")
@@ -536,28 +598,45 @@ def shops(webs):
 
 @ensureDeferred
 async def test_sitemaps_are_followed_by_all_workers_together(webs, settings):
-    """Each is read once, its pages are anybody's; those of who does not cite it do not count."""
+    """Each is read once, its pages are anybody's; those of who does not cite it do not
+    count.
+    """
     one, other, third = shops(webs)
     settings = {**settings, **FOLLOW, "ROBOTSTXT_OBEY": True, "CONCURRENT_REQUESTS": 2}
     results = await together(
         *(crawl(LinksSpider, settings, start_urls=[one.url + "/"]) for _ in range(2))
     )
-    assert [result.stats["finish_reason"] for result in results] == ["finished", "finished"]
+    assert [result.stats["finish_reason"] for result in results] == [
+        "finished",
+        "finished",
+    ]
     crawled = Counter(url for result in results for url in result.urls())
-    assert set(crawled) == {one.url + "/", *urls(one, *range(40)), *urls(other, *range(20))}
+    assert set(crawled) == {
+        one.url + "/",
+        *urls(one, *range(40)),
+        *urls(other, *range(20)),
+    }
     assert [one.asked(path) for path in ("/index.xml", "/a.xml", "/b.xml")] == [1, 1, 1]
     assert not any(third.asked(f"/{number}") for number in range(20))
-    foreign = sum(result.stats.get("mandelbot/sitemaps/foreign", 0) for result in results)
+    foreign = sum(
+        result.stats.get("mandelbot/sitemaps/foreign", 0) for result in results
+    )
     assert foreign == 20
-    records = (record for result in results for record in Recorder.of(result.crawler).record)
+    records = (
+        record for result in results for record in Recorder.of(result.crawler).record
+    )
     read = [record.sitemaps.read for record in records if record.sitemaps is not None]
     assert sum(read) == 3, "the table at the end has them"
     assert not any(result.stats.get("log_count/ERROR") for result in results)
 
 
 @ensureDeferred
-async def test_sitemaps_lead_a_worker_to_so_many_other_sites(webs, settings, monkeypatch):
-    """Whoever makes a sitemap chooses whom it names: pages of further sites are left out."""
+async def test_sitemaps_lead_a_worker_to_so_many_other_sites(
+    webs, settings, monkeypatch
+):
+    """Whoever makes a sitemap chooses whom it names: pages of further sites are left
+    out.
+    """
     monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.citations.MOST_STRANGERS", 1)
     one, other, third = shops(webs)
     third.pages["/robots.txt"] = other.pages["/robots.txt"]
@@ -583,9 +662,16 @@ async def test_the_spiders_filter_chooses_what_is_followed(webs, settings):
     Tags of the sitemap say that no search is to find it, and nothing of what it lists.
     """
     web = shop(webs, 10, "/a.xml", "/gone.xml")
-    web.pages["/a.xml"] = sitemap = urlset(*(f"{web.url}/{number}" for number in range(10)))
+    web.pages["/a.xml"] = sitemap = urlset(
+        *(f"{web.url}/{number}" for number in range(10))
+    )
     sitemap.headers["X-Robots-Tag"] = "noindex, nofollow"
-    settings = {**settings, **FOLLOW, "ROBOTSTXT_OBEY": True, "MANDELBOT_ROBOT_TAGS": "obey"}
+    settings = {
+        **settings,
+        **FOLLOW,
+        "ROBOTSTXT_OBEY": True,
+        "MANDELBOT_ROBOT_TAGS": "obey",
+    }
     result = await crawl(Filtering, settings, start_urls=[web.url + "/"])
     assert result.urls() == sorted([web.url + "/", *urls(web, *range(1, 10, 2))])
     assert result.logged(f"The sitemap {web.url}/gone.xml was not read")

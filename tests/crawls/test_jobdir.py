@@ -1,4 +1,6 @@
-"""A crawl that is stopped in a pause and goes on in a second run, as ``scrapy`` runs it."""
+"""A crawl that is stopped in a pause and goes on in a second run, as ``scrapy`` runs
+it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from webs import Closed, site
 
 @ensureDeferred
 async def test_interrupted_in_a_pause_and_resumed(webs, job):
-    """Over both runs every page exactly once, but the start URL, which Scrapy asks for again."""
+    """Over both runs every page exactly once, but the start URL, which Scrapy asks for
+    again.
+    """
     web = site(webs, 60)
     web.refuse = closed = Closed(seconds=10**6, after=10, retry_after="3")
 
@@ -32,7 +36,9 @@ async def test_interrupted_in_a_pause_and_resumed(webs, job):
 
 @ensureDeferred
 async def test_given_up_with_jobdir_keeps_the_requests(webs, job):
-    """The spider closes as sites_paused when nothing else is left; the next run goes on."""
+    """The spider closes as sites_paused when nothing else is left; the next run goes
+    on.
+    """
     web, healthy = site(webs, 12), site(webs, 12, "127.0.0.2")
     web.refuse = closed = Closed(seconds=10**6, after=3)
     starts = [web.url + "/", healthy.url + "/"]
@@ -54,7 +60,10 @@ async def test_given_up_with_jobdir_keeps_the_requests(webs, job):
 
 
 BAD = [
-    ("MANDELBOT_DIALECT=googel", "MANDELBOT_DIALECT = 'googel': it takes a Dialect or one of"),
+    (
+        "MANDELBOT_DIALECT=googel",
+        "MANDELBOT_DIALECT = 'googel': it takes a Dialect or one of",
+    ),
     (
         'MANDELBOT_PAUSE_OPTIONS={"first": -60}',
         'MANDELBOT_PAUSE_OPTIONS["first"] = -60: it takes a number of seconds',
@@ -98,7 +107,9 @@ async def test_what_cannot_be_written_to_disk_is_named(webs, job):
 
 @ensureDeferred
 async def test_what_cannot_be_written_down_comes_again_from_its_page(webs, job):
-    """It is named at once, and the page whose callback gave it is asked for again: none is lost."""
+    """It is named at once, and the page whose callback gave it is asked for again: none
+    is lost.
+    """
     web = site(webs, 20)
     web.refuse = closed = Closed(seconds=10**6, after=5, retry_after="2")
 

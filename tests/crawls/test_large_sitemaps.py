@@ -31,7 +31,9 @@ PACKED = {**PLAIN, "Content-Encoding": "gzip"}
 
 
 def count_meanwhile(host: str, urls: list[str]):
-    """Note the responses of a host from the response with a sitemap until the sitemap is read."""
+    """Note the responses of a host from the response with a sitemap until the sitemap
+    is read.
+    """
 
     def before(crawler) -> None:
         is_reading = False
@@ -56,13 +58,17 @@ def count_meanwhile(host: str, urls: list[str]):
     [
         pytest.param(Answer(LARGE, headers=PLAIN), id="plain"),
         pytest.param(
-            Answer(gzip.compress(LARGE), headers=PACKED), id="gzip", marks=pytest.mark.thorough
+            Answer(gzip.compress(LARGE), headers=PACKED),
+            id="gzip",
+            marks=pytest.mark.thorough,
         ),
     ],
 )
 @ensureDeferred
 async def test_a_large_sitemap_stops_no_other_site(webs, monkeypatch, sitemap):
-    """Scrapy's scraper hands out nothing while callbacks hold 5,000,000 bytes of responses."""
+    """Scrapy's scraper hands out nothing while callbacks hold 5,000,000 bytes of
+    responses.
+    """
     monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.citations.MOST_STRANGERS", 0)
     large = shop(webs, 0, "/large.txt")
     large.pages["/large.txt"] = sitemap
@@ -81,7 +87,9 @@ async def test_a_large_sitemap_stops_no_other_site(webs, monkeypatch, sitemap):
 
 @ensureDeferred
 async def test_bodies_beyond_the_bound_stay_with_the_scraper(webs, monkeypatch):
-    """Bytes held are bounded over all sites; the scraper holds the engine up for the others."""
+    """Bytes held are bounded over all sites; the scraper holds the engine up for the
+    others.
+    """
     monkeypatch.setattr(selection, "MOST_BYTES", 100)
     held, whole = [], []
     take = selection.SitemapBodies.process_response
@@ -98,7 +106,9 @@ async def test_bodies_beyond_the_bound_stay_with_the_scraper(webs, monkeypatch):
     for web in webs_of:
         body = f"{web.url}/0\n{web.url}/1\n".encode() + b"\n" * 20
         web.pages["/map.txt"] = Answer(body, headers=PLAIN)
-    result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/" for web in webs_of])
+    result = await crawl(
+        LinksSpider, FOLLOW, start_urls=[web.url + "/" for web in webs_of]
+    )
     assert len(result.items) == 6
     assert len(held) == 2
     assert max(held) <= 100
@@ -150,9 +160,13 @@ class Looking(LinksSpider):
 
 @ensureDeferred
 async def test_a_sitemap_counts_as_pending_until_it_is_read(webs):
-    """Its callback reads it: the scraper has its request, and the job does not acknowledge it."""
+    """Its callback reads it: the scraper has its request, and the job does not
+    acknowledge it.
+    """
     web = shop(webs, 1, "/map.txt")
-    web.pages["/map.txt"] = Answer(f"{web.url}/0\n".encode() + b"\n" * 50_000, headers=PLAIN)
+    web.pages["/map.txt"] = Answer(
+        f"{web.url}/0\n".encode() + b"\n" * 50_000, headers=PLAIN
+    )
     result = await crawl(Looking, FOLLOW, start_urls=[web.url + "/"])
     assert result.spider.active == [web.url + "/map.txt"]
     assert result.spider.sizes == scrapy.core.scraper.Slot.MIN_RESPONSE_SIZE
@@ -161,8 +175,12 @@ async def test_a_sitemap_counts_as_pending_until_it_is_read(webs):
 OF_DOWNLOADS = ("headers_received", "bytes_received", "response_downloaded")
 
 
-def count_receivers(url: str, calls: Counter[str], *, until: str) -> Callable[[Crawler], None]:
-    """Count calls of the package's receivers for pages of a site while a sitemap is under way."""
+def count_receivers(
+    url: str, calls: Counter[str], *, until: str
+) -> Callable[[Crawler], None]:
+    """Count calls of the package's receivers for pages of a site while a sitemap is
+    under way.
+    """
 
     def before(crawler) -> None:
         send = crawler.signals.send_catch_log
@@ -177,7 +195,11 @@ def count_receivers(url: str, calls: Counter[str], *, until: str) -> Callable[[C
             elif signal is scrapy_signals.request_left_downloader:
                 under_way.discard(request.url)
             elif signal in names and request.url.startswith(url) and until in under_way:
-                ours = [one for one, _ in results if one.__module__.startswith("scrapy_mandelbot")]
+                ours = [
+                    one
+                    for one, _ in results
+                    if one.__module__.startswith("scrapy_mandelbot")
+                ]
                 calls[names[signal]] += len(ours)
                 calls["chunks"] += signal is scrapy_signals.bytes_received
             return results
@@ -187,10 +209,14 @@ def count_receivers(url: str, calls: Counter[str], *, until: str) -> Callable[[C
     return before
 
 
-@pytest.mark.parametrize("path", ["/robots.txt", "/map.txt", "/.well-known/tdmrep.json"])
+@pytest.mark.parametrize(
+    "path", ["/robots.txt", "/map.txt", "/.well-known/tdmrep.json"]
+)
 @ensureDeferred
 async def test_no_page_pays_for_a_file_that_is_under_way(webs, path):
-    """Scrapy sends the signals for each chunk of each page: no receiver costs any page a call."""
+    """Scrapy sends the signals for each chunk of each page: no receiver costs any page
+    a call.
+    """
     slow, well = shop(webs, 1, "/map.txt"), site(webs, 60, host="127.0.0.2", delay=0.01)
     slow.pages["/map.txt"] = Answer(f"{slow.url}/0\n".encode(), headers=PLAIN)
     slow.pages["/.well-known/tdmrep.json"] = Answer(b"[]")
@@ -198,7 +224,11 @@ async def test_no_page_pays_for_a_file_that_is_under_way(webs, path):
     calls: Counter[str] = Counter()
     result = await crawl(
         LinksSpider,
-        {**FOLLOW, "CONCURRENT_REQUESTS_PER_DOMAIN": 2, "MANDELBOT_PURPOSE": "train-ai"},
+        {
+            **FOLLOW,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 2,
+            "MANDELBOT_PURPOSE": "train-ai",
+        },
         before=count_receivers(well.url, calls, until=slow.url + path),
         start_urls=[slow.url + "/", well.url + "/"],
     )
@@ -218,10 +248,14 @@ def chunked(body: bytes) -> Answer:
 
 
 class Unlimited(HTTP11DownloadHandler):
-    """A project's handler that knows no limit and sends no signals of the crawl's requests."""
+    """A project's handler that knows no limit and sends no signals of the crawl's
+    requests.
+    """
 
     async def download_request(self, request):
-        meta = {key: request.meta[key] for key in request.meta if key != "download_maxsize"}
+        meta = {
+            key: request.meta[key] for key in request.meta if key != "download_maxsize"
+        }
         return await super().download_request(request.replace(meta=meta))
 
 
@@ -247,8 +281,12 @@ TOO_LONG = {  # what answers, with how many times the limit, under which setting
 @pytest.mark.parametrize("case", TOO_LONG)
 @pytest.mark.parametrize("has_job", [False, True])
 @ensureDeferred
-async def test_a_sitemap_that_is_too_long_is_read_up_to_the_limit(webs, tmp_path, case, has_job):
-    """Only then do receivers follow its download, which is a second one, and no request is lost."""
+async def test_a_sitemap_that_is_too_long_is_read_up_to_the_limit(
+    webs, tmp_path, case, has_job
+):
+    """Only then do receivers follow its download, which is a second one, and no request
+    is lost.
+    """
     respond, times, more, requests, outcome = TOO_LONG[case]
     web = shop(webs, 1, "/map.txt")
     body = f"{web.url}/0\n".encode().ljust(99) + b"\n" + OVER * (MOST // len(OVER) - 1)
@@ -259,27 +297,36 @@ async def test_a_sitemap_that_is_too_long_is_read_up_to_the_limit(webs, tmp_path
     stats = result.stats
     assert web.asked("/map.txt") == requests
     assert (web.url + "/0" in result.urls()) == (outcome != "failed")
-    assert bool(result.logged(f"The sitemap {web.url}/map.txt was not")) == (outcome == "failed")
+    assert bool(result.logged(f"The sitemap {web.url}/map.txt was not")) == (
+        outcome == "failed"
+    )
     assert stats.get("mandelbot/sitemaps/failed", 0) == (outcome == "failed")
     assert stats.get("mandelbot/sitemaps/problems", 0) == (outcome == "cut")
     assert stats.get("mandelbot/requests/lost", 0) == (outcome == "failed")
     assert stats.get("mandelbot/requests/tried_again", 0) == requests - 1
     for signal in OF_DOWNLOADS[:2]:
         assert not result.crawler.signals.send_catch_log(
-            getattr(scrapy_signals, signal), request=scrapy.Request(web.url), headers={}, data=b""
+            getattr(scrapy_signals, signal),
+            request=scrapy.Request(web.url),
+            headers={},
+            data=b"",
         )
 
 
 @ensureDeferred
 async def test_a_sitemap_that_comes_after_an_error_is_read_whole(webs):
-    """It is requested gzipped or plain, and the limit of other codings is not that of a retry."""
+    """It is requested gzipped or plain, and the limit of other codings is not that of a
+    retry.
+    """
     web = shop(webs, 1, "/map.txt")
     body = f"{web.url}/0\n".encode() + b"#" * 2 * MOST_AT_ONCE
     answers = iter([Answer(b"", 500), Answer(body, headers=PLAIN)])
     web.pages["/map.txt"] = lambda _: next(answers)
     result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/"])
     assert web.url + "/0" in result.urls()
-    codings = [hit.headers["accept-encoding"] for hit in web.hits if hit.path == "/map.txt"]
+    codings = [
+        hit.headers["accept-encoding"] for hit in web.hits if hit.path == "/map.txt"
+    ]
     assert codings == ["gzip", "gzip"]
 
 

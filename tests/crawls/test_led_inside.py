@@ -1,4 +1,5 @@
-"""Where the files of a site on the public internet may send a crawl: not to machines inside.
+"""Where the files of a site on the public internet may send a crawl: not to machines
+inside.
 
 A proxy is all of the internet here: it answers for every host, and sees who was asked.
 """
@@ -37,14 +38,18 @@ def internet(webs, monkeypatch):
 
 def asked(web) -> set[str]:
     """Return what was asked for, but for the crawl's own pages."""
-    return {hit.path for hit in web.hits} - {f"{PUBLIC}/{path}" for path in ("", "secret", "open")}
+    return {hit.path for hit in web.hits} - {
+        f"{PUBLIC}/{path}" for path in ("", "secret", "open")
+    }
 
 
 @pytest.mark.parametrize("target", [INSIDE, *SPELT])
 @ensureDeferred
 async def test_no_redirect_of_robots_txt_leads_inside(internet, target):
     """It leads nowhere, as one to what is no site does."""
-    internet.pages[f"{PUBLIC}/robots.txt"] = Answer(b"", 301, {"Location": f"{target}/rules.txt"})
+    internet.pages[f"{PUBLIC}/robots.txt"] = Answer(
+        b"", 301, {"Location": f"{target}/rules.txt"}
+    )
     internet.pages[f"{target}/rules.txt"] = Answer(ROBOTS.encode())
     result = await crawl(LinksSpider, start_urls=[PUBLIC + "/"])
     assert asked(internet) == {f"{PUBLIC}/robots.txt"}
@@ -65,11 +70,15 @@ async def test_a_redirect_leads_inside_where_the_project_says_so(internet):
 
 
 def cite_inside(web) -> None:
-    """Have the site cite what is inside, directly and in an index, and list pages of it."""
+    """Have the site cite what is inside, directly and in an index, and list pages of
+    it.
+    """
     lines = [f"Sitemap: {target}/map.xml" for target in (INSIDE, *SPELT)]
     lines += [f"Sitemap: {PUBLIC}/index.xml", f"Sitemap: {PUBLIC}/pages.xml"]
     web.pages[f"{PUBLIC}/robots.txt"] = Answer("\n".join([ROBOTS, *lines]).encode())
-    web.pages[f"{PUBLIC}/index.xml"] = index(*(f"{target}/part.xml" for target in (INSIDE, *SPELT)))
+    web.pages[f"{PUBLIC}/index.xml"] = index(
+        *(f"{target}/part.xml" for target in (INSIDE, *SPELT))
+    )
     pages = [f"{target}/page" for target in (INSIDE, *SPELT)]
     web.pages[f"{PUBLIC}/pages.xml"] = urlset(*pages, f"{PUBLIC}/open")
 
@@ -79,14 +88,19 @@ OWN = {f"{PUBLIC}/{path}" for path in ("robots.txt", "index.xml", "pages.xml")}
 
 @ensureDeferred
 async def test_no_sitemap_leads_inside(internet):
-    """Neither a Sitemap line nor an index nor a page that is listed has anyone inside asked."""
+    """Neither a Sitemap line nor an index nor a page that is listed has anyone inside
+    asked.
+    """
     cite_inside(internet)
     result = await crawl(LinksSpider, FOLLOW, start_urls=[PUBLIC + "/"])
     assert asked(internet) == OWN
     (heard,) = result.signals("sitemaps_discovered")
     assert heard["urls"] == (f"{PUBLIC}/index.xml", f"{PUBLIC}/pages.xml")
     assert result.stats["mandelbot/sitemaps/foreign"] == 5
-    assert len(result.logged(f"{PUBLIC} cites sitemaps on this machine or in its network")) == 1
+    assert (
+        len(result.logged(f"{PUBLIC} cites sitemaps on this machine or in its network"))
+        == 1
+    )
 
 
 REDIRECTED = """
@@ -104,7 +118,8 @@ REDIRECTED = """
 
 @ensureDeferred
 async def test_no_redirect_of_a_sitemap_leads_inside(internet):
-    """Straight or by another host, however it is spelt: neither a sitemap nor a robots.txt there.
+    """Straight or by another host, however it is spelt: neither a sitemap nor a
+    robots.txt there.
 
     The others are read, and each that is not is told of once.
     """
@@ -114,13 +129,21 @@ async def test_no_redirect_of_a_sitemap_leads_inside(internet):
         internet.pages[name] = Answer(b"", 302, location)
     *_, by_another, by_a_page, good = names
     internet.pages["http://cdn.example.net/robots.txt"] = Answer(b"")
-    internet.pages["http://cdn.example.net/map.xml"] = Answer(b"", 301, {"Location": INSIDE})
-    internet.pages[by_another] = Answer(b"", 307, {"Location": "//cdn.example.net/map.xml"})
+    internet.pages["http://cdn.example.net/map.xml"] = Answer(
+        b"", 301, {"Location": INSIDE}
+    )
+    internet.pages[by_another] = Answer(
+        b"", 307, {"Location": "//cdn.example.net/map.xml"}
+    )
     page = f'<html><head><meta http-equiv="refresh" content="0; url={INSIDE}/map.xml">'
-    internet.pages[by_a_page] = Answer(page.encode(), headers={"Content-Type": "text/html"})
+    internet.pages[by_a_page] = Answer(
+        page.encode(), headers={"Content-Type": "text/html"}
+    )
     internet.pages[good] = urlset(f"{PUBLIC}/open")
     lines = [f"Sitemap: {name}" for name in names]
-    internet.pages[f"{PUBLIC}/robots.txt"] = Answer("\n".join([ROBOTS, *lines]).encode())
+    internet.pages[f"{PUBLIC}/robots.txt"] = Answer(
+        "\n".join([ROBOTS, *lines]).encode()
+    )
     result = await crawl(LinksSpider, FOLLOW, start_urls=[PUBLIC + "/"])
     elsewhere = {"http://cdn.example.net/robots.txt", "http://cdn.example.net/map.xml"}
     assert asked(internet) == {f"{PUBLIC}/robots.txt", *names, *elsewhere}
@@ -132,7 +155,9 @@ async def test_no_redirect_of_a_sitemap_leads_inside(internet):
 @ensureDeferred
 async def test_a_sitemap_is_redirected_inside_where_the_project_says_so(internet):
     """The limit "private_hosts"."""
-    internet.pages[f"{PUBLIC}/map.xml"] = Answer(b"", 301, {"Location": f"{INSIDE}/map.xml"})
+    internet.pages[f"{PUBLIC}/map.xml"] = Answer(
+        b"", 301, {"Location": f"{INSIDE}/map.xml"}
+    )
     internet.pages[f"{INSIDE}/map.xml"] = urlset(f"{PUBLIC}/open")
     robots = f"{ROBOTS}Sitemap: {PUBLIC}/map.xml"
     internet.pages[f"{PUBLIC}/robots.txt"] = Answer(robots.encode())
@@ -148,4 +173,6 @@ async def test_sitemaps_lead_inside_where_the_project_says_so(internet):
     cite_inside(internet)
     settings = FOLLOW | {"MANDELBOT_LIMITS": {"private_hosts": True}}
     await crawl(LinksSpider, settings, start_urls=[PUBLIC + "/"])
-    assert asked(internet) >= OWN | {f"{INSIDE}/{path}" for path in ("map.xml", "robots.txt")}
+    assert asked(internet) >= OWN | {
+        f"{INSIDE}/{path}" for path in ("map.xml", "robots.txt")
+    }

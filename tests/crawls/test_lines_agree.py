@@ -1,4 +1,6 @@
-"""All lines that a crawl logs of its sites, read one after the other: none contradicts another."""
+"""All lines that a crawl logs of its sites, read one after the other: none contradicts
+another.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ LINES = {
     ),
     "resumed": r"Resumed (?P<place>\S+) after (?P<seconds>[\d.]+) s",
     "given up": r"Gave up (?P<place>http\S+) after.*(?P<fate>they fail|sent once)",
-    "paused section": rf"Set aside (?P<path>\S+) of (?P<place>\S+) until (?P<until>{MOMENT})",
+    "paused section": (
+        rf"Set aside (?P<path>\S+) of (?P<place>\S+) until (?P<until>{MOMENT})"
+    ),
     "still section": (
         rf"(?P<path>\S+) of (?P<place>\S+) is still set aside until (?P<until>{MOMENT})"
         rf".* given up at about (?P<end>{MOMENT})"
@@ -31,8 +35,11 @@ LINES = {
     "resumed section": r"Resumed (?P<path>\S+) of (?P<place>\S+):",
     "given up section": r"Gave up (?P<path>/\S*) of (?P<place>[^\s,]+),",
 }
-LATE = 2.0  # seconds in which an answer has come, and of which times to the second are short
-STATUS = re.compile(r"(\d+) sites? (paused|probed|given up|with a section set aside|recovering)")
+# seconds in which an answer has come, and of which times to the second are short
+LATE = 2.0
+STATUS = re.compile(
+    r"(\d+) sites? (paused|probed|given up|with a section set aside|recovering)"
+)
 
 
 class Timed(logging.Handler):
@@ -98,10 +105,14 @@ class Reader:
             assert self.until[place] > at - 1
         if kind == "still":
             end = seconds_of(told["end"])
-            assert end <= self.end.get(place, end) + LATE, "it may be sooner, and never later"
+            assert end <= self.end.get(place, end) + LATE, (
+                "it may be sooner, and never later"
+            )
             self.end[place] = end
         if kind in {"resumed", "given up"}:
-            assert at >= min(self.until[place], self.end.get(place, self.until[place])) - 1
+            assert (
+                at >= min(self.until[place], self.end.get(place, self.until[place])) - 1
+            )
             assert at <= self.end.get(place, at) + LATE, "later than was said"
             lasted = at - self.since.pop(place)
             if "seconds" in told:
@@ -119,7 +130,10 @@ class Reader:
     def status(self, text: str) -> None:
         counts = {words: int(count) for count, words in STATUS.findall(text)}
         sites = [place for place in self.since if place.count("/") == 2]
-        assert counts.get("paused", 0) + counts.get("probed", 0) <= len(sites) + self.untold
+        assert (
+            counts.get("paused", 0) + counts.get("probed", 0)
+            <= len(sites) + self.untold
+        )
         over = [one for one in self.given_up | self.last_round if one.count("/") == 2]
         assert counts.get("given up", 0) <= len(over)
         self.read.add("status")
@@ -141,12 +155,17 @@ def shop(webs, host: str):
     return web
 
 
-@pytest.mark.parametrize("options", [{"tries": 6}, {"total": 20}, {"tries": 3}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"tries": 6}, {"total": 20}, {"tries": 3}], ids=str
+)
 @ensureDeferred
 async def test_no_two_lines_of_a_crawl_contradict_each_other(webs, timed, options):
-    """One site comes back, one never does, one has a dead section, and one never answers."""
+    """One site comes back, one never does, one has a dead section, and one never
+    answers.
+    """
     back, down, part, gone = (
-        site(webs, 40, "127.0.0.2"),  # some are left to be sent once each when it is well again
+        # some are left to be sent once each when it is well again
+        site(webs, 40, "127.0.0.2"),
         site(webs, 5, "127.0.0.3"),
         shop(webs, "127.0.0.4"),
         site(webs, 1, "127.0.0.5"),
@@ -167,10 +186,16 @@ async def test_no_two_lines_of_a_crawl_contradict_each_other(webs, timed, option
     assert set(LINES) - {"resumed section"} <= reader.read
     assert reader.untold == 0
     assert reader.since.keys() == reader.last_round, "each pause that is told of ends"
-    over = {f"{part.url}/dead/", down.url} | ({back.url} if "total" in options else set())
+    over = {f"{part.url}/dead/", down.url} | (
+        {back.url} if "total" in options else set()
+    )
     assert reader.given_up | reader.last_round == over
     (line,) = result.logged(f"Gave up /dead/ of {part.url}")
-    unsent = [path for path in part.pages if path.startswith("/dead/") and not part.asked(path)]
+    unsent = [
+        path
+        for path in part.pages
+        if path.startswith("/dead/") and not part.asked(path)
+    ]
     assert not unsent or "sent once" not in line
     stats = result.stats
     (account,) = result.logged("Requests: ")

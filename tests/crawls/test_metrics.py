@@ -1,4 +1,6 @@
-"""Metrics: as Prometheus scrapes a running crawl, and as OpenTelemetry's SDK reads them."""
+"""Metrics: as Prometheus scrapes a running crawl, and as OpenTelemetry's SDK reads
+them.
+"""
 
 from __future__ import annotations
 
@@ -56,9 +58,14 @@ async def test_prometheus_scrapes_a_paused_crawl(webs):
     web = site(webs, 20)
     web.refuse = Closed(seconds=30, after=5, retry_after="30", robots_too=False)
 
-    result = await crawl(Scraping, {"MANDELBOT_METRICS": "127.0.0.1:0"}, start_urls=[web.url + "/"])
+    result = await crawl(
+        Scraping, {"MANDELBOT_METRICS": "127.0.0.1:0"}, start_urls=[web.url + "/"]
+    )
 
-    paused, resumed = result.crawler.spider.scraped[0], result.crawler.spider.scraped[-1]
+    paused, resumed = (
+        result.crawler.spider.scraped[0],
+        result.crawler.spider.scraped[-1],
+    )
     address, port = web.url.removeprefix("http://").split(":")
     of_site = {"server_address": address, "server_port": port, "url_scheme": "http"}
 
@@ -105,7 +112,9 @@ async def test_a_taken_port_costs_the_crawl_nothing(webs):
 
 @ensureDeferred
 async def test_the_projects_own_opentelemetry_reads_them(webs, monkeypatch):
-    """With True: by the API, whatever exporter there is; the last counts stay until it has them."""
+    """With True: by the API, whatever exporter there is; the last counts stay until it
+    has them.
+    """
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
@@ -115,7 +124,9 @@ async def test_the_projects_own_opentelemetry_reads_them(webs, monkeypatch):
     monkeypatch.setattr(metrics, "at_addresses", {})
     web = site(webs, 3)
     for _ in range(2):
-        await crawl(LinksSpider, {"MANDELBOT_METRICS": True}, start_urls=[web.url + "/"])
+        await crawl(
+            LinksSpider, {"MANDELBOT_METRICS": True}, start_urls=[web.url + "/"]
+        )
 
     (resource,) = reader.get_metrics_data().resource_metrics
     (scope,) = resource.scope_metrics
@@ -180,7 +191,9 @@ def status_for(port, host):
         ("0.0.0.0", None, 200),
     ],
 )
-def test_a_web_page_cannot_read_them_by_dns_rebinding(serve, monkeypatch, given, host, status):
+def test_a_web_page_cannot_read_them_by_dns_rebinding(
+    serve, monkeypatch, given, host, status
+):
     """At a loopback address, the Host header has to name it; elsewhere it has any name."""
     bound = given if given == "0.0.0.0" else "127.0.0.1"
     found = (socket.AF_INET, socket.SOCK_STREAM, 0, "", (bound, 0))
@@ -225,5 +238,7 @@ def test_without_the_extra_a_message_says_what_is_missing(monkeypatch):
 
     crawler = get_crawler(LinksSpider, {"MANDELBOT_METRICS": True})
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(SettingsError, match=r"MANDELBOT_METRICS.*scrapy-mandelbot\[otel\]"):
+    with pytest.raises(
+        SettingsError, match=r"MANDELBOT_METRICS.*scrapy-mandelbot\[otel\]"
+    ):
         CrawlMetrics(crawler)

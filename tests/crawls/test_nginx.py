@@ -12,7 +12,9 @@ from scrapy_mandelbot.testing import TIME
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not IS_THERE, reason="nginx is not installed (Debian: nginx-light)"),
+    pytest.mark.skipif(
+        not IS_THERE, reason="nginx is not installed (Debian: nginx-light)"
+    ),
 ]
 
 
@@ -34,7 +36,8 @@ def nginx(tmp_path):
 @pytest.mark.parametrize("delay", ["nodelay", ""])
 @ensureDeferred
 async def test_a_rate_limit_is_crawled_just_below_it(nginx, webs, delay):
-    """300 pages at 30 a second, burst 5: every page once, few refusals, near the allowed rate.
+    """300 pages at 30 a second, burst 5: every page once, few refusals, near the
+    allowed rate.
 
     A second site beside it is done long before.
     """
@@ -53,7 +56,8 @@ async def test_a_rate_limit_is_crawled_just_below_it(nginx, webs, delay):
     refused = server.statuses().count(503)
     assert refused <= 18  # six where nothing else runs
     pauses = result.stats["mandelbot/pause/seconds"]
-    assert seconds - pauses <= 4 * 300 / 30  # an order of time, beside other tests on busy cores
+    # an order of time, beside other tests on busy cores
+    assert seconds - pauses <= 4 * 300 / 30
     assert "retry/count" not in result.stats
     assert max(hit.at for hit in healthy.hits) - began < seconds / 2
     assert server.visits().least_return >= 0.8, "it waited after each refusal"
@@ -61,11 +65,14 @@ async def test_a_rate_limit_is_crawled_just_below_it(nginx, webs, delay):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("rate", "burst", "pages", "times"), [(30, 5, 60, 1.3), (20, 10, 50, 1.3), (10, 0, 20, 1.9)]
+    ("rate", "burst", "pages", "times"),
+    [(30, 5, 60, 1.3), (20, 10, 50, 1.3), (10, 0, 20, 1.9)],
 )
 @ensureDeferred
 async def test_a_slow_limit_loses_nothing(nginx, rate, burst, pages, times):
-    """So many a minute: all of the pages, few refusals, and little longer than it has to be."""
+    """So many a minute: all of the pages, few refusals, and little longer than it has
+    to be.
+    """
     server = nginx(rate=rate, per="m", burst=burst)
     server.pages(pages)
     server.start()
@@ -76,13 +83,15 @@ async def test_a_slow_limit_loses_nothing(nginx, rate, burst, pages, times):
     assert len(set(result.urls())) == len(result.items) == pages + 1
     assert result.failures == []
     assert server.statuses().count(503) <= 25
-    # The index and robots.txt are two pages more, of which one is in the bucket at first.
+    # The index and robots.txt are two pages more, of which one is in the bucket at
+    # first.
     assert TIME.elapsed() - began <= times * (pages + 1 - burst) / rate * 60
 
 
 @ensureDeferred
 @pytest.mark.parametrize(
-    "status", [429, 509, *(pytest.param(n, marks=pytest.mark.thorough) for n in (420, 430, 529))]
+    "status",
+    [429, 509, *(pytest.param(n, marks=pytest.mark.thorough) for n in (420, 430, 529))],
 )
 async def test_a_limit_that_answers_otherwise_is_one_too(nginx, status):
     """By ``limit_req_status``: Shopify's, cPanel's, SSL Labs', Twitter's."""
@@ -92,12 +101,15 @@ async def test_a_limit_that_answers_otherwise_is_one_too(nginx, status):
     result = await crawl(FailuresSpider, start_urls=[server.url + "/"])
     assert len(set(result.urls())) == len(result.items) == 151
     assert result.failures == []
-    assert server.statuses().count(status) <= 0.15 * 150  # some five where nothing else runs
+    # some five where nothing else runs
+    assert server.statuses().count(status) <= 0.15 * 150
 
 
 @ensureDeferred
 async def test_the_servers_log_tells_the_polite_from_the_others(nginx):
-    """A server that says Retry-After: 2 gets two quiet seconds; from stock Scrapy it does not."""
+    """A server that says Retry-After: 2 gets two quiet seconds; from stock Scrapy it
+    does not.
+    """
     ours, stock = (nginx(rate=20, burst=5, retry_after=2) for _ in range(2))
     for server in (ours, stock):
         server.pages(60)
@@ -136,7 +148,9 @@ async def test_taken_down_and_brought_up(nginx):
         crawler.signals.connect(take_down, signal=signals.item_scraped)
 
     quick = {"MANDELBOT_PAUSE_OPTIONS": {"first": 0.5}}
-    result = await crawl(FailuresSpider, quick, start_urls=[server.url + "/"], before=before)
+    result = await crawl(
+        FailuresSpider, quick, start_urls=[server.url + "/"], before=before
+    )
 
     assert len(result.items) == len(set(result.urls())) == 301
     assert result.failures == []

@@ -1,4 +1,6 @@
-"""No answer to /robots.txt: of a host that never answered, and for what the project itself does."""
+"""No answer to /robots.txt: of a host that never answered, and for what the project
+itself does.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,8 @@ def errors(caplog) -> list[logging.LogRecord]:
     return [
         record
         for record in caplog.records
-        if record.levelno >= logging.ERROR and record.name.startswith("scrapy_mandelbot")
+        if record.levelno >= logging.ERROR
+        and record.name.startswith("scrapy_mandelbot")
     ]
 
 
@@ -55,7 +58,9 @@ def errors(caplog) -> list[logging.LogRecord]:
 
 @ensureDeferred
 async def test_the_requests_of_a_dead_host_fail_with_its_error_within_seconds(dead):
-    """Each errback gets what stock Scrapy gives it, after three tries to have its robots.txt."""
+    """Each errback gets what stock Scrapy gives it, after three tries to have its
+    robots.txt.
+    """
     urls = [f"{dead}/{number}" for number in range(3)]
     stock = await crawl(FailuresSpider, WITHOUT, start_urls=urls)
     result = await crawl(FailuresSpider, IN_MEMORY, start_urls=urls)
@@ -65,7 +70,9 @@ async def test_the_requests_of_a_dead_host_fail_with_its_error_within_seconds(de
     assert result.stats["mandelbot/robots/fetched"] == 3
     assert result.stats["mandelbot/robots/unanswered"] == 1
     assert result.stats["retry/max_reached"] == 3
-    (line,) = result.logged(f"{dead} has never answered in this run, and its requests fail: ")
+    (line,) = result.logged(
+        f"{dead} has never answered in this run, and its requests fail: "
+    )
     assert "connection refused" in line
     assert not result.logged("Gave up http")
 
@@ -92,7 +99,9 @@ async def test_a_name_that_no_host_has_is_a_dead_host():
 async def test_dead_hosts_hold_up_no_others(webs, dead):
     """All pages of the site that is well arrive, and the crawl ends with them."""
     web = site(webs, 20)
-    result = await crawl(FailuresSpider, IN_MEMORY, start_urls=[dead + "/", web.url + "/"])
+    result = await crawl(
+        FailuresSpider, IN_MEMORY, start_urls=[dead + "/", web.url + "/"]
+    )
     assert result.urls() == web.urls(20)
     assert len(result.failures) == 1
     assert result.seconds < 15
@@ -100,13 +109,19 @@ async def test_dead_hosts_hold_up_no_others(webs, dead):
 
 @ensureDeferred
 async def test_hosts_that_hang_hold_at_most_half_of_the_places(webs):
-    """And each one place: all pages of the site that comes last arrive before they time out."""
+    """And each one place: all pages of the site that comes last arrive before they time
+    out.
+    """
     hanging = [webs(f"127.0.1.{n}") for n in range(1, 25)]
     for web in hanging:
         web.refuse = lambda _path: Answer(delay=10_000.0)
     web = site(webs, 60)
     urls = [*(one.url + "/" for one in hanging), web.url + "/"]
-    settings = {**IN_MEMORY, "CONCURRENT_REQUESTS": 8, "MANDELBOT_LIMITS": {"robots_timeout": 10}}
+    settings = {
+        **IN_MEMORY,
+        "CONCURRENT_REQUESTS": 8,
+        "MANDELBOT_LIMITS": {"robots_timeout": 10},
+    }
     settings |= {"DOWNLOAD_TIMEOUT": 10}
     began = TIME.elapsed()
     result = await crawl(FailuresSpider, settings, start_urls=urls)
@@ -119,7 +134,9 @@ async def test_hosts_that_hang_hold_at_most_half_of_the_places(webs):
 
 
 class SecondTrySpider(FailuresSpider):
-    """Has the server come up when the first request has failed, and asks for another page."""
+    """Has the server come up when the first request has failed, and asks for another
+    page.
+    """
 
     wait = 0.0
 
@@ -128,7 +145,9 @@ class SecondTrySpider(FailuresSpider):
         if len(self.failures) == 1:
             self.web.listen_again()
             await maybe_deferred_to_future(later(self.wait))
-            yield scrapy.Request(self.web_url + "/", errback=self.failed, dont_filter=True)
+            yield scrapy.Request(
+                self.web_url + "/", errback=self.failed, dont_filter=True
+            )
 
 
 def later(seconds: float) -> Deferred[None]:
@@ -139,7 +158,9 @@ def later(seconds: float) -> Deferred[None]:
 
 @ensureDeferred
 async def test_no_request_of_a_dead_host_is_let_through(webs):
-    """It comes up after the third try: no page is asked for, as its rules are not known."""
+    """It comes up after the third try: no page is asked for, as its rules are not
+    known.
+    """
     web = site(webs, 2)
     url = web.url
     web.drop()
@@ -154,7 +175,9 @@ async def test_no_request_of_a_dead_host_is_let_through(webs):
 
 @ensureDeferred
 async def test_a_dead_host_is_asked_again_after_a_while(webs, monkeypatch):
-    """One that has come up by then is crawled, by its rules; until then its requests fail."""
+    """One that has come up by then is crawled, by its rules; until then its requests
+    fail.
+    """
     monkeypatch.setattr(fetcher, "_REQUEST_AGAIN_AFTER", 1.0)
     web = site(webs, 3)
     web.pages["/robots.txt"] = RULES
@@ -162,7 +185,12 @@ async def test_a_dead_host_is_asked_again_after_a_while(webs, monkeypatch):
     web.drop()
     await later(0.01)
     result = await crawl(
-        SecondTrySpider, IN_MEMORY, start_urls=[url + "/first"], web=web, web_url=url, wait=1.5
+        SecondTrySpider,
+        IN_MEMORY,
+        start_urls=[url + "/first"],
+        web=web,
+        web_url=url,
+        wait=1.5,
     )
     said = [type(one.value) for one in result.failures]
     assert said.count(IgnoreRequest) == 1  # of the page that the rules close
@@ -190,7 +218,10 @@ async def test_a_host_that_has_answered_has_the_pauses_of_a_site(webs):
         crawler.signals.connect(drop, scrapy_signals.response_downloaded, weak=False)
 
     result = await crawl(
-        LinksSpider, IN_MEMORY, start_urls=[url + "/"], before=drop_after_the_first_response
+        LinksSpider,
+        IN_MEMORY,
+        start_urls=[url + "/"],
+        before=drop_after_the_first_response,
     )
     assert result.urls() == [url + path for path in ("/", "/page/0", "/page/2")]
     assert result.seconds > 15
@@ -201,7 +232,9 @@ class DownloadSpider(LinksSpider):
     """Sends a request past the queue, as media pipelines do."""
 
     async def start(self):
-        wanted = scrapy.Request(self.start_urls[0], callback=NO_CALLBACK, meta={"dont_retry": True})
+        wanted = scrapy.Request(
+            self.start_urls[0], callback=NO_CALLBACK, meta={"dont_retry": True}
+        )
         try:
             await self.crawler.engine.download_async(wanted)
         except Exception as error:  # noqa: BLE001
@@ -246,11 +279,16 @@ async def test_an_error_of_a_middleware_is_told_once_and_pauses_nothing(webs, ca
 
 
 @ensureDeferred
-async def test_a_good_copy_serves_on_through_an_error_of_the_project(webs, tmp_path, caplog):
+async def test_a_good_copy_serves_on_through_an_error_of_the_project(
+    webs, tmp_path, caplog
+):
     """Nothing is opened by it that the site has closed."""
     web = site(webs, 3)
     web.pages["/robots.txt"] = RULES
-    store = {"MANDELBOT_STORE": str(tmp_path / "copies.db"), "MANDELBOT_CACHE": {"ttl": 0}}
+    store = {
+        "MANDELBOT_STORE": str(tmp_path / "copies.db"),
+        "MANDELBOT_CACHE": {"ttl": 0},
+    }
     await crawl(LinksSpider, store, start_urls=[web.url + "/"])
     result = await crawl(LinksSpider, RAISES | store, start_urls=[web.url + "/"])
     assert web.asked("/page/1") == 0
@@ -265,7 +303,10 @@ async def test_a_handler_that_cannot_be_loaded_pauses_nothing(webs, caplog):
     broken = {"DOWNLOAD_HANDLERS": {"http": "no.such.Handler"}}
     stock = await crawl(FailuresSpider, WITHOUT | broken, start_urls=[web.url + "/"])
     result = await crawl(FailuresSpider, IN_MEMORY | broken, start_urls=[web.url + "/"])
-    said = [[(type(one.value), str(one.value)) for one in run.failures] for run in (stock, result)]
+    said = [
+        [(type(one.value), str(one.value)) for one in run.failures]
+        for run in (stock, result)
+    ]
     assert said[0] == said[1]
     assert len(said[1]) == 1
     assert result.seconds < 5
@@ -275,7 +316,9 @@ async def test_a_handler_that_cannot_be_loaded_pauses_nothing(webs, caplog):
 @pytest.mark.parametrize("fail", [True, False])
 @pytest.mark.parametrize("signal", ["headers_received", "bytes_received"])
 @ensureDeferred
-async def test_a_project_that_stops_the_download_is_no_answer(webs, caplog, signal, fail):
+async def test_a_project_that_stops_the_download_is_no_answer(
+    webs, caplog, signal, fail
+):
     """What has come until then is no robots.txt, and the site is not to blame."""
     web = site(webs, 3)
     web.pages["/robots.txt"] = RULES
@@ -285,9 +328,13 @@ async def test_a_project_that_stops_the_download_is_no_answer(webs, caplog, sign
             raise StopDownload(fail=fail)
 
     def before(crawler):
-        crawler.signals.connect(stop, signal=getattr(scrapy_signals, signal), weak=False)
+        crawler.signals.connect(
+            stop, signal=getattr(scrapy_signals, signal), weak=False
+        )
 
-    result = await crawl(LinksSpider, IN_MEMORY, before=before, start_urls=[web.url + "/"])
+    result = await crawl(
+        LinksSpider, IN_MEMORY, before=before, start_urls=[web.url + "/"]
+    )
     assert result.urls() == web.urls(3)
     (record,) = errors(caplog)
     assert issubclass(record.exc_info[0], StopDownload)
@@ -311,15 +358,24 @@ async def test_a_project_that_drops_robots_txt_means_it(webs, caplog):
 
 
 @ensureDeferred
-async def test_a_probe_that_an_error_of_the_project_ends_tells_nothing_of_its_site(webs):
-    """Its request fails by itself; the site is not paused for longer, and the others arrive."""
+async def test_a_probe_that_an_error_of_the_project_ends_tells_nothing_of_its_site(
+    webs,
+):
+    """Its request fails by itself; the site is not paused for longer, and the others
+    arrive.
+    """
     web = site(webs, 5)
     web.refuse = Closed(seconds=2, after=1, retry_after="2", robots_too=False)
     failed = []
 
     class RaisesOnce:
         def process_request(self, request):
-            if web.refuse.began and "/page/" in request.url and not failed and is_probe():
+            if (
+                web.refuse.began
+                and "/page/" in request.url
+                and not failed
+                and is_probe()
+            ):
                 failed.append(request.url)
                 raise KeyError("no such header")
 

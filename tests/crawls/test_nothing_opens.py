@@ -1,6 +1,8 @@
-"""Whatever becomes of a robots.txt on its way, no page is asked for that the whole file closes.
+"""Whatever becomes of a robots.txt on its way, no page is asked for that the whole file
+closes.
 
-Hundreds of sites in one crawl: the answer of each breaks off at another byte, in another way.
+Hundreds of sites in one crawl: the answer of each breaks off at another byte, in
+another way.
 """
 
 from __future__ import annotations
@@ -17,8 +19,14 @@ from crawling import crawl, ensureDeferred
 from webs import html
 from wildwebs import WildWeb
 
-RULES = b"# ours\r\nUser-agent: a\nDisallow:\n\nUser-agent: *\nDisallow: /shut\nAllow: /shut/but\n"
-OTHER = b"User-agent: *\nAllow: /\nCrawl-delay: 1\nSitemap: /map.xml\n#" + b" of another" * 4
+RULES = (
+    b"# ours\r\nUser-agent: a\nDisallow:\n\nUser-agent: *\nDisallow: /shut\nAllow:"
+    b" /shut/but\n"
+)
+OTHER = (
+    b"User-agent: *\nAllow: /\nCrawl-delay: 1\nSitemap: /map.xml\n#"
+    + b" of another" * 4
+)
 STATUS = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 PACKED = {"gzip": partial(gzip.compress, mtime=0), "deflate": zlib.compress}
 QUICK = {
@@ -38,12 +46,19 @@ def plain(body: bytes) -> bytes:
 def chunked(body: bytes) -> bytes:
     head = STATUS + b"Transfer-Encoding: chunked\r\n\r\n"
     pieces = [body[:20], body[20:50], body[50:]]
-    return head + b"".join(b"%x\r\n%s\r\n" % (len(one), one) for one in pieces) + b"0\r\n\r\n"
+    return (
+        head
+        + b"".join(b"%x\r\n%s\r\n" % (len(one), one) for one in pieces)
+        + b"0\r\n\r\n"
+    )
 
 
 def packed(coding: str, body: bytes) -> bytes:
     body = PACKED[coding](body)
-    head = b"Content-Encoding: %s\r\nContent-Length: %d\r\n\r\n" % (coding.encode(), len(body))
+    head = b"Content-Encoding: %s\r\nContent-Length: %d\r\n\r\n" % (
+        coding.encode(),
+        len(body),
+    )
     return STATUS + head + body
 
 
@@ -74,7 +89,8 @@ def mixed(whole: bytes, at: int, frame) -> tuple[bytes, str]:
 
 
 WAYS = {"cut": cut, "reset": reset, "garbage": garbage, "mixed": mixed}
-# Framed by nothing but lengths, which are those of both, such a file is whole to whoever reads it.
+# Framed by nothing but lengths, which are those of both, such a file is whole to
+# whoever reads it.
 NOT_TO_BE_TOLD = {("plain", "garbage"), ("plain", "mixed"), ("chunked", "mixed")}
 
 
@@ -100,7 +116,8 @@ def answer(sent: bytes, then: str, request) -> None:
 
 
 @pytest.mark.parametrize(
-    ("frame", "way"), [pair for pair in product(FRAMES, WAYS) if pair not in NOT_TO_BE_TOLD]
+    ("frame", "way"),
+    [pair for pair in product(FRAMES, WAYS) if pair not in NOT_TO_BE_TOLD],
 )
 @ensureDeferred
 async def test_no_closed_page_is_asked_for(frame, way):

@@ -1,4 +1,6 @@
-"""Crawls with one store on a Redis server, and nothing else in common, as on several machines."""
+"""Crawls with one store on a Redis server, and nothing else in common, as on several
+machines.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def server(tmp_path_factory):
 
 @pytest.fixture
 def workers(server, monkeypatch):
-    """Run three workers, each with pages of its own, that hear of each other by the server only."""
+    """Run three workers, each with pages of its own, that hear of each other by the
+    server only.
+    """
     server.clear()
     monkeypatch.setattr(Peers, "_others", lambda _: iter(()))
 
@@ -36,9 +40,13 @@ def workers(server, monkeypatch):
         runs = []
         for worker in "abc":
             paths = [f"/{worker}/{number}" for number in range(pages)]
-            web.pages |= {path: Answer() for path in paths} | {f"/{worker}": html(*paths)}
+            web.pages |= {path: Answer() for path in paths} | {
+                f"/{worker}": html(*paths)
+            }
             start = [f"{web.url}/{worker}"]
-            runs.append(Deferred.fromCoroutine(crawl(LinksSpider, settings, start_urls=start)))
+            runs.append(
+                Deferred.fromCoroutine(crawl(LinksSpider, settings, start_urls=start))
+            )
         return await gatherResults(runs)
 
     return run
@@ -46,11 +54,15 @@ def workers(server, monkeypatch):
 
 @pytest.fixture
 def stood_still():
-    """Return how many seconds this process, which has workers and site, had no turn at most."""
+    """Return how many seconds this process, which has workers and site, had no turn at
+    most.
+    """
     turns = []
     beat = LoopingCall(lambda: turns.append(TIME.elapsed()))
     beat.start(0.05)
-    yield lambda: max(after - before for before, after in pairwise([*turns, TIME.elapsed()]))
+    yield lambda: max(
+        after - before for before, after in pairwise([*turns, TIME.elapsed()])
+    )
     beat.stop()
 
 
@@ -70,7 +82,9 @@ async def test_a_robots_txt_is_fetched_once_for_all_workers(webs, workers):
 
 
 @ensureDeferred
-async def test_what_one_worker_is_refused_none_asks_and_one_probes(webs, workers, stood_still):
+async def test_what_one_worker_is_refused_none_asks_and_one_probes(
+    webs, workers, stood_still
+):
     """From the first 503 on; when the pause is over one of them asks, again and again."""
     web = site(webs, 1)
     down, late = [], []
@@ -88,14 +102,18 @@ async def test_what_one_worker_is_refused_none_asks_and_one_probes(webs, workers
     crawls = await workers(web, 60, CONCURRENT_REQUESTS_PER_DOMAIN=2)
     assert [len(one.items) for one in crawls] == [61, 61, 61]
     since = [at - down[0] for at in late]
-    assert all(later - earlier > 0.9 for earlier, later in pairwise([0.0, *since])), since
+    assert all(later - earlier > 0.9 for earlier, later in pairwise([0.0, *since])), (
+        since
+    )
     assert robots_fetches(web) == 1
     assert sum(one.stats.get("mandelbot/pause/overheard", 0) for one in crawls) >= 2
 
 
 @ensureDeferred
 async def test_one_pace_is_kept_by_all_workers_together(webs, workers):
-    """No two requests of any of them are nearer to each other than the site has asked for."""
+    """No two requests of any of them are nearer to each other than the site has asked
+    for.
+    """
     web = site(webs, 1)
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nCrawl-delay: 0.2\n")
     crawls = await workers(web, 4, MANDELBOT_PACE="obey")
@@ -106,8 +124,12 @@ async def test_one_pace_is_kept_by_all_workers_together(webs, workers):
 
 
 @ensureDeferred
-async def test_a_site_that_is_new_while_the_server_hangs_is_crawled(webs, server, monkeypatch):
-    """Its rules are fetched and obeyed by the worker itself; nothing that it finds is lost."""
+async def test_a_site_that_is_new_while_the_server_hangs_is_crawled(
+    webs, server, monkeypatch
+):
+    """Its rules are fetched and obeyed by the worker itself; nothing that it finds is
+    lost.
+    """
     monkeypatch.setattr("scrapy_mandelbot.store.redis.address.PATIENCE", 0.3)
     server.clear()
     known, new = site(webs, 5), site(webs, 2, host="127.0.0.2")
@@ -133,7 +155,9 @@ async def test_a_site_that_is_new_while_the_server_hangs_is_crawled(webs, server
 async def test_who_waits_for_a_worker_that_died_goes_on_when_its_lease_ends(
     webs, workers, server, monkeypatch
 ):
-    """It had begun to fetch a robots.txt: another one does so, and all of them go by it."""
+    """It had begun to fetch a robots.txt: another one does so, and all of them go by
+    it.
+    """
     from redis import Redis
 
     from scrapy_mandelbot.store.contract import Lease
@@ -159,7 +183,8 @@ async def test_an_old_copy_serves_while_another_worker_fetches(webs, workers, se
     web = site(webs, 1)
     old = RedisStore(server.url)
     old.put_copy(
-        web.url, CachedRobots(b"User-agent: *\nDisallow: /b/\n", 200, TIME.now() - 200_000)
+        web.url,
+        CachedRobots(b"User-agent: *\nDisallow: /b/\n", 200, TIME.now() - 200_000),
     )
     old.close()
     with Redis.from_url(server.url) as client:

@@ -27,7 +27,9 @@ class FilesSpider(scrapy.Spider):
     name = "files"
 
     def parse(self, response):
-        yield {"file_urls": [response.urljoin(f"/file/{n}.bin") for n in range(self.files)]}
+        yield {
+            "file_urls": [response.urljoin(f"/file/{n}.bin") for n in range(self.files)]
+        }
 
 
 def files_in(folder) -> dict[str, object]:
@@ -38,11 +40,15 @@ def files_in(folder) -> dict[str, object]:
 
 @ensureDeferred
 async def test_files_of_a_paused_site_arrive(webs, tmp_path):
-    """FilesPipeline, a site that answers 503 for a while: no loop, and every file arrives."""
+    """FilesPipeline, a site that answers 503 for a while: no loop, and every file
+    arrives.
+    """
     web = files_site(webs, 5)
     web.refuse = closed = Closed(seconds=2, after=1, retry_after="2", robots_too=False)
 
-    result = await crawl(FilesSpider, files_in(tmp_path), start_urls=[web.url + "/"], files=5)
+    result = await crawl(
+        FilesSpider, files_in(tmp_path), start_urls=[web.url + "/"], files=5
+    )
 
     (item,) = result.items
     assert len(item["files"]) == 5
@@ -55,18 +61,24 @@ async def test_files_of_a_paused_site_arrive(webs, tmp_path):
 
 @ensureDeferred
 async def test_the_slot_sends_nothing_more_once_its_site_has_refused(webs):
-    """It is free for its next request sooner than middlewares see the answer to the one before."""
+    """It is free for its next request sooner than middlewares see the answer to the one
+    before.
+    """
     from twisted.internet import reactor
 
     web = files_site(webs, 4)
-    web.refuse = closed = Closed(seconds=2, after=1, retry_after="2", robots_too=False, delay=0.2)
+    web.refuse = closed = Closed(
+        seconds=2, after=1, retry_after="2", robots_too=False, delay=0.2
+    )
 
     class Spider(scrapy.Spider):
         name = "inline"
         start_urls = [web.url + "/"]
 
         def download(self, number):
-            request = scrapy.Request(f"{web.url}/file/{number}.bin", callback=NO_CALLBACK)
+            request = scrapy.Request(
+                f"{web.url}/file/{number}.bin", callback=NO_CALLBACK
+            )
             return deferred_from_coro(self.crawler.engine.download_async(request))
 
         async def parse(self, response):
@@ -79,12 +91,16 @@ async def test_the_slot_sends_nothing_more_once_its_site_has_refused(webs):
 
     assert len(result.items) == 4
     assert web.statuses().count(503) == 1
-    assert [hit for hit in web.hits if closed.began + 0.5 < hit.at < closed.began + 2] == []
+    assert [
+        hit for hit in web.hits if closed.began + 0.5 < hit.at < closed.began + 2
+    ] == []
 
 
 @ensureDeferred
 async def test_waiting_requests_hold_no_place_of_other_sites(webs, tmp_path):
-    """More files than fit at once wait for a paused site; another one goes on meanwhile."""
+    """More files than fit at once wait for a paused site; another one goes on
+    meanwhile.
+    """
     web = files_site(webs, 12)
     web.refuse = closed = Closed(seconds=3, after=1, retry_after="3", robots_too=False)
     healthy = site(webs, 30, "127.0.0.2")
@@ -94,7 +110,9 @@ async def test_waiting_requests_hold_no_place_of_other_sites(webs, tmp_path):
             if response.url == web.url + "/":
                 yield {
                     "url": response.url,
-                    "file_urls": [response.urljoin(f"/file/{n}.bin") for n in range(12)],
+                    "file_urls": [
+                        response.urljoin(f"/file/{n}.bin") for n in range(12)
+                    ],
                 }
                 yield scrapy.Request(healthy.url + "/", super().parse)
             else:
@@ -111,7 +129,9 @@ async def test_waiting_requests_hold_no_place_of_other_sites(webs, tmp_path):
 
 @ensureDeferred
 async def test_an_inline_request_waits_and_is_answered(webs):
-    """``await engine.download_async()`` in a callback gets its page when the pause is over."""
+    """``await engine.download_async()`` in a callback gets its page when the pause is
+    over.
+    """
     web = files_site(webs, 1)
     web.refuse = Closed(seconds=1, after=1, retry_after="1", robots_too=False)
 
@@ -120,19 +140,25 @@ async def test_an_inline_request_waits_and_is_answered(webs):
         start_urls = [web.url + "/"]
 
         async def parse(self, response):
-            request = scrapy.Request(response.urljoin("/file/0.bin"), callback=NO_CALLBACK)
+            request = scrapy.Request(
+                response.urljoin("/file/0.bin"), callback=NO_CALLBACK
+            )
             file = await self.crawler.engine.download_async(request)
             yield {"url": file.url, "status": file.status, "body": file.body}
 
     result = await crawl(Spider)
 
-    assert result.items == [{"url": web.url + "/file/0.bin", "status": 200, "body": b"content 0"}]
+    assert result.items == [
+        {"url": web.url + "/file/0.bin", "status": 200, "body": b"content 0"}
+    ]
     assert web.asked("/file/0.bin") == 2
 
 
 @ensureDeferred
 async def test_the_longest_wait_ends_with_the_503_or_an_error(webs):
-    """After MANDELBOT_PAUSE_OPTIONS["wait"] a request gets its 503; one never sent fails."""
+    """After MANDELBOT_PAUSE_OPTIONS["wait"] a request gets its 503; one never sent
+    fails.
+    """
     web = files_site(webs, 2)
     web.refuse = Closed(seconds=1000, after=1, retry_after="1000", robots_too=False)
 
@@ -166,11 +192,15 @@ async def test_files_come_at_the_pace_of_a_recovering_site(webs, tmp_path):
     web = files_site(webs, 12)
     web.refuse = closed = Closed(seconds=1, after=1, retry_after="1", robots_too=False)
 
-    result = await crawl(FilesSpider, files_in(tmp_path), start_urls=[web.url + "/"], files=12)
+    result = await crawl(
+        FilesSpider, files_in(tmp_path), start_urls=[web.url + "/"], files=12
+    )
 
     assert len(result.items[0]["files"]) == 12
     after = [hit.at for hit in web.hits if hit.at > closed.began + 1]
     gaps = [later - earlier for earlier, later in pairwise(after)]
     assert len(after) == 12
-    assert gaps[0] >= 0.15, "the first follow at four a second, or what the site bore before"
+    assert gaps[0] >= 0.15, (
+        "the first follow at four a second, or what the site bore before"
+    )
     assert max(gaps) < 2

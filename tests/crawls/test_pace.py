@@ -24,7 +24,9 @@ OBEY = {"MANDELBOT_PACE": "obey"}
 HAIR = 0.002  # seconds; two readings of a clock
 
 
-def site(webs, robots: str = "", pages: int = 5, host: str = "127.0.0.1", delay: float = 0.0):
+def site(
+    webs, robots: str = "", pages: int = 5, host: str = "127.0.0.1", delay: float = 0.0
+):
     web = webs(host)
     web.chain(pages)
     for page in web.pages.values():
@@ -48,8 +50,12 @@ def gaps(web) -> list[float]:
     ids=["Crawl-delay", "Request-rate", "both"],
 )
 @ensureDeferred
-async def test_a_site_is_asked_at_its_pace_and_others_are_not_slowed(webs, robots, delay):
-    """No two requests reach it closer than asked; a site that runs free is done long before."""
+async def test_a_site_is_asked_at_its_pace_and_others_are_not_slowed(
+    webs, robots, delay
+):
+    """No two requests reach it closer than asked; a site that runs free is done long
+    before.
+    """
     web, free = site(webs, robots), site(webs, "", 60, "127.0.0.2")
 
     result = await crawl(LinksSpider, OBEY, start_urls=[web.url + "/", free.url + "/"])
@@ -70,7 +76,9 @@ async def test_a_site_is_asked_at_its_pace_and_others_are_not_slowed(webs, robot
 
 @ensureDeferred
 async def test_mandelbot_a_delay_by_hand(webs):
-    """MANDELBOT_CRAWL_DELAYS holds whatever the file says, and the robots.txt counts; by host."""
+    """MANDELBOT_CRAWL_DELAYS holds whatever the file says, and the robots.txt counts;
+    by host.
+    """
     web = site(webs, "Crawl-delay: 60\n")
     settings = {"MANDELBOT_CRAWL_DELAYS": {"127.0.0.1": 0.4}}
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
@@ -86,7 +94,11 @@ async def test_a_delay_by_hand_beats_the_file_that_is_obeyed(webs):
     """Also a shorter one, also for one site of a host."""
     web = site(webs, "Crawl-delay: 60\n", 3)
     delays = {"127.0.0.1": 50, web.url: 0.2}
-    await crawl(LinksSpider, {**OBEY, "MANDELBOT_CRAWL_DELAYS": delays}, start_urls=[web.url + "/"])
+    await crawl(
+        LinksSpider,
+        {**OBEY, "MANDELBOT_CRAWL_DELAYS": delays},
+        start_urls=[web.url + "/"],
+    )
     assert len(web.hits) == 5
     assert 0.2 - HAIR <= min(gaps(web)) <= max(gaps(web)) < 1
 
@@ -112,9 +124,13 @@ async def test_mandelbot_files_are_not_obeyed_unless_asked(webs):
         "mandelbot/pace/not_obeyed"
     ]
     (line,) = [one for one in result.messages if "is not obeyed" in one]
-    assert line.startswith(f"{web.url}: 60 s between requests, Visit-time 0000-0000 (robot")
+    assert line.startswith(
+        f"{web.url}: 60 s between requests, Visit-time 0000-0000 (robot"
+    )
     assert line.endswith('is not obeyed; set MANDELBOT_PACE = "obey" to obey it')
-    (row,) = [one for one in result.messages if one.startswith("What happened at the sites")]
+    (row,) = [
+        one for one in result.messages if one.startswith("What happened at the sites")
+    ]
     assert "not obeyed" in row
 
 
@@ -136,7 +152,9 @@ async def test_what_a_delay_that_is_not_obeyed_cost_stands_in_the_table(
 
     class Asking(LinksSpider):
         def parse(self, response):
-            details.extend(one.details for one in status(self.crawler).sites if one.site == web.url)
+            details.extend(
+                one.details for one in status(self.crawler).sites if one.site == web.url
+            )
             return super().parse(response)
 
     settings = settings | ({"MANDELBOT_REPORT": str(path)} if has_report else {})
@@ -149,11 +167,14 @@ async def test_what_a_delay_that_is_not_obeyed_cost_stands_in_the_table(
     came = float(re.search(r"  2\.0  not obeyed: (\S+) s  ", row)[1])
     assert came == pytest.approx(seen, rel=0.1)
     assert table.count("obeyed") == 1, "the other site asks for nothing"
-    assert re.fullmatch(r"Crawl-delay 2 s asked for; requests came every \S+ s", details[-1])
+    assert re.fullmatch(
+        r"Crawl-delay 2 s asked for; requests came every \S+ s", details[-1]
+    )
     if has_report:
         report = json.loads(path.read_text())
-        assert f"{web.url}: Crawl-delay 2 s asked for; requests came every {came:g} s." in str(
-            list(in_short(report))
+        assert (
+            f"{web.url}: Crawl-delay 2 s asked for; requests came every {came:g} s."
+            in str(list(in_short(report)))
         )
 
 
@@ -169,7 +190,9 @@ async def test_a_delay_that_is_not_obeyed_is_told_of_in_any_encoding(webs):
 
 @ensureDeferred
 async def test_slow_answers_count_from_their_end(webs):
-    """A request that is long on its way, or long in answering, is followed no sooner than asked."""
+    """A request that is long on its way, or long in answering, is followed no sooner
+    than asked.
+    """
     web = site(webs, "Crawl-delay: 0.3\n", 3, delay=0.3)
     await crawl(LinksSpider, OBEY, start_urls=[web.url + "/"])
     assert min(gaps(web)[1:]) >= 0.6 - HAIR
@@ -200,7 +223,9 @@ async def test_cached_pages_cost_no_turn(webs, tmp_path):
 
 
 @ensureDeferred
-async def test_a_copy_of_a_former_run_has_the_pace_from_the_first_request_on(webs, tmp_path):
+async def test_a_copy_of_a_former_run_has_the_pace_from_the_first_request_on(
+    webs, tmp_path
+):
     """The rules are in the store: nothing is sent back, nothing comes too soon."""
     web = site(webs, "Crawl-delay: 0.3\n", 4)
     settings = {**OBEY, "MANDELBOT_STORE": str(tmp_path / "store.db")}
@@ -215,7 +240,9 @@ async def test_a_copy_of_a_former_run_has_the_pace_from_the_first_request_on(web
 
 @ensureDeferred
 async def test_media_requests_take_turns_with_pages(webs, tmp_path):
-    """Files of a pipeline wait for their turn, however many are ahead, longer than any pause."""
+    """Files of a pipeline wait for their turn, however many are ahead, longer than any
+    pause.
+    """
     web = site(webs, "Crawl-delay: 0.2\n", 3)
     for number in range(8):
         web.pages[f"/file/{number}"] = Answer(b"content %d" % number)
@@ -246,7 +273,9 @@ async def test_media_requests_take_turns_with_pages(webs, tmp_path):
 
 @ensureDeferred
 async def test_inline_requests_take_turns(webs):
-    """``await engine.download_async()`` waits for its turn, be there a pause on the way."""
+    """``await engine.download_async()`` waits for its turn, be there a pause on the
+    way.
+    """
     web = site(webs, "Crawl-delay: 0.2\n", 4)
     web.refuse = Closed(seconds=0.5, after=2, retry_after="1", robots_too=False)
 
@@ -267,13 +296,19 @@ async def test_inline_requests_take_turns(webs):
 
 @ensureDeferred
 async def test_probes_count_and_a_pause_is_kept_too(webs):
-    """A 503 in between: nothing comes closer than asked, before and after, and nothing is lost."""
+    """A 503 in between: nothing comes closer than asked, before and after, and nothing
+    is lost.
+    """
     web = site(webs, "Crawl-delay: 0.3\n", 5)
-    web.refuse = closed = Closed(seconds=0.9, after=3, retry_after="1", robots_too=False)
+    web.refuse = closed = Closed(
+        seconds=0.9, after=3, retry_after="1", robots_too=False
+    )
     result = await crawl(LinksSpider, OBEY, start_urls=[web.url + "/"])
     assert len(result.items) == len(set(result.urls())) == 6
     assert min(gaps(web)) >= 0.3 - HAIR
-    assert not [hit for hit in web.hits if closed.began + 0.1 < hit.at < closed.began + 1 - HAIR]
+    assert not [
+        hit for hit in web.hits if closed.began + 0.1 < hit.at < closed.began + 1 - HAIR
+    ]
     assert result.stats["mandelbot/pause/count"] == 1
 
 
@@ -302,7 +337,9 @@ async def test_the_slowest_of_all_wins(webs):
     """DOWNLOAD_DELAY, DOWNLOAD_SLOTS and AutoThrottle keep working on top of a pace."""
     web = site(webs, "Crawl-delay: 0.1\n", 3)
     slots = {"127.0.0.1": {"delay": 0.5, "randomize_delay": False, "concurrency": 2}}
-    await crawl(LinksSpider, {**OBEY, "DOWNLOAD_SLOTS": slots}, start_urls=[web.url + "/"])
+    await crawl(
+        LinksSpider, {**OBEY, "DOWNLOAD_SLOTS": slots}, start_urls=[web.url + "/"]
+    )
     assert min(gaps(web)[1:]) >= 0.5 - 0.02
 
     web = site(webs, "Crawl-delay: 0.4\n", 3)
@@ -321,7 +358,9 @@ async def test_who_asks_for_too_much_gets_the_longest_and_a_warning(webs):
     assert min(gaps(web)) >= 0.2 - HAIR
     (line,) = result.logged(f"{web.url}: 86400 s between requests is capped")
     assert line.endswith('is capped at 0.2 s (MANDELBOT_PACE_OPTIONS["longest"])')
-    (line,) = result.logged(f"Ignored an invalid pace in the robots.txt of {web.url}, line")
+    (line,) = result.logged(
+        f"Ignored an invalid pace in the robots.txt of {web.url}, line"
+    )
     assert line.endswith(", line 3")
     assert result.stats["mandelbot/pace/capped"] == 1
     assert result.stats["mandelbot/pace/unreadable"] == 1
@@ -330,7 +369,11 @@ async def test_who_asks_for_too_much_gets_the_longest_and_a_warning(webs):
 @ensureDeferred
 async def test_the_pace_is_the_agents(webs):
     """The group of ROBOTSTXT_USER_AGENT counts, as for the rules."""
-    web = site(webs, "Crawl-delay: 60\nAllow: /\n\nUser-agent: Examplebot\nCrawl-delay: 0.2\n", 3)
+    web = site(
+        webs,
+        "Crawl-delay: 60\nAllow: /\n\nUser-agent: Examplebot\nCrawl-delay: 0.2\n",
+        3,
+    )
     settings = {**OBEY, "ROBOTSTXT_USER_AGENT": "Examplebot"}
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert "0.2 s between requests" in result.logged("Pace of ")[0]
@@ -339,14 +382,18 @@ async def test_the_pace_is_the_agents(webs):
 
 @ensureDeferred
 async def test_the_rule_of_thumb_and_the_window(webs):
-    """Both are options: a page of a quarter second is followed by ten seconds, capped here."""
+    """Both are options: a page of a quarter second is followed by ten seconds, capped
+    here.
+    """
     web = site(webs, "Disallow: /private\n", 3)
     settings = {**OBEY, "MANDELBOT_PACE_OPTIONS": {"fetch_time": True, "longest": 0.3}}
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert "twice the fetch time" in result.logged("Pace of ")[0]
     assert min(gaps(web)) >= 0.3 - HAIR
 
-    result = await crawl(LinksSpider, settings, start_urls=["http://no-such-host.invalid/"])
+    result = await crawl(
+        LinksSpider, settings, start_urls=["http://no-such-host.invalid/"]
+    )
     assert not result.logged("Pace of "), "who cannot be asked has no pace"
 
     web = site(webs, "Crawl-delay: 0.5\n", 3)

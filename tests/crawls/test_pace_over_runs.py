@@ -1,4 +1,5 @@
-"""A site with a pace, asked by one run after another: the next comes no sooner than asked.
+"""A site with a pace, asked by one run after another: the next comes no sooner than
+asked.
 
 Between two runs the clock is turned, so that no test waits for a minute.
 """
@@ -22,7 +23,9 @@ COUNTS = tuple(f"mandelbot/pace/{name}" for name in ("sites", "restored", "waite
 
 @pytest.fixture
 def turn_clock():
-    """Return what turns the clock of the crawls that begin from now on, by seconds from now."""
+    """Return what turns the clock of the crawls that begin from now on, by seconds from
+    now.
+    """
     began = TIME.now() - TIME.elapsed()
 
     def turn(seconds: float) -> None:
@@ -34,7 +37,11 @@ def turn_clock():
 @pytest.fixture
 def web(webs):
     web = webs()
-    web.pages |= {"/": html(), "/1": html(), "/robots.txt": Answer(b"User-agent: *\nDisallow:")}
+    web.pages |= {
+        "/": html(),
+        "/1": html(),
+        "/robots.txt": Answer(b"User-agent: *\nDisallow:"),
+    }
     return web
 
 
@@ -59,7 +66,9 @@ def by_hand(seconds: float) -> dict[str, object]:
 
 @ensureDeferred
 async def test_a_delay_by_hand_holds_from_one_run_to_the_next(web, store, turn_clock):
-    """Two seconds of the minute are left when the next one begins, and it waits for them."""
+    """Two seconds of the minute are left when the next one begins, and it waits for
+    them.
+    """
     first, counts = await run(web, store, **by_hand(60))
     assert counts == [1, 0, 0]
     turn_clock(58)
@@ -84,7 +93,9 @@ async def test_so_does_the_delay_of_a_robots_txt(web, store, turn_clock):
 
 @ensureDeferred
 async def test_a_robots_txt_waits_as_a_page_does(web, store, turn_clock):
-    """No copy serves any more, so it is asked for first, and not too soon; then it decides."""
+    """No copy serves any more, so it is asked for first, and not too soon; then it
+    decides.
+    """
     web.pages["/robots.txt"].body += b"\nCrawl-delay: 60"
     await run(web, store)
     first, _ = await run(web, store, MANDELBOT_PACE="obey")
@@ -99,7 +110,9 @@ async def test_a_robots_txt_waits_as_a_page_does(web, store, turn_clock):
 
 
 @ensureDeferred
-async def test_a_delay_that_nobody_obeys_any_more_is_not_waited_for(web, store, turn_clock):
+async def test_a_delay_that_nobody_obeys_any_more_is_not_waited_for(
+    web, store, turn_clock
+):
     """Be there paces for other sites or none at all."""
     await run(web, store, **by_hand(60))
     turn_clock(1)
@@ -118,7 +131,13 @@ async def test_a_delay_that_nobody_obeys_any_more_is_not_waited_for(web, store, 
         (61, 60, 0),
         (86_400, 60, 0),
     ],
-    ids=["the clock was set back", "a shorter delay", "no delay", "it is over", "long over"],
+    ids=[
+        "the clock was set back",
+        "a shorter delay",
+        "no delay",
+        "it is over",
+        "long over",
+    ],
 )
 @ensureDeferred
 async def test_nobody_waits_longer_than_is_asked_for_now(  # noqa: PLR0917 -- fixtures and cases

@@ -16,7 +16,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("loop_is_turned")]
 
 @ensureDeferred
 async def test_the_run_waits_no_longer_than_it_may(webs):
-    """MANDELBOT_PAUSE_OPTIONS["total"]: then paused sites are as given up, and the crawl ends."""
+    """MANDELBOT_PAUSE_OPTIONS["total"]: then paused sites are as given up, and the
+    crawl ends.
+    """
     web, healthy = site(webs, 8), site(webs, 8, "127.0.0.2")
     web.refuse = Closed(seconds=1000, after=3, retry_after="1000")
 
@@ -40,7 +42,9 @@ async def test_waits_are_added_up(webs):
     closed = [Closed(1, after=1, retry_after="1"), Closed(1, after=3, retry_after="1")]
     web.refuse = lambda path: closed[0](path) or closed[1](path)
     result = await crawl(
-        LinksSpider, {"MANDELBOT_PAUSE_OPTIONS": {"total": 3.5}}, start_urls=[web.url + "/"]
+        LinksSpider,
+        {"MANDELBOT_PAUSE_OPTIONS": {"total": 3.5}},
+        start_urls=[web.url + "/"],
     )
     assert len(result.items) == 9
     assert result.stats["mandelbot/pause/count"] >= 2
@@ -49,7 +53,9 @@ async def test_waits_are_added_up(webs):
 
 @ensureDeferred
 async def test_batch_feeders_hear_that_only_paused_work_is_left(webs):
-    """MANDELBOT_PAUSE_IDLE: spider_idle comes while the site is paused, and new work is done."""
+    """MANDELBOT_PAUSE_IDLE: spider_idle comes while the site is paused, and new work is
+    done.
+    """
     web, healthy = site(webs, 8), site(webs, 8, "127.0.0.2")
     web.refuse = closed = Closed(seconds=2, after=3, retry_after="2")
 
@@ -66,7 +72,9 @@ async def test_batch_feeders_hear_that_only_paused_work_is_left(webs):
                 self.fed = True
                 self.crawler.engine.crawl(scrapy.Request(healthy.url + "/"))
 
-    result = await crawl(Batches, {"MANDELBOT_PAUSE_IDLE": "signal"}, start_urls=[web.url + "/"])
+    result = await crawl(
+        Batches, {"MANDELBOT_PAUSE_IDLE": "signal"}, start_urls=[web.url + "/"]
+    )
 
     assert len(result.items) == 18
     assert max(hit.at for hit in healthy.hits) < closed.began + 2

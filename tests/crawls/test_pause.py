@@ -1,4 +1,7 @@
-"""A site that answers 503, crawled over real HTTP. (Mandelbot, "Temporarily Stop Crawling")"""
+"""A site that answers 503, crawled over real HTTP.
+
+(Mandelbot, "Temporarily Stop Crawling")
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,13 @@ pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
 @ensureDeferred
 async def test_mandelbot_503_pauses_one_site_and_slows_no_other(webs):
-    """While one site is paused all pages of the other arrive; then all of its own do, each once."""
-    paused, healthy = site(webs, 30, "127.0.0.1"), site(webs, 60, "127.0.0.2", delay=0.02)
+    """While one site is paused all pages of the other arrive; then all of its own do,
+    each once.
+    """
+    paused, healthy = (
+        site(webs, 30, "127.0.0.1"),
+        site(webs, 60, "127.0.0.2", delay=0.02),
+    )
     paused.refuse = closed = Closed(seconds=3, after=5, retry_after="3")
 
     result = await crawl(
@@ -39,17 +47,23 @@ async def test_mandelbot_503_pauses_one_site_and_slows_no_other(webs):
 
 @ensureDeferred
 async def test_a_pause_costs_the_site_only_what_was_under_way(webs):
-    """Nothing is sent into the pause: no more than was in flight is refused, and one probe goes."""
+    """Nothing is sent into the pause: no more than was in flight is refused, and one
+    probe goes.
+    """
     web = site(webs, 40)
     web.refuse = closed = Closed(seconds=2, after=10, retry_after="2")
 
-    result = await crawl(LinksSpider, {"CONCURRENT_REQUESTS": 16}, start_urls=[web.url + "/"])
+    result = await crawl(
+        LinksSpider, {"CONCURRENT_REQUESTS": 16}, start_urls=[web.url + "/"]
+    )
 
     assert result.urls() == web.urls(40)
     assert 1 <= web.statuses().count(503) <= 8  # CONCURRENT_REQUESTS_PER_DOMAIN
     inside = [hit for hit in web.hits if closed.began + 0.5 < hit.at < closed.began + 2]
     assert inside == []
-    assert len(result.signals("site_paused")) == len(result.signals("site_resumed")) == 1
+    assert (
+        len(result.signals("site_paused")) == len(result.signals("site_resumed")) == 1
+    )
     assert result.stats["mandelbot/pause/count"] == 1
     assert result.stats["mandelbot/pause/bounced"] >= 1
     assert len(result.logged("Paused http")) == len(result.logged("Resumed http")) == 1
@@ -61,7 +75,9 @@ async def test_a_minute_of_503_costs_less_than_twenty_seconds_more(webs, status,
     """A 429 speaks of a limit, or a ban: its probes are those of the backoff alone."""
     web = site(webs, 300, delay=0.05)
     web.refuse = closed = Closed(60, after=60, status=status)
-    result = await crawl(LinksSpider, {"ROBOTSTXT_OBEY": False}, start_urls=[web.url + "/"])
+    result = await crawl(
+        LinksSpider, {"ROBOTSTXT_OBEY": False}, start_urls=[web.url + "/"]
+    )
     assert result.urls() == web.urls(300)
     hits = [hit.at - closed.began for hit in web.hits]
     assert 60 < hits[-1] < most
@@ -71,21 +87,29 @@ async def test_a_minute_of_503_costs_less_than_twenty_seconds_more(webs, status,
 
 @ensureDeferred
 async def test_what_waits_in_the_download_slot_goes_back_too(webs):
-    """With DOWNLOAD_DELAY requests wait in the slot; none of them is sent into the pause."""
+    """With DOWNLOAD_DELAY requests wait in the slot; none of them is sent into the
+    pause.
+    """
     web = site(webs, 8)
     web.refuse = closed = Closed(seconds=2, after=3, retry_after="2", robots_too=False)
 
-    result = await crawl(LinksSpider, {"DOWNLOAD_DELAY": 0.2}, start_urls=[web.url + "/"])
+    result = await crawl(
+        LinksSpider, {"DOWNLOAD_DELAY": 0.2}, start_urls=[web.url + "/"]
+    )
 
     assert result.urls() == web.urls(8)
     assert web.statuses().count(503) == 1
-    assert [hit for hit in web.hits if closed.began + 0.1 < hit.at < closed.began + 2] == []
+    assert [
+        hit for hit in web.hits if closed.began + 0.1 < hit.at < closed.began + 2
+    ] == []
     assert result.stats["mandelbot/pause/evicted"] >= 1
 
 
 @ensureDeferred
 async def test_the_slot_hears_of_a_refusal_before_it_sends_its_next_request(webs):
-    """It is free to send it in the turn in which the answer comes, sooner than middlewares hear."""
+    """It is free to send it in the turn in which the answer comes, sooner than
+    middlewares hear.
+    """
     web = site(webs, 8, delay=0.1)
     web.refuse = Closed(seconds=2, after=3, retry_after="2", robots_too=False)
     settings = {"DOWNLOAD_DELAY": 0.01, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
@@ -112,7 +136,9 @@ async def test_a_time_that_cannot_be_read_is_told_once(webs):
 
 @pytest.mark.parametrize("delay", [0, 1])
 def test_who_has_a_delay_is_heard_in_the_turn_of_the_answer(make_crawler, delay):
-    """Its slot sends the next request by a timer of its own, before middlewares see the answer."""
+    """Its slot sends the next request by a timer of its own, before middlewares see the
+    answer.
+    """
     crawler = make_crawler(DOWNLOAD_DELAY=delay)
     middleware = PauseMiddleware.from_crawler(crawler)
     request = scrapy.Request("https://example.com/")
@@ -135,13 +161,17 @@ async def test_one_probe_goes_first(webs):
 
     def slow_probe(request):
         late.setdefault("first", TIME.elapsed())
-        return Answer(b"<html></html>", delay=0.3, headers={"Content-Type": "text/html"})
+        return Answer(
+            b"<html></html>", delay=0.3, headers={"Content-Type": "text/html"}
+        )
 
     for path in list(web.pages):
         if path.startswith("/page"):
             web.pages[path] = slow_probe
 
-    result = await crawl(LinksSpider, {"CONCURRENT_REQUESTS": 16}, start_urls=[web.url + "/"])
+    result = await crawl(
+        LinksSpider, {"CONCURRENT_REQUESTS": 16}, start_urls=[web.url + "/"]
+    )
 
     assert result.urls() == web.urls(30)
     after = [hit for hit in web.hits if hit.at > closed.began + 0.9]
@@ -155,9 +185,16 @@ async def test_one_probe_goes_first(webs):
 )
 @ensureDeferred
 async def test_retry_after_in_every_form(webs, retry_after):
-    """Seconds and dates are kept; what makes no sense counts as absent. Nothing is lost."""
+    """Seconds and dates are kept; what makes no sense counts as absent.
+
+    Nothing is lost.
+    """
     web = site(webs, 10)
-    value = formatdate(TIME.now() + 2, usegmt=True) if retry_after == "date" else retry_after
+    value = (
+        formatdate(TIME.now() + 2, usegmt=True)
+        if retry_after == "date"
+        else retry_after
+    )
     web.refuse = closed = Closed(seconds=0.8, after=4, retry_after=value)
 
     result = await crawl(LinksSpider, start_urls=[web.url + "/"])
@@ -183,7 +220,9 @@ async def test_whatever_means_too_much_pauses_too(webs, status, retry_after):
 
 @ensureDeferred
 async def test_503_for_robots_txt_pauses_and_nothing_is_lost(webs):
-    """Whatever was asked: a 503 for robots.txt pauses the site; its rules are then read."""
+    """Whatever was asked: a 503 for robots.txt pauses the site; its rules are then
+    read.
+    """
     web = site(webs, 10)
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /page/3\n")
     web.refuse = Closed(seconds=1, retry_after="1")
@@ -199,7 +238,9 @@ async def test_503_for_robots_txt_pauses_and_nothing_is_lost(webs):
 
 @ensureDeferred
 async def test_5xx_for_robots_txt_is_asked_again_later(webs):
-    """A 5xx is a temporary problem of the server: nothing is crawled before it has answered."""
+    """A 5xx is a temporary problem of the server: nothing is crawled before it has
+    answered.
+    """
     web = site(webs, 5)
     web.refuse = Closed(seconds=0.5, status=500)
     result = await crawl(LinksSpider, start_urls=[web.url + "/"])
@@ -209,7 +250,9 @@ async def test_5xx_for_robots_txt_is_asked_again_later(webs):
 
 @ensureDeferred
 async def test_what_comes_back_is_as_it_was(webs):
-    """Callback, errback, meta, priority, dont_filter: as the spider made them; no retry counted."""
+    """Callback, errback, meta, priority, dont_filter: as the spider made them; no retry
+    counted.
+    """
     web = site(webs, 0)
     web.refuse = Closed(seconds=0.5, retry_after="1", robots_too=False)
     failures = []
@@ -270,14 +313,18 @@ async def test_a_bounced_request_redirected_off_site_is_still_filtered(webs):
 
     result = await crawl(Spider, start_urls=[web.url + "/"])
 
-    assert web.asked("/page/1", 503) + web.asked("/page/1", 302) >= 2 or web.asked("/page/1", 302)
+    assert web.asked("/page/1", 503) + web.asked("/page/1", 302) >= 2 or web.asked(
+        "/page/1", 302
+    )
     assert result.stats["offsite/filtered"] == 1
     assert other.hits == []
 
 
 @ensureDeferred
 async def test_no_503_is_ever_cached(webs, tmp_path):
-    """With HTTPCACHE_ENABLED a second crawl gets its pages from the cache, and no refusal."""
+    """With HTTPCACHE_ENABLED a second crawl gets its pages from the cache, and no
+    refusal.
+    """
     web = site(webs, 6)
     web.refuse = Closed(seconds=0.5, after=3, retry_after="1")
     settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}

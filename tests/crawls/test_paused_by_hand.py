@@ -25,7 +25,9 @@ class Pausing(LinksSpider):
     def parse(self, response):
         if response.url.endswith("/") and "127.0.0.1" in response.url:
             self.paused_at = TIME.elapsed()
-            pause_site(self.crawler, response.url, self.seconds, "the owner asked us to")
+            pause_site(
+                self.crawler, response.url, self.seconds, "the owner asked us to"
+            )
         yield from super().parse(response)
 
 
@@ -52,12 +54,17 @@ async def test_a_paused_site_is_left_alone_and_nothing_is_lost(webs):
 async def test_the_next_run_keeps_to_it(webs, tmp_path):
     """The pause is in the store: a run that begins within it does not knock."""
     web = site(webs, 20)
-    settings = {"MANDELBOT_STORE": str(tmp_path / "store.db"), "CLOSESPIDER_ITEMCOUNT": 1}
+    settings = {
+        "MANDELBOT_STORE": str(tmp_path / "store.db"),
+        "CLOSESPIDER_ITEMCOUNT": 1,
+    }
     await crawl(Pausing, settings, start_urls=[web.url + "/"], seconds=2.5)
     hits, began = len(web.hits), TIME.elapsed()
 
     result = await crawl(
-        LinksSpider, {**settings, "CLOSESPIDER_ITEMCOUNT": 0}, start_urls=[web.url + "/"]
+        LinksSpider,
+        {**settings, "CLOSESPIDER_ITEMCOUNT": 0},
+        start_urls=[web.url + "/"],
     )
 
     assert len(result.items) == 21
@@ -93,7 +100,8 @@ async def test_the_console_can_do_it_too(webs):
             seen["hits"] = len(web.hits)
             seen["resumed"] = [seen["console"].resume(web.url) for _ in range(2)]
 
-    with_console = {"EXTENSIONS": {"scrapy_mandelbot.PauseConsole": 500}}  # no port is opened
+    # no port is opened
+    with_console = {"EXTENSIONS": {"scrapy_mandelbot.PauseConsole": 500}}
     result = await crawl(Operated, with_console, start_urls=[web.url + "/"])
 
     assert len(result.items) == 21
@@ -147,7 +155,9 @@ def test_a_site_that_is_not_paused_cannot_be_resumed():
 
 @ensureDeferred
 async def test_who_is_resumed_by_hand_gets_back_what_was_refused_too(webs):
-    """Refused pages let others go first, and that is over when the operator ends the pause."""
+    """Refused pages let others go first, and that is over when the operator ends the
+    pause.
+    """
     web = site(webs, 20)
     web.refuse = closed = Closed(seconds=5, after=3, retry_after="3600")
 

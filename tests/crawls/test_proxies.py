@@ -88,7 +88,9 @@ ALL = sorted(f"{SHOP}/{number}" for number in range(PAGES))
 @ensureDeferred
 async def test_a_site_pauses_whatever_the_proxy(proxies, by):
     """A 503 is the site's; nothing is sent in its pause, and then each page arrives."""
-    proxies[0].refuse = closed = Closed(seconds=20, after=3, retry_after="20", robots_too=False)
+    proxies[0].refuse = closed = Closed(
+        seconds=20, after=3, retry_after="20", robots_too=False
+    )
     urls = [proxy.url for proxy in proxies]
     if by == "the spider":
         result = await crawl(ShopSpider, proxies=urls)
@@ -107,7 +109,9 @@ async def test_a_refused_request_is_given_another_proxy(proxies):
     """It goes back without the one that a middleware gave it."""
     banned, well = proxies
     banned.refuse = Closed(seconds=1_000_000, after=1, retry_after="5")
-    result = await crawl(ShopSpider, rotating([banned.url, banned.url, well.url], ThenTheLast))
+    result = await crawl(
+        ShopSpider, rotating([banned.url, banned.url, well.url], ThenTheLast)
+    )
     assert result.urls() == ALL
     assert banned.statuses() == [200, 503], "robots.txt and a page"
     assert sorted(hit.path for hit in well.hits) == ALL
@@ -115,8 +119,12 @@ async def test_a_refused_request_is_given_another_proxy(proxies):
 
 @pytest.mark.parametrize("robots", ["refused", "503"])
 @ensureDeferred
-async def test_a_bad_robots_txt_by_one_proxy_stops_no_crawl(proxies, dead_proxy, robots):
-    """The request that was to find out the rules goes by another proxy when it is sent again."""
+async def test_a_bad_robots_txt_by_one_proxy_stops_no_crawl(
+    proxies, dead_proxy, robots
+):
+    """The request that was to find out the rules goes by another proxy when it is sent
+    again.
+    """
     first, second = proxies
     first.refuse = Closed(seconds=1000, after=0, retry_after="1")
     bad = dead_proxy if robots == "refused" else first.url
@@ -159,7 +167,9 @@ async def test_a_pace_is_the_sites_whatever_the_proxy(proxies, by):
 @pytest.mark.parametrize("dead", [1, 2])
 @ensureDeferred
 async def test_a_dead_proxy_is_no_dead_site(proxies, dead_proxy, dead):
-    """The pages of the others arrive; those of the dead fail as in stock Scrapy, with no pause."""
+    """The pages of the others arrive; those of the dead fail as in stock Scrapy, with
+    no pause.
+    """
     three = [dead_proxy] * dead + [proxies[0].url] * (3 - dead)
     result = await crawl(ShopSpider, proxies=three)
     assert len(result.urls()) == PAGES * (3 - dead) // 3
@@ -169,7 +179,9 @@ async def test_a_dead_proxy_is_no_dead_site(proxies, dead_proxy, dead):
 
 
 class OwnHeadersSpider(scrapy.Spider):
-    """Each request names a proxy, and has the header without which the site answers 503."""
+    """Each request names a proxy, and has the header without which the site answers
+    503.
+    """
 
     name = "own_headers"
 
@@ -189,7 +201,9 @@ class OwnHeadersSpider(scrapy.Spider):
 @pytest.mark.parametrize("by_proxy", [True, False])
 @ensureDeferred
 async def test_a_page_is_requested_again_the_way_it_was_answered(webs, by_proxy):
-    """By its proxy and with its headers: all pages arrive, and nothing goes around the proxy."""
+    """By its proxy and with its headers: all pages arrive, and nothing goes around the
+    proxy.
+    """
     direct, proxy = webs("127.0.0.1"), webs("127.0.0.2")
     served = proxy if by_proxy else direct
     base = direct.url if by_proxy else ""
@@ -213,5 +227,7 @@ async def test_a_page_is_requested_again_the_way_it_was_answered(webs, by_proxy)
     )
     assert result.urls() == sorted(direct.url + path for path in ("/well", *others))
     assert result.stats["mandelbot/pause/asked_again"] > 1
-    assert {hit.headers.get("x-token") for hit in served.hits if "robots" not in hit.path} == {"t"}
+    assert {
+        hit.headers.get("x-token") for hit in served.hits if "robots" not in hit.path
+    } == {"t"}
     assert not by_proxy or direct.hits == []

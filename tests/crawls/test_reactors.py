@@ -1,4 +1,6 @@
-"""The package works on whatever Scrapy runs on: asyncio, another reactor, or no reactor."""
+"""The package works on whatever Scrapy runs on: asyncio, another reactor, or no
+reactor.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,15 @@ async def test_a_pause_on_every_loop(webs, tmp_path, setting):
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /page/7\n")
     web.refuse = Closed(seconds=1, after=6, retry_after="1")
     (tmp_path / "spider.py").write_text(f"{SPIDER}\n    start_urls = ['{web.url}/']\n")
-    command = [sys.executable, "-m", "scrapy", "runspider", "spider.py", "-o", "items.jsonl"]
+    command = [
+        sys.executable,
+        "-m",
+        "scrapy",
+        "runspider",
+        "spider.py",
+        "-o",
+        "items.jsonl",
+    ]
 
     run = await deferToThread(
         subprocess.run,

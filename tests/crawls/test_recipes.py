@@ -1,4 +1,6 @@
-"""The recipes of the documents do what they say, as they stand but for the names of sites."""
+"""The recipes of the documents do what they say, as they stand but for the names of
+sites.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ class Recipe:
         (spider,) = (
             one
             for one in vars(self.module(name)).values()
-            if isinstance(one, type) and issubclass(one, scrapy.Spider) and one.__module__ == name
+            if isinstance(one, type)
+            and issubclass(one, scrapy.Spider)
+            and one.__module__ == name
         )
         return spider
 
@@ -78,7 +82,9 @@ def recipe(tmp_path, monkeypatch):
 @TURNED
 @ensureDeferred
 async def test_nightly_runs_end_while_the_shop_is_paused_and_go_on(recipe, webs):
-    """The second run is too early and asks for nothing; the third finishes; then all is done."""
+    """The second run is too early and asks for nothing; the third finishes; then all is
+    done.
+    """
     web = site(webs, 12)
     web.refuse = Closed(seconds=3600, after=5, retry_after="3600")
     nightly = recipe("nightly", shop=web.url)
@@ -96,7 +102,9 @@ async def test_nightly_runs_end_while_the_shop_is_paused_and_go_on(recipe, webs)
     after = await crawl(spider, night)
 
     runs = [first, early, last]
-    assert [run.stats["finish_reason"] for run in runs] == ["sites_paused"] * 2 + ["finished"]
+    assert [run.stats["finish_reason"] for run in runs] == ["sites_paused"] * 2 + [
+        "finished"
+    ]
     assert sorted(first.urls() + early.urls() + last.urls()) == web.urls(12)
     assert after.urls() == [f"{web.url}/"]
 
@@ -116,7 +124,9 @@ async def test_one_long_nightly_run_waits(recipe, webs):
 @TURNED
 @ensureDeferred
 async def test_only_what_has_changed(recipe, webs):
-    """The first run gets all pages of the sitemap, the second those that are newer than it."""
+    """The first run gets all pages of the sitemap, the second those that are newer than
+    it.
+    """
     web = site(webs, 3)
     entries = "".join(
         f"<url><loc>{web.url}/page/{n}</loc><lastmod>{year}-01-01</lastmod></url>"
@@ -128,11 +138,14 @@ async def test_only_what_has_changed(recipe, webs):
     web.pages["/robots.txt"] = Answer(b"Sitemap: /map.xml\n")
     changed = recipe("changed", news=web.url)
     spider = changed.spider("news")
-    kept = {**changed.settings(), "MANDELBOT_STORE": "./kept.db"}  # as in a project's .scrapy
+    # as in a project's .scrapy
+    kept = {**changed.settings(), "MANDELBOT_STORE": "./kept.db"}
     first = await crawl(spider, kept)
     second = await crawl(spider, kept)
     everything = await crawl(spider, {**kept, "MANDELBOT_SITEMAP_SINCE": ""})
-    assert first.urls() == everything.urls() == [f"{web.url}/page/{n}" for n in range(3)]
+    assert (
+        first.urls() == everything.urls() == [f"{web.url}/page/{n}" for n in range(3)]
+    )
     assert second.urls() == [f"{web.url}/page/2"]
     assert second.stats["mandelbot/sitemaps/older"] == 2
 
@@ -140,7 +153,9 @@ async def test_only_what_has_changed(recipe, webs):
 @TURNED
 @ensureDeferred
 async def test_only_what_has_changed_without_sitemaps(recipe, webs):
-    """The second run is told 304 of all pages but one, though the site pauses, and loses none."""
+    """The second run is told 304 of all pages but one, though the site pauses, and
+    loses none.
+    """
     web = site(webs, 12)
     versions = dict.fromkeys(["/", *(f"/page/{number}" for number in range(12))], "1")
     pages = dict(web.pages)
@@ -150,7 +165,11 @@ async def test_only_what_has_changed_without_sitemaps(recipe, webs):
         tag = f'"{versions[path]}"'
         is_known = request.getHeader("If-None-Match") == tag
         headers = {**pages[path].headers, "ETag": tag, "Cache-Control": "max-age=0"}
-        return Answer(b"", 304, headers) if is_known else replace(pages[path], headers=headers)
+        return (
+            Answer(b"", 304, headers)
+            if is_known
+            else replace(pages[path], headers=headers)
+        )
 
     web.pages |= dict.fromkeys(versions, page_of)
     unchanged = recipe("unchanged", news=web.url)
@@ -173,7 +192,9 @@ async def test_only_what_has_changed_without_sitemaps(recipe, webs):
 @TURNED
 @ensureDeferred
 async def test_one_site_gets_its_delay_and_the_other_none(recipe, webs):
-    """Five seconds between requests of the one, robots.txt included; the other is done by then."""
+    """Five seconds between requests of the one, robots.txt included; the other is done
+    by then.
+    """
     slow, fast = site(webs, 4), site(webs, 4, "127.0.0.2")
     delay = recipe("delay", slow=slow.url, fast=fast.url)
     run = await crawl(delay.spider("both"), delay.settings())
@@ -185,7 +206,9 @@ async def test_one_site_gets_its_delay_and_the_other_none(recipe, webs):
 @TURNED
 @ensureDeferred
 async def test_a_site_pauses_for_all_proxies(recipe, webs):
-    """One is refused for a minute: nothing is sent through any, and then all pages arrive."""
+    """One is refused for a minute: nothing is sent through any, and then all pages
+    arrive.
+    """
     proxies = [webs("127.0.0.1"), webs("127.0.0.2")]
     shop = "http://shop.test"
     for proxy in proxies:
@@ -221,13 +244,19 @@ async def test_files_wait_for_their_site(recipe, webs, tmp_path):
     (item,) = run.items
     assert len(item["files"]) == 5
     assert all((tmp_path / "files" / file["path"]).is_file() for file in item["files"])
-    assert not [hit for hit in web.hits if closed.began + 1 < hit.at < closed.began + 60]
+    assert not [
+        hit for hit in web.hits if closed.began + 1 < hit.at < closed.began + 60
+    ]
 
 
 @ensureDeferred
 async def test_pages_of_a_browser_wait_too(recipe, webs):
-    """Text that a script writes is there, what is forbidden is not asked for, and a 503 pauses."""
-    pytest.importorskip("scrapy_playwright", reason="needs scrapy-playwright (the extra recipes)")
+    """Text that a script writes is there, what is forbidden is not asked for, and a 503
+    pauses.
+    """
+    pytest.importorskip(
+        "scrapy_playwright", reason="needs scrapy-playwright (the extra recipes)"
+    )
     browser = pytest.importorskip("browser")
     if not browser.IS_THERE:
         pytest.skip("needs chromium")
@@ -288,9 +317,13 @@ async def test_scrapy_redis_goes_on_while_a_site_is_paused(recipe, webs, tmp_pat
 @TURNED
 @ensureDeferred
 async def test_training_data_is_what_owners_do_not_refuse(recipe, webs, tmp_path):
-    """Pages that a file refuses are not asked for, those that refuse give nothing; all is noted."""
+    """Pages that a file refuses are not asked for, those that refuse give nothing; all
+    is noted.
+    """
     web = site(webs, 3)
-    web.pages["/robots.txt"] = Answer(b"User-agent: *\nContent-Usage: /page/0 train-ai=n\n")
+    web.pages["/robots.txt"] = Answer(
+        b"User-agent: *\nContent-Usage: /page/0 train-ai=n\n"
+    )
     web.pages["/page/1"].headers["TDM-Reservation"] = "1"
     texts = recipe("training", texts=web.url)
     run = await crawl(texts.spider("texts"), texts.settings())
@@ -302,7 +335,9 @@ async def test_training_data_is_what_owners_do_not_refuse(recipe, webs, tmp_path
     (shown,) = re.findall(r"    (grep .*)", page("recipes/training"))
     shown = shown.replace("https://texts.example.com/poem", f"{web.url}/page/2")
     _, _, wanted, file = shlex.split(shown)
-    found = [line for line in (tmp_path / file).read_text().splitlines() if wanted in line]
+    found = [
+        line for line in (tmp_path / file).read_text().splitlines() if wanted in line
+    ]
     assert [json.loads(line)["event"] for line in found] == ["fetched", "items"]
 
 
@@ -320,11 +355,18 @@ async def test_why_nothing_was_crawled(recipe, webs):
 
 
 def test_the_test_of_a_robots_txt_passes(recipe):
-    """For the file that the recipe shows it holds; for one that closes the shop it does not."""
+    """For the file that the recipe shows it holds; for one that closes the shop it does
+    not.
+    """
     own = recipe("own_robots")
-    shown = re.search(r"\$ cat robots.txt\n((?:    .*\n|\n)+?)    \$", page("recipes/own_robots"))
+    shown = re.search(
+        r"\$ cat robots.txt\n((?:    .*\n|\n)+?)    \$", page("recipes/own_robots")
+    )
     text = re.sub("^    ", "", shown[1], flags=re.MULTILINE)
-    for body, holds in ((text, True), (text.replace("Disallow: /basket", "Disallow: /"), False)):
+    for body, holds in (
+        (text, True),
+        (text.replace("Disallow: /basket", "Disallow: /"), False),
+    ):
         Path("robots.txt").write_text(body)
         module = own.module("test_robots")
         module.test_robots_stay_out("/basket")

@@ -57,10 +57,14 @@ async def test_a_limit_that_was_found_is_in_the_record(webs, caplog):
     web = site(webs, 60)
     web.refuse = Bucket(rate=0.5, burst=5)
     with caplog.at_level("INFO", logger="scrapy_mandelbot.events"):
-        result = await crawl(LinksSpider, {"EXTENSIONS": {Counting: 1}}, start_urls=[web.url + "/"])
+        result = await crawl(
+            LinksSpider, {"EXTENSIONS": {Counting: 1}}, start_urls=[web.url + "/"]
+        )
     assert len(result.items) == 61
     limit = Recorder.of(result.crawler).record.get(web.url).limit
-    assert 0.4 < limit < 0.55, "of a few refusals: at most one step of the ladder below what it is"
+    assert 0.4 < limit < 0.55, (
+        "of a few refusals: at most one step of the ladder below what it is"
+    )
     (line,) = [one for one in caplog.messages if "Rate limit of" in one]
     start = re.escape(f"Rate limit of {web.url}: about ")
     assert re.match(rf"{start}(2[4-9]|3[0-3]) requests a minute \(\d+ req", line)
@@ -70,7 +74,9 @@ async def test_a_limit_that_was_found_is_in_the_record(webs, caplog):
 async def test_all_of_a_crawl_is_in_its_record(webs):
     """Pages, what is forbidden, refusals, a pause, robots.txt, sitemaps, tags, times."""
     web, other = site(webs, 20), site(webs, 5, "127.0.0.2")
-    web.pages["/"] = html("/private/a", "/private/b", "/gone", *(f"/page/{n}" for n in range(20)))
+    web.pages["/"] = html(
+        "/private/a", "/private/b", "/gone", *(f"/page/{n}" for n in range(20))
+    )
     web.pages["/page/1"].headers["X-Robots-Tag"] = "noindex"
     web.pages["/robots.txt"] = Answer(
         f"User-agent: *\nDisallow: /private\nSitemap: {web.url}/sitemap.xml\n".encode()
@@ -85,7 +91,11 @@ async def test_all_of_a_crawl_is_in_its_record(webs):
 
     kept = Recorder.of(result.crawler).record
     record = kept.get(web.url)
-    assert record.pages == sum(item["url"].startswith(web.url) for item in result.items) == 21
+    assert (
+        record.pages
+        == sum(item["url"].startswith(web.url) for item in result.items)
+        == 21
+    )
     assert (record.others, record.forbidden) == (1, 2), "/gone; two by one rule"
     (rule,) = record.rules
     assert (rule.line, rule.text, rule.agent) == (2, "Disallow: /private", "*")
@@ -146,13 +156,17 @@ async def test_pages_are_counted_that_heed_no_pause(webs):
 
 
 @ensureDeferred
-async def test_the_pause_of_a_host_that_never_answered_ends_when_its_requests_fail(webs):
+async def test_the_pause_of_a_host_that_never_answered_ends_when_its_requests_fail(
+    webs,
+):
     """It is down to the end of the crawl; nobody waits for it."""
     web = webs("127.0.0.3")
     url = web.url
     web.close()
 
-    result = await crawl(LinksSpider, {"EXTENSIONS": {Counting: 1}}, start_urls=[url + "/"])
+    result = await crawl(
+        LinksSpider, {"EXTENSIONS": {Counting: 1}}, start_urls=[url + "/"]
+    )
 
     record = Recorder.of(result.crawler).record.get(url)
     assert record.pauses
@@ -164,7 +178,9 @@ async def test_nothing_is_kept_where_nothing_is_made_of_it(webs):
     """Then all sites are counted as one."""
     web = site(webs, 3)
 
-    result = await crawl(LinksSpider, {"MANDELBOT_SUMMARY": 0}, start_urls=[web.url + "/"])
+    result = await crawl(
+        LinksSpider, {"MANDELBOT_SUMMARY": 0}, start_urls=[web.url + "/"]
+    )
 
     mine = Crawl.of(result.crawler)
     assert not [name for name in vars(result.crawler) if "recorder" in name]
@@ -174,17 +190,35 @@ async def test_nothing_is_kept_where_nothing_is_made_of_it(webs):
 
 @ensureDeferred
 async def test_a_crawl_ends_with_a_table(webs):
-    """By default; ``MANDELBOT_SUMMARY`` says how many sites it has, and 0 that there is none."""
+    """By default.
+
+    ``MANDELBOT_SUMMARY`` says how many sites it has, and 0 that there is none.
+    """
     sites = [site(webs, 2, f"127.0.0.{number}") for number in range(1, 5)]
     start_urls = [one.url + "/" for one in sites]
 
     tables = []
     for most in (20, 2, 0):
-        result = await crawl(LinksSpider, {"MANDELBOT_SUMMARY": most}, start_urls=start_urls)
-        tables.append([text.split("\n") for text in result.logged("What happened at the sites:")])
+        result = await crawl(
+            LinksSpider, {"MANDELBOT_SUMMARY": most}, start_urls=start_urls
+        )
+        tables.append(
+            [text.split("\n") for text in result.logged("What happened at the sites:")]
+        )
 
     (full,), (short,), none = tables
     assert [line.split()[:2] for line in full[2:]] == [[one.url, "3"] for one in sites]
     assert [line.split()[0] for line in short[2:4]] == [one.url for one in sites[:2]]
-    assert short[4].split() == ["2", "more", "sites", "together", "6", "0", "0", "0", "0", "0"]
+    assert short[4].split() == [
+        "2",
+        "more",
+        "sites",
+        "together",
+        "6",
+        "0",
+        "0",
+        "0",
+        "0",
+        "0",
+    ]
     assert none == []

@@ -1,4 +1,6 @@
-"""A robots.txt that redirects to itself, or to no web page: nothing is crawled until it answers."""
+"""A robots.txt that redirects to itself, or to no web page: nothing is crawled until it
+answers.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,12 @@ pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
 def a_site(webs, robots):
     web = webs()
-    web.pages |= {"/": html("/yes", "/no"), "/yes": html(), "/no": html(), "/robots.txt": robots}
+    web.pages |= {
+        "/": html("/yes", "/no"),
+        "/yes": html(),
+        "/no": html(),
+        "/robots.txt": robots,
+    }
     return web
 
 
@@ -32,7 +39,10 @@ async def test_a_redirect_to_itself_is_followed_with_its_cookie(webs):
 
 @ensureDeferred
 async def test_of_a_site_whose_robots_txt_redirects_in_a_loop_nothing_is_crawled(webs):
-    """It is unreachable: nothing is crawled until it answers. (RFC 9309, section 2.3.1.4)"""
+    """It is unreachable: nothing is crawled until it answers.
+
+    (RFC 9309, section 2.3.1.4)
+    """
     loops = [12]
 
     def robots(_request):
@@ -63,7 +73,9 @@ async def test_of_a_site_whose_robots_txt_redirects_in_a_loop_nothing_is_crawled
 )
 @ensureDeferred
 async def test_a_redirect_to_what_is_no_web_page_is_no_permission(webs, location):
-    """It does not say that there is no robots.txt: the site is unreachable, as in a loop."""
+    """It does not say that there is no robots.txt: the site is unreachable, as in a
+    loop.
+    """
     left = [2]
 
     def robots(_request):

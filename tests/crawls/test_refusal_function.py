@@ -1,4 +1,6 @@
-"""MANDELBOT_REFUSAL: a function of the project recognises refusals that look like pages."""
+"""MANDELBOT_REFUSAL: a function of the project recognises refusals that look like
+pages.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +44,15 @@ class Refusing:
         self.began_at = None
 
     def __call__(self, path: str) -> Answer | None:
-        if self.began_at is None and len(self.web.hits) > self.after and path != "/robots.txt":
+        if (
+            self.began_at is None
+            and len(self.web.hits) > self.after
+            and path != "/robots.txt"
+        ):
             self.began_at = TIME.elapsed()
-        is_on = self.began_at is not None and TIME.elapsed() < self.began_at + self.seconds
+        is_on = (
+            self.began_at is not None and TIME.elapsed() < self.began_at + self.seconds
+        )
         return self.answer if is_on and path != "/robots.txt" else None
 
 
@@ -57,7 +65,9 @@ async def crawled(web, function, settings=None):
 @pytest.mark.parametrize("answer", [captcha(), zipped()], ids=["plain", "gzip"])
 @pytest.mark.parametrize("seconds", [6, 200])
 async def test_what_it_recognises_pauses_the_site(webs, answer, seconds):
-    """Each page comes once, and none of the refusals; a health check is judged by it, too."""
+    """Each page comes once, and none of the refusals; a health check is judged by it,
+    too.
+    """
     web = site(webs, 60, delay=0.05)
     web.refuse = Refusing(web, 20, seconds, answer)
     seen = []
@@ -69,10 +79,14 @@ async def test_what_it_recognises_pauses_the_site(webs, answer, seconds):
     result = await crawled(web, looks_refused)
     assert result.urls() == web.urls(60)
     assert result.stats["mandelbot/pause/count"] == 1
-    assert "recognised by test_refusal_function." in result.signals("site_paused")[0]["reason"]
+    assert (
+        "recognised by test_refusal_function."
+        in result.signals("site_paused")[0]["reason"]
+    )
     assert result.stats["mandelbot/pause/seconds"] > seconds - 1
     assert not [url for url, *_ in seen if url.endswith("/robots.txt")]
-    assert result.stats.get("httpcompression/response_count", 0) <= 1  # of robots.txt, if at all
+    # of robots.txt, if at all
+    assert result.stats.get("httpcompression/response_count", 0) <= 1
 
 
 @ensureDeferred
@@ -138,7 +152,9 @@ async def test_where_it_fails_the_answer_is_a_page_and_one_error_is_logged(webs,
 @ensureDeferred
 async def test_a_damaged_body_is_shown_as_it_came(webs):
     web = site(webs, 5)
-    web.pages["/page/3"] = Answer(b"\x1f\x8bno gzip", headers={"Content-Encoding": "gzip"})
+    web.pages["/page/3"] = Answer(
+        b"\x1f\x8bno gzip", headers={"Content-Encoding": "gzip"}
+    )
     result = await crawled(web, is_captcha)
     assert set(web.urls(5)) - set(result.urls()) <= {web.url + "/page/3"}
     assert "mandelbot/pause/refusal_errors" not in result.stats
@@ -155,8 +171,12 @@ async def test_a_function_that_is_not_there_stops_the_crawl_with_one_line(webs):
 RECIPE = (Path(__file__).parents[2] / "docs" / "says_no.rst").read_text("utf-8")
 ANSWERS = {
     "captcha": captcha(),
-    "queue": Answer(b"You are in line", headers={"Content-Type": "text/html", "Refresh": "20"}),
-    "other host": Answer(b"", 302, {"Location": "http://127.0.0.1:1/room.queue-it.net/"}),
+    "queue": Answer(
+        b"You are in line", headers={"Content-Type": "text/html", "Refresh": "20"}
+    ),
+    "other host": Answer(
+        b"", 302, {"Location": "http://127.0.0.1:1/room.queue-it.net/"}
+    ),
 }
 
 
@@ -164,7 +184,9 @@ ANSWERS = {
 def recipe(tmp_path, monkeypatch) -> dict[str, object]:
     """The settings of the document, whose modules can be imported."""
     files = {name: code.replace("\n    ", "\n") for name, code in BLOCK.findall(RECIPE)}
-    (tmp_path / "refusals.py").write_text(files["refusals"].lstrip().removeprefix("    "))
+    (tmp_path / "refusals.py").write_text(
+        files["refusals"].lstrip().removeprefix("    ")
+    )
     sys.modules.pop("refusals", None)
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()

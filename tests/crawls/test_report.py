@@ -20,7 +20,9 @@ pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
 @ensureDeferred
 async def test_a_crawl_leaves_a_page_and_its_data(webs, tmp_path):
-    """What the sites saw: pages, a rule, a pause, its Retry-After; placeholders are filled in."""
+    """What the sites saw: pages, a rule, a pause, its Retry-After; placeholders are
+    filled in.
+    """
     web, other = site(webs, 10), site(webs, 5, "127.0.0.2")
     web.pages["/"] = html("/private/a", *(f"/page/{number}" for number in range(10)))
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /private\n")
@@ -32,7 +34,9 @@ async def test_a_crawl_leaves_a_page_and_its_data(webs, tmp_path):
         start_urls=[web.url + "/", other.url + "/"],
     )
 
-    data, page = sorted((tmp_path / "made").iterdir(), key=lambda path: path.suffix, reverse=True)
+    data, page = sorted(
+        (tmp_path / "made").iterdir(), key=lambda path: path.suffix, reverse=True
+    )
     assert re.fullmatch(r"links-\d{4}(-\d\d){2}T\d\d(-\d\d){2}\+00-00\.html", page.name)
     assert result.logged("Wrote the report on the crawl: ") == [
         f"Wrote the report on the crawl: {page}"
@@ -43,7 +47,10 @@ async def test_a_crawl_leaves_a_page_and_its_data(webs, tmp_path):
     assert (troubled["pages"], troubled["forbidden"]) == (11, 1)
     assert troubled["rules"][0]["examples"] == [f"{web.url}/private/a"]
     assert troubled["refused"] == web.statuses().count(503)
-    assert (troubled["retry_after"]["kept"], troubled["retry_after"]["broken"]) == (1, 0)
+    assert (troubled["retry_after"]["kept"], troubled["retry_after"]["broken"]) == (
+        1,
+        0,
+    )
     sent = sum(bucket["sent"] for bucket in troubled["timeline"]["buckets"])
     assert sent == len(web.hits)
     assert report["reason"] == "finished"
@@ -53,7 +60,9 @@ async def test_a_crawl_leaves_a_page_and_its_data(webs, tmp_path):
 
 @ensureDeferred
 async def test_what_waits_at_the_end_is_told(webs, tmp_path):
-    """A run that ends while a site is paused: how many requests it has, until when, and why."""
+    """A run that ends while a site is paused: how many requests it has, until when, and
+    why.
+    """
     web = site(webs, 30)
     web.refuse = Closed(seconds=5000, after=5, retry_after="1000", robots_too=False)
 
@@ -78,7 +87,9 @@ async def test_what_waits_at_the_end_is_told(webs, tmp_path):
 @pytest.mark.parametrize("gone", ["no scheduler", "a close that stays"])
 @ensureDeferred
 async def test_a_report_needs_no_private_name(webs, tmp_path, gone, monkeypatch):
-    """Where it cannot be asked before the end what waits, nothing is told of that, and no more."""
+    """Where it cannot be asked before the end what waits, nothing is told of that, and
+    no more.
+    """
     from scrapy_mandelbot import engine
 
     class Closed:
@@ -99,14 +110,18 @@ async def test_a_report_needs_no_private_name(webs, tmp_path, gone, monkeypatch)
     web = site(webs, 3)
     path = tmp_path / "report.json"
 
-    result = await crawl(LinksSpider, {"MANDELBOT_REPORT": str(path)}, start_urls=[web.url + "/"])
+    result = await crawl(
+        LinksSpider, {"MANDELBOT_REPORT": str(path)}, start_urls=[web.url + "/"]
+    )
 
     assert len(result.items) == 4
     assert json.loads(path.read_text())["waiting"] == []
     assert "mandelbot/report/failed" not in result.stats
 
 
-@pytest.mark.parametrize("trouble", ["no folder", "full", "no spider attribute of ours"])
+@pytest.mark.parametrize(
+    "trouble", ["no folder", "full", "no spider attribute of ours"]
+)
 @ensureDeferred
 async def test_a_report_that_cannot_be_written_costs_nothing_else(
     webs, tmp_path, trouble, monkeypatch, caplog
@@ -135,16 +150,24 @@ async def test_a_report_that_cannot_be_written_costs_nothing_else(
 
         monkeypatch.setattr(Path, "open", fails)
     else:
-        monkeypatch.setattr("scrapy_mandelbot.report.crawl_report.iso_time", lambda *_: 1 / 0)
+        monkeypatch.setattr(
+            "scrapy_mandelbot.report.crawl_report.iso_time", lambda *_: 1 / 0
+        )
 
-    result = await crawl(LinksSpider, {"MANDELBOT_REPORT": str(path)}, start_urls=[web.url + "/"])
+    result = await crawl(
+        LinksSpider, {"MANDELBOT_REPORT": str(path)}, start_urls=[web.url + "/"]
+    )
 
     assert len(result.items) == 4
     assert result.stats["finish_reason"] == "finished"
     assert result.stats["mandelbot/report/failed"] >= 1
     assert result.logged("The report on the crawl cannot be written to ")
-    of_report = [one for one in caplog.records if "cannot be written to" in one.getMessage()]
-    assert {bool(one.exc_info) for one in of_report} == {trouble not in {"no folder", "full"}}
+    of_report = [
+        one for one in caplog.records if "cannot be written to" in one.getMessage()
+    ]
+    assert {bool(one.exc_info) for one in of_report} == {
+        trouble not in {"no folder", "full"}
+    }
     assert len(of_report) == 1 or trouble not in {"no folder", "full"}
     assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
     assert (tmp_path / "report.html").read_bytes() == b"the former one"
@@ -199,4 +222,6 @@ async def test_the_report_and_the_log_agree_on_the_time(webs, tmp_path, monkeypa
     (verdict,) = result.logged("Finished after ")
     assert json.loads(path.with_suffix(".json").read_text())["verdict"] == verdict
     head = path.read_text().partition('<dl class="tiles">')[0]
-    assert re.findall(r"[0-9.]+ s\b", head.partition("<header>")[2]) == [verdict.split()[2] + " s"]
+    assert re.findall(r"[0-9.]+ s\b", head.partition("<header>")[2]) == [
+        verdict.split()[2] + " s"
+    ]

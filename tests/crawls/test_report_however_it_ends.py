@@ -42,7 +42,9 @@ def log_until(process, text):
 
 @pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])
 def test_a_crawl_that_is_told_to_stop_leaves_its_report(tmp_path, told):
-    """Ctrl-C, or a supervisor: the requests under way end, then the report is written and named."""
+    """Ctrl-C, or a supervisor: the requests under way end, then the report is written
+    and named.
+    """
     path = tmp_path / "report.html"
     with crawling(path, "stop") as process:
         process.send_signal(told)
@@ -60,7 +62,9 @@ def test_a_crawl_that_is_told_to_stop_leaves_its_report(tmp_path, told):
 
 @pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])
 def test_a_crawl_that_is_told_so_twice_leaves_its_report(tmp_path, told):
-    """What is under way is not waited for; the report says that the crawl is not finished."""
+    """What is under way is not waited for; the report says that the crawl is not
+    finished.
+    """
     path = tmp_path / "report.json"
     with crawling(path, "twice") as process:
         process.send_signal(told)
@@ -74,7 +78,8 @@ def test_a_crawl_that_is_told_so_twice_leaves_its_report(tmp_path, told):
 
 
 @pytest.mark.parametrize(
-    ("how", "reason"), [("closespider", "closespider_pagecount"), ("own error", "finished")]
+    ("how", "reason"),
+    [("closespider", "closespider_pagecount"), ("own error", "finished")],
 )
 def test_a_crawl_that_ends_by_itself_leaves_its_report(tmp_path, how, reason):
     """At a limit of the project, or where a part of this package is broken."""
@@ -86,7 +91,9 @@ def test_a_crawl_that_ends_by_itself_leaves_its_report(tmp_path, how, reason):
 
 
 def test_a_crawl_that_is_killed_leaves_the_report_of_a_little_before(tmp_path):
-    """It was written while the crawl went on, by a thread, and says that it is not finished."""
+    """It was written while the crawl went on, by a thread, and says that it is not
+    finished.
+    """
     path = tmp_path / "report.html"
     with crawling(path, "running") as process:
         data = path.with_suffix(".json")

@@ -15,10 +15,14 @@ pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
 @ensureDeferred
 async def test_the_http_cache_stores_nothing_for_it(webs, tmp_path):
-    """The first run gives the site up; in the next one all is well, and the page is fetched."""
+    """The first run gives the site up; in the next one all is well, and the page is
+    fetched.
+    """
     web = site(webs, 0)
     web.pages["/page"] = Answer(b"page")
-    web.refuse = lambda path: Answer(b"of robots.txt", 500) if path == "/robots.txt" else None
+    web.refuse = lambda path: (
+        Answer(b"of robots.txt", 500) if path == "/robots.txt" else None
+    )
     settings = {
         "HTTPCACHE_ENABLED": True,
         "HTTPCACHE_DIR": str(tmp_path),
@@ -66,7 +70,9 @@ async def test_the_spider_stays_open_while_an_extensions_download_waits(webs):
         token = paused.url + "/token"
 
     Spider.got = got
-    result = await crawl(Spider, {"EXTENSIONS": {Waits: 1}}, start_urls=[other.url + "/"])
+    result = await crawl(
+        Spider, {"EXTENSIONS": {Waits: 1}}, start_urls=[other.url + "/"]
+    )
     assert result.stats["finish_reason"] == "finished"
     (response,) = got
     assert (response.status, response.body) == (200, b"token")

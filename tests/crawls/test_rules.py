@@ -31,7 +31,9 @@ def site(webs, pages: int = 12, host: str = "127.0.0.1"):
 
 @ensureDeferred
 async def test_mandelbot_rules_are_obeyed_and_explained(webs):
-    """The longest path decides; what is forbidden is not asked for, and the log says which line."""
+    """The longest path decides; what is forbidden is not asked for, and the log says
+    which line.
+    """
     web = site(webs)
     web.pages["/robots.txt"] = Answer(RULES)
 
@@ -45,25 +47,32 @@ async def test_mandelbot_rules_are_obeyed_and_explained(webs):
     assert {(one["verdict"].rule.line, one["verdict"].rule.path) for one in heard} == {
         (2, "/page/1")
     }
-    (line, _) = result.logged("Forbidden by robots.txt")
+    line, _ = result.logged("Forbidden by robots.txt")
     assert f"{web.url}/robots.txt: forbidden by line 2: Disallow: /page/1" in line
 
 
-FOR_SCRAPY = b"User-agent: GPTBot\nUser-agent: Scrapy\nDisallow: /\n\nUser-agent: *\nAllow: /\n"
+FOR_SCRAPY = (
+    b"User-agent: GPTBot\nUser-agent: Scrapy\nDisallow: /\n\nUser-agent: *\nAllow: /\n"
+)
 
 
 @pytest.mark.parametrize(
     ("body", "line"),
     [
         (FOR_SCRAPY, "forbidden by line 3: Disallow: / (agent Scrapy)"),
-        (b"User-agent: *\nDisallow: /*\n", "forbidden by line 2: Disallow: /* (agent *)"),
+        (
+            b"User-agent: *\nDisallow: /*\n",
+            "forbidden by line 2: Disallow: /* (agent *)",
+        ),
         (b"User-agent: *\nDisallow: /\nAllow: /page/9\n", None),
         (b"User-agent: *\nDisallow: /page\nDisallow: /$\n", None),
     ],
 )
 @ensureDeferred
 async def test_a_site_that_forbids_all_by_one_rule_is_reported_once(webs, body, line):
-    """With the rule, its line and its agent, at INFO: of the default User-Agent by its name."""
+    """With the rule, its line and its agent, at INFO: of the default User-Agent by its
+    name.
+    """
     web = site(webs, 3)
     web.pages["/robots.txt"] = Answer(body)
     urls = [f"{web.url}/page/{number}" for number in range(3)]
@@ -71,7 +80,10 @@ async def test_a_site_that_forbids_all_by_one_rule_is_reported_once(webs, body, 
     result = await crawl(LinksSpider, settings, start_urls=urls)
     assert result.stats["robotstxt/forbidden"] == 3
     said = result.logged("Every page of")
-    text = f"Every page of {web.url} is forbidden ({web.url}/robots.txt: {line}); see docs/"
+    text = (
+        f"Every page of {web.url} is forbidden ({web.url}/robots.txt: {line}); see"
+        " docs/"
+    )
     assert [one.partition("recipes")[0] for one in said] == [text] * (line is not None)
 
 
@@ -79,7 +91,11 @@ async def test_a_site_that_forbids_all_by_one_rule_is_reported_once(webs, body, 
     ("body", "settings", "line"),
     [
         (b"Useragent: *\nDisalow: /p/\n", {}, "line 2 'Disalow: /p/'|Disallow"),
-        (b"USERAGENT : *\nDisallow: /p/ # x\n", {}, "line 1 'USERAGENT : *'|User-agent"),
+        (
+            b"USERAGENT : *\nDisallow: /p/ # x\n",
+            {},
+            "line 1 'USERAGENT : *'|User-agent",
+        ),
         (b"User-agent: *\r\rDisalow: /p/ # x\r", {}, "line 3 'Disalow: /p/'|Disallow"),
         (b"# Disalow: /p/\nUser-agent: *\nDisallowed: /p/\nSite-map: /s\n", {}, None),
         (b"Useragent: *\nDisalow: /p/\n", {"MANDELBOT_DIALECT": "google"}, None),
@@ -91,16 +107,22 @@ async def test_a_site_that_forbids_all_by_one_rule_is_reported_once(webs, body, 
     ],
 )
 @ensureDeferred
-async def test_a_misspelt_line_that_other_parsers_obey_is_reported_once(webs, body, settings, line):
-    """Stock Scrapy obeys it, and this crawl does not, unless Google's spellings are set."""
+async def test_a_misspelt_line_that_other_parsers_obey_is_reported_once(
+    webs, body, settings, line
+):
+    """Stock Scrapy obeys it, and this crawl does not, unless Google's spellings are
+    set.
+    """
     web = site(webs, 3)
     web.pages["/robots.txt"] = Answer(body)
-    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/", web.url + "/page/1"])
+    result = await crawl(
+        LinksSpider, settings, start_urls=[web.url + "/", web.url + "/page/1"]
+    )
     said = [one for one in result.logged("The robots.txt of") if "is not read" in one]
     named, _, field = (line or "").partition("|")
     text = (
-        f"The robots.txt of {web.url}: {named} is not read (Google's and Scrapy's parsers read it"
-        f" as {field}); set MANDELBOT_DIALECT = 'google' to obey it"
+        f"The robots.txt of {web.url}: {named} is not read (Google's and Scrapy's"
+        f" parsers read it as {field}); set MANDELBOT_DIALECT = 'google' to obey it"
     )
     assert said == [text] * (line is not None)
 
@@ -111,16 +133,29 @@ async def test_too_many_wildcards_forbid_long_urls(webs):
     web, other = site(webs, 3), site(webs, 3, "127.0.0.2")
     stars = "".join(f"Disallow: /*a*a*a{number:x}b\n" for number in range(10_000))
     web.pages["/robots.txt"] = Answer(f"User-agent: *\n{stars}".encode())
-    long = [f"{where.url}/{'a' * 2_000}{number}" for where in (web, other) for number in range(4)]
+    long = [
+        f"{where.url}/{'a' * 2_000}{number}"
+        for where in (web, other)
+        for number in range(4)
+    ]
     for where in (web, other):
         where.pages |= {f"/{'a' * 2_000}{number}": html() for number in range(4)}
 
-    result = await crawl(LinksSpider, start_urls=[web.url + "/", other.url + "/", *long])
+    result = await crawl(
+        LinksSpider, start_urls=[web.url + "/", other.url + "/", *long]
+    )
 
     assert len(result.items) == 4 + 4 + 4
     assert result.stats["robotstxt/forbidden"] == 4
     assert result.stats["mandelbot/robots/costly"] == 1
-    assert len(result.logged(f"The robots.txt of {web.url} has too many rules with wildcards")) == 1
+    assert (
+        len(
+            result.logged(
+                f"The robots.txt of {web.url} has too many rules with wildcards"
+            )
+        )
+        == 1
+    )
 
 
 @pytest.mark.parametrize("status", [200, 204, 206])
@@ -137,7 +172,9 @@ async def test_mandelbot_2xx_has_rules(webs, status):
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 451])
 @ensureDeferred
 async def test_mandelbot_4xx_allows_all(webs, status):
-    """No robots.txt: every URL may be crawled, whatever the body of the error page says."""
+    """No robots.txt: every URL may be crawled, whatever the body of the error page
+    says.
+    """
     web = site(webs, 3)
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /\n", status)
     result = await crawl(LinksSpider, start_urls=[web.url + "/"])
@@ -147,10 +184,14 @@ async def test_mandelbot_4xx_allows_all(webs, status):
 
 @ensureDeferred
 async def test_mandelbot_3xx_is_followed_across_sites(webs):
-    """Redirects are followed, off site too, and the end result is the robots.txt of the site."""
+    """Redirects are followed, off site too, and the end result is the robots.txt of the
+    site.
+    """
     web, other = site(webs, 3), site(webs, 3, "127.0.0.2")
     web.pages["/robots.txt"] = Answer(b"", 301, {"Location": "/elsewhere.txt"})
-    web.pages["/elsewhere.txt"] = Answer(b"", 302, {"Location": other.url + "/rules.txt"})
+    web.pages["/elsewhere.txt"] = Answer(
+        b"", 302, {"Location": other.url + "/rules.txt"}
+    )
     other.pages["/rules.txt"] = Answer(RULES)
 
     class Spider(LinksSpider):
@@ -208,7 +249,9 @@ async def test_one_fetch_shared_and_one_request_of_an_unknown_site(webs):
     assert len(result.items) == 30 + 21
     assert slow.asked("/robots.txt") == 1
     assert slow.hits[0].at - max(hit.at for hit in quick.hits) < 1.0
-    first_page_of_the_slow = min(hit.at for hit in slow.hits if hit.path != "/robots.txt")
+    first_page_of_the_slow = min(
+        hit.at for hit in slow.hits if hit.path != "/robots.txt"
+    )
     assert max(hit.at for hit in quick.hits) < first_page_of_the_slow
 
 
@@ -239,7 +282,9 @@ class Turns:
 
 @ensureDeferred
 async def test_no_more_are_sent_at_a_time_than_concurrent_requests():
-    """A page and the robots.txt that it waits for count as one, until the file is there."""
+    """A page and the robots.txt that it waits for count as one, until the file is
+    there.
+    """
     settings = {"CONCURRENT_REQUESTS": 8, "DOWNLOAD_HANDLERS": {"http": Turns}}
     urls = [f"http://site{number}.example/" for number in range(300)]
     await crawl(FailuresSpider, settings, start_urls=urls)
@@ -254,7 +299,9 @@ async def test_dont_obey_robotstxt_keeps_its_meaning(webs):
 
     class Spider(LinksSpider):
         async def start(self):
-            yield scrapy.Request(web.url + "/page/0", meta={"dont_obey_robotstxt": True})
+            yield scrapy.Request(
+                web.url + "/page/0", meta={"dont_obey_robotstxt": True}
+            )
 
     result = await crawl(Spider)
     assert len(result.items) == 1
@@ -268,7 +315,9 @@ async def test_robotstxt_obey_off_keeps_its_meaning(webs):
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /\n")
     said = iter([503])
     web.refuse = lambda _: Answer(b"", status) if (status := next(said, None)) else None
-    result = await crawl(LinksSpider, {"ROBOTSTXT_OBEY": False}, start_urls=[web.url + "/"])
+    result = await crawl(
+        LinksSpider, {"ROBOTSTXT_OBEY": False}, start_urls=[web.url + "/"]
+    )
     assert len(result.items) == 4
     assert web.asked("/robots.txt") == 0
     assert result.stats["mandelbot/pause/count"] == 1
@@ -276,7 +325,10 @@ async def test_robotstxt_obey_off_keeps_its_meaning(webs):
 
 @ensureDeferred
 async def test_switched_off_is_exactly_stock(webs):
-    """MANDELBOT_ENABLED = False for a spider: Scrapy's own components, and none of ours."""
+    """MANDELBOT_ENABLED = False for a spider.
+
+    Scrapy's own components, and none of ours.
+    """
     web = site(webs, 3)
     web.pages["/robots.txt"] = Answer(RULES)
 
@@ -287,9 +339,16 @@ async def test_switched_off_is_exactly_stock(webs):
 
     settings = result.crawler.settings
     assert not settings.getbool("ROBOTSTXT_OBEY")
-    assert settings["SCHEDULER_PRIORITY_QUEUE"] == "scrapy.pqueues.DownloaderAwarePriorityQueue"
+    assert (
+        settings["SCHEDULER_PRIORITY_QUEUE"]
+        == "scrapy.pqueues.DownloaderAwarePriorityQueue"
+    )
     middlewares = result.crawler.engine.downloader.middleware.middlewares
-    assert not [one for one in middlewares if type(one).__module__.startswith("scrapy_mandelbot")]
+    assert not [
+        one
+        for one in middlewares
+        if type(one).__module__.startswith("scrapy_mandelbot")
+    ]
     assert len(result.items) == 4
     assert not any(name.startswith("mandelbot") for name in result.stats)
 
@@ -305,7 +364,11 @@ async def test_crawlers_in_one_process_do_not_disturb_each_other(webs):
     )
     runs = [
         Deferred.fromCoroutine(
-            crawl(LinksSpider, {"ROBOTSTXT_USER_AGENT": agent, **extra}, start_urls=[web.url + "/"])
+            crawl(
+                LinksSpider,
+                {"ROBOTSTXT_USER_AGENT": agent, **extra},
+                start_urls=[web.url + "/"],
+            )
         )
         for agent, extra in [
             ("one", {}),
@@ -333,7 +396,10 @@ async def test_robotstxt_user_agent(webs, agent, forbidden):
     )
     await crawl(
         LinksSpider,
-        {"ROBOTSTXT_USER_AGENT": agent, "USER_AGENT": "Mozilla/5.0 (compatible; Crawler/1.0)"},
+        {
+            "ROBOTSTXT_USER_AGENT": agent,
+            "USER_AGENT": "Mozilla/5.0 (compatible; Crawler/1.0)",
+        },
         start_urls=[web.url + "/"],
     )
     missing = {f"/page/{n}" for n in range(3)} - {hit.path for hit in web.hits}
@@ -345,8 +411,9 @@ async def test_sitemaps_are_discovered_once(webs):
     """The absolute URLs of all Sitemap lines, once per site and run."""
     web = site(webs, 3)
     web.pages["/robots.txt"] = Answer(
-        b"Sitemap: http://127.0.0.1/one.xml\nUser-agent: *\nSitemap: /two.xml\nDisallow: /x\n"
-        b"Sitemap: http://[broken\nSitemap: http://127.0.0.1/one.xml\n"
+        b"Sitemap: http://127.0.0.1/one.xml\nUser-agent: *\nSitemap:"
+        b" /two.xml\nDisallow: /x\nSitemap: http://[broken\nSitemap:"
+        b" http://127.0.0.1/one.xml\n"
     )
     result = await crawl(LinksSpider, start_urls=[web.url + "/"])
     (heard,) = result.signals("sitemaps_discovered")
@@ -362,7 +429,9 @@ async def test_sitemaps_off_says_nothing(webs):
     """MANDELBOT_SITEMAPS = "off": no signal."""
     web = site(webs, 1)
     web.pages["/robots.txt"] = Answer(b"Sitemap: /one.xml\n")
-    result = await crawl(LinksSpider, {"MANDELBOT_SITEMAPS": "off"}, start_urls=[web.url + "/"])
+    result = await crawl(
+        LinksSpider, {"MANDELBOT_SITEMAPS": "off"}, start_urls=[web.url + "/"]
+    )
     assert result.signals("sitemaps_discovered") == []
 
 
@@ -411,5 +480,7 @@ async def test_a_parser_that_fails_costs_no_request(webs):
     settings = {"ROBOTSTXT_PARSER": BrokenParser}
     result = await crawl(LinksSpider, settings, start_urls=[web.url + "/"])
     assert len(result.items) == 4
-    told = f"ROBOTSTXT_PARSER failed on the robots.txt of {web.url}, which is not obeyed"
+    told = (
+        f"ROBOTSTXT_PARSER failed on the robots.txt of {web.url}, which is not obeyed"
+    )
     assert len(result.logged(told)) == 1

@@ -1,4 +1,6 @@
-"""Sites that say no in other ways than by a plain 503; a free site is crawled beside each."""
+"""Sites that say no in other ways than by a plain 503; a free site is crawled beside
+each.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def beside(webs):
 
 
 def got(result, web) -> set[str]:
-    return {url.removeprefix(web.url) for url in result.urls() if url.startswith(web.url)}
+    return {
+        url.removeprefix(web.url) for url in result.urls() if url.startswith(web.url)
+    }
 
 
 # Cookies.
@@ -67,11 +71,15 @@ async def test_the_cookie_of_a_waiting_room_lets_the_crawl_in(webs, opens_after,
     """Wherever CookiesMiddleware stands; and from then on each request brings it."""
     web, free = waiting_room(webs, 60, opens_after=opens_after), beside(webs)
     settings = {**IN_MEMORY, "DOWNLOADER_MIDDLEWARES": {COOKIES: order}}
-    result = await crawl(LinksSpider, settings, start_urls=[web.url + "/", free.url + "/"])
+    result = await crawl(
+        LinksSpider, settings, start_urls=[web.url + "/", free.url + "/"]
+    )
     assert len(got(result, web)) == 61
     assert len(got(result, free)) == 21
     refused = [hit.at for hit in web.hits if hit.status == 503]
-    late = [hit for hit in web.hits if hit.at > refused[-1] and hit.path != "/robots.txt"]
+    late = [
+        hit for hit in web.hits if hit.at > refused[-1] and hit.path != "/robots.txt"
+    ]
     assert all(hit.headers.get("cookie") == "pass=yes" for hit in late)
     assert result.seconds < 30
 
@@ -81,7 +89,9 @@ class JarsSpider(LinksSpider):
 
     async def start(self):
         for meta in ({"cookiejar": 1}, {"cookiejar": 2}, {"dont_merge_cookies": True}):
-            yield scrapy.Request(self.start_urls[0], self.keep, meta=meta, dont_filter=True)
+            yield scrapy.Request(
+                self.start_urls[0], self.keep, meta=meta, dont_filter=True
+            )
 
     def keep(self, response):
         yield {"url": response.url, "meta": response.meta}
@@ -94,7 +104,9 @@ async def test_a_refusals_cookie_goes_into_the_jar_of_its_request(webs):
     web.pages["/"] = lambda request: (
         html()
         if len(web.hits) > 6 or request.getCookie(b"jar")
-        else Answer(b"", 503, {"Set-Cookie": f"jar={len(web.hits)}", "Retry-After": "1"})
+        else Answer(
+            b"", 503, {"Set-Cookie": f"jar={len(web.hits)}", "Retry-After": "1"}
+        )
     )
     await crawl(JarsSpider, IN_MEMORY, start_urls=[web.url + "/"])
     said = {hit.headers.get("cookie") for hit in web.hits if hit.status == 200}
@@ -110,14 +122,19 @@ def by_its_clock(ahead: float, form):
 
     def refuse(until):
         now = TIME.now() + ahead
-        return {"Retry-After": form(until + ahead), "Date": formatdate(now, usegmt=True)}
+        return {
+            "Retry-After": form(until + ahead),
+            "Date": formatdate(now, usegmt=True),
+        }
 
     return refuse
 
 
 FORMS = {
     "epoch": by_its_clock(0, lambda at: str(int(at))),
-    "ISO": by_its_clock(0, lambda at: datetime.fromtimestamp(at, timezone.utc).isoformat()),
+    "ISO": by_its_clock(
+        0, lambda at: datetime.fromtimestamp(at, timezone.utc).isoformat()
+    ),
     "words": lambda _until: {"Retry-After": "8 seconds"},
     "duration": lambda _until: {"Retry-After": "PT8S"},
     "fast": by_its_clock(120, lambda at: formatdate(at, usegmt=True)),
@@ -142,7 +159,9 @@ async def test_a_time_is_kept_to_in_whatever_form(webs, form):
         return None if TIME.now() >= until else Answer(b"", 503, FORMS[form](until))
 
     web.refuse = refuse
-    result = await crawl(LinksSpider, IN_MEMORY, start_urls=[web.url + "/", free.url + "/"])
+    result = await crawl(
+        LinksSpider, IN_MEMORY, start_urls=[web.url + "/", free.url + "/"]
+    )
     assert len(got(result, web)) == 11
     since = shut[0] - TIME.now() + TIME.elapsed()
     after = [hit.at - since for hit in web.hits if hit.at > since + 0.5]
@@ -189,14 +208,20 @@ class MethodsSpider(LinksSpider):
                 yield scrapy.Request(url, self.keep, method=method, errback=self.gone)
 
     def keep(self, response):
-        yield {"url": response.url, "method": response.request.method, "at": TIME.elapsed()}
+        yield {
+            "url": response.url,
+            "method": response.request.method,
+            "at": TIME.elapsed(),
+        }
 
     def gone(self, failure):
         yield {"url": failure.request.url, "method": failure.request.method, "at": inf}
 
 
 @ensureDeferred
-async def test_what_is_refused_by_method_shuts_no_page_out_that_is_asked_for_by_get(webs):
+async def test_what_is_refused_by_method_shuts_no_page_out_that_is_asked_for_by_get(
+    webs,
+):
     """All pages arrive in ten seconds; and no POST is sent oftener than by Scrapy."""
     web, free = site(webs, 60), beside(webs)
     posts = []
@@ -208,17 +233,26 @@ async def test_what_is_refused_by_method_shuts_no_page_out_that_is_asked_for_by_
 
         return answer
 
-    web.pages.update({path: by_method(path) for path in web.pages if path != "/robots.txt"})
+    web.pages.update(
+        {path: by_method(path) for path in web.pages if path != "/robots.txt"}
+    )
     urls = [web.url + "/", free.url + "/"]
-    result = await crawl(MethodsSpider, {**IN_MEMORY, "RETRY_TIMES": 2}, start_urls=urls)
-    pages = [item for item in result.items if item.get("method") == "GET" and item["at"] < inf]
+    result = await crawl(
+        MethodsSpider, {**IN_MEMORY, "RETRY_TIMES": 2}, start_urls=urls
+    )
+    pages = [
+        item
+        for item in result.items
+        if item.get("method") == "GET" and item["at"] < inf
+    ]
     began = web.hits[0].at
     assert len(pages) == 60
     assert max(item["at"] for item in pages) < began + 10
     assert len(got(result, free)) == 21
     assert max(map(posts.count, posts)) <= 3
     assert {line.split(" of ")[0] for line in result.logged("Set aside")} <= {
-        f"Set aside {path}" for path in ("HEAD /", "POST /", "HEAD /page/", "POST /page/")
+        f"Set aside {path}"
+        for path in ("HEAD /", "POST /", "HEAD /page/", "POST /page/")
     }
 
 
@@ -274,7 +308,11 @@ async def test_of_a_host_that_never_answered_one_line_tells(webs, caplog):
     url = web.url
     web.close()
     await crawl(LinksSpider, IN_MEMORY, start_urls=[url + "/"])
-    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.INFO]
+    told = [
+        record.getMessage()
+        for record in caplog.records
+        if record.levelno >= logging.INFO
+    ]
     (line,) = [line for line in told if url in line and "robots.txt: " in line]
     assert line.startswith(f"{url} has never answered in this run")
 
@@ -288,7 +326,9 @@ PRICE = Answer(b"pay", 402, {"crawler-price": "USD 0.01"})
 def closed_shop(webs, answer, *, pages=500, well=()):
     """Serve a site whose pages are all answered so, but for some."""
     web = site(webs, pages)
-    web.pages.update({path: answer for path in web.pages if path not in {"/robots.txt", "/"}})
+    web.pages.update(
+        {path: answer for path in web.pages if path not in {"/robots.txt", "/"}}
+    )
     web.pages.update({path: html() for path in well})
     return web
 
@@ -309,9 +349,13 @@ CHALLENGES = [
 
 
 @ensureDeferred
-@pytest.mark.parametrize("answer", CHALLENGES, ids=["403", "503", "429", "403-with-a-time"])
+@pytest.mark.parametrize(
+    "answer", CHALLENGES, ids=["403", "503", "429", "403-with-a-time"]
+)
 async def test_the_mark_of_a_challenge_decides_not_its_status(webs, answer):
-    """Waiting does not clear it: no pause, no growing probes, and no page is tried again."""
+    """Waiting does not clear it: no pause, no growing probes, and no page is tried
+    again.
+    """
     web = closed_shop(webs, answer, pages=60)
     result = await crawl(LinksSpider, IN_MEMORY, start_urls=[web.url + "/"])
     refused = [hit for hit in web.hits if hit.status == answer.status]
@@ -336,17 +380,27 @@ async def test_a_503_with_another_mark_is_a_pause(webs, listed):
 
 @ensureDeferred
 @pytest.mark.parametrize(
-    "answer", [CHALLENGE, CHALLENGES[1], PRICE], ids=["challenge", "challenge-503", "price"]
+    "answer",
+    [CHALLENGE, CHALLENGES[1], PRICE],
+    ids=["challenge", "challenge-503", "price"],
 )
-async def test_a_site_that_refuses_robots_is_asked_twenty_pages_at_most(webs, answer, caplog):
-    """One WARNING says what it is and what can be done, a hook hears; a probe goes each hour."""
+async def test_a_site_that_refuses_robots_is_asked_twenty_pages_at_most(
+    webs, answer, caplog
+):
+    """One WARNING says what it is and what can be done, a hook hears; a probe goes each
+    hour.
+    """
     web, free = closed_shop(webs, answer), beside(webs)
-    result = await crawl(AskedSpider, IN_MEMORY, start_urls=[web.url + "/", free.url + "/"])
+    result = await crawl(
+        AskedSpider, IN_MEMORY, start_urls=[web.url + "/", free.url + "/"]
+    )
     refused = [hit.at for hit in web.hits if hit.status == answer.status]
     assert len([at for at in refused if at < refused[0] + 3_000]) <= 20
     assert len([at for at in refused if at > refused[0] + 3_000]) == 2
     assert len(got(result, free)) == 21
-    warnings = [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
+    warnings = [
+        one.getMessage() for one in caplog.records if one.levelno == logging.WARNING
+    ]
     told, gone = (line for line in warnings if "refuses robots" in line)
     assert told.startswith(f"{web.url}/page/ refuses robots: {answer.status} for ")
     assert "Identify your robot, contact the owner, or pay" in told
@@ -360,10 +414,14 @@ async def test_a_site_that_refuses_robots_is_asked_twenty_pages_at_most(webs, an
 
 @ensureDeferred
 async def test_with_jobdir_the_rest_is_not_lost(webs, tmp_path):
-    """The run ends as nothing else is left; the next one begins with a probe, after its time."""
+    """The run ends as nothing else is left; the next one begins with a probe, after its
+    time.
+    """
     web, free = closed_shop(webs, CHALLENGE, pages=100), beside(webs)
     settings = {"JOBDIR": str(tmp_path / "job")}
-    first = await crawl(AskedSpider, settings, start_urls=[web.url + "/", free.url + "/"])
+    first = await crawl(
+        AskedSpider, settings, start_urls=[web.url + "/", free.url + "/"]
+    )
     assert first.stats["finish_reason"] == "sites_paused"
     assert first.seconds < 60
     asked = len(web.hits)
@@ -392,7 +450,9 @@ async def test_with_jobdir_the_rest_is_not_lost(webs, tmp_path):
 async def test_who_handles_such_answers_gets_them(webs, settings):
     """All of them, and nothing is set aside."""
     web = closed_shop(webs, CHALLENGE, pages=40)
-    result = await crawl(LinksSpider, {**IN_MEMORY, **settings}, start_urls=[web.url + "/"])
+    result = await crawl(
+        LinksSpider, {**IN_MEMORY, **settings}, start_urls=[web.url + "/"]
+    )
     assert web.statuses().count(403) == 40
     assert "mandelbot/pause/refuses_robots" not in result.stats
 
@@ -423,7 +483,9 @@ async def test_a_login_area_and_a_forbidden_page_are_none_of_it(webs):
     web = site(webs, 60)
     inside = [f"/members/{number}" for number in range(30)]
     paid = ["/page/7", "/page/9"]
-    web.pages["/"] = html(*inside, *(f"/page/{number}" for number in range(60)), *inside)
+    web.pages["/"] = html(
+        *inside, *(f"/page/{number}" for number in range(60)), *inside
+    )
     web.pages.update({path: Answer(b"", 403) for path in inside})
     web.pages.update(dict.fromkeys(paid, PRICE))
     result = await crawl(LinksSpider, IN_MEMORY, start_urls=[web.url + "/"])
@@ -436,12 +498,21 @@ async def test_a_login_area_and_a_forbidden_page_are_none_of_it(webs):
 
 PROBLEMS = {
     "quota": (
-        b'{"type": "https://iana.org/#quota-exceeded", "title": "Not\\nnow", "policies": [1]}',
+        (
+            b'{"type": "https://iana.org/#quota-exceeded", "title": "Not\\nnow",'
+            b' "policies": [1]}'
+        ),
         ", https://iana.org/#quota-exceeded, Not now",
     ),
-    "title": (b'{"title": "Temporarily reduced capacity"}', ", Temporarily reduced capacity"),
+    "title": (
+        b'{"title": "Temporarily reduced capacity"}',
+        ", Temporarily reduced capacity",
+    ),
     "long": (b'{"title": "' + b"x" * 5_000 + b'"}', ", " + "x" * 100),
-    "longer than is read": (b'{"title": "x", "policies": "' + b"x" * 16_384 + b'"}', ""),
+    "longer than is read": (
+        b'{"title": "x", "policies": "' + b"x" * 16_384 + b'"}',
+        "",
+    ),
     "numbers": (b'{"type": 5, "title": [1]}', ", 5, [1]"),
     "a list": (b"[1, 2]", ""),
     "cut": (b'{"type": "a', ""),
@@ -473,7 +544,9 @@ async def test_the_problem_that_a_refusal_states_is_its_reason(webs, problem, zi
 
 @ensureDeferred
 async def test_what_good_answers_say_is_left_of_a_quota_is_kept_to(webs):
-    """Twenty in four seconds, two hundred pages: after the first window none is refused."""
+    """Twenty in four seconds, two hundred pages: after the first window none is
+    refused.
+    """
     web, free = site(webs, 0), beside(webs)
     window, used, refused = [0.0], [0], []
 

@@ -46,7 +46,11 @@ class OneQueue(BaseScheduler):
     def next_request(self):
         from scrapy.utils.request import request_from_dict
 
-        return request_from_dict(self.kept.pop(0), spider=self.spider) if self.kept else None
+        return (
+            request_from_dict(self.kept.pop(0), spider=self.spider)
+            if self.kept
+            else None
+        )
 
 
 @pytest.fixture
@@ -58,7 +62,9 @@ def own_scheduler(monkeypatch):
 
 @ensureDeferred
 async def test_a_paused_site_is_passed_by(webs, own_scheduler):
-    """The other site is done while one is paused; then all pages of that come, each once."""
+    """The other site is done while one is paused; then all pages of that come, each
+    once.
+    """
     paused, healthy = site(webs, 20), site(webs, 40, "127.0.0.2")
     paused.refuse = closed = Closed(seconds=2, after=3, retry_after="2")
     starts = [paused.url + "/", healthy.url + "/"]
@@ -70,7 +76,9 @@ async def test_a_paused_site_is_passed_by(webs, own_scheduler):
 
 @ensureDeferred
 async def test_what_is_parked_is_given_back_on_close(webs, own_scheduler):
-    """A spider that closes in a pause leaves all of it to the next run, unmarked in the end."""
+    """A spider that closes in a pause leaves all of it to the next run, unmarked in the
+    end.
+    """
     web = site(webs, 20)
     web.refuse = closed = Closed(seconds=1000, after=3, retry_after="1000")
     settings = {"SCHEDULER": own_scheduler}
@@ -110,7 +118,9 @@ async def test_parking_is_bounded(webs, own_scheduler, monkeypatch):
         def site_resumed(self, site, paused_for):
             most.append(len(self.crawler.engine._slot.scheduler.parked))
 
-    result = await crawl(Spider, {"SCHEDULER": own_scheduler}, start_urls=[web.url + "/"])
+    result = await crawl(
+        Spider, {"SCHEDULER": own_scheduler}, start_urls=[web.url + "/"]
+    )
     assert len(result.items) == 31
     assert max(most) <= 5 + 8  # and what came back from the downloader
 
@@ -134,10 +144,14 @@ class Minimal:
 
 @ensureDeferred
 async def test_a_scheduler_need_have_no_more_than_the_engine_asks_for(webs):
-    """No open(), no close(), no length; and what a site refuses is asked for after its pause."""
+    """No open(), no close(), no length; and what a site refuses is asked for after its
+    pause.
+    """
     web = site(webs, 5)
     web.refuse = Closed(seconds=1, after=2, retry_after="1")
-    result = await crawl(LinksSpider, {"SCHEDULER": Minimal}, start_urls=[web.url + "/"])
+    result = await crawl(
+        LinksSpider, {"SCHEDULER": Minimal}, start_urls=[web.url + "/"]
+    )
     assert result.urls() == web.urls(5)
     assert result.stats["finish_reason"] == "finished"
     assert not result.logged("Scheduler close failure")

@@ -1,4 +1,6 @@
-"""scrapy-redis over a real Redis: what the workers share stays shared, as without the package."""
+"""scrapy-redis over a real Redis: what the workers share stays shared, as without the
+package.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,9 @@ def settings(server: RedisServer, **more: object) -> dict[str, object]:
 
 
 class HeldSpider(LinksSpider):
-    """Notes of each request that is sent how many are out of Redis then, and not answered."""
+    """Notes of each request that is sent how many are out of Redis then, and not
+    answered.
+    """
 
     @classmethod
     def from_crawler(cls, crawler, *args, **kwargs):
@@ -78,13 +82,18 @@ class HeldSpider(LinksSpider):
 
     def sent(self):
         count = self.crawler.stats.get_value
-        taken, answered = count("scheduler/dequeued/redis"), count("downloader/response_count", 0)
+        taken, answered = (
+            count("scheduler/dequeued/redis"),
+            count("downloader/response_count", 0),
+        )
         self.held.append(taken - answered)
 
 
 @pytest.mark.parametrize("is_ours", [False, True])
 @ensureDeferred
-async def test_no_more_is_taken_than_the_engine_has_room_for(webs, server, shared, is_ours):
+async def test_no_more_is_taken_than_the_engine_has_room_for(
+    webs, server, shared, is_ours
+):
     """Of one site with 80 pages: what one worker holds another could not have."""
     web = site(webs, 80)
     result = await crawl(
@@ -100,7 +109,9 @@ async def test_no_more_is_taken_than_the_engine_has_room_for(webs, server, share
 async def test_start_urls_are_read_and_all_goes_back_while_a_site_is_paused(
     webs, server, shared, monkeypatch
 ):
-    """The new site is asked in the pause; closed then, the paused one's requests are in Redis."""
+    """The new site is asked in the pause; closed then, the paused one's requests are in
+    Redis.
+    """
     from scrapy_redis.spiders import RedisMixin
 
     monkeypatch.setattr(ExecutionEngine, "_SLOT_HEARTBEAT_INTERVAL", 0.2, raising=False)
@@ -139,16 +150,21 @@ async def test_start_urls_are_read_and_all_goes_back_while_a_site_is_paused(
     assert paused.statuses().count(503) <= 8
 
     closed.seconds = 0
-    rest = await crawl(LinksSpider, settings(server, MANDELBOT_STORE="memory"), start_urls=[])
+    rest = await crawl(
+        LinksSpider, settings(server, MANDELBOT_STORE="memory"), start_urls=[]
+    )
     assert sorted(done + rest.urls()) == paused.urls(140)
 
 
 @pytest.mark.slow
 @ensureDeferred
-async def test_a_killed_worker_loses_what_was_in_flight(webs, server, shared, tmp_path, forked):
+async def test_a_killed_worker_loses_what_was_in_flight(
+    webs, server, shared, tmp_path, forked
+):
     """And no more, as without the package: another worker crawls what is in Redis."""
     web = site(webs, 60)
-    # What comes after the twentieth page is in flight when the worker dies, and nothing else is.
+    # What comes after the twentieth page is in flight when the worker dies, and nothing
+    # else is.
     web.refuse = lambda _path: Answer(delay=60) if len(web.hits) >= 20 else None
     killed = settings(
         server,
@@ -160,13 +176,17 @@ async def test_a_killed_worker_loses_what_was_in_flight(webs, server, shared, tm
     )
     spider = tmp_path / "dying.py"
     spider.write_text(DYING.format(settings=killed, url=web.url + "/"))
-    ended = await deferToThread(forked.program, tmp_path, "scrapy", "runspider", spider.name)
+    ended = await deferToThread(
+        forked.program, tmp_path, "scrapy", "runspider", spider.name
+    )
     assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
     seen = (tmp_path / "ends.txt").read_text().split()
     assert len(seen) == 20
 
     web.refuse = lambda _path: None
-    rest = await crawl(LinksSpider, settings(server, MANDELBOT_STORE="memory"), start_urls=[])
+    rest = await crawl(
+        LinksSpider, settings(server, MANDELBOT_STORE="memory"), start_urls=[]
+    )
     crawled = {*seen, *rest.urls()}
     assert crawled <= set(web.urls(60))
     assert len(crawled) > 20

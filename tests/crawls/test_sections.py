@@ -1,4 +1,5 @@
-"""A site of which a part is dead, or that is down for good: what is got, and what fails, and when.
+"""A site of which a part is dead, or that is down for good: what is got, and what
+fails, and when.
 
 (Mandelbot, "Temporarily Stop Crawling": "resume at some later time")
 """
@@ -22,7 +23,11 @@ def shop(webs, well: int, *, first: str = "well") -> Web:
     web = webs()
     good = [f"/shelf{number % 2}/{number}" for number in range(well)]
     # The queue is last in, first out.
-    links = [*DEAD, *good] if first == "well" else [*good[: well // 2], *DEAD, *good[well // 2 :]]
+    links = (
+        [*DEAD, *good]
+        if first == "well"
+        else [*good[: well // 2], *DEAD, *good[well // 2 :]]
+    )
     links = [*good, *DEAD] if first == "dead" else links
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nAllow: /\n")
     web.pages["/"] = html(*links)
@@ -39,7 +44,9 @@ def failed(result) -> list[str]:
 @pytest.mark.parametrize("first", ["between", "dead"])
 @ensureDeferred
 async def test_a_dead_section_is_set_aside_and_all_others_arrive(webs, first):
-    """Within seconds, also where the crawl begins in it; its pages fail with their own 503."""
+    """Within seconds, also where the crawl begins in it; its pages fail with their own
+    503.
+    """
     web = shop(webs, 60, first=first)
 
     result = await crawl(FailuresSpider, start_urls=[web.url + "/"])
@@ -55,13 +62,17 @@ async def test_a_dead_section_is_set_aside_and_all_others_arrive(webs, first):
     (line,) = result.logged("Set aside /dead/ of http")
     assert "only its pages are refused" in line
     assert "given up at about" in next(
-        one for one in result.messages if "/dead/ of " in one and "still set aside" in one
+        one
+        for one in result.messages
+        if "/dead/ of " in one and "still set aside" in one
     )
 
 
 @ensureDeferred
 async def test_a_section_is_given_up_when_the_total_is_over(webs):
-    """As sites are; meanwhile the log says what waits, and the account of its end has each."""
+    """As sites are; meanwhile the log says what waits, and the account of its end has
+    each.
+    """
     web = shop(webs, 60)
     settings = {"MANDELBOT_PAUSE_OPTIONS": {"total": 5}, "LOGSTATS_INTERVAL": 2}
     result = await crawl(FailuresSpider, settings, start_urls=[web.url + "/"])
@@ -111,7 +122,9 @@ async def test_a_section_that_comes_back_is_crawled(webs):
 
 @ensureDeferred
 async def test_a_second_outage_that_names_its_time_is_kept_to(webs):
-    """Though it begins with a page that was refused in the first: nothing is sent for 9 s."""
+    """Though it begins with a page that was refused in the first: nothing is sent for 9
+    s.
+    """
     web = site(webs, 100, delay=0.2)
     answers = iter([Answer(b"", 503), Answer(b"", 503, {"Retry-After": "9"})])
     web.pages["/page/99"] = lambda _request: next(answers, html())
@@ -138,4 +151,6 @@ async def test_where_only_refused_pages_are_left_a_known_one_is_asked_again(webs
     assert result.stats["mandelbot/pause/asked_again"] >= 1
     assert result.seconds < 1800
     assert "mandelbot/pause/given_up" not in result.stats
-    assert result.stats["item_scraped_count"] == 4, "what is asked again comes to no callback"
+    assert result.stats["item_scraped_count"] == 4, (
+        "what is asked again comes to no callback"
+    )

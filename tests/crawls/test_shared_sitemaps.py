@@ -1,4 +1,6 @@
-"""Sitemaps that the robots.txt files of several sites cite, over real HTTP: each is read once."""
+"""Sitemaps that the robots.txt files of several sites cite, over real HTTP: each is
+read once.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ async def test_a_sitemap_that_two_sites_cite_is_read_once(webs):
     assert result.stats["mandelbot/sitemaps/read"] == 1
     assert result.stats["mandelbot/sitemaps/discovered"] == 2
     assert (
-        result.stats["mandelbot/sitemaps/entries"] == result.stats["mandelbot/sitemaps/fed"] == 60
+        result.stats["mandelbot/sitemaps/entries"]
+        == result.stats["mandelbot/sitemaps/fed"]
+        == 60
     )
     assert "mandelbot/sitemaps/foreign" not in result.stats
 
@@ -61,7 +65,9 @@ async def test_an_index_that_two_sites_cite_is_read_once_with_all_that_it_lists(
 
 @ensureDeferred
 async def test_what_was_left_out_unasked_is_read_for_its_own_site(webs, monkeypatch):
-    """Too many were to be asked; then the spider goes there, and the sitemap is read once more."""
+    """Too many were to be asked; then the spider goes there, and the sitemap is read
+    once more.
+    """
     monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.citations.MOST_STRANGERS", 0)
     one, two = two_sites(webs, 2)
     one.pages["/1"] = html(two.url + "/")
@@ -74,7 +80,9 @@ async def test_what_was_left_out_unasked_is_read_for_its_own_site(webs, monkeypa
 
 
 class DropsOnce:
-    """A downloader middleware that drops the first request for a robots.txt of one site."""
+    """A downloader middleware that drops the first request for a robots.txt of one
+    site.
+    """
 
     is_done = False
 
@@ -101,7 +109,9 @@ async def test_what_nobody_could_tell_is_read_for_its_own_site(webs):
 
 @ensureDeferred
 async def test_a_paused_site_keeps_no_other_from_the_sitemap_that_both_cite(webs):
-    """Whoever can be asked goes on: the pages of the one come while the other is paused."""
+    """Whoever can be asked goes on: the pages of the one come while the other is
+    paused.
+    """
     one, two = two_sites(webs, 2)
     three = site(webs, 3)
     three.pages["/map.xml"] = one.pages["/map.xml"]

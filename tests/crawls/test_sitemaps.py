@@ -14,7 +14,9 @@ from webs import Answer, Closed, html
 
 @ensureDeferred
 async def test_what_a_sitemap_lists_is_crawled(webs):
-    """With an unchanged spider: each page goes to parse(), with what the sitemap says of it."""
+    """With an unchanged spider: each page goes to parse(), with what the sitemap says
+    of it.
+    """
     web = shop(webs, 3, "/sitemap.xml")
     web.pages["/sitemap.xml"] = urlset(
         f"<loc>{web.url}/0</loc><lastmod>2026-11-01</lastmod><priority>0.5</priority>",
@@ -41,7 +43,11 @@ async def test_what_a_sitemap_lists_is_crawled(webs):
     assert seen[f"{web.url}/"] is None
     assert web.asked("/robots.txt") == web.asked("/sitemap.xml") == 1
     assert result.stats["mandelbot/sitemaps/read"] == 1
-    assert result.stats["mandelbot/sitemaps/entries"] == result.stats["mandelbot/sitemaps/fed"] == 3
+    assert (
+        result.stats["mandelbot/sitemaps/entries"]
+        == result.stats["mandelbot/sitemaps/fed"]
+        == 3
+    )
     assert result.stats["finish_reason"] == "finished"
 
 
@@ -50,22 +56,33 @@ async def test_by_default_sitemaps_are_only_told_of(webs):
     """``signal``: the hook hears of them, and nothing is asked for."""
     web = shop(webs, 1, "/sitemap.xml")
     result = await crawl(LinksSpider, start_urls=[web.url + "/"])
-    assert result.signals("sitemaps_discovered")[0]["urls"] == (f"{web.url}/sitemap.xml",)
+    assert result.signals("sitemaps_discovered")[0]["urls"] == (
+        f"{web.url}/sitemap.xml",
+    )
     assert web.asked("/sitemap.xml") == 0
 
 
 @ensureDeferred
 async def test_indexes_and_every_format(webs):
-    """An index of a packed sitemap, a list of URLs, RSS, Atom, and an index within the index."""
+    """An index of a packed sitemap, a list of URLs, RSS, Atom, and an index within the
+    index.
+    """
     web = shop(webs, 6, "/index.xml")
     packed = gzip.compress(urlset(f"{web.url}/0").body)
-    rss = f"<rss version='2.0'><channel><item><link>{web.url}/2</link></item></channel></rss>"
+    rss = (
+        "<rss"
+        f" version='2.0'><channel><item><link>{web.url}/2</link></item></channel></rss>"
+    )
     link = f"<link href='{web.url}/3'/>"
     atom = f"<feed xmlns='http://www.w3.org/2005/Atom'><entry>{link}</entry></feed>"
     web.pages |= {
-        "/index.xml": index(*(f"{web.url}/{name}" for name in ("a.gz", "b.txt", "c", "d", "e"))),
+        "/index.xml": index(
+            *(f"{web.url}/{name}" for name in ("a.gz", "b.txt", "c", "d", "e"))
+        ),
         "/a.gz": Answer(packed, headers={"Content-Type": "application/x-gzip"}),
-        "/b.txt": Answer(f"{web.url}/1\n".encode(), headers={"Content-Type": "text/plain"}),
+        "/b.txt": Answer(
+            f"{web.url}/1\n".encode(), headers={"Content-Type": "text/plain"}
+        ),
         "/c": Answer(rss.encode()),
         "/d": Answer(atom.encode()),
         "/e": index(f"{web.url}/f", f"{web.url}/index.xml"),
@@ -119,13 +136,20 @@ async def test_the_spider_says_what_it_wants(webs):
     result = await crawl(Spider, FOLLOW, start_urls=[web.url + "/"])
 
     by = {item["url"].removeprefix(web.url): item["by"] for item in result.items}
-    assert by == {"/": "parse", "/shop/1": "shop", "/blog/1": "blog", "/de/blog/1": "blog"}
+    assert by == {
+        "/": "parse",
+        "/shop/1": "shop",
+        "/blog/1": "blog",
+        "/de/blog/1": "blog",
+    }
     assert web.asked("/ignored.xml") == 0
 
 
 @ensureDeferred
 async def test_a_sitemap_that_cannot_be_had_stops_no_other(webs):
-    """A 404, an HTML page, and one on a host that does not answer: then the next is read."""
+    """A 404, an HTML page, and one on a host that does not answer: then the next is
+    read.
+    """
     web = shop(webs, 1, "/missing.xml", "/page.html", "/sitemap.xml")
     web.pages["/page.html"] = html("/0")
     web.pages["/sitemap.xml"] = urlset(f"{web.url}/0")
@@ -143,7 +167,9 @@ async def test_a_sitemap_waits_for_its_paused_site(webs):
     web.refuse = closed = Closed(seconds=1, after=1, retry_after="1", robots_too=False)
     result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/"])
     assert len(result.items) == len(set(result.urls())) == 31
-    assert not [hit for hit in web.hits if closed.began + 0.3 < hit.at < closed.began + 1]
+    assert not [
+        hit for hit in web.hits if closed.began + 0.3 < hit.at < closed.began + 1
+    ]
     assert result.stats["mandelbot/pause/count"] >= 1
 
 

@@ -22,7 +22,9 @@ async def test_entries_wait_on_disk(webs):
     web = shop(webs, 1000, "/index.xml")
     web.pages["/index.xml"] = index(f"{web.url}/a.xml", f"{web.url}/b.xml")
     web.pages["/a.xml"] = urlset(*(f"{web.url}/{number}" for number in range(600)))
-    web.pages["/b.xml"] = urlset(*(f"{web.url}/{number}" for number in range(600, 1000)))
+    web.pages["/b.xml"] = urlset(
+        *(f"{web.url}/{number}" for number in range(600, 1000))
+    )
     lengths = []
 
     def before(crawler) -> None:
@@ -50,7 +52,9 @@ async def test_entries_are_fed_while_more_are_read(webs, monkeypatch):
 
 @ensureDeferred
 async def test_duplicates_keep_no_crawl_from_its_end(webs):
-    """A sitemap that lists pages again that are known fills no room, and the next is read."""
+    """A sitemap that lists pages again that are known fills no room, and the next is
+    read.
+    """
     web = shop(webs, 3, "/a.xml", "/b.xml")
     web.pages["/a.xml"] = urlset(*(f"{web.url}/{number % 2}" for number in range(1000)))
     web.pages["/b.xml"] = urlset(f"{web.url}/2")
@@ -65,8 +69,12 @@ async def test_a_full_scheduler_is_not_fed(webs, monkeypatch):
     monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.follower._MOST", 5)
     sites = [shop(webs, 30, "/sitemap.xml", host=f"127.0.0.{n}") for n in (1, 2, 3)]
     for web in sites:
-        web.pages["/sitemap.xml"] = urlset(*(f"{web.url}/{number}" for number in range(30)))
-    result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/" for web in sites])
+        web.pages["/sitemap.xml"] = urlset(
+            *(f"{web.url}/{number}" for number in range(30))
+        )
+    result = await crawl(
+        LinksSpider, FOLLOW, start_urls=[web.url + "/" for web in sites]
+    )
     assert len(result.items) == len(set(result.urls())) == 93
 
 
@@ -75,7 +83,9 @@ class Swallowing:
 
     def process_request(self, request):
         if request.url.endswith("/swallowed.xml"):
-            return scrapy.Request(request.url.replace("swallowed", "0"), dont_filter=True)
+            return scrapy.Request(
+                request.url.replace("swallowed", "0"), dont_filter=True
+            )
         return None
 
 
@@ -92,7 +102,9 @@ async def test_a_sitemap_whose_request_is_swallowed_keeps_no_crawl_open(webs):
     assert result.stats["finish_reason"] == "finished"
 
 
-FOLLOWING = SPIDER.replace('"DOWNLOAD_DELAY": 0,', '"DOWNLOAD_DELAY": 0, **SITEMAPS,').replace(
+FOLLOWING = SPIDER.replace(
+    '"DOWNLOAD_DELAY": 0,', '"DOWNLOAD_DELAY": 0, **SITEMAPS,'
+).replace(
     "import scrapy", f"import scrapy\nSITEMAPS = {FOLLOW | {'CONCURRENT_REQUESTS': 4}}"
 )
 

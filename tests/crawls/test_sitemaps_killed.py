@@ -19,7 +19,9 @@ MAPS = ("/index.xml", "/a.xml", "/b.xml")
 
 @pytest.fixture
 def web(webs, monkeypatch):
-    """Return a site of 80 pages in two sitemaps, of which ten wait at a time in the crawl."""
+    """Return a site of 80 pages in two sitemaps, of which ten wait at a time in the
+    crawl.
+    """
     monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.follower._FEW", 5)
     monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.follower._ENOUGH", 10)
     # What a run in good order keeps by time alone: a kill may be sooner.
@@ -65,7 +67,9 @@ class DiesReading(Noting):
 )
 @ensureDeferred
 async def test_what_was_not_fed_is_fed_by_the_next_run(web, folder, dying, at):
-    """Each page's callback ends once, but for what was in flight; no sitemap is read twice."""
+    """Each page's callback ends once, but for what was in flight; no sitemap is read
+    twice.
+    """
     spider = type(dying.__name__, (dying,), {"at": at})
     first = await run(spider, folder, [web.url + "/"], **SETTINGS)
     before = first.crawler.spider.called_then
@@ -74,8 +78,8 @@ async def test_what_was_not_fed_is_fed_by_the_next_run(web, folder, dying, at):
     after = again.crawler.spider.called
     assert set(before) | set(after) >= set(urls(web, *range(80)))
     assert len(before) + len(after) <= 81 + first.crawler.spider.under_way_then
-    # Where all of this is younger than a second: the index comes back as what was in flight, and
-    # is found once more besides.
+    # Where all of this is younger than a second: the index comes back as what was in
+    # flight, and is found once more besides.
     assert sum(web.asked(path) - asked[path] for path in MAPS) <= (4 if at == 1 else 2)
     assert not list((folder.with_name("died") / "mandelbot.sitemaps").glob("*.jsonl"))
 
@@ -97,7 +101,9 @@ async def test_a_sitemap_whose_entries_are_gone_is_asked_for_again(web, folder, 
 
 
 @ensureDeferred
-async def test_a_commit_while_entries_are_fed_passes_none_over(web, folder, monkeypatch):
+async def test_a_commit_while_entries_are_fed_passes_none_over(
+    web, folder, monkeypatch
+):
     """An entry counts as fed when its request is in the job, and no sooner."""
     monkeypatch.setattr("scrapy_mandelbot.sitemap_crawl.progress._EVERY", 0)
     monkeypatch.setattr("scrapy_mandelbot.job.job.AT_ONCE", 1)

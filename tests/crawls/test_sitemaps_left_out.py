@@ -13,10 +13,15 @@ from webs import Answer
 
 @ensureDeferred
 async def test_pages_of_another_site_need_its_word(webs):
-    """Its own robots.txt has to cite the sitemap. (sitemaps.org, "Sitemaps & Cross Submits")"""
+    """Its own robots.txt has to cite the sitemap.
+
+    (sitemaps.org, "Sitemaps & Cross Submits")
+    """
     willing, silent = shop(webs, 1, host="127.0.0.2"), shop(webs, 1, host="127.0.0.3")
     web = shop(webs, 1, "/sitemap.xml")
-    web.pages["/sitemap.xml"] = urlset(f"{web.url}/0", f"{silent.url}/0", f"{willing.url}/0")
+    web.pages["/sitemap.xml"] = urlset(
+        f"{web.url}/0", f"{silent.url}/0", f"{willing.url}/0"
+    )
     web.pages["/sitemap.xml"].delay = 0.5  # both robots.txt files are read by then
     willing.pages["/robots.txt"] = Answer(f"Sitemap: {web.url}/sitemap.xml".encode())
 
@@ -31,8 +36,12 @@ async def test_pages_of_another_site_need_its_word(webs):
 
 @ensureDeferred
 async def test_what_leads_nowhere_is_not_made(webs):
-    """A page that the rules forbid becomes no request; a sitemap that they forbid is not read."""
-    web = shop(webs, 4, "/sitemap.xml", "/secret.xml", rules="Disallow: /2\nDisallow: /secret")
+    """A page that the rules forbid becomes no request; a sitemap that they forbid is
+    not read.
+    """
+    web = shop(
+        webs, 4, "/sitemap.xml", "/secret.xml", rules="Disallow: /2\nDisallow: /secret"
+    )
     web.pages["/sitemap.xml"] = urlset(*(f"{web.url}/{number}" for number in range(4)))
     result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/"])
     assert result.urls() == sorted([web.url + "/", *urls(web, 0, 1, 3)])
@@ -48,7 +57,9 @@ async def test_indexes_within_indexes_have_an_end(webs):
     """Three deep they are read, deeper not, and the log says so."""
     web = shop(webs, 6, "/i0.xml")
     for depth in range(6):
-        web.pages[f"/i{depth}.xml"] = index(f"{web.url}/i{depth + 1}.xml", f"{web.url}/{depth}.txt")
+        web.pages[f"/i{depth}.xml"] = index(
+            f"{web.url}/i{depth + 1}.xml", f"{web.url}/{depth}.txt"
+        )
         web.pages[f"/{depth}.txt"] = Answer(f"{web.url}/{depth}".encode())
     result = await crawl(LinksSpider, FOLLOW, start_urls=[web.url + "/"])
     assert result.urls() == sorted([web.url + "/", *urls(web, 0, 1, 2)])

@@ -21,10 +21,15 @@ LINE = "Sitemaps are not followed in this run"
 def left(webs, tmp_path):
     """Return what leaves two such requests in JOBDIR, and the settings to resume with.
 
-    One is for a sitemap of a paused site; one asks a paused site whether it cites a sitemap.
+    One is for a sitemap of a paused site; one asks a paused site whether it cites a
+    sitemap.
     """
     settings = {"JOBDIR": str(tmp_path)}
-    web, other, busy = site(webs, 1, 3, "/map.xml"), site(webs, 2, 1, "/map.xml"), site(webs, 3, 1)
+    web, other, busy = (
+        site(webs, 1, 3, "/map.xml"),
+        site(webs, 2, 1, "/map.xml"),
+        site(webs, 3, 1),
+    )
     web.pages["/map.xml"] = urlset(*pages(web, 3))
     other.pages["/map.xml"] = urlset(*pages(busy, 1))
     cite(busy, f"{other.url}/map.xml")
@@ -78,13 +83,24 @@ class Stock(SitemapSpider):
             },
         ),
     ],
-    ids=["the setting has changed", "the spider opts out", "SitemapSpider", "another scheduler"],
+    ids=[
+        "the setting has changed",
+        "the spider opts out",
+        "SitemapSpider",
+        "another scheduler",
+    ],
 )
 @ensureDeferred
-async def test_requests_for_sitemaps_are_dropped_and_the_crawl_goes_on(left, spider, settings):
-    """One line and a stat tell of them; nothing is asked for, no error is logged, pages come."""
+async def test_requests_for_sitemaps_are_dropped_and_the_crawl_goes_on(
+    left, spider, settings
+):
+    """One line and a stat tell of them; nothing is asked for, no error is logged, pages
+    come.
+    """
     first_run, job = left
-    web, other, busy = await first_run(SCRAPYS_FORM if "SCHEDULER" in settings else None)
+    web, other, busy = await first_run(
+        SCRAPYS_FORM if "SCHEDULER" in settings else None
+    )
     result = await crawl_with(spider, {**job, **settings}, start_urls=[web.url + "/1"])
     assert result.urls() == [web.url + "/1"]
     assert [hit.path for one in (web, other, busy) for hit in one.hits] == ["/1"]
@@ -131,7 +147,9 @@ async def test_what_another_queue_hands_out_is_read_by_nobody(left):
 async def test_a_job_without_them_hears_nothing_of_it(webs, tmp_path):
     """Neither a line nor a stat."""
     web = site(webs, 1, 1)
-    result = await crawl_with(LinksSpider, {"JOBDIR": str(tmp_path)}, start_urls=[web.url + "/"])
+    result = await crawl_with(
+        LinksSpider, {"JOBDIR": str(tmp_path)}, start_urls=[web.url + "/"]
+    )
     assert len(result.items) == 1
     assert not result.logged(LINE)
     assert "mandelbot/sitemaps/dropped" not in result.stats

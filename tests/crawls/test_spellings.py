@@ -28,7 +28,9 @@ async def test_no_spelling_of_a_forbidden_path_is_sent(webs, by):
         async def start(self):
             yield scrapy.Request(web.url + "/yes/../fine")
             for number, path in enumerate(SPELLINGS):
-                yield scrapy.Request(web.url + (path if by == "start" else f"/to/{number}"))
+                yield scrapy.Request(
+                    web.url + (path if by == "start" else f"/to/{number}")
+                )
 
         def parse(self, response):
             yield {"url": response.url}
@@ -37,5 +39,6 @@ async def test_no_spelling_of_a_forbidden_path_is_sent(webs, by):
 
     assert [path for path in SPELLINGS if web.asked(path)] == []
     assert result.urls() == [web.url + "/yes/../fine"]
-    seen = result.stats["mandelbot/requests/seen"]  # two are one page to the dupe filter
+    # two are one page to the dupe filter
+    seen = result.stats["mandelbot/requests/seen"]
     assert result.stats["mandelbot/requests/forbidden"] + seen == len(SPELLINGS)

@@ -23,7 +23,9 @@ pytestmark = pytest.mark.usefixtures("loop_is_turned")
 
 
 class Asking(LinksSpider):
-    """Asks how the crawl stands so many seconds after its first page, or when a site pauses."""
+    """Asks how the crawl stands so many seconds after its first page, or when a site
+    pauses.
+    """
 
     after = 0.0
 
@@ -45,7 +47,9 @@ class Asking(LinksSpider):
 
 @ensureDeferred
 async def test_a_paused_site_and_why(webs):
-    """Until when, what it said, how many requests wait; and that the crawl is idle for it."""
+    """Until when, what it said, how many requests wait; and that the crawl is idle for
+    it.
+    """
     web = site(webs, 20)
     web.refuse = Closed(seconds=30, after=5, retry_after="30", robots_too=False)
 
@@ -101,11 +105,15 @@ async def test_a_slow_robots_txt_and_a_full_slot(webs):
                 yield one
 
     result = await crawl(
-        Early, {"CONCURRENT_REQUESTS_PER_DOMAIN": 2}, start_urls=[web.url + "/", web.url + "/a"]
+        Early,
+        {"CONCURRENT_REQUESTS_PER_DOMAIN": 2},
+        start_urls=[web.url + "/", web.url + "/a"],
     )
 
     (early, _), (later, words) = result.crawler.spider.seen
-    assert [(one.reason, one.waiting) for one in early.sites] == [(Reason.ROBOTS_TXT, 1)]
+    assert [(one.reason, one.waiting) for one in early.sites] == [
+        (Reason.ROBOTS_TXT, 1)
+    ]
     (full,) = later.sites
     assert (full.reason, full.under_way) == (Reason.SLOT_FULL, 2)
     assert words.startswith("It is not idle: 2 requests are under way")
@@ -127,7 +135,9 @@ async def test_a_section_that_is_set_aside(webs):
 
     result = await crawl(Later, start_urls=[web.url + "/"], after=5)
 
-    reasons = {one.reason for seen, _ in result.crawler.spider.seen for one in seen.sites}
+    reasons = {
+        one.reason for seen, _ in result.crawler.spider.seen for one in seen.sites
+    }
     assert Reason.SECTION in reasons
     told = [one for seen, _ in result.crawler.spider.seen for one in seen.sites]
     (section, *_) = [one for one in told if one.reason is Reason.SECTION]
@@ -141,7 +151,9 @@ async def test_the_log_says_what_is_waited_for_when_that_changes(webs):
     web = site(webs, 20)
     web.refuse = Closed(seconds=100, after=5, retry_after="100", robots_too=False)
 
-    result = await crawl(LinksSpider, {"LOGSTATS_INTERVAL": 10}, start_urls=[web.url + "/"])
+    result = await crawl(
+        LinksSpider, {"LOGSTATS_INTERVAL": 10}, start_urls=[web.url + "/"]
+    )
 
     (line,) = result.logged("1 site paused, ")
     until = result.signals("site_paused")[0]["until"]
@@ -158,7 +170,9 @@ async def test_the_console_shows_a_table(webs):
         def parse(self, response):
             if response.url.endswith("/"):
                 told = {}
-                self.crawler.signals.send_catch_log(telnet.update_telnet_vars, telnet_vars=told)
+                self.crawler.signals.send_catch_log(
+                    telnet.update_telnet_vars, telnet_vars=told
+                )
                 console = told["mandelbot"]
                 console.pause(web.url, 3_600)
                 Crawl.of(self.crawler).clock.call_later(2, self.look, console)
@@ -169,7 +183,8 @@ async def test_the_console_shows_a_table(webs):
             seen["paused"] = console.paused[web.url]
             resume_site(self.crawler, web.url)
 
-    with_console = {"EXTENSIONS": {"scrapy_mandelbot.PauseConsole": 500}}  # no port is opened
+    # no port is opened
+    with_console = {"EXTENSIONS": {"scrapy_mandelbot.PauseConsole": 500}}
     await crawl(Operated, with_console, start_urls=[web.url + "/"])
 
     header, row = seen["console"].split("\n")[-2:]
@@ -224,7 +239,9 @@ async def test_scrapys_remote_control_can_ask(webs, tmp_path):
 
     (answer,) = answers
     assert answer["status"] == "ok", answer
-    assert answer["output"].startswith("It waits: 1 site paused manually, 5 requests wait")
+    assert answer["output"].startswith(
+        "It waits: 1 site paused manually, 5 requests wait"
+    )
 
 
 @ensureDeferred

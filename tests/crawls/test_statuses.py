@@ -1,4 +1,6 @@
-"""What statuses of pages mean beside 503 and 429, and what RateLimit-Reset says of those."""
+"""What statuses of pages mean beside 503 and 429, and what RateLimit-Reset says of
+those.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ class AnySpider(LinksSpider):
 @pytest.mark.parametrize("status", [502, 504, 520, 521, 522, 523, 524])
 @ensureDeferred
 async def test_what_a_proxy_says_of_one_page_is_left_to_scrapy(webs, status):
-    """It pauses nothing; RetryMiddleware tries again what it has in its list, and no other."""
+    """It pauses nothing.
+
+    RetryMiddleware tries again what it has in its list, and no other.
+    """
     web = site(webs, 5)
     web.pages["/page/1"] = Answer(b"", status)
     result = await crawl(AnySpider, start_urls=[web.url + "/"])
@@ -42,11 +47,15 @@ async def test_a_status_that_the_project_names_pauses_as_a_503(webs):
 
 
 async def refused_once(webs, path, status, headers):
-    """Crawl a site that refuses a path once for 20 s: nothing is requested meanwhile, nor lost."""
+    """Crawl a site that refuses a path once for 20 s: nothing is requested meanwhile,
+    nor lost.
+    """
     web = site(webs, 5)
     refusals = [Answer(b"", status, headers)]
     web.refuse = lambda asked: refusals.pop() if asked == path and refusals else None
-    result = await crawl(LinksSpider, {"MANDELBOT_STORE": "memory"}, start_urls=[web.url + "/"])
+    result = await crawl(
+        LinksSpider, {"MANDELBOT_STORE": "memory"}, start_urls=[web.url + "/"]
+    )
     (refused,) = (hit.at for hit in web.hits if hit.status == status)
     assert not [hit for hit in web.hits if refused + 1 < hit.at < refused + 20]
     assert web.hits[-1].at >= refused + 20
@@ -63,7 +72,9 @@ async def refused_once(webs, path, status, headers):
 )
 @pytest.mark.parametrize(("path", "status"), [("/page/1", 429), ("/robots.txt", 503)])
 @ensureDeferred
-async def test_ratelimit_says_for_how_long_a_refusal_is_meant(webs, headers, path, status):
+async def test_ratelimit_says_for_how_long_a_refusal_is_meant(
+    webs, headers, path, status
+):
     """The site is left alone until its quota is there again, and the log says so."""
     result = await refused_once(webs, path, status, headers)
     if path != "/robots.txt":
@@ -77,7 +88,10 @@ EXHAUSTED = {"RateLimit-Remaining": "0", "RateLimit-Reset": "20"}
 @pytest.mark.parametrize(
     ("status", "headers"),
     [
-        *((status, {"Retry-After": "20"}) for status in (400, 403, 408, 418, 451, 500, 502, 520)),
+        *(
+            (status, {"Retry-After": "20"})
+            for status in (400, 403, 408, 418, 451, 500, 502, 520)
+        ),
         (403, EXHAUSTED),
         (500, {"Retry-After": "soon", "RateLimit": '"default";r=0;t=20'}),
     ],
@@ -100,11 +114,17 @@ async def test_any_error_that_names_a_time_pauses_the_site(webs, status, headers
         (418, {"RateLimit-Remaining": "3", "RateLimit-Reset": "20"}, {}),
         (418, {"RateLimit-Reset": "20"}, {}),
         (418, {"Retry-After": "20"}, {"MANDELBOT_PAUSE_HTTP_CODES": []}),
-        (503, {"Retry-After": "20"}, {"MANDELBOT_PAUSE_HTTP_CODES": [], "RETRY_TIMES": 0}),
+        (
+            503,
+            {"Retry-After": "20"},
+            {"MANDELBOT_PAUSE_HTTP_CODES": [], "RETRY_TIMES": 0},
+        ),
     ],
 )
 @ensureDeferred
-async def test_an_error_that_names_no_time_pauses_nothing(webs, status, headers, settings):
+async def test_an_error_that_names_no_time_pauses_nothing(
+    webs, status, headers, settings
+):
     """Nor does one that means "there is none", nor any where no status is to pause."""
     web = site(webs, 5)
     web.pages["/page/1"] = Answer(b"", status, headers)
@@ -116,23 +136,38 @@ async def test_an_error_that_names_no_time_pauses_nothing(webs, status, headers,
 
 
 @ensureDeferred
-@pytest.mark.parametrize("headers", [{"RateLimit-Reset": "20"}, {"RateLimit": '"default";t=20'}])
+@pytest.mark.parametrize(
+    "headers", [{"RateLimit-Reset": "20"}, {"RateLimit": '"default";t=20'}]
+)
 @pytest.mark.parametrize("path", ["/page/1", "/robots.txt"])
-async def test_a_reset_names_a_time_only_where_the_quota_is_used_up(webs, path, headers):
-    """An error other than a pause status has its own meaning: of robots.txt, that there is none."""
+async def test_a_reset_names_a_time_only_where_the_quota_is_used_up(
+    webs, path, headers
+):
+    """An error other than a pause status has its own meaning: of robots.txt, that there
+    is none.
+    """
     web = site(webs, 5)
     web.pages[path] = Answer(b"", 403, headers)
-    result = await crawl(AnySpider, {"MANDELBOT_STORE": "memory"}, start_urls=[web.url + "/"])
+    result = await crawl(
+        AnySpider, {"MANDELBOT_STORE": "memory"}, start_urls=[web.url + "/"]
+    )
     assert result.urls() == web.urls(5)
     assert "mandelbot/pause/refused" not in result.stats
 
 
 @ensureDeferred
 async def test_a_quota_ends_at_its_reset(webs):
-    """One page of many says that nothing is left for 2 s: as many are in flight after as before."""
+    """One page of many says that nothing is left for 2 s: as many are in flight after
+    as before.
+    """
     web = site(webs, 60, delay=0.1)
-    web.pages["/page/55"].headers |= {"RateLimit-Remaining": "0", "RateLimit-Reset": "2"}
-    result = await crawl(LinksSpider, {"MANDELBOT_STORE": "memory"}, start_urls=[web.url + "/"])
+    web.pages["/page/55"].headers |= {
+        "RateLimit-Remaining": "0",
+        "RateLimit-Reset": "2",
+    }
+    result = await crawl(
+        LinksSpider, {"MANDELBOT_STORE": "memory"}, start_urls=[web.url + "/"]
+    )
     assert result.urls() == web.urls(60)
     named = next(hit.at for hit in web.hits if hit.path == "/page/55")
     late = [hit.at for hit in web.hits if hit.at > named + 2]
@@ -146,7 +181,9 @@ async def test_a_quota_that_is_used_up_by_an_answer_that_is_well_is_no_pause(web
     web = site(webs, 3)
     for answer in web.pages.values():
         answer.headers |= {"RateLimit-Remaining": "0", "RateLimit-Reset": "600"}
-    result = await crawl(LinksSpider, {"MANDELBOT_STORE": "memory"}, start_urls=[web.url + "/"])
+    result = await crawl(
+        LinksSpider, {"MANDELBOT_STORE": "memory"}, start_urls=[web.url + "/"]
+    )
     assert result.urls() == web.urls(3)
     assert result.seconds == pytest.approx(3 * 600, abs=60)
     assert "mandelbot/pause/count" not in result.stats

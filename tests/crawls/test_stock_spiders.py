@@ -15,7 +15,9 @@ def site(webs):
     web = webs()
     web.chain(12)
     urls = "".join(f"<url><loc>{web.url}/page/{n}</loc></url>" for n in range(12))
-    sitemap = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urls}</urlset>'
+    sitemap = (
+        f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urls}</urlset>'
+    )
     web.pages["/map.xml.gz"] = Answer(
         gzip.compress(sitemap.encode()), headers={"Content-Type": "application/gzip"}
     )
@@ -42,7 +44,9 @@ async def test_crawl_spider(webs):
     class Spider(CrawlSpider):
         name = "rules"
         start_urls = [web.url + "/"]
-        rules = [Rule(LinkExtractor(allow="/page/"), callback="parse_page", follow=True)]
+        rules = [
+            Rule(LinkExtractor(allow="/page/"), callback="parse_page", follow=True)
+        ]
 
         def parse_page(self, response):
             return {"url": response.url}

@@ -1,4 +1,6 @@
-"""MANDELBOT_TOGETHER: names of one domain or address share concurrency and pace; a server says."""
+"""MANDELBOT_TOGETHER: names of one domain or address share concurrency and pace; a
+server says.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def names(web, count: int) -> list[str]:
 
 
 def most_at_once(web) -> int:
-    """Return how many requests a server had under way at a time, each of which took as long."""
+    """Return how many requests a server had under way at a time, each of which took as
+    long.
+    """
     return max(
         sum(start <= hit.at < start + TAKES - HAIR for hit in web.hits)
         for start in [hit.at for hit in web.hits]
@@ -73,7 +77,9 @@ class OneAtATimeSpider(LinksSpider):
 @pytest.mark.parametrize("queue", ["job", "disk", "memory", "Scrapy's"])
 @ensureDeferred
 async def test_names_of_a_domain_are_asked_as_one(webs, tmp_path, queue):
-    """At most as many requests at once as are set, robots.txt and all; each name has its own."""
+    """At most as many requests at once as are set, robots.txt and all; each name has
+    its own.
+    """
     web, free = slow_site(webs, 2), slow_site(webs, 60, "127.0.0.2")
     settings = {
         "job": {"JOBDIR": str(tmp_path)},
@@ -91,7 +97,9 @@ async def test_names_of_a_domain_are_asked_as_one(webs, tmp_path, queue):
     assert len([url for url in result.urls() if "example.com" in url]) == 30
     assert len([url for url in result.urls() if url.startswith(free.url)]) == 61
     if queue != "Scrapy's":
-        assert max(hit.at for hit in free.hits) > web.hits[9].at, "each goes on beside the other"
+        assert max(hit.at for hit in free.hits) > web.hits[9].at, (
+            "each goes on beside the other"
+        )
 
 
 @pytest.mark.usefixtures("names_lead_here")
@@ -111,7 +119,9 @@ async def test_names_of_an_address_are_asked_as_one(webs, together, most):
 @pytest.mark.parametrize("together", ["domain", "address"])
 @ensureDeferred
 async def test_names_share_a_pace(webs, together):
-    """No two requests reach the server closer than the delay of any; others are not slowed."""
+    """No two requests reach the server closer than the delay of any; others are not
+    slowed.
+    """
     web, free = site(webs, 2), site(webs, 20, "127.0.0.2")
     delays = {".example.com": 0.5}
     settings = {"MANDELBOT_TOGETHER": together, "MANDELBOT_CRAWL_DELAYS": delays}
@@ -119,14 +129,17 @@ async def test_names_share_a_pace(webs, together):
     result = await crawl(LinksSpider, settings, start_urls=starts)
     assert len(result.urls()) == 15 + 21
     times = [hit.at for hit in web.hits]
-    known = 5 if together == "address" else 0  # of its first request no one knows where it goes
+    # of its first request no one knows where it goes
+    known = 5 if together == "address" else 0
     assert min(b - a for a, b in pairwise(times[known:])) >= 0.5 - HAIR
     assert max(b - a for a, b in pairwise(times)) < 1
     assert max(hit.at for hit in free.hits) < web.hits[6].at
 
 
 class Limit:
-    """So many requests a second, and a burst; what is more is refused, whatever name it is for."""
+    """So many requests a second, and a burst; what is more is refused, whatever name it
+    is for.
+    """
 
     def __init__(self, rate: float, burst: float) -> None:
         self.rate, self.burst = rate, burst
@@ -147,7 +160,9 @@ class Limit:
 def pages(web, names_of: int, each: int) -> list[str]:
     """Have a server with so many pages for each name, and return their URLs."""
     web.pages.update({f"/{number}": html() for number in range(each)})
-    return [f"{name}/{number}" for number in range(each) for name in names(web, names_of)]
+    return [
+        f"{name}/{number}" for number in range(each) for name in names(web, names_of)
+    ]
 
 
 @pytest.mark.slow
@@ -181,7 +196,8 @@ async def test_a_name_that_is_refused_alone_holds_up_no_others(webs):
 
     def page(request):
         is_down = (
-            request.getHeader("host").startswith(("n3.", "n9.")) and TIME.elapsed() < began + 30
+            request.getHeader("host").startswith(("n3.", "n9."))
+            and TIME.elapsed() < began + 30
         )
         return Answer(b"", 503) if is_down else html()
 
@@ -189,7 +205,9 @@ async def test_a_name_that_is_refused_alone_holds_up_no_others(webs):
     settings = {"MANDELBOT_TOGETHER": "address", "MANDELBOT_STORE": "memory"}
     result = await crawl(LinksSpider, settings, start_urls=urls)
     assert len(result.urls()) == 200
-    others = [hit.at for hit in web.hits if hit.headers["host"][:3] not in {"n3.", "n9."}]
+    others = [
+        hit.at for hit in web.hits if hit.headers["host"][:3] not in {"n3.", "n9."}
+    ]
     assert max(others) - began < 10
 
 
@@ -214,12 +232,18 @@ async def test_the_address_of_a_proxy_is_none_of_a_site(make_crawler):
     """What comes through it says nothing of where a site is."""
     crawler = make_crawler(MANDELBOT_TOGETHER="address")
     throttle = Crawl.of(crawler).throttle
-    shared_slot, web = throttle.in_flight.shared_slot, throttle.sites.of("https://a.test")
+    shared_slot, web = (
+        throttle.in_flight.shared_slot,
+        throttle.sites.of("https://a.test"),
+    )
     for meta, slot in (({"proxy": "http://p.test:3128"}, "a.test"), ({}, "192.0.2.7")):
         request = scrapy.Request("https://a.test/", meta=meta)
         response = Response(request.url, ip_address="192.0.2.7")
         crawler.signals.send_catch_log(
-            response_downloaded, response=response, request=request, spider=crawler.spider
+            response_downloaded,
+            response=response,
+            request=request,
+            spider=crawler.spider,
         )
         assert shared_slot(web, "a.test") == slot
     assert shared_slot(web, "mine") == "mine", "a spider's own choice"

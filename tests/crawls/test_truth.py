@@ -1,6 +1,7 @@
 """Sentences with a number, or with "no", "all" or "only", compared with who counted.
 
-Of files these are the readers themselves, of crawls the sites. ``-s`` prints how many sentences.
+Of files these are the readers themselves, of crawls the sites. ``-s`` prints how many
+sentences.
 """
 
 from __future__ import annotations
@@ -40,13 +41,28 @@ FILES = [
     f"{STAR}Disalow: /a\nDisallow: b/\nAlow: /a/c\n",
     f"{STAR}Disallow /a\nDisallow; /b\n",
     "useragent: *\nDisallow: /a\n",
-    "user agent: *\ndisallow: /a\nUser-agent: Foo\nDisallow: /b\nUser-agent: Bar\nDisallow: /c\n",
+    (
+        "user agent: *\ndisallow: /a\nUser-agent: Foo\nDisallow: /b\nUser-agent:"
+        " Bar\nDisallow: /c\n"
+    ),
     f"{STAR}Disallow: /a\n\nUser-agent: Googlebot\nAllow: /\n",
-    f"{STAR}Disallow: /a\nDisallow: /b\nDisallow: /c\n\nUser-agent: Googlebot\nDisallow: /b\n",
-    f"{STAR}Disallow: /a\nAllow: /a/b\nDisallow: /c\n\nUser-agent: Bingbot\nCrawl-delay: 9\n",
+    (
+        f"{STAR}Disallow: /a\nDisallow: /b\nDisallow: /c\n\nUser-agent:"
+        " Googlebot\nDisallow: /b\n"
+    ),
+    (
+        f"{STAR}Disallow: /a\nAllow: /a/b\nDisallow: /c\n\nUser-agent:"
+        " Bingbot\nCrawl-delay: 9\n"
+    ),
     "User-agent: Googlebot\n\nUser-agent: GPTBot\nDisallow: /\n",
-    "User-agent: Googlebot\nCrawl-delay: 1\nUser-agent: GPTBot\nUser-agent: CCBot\nDisallow: /\n",
-    f"User-agent: Googlebot\nAllow: /\n\nUser-agent: Googlebot\nDisallow: /\n\n{STAR}Disallow: /\n",
+    (
+        "User-agent: Googlebot\nCrawl-delay: 1\nUser-agent: GPTBot\nUser-agent:"
+        " CCBot\nDisallow: /\n"
+    ),
+    (
+        "User-agent: Googlebot\nAllow: /\n\nUser-agent: Googlebot\nDisallow:"
+        f" /\n\n{STAR}Disallow: /\n"
+    ),
     f"User-agent: Googlebot\nAllow: /\n\n{STAR}Disallow: /\n",
     f"{STAR}Disallow: /a\n\n{STAR}Disallow: /b\n",
     f"{STAR}Disallow: /a\n\nDisallow: /b\n",
@@ -70,10 +86,15 @@ FILES = [
 ]
 LINES_OF = re.compile(r"lines? (\d+)(?: to (\d+))?")
 UNREAD = re.compile(
-    r"\b(no robot|all robots|matches nothing|robots skip|robots ignore)\b", re.IGNORECASE
+    r"\b(no robot|all robots|matches nothing|robots skip|robots ignore)\b",
+    re.IGNORECASE,
 )
-"""Of these the line does nothing in any reader, but for those that the same sentence names."""
-SOME = re.compile(r"Protego|Google|many|most|some|urllib|1994|where white", re.IGNORECASE)
+"""Of these the line does nothing in any reader, but for those that the same sentence
+names.
+"""
+SOME = re.compile(
+    r"Protego|Google|many|most|some|urllib|1994|where white", re.IGNORECASE
+)
 
 
 class Compared:
@@ -93,14 +114,18 @@ def decide(body: bytes, paths: list[str], agents: list[str]) -> dict[str, list[b
     for name, read in READERS.items():
         allowed = read(body)
         if allowed is not None:
-            found[name] = [allowed(SITE + path, agent) for path in paths for agent in agents]
+            found[name] = [
+                allowed(SITE + path, agent) for path in paths for agent in agents
+            ]
     return found
 
 
 def about(text: str) -> tuple[list[str], list[str]]:
     """Return the paths and the robots to ask about."""
     records = RobotsTxt.parse(text.encode()).records
-    rules = [one.value for one in records if one.field in {"allow", "disallow"} and one.value]
+    rules = [
+        one.value for one in records if one.field in {"allow", "disallow"} and one.value
+    ]
     loose = re.findall(r"/[\w.]+", text)
     near = [path for value in [*rules, *loose] for path in probes(value)]
     agents = [one.value.split("/")[0] for one in records if one.field == "user-agent"]
@@ -112,7 +137,9 @@ def about(text: str) -> tuple[list[str], list[str]]:
 
 @pytest.mark.parametrize("number", range(len(FILES)))
 def test_check_says_what_the_readers_do(number, compared):
-    """Who may fetch what, how many rules there are, which lines are meant, what does nothing."""
+    """Who may fetch what, how many rules there are, which lines are meant, what does
+    nothing.
+    """
     text = FILES[number]
     lines = text.encode().splitlines()
     findings = lint(text.encode())
@@ -131,13 +158,21 @@ def test_check_says_what_the_readers_do(number, compared):
         if many:
             paths = re.split(r"[ ,]+", lines[one.line - 1].decode().partition(": ")[2])
             compared(where, [*map(int, many.groups())], [len(paths)] * 2)
-        same = re.search(r"already (?:named )?in line (\d+)|in line (\d+) already", one.message)
+        same = re.search(
+            r"already (?:named )?in line (\d+)|in line (\d+) already", one.message
+        )
         if same and "The rule" in one.message:
             compared(where, lines[int(same[1]) - 1], lines[one.line - 1])
         elif same:
             field = lines[one.line - 1].partition(b":")[0]
-            compared(where, lines[int(same[1] or same[2]) - 1].partition(b":")[0], field)
-        if UNREAD.search(FINDINGS[one.code].why) and one.line and not SOME.search(where):
+            compared(
+                where, lines[int(same[1] or same[2]) - 1].partition(b":")[0], field
+            )
+        if (
+            UNREAD.search(FINDINGS[one.code].why)
+            and one.line
+            and not SOME.search(where)
+        ):
             without = b"\n".join([*lines[: one.line - 1], b"#", *lines[one.line :]])
             asked = about(text)
             compared(where, decide(text.encode(), *asked), decide(without, *asked))
@@ -152,7 +187,9 @@ def _who_may_fetch(text, finding, compared):
     message = finding.message
     records = RobotsTxt.parse(text.encode()).records
     may = re.match(
-        r"(\S+) may fetch what (?:lines? (\d+)(?: to (\d+))?|(\d+) rules from line (\d+))", message
+        r"(\S+) may fetch what (?:lines? (\d+)(?: to (\d+))?|(\d+) rules from line"
+        r" (\d+))",
+        message,
     )
     if may:
         name, first, last, count, begin = may.groups()
@@ -160,7 +197,9 @@ def _who_may_fetch(text, finding, compared):
         rules = [
             one.value
             for one in records[begin - 1 : end]
-            if one.field == "disallow" and one.value and name in text.split(one.raw)[1] + text
+            if one.field == "disallow"
+            and one.value
+            and name in text.split(one.raw)[1] + text
         ]
         closed = [
             value
@@ -171,36 +210,56 @@ def _who_may_fetch(text, finding, compared):
         compared(message, int(count or end - begin + 1), len(closed))
         for reader in TODAY:
             assert all(decide(text.encode(), closed, [name])[reader]), (message, reader)
-            assert not any(decide(text.encode(), closed, ["zz"])[reader]), (message, reader)
-    if message.endswith("may fetch nothing.") or message == "No robot may fetch anything.":
+            assert not any(decide(text.encode(), closed, ["zz"])[reader]), (
+                message,
+                reader,
+            )
+    if (
+        message.endswith("may fetch nothing.")
+        or message == "No robot may fetch anything."
+    ):
         named = re.match(r"(\S+?)(?: and (\S+?))? may", message)
         who = [one for one in named.groups() if one] if named else agents
         if "more robots" in message:
             who = who[:1]
         for reader in TODAY[:3]:
-            found = decide(text.encode(), [path for path in paths if path != "/robots.txt"], who)
+            found = decide(
+                text.encode(), [path for path in paths if path != "/robots.txt"], who
+            )
             compared(f"{message} ({reader})", sum(found[reader]), 0)
     if message == "There is no directive in the file.":
-        closed = [one for found in decide(text.encode(), paths, agents).values() for one in found]
+        closed = [
+            one
+            for found in decide(text.encode(), paths, agents).values()
+            for one in found
+        ]
         compared(message, closed.count(False), 0)
 
 
-CHANGE = re.compile(r"(opens|closes) (\S+) for (\S+), as read by ([^:]+?)(, though .*|\.)?$")
+CHANGE = re.compile(
+    r"(opens|closes) (\S+) for (\S+), as read by ([^:]+?)(, though .*|\.)?$"
+)
 
 
 @pytest.mark.parametrize("number", range(len(FILES)))
 def test_fix_and_normalize_say_what_the_readers_do(number, compared):
-    """Which lines become what, what closes to whom, how many decisions and readers are compared."""
+    """Which lines become what, what closes to whom, how many decisions and readers are
+    compared.
+    """
     text = FILES[number]
     body = text.encode()
     for correction, is_fix in ((correct(body), True), (normalize(body), False)):
         after = correction.text.encode()
         before_lines, after_lines = body.splitlines(), correction.text.splitlines()
         for remark in fix_report.corrected(Rules("x", body), correction)["remarks"]:
-            edit = re.match(r"line (\d+): (.*) becomes (.*?)( is left out: it (.*))?$", remark)
+            edit = re.match(
+                r"line (\d+): (.*) becomes (.*?)( is left out: it (.*))?$", remark
+            )
             if edit and is_fix:
                 line = before_lines[int(edit[1]) - 1].decode("utf-8", "replace").strip()
-                compared(remark, edit[2].removeprefix("\\ufeff"), line.removeprefix("\ufeff"))
+                compared(
+                    remark, edit[2].removeprefix("\\ufeff"), line.removeprefix("\ufeff")
+                )
                 parts = edit[3].split(" and ")
                 assert all(part in after_lines for part in parts) is not bool(edit[4])
                 if edit[4]:
@@ -210,7 +269,9 @@ def test_fix_and_normalize_say_what_the_readers_do(number, compared):
             elif CHANGE.match(remark):
                 _changes(remark, body, after, compared)
             elif "readers compared" in remark:
-                told = re.match(r"verified: nothing opens, ([\d,]+) .* of (\d+) readers", remark)
+                told = re.match(
+                    r"verified: nothing opens, ([\d,]+) .* of (\d+) readers", remark
+                )
                 decisions = sum(one.decisions for one in correction.effects)
                 compared(remark, told and int(told[1].replace(",", "")), decisions)
                 compared(remark, int(told[2]), len(READERS))
@@ -224,7 +285,9 @@ def test_fix_and_normalize_say_what_the_readers_do(number, compared):
             elif "decisions unchanged" in remark:
                 asked = about(text)
                 compared(
-                    remark, decide(body, *asked)["mandelbot"], decide(after, *asked)["mandelbot"]
+                    remark,
+                    decide(body, *asked)["mandelbot"],
+                    decide(after, *asked)["mandelbot"],
                 )
 
 
@@ -232,11 +295,16 @@ def _changes(sentence, before, after, compared):
     does, path, agent, readers, _ = CHANGE.match(sentence).groups()
     names = [*READERS] if readers == "all readers" else readers.rstrip(".").split(", ")
     if "urllib.robotparser before 3.13.14" in readers:
-        names = [one if one != "urllib.robotparser before 3.13" else f"{one}.14" for one in names]
+        names = [
+            one if one != "urllib.robotparser before 3.13" else f"{one}.14"
+            for one in names
+        ]
     agent = "zz" if agent == "others" else agent
     was, is_now = (decide(body, [path], [agent]) for body in (before, after))
     changed = {
-        name for name in was if (was[name], is_now[name]) == ([does == "closes"], [does == "opens"])
+        name
+        for name in was
+        if (was[name], is_now[name]) == ([does == "closes"], [does == "opens"])
     }
     assert changed >= set(names), sentence
     if readers == "all readers":
@@ -336,11 +404,14 @@ async def test_a_crawl_says_what_the_sites_saw(webs, made, tmp_path, compared):
     )
     report = json.loads(path.read_text())
     hits = [hit for web in sites for hit in web.hits if hit.path != "/robots.txt"]
-    # A page may also answer the package's own request, which asks whether the site is well again.
+    # A page may also answer the package's own request, which asks whether the site is
+    # well again.
     pages = len({(hit.headers["host"], hit.path) for hit in hits if hit.status == 200})
     (account,) = result.logged("Requests: ")
     ends = {words: int(n) for n, words in re.findall(r"(\d+) ([a-z][^,:]*)", account)}
-    (verdict,) = [one for one in result.messages if re.match(r"(Finished|Stopped) after ", one)]
+    (verdict,) = [
+        one for one in result.messages if re.match(r"(Finished|Stopped) after ", one)
+    ]
     compared("report verdict", report["verdict"], verdict)
     told = re.search(r"(\d+) pages?\.", verdict)
     compared(account, ends.get("pages", ends.get("page", 0)), pages)
@@ -376,7 +447,9 @@ async def test_a_crawl_says_what_the_sites_saw(webs, made, tmp_path, compared):
             least = min(after - before for before, after in pairwise(sent))
             kept, came = _cell(head, row, "KEPT"), data["pace"]["came_every"]
             compared(f"KEPT {row}", kept == "obeyed", least >= 2 - 0.05)
-            compared(f"KEPT {row}", kept.partition(": ")[2], duration(came) if came else "")
+            compared(
+                f"KEPT {row}", kept.partition(": ")[2], duration(came) if came else ""
+            )
 
 
 def _cell(head, row, name):
@@ -388,7 +461,8 @@ def _cell(head, row, name):
         nearest = [
             place
             for place in starts
-            if cell.start() <= place + len(head[place:].split()[0]) - 1 and cell.end() > place
+            if cell.start() <= place + len(head[place:].split()[0]) - 1
+            and cell.end() > place
         ]
         cells.update(dict.fromkeys(nearest[:1], cell[0]))
     return cells[at]

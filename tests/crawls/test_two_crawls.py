@@ -34,7 +34,9 @@ class SlowSpider(LinksSpider):
 async def test_what_one_crawl_is_refused_the_other_does_not_ask(
     webs, monkeypatch, tmp_path, shared, within
 ):
-    """The site is asked by neither until the time that it has named to one; nothing is lost."""
+    """The site is asked by neither until the time that it has named to one; nothing is
+    lost.
+    """
     web = site(webs, 10)
     refused = []
 
@@ -44,7 +46,9 @@ async def test_what_one_crawl_is_refused_the_other_does_not_ask(
             return Answer(b"", 503, {"Retry-After": str(QUIET)})
         return None
 
-    web.pages |= {f"/page/{n}?{mark}": Answer() for n in range(10) for mark in ("one", "other")}
+    web.pages |= {
+        f"/page/{n}?{mark}": Answer() for n in range(10) for mark in ("one", "other")
+    }
     web.refuse = refuse
     store = "memory"
     if shared == "store":
@@ -52,13 +56,17 @@ async def test_what_one_crawl_is_refused_the_other_does_not_ask(
         store = str(tmp_path / "store.db")
     runs = [
         Deferred.fromCoroutine(
-            crawl(SlowSpider, {"MANDELBOT_STORE": store}, url=web.url, mark=mark, pages=10)
+            crawl(
+                SlowSpider, {"MANDELBOT_STORE": store}, url=web.url, mark=mark, pages=10
+            )
         )
         for mark in ("one", "other")
     ]
     one, other = await gatherResults(runs)
     (began,) = refused
-    assert [hit.path for hit in web.hits if began + within < hit.at < began + QUIET] == []
+    assert [
+        hit.path for hit in web.hits if began + within < hit.at < began + QUIET
+    ] == []
     assert max(hit.at for hit in web.hits) >= began + QUIET
     assert len(one.items) == len(other.items) == 10
     assert other.stats["mandelbot/pause/overheard"] == 1

@@ -19,7 +19,11 @@ CASES = {
         {"CLOSESPIDER_PAGECOUNT": 3, "CONCURRENT_REQUESTS": 1},
         False,
         "Stopped after",
-        ["(closespider_pagecount)", "requests were not sent.", "Set JOBDIR to store such"],
+        [
+            "(closespider_pagecount)",
+            "requests were not sent.",
+            "Set JOBDIR to store such",
+        ],
     ),
     "the same with a job": (
         {"CLOSESPIDER_PAGECOUNT": 3, "CONCURRENT_REQUESTS": 1, "JOBDIR": "job"},
@@ -31,7 +35,11 @@ CASES = {
         {"MANDELBOT_PAUSE_IDLE": 0, "JOBDIR": "job"},
         True,
         "Stopped after",
-        ["(only paused sites are left)", "requests wait (next at 20", "Run the same command"],
+        [
+            "(only paused sites are left)",
+            "requests wait (next at 20",
+            "Run the same command",
+        ],
     ),
     "a site given up": (
         {"MANDELBOT_PAUSE_OPTIONS": {"total": 5}},
@@ -58,10 +66,15 @@ async def test_the_last_line_says_how_it_ended_and_what_to_do(webs, tmp_path, ca
     (line,) = result.logged(begins)
     for part in parts:
         assert part in line
-    numbers = {name: result.stats.get(f"mandelbot/requests/{name}", 0) for name in ("page", "lost")}
+    numbers = {
+        name: result.stats.get(f"mandelbot/requests/{name}", 0)
+        for name in ("page", "lost")
+    }
     assert f" {numbers['page']} page" in line
     assert (f" {numbers['lost']} request" in line) == bool(numbers["lost"])
-    of_the_package = [one for one in result.messages if one.startswith(("Requests: ", begins))]
+    of_the_package = [
+        one for one in result.messages if one.startswith(("Requests: ", begins))
+    ]
     assert of_the_package[-1] == line
     report = json.loads(path.with_suffix(".json").read_text())
     said = report["verdict"].partition(" s")[2]  # the seconds go on
@@ -76,19 +89,27 @@ async def test_a_host_that_refuses_connections_is_unreachable(webs, tmp_path):
     gone.close()
     path = tmp_path / "report.json"
     urls = [well.url + "/", gone_url + "/"]
-    result = await crawl(FailuresSpider, {"MANDELBOT_REPORT": str(path)}, start_urls=urls)
+    result = await crawl(
+        FailuresSpider, {"MANDELBOT_REPORT": str(path)}, start_urls=urls
+    )
     (line,) = result.logged("Finished after")
     assert f"1 without an answer, such as {gone_url}: connection refused); " in line
     report = json.loads(path.read_text())
     first, second = report["sites"]
-    assert (first["site"], first["state"], second["state"]) == (gone_url, "unreachable", "well")
+    assert (first["site"], first["state"], second["state"]) == (
+        gone_url,
+        "unreachable",
+        "well",
+    )
     assert first["refused"] > 0
     assert first["retry_after"] is None
 
 
 @ensureDeferred
 async def test_a_section_given_up_in_a_resumed_job_is_so_everywhere(webs, tmp_path):
-    """In the log, the status, the end table and the report: its requests stay in the job."""
+    """In the log, the status, the end table and the report: its requests stay in the
+    job.
+    """
     web = site(webs, 60)
     dead = [f"/dead/{number}" for number in range(20)]
     links = [path for path in web.pages if path not in {"/", "/robots.txt"}]
@@ -107,11 +128,16 @@ async def test_a_section_given_up_in_a_resumed_job_is_so_everywhere(webs, tmp_pa
 
     def look(crawler):
         def before_the_end():
-            engine.before_requests_are_left(crawler, lambda: seen.append(status(crawler)))
+            engine.before_requests_are_left(
+                crawler, lambda: seen.append(status(crawler))
+            )
 
         crawler.signals.connect(before_the_end, signal=spider_opened, weak=False)
 
-    settings |= {"MANDELBOT_PAUSE_IDLE": "wait", "MANDELBOT_PAUSE_OPTIONS": {"tries": 3}}
+    settings |= {
+        "MANDELBOT_PAUSE_IDLE": "wait",
+        "MANDELBOT_PAUSE_OPTIONS": {"tries": 3},
+    }
     second = await crawl(LinksSpider, settings, start_urls=[], before=look)
 
     (line,) = second.logged("Gave up /dead/ of ")

@@ -38,7 +38,9 @@ def at_two_seconds_before():
 async def test_extended2_outside_of_its_visit_time_a_site_is_left_alone(
     webs, at_two_seconds_before
 ):
-    """Its requests wait in the queue until it opens, which the hooks hear; others go on."""
+    """Its requests wait in the queue until it opens, which the hooks hear; others go
+    on.
+    """
     web, free = site(webs, "Visit-time: 0100-0500\n"), site(webs, "", 20, "127.0.0.2")
     at_two_seconds_before(1, 0)
     began = TIME.elapsed()
@@ -65,7 +67,9 @@ async def test_extended2_outside_of_its_visit_time_a_site_is_left_alone(
 async def test_a_site_outside_of_its_visit_time_is_a_paused_site(
     webs, at_two_seconds_before, tmp_path
 ):
-    """MANDELBOT_PAUSE_IDLE = "close" ends the run, and a later one goes on at the visit time."""
+    """MANDELBOT_PAUSE_IDLE = "close" ends the run, and a later one goes on at the visit
+    time.
+    """
     web = site(webs, "Visit-time: 0100-0500\n")
     settings = {
         **OBEY,
@@ -82,7 +86,9 @@ async def test_a_site_outside_of_its_visit_time_is_a_paused_site(
     second = await crawl(LinksSpider, settings, start_urls=[])
     assert second.stats["finish_reason"] == "sites_paused"
     assert len(web.hits) == 1
-    assert "mandelbot/pace/sent_back" not in second.stats, "its rules are known, and when it opens"
+    assert "mandelbot/pace/sent_back" not in second.stats, (
+        "its rules are known, and when it opens"
+    )
 
     at_two_seconds_before(1, 30)
     third = await crawl(LinksSpider, settings, start_urls=[])
@@ -91,7 +97,9 @@ async def test_a_site_outside_of_its_visit_time_is_a_paused_site(
 
 
 @ensureDeferred
-async def test_a_site_that_does_not_open_in_time_is_given_up(webs, at_two_seconds_before):
+async def test_a_site_that_does_not_open_in_time_is_given_up(
+    webs, at_two_seconds_before
+):
     """The longest wait is over: its requests fail, and the crawl ends."""
     web = site(webs, "Visit-time: 0100-0500\n")
     at_two_seconds_before(0, 30)
@@ -102,11 +110,15 @@ async def test_a_site_that_does_not_open_in_time_is_given_up(webs, at_two_second
     assert len(result.failures) == 3
     assert all(failure.check(IgnoreRequest) for failure in result.failures)
     (line,) = result.logged("Gave up")
-    assert "after 0 failed probes in 0 s: MANDELBOT_PAUSE_OPTIONS['total'] is over" in line
+    assert (
+        "after 0 failed probes in 0 s: MANDELBOT_PAUSE_OPTIONS['total'] is over" in line
+    )
 
 
 @ensureDeferred
-async def test_within_its_visit_time_a_site_without_a_delay_runs_free(webs, at_two_seconds_before):
+async def test_within_its_visit_time_a_site_without_a_delay_runs_free(
+    webs, at_two_seconds_before
+):
     """Many at once, as any other: a visit time is no pace."""
     web = site(webs, "Visit-time: 0100-0500\n", 12)
     for number in range(12):
@@ -119,7 +131,9 @@ async def test_within_its_visit_time_a_site_without_a_delay_runs_free(webs, at_t
 
 
 @ensureDeferred
-async def test_media_wait_for_a_visit_time_as_for_a_pause(webs, at_two_seconds_before, tmp_path):
+async def test_media_wait_for_a_visit_time_as_for_a_pause(
+    webs, at_two_seconds_before, tmp_path
+):
     """MANDELBOT_PAUSE_OPTIONS["wait"] at most, as nobody can wait in memory for hours."""
     web = site(webs, "", 1)
     files = site(webs, "Visit-time: 0100-0500\n", 1, "127.0.0.2")

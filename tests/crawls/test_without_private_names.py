@@ -1,7 +1,9 @@
-"""A Scrapy in which a private name that the package uses is gone: slower perhaps, and as right.
+"""A Scrapy in which a private name that the package uses is gone: slower perhaps, and
+as right.
 
-The engine itself keeps what it has; the package, which reaches all of it by ``crawler.engine``,
-sees an engine without. A custom DOWNLOADER that has no more than the engine calls is a real one.
+The engine itself keeps what it has; the package, which reaches all of it by
+``crawler.engine``, sees an engine without. A custom DOWNLOADER that has no more than
+the engine calls is a real one.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ ENGINE_NAMES = [
     "downloader.total_concurrency",
     "downloader.get_slot_key",
     "scraper.slot",
-    # Scrapy 2.19 and newer have engine.scheduler; the older ones have both names for ever.
+    # Scrapy 2.19 and newer have engine.scheduler; the older ones have both names for
+    # ever.
     *(["_slot", "_slot.scheduler"] if HAS_SCHEDULER else []),
 ]
 TOGETHER = {
@@ -54,14 +57,18 @@ TOGETHER = {
 
 
 class Without:
-    """Stands for an object of which attributes are gone, by paths such as ``_slot.closing``."""
+    """Stands for an object of which attributes are gone, by paths such as
+    ``_slot.closing``.
+    """
 
     def __init__(self, inner: object, gone: list[str]) -> None:
         self.__dict__.update(inner=inner, gone=gone)
 
     def __getattr__(self, name):
         value = getattr(self.inner, name)
-        deeper = [path.partition(".")[2] for path in self.gone if path.startswith(f"{name}.")]
+        deeper = [
+            path.partition(".")[2] for path in self.gone if path.startswith(f"{name}.")
+        ]
         if name in self.gone:
             if name == "active":  # the engine asks whether it is empty
                 return bool(value)
@@ -85,26 +92,41 @@ def without(monkeypatch):
 
     def take_away(*gone: str) -> None:
         monkeypatch.setattr(
-            Crawler, "_create_engine", lambda crawler: Without(create(crawler), list(gone))
+            Crawler,
+            "_create_engine",
+            lambda crawler: Without(create(crawler), list(gone)),
         )
 
     return take_away
 
 
-@pytest.mark.parametrize("gone", [*((name,) for name in ENGINE_NAMES), *TOGETHER.values()], ids=str)
+@pytest.mark.parametrize(
+    "gone", [*((name,) for name in ENGINE_NAMES), *TOGETHER.values()], ids=str
+)
 @ensureDeferred
-async def test_without_a_name_of_the_engine_a_crawl_ends_as_with_it(webs, tmp_path, without, gone):
-    """Every page, no forbidden one, no site sooner than it asks, and the end is the end."""
+async def test_without_a_name_of_the_engine_a_crawl_ends_as_with_it(
+    webs, tmp_path, without, gone
+):
+    """Every page, no forbidden one, no site sooner than it asks, and the end is the
+    end.
+    """
     without(*gone)
-    # Without a slot a job cannot be kept over a crash, and the next test says what is said then.
+    # Without a slot a job cannot be kept over a crash, and the next test says what is
+    # said then.
     settings = SCRAPYS_FORM if "_slot" in gone else {}
     await crawl_a_bit_of_everything(webs, tmp_path, **settings)
 
 
-@pytest.mark.parametrize("gone", [["_slot"], ["_slot.add_request"], ["_slot.remove_request"]])
+@pytest.mark.parametrize(
+    "gone", [["_slot"], ["_slot.add_request"], ["_slot.remove_request"]]
+)
 @ensureDeferred
-async def test_a_job_needs_to_know_when_a_request_is_settled(webs, tmp_path, without, gone):
-    """Where no name says it, the crawl ends with an error that says so, and sends nothing."""
+async def test_a_job_needs_to_know_when_a_request_is_settled(
+    webs, tmp_path, without, gone
+):
+    """Where no name says it, the crawl ends with an error that says so, and sends
+    nothing.
+    """
     web = site(webs, 3)
     without(*gone)
     with pytest.raises(RuntimeError, match="crawl without JOBDIR"):
@@ -114,7 +136,9 @@ async def test_a_job_needs_to_know_when_a_request_is_settled(webs, tmp_path, wit
 
 
 @ensureDeferred
-async def test_without_a_name_of_the_queues_a_crawl_ends_as_with_it(webs, tmp_path, monkeypatch):
+async def test_without_a_name_of_the_queues_a_crawl_ends_as_with_it(
+    webs, tmp_path, monkeypatch
+):
     """The same, and its directories have the same names."""
     name = engine.path_safe("https://example.com/ä")
     monkeypatch.delattr(scrapy.pqueues, "_path_safe")
@@ -152,9 +176,13 @@ class PlainDownloader:
         self._inner.close()
 
 
-@pytest.mark.parametrize("queue", ["ScrapyPriorityQueue", "DownloaderAwarePriorityQueue"])
+@pytest.mark.parametrize(
+    "queue", ["ScrapyPriorityQueue", "DownloaderAwarePriorityQueue"]
+)
 @ensureDeferred
-async def test_a_downloader_need_have_no_more_than_the_engine_calls(webs, tmp_path, queue):
+async def test_a_downloader_need_have_no_more_than_the_engine_calls(
+    webs, tmp_path, queue
+):
     """It runs with either of Scrapy's queues in the settings."""
     await crawl_a_bit_of_everything(
         webs,

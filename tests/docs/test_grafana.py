@@ -30,22 +30,32 @@ def in_prometheus(metric):
 
 THERE_ARE = {name for one in METRICS for name in in_prometheus(one)}
 QUERIES = [target["expr"] for one in DASHBOARD["panels"] for target in one["targets"]]
-ASKED = {word for text in (*QUERIES, RULES) for word in re.findall(r"mandelbot_\w+", text)}
+ASKED = {
+    word for text in (*QUERIES, RULES) for word in re.findall(r"mandelbot_\w+", text)
+}
 
 
 def test_only_metrics_that_there_are_are_asked_for():
     """By names and labels that stay."""
     assert ASKED <= THERE_ARE
-    for text in (*QUERIES, *re.findall(r"expr: (?:>-)?([^#]*?)\n +(?:for|labels):", RULES)):
+    for text in (
+        *QUERIES,
+        *re.findall(r"expr: (?:>-)?([^#]*?)\n +(?:for|labels):", RULES),
+    ):
         listed = re.findall(r"\b(?:by|on) \(([^)]*)\)", text)
         matched = re.findall(r"[{,](\w+)(?:=|!=|=~)", text)
-        assert {*matched, *(label for one in listed for label in one.split(", "))} <= LABELS, text
+        assert {
+            *matched,
+            *(label for one in listed for label in one.split(", ")),
+        } <= LABELS, text
 
 
 def test_the_dashboard_leaves_out_nothing_that_alerts():
     """What a rule asks for can be looked at."""
     shown = " ".join(QUERIES)
-    assert {word for word in re.findall(r"mandelbot_\w+", RULES) if word not in shown} == set()
+    assert {
+        word for word in re.findall(r"mandelbot_\w+", RULES) if word not in shown
+    } == set()
 
 
 def test_panels_have_their_own_places():
@@ -70,7 +80,9 @@ def test_panels_have_their_own_places():
 
 def test_the_dashboard_is_of_grafanas_schema():
     """Grafana's own types take each of its keys, and give it back as it is."""
-    pytest.importorskip("grafana_foundation_sdk", reason="Grafana's types are not installed")
+    pytest.importorskip(
+        "grafana_foundation_sdk", reason="Grafana's types are not installed"
+    )
     from grafana_foundation_sdk.cog.encoder import JSONEncoder
     from grafana_foundation_sdk.cog.plugins import register_default_plugins
     from grafana_foundation_sdk.models.dashboard import Dashboard
@@ -90,7 +102,9 @@ def differences(one, other, path=""):
         ]
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         pairs = enumerate(zip(one, other, strict=True))
-        return [found for n, pair in pairs for found in differences(*pair, f"{path}/{n}")]
+        return [
+            found for n, pair in pairs for found in differences(*pair, f"{path}/{n}")
+        ]
     return [] if one == other else [f"{path}: {one!r} became {other!r}"]
 
 
@@ -109,20 +123,26 @@ def test_the_page_says_what_to_do_at_each_alert():
 def test_prometheus_takes_the_rules_and_the_queries(tmp_path):
     """They fire at what their tests say, and at nothing else."""
     command = ["promtool", "test", "rules", "rules_test.yml"]
-    ended = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        command, cwd=FOLDER, capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     queries = [one.replace('"$spider"', '".*"') for one in QUERIES]
     rules = [{"record": f"query:{n}", "expr": one} for n, one in enumerate(queries)]
     file = tmp_path / "queries.yml"
     file.write_text(json.dumps({"groups": [{"name": "queries", "rules": rules}]}))
     ended = subprocess.run(
-        ["promtool", "check", "rules", file], capture_output=True, text=True, check=False
+        ["promtool", "check", "rules", file],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 @pytest.mark.parametrize(
-    "word", ["503", "alert", "grafana", "docker", "migrat", "troubleshoot", "prometheus"]
+    "word",
+    ["503", "alert", "grafana", "docker", "migrat", "troubleshoot", "prometheus"],
 )
 def test_what_people_look_for_is_on_a_page(word):
     """By the stems of the words, as the search has them."""

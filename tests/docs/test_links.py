@@ -27,7 +27,10 @@ BROKEN = [
     ('<a href="https://example/">', "not the form of a link"),
     ('<a href="https://example.com/a b">', "not the form of a link"),
     ('<script src="https://cdn.example.com/x.js">', "loaded from the network"),
-    ('<link rel="stylesheet" href="//fonts.example.com/x.css">', "loaded from the network"),
+    (
+        '<link rel="stylesheet" href="//fonts.example.com/x.css">',
+        "loaded from the network",
+    ),
 ]
 
 
@@ -59,8 +62,12 @@ def test_what_does_not(pages, element, why):
 
 
 def test_styles_load_nothing(pages, tmp_path):
-    """A font of another host in a style sheet is found; one in the sheet itself is none."""
-    (tmp_path / "own.css").write_text("@font-face { src: url(data:font/woff2;base64,AA) }")
+    """A font of another host in a style sheet is found; one in the sheet itself is
+    none.
+    """
+    (tmp_path / "own.css").write_text(
+        "@font-face { src: url(data:font/woff2;base64,AA) }"
+    )
     assert pages("") == []
     (tmp_path / "far.css").write_text("@import 'https://fonts.example.com/css';")
     assert pages("") == ["far.css: loads from the network"]

@@ -1,6 +1,7 @@
-"""The built pages can be found and read by everyone: WCAG 2.2 AA, and numbers in the search.
+"""The built pages can be found and read by everyone.
 
-A small source is built with the documentation's own conf.py, and looked at in a browser.
+WCAG 2.2 AA, and numbers in the search. A small source is built with the documentation's
+own conf.py, and looked at in a browser.
 """
 
 from __future__ import annotations
@@ -61,7 +62,10 @@ SIZES = """
 const shown = [...document.querySelectorAll('.toc-tree a')].filter((a) => a.checkVisibility());
 return shown.map((a) => a.getBoundingClientRect().height);
 """
-FOUND = "return [...document.querySelectorAll('ul.search > li > a')].map((a) => a.textContent)"
+FOUND = (
+    "return [...document.querySelectorAll('ul.search > li > a')].map((a) =>"
+    " a.textContent)"
+)
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +99,9 @@ def test_texts_stand_out(built, chromium, scheme):
 
 
 def test_all_is_reached(built, chromium):
-    """By keyboard (2.1.1), by finger (2.5.8), and by what reads headings and lists (1.3.1)."""
+    """By keyboard (2.1.1), by finger (2.5.8), and by what reads headings and lists
+    (1.3.1).
+    """
     text = (built / "index.html").read_text()
     headings = re.findall(r'<[^>]*role="heading"[^>]*>', text)
     assert headings

@@ -32,11 +32,15 @@ ENTRY = re.compile(
 
 
 def test_every_setting_has_an_entry():
-    """A setting exists only if the page has its default, what it takes, its use, and an example."""
+    """A setting exists only if the page has its default, what it takes, its use, and an
+    example.
+    """
     entries = {name: rest for name, *rest in ENTRY.findall(page("settings"))}
     assert list(entries) == list(setting_defaults()), "in the order of the code"
     for name, (default, _takes, _why, example) in entries.items():
-        documented = default.strip("`").partition(":")[0].partition(" (")[0].partition(", by")[0]
+        documented = (
+            default.strip("`").partition(":")[0].partition(" (")[0].partition(", by")[0]
+        )
         assert documented == repr(setting_defaults()[name]).replace("'", '"'), name
         assert set(re.findall("(?:MANDELBOT|ROBOTSTXT)_[A-Z_]+", example)) == {name}
 
@@ -47,8 +51,12 @@ def test_every_option_is_in_the_table_of_its_setting():
     for group, defaults in OPTIONS.items():
         entry = text.partition(f"\n{group}\n~")[2].partition("\n\n\n")[0]
         entry = re.split(r"\nMANDELBOT_[A-Z_]+\n~", entry)[0]
-        rows = re.findall(r"^``(\w+)`` \(``(.*)``\): .+\n    ", entry, flags=re.MULTILINE)
-        documented = {key: repr(value).replace("'", '"') for key, value in defaults.items()}
+        rows = re.findall(
+            r"^``(\w+)`` \(``(.*)``\): .+\n    ", entry, flags=re.MULTILINE
+        )
+        documented = {
+            key: repr(value).replace("'", '"') for key, value in defaults.items()
+        }
         assert dict(rows) == documented, group
 
 
@@ -69,10 +77,17 @@ def test_every_stat_is_in_the_table():
     counted |= {stat for event in EVENTS.values() for stat, _ in event.sums}
     cases = [row.case for row in outcome.TABLE]
     families = [one for event in EVENTS.values() for one in event.families]
-    counted |= {f"{start}{case}" for start, value in families if value == "case" for case in cases}
+    counted |= {
+        f"{start}{case}"
+        for start, value in families
+        if value == "case"
+        for case in cases
+    }
     ours = {stat for stat in counted if stat.startswith("mandelbot/")}
     assert sorted(names(page("stats"), "mandelbot/[a-z0-9_/]+")) == sorted(ours)
-    others = "\n".join(text for path, text in MODULES.items() if path.parent.name != "events")
+    others = "\n".join(
+        text for path, text in MODULES.items() if path.parent.name != "events"
+    )
     assert not re.findall(r'"mandelbot/[a-z_/]+"', others), "nothing else counts"
 
 
@@ -80,7 +95,9 @@ def test_every_hook_and_signal_is_in_the_table():
     """A hook exists only if docs/hooks.rst lists it, and each is a signal."""
     listed = names(page("hooks"), "[a-z_]+")
     assert listed == list(HOOKS)
-    ours = {name: one for name, one in vars(signals).items() if not name.startswith("_")}
+    ours = {
+        name: one for name, one in vars(signals).items() if not name.startswith("_")
+    }
     assert set(listed) == set(ours)
     of_events = {event.signal for event in EVENTS.values()} - {None}
     assert of_events == set(ours.values()), "each is sent, and none that is not ours"
@@ -98,7 +115,9 @@ SOME_STATUSES = re.compile(r"(?:[45]\d\d(?:, | or | and ))+[45]\d\d")
 
 
 def test_the_statuses_that_pause_a_site_are_told_as_they_are():
-    """Wherever a page lists the first of them with others, it lists all, or the registered two."""
+    """Wherever a page lists the first of them with others, it lists all, or the
+    registered two.
+    """
     first, second, *_ = PAUSE_STATUSES
     documented = {
         (path.name, said): {int(one) for one in re.findall(r"\d{3}", said)}
@@ -111,14 +130,18 @@ def test_the_statuses_that_pause_a_site_are_told_as_they_are():
         frozenset(PAUSE_STATUSES),
         frozenset({first, second}),
     }
-    assert documented["settings.rst", ", ".join(map(str, PAUSE_STATUSES))] == {*PAUSE_STATUSES}
+    assert documented["settings.rst", ", ".join(map(str, PAUSE_STATUSES))] == {
+        *PAUSE_STATUSES
+    }
 
 
 OTHER_STATUSES = {("settings.rst", "503, 429, 403")}  # the example of what one may set
 
 
 def test_every_meta_key_is_in_the_table():
-    """A meta key that the package reads or sets is in docs/meta.rst, or is Scrapy's own."""
+    """A meta key that the package reads or sets is in docs/meta.rst, or is Scrapy's
+    own.
+    """
     read = set(re.findall(r'meta(?:\.get\(\s*|=\{)"([a-z_]+)"', PACKAGE))
     scrapys = {
         "handle_httpstatus_list",
@@ -135,12 +158,16 @@ def test_every_meta_key_is_in_the_table():
 
 def test_the_layers_are_those_that_import_linter_holds():
     """The table of modules lists every module, in the order of the contract."""
-    listed = re.findall(r"^((?:``[a-z_]+``(?:, )?)+) ", page("design"), flags=re.MULTILINE)
+    listed = re.findall(
+        r"^((?:``[a-z_]+``(?:, )?)+) ", page("design"), flags=re.MULTILINE
+    )
     modules = [module for row in listed for module in row.replace("`", "").split(", ")]
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
     layers = setup["importlinter:contract:layers"]["layers"].split("\n")
-    floor_of = {name: n for n, layer in enumerate(layers) for name in layer.split(" | ")}
+    floor_of = {
+        name: n for n, layer in enumerate(layers) for name in layer.split(" | ")
+    }
     assert set(modules) == set(floor_of) - {""}
     assert sorted(modules, key=floor_of.__getitem__) == modules
 
@@ -158,9 +185,13 @@ def test_what_the_addon_sets_is_documented():
     written = set(re.findall(r'set\((?:settings, )?\s*"([A-Z_]+)"', source))
     written |= {one.setting for one in COMPONENTS}
     listed = set(names(documented, "[A-Z_]+"))
-    assert listed == {"SCHEDULER_PRIORITY_QUEUE"} | {one for one in written if "INNER" not in one}
+    assert listed == {"SCHEDULER_PRIORITY_QUEUE"} | {
+        one for one in written if "INNER" not in one
+    }
     assert all(f"``{one}``" in documented for one in written)
     for one in COMPONENTS:
         name = one.name.rpartition(".")[2]
-        order = f" ({one.order})" if one.order >= 0 and one.setting != "EXTENSIONS" else ""
+        order = (
+            f" ({one.order})" if one.order >= 0 and one.setting != "EXTENSIONS" else ""
+        )
         assert f"``{name}``{order}" in " ".join(documented.split()), name

@@ -14,7 +14,9 @@ from scrapy.settings import Settings
 from scrapy_mandelbot.settings.config import Config
 
 DOCUMENTS = [ROOT / "README.rst", *sorted(DOCS.rglob("*.rst"))]
-WITH_SESSIONS = [path for path in DOCUMENTS if "\n    >>> " in path.read_text(encoding="utf-8")]
+WITH_SESSIONS = [
+    path for path in DOCUMENTS if "\n    >>> " in path.read_text(encoding="utf-8")
+]
 
 BLOCK = re.compile(r"\.\. code-block:: python\n\n((?: {4}.*\n|\n)+)")
 BLOCKS = [
@@ -43,7 +45,8 @@ def test_the_code_can_be_written_as_it_stands(block):
             value = eval(ast.unparse(line.value))
             before = Config.from_settings(Settings())
             assert (
-                Config.from_settings(Settings({name: value})) != before or name in TOLD_AS_THEY_ARE
+                Config.from_settings(Settings({name: value})) != before
+                or name in TOLD_AS_THEY_ARE
             )
 
 

@@ -1,4 +1,7 @@
-"""The entry for scrapy-lint has what the add-on sets and the package reads. (docs/versions.rst)"""
+"""The entry for scrapy-lint has what the add-on sets and the package reads.
+
+(docs/versions.rst)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The built documentation answers the words that people search for, and lists each page once."""
+"""The built documentation answers the words that people search for, and lists each page
+once.
+"""
 
 from __future__ import annotations
 
@@ -45,14 +47,17 @@ return links.map((a) => new URL(a.href).pathname);
 def listed() -> dict[str, list[str]]:
     """Return the pages of each group of the index."""
     trees = re.findall(
-        r"\.\. toctree::\n(?:   :.*\n)*?   :caption: (.+)\n(?:   :.*\n)*\n((?:   \S+\n)+)",
+        r"\.\. toctree::\n(?:   :.*\n)*?   :caption: (.+)\n(?:   :.*\n)*\n((?:  "
+        r" \S+\n)+)",
         page("index"),
     )
     return {caption: pages.split() for caption, pages in trees}
 
 
 def test_each_page_is_in_one_of_four_groups():
-    """Tutorial, how-to guide, reference or explanation; the recipes have their own list."""
+    """Tutorial, how-to guide, reference or explanation; the recipes have their own
+    list.
+    """
     groups = listed()
     assert list(groups) == GROUPS
     there = {path.stem for path in DOCS.glob("*.rst")} - {"index"} | {"recipes/index"}
@@ -61,7 +66,9 @@ def test_each_page_is_in_one_of_four_groups():
 
 def test_each_recipe_is_listed():
     """On the recipes' own page, once."""
-    (tree,) = re.findall(r"\.\. toctree::\n(?:   :.*\n)*\n((?:   \S+\n)+)", page("recipes/index"))
+    (tree,) = re.findall(
+        r"\.\. toctree::\n(?:   :.*\n)*\n((?:   \S+\n)+)", page("recipes/index")
+    )
     there = {path.stem for path in (DOCS / "recipes").glob("*.rst")} - {"index"}
     assert sorted(tree.split()) == sorted(there)
 
@@ -83,7 +90,9 @@ def search(tmp_path_factory):
         pytest.skip("there is no Chromium")
     from selenium.webdriver.support.wait import WebDriverWait
 
-    pages = Path(os.environ.get("MANDELBOT_PAGES") or tmp_path_factory.mktemp("pages")).absolute()
+    pages = Path(
+        os.environ.get("MANDELBOT_PAGES") or tmp_path_factory.mktemp("pages")
+    ).absolute()
     if "MANDELBOT_PAGES" not in os.environ:
         command = [sys.executable, "-m", "sphinx", "-q", DOCS, pages]
         subprocess.run(command, check=True, capture_output=True)
@@ -91,9 +100,13 @@ def search(tmp_path_factory):
 
     def first(query):
         chromium.get(f"{(pages / 'search.html').as_uri()}?q={query.replace(' ', '+')}")
-        WebDriverWait(chromium, 20).until(lambda one: one.execute_script(FOUND) is not None)
+        WebDriverWait(chromium, 20).until(
+            lambda one: one.execute_script(FOUND) is not None
+        )
         found = chromium.execute_script(FOUND)
-        return [one.removeprefix(f"{pages}/").removesuffix(".html") for one in found[:1]]
+        return [
+            one.removeprefix(f"{pages}/").removesuffix(".html") for one in found[:1]
+        ]
 
     yield first
     chromium.quit()

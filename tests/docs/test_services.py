@@ -1,4 +1,6 @@
-"""The files for systemd and Kubernetes are valid, as far as a test without either can show."""
+"""The files for systemd and Kubernetes are valid, as far as a test without either can
+show.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,15 @@ def blocks(kind: str) -> list[str]:
 
 
 def test_the_unit_is_one(tmp_path):
-    """It has a section each, and systemd itself, where it is there, finds nothing wrong."""
+    """It has a section each, and systemd itself, where it is there, finds nothing
+    wrong.
+    """
     (unit,) = blocks("ini")
-    assert re.findall(r"^\[(\w+)\]", unit, re.MULTILINE) == ["Unit", "Service", "Install"]
+    assert re.findall(r"^\[(\w+)\]", unit, re.MULTILINE) == [
+        "Unit",
+        "Service",
+        "Install",
+    ]
     assert "Restart=on-failure" in unit
     path = tmp_path / "shops.service"
     path.write_text(unit.replace("/srv/shops", "/tmp"))

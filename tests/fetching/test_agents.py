@@ -25,7 +25,11 @@ EVERYBODY = {
     "DEFAULT_REQUEST_HEADERS": {"User-Agent": "Headersbot"},
 }
 NOBODY = {**EVERYBODY, "ROBOTSTXT_USER_AGENT": None}
-PROJECT = {"ROBOTSTXT_OBEY": True, "MANDELBOT_PACE": "obey", "MANDELBOT_STORE": "memory"}
+PROJECT = {
+    "ROBOTSTXT_OBEY": True,
+    "MANDELBOT_PACE": "obey",
+    "MANDELBOT_STORE": "memory",
+}
 UNSET = object()
 
 
@@ -54,20 +58,32 @@ class Case(NamedTuple):
 
 
 CASES = [
-    Case("The setting names the robot, whatever the request says.", "Robotsbot", EVERYBODY, "Own"),
+    Case(
+        "The setting names the robot, whatever the request says.",
+        "Robotsbot",
+        EVERYBODY,
+        "Own",
+    ),
     Case(
         "The setting may name several, tried in order.",
         ("OncePerSite", "Robotsbot"),
         {**USER_AGENT, "ROBOTSTXT_USER_AGENT": ["OncePerSite", "Robotsbot"]},
         "Ownbot/2.0",
     ),
-    Case("The request's own header comes next.", "Ownbot/2.0", NOBODY, "Ownbot/2.0", "Spiderbot"),
+    Case(
+        "The request's own header comes next.",
+        "Ownbot/2.0",
+        NOBODY,
+        "Ownbot/2.0",
+        "Spiderbot",
+    ),
     Case("A header may be bytes.", "Ownbot", USER_AGENT, b"Ownbot"),
     Case("A header may be in UTF-8.", "Bötbot", USER_AGENT, "Bötbot".encode()),
     Case("A header may be in no encoding.", "Bötbot", USER_AGENT, b"B\xf6tbot"),
     Case("Of several headers the last is sent.", "Two", USER_AGENT, ["One", "Two"]),
     Case(
-        "Without a header, the one that Scrapy sets first: that of DEFAULT_REQUEST_HEADERS.",
+        "Without a header, the one that Scrapy sets first: that of"
+        " DEFAULT_REQUEST_HEADERS.",
         "Headersbot",
         NOBODY,
         of_the_spider="Spiderbot",
@@ -80,13 +96,18 @@ CASES = [
     Case("Then the one that the spider names.", "Spiderbot", of_the_spider="Spiderbot"),
     Case("Then USER_AGENT.", USER_AGENT["USER_AGENT"]),
     Case("An empty header names nobody.", USER_AGENT["USER_AGENT"], header=b""),
-    Case("A header that is withheld names nobody.", USER_AGENT["USER_AGENT"], header=None),
+    Case(
+        "A header that is withheld names nobody.", USER_AGENT["USER_AGENT"], header=None
+    ),
     Case("A spider may name nobody.", USER_AGENT["USER_AGENT"], of_the_spider=None),
     Case("A spider may name nonsense.", USER_AGENT["USER_AGENT"], of_the_spider=7),
     Case(
         "Headers of the project that name nobody are passed over.",
         USER_AGENT["USER_AGENT"],
-        {**USER_AGENT, "DEFAULT_REQUEST_HEADERS": {"User-Agent": None, "Accept": "*/*"}},
+        {
+            **USER_AGENT,
+            "DEFAULT_REQUEST_HEADERS": {"User-Agent": None, "Accept": "*/*"},
+        },
     ),
     Case("Where nobody is named, what is said to all counts.", "", {"USER_AGENT": ""}),
 ]
@@ -111,7 +132,9 @@ async def pace(case, asked):
     crawl = Crawl.of(case.crawler())
     file = SimpleNamespace(parser=True, robots=None, until=0.0)
     crawl.fetcher.known = lambda _site: file
-    crawl.throttle.paces.learn = lambda _site, _robots, agent, _until: asked.append(agent)
+    crawl.throttle.paces.learn = lambda _site, _robots, agent, _until: asked.append(
+        agent
+    )
     crawl.learn_pace(case.request(), crawl.sites.of("https://example.com"))
 
 
@@ -120,7 +143,9 @@ async def comments(case, asked):
     crawler = case.crawler()
     robots = SimpleNamespace(comments=asked.append, sitemaps=())
     file = SimpleNamespace(parser=True, robots=robots, cached_at=None)
-    await Crawl.of(crawler).fetcher.announce("https://example.com", case.request(), file)
+    await Crawl.of(crawler).fetcher.announce(
+        "https://example.com", case.request(), file
+    )
 
 
 async def tags(case, asked):
@@ -144,11 +169,15 @@ def test_the_rule(case):
     assert Crawl.of(case.crawler()).agents.of(case.request()) == case.expected
 
 
-@pytest.mark.parametrize("ask", [rules, queue, pace, comments, tags], ids=lambda ask: ask.__name__)
+@pytest.mark.parametrize(
+    "ask", [rules, queue, pace, comments, tags], ids=lambda ask: ask.__name__
+)
 @pytest.mark.parametrize("case", CASES, ids=sentence)
 @ensureDeferred
 async def test_all_go_by_it(case, ask):
-    """The rules, in the queue and on the way out, the pace, comments and tags are one robot's."""
+    """The rules, in the queue and on the way out, the pace, comments and tags are one
+    robot's.
+    """
     asked = []
     await ask(case, asked)
     assert asked == [case.expected]
@@ -174,7 +203,9 @@ def test_a_response_without_a_request():
 
 @given(st.binary())
 def test_no_header_raises(header):
-    """Whatever a spider writes there is read as a text, and names a robot unless it is empty."""
+    """Whatever a spider writes there is read as a text, and names a robot unless it is
+    empty.
+    """
     request = scrapy.Request(URL, headers={"User-Agent": header})
     agent = AGENTS.of(request)
     assert isinstance(agent, str)

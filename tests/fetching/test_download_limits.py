@@ -36,7 +36,9 @@ from scrapy_mandelbot.politeness.outcome import Failure, whole_lines
     ],
 )
 def test_half_a_line_is_no_rule(body, counts):
-    """``Disallow: /pri`` of ``/private-files`` would close more, an Allow would open more."""
+    """``Disallow: /pri`` of ``/private-files`` would close more, an Allow would open
+    more.
+    """
     assert whole_lines(body) == counts
 
 
@@ -65,7 +67,10 @@ def test_of_a_compressed_body_as_much_is_unpacked_as_counts(pack, coding):
     """However much there is, no more than that is ever held."""
     response = unpacked(packed(pack(b"a" * 50_000_000), coding), 1_000)
     assert response.body == b"a" * 1_000
-    assert (response.headers.get("ETag"), response.headers.get("Content-Encoding")) == (b"x", None)
+    assert (response.headers.get("ETag"), response.headers.get("Content-Encoding")) == (
+        b"x",
+        None,
+    )
 
 
 @pytest.mark.parametrize("body", [b"brotli, or anything", b"\x1f\x8b\xff" * 9])
@@ -90,7 +95,8 @@ REQUEST = Request("https://example.com/robots.txt")
 
 
 @pytest.mark.parametrize(
-    "row", [(50, 9, "", False), (51, 9, "is longer than 100 bytes", False), (1, 10, "", True)]
+    "row",
+    [(50, 9, "", False), (51, 9, "is longer than 100 bytes", False), (1, 10, "", True)],
 )
 def test_a_download_ends_where_it_is_too_long_or_too_slow(crawler, limits, clock, row):
     """And not before; what has come by then is kept."""
@@ -111,7 +117,9 @@ def test_a_download_ends_where_it_is_too_long_or_too_slow(crawler, limits, clock
 async def test_a_packed_answer_that_was_dropped_for_its_size_is_read_as_far_as_it_counts(
     crawler, limits
 ):
-    """HttpCompressionMiddleware drops one that comes to more than twenty times what counts."""
+    """HttpCompressionMiddleware drops one that comes to more than twenty times what
+    counts.
+    """
     answer = packed(gzip.compress(b"a" * 5_000))
 
     async def download_async(request):
@@ -130,10 +138,17 @@ async def test_a_packed_answer_that_was_dropped_for_its_size_is_read_as_far_as_i
     ("settings", "codings"),
     [({}, b"gzip, deflate"), ({"COMPRESSION_ENABLED": False}, None)],
 )
-def test_what_can_be_unpacked_is_what_a_request_asks_for(make_crawler, clock, settings, codings):
-    """Nothing, where Scrapy unpacks nothing; and the header of a project's own request stays."""
+def test_what_can_be_unpacked_is_what_a_request_asks_for(
+    make_crawler, clock, settings, codings
+):
+    """Nothing, where Scrapy unpacks nothing; and the header of a project's own request
+    stays.
+    """
     limits = DownloadLimits(make_crawler(**settings), clock.now)
-    request, other = Request(REQUEST.url), Request(REQUEST.url, headers={"Accept-Encoding": "br"})
+    request, other = (
+        Request(REQUEST.url),
+        Request(REQUEST.url, headers={"Accept-Encoding": "br"}),
+    )
     for one in request, other:
         limits.begin(one, 100, 10)
     assert request.headers.get("Accept-Encoding") == codings
@@ -162,7 +177,9 @@ WHOLE = gzip.compress(b"a" * 9)
     ],
 )
 def test_an_answer_breaks_off_where_its_end_is_missing(answer, download, breaks):
-    """Be it packed or not; what was cut by us does not, and nobody knows of an unknown coding."""
+    """Be it packed or not; what was cut by us does not, and nobody knows of an unknown
+    coding.
+    """
     limited = Download(100, 10, 0)
     vars(limited).update(packed=answer, **download)
     assert limited.is_truncated(answer) is breaks
@@ -184,12 +201,21 @@ class DownloadCancelledError(Exception):
     ],
 )
 @ensureDeferred
-async def test_pages_are_heard_only_where_a_body_was_too_long(crawler, limits, ends, listened):
-    """Scrapy sends the signals for each chunk of each page: no receiver costs any page a call."""
+async def test_pages_are_heard_only_where_a_body_was_too_long(
+    crawler, limits, ends, listened
+):
+    """Scrapy sends the signals for each chunk of each page: no receiver costs any page
+    a call.
+    """
     seen, sizes = [], []
 
     async def download_async(request):
-        seen.append(sum(len(crawler.signals.send_catch_log(one, request=None)) for one in SIGNALS))
+        seen.append(
+            sum(
+                len(crawler.signals.send_catch_log(one, request=None))
+                for one in SIGNALS
+            )
+        )
         sizes.append(request.meta["download_maxsize"])
         end = ends[len(seen) - 1]
         if isinstance(end, type):
@@ -206,7 +232,9 @@ async def test_pages_are_heard_only_where_a_body_was_too_long(crawler, limits, e
 
 @ensureDeferred
 async def test_a_download_that_ends_after_its_headers_is_truncated(crawler, limits):
-    """Nothing of it was seen; whether headers came is what the handler notes for any request."""
+    """Nothing of it was seen; whether headers came is what the handler notes for any
+    request.
+    """
 
     async def download_async(request):
         request.meta["download_latency"] = 0.1

@@ -1,4 +1,6 @@
-"""Which failure an exception of the downloader stands for, across handlers and versions."""
+"""Which failure an exception of the downloader stands for, across handlers and
+versions.
+"""
 
 from __future__ import annotations
 
@@ -47,12 +49,18 @@ CASES = [
     (twisted_errors.ConnectionLost(), Failure.LOST),
     (ConnectionResetError(), Failure.LOST),
     (never_received(twisted_errors.ConnectionDone()), Failure.LOST),
-    (never_received(SSL.Error([("SSL routines", "", "wrong version number")])), Failure.TLS),
+    (
+        never_received(SSL.Error([("SSL routines", "", "wrong version number")])),
+        Failure.TLS,
+    ),
     (caused(RuntimeError("failed"), ssl.SSLError("handshake failure")), Failure.TLS),
     (twisted_errors.NoRouteError(), Failure.UNREACHABLE),
     (twisted_errors.ConnectError(), Failure.UNREACHABLE),
     (OSError(errno.EHOSTUNREACH, "No route to host"), Failure.UNREACHABLE),
-    (type("PayloadError", (Exception,), {"__module__": "aiohttp.errors"})(), Failure.LOST),
+    (
+        type("PayloadError", (Exception,), {"__module__": "aiohttp.errors"})(),
+        Failure.LOST,
+    ),
     (RuntimeError("of a middleware"), Failure.OTHER),
     (KeyError("of a middleware"), Failure.OTHER),
     (FileNotFoundError(errno.ENOENT, "of a middleware"), Failure.OTHER),
@@ -89,7 +97,11 @@ def test_scrapys_own_exceptions(name, failure):
     [
         (TruncatedError(b"User-a", ConnectionResetError()), Failure.LOST, True),
         (UnreadableBodyError("no gzip"), Failure.PROXY, True),
-        (type("TruncatedError", (ConnectionError,), {})("of a library"), Failure.PROXY, False),
+        (
+            type("TruncatedError", (ConnectionError,), {})("of a library"),
+            Failure.PROXY,
+            False,
+        ),
         (ConnectionResetError(), Failure.PROXY, False),
     ],
 )
@@ -131,7 +143,9 @@ def test_what_cannot_be_a_host(host, is_none):
 
 
 def test_an_error_that_is_kept_holds_no_frames():
-    """Nor do those that it was raised from: a frame holds requests, and what hangs on them."""
+    """Nor do those that it was raised from: a frame holds requests, and what hangs on
+    them.
+    """
     with pytest.raises(ConnectionResetError) as reset:
         raise ConnectionResetError
     with pytest.raises(RuntimeError) as failed:

@@ -22,7 +22,10 @@ class Requests:
     def __init__(self, count):
         crawler = get_crawler()
         self.files = SiteFiles(
-            DownloadLimits(crawler, float), Config.from_settings(crawler.settings), float, 100
+            DownloadLimits(crawler, float),
+            Config.from_settings(crawler.settings),
+            float,
+            100,
         )
         self.fetches: list[Deferred[str]] = []
         self.tasks = [self.add() for _ in range(count)]

@@ -1,4 +1,6 @@
-"""What is kept of the sites of a crawl, however many there are and however long their names."""
+"""What is kept of the sites of a crawl, however many there are and however long their
+names.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,11 @@ from scrapy_mandelbot.fetching.fetcher import (
     RobotsFetcher,
     cited_sitemaps,
 )
-from scrapy_mandelbot.fetching.requesting import _TROUBLES_LIMIT, FetchedFile, RobotsRequester
+from scrapy_mandelbot.fetching.requesting import (
+    _TROUBLES_LIMIT,
+    FetchedFile,
+    RobotsRequester,
+)
 from scrapy_mandelbot.politeness.outcome import Answer
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 from scrapy_mandelbot.settings.config import Config
@@ -30,18 +36,26 @@ from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.memory import MemoryStore
 
 SITE = "https://example.com"
-NAMES = [f"https://{number}.{'a' * length}" for length in (1, 5_000) for number in range(20_000)]
+NAMES = [
+    f"https://{number}.{'a' * length}"
+    for length in (1, 5_000)
+    for number in range(20_000)
+]
 
 
 @pytest.fixture
 def crawler():
-    return get_crawler(settings_dict={"ROBOTSTXT_PARSER": "scrapy_mandelbot.MandelbotRobotParser"})
+    return get_crawler(
+        settings_dict={"ROBOTSTXT_PARSER": "scrapy_mandelbot.MandelbotRobotParser"}
+    )
 
 
 def test_the_sites_that_fail_are_bounded(crawler):
     """How often a site has answered so is known of those that answered last."""
     config = Config.from_settings(crawler.settings)
-    requester = RobotsRequester(crawler, config, lambda: 0.0, MemoryStore(), Events(crawler))
+    requester = RobotsRequester(
+        crawler, config, lambda: 0.0, MemoryStore(), Events(crawler)
+    )
     count = requester.count_trouble
     for name in NAMES:
         count(name, FetchedFile(Answer(500), name))
@@ -51,7 +65,9 @@ def test_the_sites_that_fail_are_bounded(crawler):
 
 
 def parsed(crawler, body: bytes, sites: int) -> tuple[RobotsFetcher, list[str]]:
-    """Return a fetcher whose store has this robots.txt of so many sites, and their names."""
+    """Return a fetcher whose store has this robots.txt of so many sites, and their
+    names.
+    """
     config, store = Config.from_settings(crawler.settings), MemoryStore()
     names = [f"https://{number}.example" for number in range(sites)]
     for name in names:
@@ -61,7 +77,9 @@ def parsed(crawler, body: bytes, sites: int) -> tuple[RobotsFetcher, list[str]]:
 
 def test_the_rules_of_five_thousand_sites_stay_parsed(crawler):
     """Sites take turns: the rules of one are needed again after those of all others."""
-    fetcher, names = parsed(crawler, b"User-agent: *\n" + 30 * b"Disallow: /private\n", 5_000)
+    fetcher, names = parsed(
+        crawler, b"User-agent: *\n" + 30 * b"Disallow: /private\n", 5_000
+    )
     before = [fetcher.known(name) for name in names]
     assert all(map(operator.is_, before, map(fetcher.known, names)))
 
@@ -85,7 +103,9 @@ def test_half_files_count_half_an_hour_after_the_last_that_did(crawler):
     """However often a site sends the same bytes in between; other bytes begin anew."""
     now = [0.0]
     config = Config.from_settings(crawler.settings)
-    requester = RobotsRequester(crawler, config, lambda: now[0], MemoryStore(), Events(crawler))
+    requester = RobotsRequester(
+        crawler, config, lambda: now[0], MemoryStore(), Events(crawler)
+    )
     count = requester.count_trouble
     half, other = (FetchedFile(Answer(200, broken_off=one), "") for one in (b"1", b"2"))
     counted = []
@@ -99,7 +119,9 @@ def test_half_files_count_half_an_hour_after_the_last_that_did(crawler):
 def test_the_sites_told_of_are_bounded(crawler):
     """A site that was forgotten is reported once more, and no other is."""
     config = Config.from_settings(crawler.settings)
-    announced = RobotsFetcher(crawler, config, MemoryStore(), Clock(), Events(crawler)).announced
+    announced = RobotsFetcher(
+        crawler, config, MemoryStore(), Clock(), Events(crawler)
+    ).announced
     for name in NAMES:
         announced.put(name, value=True, size=_KNOWN_SIZE + len(name))
     assert announced.get(NAMES[-1])
@@ -107,7 +129,9 @@ def test_the_sites_told_of_are_bounded(crawler):
     assert announced.size <= _KNOWN_LIMIT
 
 
-@pytest.mark.parametrize("site", ["http://a.example;reboot", "http://[::1]:80", "http://$(x).b"])
+@pytest.mark.parametrize(
+    "site", ["http://a.example;reboot", "http://[::1]:80", "http://$(x).b"]
+)
 @ensureDeferred
 async def test_the_command_that_drops_a_cached_file_is_harmless_in_a_shell(
     caplog, site, tmp_path, monkeypatch
@@ -121,7 +145,9 @@ async def test_the_command_that_drops_a_cached_file_is_harmless_in_a_shell(
     fetcher = RobotsFetcher(crawler, config, store, Clock(), Events(crawler))
     for _ in range(2):
         await fetcher.rules(site, Request(site))
-    (line,) = (line for line in caplog.messages if line.startswith("The robots.txt of "))
+    (line,) = (
+        line for line in caplog.messages if line.startswith("The robots.txt of ")
+    )
     command = line.partition("(to drop it: ")[2].removesuffix(")")
     words = ["scrapy", "robots", "cache", "drop", site, "-s", "JOBDIR=a job"]
     assert shlex.join(words) == command
@@ -130,13 +156,19 @@ async def test_the_command_that_drops_a_cached_file_is_harmless_in_a_shell(
 def test_as_many_sitemaps_are_read_as_any_file_cites():
     """Beyond that they do not count, and cost nothing."""
     lines = "".join(f"Sitemap: /{number}.xml\n" for number in range(MOST_CITED + 1))
-    urls = cited_sitemaps(RobotsTxt.parse(lines.encode()), "https://example.com", inside=False)
+    urls = cited_sitemaps(
+        RobotsTxt.parse(lines.encode()), "https://example.com", inside=False
+    )
     assert len(urls) == MOST_CITED
     assert urls[-1] == f"https://example.com/{MOST_CITED - 1}.xml"
 
 
 def test_as_many_foreign_names_are_read_as_any_file_cites():
     """Names that are not ASCII take long: a hundred of them, and all others."""
-    lines = "".join(f"Sitemap: https://é{n}.example/\nSitemap: /{n}\n" for n in range(200))
-    urls = cited_sitemaps(RobotsTxt.parse(lines.encode()), "https://example.com", inside=False)
+    lines = "".join(
+        f"Sitemap: https://é{n}.example/\nSitemap: /{n}\n" for n in range(200)
+    )
+    urls = cited_sitemaps(
+        RobotsTxt.parse(lines.encode()), "https://example.com", inside=False
+    )
     assert len(urls) == 300

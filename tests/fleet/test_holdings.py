@@ -16,7 +16,12 @@ from scrapy_mandelbot.fleet.changes import (
     read_answer,
     read_request,
 )
-from scrapy_mandelbot.fleet.holdings import KEPT_FOR, Exchange, UnackedEntry, UnackedExchanges
+from scrapy_mandelbot.fleet.holdings import (
+    KEPT_FOR,
+    Exchange,
+    UnackedEntry,
+    UnackedExchanges,
+)
 from scrapy_mandelbot.fleet.shared_job import FIRST, MOST_HELD, HeldSite
 from scrapy_mandelbot.job.job_store import START, Place
 
@@ -53,13 +58,19 @@ def test_an_answer_is_read_as_it_is_said(is_again):
     first, last = answer.claimed
     assert first == Claimed(SITE, line, 77, (-2, 0, 5), b"ody")
     assert last.place == (1 << 53, 0, 5)
-    assert (answer.dropped, answer.passed_over, answer.give_back) == (2, 3, ["http://back"])
+    assert (answer.dropped, answer.passed_over, answer.give_back) == (
+        2,
+        3,
+        ["http://back"],
+    )
     assert (answer.surplus, answer.run, answer.outcome) == (4, 9, "finished")
     assert (answer.next_due, answer.waiting, answer.last) == (0.25, 6, 0)
     assert answer.aside == ((line, "deaths", b"ody"),)
 
 
-@pytest.mark.parametrize(("milliseconds", "seconds"), [(-1, None), (0, 0.0), (1_250, 1.25)])
+@pytest.mark.parametrize(
+    ("milliseconds", "seconds"), [(-1, None), (0, 0.0), (1_250, 1.25)]
+)
 def test_no_time_is_told_where_no_site_waits(milliseconds, seconds):
     """A site that is due now is in no seconds."""
     said = [b"well", 0, [], [], 0, 0, [], 0, b"0", b"", milliseconds, 0, []]
@@ -71,8 +82,18 @@ def test_a_lost_lease_says_what_is_kept_and_no_more():
     answer = read_answer([b"lost", b"12"])
     assert answer.is_lost
     assert answer.last == 12
-    assert (answer.sites, answer.claimed, answer.give_back, answer.surplus) == ({}, [], [], 0)
-    assert (answer.run, answer.waiting, answer.dropped, answer.passed_over) == (0, 0, 0, 0)
+    assert (answer.sites, answer.claimed, answer.give_back, answer.surplus) == (
+        {},
+        [],
+        [],
+        0,
+    )
+    assert (answer.run, answer.waiting, answer.dropped, answer.passed_over) == (
+        0,
+        0,
+        0,
+        0,
+    )
 
 
 @pytest.mark.parametrize("band", [0, 1])
@@ -90,7 +111,9 @@ def test_a_request_is_pushed_as_it_is_read(band, is_last_first, line):
     )
 
 
-@pytest.mark.parametrize(("given", "kept"), [(10**30, 1 << 53), (-(10**30), -(1 << 53)), (7, 7)])
+@pytest.mark.parametrize(
+    ("given", "kept"), [(10**30, 1 << 53), (-(10**30), -(1 << 53)), (7, 7)]
+)
 def test_a_priority_is_no_more_than_redis_has(given, kept):
     """A project's may be any number."""
     assert push(SITE, SITE, Place(given, 0, is_last_first=False), 1, b"")[1] == kept
@@ -151,13 +174,17 @@ def test_a_batch_has_its_bounds():
 def test_more_are_claimed_before_the_last_ones_are_gone(
     waiting, has_more, asked, is_low, is_exhausted
 ):
-    """As long as there may be more; it is dry where nothing waits, and nothing is on its way."""
+    """As long as there may be more; it is dry where nothing waits, and nothing is on
+    its way.
+    """
     site = HeldSite(SITE, 0.0)
     site.waiting, site.has_more, site.asked = waiting, has_more, asked
     assert (site.is_low, site.is_exhausted) == (is_low, is_exhausted)
 
 
-@pytest.mark.parametrize(("count", "has_more"), [(0, False), (3, False), (4, True), (5, True)])
+@pytest.mark.parametrize(
+    ("count", "has_more"), [(0, False), (3, False), (4, True), (5, True)]
+)
 def test_fewer_than_were_asked_for_are_all(count, has_more):
     """As far as is known then."""
     site = HeldSite(SITE, 0.0)
@@ -172,7 +199,13 @@ def test_fewer_than_were_asked_for_are_all(count, has_more):
 
 
 def pushed(number: int = 1, parent: int | None = None, size: int = 0) -> UnackedEntry:
-    entry = ("push", *push(SITE, SITE, Place(0, 0, is_last_first=True), number, b""), "", "", 0)
+    entry = (
+        "push",
+        *push(SITE, SITE, Place(0, 0, is_last_first=True), number, b""),
+        "",
+        "",
+        0,
+    )
     return UnackedEntry(entry, size, parent)
 
 

@@ -29,7 +29,12 @@ def looker(redis_server):
 def test_a_job_that_nobody_has_begun_is_none(looker, worker):
     """Only to look makes none."""
     assert not looker.exists()
-    assert (looker.lengths(), looker.workers(), looker.left(), looker.aside()) == ({}, {}, {}, {})
+    assert (looker.lengths(), looker.workers(), looker.left(), looker.aside()) == (
+        {},
+        {},
+        {},
+        {},
+    )
     assert list(looker.requests()) == []
     assert not looker.exists()
     worker()
@@ -109,7 +114,9 @@ def test_all_requests_are_told_with_their_places(looker, worker):
     found = sorted(looker.requests(), key=lambda request: request.place)
     assert [request.body for request in found] == [b"5", b"4", b"3", b"2", b"1", b"0"]
     assert {(request.site, request.line) for request in found} == {(A, f"{A} slot")}
-    assert [request.place[:2] for request in found] == [(-number, 1) for number in range(5, -1, -1)]
+    assert [request.place[:2] for request in found] == [
+        (-number, 1) for number in range(5, -1, -1)
+    ]
     assert looker.aside() == {A: {"it cannot be read": 1}}
     odd = JobServer(looker.url, "jo?", LEASE)
     assert [request.body for request in odd.requests()] == [b"not this one"]
@@ -228,10 +235,20 @@ NO_AOF = "appendonly is off: a crash loses data"
     ],
 )
 def test_a_server_that_evicts_requests_is_refused(tmp_path, arguments, risks):
-    """Where it has a limit of memory; what may cost data is warned of. No CONFIG is needed."""
-    with RedisServer(tmp_path, *arguments) as started, Redis.from_url(started.url) as client:
+    """Where it has a limit of memory; what may cost data is warned of.
+
+    No CONFIG is needed.
+    """
+    with (
+        RedisServer(tmp_path, *arguments) as started,
+        Redis.from_url(started.url) as client,
+    ):
         client.acl_setuser(
-            "robot", enabled=True, passwords=["+x"], keys=["*"], commands=["+info", "+ping"]
+            "robot",
+            enabled=True,
+            passwords=["+x"],
+            keys=["*"],
+            commands=["+info", "+ping"],
         )
         server = JobServer(started.url.replace("//", "//robot:x@"), "job", LEASE)
         if risks is None:

@@ -1,4 +1,6 @@
-"""What is set aside in a job on Redis: pages that kill, and requests that nobody can read."""
+"""What is set aside in a job on Redis: pages that kill, and requests that nobody can
+read.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,9 @@ def test_a_page_that_kills_takes_three_workers_and_no_more(worker):
 
 
 def test_those_that_were_out_at_a_death_come_last(worker):
-    """Behind what has a lower priority, and behind sites of others; what was not sent does not."""
+    """Behind what has a lower priority, and behind sites of others; what was not sent
+    does not.
+    """
     first, second = worker(), worker()
     first.push(SITE, FIFO, b"sent")
     first.push(SITE, FIFO, b"claimed")
@@ -190,7 +194,9 @@ def test_what_is_settled_has_no_deaths(worker):
 
 
 def test_what_one_version_cannot_read_goes_to_another(worker):
-    """Each of two cannot read what the other one gave; each gets its own, and all is done."""
+    """Each of two cannot read what the other one gave; each gets its own, and all is
+    done.
+    """
     old, new = worker(version="a"), worker(version="b")
     for number in range(6):
         old.push(SITE, FIFO, b"a%d" % number)
@@ -218,7 +224,10 @@ def test_what_one_version_cannot_read_goes_to_another(worker):
 
 
 def test_what_no_version_can_read_waits_for_another(worker):
-    """With its reason; the run ends, not as finished. A worker of none of them is given it."""
+    """With its reason; the run ends, not as finished.
+
+    A worker of none of them is given it.
+    """
     old, new = worker(version="a"), worker(version="b")
     old.push(SITE, FIFO, b"what")
     for one in (old, new, old, new):
@@ -262,7 +271,9 @@ def test_what_is_requeued_is_as_new(worker):
 
 
 def test_a_name_is_one_projects(worker):
-    """Another one's workers are refused, and told how to give each its own; the first goes on."""
+    """Another one's workers are refused, and told how to give each its own; the first
+    goes on.
+    """
     first = worker(project="shops")
     with pytest.raises(StorageError, match=r"'shops'.*'books'.*MANDELBOT_JOB_OPTIONS"):
         worker(project="books")

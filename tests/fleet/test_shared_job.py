@@ -1,4 +1,6 @@
-"""A job on Redis among several workers: leases, what a dead one leaves, what is said twice."""
+"""A job on Redis among several workers: leases, what a dead one leaves, what is said
+twice.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def test_a_site_is_one_workers_at_a_time(worker):
 
 
 def test_what_a_dead_worker_had_goes_to_another(worker):
-    """In its old order, and what it had sent comes last; what was acknowledged does not."""
+    """In its old order, and what it had sent comes last; what was acknowledged does
+    not.
+    """
     first, second = worker(), worker()
     for number in range(6):
         first.push(SITE, LIFO, b"%d" % number)
@@ -129,7 +133,9 @@ def test_a_lease_that_nobody_has_taken_goes_on(worker):
 
 
 def test_an_exchange_whose_answer_was_lost_is_done_once(worker):
-    """Made again it changes nothing, and tells what it gave; what was done meanwhile counts."""
+    """Made again it changes nothing, and tells what it gave; what was done meanwhile
+    counts.
+    """
     one = worker()
     for number in range(3):
         one.push(SITE, LIFO, b"%d" % number)
@@ -177,7 +183,9 @@ def test_fingerprints_are_one_set_for_all(worker):
 
 
 def test_start_of_several_workers_gives_each_request_once(worker):
-    """As often as one of them gives it, whichever is ahead; a new run asks for all of it again."""
+    """As often as one of them gives it, whichever is ahead; a new run asks for all of
+    it again.
+    """
     first, second = worker(), worker()
     for one, count in ((first, 2), (second, 3)):
         for _ in range(count):
@@ -221,7 +229,9 @@ def test_what_a_cut_callback_gave_is_passed_over(worker):
 
 
 def test_a_site_that_is_left_alone_is_due_when_that_is_over(worker):
-    """By the server's clock, also where its owner died; what is to be known of it comes along."""
+    """By the server's clock, also where its owner died; what is to be known of it comes
+    along.
+    """
     first, second = worker(), worker()
     first.push(SITE, LIFO, b"page")
     first.exchange(take=1)
@@ -238,7 +248,9 @@ def test_a_site_that_is_left_alone_is_due_when_that_is_over(worker):
 
 
 def test_a_site_that_is_given_up_waits_for_the_next_run(worker):
-    """The run ends though requests wait for it, and says so; who comes then is given it."""
+    """The run ends though requests wait for it, and says so; who comes then is given
+    it.
+    """
     one = worker()
     one.push(SITE, LIFO, b"page")
     one.exchange(take=1)
@@ -255,7 +267,9 @@ def test_a_site_that_is_given_up_waits_for_the_next_run(worker):
 
 
 def test_a_run_ends_when_all_are_idle_and_nothing_waits(worker):
-    """Not while one says or has something; a dead one is not waited for, but what it held is."""
+    """Not while one says or has something; a dead one is not waited for, but what it
+    held is.
+    """
     first, second, third = worker(), worker(), worker()
     third.push(SITE, LIFO, b"page")
     third.exchange(take=1)
@@ -361,7 +375,9 @@ def test_requests_come_in_batches_as_they_are_used(worker):
 
 
 def test_the_server_takes_no_more_where_it_is_full(tmp_path):
-    """Nothing of such an exchange is done, leases are renewed, and with room again it is done."""
+    """Nothing of such an exchange is done, leases are renewed, and with room again it
+    is done.
+    """
     with RedisServer(tmp_path) as server:
         one = Worker(server.url)
         redis = Redis(port=server.port)
@@ -440,11 +456,16 @@ def test_it_is_kept_by_another_name_for_each_job(worker):
 
 
 def test_what_scripts_come_by_in_any_case_is_declared(worker):
-    """Each name in them that has no site, worker or request behind it, as the server was told."""
+    """Each name in them that has no site, worker or request behind it, as the server
+    was told.
+    """
     one = worker()
     with one.redis.monitor() as monitor:
         one.exchange()
-        said = [each["command"].split() for each in (monitor.next_command() for _ in range(3))]
+        said = [
+            each["command"].split()
+            for each in (monitor.next_command() for _ in range(3))
+        ]
     reply = next(each for each in said if each[0] == "EVALSHA")
     declared = {key.rpartition(":")[2] for key in reply[4 : 3 + int(reply[2])]}
     folder = resources.files("scrapy_mandelbot.fleet") / "lua"

@@ -1,7 +1,8 @@
-"""A job on a Redis that has an older state than its workers knew: as after a failover, or a crash.
+"""A job on a Redis that has an older state than its workers knew: as after a failover,
+or a crash.
 
-What a server has is a state that it once had: what came later is gone, in the order in which it was
-said. No worker may go on as if it were not.
+What a server has is a state that it once had: what came later is gone, in the order in
+which it was said. No worker may go on as if it were not.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ def bodies(one: Worker, line: str = SITE) -> list[bytes]:
 
 
 def test_a_page_whose_links_are_gone_is_not_acknowledged(worker, now):
-    """They were said before it, and would never come: so the page comes again, and gives them."""
+    """They were said before it, and would never come: so the page comes again, and
+    gives them.
+    """
     one = worker()
     page = one.push(SITE, LIFO, b"page")
     one.exchange(take=1)
@@ -76,7 +79,9 @@ def test_a_site_that_was_given_since_is_not_two_workers(worker, now):
     past.come_back()
     second.exchange(take=1)
     assert list(second.sites) == [SITE]
-    assert first.server.exchange(first.only_renewing()).is_lost, "nor is the lease renewed"
+    assert first.server.exchange(first.only_renewing()).is_lost, (
+        "nor is the lease renewed"
+    )
     assert first.exchange().is_lost
     assert not first.sites
 
@@ -121,7 +126,9 @@ def test_a_worker_of_the_same_number_is_another(worker, now):
 
 
 def test_what_no_request_gave_is_said_again(worker, now):
-    """What start() gave and what was fed; once, as what Redis has kept is not said again."""
+    """What start() gave and what was fed; once, as what Redis has kept is not said
+    again.
+    """
     one = worker()
     one.push_child(SITE, LIFO, b"start 1", 1, START)
     one.push(SITE, LIFO, b"fed 1")
@@ -186,7 +193,9 @@ def test_whose_words_are_all_there_notices_nothing(worker, now):
 
 
 def test_who_leaves_tells_how_sites_are_to_be_asked(worker, now):
-    """Redis does not know of their pauses any more; who has one of them by now knows better."""
+    """Redis does not know of their pauses any more; who has one of them by now knows
+    better.
+    """
     first, second = worker(), worker()
     third = "https://example.net"
     for site in (SITE, OTHER, third):
@@ -199,7 +208,10 @@ def test_who_leaves_tells_how_sites_are_to_be_asked(worker, now):
     second.exchange()
     assert list(second.sites) == [OTHER]
     assert first.exchange(take=1).is_lost is True
-    begin_anew(first, [(SITE, b"paused", "100000"), (OTHER, b"x", "100000"), (third, b"y", "inf")])
+    begin_anew(
+        first,
+        [(SITE, b"paused", "100000"), (OTHER, b"x", "100000"), (third, b"y", "inf")],
+    )
     second.give_back(OTHER)
     second.exchange()
     answer = second.exchange(take=5)
@@ -208,7 +220,9 @@ def test_who_leaves_tells_how_sites_are_to_be_asked(worker, now):
 
 
 def test_what_was_said_of_sites_is_known_for_a_while(worker, now):
-    """Of those that were given back since; of those that it held it knows more than that."""
+    """Of those that were given back since; of those that it held it knows more than
+    that.
+    """
     one = worker()
     sites = [f"http://{number}" for number in range(5)]
     for site in sites:

@@ -18,7 +18,9 @@ def link():
     """Make links whose crawl's thread is a queue of calls; each ends with its test."""
     made = []
 
-    def make(renew=lambda: None, every=1000.0, now=lambda: 0.0) -> tuple[Link, SimpleQueue]:
+    def make(
+        renew=lambda: None, every=1000.0, now=lambda: 0.0
+    ) -> tuple[Link, SimpleQueue]:
         calls = SimpleQueue()
         one = Link(renew, every, lambda *call: calls.put(call), now)
         made.append(one)

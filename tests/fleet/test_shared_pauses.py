@@ -1,7 +1,8 @@
-"""Pauses over several workers: what one has heard of a site, whoever has that site goes by.
+"""Pauses over several workers: what one has heard of a site, whoever has that site goes
+by.
 
-Workers of one process, one Redis and one clock, by which Redis goes too. They know of each other by
-the job alone: no store is shared.
+Workers of one process, one Redis and one clock, by which Redis goes too. They know of
+each other by the job alone: no store is shared.
 """
 
 from __future__ import annotations
@@ -55,8 +56,12 @@ class Fleet:
 
     def add(self) -> None:
         """Start a worker."""
-        url = "redis://127.0.0.1:{port}/{db}".format(**self._redis.get_connection_kwargs())
-        crawler = self._make_crawler(MANDELBOT_JOB=url, MANDELBOT_JOB_OPTIONS={"lease": LEASE})
+        url = "redis://127.0.0.1:{port}/{db}".format(
+            **self._redis.get_connection_kwargs()
+        )
+        crawler = self._make_crawler(
+            MANDELBOT_JOB=url, MANDELBOT_JOB_OPTIONS={"lease": LEASE}
+        )
         crawler.request_fingerprinter = RequestFingerprinter(crawler)
         crawler.engine._slot = EngineSlot()
         crawler.crawling = True
@@ -82,7 +87,9 @@ class Fleet:
             self.clock.turn_to(min(end, self.clock.now() + 0.5))
             seconds, rest = divmod(self.clock.now(), 1)
             with self._redis.pipeline() as pipe:  # at once, for a worker's thread
-                pipe.delete("clock").rpush("clock", int(seconds), int(rest * 1e6)).execute()
+                pipe.delete("clock").rpush(
+                    "clock", int(seconds), int(rest * 1e6)
+                ).execute()
             for crawler, _ in self.schedulers:
                 JobWorker.of(crawler).link.call_and_wait(lambda: NO_RENEWAL, 10)
             self.clock.call_from_threads()
@@ -90,13 +97,17 @@ class Fleet:
                 return
 
     def send(self, worker: int) -> bool:
-        """Have a worker send the next request, if it may; none may reach a site in a pause."""
+        """Have a worker send the next request, if it may; none may reach a site in a
+        pause.
+        """
         crawler, scheduler = self.schedulers[worker]
         request = scheduler.next_request()
         if request is None:
             return False
         site = request.url[:17]
-        assert self.clock.now() >= self.until[site], f"{request.url} by {worker} in a pause"
+        assert self.clock.now() >= self.until[site], (
+            f"{request.url} by {worker} in a pause"
+        )
         crawler.engine.downloader.active.add(request)
         flight = Crawl.of(crawler).throttle.flight_of(request)
         Crawl.of(crawler).throttle.let_leave(flight)
@@ -105,7 +116,9 @@ class Fleet:
         return True
 
     def answer(self, worker: int, *, pause: float | None = None, at: int = 0) -> None:
-        """Have something that a worker has sent be answered: with a page, or with a pause."""
+        """Have something that a worker has sent be answered: with a page, or with a
+        pause.
+        """
         crawler, scheduler = self.schedulers[worker]
         throttle, job = Crawl.of(crawler).throttle, JobWorker.of(crawler)
         flight = self.under_way[worker].pop(at)
@@ -147,7 +160,9 @@ def fleet(make_crawler, clock, redis_server, monkeypatch):
 
     def read_script(*names):
         text = read(*names).text
-        return Script(text.replace("redis.call('TIME')", "redis.call('LRANGE', 'clock', 0, 1)"))
+        return Script(
+            text.replace("redis.call('TIME')", "redis.call('LRANGE', 'clock', 0, 1)")
+        )
 
     read = wire.read_script
     monkeypatch.setattr(wire, "read_script", read_script)
@@ -215,7 +230,9 @@ def test_a_pause_is_known_to_redis_at_once(fleet):
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_what_waits_in_a_download_slot_is_called_back_when_a_lease_is_over(fleet, is_lost):
+def test_what_waits_in_a_download_slot_is_called_back_when_a_lease_is_over(
+    fleet, is_lost
+):
     """Others may have the site by then, and be in a pause of it."""
     fleet.add()
     fleet.push(0, f"{SITES[0]}/1")

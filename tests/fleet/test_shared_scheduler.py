@@ -31,7 +31,9 @@ PAGE = "https://example.com/page"
 
 @pytest.fixture
 def crawler(make_crawler, redis_server):
-    crawler = make_crawler(MANDELBOT_JOB=redis_server.url, MANDELBOT_JOB_OPTIONS={"lease": 30})
+    crawler = make_crawler(
+        MANDELBOT_JOB=redis_server.url, MANDELBOT_JOB_OPTIONS={"lease": 30}
+    )
     crawler.request_fingerprinter = RequestFingerprinter(crawler)
     crawler.engine._slot = EngineSlot()
     crawler.crawling = True
@@ -83,7 +85,9 @@ def test_what_a_lease_calls_back_is_looked_for_among_what_is_in_flight(
 ):
     """Not among all sites, each time that the engine asks for work."""
     looked_at = []
-    monkeypatch.setattr(engine, "evict_waiting", lambda _, slots, *__: looked_at.append(slots) or 0)
+    monkeypatch.setattr(
+        engine, "evict_waiting", lambda _, slots, *__: looked_at.append(slots) or 0
+    )
     for number in range(50):
         scheduler.enqueue_request(Request(f"https://site-{number}.example.com/"))
     job = JobWorker.of(crawler)
@@ -113,7 +117,9 @@ def test_a_worker_that_is_given_nothing_asks_less_and_less(crawler, scheduler, c
     assert 3 <= asked(crawler, clock, 4) <= 5
 
 
-def test_a_worker_that_has_enough_renews_its_lease_and_asks_for_nothing(crawler, scheduler, clock):
+def test_a_worker_that_has_enough_renews_its_lease_and_asks_for_nothing(
+    crawler, scheduler, clock
+):
     """Four times in the lease of thirty seconds."""
     for number in range(10):
         scheduler.enqueue_request(Request(f"{PAGE}/{number}"))
@@ -130,7 +136,10 @@ def test_redis_knows_what_is_sent_before_its_callback_runs(crawler, scheduler, c
     request, job = scheduler.next_request(), JobWorker.of(crawler)
     reply = []
     sends = job.server.sends
-    job.server.sends = lambda worker, numbers: (reply.append({*numbers}), sends(worker, numbers))
+    job.server.sends = lambda worker, numbers: (
+        reply.append({*numbers}),
+        sends(worker, numbers),
+    )
     job.begins(Request(PAGE))
     job.begins(None)
     assert reply == []
@@ -169,7 +178,9 @@ def test_a_redis_that_is_slow_before_a_callback_is_not_asked_for_a_while(
 
 def test_a_clock_goes_on_while_the_machine_is_suspended(monkeypatch):
     """So that a worker that slept for longer than its lease asks before it sends."""
-    assert clock_module.elapsed() == pytest.approx(time.clock_gettime(time.CLOCK_BOOTTIME), abs=1)
+    assert clock_module.elapsed() == pytest.approx(
+        time.clock_gettime(time.CLOCK_BOOTTIME), abs=1
+    )
     awake = Clock()
     before = awake.now()
     assert before == pytest.approx(time.time(), abs=60)
@@ -178,10 +189,14 @@ def test_a_clock_goes_on_while_the_machine_is_suspended(monkeypatch):
     assert awake.now() >= before + 3_599
 
 
-def test_too_much_that_cannot_be_said_ends_the_crawl(crawler, scheduler, clock, monkeypatch):
+def test_too_much_that_cannot_be_said_ends_the_crawl(
+    crawler, scheduler, clock, monkeypatch
+):
     """As with a full disk: the spider closes as job_not_saved, once."""
     closed = []
-    monkeypatch.setattr(worker.engine, "close_spider", lambda _, reason: closed.append(reason))
+    monkeypatch.setattr(
+        worker.engine, "close_spider", lambda _, reason: closed.append(reason)
+    )
     monkeypatch.setattr("scrapy_mandelbot.job.job.MOST_OPERATIONS", 10)
     job = JobWorker.of(crawler)
     server = job.server
@@ -247,7 +262,9 @@ def lose_lease(crawler) -> None:
 
 
 @pytest.mark.parametrize("others", [0, 3])
-def test_a_request_in_memory_waits_out_a_long_pause_of_its_site(crawler, scheduler, clock, others):
+def test_a_request_in_memory_waits_out_a_long_pause_of_its_site(
+    crawler, scheduler, clock, others
+):
     """No other worker could have it, so that the site stays with this one."""
     requests = [in_memory(str(number)) for number in range(1 + others)]
     for request in requests:
@@ -264,8 +281,12 @@ def test_a_request_in_memory_waits_out_a_long_pause_of_its_site(crawler, schedul
 
 
 @pytest.mark.parametrize("others", [0, 3])
-def test_a_request_in_memory_outlasts_the_lease_of_its_site(crawler, scheduler, clock, others):
-    """It is sent when the site is this worker's again, whether it waited or was delayed."""
+def test_a_request_in_memory_outlasts_the_lease_of_its_site(
+    crawler, scheduler, clock, others
+):
+    """It is sent when the site is this worker's again, whether it waited or was
+    delayed.
+    """
     requests = [in_memory(str(number)) for number in range(1 + others)]
     for request in requests:
         scheduler.enqueue_request(request)
@@ -307,8 +328,12 @@ def test_a_request_in_memory_that_comes_back_leaves_a_lost_site_alone(
     assert request in answered_in(30, crawler, scheduler, clock)
 
 
-def test_a_redis_that_was_set_back_is_told_of_pauses(crawler, scheduler, clock, redis_server):
-    """The worker that found one gives its site up, as Redis may know of another owner by then."""
+def test_a_redis_that_was_set_back_is_told_of_pauses(
+    crawler, scheduler, clock, redis_server
+):
+    """The worker that found one gives its site up, as Redis may know of another owner
+    by then.
+    """
     scheduler.enqueue_request(Request(PAGE))
     request = next_of(crawler, scheduler, clock)
     other = Worker(redis_server.url, "queue")
@@ -348,7 +373,9 @@ def test_a_request_whose_row_waits_for_another_is_others_when_the_lease_is_lost(
     assert not scheduler.has_pending_requests()
 
 
-def test_of_a_lost_request_that_was_sent_from_memory_nothing_waits(crawler, scheduler, clock):
+def test_of_a_lost_request_that_was_sent_from_memory_nothing_waits(
+    crawler, scheduler, clock
+):
     """What is kept in memory next, and looks as if it came of it, is sent all the same."""
     scheduler.enqueue_request(Request(PAGE))
     parent = next_of(crawler, scheduler, clock)
@@ -367,7 +394,9 @@ def test_of_a_lost_request_that_was_sent_from_memory_nothing_waits(crawler, sche
     assert redirected in answered_in(300, crawler, scheduler, clock)
 
 
-def test_a_bug_of_a_job_ends_the_crawl_and_raises_nothing(crawler, scheduler, clock, monkeypatch):
+def test_a_bug_of_a_job_ends_the_crawl_and_raises_nothing(
+    crawler, scheduler, clock, monkeypatch
+):
     """Scrapy would lose other requests of the same callback, or wait for ever."""
     closed = []
 
@@ -391,10 +420,15 @@ def test_a_bug_of_a_job_ends_the_crawl_and_raises_nothing(crawler, scheduler, cl
     assert closed == ["job_unreadable"] * 3
 
 
-def test_a_request_is_looked_at_as_it_leaves_its_slot(crawler, scheduler, clock, monkeypatch):
+def test_a_request_is_looked_at_as_it_leaves_its_slot(
+    crawler, scheduler, clock, monkeypatch
+):
     """One of the job is not sent when the lease may be over; a robots.txt is asked for."""
     scheduler.enqueue_request(Request(PAGE))
-    request, other = next_of(crawler, scheduler, clock), Request("https://example.com/robots.txt")
+    request, other = (
+        next_of(crawler, scheduler, clock),
+        Request("https://example.com/robots.txt"),
+    )
     sent, handlers = [], SimpleNamespace()
 
     async def download(one):
@@ -419,7 +453,9 @@ def test_a_request_is_looked_at_as_it_leaves_its_slot(crawler, scheduler, clock,
 def test_what_the_next_owners_have_to_know_is_said_at_the_end(
     crawler, scheduler, clock, redis_server
 ):
-    """How long a site is to be left alone, where the crawl ends within its pause; none is taken."""
+    """How long a site is to be left alone, where the crawl ends within its pause; none
+    is taken.
+    """
     scheduler.enqueue_request(Request(PAGE))
     request = next_of(crawler, scheduler, clock)
     scheduler.enqueue_request(sent_back(crawler, request, 8.0))
@@ -439,7 +475,9 @@ def test_what_the_next_owners_have_to_know_is_said_at_the_end(
     other.leave()
 
 
-def test_it_is_told_once_that_all_is_saved_again(crawler, scheduler, clock, monkeypatch, caplog):
+def test_it_is_told_once_that_all_is_saved_again(
+    crawler, scheduler, clock, monkeypatch, caplog
+):
     """And not with each exchange from then on."""
     caplog.set_level("INFO")
     job = JobWorker.of(crawler)

@@ -1,4 +1,6 @@
-"""The fuzz targets themselves, without a fuzzer: on their seeds, and on what breaks a promise."""
+"""The fuzz targets themselves, without a fuzzer: on their seeds, and on what breaks a
+promise.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def test_what_does_not_hold_is_told_small(run):
 def test_the_page_lists_all_targets(run):
     """Each target is in the table of the page, and no other."""
     page = (FUZZ / "README.rst").read_text()
-    listed = {line.split("``")[1] for line in page.splitlines() if line.startswith("``")}
+    listed = {
+        line.split("``")[1] for line in page.splitlines() if line.startswith("``")
+    }
     assert listed == set(run.targets())
 
 
@@ -55,9 +59,14 @@ def test_another_reading_than_googles_is_noticed(run, monkeypatch):
     function, seeds, _ = run.targets()["google-verdicts"]
     parse = RobotsTxt.parse
     monkeypatch.setattr(
-        RobotsTxt, "parse", lambda body, *, dialect, **limits: parse(body, dialect="rep1994")
+        RobotsTxt,
+        "parse",
+        lambda body, *, dialect, **limits: parse(body, dialect="rep1994"),
     )
     found = {
-        run.broken(function, seed)[0] for seed in [*seeds, *map(bytes, product(range(9), repeat=3))]
+        run.broken(function, seed)[0]
+        for seed in [*seeds, *map(bytes, product(range(9), repeat=3))]
     }
-    assert any(kind.startswith("AssertionError at verdicts_invariants.py") for kind in found)
+    assert any(
+        kind.startswith("AssertionError at verdicts_invariants.py") for kind in found
+    )

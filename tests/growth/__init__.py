@@ -1,6 +1,8 @@
-"""What each public pure function costs as its input grows: one module of rows a package.
+"""What each public pure function costs as its input grows: one module of rows a
+package.
 
-A module here that has ``ROWS`` is found by `test_growth.py`; to measure a package, add a module::
+A module here that has ``ROWS`` is found by `test_growth.py`; to measure a package, add
+a module::
 
     ROWS = (
         Row("tags.robot_tags", lambda page: robot_tags([], page, "bot"), {
@@ -8,9 +10,10 @@ A module here that has ``ROWS`` is found by `test_growth.py`; to measure a packa
         }),
     )
 
-A row is a function as its package's ``__all__`` names it, what calls it, and shapes of input: what
-whoever writes the input may choose. A public function without a row fails a test; one whose input
-comes from nobody outside is in its module's ``NOT_FROM_OUTSIDE``, with the reason.
+A row is a function as its package's ``__all__`` names it, what calls it, and shapes of
+input: what whoever writes the input may choose. A public function without a row fails a
+test; one whose input comes from nobody outside is in its module's ``NOT_FROM_OUTSIDE``,
+with the reason.
 """
 
 from __future__ import annotations
@@ -48,7 +51,9 @@ class Row:
         return f"{self.function} ({self.variant})" if self.variant else self.function
 
 
-def repeated(piece: bytes, head: bytes = b"", tail: bytes = b"") -> Callable[[int], bytes]:
+def repeated(
+    piece: bytes, head: bytes = b"", tail: bytes = b""
+) -> Callable[[int], bytes]:
     """Return the shape of one piece again and again."""
 
     def make(size: int) -> bytes:
@@ -58,7 +63,9 @@ def repeated(piece: bytes, head: bytes = b"", tail: bytes = b"") -> Callable[[in
 
 
 def numbered(template: bytes, head: bytes = b"") -> Callable[[int], bytes]:
-    """Return the shape of a piece again and again, each with its number where a ``%d`` is."""
+    """Return the shape of a piece again and again, each with its number where a ``%d``
+    is.
+    """
 
     def make(size: int) -> bytes:
         pieces, left = [head], size

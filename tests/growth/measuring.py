@@ -1,8 +1,10 @@
-"""How the time of a function grows: at n and 4n, by processor time, the least of some runs.
+"""How the time of a function grows: at n and 4n, by processor time, the least of some
+runs.
 
-Cores are shared and clocks vary: what passes at once is believed, what fails is measured again and
-again, and only the least of each counts. Small inputs are first, so that a quadratic function is
-seen before it takes minutes; where one says that a larger is needed, what is between is left out.
+Cores are shared and clocks vary: what passes at once is believed, what fails is
+measured again and again, and only the least of each counts. Small inputs are first, so
+that a quadratic function is seen before it takes minutes; where one says that a larger
+is needed, what is between is left out.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
 
     from growth import Row
 
-MOST_GROWTH = 2.6  # a doubling; taken over two of them, because caches and pages make steps
+# a doubling; taken over two of them, because caches and pages make steps
+MOST_GROWTH = 2.6
 MEASURABLE = 0.001  # seconds; below, a time says nothing of growth
 ENOUGH = 0.004  # seconds at 4n; where it is less, n is larger
 STARTS = (25_000, 64_000)  # bytes
@@ -28,20 +31,27 @@ HOPELESS = 10  # times the bound: not measured again, nor at a larger size
 
 
 def complaint(row: Row, shape: str) -> str | None:
-    """Return what is wrong with how a row's function grows on a shape; None: nothing is."""
+    """Return what is wrong with how a row's function grows on a shape.
+
+    None: nothing is.
+    """
     start, larger = STARTS
     if seconds_of(row, shape, start) >= ENOUGH / 4:
         least = _least(row, shape, start)
         wrong = _complaint(row, least)
         if not wrong and max(least.values()) >= ENOUGH:
             return None
-        if wrong and max(least.values()) > SHARED * row.bound:  # not a step that caches make
+        # not a step that caches make
+        if wrong and max(least.values()) > SHARED * row.bound:
             return wrong
     at_last = seconds_of(row, shape, 4 * larger)
-    if at_last <= MEASURABLE * MOST_GROWTH**2 and not _too_long(row, 4 * larger, at_last):
+    if at_last <= MEASURABLE * MOST_GROWTH**2 and not _too_long(
+        row, 4 * larger, at_last
+    ):
         return None  # whatever less took
     wrong = _complaint(row, _least(row, shape, larger))
-    # Memory that the system hands out anew from some size on is a step: no one larger has it again.
+    # Memory that the system hands out anew from some size on is a step: no one larger
+    # has it again.
     return wrong and _complaint(row, _least(row, shape, 4 * larger))
 
 
@@ -60,7 +70,9 @@ def _least(row: Row, shape: str, start: int) -> dict[int, float]:
 
 
 def _complaint(row: Row, least: dict[int, float]) -> str | None:
-    wrong = next(filter(None, (_too_long(row, size, least[size]) for size in least)), None)
+    wrong = next(
+        filter(None, (_too_long(row, size, least[size]) for size in least)), None
+    )
     first, last = min(least.values()), max(least.values())
     if not wrong and first > MEASURABLE and last > MOST_GROWTH**2 * first:
         wrong = f"{last / first:.1f} times as long for four times as much"
@@ -71,11 +83,16 @@ def _complaint(row: Row, least: dict[int, float]) -> str | None:
 def _too_long(row: Row, size: int, seconds: float) -> str | None:
     if seconds <= SHARED * row.bound * size / 100_000:
         return None
-    return f"{1000 * seconds:.0f} ms at {size // 1000} KB, {1000 * row.bound:.0f} ms for 100 KB"
+    return (
+        f"{1000 * seconds:.0f} ms at {size // 1000} KB, {1000 * row.bound:.0f} ms for"
+        " 100 KB"
+    )
 
 
 def seconds_of(row: Row, shape: str, size: int) -> float:
-    """Return the processor time that one call takes, nothing being remembered of others."""
+    """Return the processor time that one call takes, nothing being remembered of
+    others.
+    """
     given = _input(row.shapes[shape], size)
     if row.prepare is not None:
         given = row.prepare(given)
@@ -96,7 +113,9 @@ def _input(make: Callable[[int], Any], size: int) -> Any:
 
 
 def _forget() -> None:
-    """Empty what the package remembers by what it was given: the second time is no measure."""
+    """Empty what the package remembers by what it was given: the second time is no
+    measure.
+    """
     for cache in _caches():
         cache.cache_clear()
 
@@ -104,11 +123,14 @@ def _forget() -> None:
 @functools.cache
 def _caches() -> tuple[functools._lru_cache_wrapper, ...]:
     modules = [
-        module for name, module in sys.modules.items() if name.startswith("scrapy_mandelbot")
+        module
+        for name, module in sys.modules.items()
+        if name.startswith("scrapy_mandelbot")
     ]
     found = {id(value): value for module in modules for value in vars(module).values()}
     return tuple(
         value
         for value in found.values()
-        if isinstance(value, functools._lru_cache_wrapper) and value.__name__ != "grammar_of"
+        if isinstance(value, functools._lru_cache_wrapper)
+        and value.__name__ != "grammar_of"
     )

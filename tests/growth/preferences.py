@@ -16,7 +16,9 @@ _PAGES = {
     "links without end": repeated(b"<link ", b"license"),
     "attributes of a link": repeated(b"a= ", b"<link rel=license "),
     "quotes in a link": repeated(b"'\"", b"<link rel=license a="),
-    "lines": repeated(b"\n", b"<link rel=license href=/l>", b"<link rel=license href=/m>"),
+    "lines": repeated(
+        b"\n", b"<link rel=license href=/l>", b"<link rel=license href=/m>"
+    ),
 }
 _VALUES = {
     "members": repeated(b"train-ai=n, "),
@@ -36,7 +38,9 @@ _VALUES = {
 _RULE = b'{"location": "/a*b%d", "tdm-reservation": 1},'
 _FILES = {
     "rules": numbered(_RULE, b"["),
-    "a long location": repeated(b"*a", b'[{"tdm-reservation": 1, "location": "/', b'"}]'),
+    "a long location": repeated(
+        b"*a", b'[{"tdm-reservation": 1, "location": "/', b'"}]'
+    ),
     "arrays": repeated(b"["),
     "commas": repeated(b",", b"["),
     "lines": repeated(b"\n", b"["),
@@ -62,7 +66,12 @@ def _statements(size):
 
 
 ROWS = (
-    Row("preferences.page_usage", lambda page: page_usage([], page, "bot"), _PAGES, "pages"),
+    Row(
+        "preferences.page_usage",
+        lambda page: page_usage([], page, "bot"),
+        _PAGES,
+        "pages",
+    ),
     Row(
         "preferences.page_usage",
         lambda lines: page_usage(lines, b"", "bot"),
@@ -84,8 +93,16 @@ ROWS = (
         _FILES,
         prepare=TdmFile.parse,
     ),
-    Row("preferences.Usage.answer", lambda said: said.answer("tdm"), {"statements": _statements}),
-    Row("preferences.Usage.answers", lambda said: said.answers, {"statements": _statements}),
+    Row(
+        "preferences.Usage.answer",
+        lambda said: said.answer("tdm"),
+        {"statements": _statements},
+    ),
+    Row(
+        "preferences.Usage.answers",
+        lambda said: said.answers,
+        {"statements": _statements},
+    ),
     Row(
         "preferences.Usage.decided_by",
         lambda said: said.decided_by("tdm"),
@@ -99,6 +116,8 @@ ROWS = (
 )
 
 NOT_FROM_OUTSIDE = {
-    "preferences.Statement": "measured with the page, the file and the list of which it is one",
+    "preferences.Statement": (
+        "measured with the page, the file and the list of which it is one"
+    ),
     "preferences.with_tdm_file": "two answers whose statements were measured before",
 }

@@ -47,16 +47,20 @@ def _random(size):
 
 
 def _utf16(size):
-    return "\ufeff".encode("utf-16-le") + "User-agent: *\nDisallow: /é\n".encode("utf-16-le") * (
-        size // 54
-    )
+    return "\ufeff".encode("utf-16-le") + "User-agent: *\nDisallow: /é\n".encode(
+        "utf-16-le"
+    ) * (size // 54)
 
 
 FILES = {
     # Of the use of pages.
     "preferences": numbered(b"Content-Usage: /%d train-ai=n\n", _ALL),
-    "preferences for one path": numbered(b"Content-Usage: /a train-ai=n, a%d=y\n", _ALL),
-    "preferences with wildcards": numbered(b"Content-Usage: /*a*b?%d train-ai=n\n", _ALL),
+    "preferences for one path": numbered(
+        b"Content-Usage: /a train-ai=n, a%d=y\n", _ALL
+    ),
+    "preferences with wildcards": numbered(
+        b"Content-Usage: /*a*b?%d train-ai=n\n", _ALL
+    ),
     "signals": numbered(b"Content-Signal: ai-train=no, a%d=yes\n", _ALL),
     "signals of paths": numbered(b"Content-Signal: /%d ai-train=no\n", _ALL),
     "a control token": repeated(b"User-agent: GPTBot\nDisallow: /a\n\n"),
@@ -83,7 +87,9 @@ FILES = {
     "rules of stars": repeated(b"Disallow: /*a*a*a*a*a*b\n", _TWO),
     "rules with a star": numbered(b"Disallow: /*/%d\n", _TWO),
     "rules with a star, one head each": numbered(b"Disallow: /%d*a\n", _TWO),
-    "rules with a star, two heads": numbered(b"Disallow: /*x%d\nAllow: /a*y%d$\n", _TWO),
+    "rules with a star, two heads": numbered(
+        b"Disallow: /*x%d\nAllow: /a*y%d$\n", _TWO
+    ),
     "rules with an end": numbered(b"Disallow: /*%d$\nAllow: /%d$\n", _TWO),
     "directory indexes": numbered(b"Allow: /%d/index.html\n", _ALL),
     # Globs.
@@ -118,7 +124,9 @@ FILES = {
     # Groups.
     "many agents, many rules": _two_lists(b"User-agent: bot%d\n", b"Disallow: /%d\n"),
     "many groups": numbered(b"User-agent: bot%d\nDisallow: /%d\n\n"),
-    "many groups of two": numbered(b"User-agent: a%d\nUser-agent: b\nDisallow: /%d\n\n"),
+    "many groups of two": numbered(
+        b"User-agent: a%d\nUser-agent: b\nDisallow: /%d\n\n"
+    ),
     "one group again and again": repeated(b"User-agent: *\nDisallow: /a\n"),
     "groups for one agent": numbered(b"User-agent: *\nDisallow: /%d\n\n"),
     "groups for one agent and another": numbered(
@@ -132,7 +140,9 @@ FILES = {
     "agents without a name": repeated(b"User-agent:\n"),
     "agents and blank lines": numbered(b"User-agent: bot%d\n\n"),
     "agents and comments": numbered(b"# what\nUser-agent: bot%d # why\nDisallow: /\n"),
-    "agents of several words": numbered(b"User-agent: bot %d/1.0, other\nDisallow: /\n"),
+    "agents of several words": numbered(
+        b"User-agent: bot %d/1.0, other\nDisallow: /\n"
+    ),
     "a long name": repeated(b"a", b"User-agent: ", b"\nDisallow: /\n"),
     "words in a name": repeated(b"a ", b"User-agent: ", b"\nDisallow: /\n"),
     "versions": repeated(b"User-agent: *\nRobot-version: 2.0\nDisallow: /a\n\n"),
@@ -198,9 +208,13 @@ FILES = {
     "rules, CR LF": numbered(b"Disallow: /%d\r\n", _ALL),
     "NUL": repeated(b"\0", _ALL, b"Disallow: /a\n"),
     "NUL in lines": repeated(b"\0x\n", _ALL, b"Disallow: /a\n"),
-    "lines longer than Google reads": repeated(b"Disallow: /" + b"a" * 16_700 + b"\n", _ALL),
+    "lines longer than Google reads": repeated(
+        b"Disallow: /" + b"a" * 16_700 + b"\n", _ALL
+    ),
     "controls": repeated(b"Disallow: /a\x1b[31m\n", _ALL),
-    "no line end in another sense": repeated(b"Disallow: /a\x0b\x0c\x1c\x1d\xc2\x85\n", _ALL),
+    "no line end in another sense": repeated(
+        b"Disallow: /a\x0b\x0c\x1c\x1d\xc2\x85\n", _ALL
+    ),
     "HTML": repeated(b'<p class="a">text: more</p>\n', b"<!DOCTYPE html><html>"),
     "tags in a line": repeated(b"<", b""),
 }
@@ -233,9 +247,9 @@ NAMES = {
 }
 
 _FEW = (
-    b"User-agent: *\nDisallow: /a*b*c$\nDisallow: /%41\nAllow: /*?a=\nDisallow: /*a*a*a*a*b\n\n"
-    b"User-agent: bot\nUser-agent: a\nRobot-version: 2.0\n"
-    b"Disallow: /[a-z]*?b\nAllow: /*a?a*b\nDisallow: /*[!b]?*[!c]x\n"
+    b"User-agent: *\nDisallow: /a*b*c$\nDisallow: /%41\nAllow: /*?a=\nDisallow:"
+    b" /*a*a*a*a*b\n\nUser-agent: bot\nUser-agent: a\nRobot-version: 2.0\nDisallow:"
+    b" /[a-z]*?b\nAllow: /*a?a*b\nDisallow: /*[!b]?*[!c]x\n"
 )
 
 
@@ -245,7 +259,9 @@ def _reading(name):
 
 
 def _asked(name, times):
-    """Return what parses a file and lets it decide so often: the second time makes the index."""
+    """Return what parses a file and lets it decide so often: the second time makes the
+    index.
+    """
 
     def prepare(body):
         robots = _reading(name)(body)
@@ -276,22 +292,42 @@ _SAID = {
 
 
 def _rows_of(name):
-    """Yield the rows of a dialect. Each decision is a turn of its own: requests come one by one."""
+    """Yield the rows of a dialect.
+
+    Each decision is a turn of its own: requests come one by one.
+    """
     function = "robotstxt.RobotsTxt."
     read, ask = _reading(name), lambda robots: robots.allowed(_URL, AGENT)
     yield Row(f"{function}parse", read, FILES, name)
     yield Row(f"{function}verdict", _in_words, FILES, f"{name}, at first", read)
-    yield Row(f"{function}allowed", ask, FILES, f"{name}, making the index", _asked(name, 1))
+    yield Row(
+        f"{function}allowed", ask, FILES, f"{name}, making the index", _asked(name, 1)
+    )
     if name in _INDEXED_IN_THEIR_WAY:
-        yield Row(f"{function}allowed", ask, FILES, f"{name}, by the index", _asked(name, 2))
-    yield Row(f"{function}records", lambda it: it.records, FILES, name, read, bound=SLOW)
-    yield Row(f"{function}misspelt_line", lambda it: it.misspelt_line, FILES, name, read)
+        yield Row(
+            f"{function}allowed", ask, FILES, f"{name}, by the index", _asked(name, 2)
+        )
+    yield Row(
+        f"{function}records", lambda it: it.records, FILES, name, read, bound=SLOW
+    )
+    yield Row(
+        f"{function}misspelt_line", lambda it: it.misspelt_line, FILES, name, read
+    )
     # The correction is proved by six dialects, Protego and both of urllib.robotparser.
-    # For many agents that share many rules its cost grows faster than the file, up to the bound of
-    # questions.py: a limit, and so no growth. A sample of what hostile globs decide takes seconds.
-    files = {shape: file for shape, file in FILES.items() if shape != "many agents, many rules"}
-    yield Row(f"{function}rewrite", lambda it: it.rewrite(), files, name, read, bound=8 * SLOW)
-    yield Row(f"{function}tables", lambda it: it.tables(), FILES, name, read, bound=SLOW)
+    # For many agents that share many rules its cost grows faster than the file, up to
+    # the bound of questions.py: a limit, and so no growth. A sample of what hostile
+    # globs decide takes seconds.
+    files = {
+        shape: file
+        for shape, file in FILES.items()
+        if shape != "many agents, many rules"
+    }
+    yield Row(
+        f"{function}rewrite", lambda it: it.rewrite(), files, name, read, bound=8 * SLOW
+    )
+    yield Row(
+        f"{function}tables", lambda it: it.tables(), FILES, name, read, bound=SLOW
+    )
 
     few = RobotsTxt.parse(_FEW, dialect=name)
     yield Row(
@@ -318,20 +354,29 @@ def _rows_of(name):
 
 
 SLOW = 0.5
-"""Seconds for 100 KB of what only a command does: nothing waits for it but who asked."""
+"""Seconds for 100 KB of what only a command does: nothing waits for it but who asked.
+"""
 
 _NO_OTHER_READING = {"rfc9309"}  # but for how long a copy is fresh it is Mandelbot's
-_INDEXED_IN_THEIR_WAY = ("mandelbot", "google", "extended2")  # the others have less to look up
-_READ_ALIKE = ("mandelbot", "extended2")  # as all dialects read the fields that are no rules
+# the others have less to look up
+_INDEXED_IN_THEIR_WAY = ("mandelbot", "google", "extended2")
+# as all dialects read the fields that are no rules
+_READ_ALIKE = ("mandelbot", "extended2")
 
 ROWS = (
-    *(row for name in DIALECTS if name not in _NO_OTHER_READING for row in _rows_of(name)),
+    *(
+        row
+        for name in DIALECTS
+        if name not in _NO_OTHER_READING
+        for row in _rows_of(name)
+    ),
     Row(
         "robotstxt.RobotsTxt.findings",
         lambda robots: robots.findings(),
         FILES,
         prepare=_reading("mandelbot"),
-        bound=2 * SLOW,  # so many pairs of rules are compared, however few rules there are
+        # so many pairs of rules are compared, however few rules there are
+        bound=2 * SLOW,
     ),
     *(
         Row(f"robotstxt.RobotsTxt.{field}", run, FILES, name, _reading(name))
@@ -342,7 +387,9 @@ ROWS = (
         "robotstxt.rate_at",
         lambda rates: rate_at(rates, 600),
         {name: FILES[name] for name in ("rates", "rates at times")},
-        prepare=lambda body: RobotsTxt.parse(body, dialect="extended2").request_rates(AGENT),
+        prepare=lambda body: RobotsTxt.parse(body, dialect="extended2").request_rates(
+            AGENT
+        ),
     ),
 )
 
@@ -351,8 +398,12 @@ NOT_FROM_OUTSIDE = {
     "robotstxt.RobotsTxt.dialect": "what the caller chose",
     "robotstxt.Record.read": "measured as RobotsTxt.records",
     "robotstxt.Record.is_blank": "measured with the records of which it is one",
-    "robotstxt.RobotsTxt.preparing": "the same index as the decisions, which are measured",
-    "robotstxt.RobotsTxt.explaining": "the same rules as the verdicts, which are measured",
+    "robotstxt.RobotsTxt.preparing": (
+        "the same index as the decisions, which are measured"
+    ),
+    "robotstxt.RobotsTxt.explaining": (
+        "the same rules as the verdicts, which are measured"
+    ),
     "robotstxt.Rule.of": "a line that was matched before, cut and decoded",
     "robotstxt.RequestRate": "two numbers of nine digits at most",
     "robotstxt.TimeWindow": "two numbers",

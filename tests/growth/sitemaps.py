@@ -26,9 +26,15 @@ _BODIES = {
     "relative entries": numbered(b"<url><loc>%d</loc></url>", _OPEN),
     "empty entries": repeated(b"<url/>", _OPEN),
     "open entries": repeated(b"<url>", _OPEN),
-    "entries of 60 KB": repeated(b"<url><loc>/" + b"<a>" * 20_000 + b"</loc></url>", _OPEN),
-    "entries of many tags": repeated(b"<url><loc>/</loc>" + b"<a>" * 7_900 + b"</url>", _OPEN),
-    "entries of 1 MB": repeated(b"<url><loc>/" + b"<a>" * 350_000 + b"</loc></url>", _OPEN),
+    "entries of 60 KB": repeated(
+        b"<url><loc>/" + b"<a>" * 20_000 + b"</loc></url>", _OPEN
+    ),
+    "entries of many tags": repeated(
+        b"<url><loc>/</loc>" + b"<a>" * 7_900 + b"</url>", _OPEN
+    ),
+    "entries of 1 MB": repeated(
+        b"<url><loc>/" + b"<a>" * 350_000 + b"</loc></url>", _OPEN
+    ),
     "an entry without end": repeated(b"<a>", _ENTRY),
     "an entry without end or tags": repeated(b"a", _ENTRY),
     "open tags": repeated(b"<a ", _ENTRY),
@@ -36,7 +42,8 @@ _BODIES = {
     "quotes": repeated(b"'", _ENTRY + b"<a b="),
     "images": repeated(b"<image:image><image:loc>/i</image:loc></image:image>", _ENTRY),
     "alternates": repeated(
-        b"<url><loc>/</loc>" + b"<link rel='alternate' href='a'/>" * 1_500 + b"</url>", _OPEN
+        b"<url><loc>/</loc>" + b"<link rel='alternate' href='a'/>" * 1_500 + b"</url>",
+        _OPEN,
     ),
     "references": repeated(b"&amp;", _ENTRY + b"<url><loc>/"),
     "ampersands": repeated(b"&", _ENTRY + b"<url><loc>/"),
@@ -46,7 +53,8 @@ _BODIES = {
     ),
     "dates": numbered(b"<url><loc>/</loc><lastmod>%d-01-01 x</lastmod></url>", _OPEN),
     "long hosts": repeated(
-        b"<url><loc>http://a" + "\u0316\u0300".encode() * 15_000 + b"/</loc></url>", _OPEN
+        b"<url><loc>http://a" + "\u0316\u0300".encode() * 15_000 + b"/</loc></url>",
+        _OPEN,
     ),
     "hosts that grow": repeated(
         b"<url><loc>http://a" + "\ufdfa".encode() * 300 + b"/</loc></url>", _OPEN
@@ -67,7 +75,9 @@ _BODIES = {
     "comment lines": repeated(b"#\n", b"https://example.com/\n"),
     "a line without end": repeated(b"a", b"https://example.com/\n"),
     "carriage returns": repeated(b"\r", b"https://example.com/\n"),
-    "an RSS feed": repeated(b"<item><guid isPermaLink='false'>a</guid></item>", b"<rss>"),
+    "an RSS feed": repeated(
+        b"<item><guid isPermaLink='false'>a</guid></item>", b"<rss>"
+    ),
     "guids": repeated(b"<guid isPermaLink='false'>a</guid>", b"<rss><item>"),
     "an Atom feed": repeated(b"<entry><link rel='x' href='/'/></entry>", b"<feed>"),
     "octets": repeated(b"\x80", _OPEN),
@@ -84,7 +94,9 @@ _BODIES = {
 }
 _PIECE = 65_536
 _IN_STEPS = 0.1
-"""Seconds for 100 KB: the sum of turns, of which none is longer than a block or fifty entries."""
+"""Seconds for 100 KB: the sum of turns, of which none is longer than a block or fifty
+entries.
+"""
 
 
 def _read(body, **limits):

@@ -72,7 +72,9 @@ _PACES = {
     "rates at times": repeated(
         b"Request-rate: 1/10m 1300-1659\n", b"User-agent: *\nRobot-version: 2.0\n"
     ),
-    "visits": repeated(b"Visit-time: 0600-0845\n", b"User-agent: *\nRobot-version: 2.0\n"),
+    "visits": repeated(
+        b"Visit-time: 0600-0845\n", b"User-agent: *\nRobot-version: 2.0\n"
+    ),
     "what cannot be read": repeated(
         b"Visit-time: x\nRequest-rate: 5/0\n", b"User-agent: *\nRobot-version: 2.0\n"
     ),
@@ -180,8 +182,12 @@ NOT_FROM_OUTSIDE = {
     "sites.Pause": _NUMBERS,
     "sites.PausePolicy": _NUMBERS,
     "sites.RateControl": _NUMBERS,
-    "sites.Faults": "URLs and fingerprints; `sections_of` is measured, what is kept bounded",
-    "sites.BotBlockDetector": "URLs; `sections_of` is measured, 32 pages at most are counted",
+    "sites.Faults": (
+        "URLs and fingerprints; `sections_of` is measured, what is kept bounded"
+    ),
+    "sites.BotBlockDetector": (
+        "URLs; `sections_of` is measured, 32 pages at most are counted"
+    ),
     "sites.Section": "numbers and fingerprints, sixteen at most",
     "sites.SlowLimitEstimator": _NUMBERS,
     "sites.Site": "numbers, fingerprints, and paces, which are measured",

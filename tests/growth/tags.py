@@ -62,7 +62,9 @@ _HEADERS = {
 
 
 def _in_lines(value):
-    return [("X-Robots-Tag", value[at : at + 4_000]) for at in range(0, len(value), 4_000)]
+    return [
+        ("X-Robots-Tag", value[at : at + 4_000]) for at in range(0, len(value), 4_000)
+    ]
 
 
 def _said(value):
@@ -70,7 +72,12 @@ def _said(value):
 
 
 ROWS = (
-    Row("tags.robot_tags", lambda page: tags.robot_tags([], page, "Examplebot"), _PAGES, "pages"),
+    Row(
+        "tags.robot_tags",
+        lambda page: tags.robot_tags([], page, "Examplebot"),
+        _PAGES,
+        "pages",
+    ),
     Row(
         "tags.robot_tags",
         lambda lines: tags.robot_tags(lines, b"", "Examplebot"),

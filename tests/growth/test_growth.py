@@ -1,4 +1,6 @@
-"""Whatever the web sends, time is linear in its size, and short enough for a turn of the loop."""
+"""Whatever the web sends, time is linear in its size, and short enough for a turn of
+the loop.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,8 @@ ROOMS = {
 NO_ROWS_YET = {"sitemaps", "tags"} - MODULES.keys()
 
 
-EVERY = 12  # of a row's shapes one in so many is judged each time, of the next row other ones
+# of a row's shapes one in so many is judged each time, of the next row other ones
+EVERY = 12
 
 
 def _some(row, first):
@@ -61,13 +64,17 @@ def _some(row, first):
 
 
 def _complaints(row, shapes):
-    """Return by shape what is wrong with a row; those with which nothing is wrong are left out."""
+    """Return by shape what is wrong with a row; those with which nothing is wrong are
+    left out.
+    """
     told = {shape: complaint(row, shape) for shape in shapes}
     return {shape: wrong for shape, wrong in told.items() if wrong is not None}
 
 
 def _marks(row):
-    """Leave what takes seconds to later runs, where another row judges the same function."""
+    """Leave what takes seconds to later runs, where another row judges the same
+    function.
+    """
     if not row.function.endswith(".rewrite") or row.variant == "mandelbot":
         return []
     return [pytest.mark.slow if row.variant == "extended2" else pytest.mark.thorough]
@@ -81,7 +88,9 @@ def _marks(row):
     ],
 )
 def test_time_is_linear_in_some_of_what_is_sent(row, first):
-    """Four times the input takes at most 6.8 times as long, and 100 KB no longer than the bound."""
+    """Four times the input takes at most 6.8 times as long, and 100 KB no longer than
+    the bound.
+    """
     assert _complaints(row, _some(row, first)) == {}
 
 
@@ -93,28 +102,39 @@ def test_time_is_linear_in_whatever_is_sent(row):
 
 
 def test_some_of_it_leaves_out_no_row_and_no_file():
-    """Each row is judged by some of its shapes each time, and each file by some of its rows."""
+    """Each row is judged by some of its shapes each time, and each file by some of its
+    rows.
+    """
     judged = [_some(row, number % EVERY) for number, row in enumerate(ROWS)]
     assert all(judged)
-    assert {shape for some in judged for shape in some} >= set(MODULES["robotstxt"].FILES)
+    assert {shape for some in judged for shape in some} >= set(
+        MODULES["robotstxt"].FILES
+    )
 
 
 @pytest.mark.parametrize(
     "package",
     [
-        pytest.param(name, marks=[pytest.mark.xfail(reason="no rows yet")] * (name in NO_ROWS_YET))
+        pytest.param(
+            name,
+            marks=[pytest.mark.xfail(reason="no rows yet")] * (name in NO_ROWS_YET),
+        )
         for name in ROOMS
     ],
 )
 def test_every_public_function_has_its_shapes(package):
-    """A function that is added to a package's public names is measured, or is told why not."""
+    """A function that is added to a package's public names is measured, or is told why
+    not.
+    """
     module = MODULES.get(package)
     measured = {row.function for row in ROWS}
     exempt = getattr(module, "NOT_FROM_OUTSIDE", {})
     public = set(_public_functions(package))
     assert {name for name in public - measured if not _is_exempt(name, exempt)} == set()
     assert {name for name in measured if name.startswith(f"{package}.")} <= public
-    assert {name for name in exempt if not any(_is_exempt(one, {name}) for one in public)} == set()
+    assert {
+        name for name in exempt if not any(_is_exempt(one, {name}) for one in public)
+    } == set()
 
 
 def _is_exempt(name, exempt):
@@ -130,7 +150,9 @@ def _public_functions(package):
             if chosen and name not in chosen.split(","):
                 continue
             if inspect.isclass(value):
-                members = {member for member in dir(value) if not member.startswith("_")}
+                members = {
+                    member for member in dir(value) if not member.startswith("_")
+                }
                 for member in members - set(dir(value.__mro__[1])):
                     if not _is_field(value, member):
                         yield f"{package}.{name}.{member}"
@@ -139,7 +161,9 @@ def _public_functions(package):
 
 
 def _public_names(module):
-    """Yield what a room or module gives to others: what it says it does, else what it defines."""
+    """Yield what a room or module gives to others: what it says it does, else what it
+    defines.
+    """
     for name in getattr(module, "__all__", vars(module)):
         value = getattr(module, name)
         if hasattr(module, "__all__") or (
@@ -177,7 +201,9 @@ def test_a_quadratic_function_is_seen():
 
 
 def test_a_slow_function_is_seen():
-    """What is linear and takes longer than the bound is complained of; what does not is not."""
+    """What is linear and takes longer than the bound is complained of; what does not is
+    not.
+    """
 
     def linear(body):
         for _ in range(10):

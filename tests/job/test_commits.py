@@ -1,4 +1,6 @@
-"""When a job is committed, and what is done where that fails; by a clock that the test turns."""
+"""When a job is committed, and what is done where that fails; by a clock that the test
+turns.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ class FakeJob:
         self.state[name] = value
 
     def kept(self, prefix: str) -> dict[str, bytes]:
-        return {name: value for name, value in self.state.items() if name.startswith(prefix)}
+        return {
+            name: value for name, value in self.state.items() if name.startswith(prefix)
+        }
 
     def count(self, what: str) -> int:
         return self.said.count(what)
@@ -67,7 +71,9 @@ def commits(job):
 
 
 def test_what_is_settled_is_committed_at_the_end_of_the_turn(commits, job, clock):
-    """Once, however much is; what was only changed waits for a second, or for a thousand others."""
+    """Once, however much is; what was only changed waits for a second, or for a
+    thousand others.
+    """
     commits.acknowledged()
     commits.acknowledged()
     assert job.said == []
@@ -152,7 +158,9 @@ def test_after_its_close_nothing_is_committed_but_when_asked(commits, job, clock
 
 
 def test_the_state_of_a_spider_is_kept_where_it_changed(job):
-    """What took long to write is not written again before twenty times as long has passed."""
+    """What took long to write is not written again before twenty times as long has
+    passed.
+    """
     seconds, worked = [0.0], [0.0]
     spider = SimpleNamespace(state={})
 
@@ -184,10 +192,14 @@ def test_the_state_of_a_spider_is_kept_where_it_changed(job):
 
 def test_the_state_of_a_spider_is_kept_though_the_machine_stood_still(job):
     """What was counted of settled pages is in the commit that has them as settled."""
-    seconds = itertools.count(step=60)  # each look at the clock is a minute after the last one
+    # each look at the clock is a minute after the last one
+    seconds = itertools.count(step=60)
     spider = SimpleNamespace(state={})
     state = SpiderState(
-        SimpleNamespace(form=RequestForm(spider)), job, lambda: next(seconds), lambda: 0.0
+        SimpleNamespace(form=RequestForm(spider)),
+        job,
+        lambda: next(seconds),
+        lambda: 0.0,
     )
     for pages in range(1, 4):
         spider.state["pages"] = pages
@@ -198,7 +210,9 @@ def test_the_state_of_a_spider_is_kept_though_the_machine_stood_still(job):
 def test_a_state_that_cannot_be_read_or_written_is_told(job, caplog):
     """Once, where it is asked for at each commit; the crawl goes on with what it has."""
     spider = SimpleNamespace(state={"callback": lambda: None})
-    state = SpiderState(SimpleNamespace(form=RequestForm(spider)), job, lambda: 0.0, lambda: 0.0)
+    state = SpiderState(
+        SimpleNamespace(form=RequestForm(spider)), job, lambda: 0.0, lambda: 0.0
+    )
     state.save()
     state.save()
     assert caplog.text.count("does not survive a crash") == 1

@@ -15,7 +15,9 @@ PLACE = Place(0, 0, is_last_first=False)
 
 @pytest.fixture
 def died(tmp_path):
-    """Return what a run makes of a job whose last run died with some requests in flight."""
+    """Return what a run makes of a job whose last run died with some requests in
+    flight.
+    """
 
     def open_again(numbers, limit=3) -> tuple[SqliteJob, Deliveries]:
         job = SqliteJob(tmp_path / "job.sqlite")
@@ -41,7 +43,9 @@ def died(tmp_path):
 
 
 def test_those_in_flight_at_a_death_wait_until_the_others_are_done(died):
-    """They are in no line, and go out few at a time; alone, when the next death is the last."""
+    """They are in no line, and go out few at a time; alone, when the next death is the
+    last.
+    """
     job, deliveries = died([*range(1, 21)])
     assert sum(job.lengths().values()) == 80
     assert len(deliveries.waiting) == 20
@@ -58,7 +62,9 @@ def test_those_in_flight_at_a_death_wait_until_the_others_are_done(died):
 
 
 def test_a_death_counts_for_what_was_in_flight_alone(died):
-    """Not for what waited, nor for what was withheld, and none where the run was closed."""
+    """Not for what waited, nor for what was withheld, and none where the run was
+    closed.
+    """
     job, deliveries = died([1])
     assert json.loads(job.get_state(DEATHS)) == {"1": 1}
     assert json.loads(job.get_state("claimed")) == []
@@ -103,4 +109,6 @@ def test_very_many_that_are_set_aside_are_written_now_and_then(died):
     assert written[:4] == [1, 2, 3, 4]
     assert len({*written}) < 40
     deliveries.write_aside()
-    assert read_aside(job.get_state(ASIDE)) == dict.fromkeys(range(1, 101), "it cannot be read")
+    assert read_aside(job.get_state(ASIDE)) == dict.fromkeys(
+        range(1, 101), "it cannot be read"
+    )

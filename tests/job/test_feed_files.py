@@ -70,17 +70,25 @@ class Run:
     ) -> None:
         self._folder = folder
         self.crawler = make_crawler(
-            FEEDS={str(folder / kind.name): kind.options}, JOBDIR=str(folder / "job"), **settings
+            FEEDS={str(folder / kind.name): kind.options},
+            JOBDIR=str(folder / "job"),
+            **settings,
         )
         (folder / "job").mkdir(exist_ok=True)
         files = read_stored(kept or {})
         cut(files, folder / "job", has_died=has_died)
         self.exporter = FeedExporter.from_crawler(self.crawler)
-        self.crawler.signals.disconnect(self.exporter.close_spider, signals.spider_closed)
+        self.crawler.signals.disconnect(
+            self.exporter.close_spider, signals.spider_closed
+        )
         self.crawler.extensions = SimpleNamespace(middlewares=[self.exporter])
         self.exporter.open_spider(self.crawler.spider)
         self.feeds = Feeds(
-            self.crawler, folder / "job", files, is_synced=True, goes_on=kept is not None
+            self.crawler,
+            folder / "job",
+            files,
+            is_synced=True,
+            goes_on=kept is not None,
         )
         self.feeds.begin()
         self._kept = dict(kept or {})
@@ -92,13 +100,18 @@ class Run:
         for number in numbers:
             item = {"n": number, "text": "é\n"}
             self.crawler.signals.send_catch_log(
-                signals.item_scraped, item=item, response=None, spider=self.crawler.spider
+                signals.item_scraped,
+                item=item,
+                response=None,
+                spider=self.crawler.spider,
             )
 
     def commit(self) -> dict[str, bytes]:
         """Return what the job keeps of the feed."""
         changed = self.feeds.flush()
-        self.octets += sum(len(name) + len(value or b"") for name, value in changed.items())
+        self.octets += sum(
+            len(name) + len(value or b"") for name, value in changed.items()
+        )
         kept = {**self._kept, **changed}
         self._kept = {name: value for name, value in kept.items() if value is not None}
         return self._kept
@@ -119,7 +132,11 @@ class Run:
         for slot in self.exporter.slots:
             if slot.file is not None:
                 slot.file.flush()
-        left = {path: path.read_bytes() for path in self._folder.rglob("*") if path.is_file()}
+        left = {
+            path: path.read_bytes()
+            for path in self._folder.rglob("*")
+            if path.is_file()
+        }
         await self.close()
         for path in self._folder.rglob("*"):
             if path.is_file():
@@ -136,13 +153,17 @@ def begin(make_crawler, tmp_path):
 
 def items(kind, folder) -> list[int]:
     octets = (folder / kind.name).read_bytes()
-    return kind.read((gzip.decompress(octets) if "gz" in kind.name else octets).decode())
+    return kind.read(
+        (gzip.decompress(octets) if "gz" in kind.name else octets).decode()
+    )
 
 
 @each_kind
 @ensureDeferred
 async def test_a_run_that_died_is_gone_on_with(begin, tmp_path, kind):
-    """Items of settled pages once, those of others when they come again; one head, and one end."""
+    """Items of settled pages once, those of others when they come again; one head, and
+    one end.
+    """
     first = begin(kind)
     await first.scrape(1, 2)
     kept = first.commit()
@@ -200,7 +221,9 @@ async def test_each_run_adds_a_member_and_leaves_no_copy(begin, tmp_path, kind):
 
 @each_kind
 @ensureDeferred
-async def test_a_run_that_died_before_its_first_commit_begins_anew(begin, tmp_path, kind):
+async def test_a_run_that_died_before_its_first_commit_begins_anew(
+    begin, tmp_path, kind
+):
     """What it wrote is cut, and kept where the job is."""
     first = begin(kind)
     kept = first.commit()
@@ -238,7 +261,9 @@ async def test_what_others_have_written_to_a_file_of_lines_stays(begin, tmp_path
 needs_batches = pytest.mark.skipif(
     not hasattr(FeedExporter, "_schedule_slot_close"), reason="Scrapy before 2.15"
 )
-BATCHES = Kind("items-%(batch_id)d.jsonl", {"format": "jsonlines", "batch_item_count": 2}, of_lines)
+BATCHES = Kind(
+    "items-%(batch_id)d.jsonl", {"format": "jsonlines", "batch_item_count": 2}, of_lines
+)
 
 
 def batches(folder) -> dict[str, list[int]]:
@@ -267,7 +292,9 @@ async def test_the_batch_that_was_under_way_is_gone_on_with(begin, tmp_path):
     assert not list((tmp_path / "job").glob("*.spool"))
 
 
-WHOLE_BATCHES = Kind("items-%(batch_id)d.json", {"format": "json", "batch_item_count": 2}, of_json)
+WHOLE_BATCHES = Kind(
+    "items-%(batch_id)d.json", {"format": "json", "batch_item_count": 2}, of_json
+)
 
 
 def whole_batches(folder) -> dict[str, list[int]]:
@@ -278,7 +305,9 @@ def whole_batches(folder) -> dict[str, list[int]]:
 @needs_batches
 @ensureDeferred
 async def test_a_batch_that_was_full_at_a_kill_gets_its_end(begin, tmp_path):
-    """It is stored by the next run, with no item more, and the one behind it has its number."""
+    """It is stored by the next run, with no item more, and the one behind it has its
+    number.
+    """
     first = begin(WHOLE_BATCHES)
     await first.scrape(1, 2)
     kept = first.commit()
@@ -319,7 +348,9 @@ async def test_a_batch_that_could_not_be_stored_is_stored_by_the_next_run(
     await first.scrape(3, 4, 5)
     await first.turn()
     kept = first.commit()
-    assert len(list((tmp_path / "job").glob("*.spool"))) == 2, "the first, and the one under way"
+    assert len(list((tmp_path / "job").glob("*.spool"))) == 2, (
+        "the first, and the one under way"
+    )
     await first.die()
     (tmp_path / "items-1.json").unlink()
     second = begin(WHOLE_BATCHES, kept, has_died=True, **far)
@@ -331,7 +362,9 @@ async def test_a_batch_that_could_not_be_stored_is_stored_by_the_next_run(
 
 @needs_batches
 @ensureDeferred
-async def test_a_batch_that_was_begun_after_the_last_commit_begins_anew(begin, tmp_path):
+async def test_a_batch_that_was_begun_after_the_last_commit_begins_anew(
+    begin, tmp_path
+):
     """Its pages are asked for again; it may end within a line. What it had is kept."""
     first = begin(BATCHES)
     await first.scrape(1)
@@ -348,10 +381,16 @@ async def test_a_batch_that_was_begun_after_the_last_commit_begins_anew(begin, t
 @needs_batches
 @pytest.mark.parametrize("are_stored", [True, False])
 @ensureDeferred
-async def test_what_is_kept_of_batches_grows_with_their_number(begin, monkeypatch, are_stored):
-    """Not with its square: a commit writes what has changed, and nothing of those stored."""
+async def test_what_is_kept_of_batches_grows_with_their_number(
+    begin, monkeypatch, are_stored
+):
+    """Not with its square: a commit writes what has changed, and nothing of those
+    stored.
+    """
     monkeypatch.setattr(Far, "is_down", not are_stored)
-    one_each = Kind("items-%(batch_id)04d.jsonl", {"format": "jsonlines", "batch_item_count": 1}, 0)
+    one_each = Kind(
+        "items-%(batch_id)04d.jsonl", {"format": "jsonlines", "batch_item_count": 1}, 0
+    )
     run, octets = begin(one_each, FEED_STORAGES={"": Far}), {}
     for number in range(1, 201):
         await run.scrape(number)
@@ -395,7 +434,8 @@ def test_a_crash_harms_none_of_these(begin, kind):
 async def test_a_feed_of_a_class_of_the_projects_own_is_named(begin, tmp_path):
     """Nobody knows whether that goes on in a file."""
     run = begin(
-        Kind("items.own", {"format": "own"}, None), FEED_EXPORTERS={"own": PythonItemExporter}
+        Kind("items.own", {"format": "own"}, None),
+        FEED_EXPORTERS={"own": PythonItemExporter},
     )
     ((uri, why),) = run.feeds.not_kept()
     assert uri.endswith("items.own")

@@ -1,4 +1,6 @@
-"""The spool of a feed, without a crawl: copied in pieces, and kept until all of it is stored."""
+"""The spool of a feed, without a crawl: copied in pieces, and kept until all of it is
+stored.
+"""
 
 from __future__ import annotations
 
@@ -36,15 +38,21 @@ def feed(clock, tmp_path):
         path = tmp_path / "feed-abc-1.spool"
         path.write_bytes(ITEMS)
         storage = Storage()
-        slot = SimpleNamespace(storage=storage, feed_options=options, spider=None, batch_id=1)
-        feeds = SimpleNamespace(clock=clock, has_finished=has_finished, put=lambda *_: None)
+        slot = SimpleNamespace(
+            storage=storage, feed_options=options, spider=None, batch_id=1
+        )
+        feeds = SimpleNamespace(
+            clock=clock, has_finished=has_finished, put=lambda *_: None
+        )
         return Spool(slot, path, feeds), storage
 
     return make
 
 
 def test_the_loop_has_turns_while_a_spool_is_copied(feed, clock):
-    """At most a quarter of a megabyte goes in one of them; then all is there, and it is stored."""
+    """At most a quarter of a megabyte goes in one of them; then all is there, and it is
+    stored.
+    """
     spool, storage = feed()
     with spool.open(None) as file:
         stored = spool.store(file)

@@ -15,7 +15,16 @@ START = Place(0, 1, is_last_first=False)
 LINE = "https://example.com"
 
 
-CHANGES = ("push", "claim", "put_back", "acknowledge", "see", "push_new", "push_child", "put_state")
+CHANGES = (
+    "push",
+    "claim",
+    "put_back",
+    "acknowledge",
+    "see",
+    "push_new",
+    "push_child",
+    "put_state",
+)
 
 
 def committing(job: SqliteJob) -> SqliteJob:
@@ -95,7 +104,9 @@ def test_the_order_is_that_of_the_queue_class(job, place, order):
 
 
 def test_priorities_come_first_and_start_requests_behind_the_others(job):
-    """A lower number is claimed sooner, whatever its size; among equals start requests last."""
+    """A lower number is claimed sooner, whatever its size; among equals start requests
+    last.
+    """
     job.push(LINE, START, b"start 1")
     job.push(LINE, START, b"start 2")
     job.push(LINE, LIFO, b"page 1")
@@ -115,7 +126,9 @@ def test_priorities_come_first_and_start_requests_behind_the_others(job):
 
 
 def test_what_is_put_back_is_the_newest_of_its_line(job):
-    """Under its number, with the body that it has now; in another line where it goes there."""
+    """Under its number, with the body that it has now; in another line where it goes
+    there.
+    """
     first, second = job.push(LINE, LIFO, b"first"), job.push(LINE, LIFO, b"second")
     assert job.claim(LINE) == (second, b"second")
     assert job.claim(LINE) == (first, b"first")

@@ -26,7 +26,9 @@ def url_of(n: int) -> str:
 
 
 def body_of(n: int) -> bytes:
-    return pickle.dumps({"url": url_of(n), "meta": {"depth": 1, "text": "x" * (n % 200)}})
+    return pickle.dumps(
+        {"url": url_of(n), "meta": {"depth": 1, "text": "x" * (n % 200)}}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +58,9 @@ def left(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def damaged(left, tmp_path):
-    """Return a copy in which something was done to the octets of the file, or of its log."""
+    """Return a copy in which something was done to the octets of the file, or of its
+    log.
+    """
 
     def damage(change, suffix: str = "") -> Path:
         for part in ("", "-wal"):
@@ -71,7 +75,9 @@ def damaged(left, tmp_path):
 
 
 def read_all(folder: Path) -> tuple[dict[int, bytes], set[str]]:
-    """Return the bodies by number that a run is given, and the lines that they come from."""
+    """Return the bodies by number that a run is given, and the lines that they come
+    from.
+    """
     job = open_job(folder)
     bodies, lines = {}, set()
     for line in list(job.lengths()):
@@ -99,7 +105,8 @@ def test_what_can_be_read_is_kept_when_ten_bits_have_flipped(damaged, seed, suff
     assert lines <= {f"https://site{n}.example" for n in range(SITES)}
     if suffix == "":
         assert len(whole) >= 0.98 * (2 * PAGES - 40)
-    else:  # commits behind the first octet that flipped are as if they had not been made
+    # commits behind the first octet that flipped are as if they had not been made
+    else:
         assert len(whole) >= PAGES
 
 
@@ -126,7 +133,9 @@ def test_a_first_page_that_is_gone_loses_nothing(damaged, caplog):
 
 
 def test_a_file_that_is_cut_in_half_names_no_number_of_lost_requests(damaged, caplog):
-    """The index that would say which requests there were is gone, too: 0 would be wrong."""
+    """The index that would say which requests there were is gone, too: 0 would be
+    wrong.
+    """
     folder = damaged(lambda octets: octets.__delitem__(slice(len(octets) // 2, None)))
     Path(folder / f"{FILE}-wal").unlink()
     with caplog.at_level(logging.ERROR):
@@ -137,7 +146,9 @@ def test_a_file_that_is_cut_in_half_names_no_number_of_lost_requests(damaged, ca
 
 
 def test_fingerprints_alone_are_worth_reading(tmp_path):
-    """A finished job has no more; the run that goes on with them is told that the last one died."""
+    """A finished job has no more; the run that goes on with them is told that the last
+    one died.
+    """
     job = SqliteJob(tmp_path / FILE)
     for n in range(10):
         job.see(n)
@@ -154,7 +165,9 @@ def test_fingerprints_alone_are_worth_reading(tmp_path):
 
 
 def test_a_page_that_is_broken_costs_what_is_on_it(damaged, caplog):
-    """The number of those that are lost is told; fingerprints, children and state are kept."""
+    """The number of those that are lost is told; fingerprints, children and state are
+    kept.
+    """
 
     def overwrite(octets):
         at = octets.index(body_of(100)) // 2048 * 2048
@@ -176,7 +189,9 @@ def test_what_a_run_has_set_aside_the_next_one_reads(damaged):
     """As where a page that is broken is found in the middle of a run."""
     folder = damaged(lambda _: None)
     for suffix in ("", "-wal"):
-        (folder / f"{FILE}{suffix}").rename(folder / f"{FILE}.corrupt-20260101-000000{suffix}")
+        (folder / f"{FILE}{suffix}").rename(
+            folder / f"{FILE}.corrupt-20260101-000000{suffix}"
+        )
     assert len(read_all(folder)[0]) == 2 * PAGES - 40
     assert (folder / f"{FILE}.salvaged-20260101-000000").exists()
     (folder / FILE).unlink()  # the project's own wish to begin anew

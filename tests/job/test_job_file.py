@@ -1,4 +1,6 @@
-"""What a job's file does beyond what every place does: it outlasts its process, and a full disk."""
+"""What a job's file does beyond what every place does: it outlasts its process, and a
+full disk.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def path(tmp_path):
 
 
 def test_what_was_committed_is_there_again(path):
-    """Requests that wait and those that were claimed, in their order; fingerprints and state."""
+    """Requests that wait and those that were claimed, in their order; fingerprints and
+    state.
+    """
     job = SqliteJob(path)
     for n in range(100):
         job.push(LINE, LIFO, b"%d" % n)
@@ -43,7 +47,9 @@ def test_what_was_committed_is_there_again(path):
 
     job = SqliteJob(path)
     assert job.lengths() == {LINE: 100}
-    assert [job.claim(LINE).body for _ in range(100)] == [b"%d" % n for n in range(99, -1, -1)]
+    assert [job.claim(LINE).body for _ in range(100)] == [
+        b"%d" % n for n in range(99, -1, -1)
+    ]
     assert job.has_seen(-5)
     assert job.get_state("feeds") == b"x"
     job.close()
@@ -117,7 +123,9 @@ def test_children_are_left_until_they_are_forgotten(path):
 
 
 def test_a_full_disk_loses_nothing(path):
-    """Commits fail and say so; what was done is asked for all the same, and written in the end."""
+    """Commits fail and say so; what was done is asked for all the same, and written in
+    the end.
+    """
     job = SqliteJob(path)
     for n in range(10):
         job.push(LINE, LIFO, b"%d" % n)
@@ -198,13 +206,17 @@ def test_merging_fingerprints_forgets_none(path):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_it_does_as_the_one_in_memory(path, seed):
-    """In any order of operations, commits, failures and restarts at which nothing is pending."""
+    """In any order of operations, commits, failures and restarts at which nothing is
+    pending.
+    """
     chance = random.Random(seed)
     reference, job = MemoryJob(), SqliteJob(path)
     claimed: list[tuple[int, int, bytes]] = []
     for step in range(3000):
         line = f"http://site{chance.randrange(6)}"
-        place = Place(chance.randrange(3), chance.randrange(2), bool(chance.randrange(2)))
+        place = Place(
+            chance.randrange(3), chance.randrange(2), bool(chance.randrange(2))
+        )
         deed = chance.randrange(12)
         if deed < 4:
             body = b"%d" % step
@@ -235,7 +247,9 @@ def test_it_does_as_the_one_in_memory(path, seed):
 
 
 def test_a_corrupt_file_is_an_error(path):
-    """So is a file that is none of SQLite, one of another program, and one of another version."""
+    """So is a file that is none of SQLite, one of another program, and one of another
+    version.
+    """
     path.write_bytes(b"no database at all, but long enough to look at" * 100)
     with pytest.raises(CorruptError):
         SqliteJob(path)
@@ -290,15 +304,19 @@ def test_it_can_be_looked_into_while_a_run_has_it(path):
 
 
 def test_one_run_at_a_time(tmp_path):
-    """The second says who has the job; it is free when that process is gone, however it ended."""
+    """The second says who has the job; it is free when that process is gone, however it
+    ended.
+    """
     hold = (
-        "import sys, pathlib; from scrapy_mandelbot.job.salvage import JobLock;"
-        "lock = JobLock(pathlib.Path(sys.argv[1])); lock.take(); print('held', flush=True);"
-        "sys.stdin.read()"
+        "import sys, pathlib; from scrapy_mandelbot.job.salvage import JobLock;lock ="
+        " JobLock(pathlib.Path(sys.argv[1])); lock.take(); print('held',"
+        " flush=True);sys.stdin.read()"
     )
     path = tmp_path / "job.lock"
     with subprocess.Popen(
-        [sys.executable, "-c", hold, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", hold, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     ) as child:
         assert child.stdout.readline() == b"held\n"
         lock = JobLock(path)
@@ -325,10 +343,13 @@ def test_one_run_at_a_time(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "damage", ["DELETE FROM requests WHERE number = 2", "UPDATE requests SET body = 'x' || body"]
+    "damage",
+    ["DELETE FROM requests WHERE number = 2", "UPDATE requests SET body = 'x' || body"],
 )
 def test_a_row_that_is_damaged_has_no_body(path, damage):
-    """One that an index names and that is gone, and one whose body is not as it was written."""
+    """One that an index names and that is gone, and one whose body is not as it was
+    written.
+    """
     job = SqliteJob(path)
     job.push(LINE, LIFO, b"first")
     job.push(LINE, LIFO, b"second")

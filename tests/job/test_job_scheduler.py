@@ -1,4 +1,6 @@
-"""The scheduler of a job, without a crawl: what it does with requests that have to wait."""
+"""The scheduler of a job, without a crawl: what it does with requests that have to
+wait.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def refuse_next(crawler, scheduler) -> None:
     scheduler.finish_request(request)
 
 
-def test_a_new_request_like_one_that_was_refused_has_its_turn(crawler, scheduler, clock):
+def test_a_new_request_like_one_that_was_refused_has_its_turn(
+    crawler, scheduler, clock
+):
     """It waits as long as that one would have; the job keeps it, and the crawl goes on."""
     scheduler.enqueue_request(Request(PAGE))
     refuse_next(crawler, scheduler)
@@ -121,10 +125,14 @@ def test_the_middleware_is_there_where_a_job_is_kept(crawler, make_crawler):
 
 
 def test_what_cannot_be_made_again_counts_no_longer(crawler, scheduler, caplog):
-    """The line of these ends, and the crawl; the first is an error, the others are a number."""
+    """The line of these ends, and the crawl; the first is an error, the others are a
+    number.
+    """
     job = Job.of(crawler)
     for number in range(30):
-        scheduler.enqueue_request(Request(f"{PAGE}/{number}", callback=crawler.spider.parse))
+        scheduler.enqueue_request(
+            Request(f"{PAGE}/{number}", callback=crawler.spider.parse)
+        )
     job.saves.now()
     with closing(sqlite3.connect(job.store.path, isolation_level=None)) as database:
         database.execute("UPDATE requests SET body = CAST('x' AS BLOB)")
@@ -137,7 +145,9 @@ def test_what_cannot_be_made_again_counts_no_longer(crawler, scheduler, caplog):
     assert len(job.deliveries.aside) == 30
 
 
-def test_a_loop_has_turns_while_very_many_cannot_be_made_again(crawler, scheduler, clock, wakes):
+def test_a_loop_has_turns_while_very_many_cannot_be_made_again(
+    crawler, scheduler, clock, wakes
+):
     """Some at a time, each time committed; what can be made again comes in its order."""
     job = Job.of(crawler)
     spoilt = 2 * READ_AT_ONCE + 10
@@ -163,7 +173,9 @@ def test_a_loop_has_turns_while_very_many_cannot_be_made_again(crawler, schedule
     assert crawler.stats.get_value("mandelbot/job/unreadable") == spoilt
 
 
-def test_more_than_are_stepped_over_can_be_claimed_between_two_commits(crawler, scheduler):
+def test_more_than_are_stepped_over_can_be_claimed_between_two_commits(
+    crawler, scheduler
+):
     """Each once, in their order, also where newer ones are written meanwhile."""
     job = Job.of(crawler)
     for number in range(300):
@@ -198,7 +210,9 @@ class Named:
 
 
 def test_plain_requests_need_no_class():
-    """They are the same either way; others are refused when they are written, and when read."""
+    """They are the same either way; others are refused when they are written, and when
+    read.
+    """
     plain, any_ = RequestForm(None, pickles=False), RequestForm(None)
     page = FormRequest(
         "https://example.com/é", formdata={"q": "1"}, headers={"A": ["1", "2"]},

@@ -1,4 +1,6 @@
-"""What a job keeps of its sites: the run after a crash asks them as carefully as the last one."""
+"""What a job keeps of its sites: the run after a crash asks them as carefully as the
+last one.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,13 @@ from test_job_scheduler import EngineSlot
 from scrapy_mandelbot import JobScheduler
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.job.job import Job
-from scrapy_mandelbot.job.site_states import ENDLESS, handover_of, is_calm, read_handover, written
+from scrapy_mandelbot.job.site_states import (
+    ENDLESS,
+    handover_of,
+    is_calm,
+    read_handover,
+    written,
+)
 from scrapy_mandelbot.politeness.flight import Flight
 from scrapy_mandelbot.politeness.pace import Pace
 from scrapy_mandelbot.politeness.pause import PauseState
@@ -56,7 +64,9 @@ class Run:
         """Take all that may be sent now."""
         return list(iter(self.next, None))
 
-    def answer(self, request: Request, *, refuses: bool = False, retry_after=None) -> None:
+    def answer(
+        self, request: Request, *, refuses: bool = False, retry_after=None
+    ) -> None:
         """Have a request answered, well or by a 503; one that was refused waits again."""
         flight = self.throttle.flight_of(request)
         self.throttle.let_leave(flight)
@@ -100,7 +110,9 @@ def run(make_crawler, clock, tmp_path):
     runs = []
 
     def start(**settings) -> Run:
-        crawler = make_crawler(JOBDIR=str(tmp_path), MANDELBOT_STORE="memory", **settings)
+        crawler = make_crawler(
+            JOBDIR=str(tmp_path), MANDELBOT_STORE="memory", **settings
+        )
         runs.append(Run(crawler, clock))
         return runs[-1]
 
@@ -273,7 +285,14 @@ def test_of_sites_without_requests_only_what_is_not_over_goes_on(run, clock):
 
 @pytest.mark.parametrize(
     "value",
-    [b"{", b"7", b'[["a"]]', b'[[null, "", 0]]', b"\xff", b'[[1e400, "", 0, "/x/", 1]]'],
+    [
+        b"{",
+        b"7",
+        b'[["a"]]',
+        b'[[null, "", 0]]',
+        b"\xff",
+        b'[[1e400, "", 0, "/x/", 1]]',
+    ],
 )
 def test_what_cannot_be_read_is_nothing(run, value):
     """The run begins all the same, and it is gone."""
@@ -300,10 +319,15 @@ def test_an_endless_pause_is_no_longer_than_any(run, clock):
 
 @pytest.mark.parametrize("section", ["", "/shop/"])
 def test_what_is_left_of_a_site_is_by_a_servers_clock(section):
-    """Which is ahead of that of who writes it, and by another time of that of who reads it."""
+    """Which is ahead of that of who writes it, and by another time of that of who reads
+    it.
+    """
     left = [LeftPause(100.0, "503", 2, section), LeftPause(50.0, "429", 0, "")]
     assert read_handover(written(left, 1_000.0), 1_000.0) == left
-    assert [one.until for one in read_handover(written(left, 1_000.0), 400.0)] == [700.0, 650.0]
+    assert [one.until for one in read_handover(written(left, 1_000.0), 400.0)] == [
+        700.0,
+        650.0,
+    ]
     assert [one.until for one in read_handover(written(left))] == [100.0, 50.0]
     assert written([]) == b""
 
@@ -341,7 +365,9 @@ def test_a_pace_and_a_delay_hold_for_the_next_owner():
     assert handover_of(site, 100.0, 0.0, 0.0).milliseconds == ENDLESS
 
 
-@pytest.mark.parametrize("state", [b"", b"{", b"7", b'[["a"]]', b'[[null, "", 0]]', b"\xff"])
+@pytest.mark.parametrize(
+    "state", [b"", b"{", b"7", b'[["a"]]', b'[[null, "", 0]]', b"\xff"]
+)
 def test_of_what_cannot_be_read_nothing_is_left(state):
     """The server holds the site back as long as its owner has said."""
     assert read_handover(state, 0.0) == []

@@ -1,4 +1,6 @@
-"""A job from run to run, without a crawl: what comes again, what is passed over, what goes last."""
+"""A job from run to run, without a crawl: what comes again, what is passed over, what
+goes last.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ class Run:
     def give(self, parent, url: str, **arguments) -> bool:
         """Have a parent give a request; return whether it is kept."""
         request = Request(PAGE + url, **arguments)
-        return self.job.gives(parent, request) and self.scheduler.enqueue_request(request)
+        return self.job.gives(parent, request) and self.scheduler.enqueue_request(
+            request
+        )
 
     def next(self) -> Request | None:
         """Take the next request, as the engine does that has it in its downloader."""
@@ -98,7 +102,10 @@ class Run:
     def send(self, signal, **arguments) -> list:
         """Send a signal; return what its receivers did."""
         send = self.crawler.signals.send_catch_log
-        return [answer for _, answer in send(signal, spider=self.crawler.spider, **arguments)]
+        return [
+            answer
+            for _, answer in send(signal, spider=self.crawler.spider, **arguments)
+        ]
 
     def die(self) -> None:
         """End as by a kill -9, when this turn of the loop is over."""
@@ -186,7 +193,9 @@ def test_children_that_a_cut_callback_gave_are_passed_over(run):
 
 
 def test_a_page_that_is_sent_back_after_its_callback_gives_all_anew(run):
-    """It is called once more in this run, and what it gave was counted for the call before."""
+    """It is called once more in this run, and what it gave was counted for the call
+    before.
+    """
     first = run()
     first.start("parent")
     request = first.next()
@@ -255,7 +264,9 @@ def test_what_is_in_flight_is_known_before_its_callback_runs(run):
 
 
 def test_a_page_that_kills_each_run_is_set_aside_after_three(run, caplog):
-    """It is told, the run does not end as finished, and it comes back when it is brought back."""
+    """It is told, the run does not end as finished, and it comes back when it is
+    brought back.
+    """
     first = run()
     first.start("kills", "well")
     (kills,) = [one for one in iter(first.next, None) if one.url.endswith("kills")]
@@ -303,7 +314,9 @@ def test_those_that_were_in_flight_at_a_death_go_few_at_a_time(run):
     assert len(second.scheduler) == 20
     for _ in range(20 - count):
         request = second.next()
-        assert int(request.url[len(PAGE) :]) < 20 - count, "the last ones were asked for first"
+        assert int(request.url[len(PAGE) :]) < 20 - count, (
+            "the last ones were asked for first"
+        )
         if len(second.scheduler) == count:
             assert second.next() is None
         second.end(request)
@@ -370,7 +383,9 @@ def test_what_others_keep_in_a_job_is_there_in_the_next_run(run):
 def test_a_job_that_cannot_be_read_closes_the_crawl_once(run, monkeypatch):
     """Whoever asks; what it asked for is nothing."""
     closed = []
-    monkeypatch.setattr(job_module.engine, "close_spider", lambda _, reason: closed.append(reason))
+    monkeypatch.setattr(
+        job_module.engine, "close_spider", lambda _, reason: closed.append(reason)
+    )
 
     def fails(*_):
         raise StorageError("broken")
@@ -403,7 +418,9 @@ def test_a_run_that_was_resumed_is_told(run, caplog):
     first.start("1", "2")
     assert "wait" not in caplog.text
     first.close()
-    assert run().told("mandelbot/job/resumed") is not None or "2 requests" in caplog.text
+    assert (
+        run().told("mandelbot/job/resumed") is not None or "2 requests" in caplog.text
+    )
     assert "was closed" in caplog.text
 
 
@@ -426,7 +443,9 @@ def test_other_callbacks_are_found_again_by_their_names(run):
     """And a request that was changed on its way back is kept as it is then."""
     first = run()
     spider = first.crawler.spider
-    first.give(first.job.start, "1", callback=spider.other, errback=spider.other, meta={"a": 1})
+    first.give(
+        first.job.start, "1", callback=spider.other, errback=spider.other, meta={"a": 1}
+    )
     request = first.next()
     request.meta["a"] = 2
     first.send_back(request)
@@ -471,7 +490,9 @@ class Trap:
 @pytest.mark.parametrize("pickles", [True, False])
 @pytest.mark.parametrize("where", ["file", "job", "queue", "class"])
 def test_no_pickle_that_runs_code_is_read_where_none_may(run, tmp_path, where, pickles):
-    """Of ``spider.state``, Scrapy's or the job's, or of a queue of Scrapy's; with them it runs."""
+    """Of ``spider.state``, Scrapy's or the job's, or of a queue of Scrapy's; with them
+    it runs.
+    """
     folder, told = tmp_path / "job", {"MANDELBOT_JOB_OPTIONS": {"pickle": pickles}}
     first = run(**told)
     if where == "job":
@@ -517,7 +538,9 @@ def test_a_plain_state_of_the_spider_outlasts_a_run_without_pickle(run, tmp_path
 
 
 def test_a_run_on_a_salvaged_file_fails_at_its_end(run, tmp_path, caplog):
-    """As nobody knows what was lost; also where the run that salvaged it was killed, and once."""
+    """As nobody knows what was lost; also where the run that salvaged it was killed,
+    and once.
+    """
     first = run()
     first.start("1", "2")
     first.close()

@@ -1,4 +1,6 @@
-"""A JOBDIR that Scrapy's own scheduler has left, closed or killed, goes on as a job of ours."""
+"""A JOBDIR that Scrapy's own scheduler has left, closed or killed, goes on as a job of
+ours.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ URLS = [f"http://site{n % 3}.example/{n}" for n in range(30)]
 
 
 def leave(make_crawler, folder, *, is_killed=False, **settings) -> None:
-    """Have Scrapy's scheduler leave requests of three sites, a start request and an urgent one."""
+    """Have Scrapy's scheduler leave requests of three sites, a start request and an
+    urgent one.
+    """
     crawler = make_crawler(JOBDIR=str(folder), **SCRAPYS_FORM, **settings)
     scheduler = open_scrapys(crawler, settings.get("SCHEDULER_PRIORITY_QUEUE"))
     for url in URLS:
@@ -51,7 +55,12 @@ def take(tmp_path):
         urls: list[str] = []
         try:
             form = RequestForm(None)
-            take_over(tmp_path, store, form, push or (lambda request: urls.append(request.url)))
+            take_over(
+                tmp_path,
+                store,
+                form,
+                push or (lambda request: urls.append(request.url)),
+            )
         finally:
             store.close()
         return urls
@@ -64,8 +73,12 @@ QUEUES = ["PickleLifoDiskQueue", "PickleFifoDiskQueue", "MarshalLifoDiskQueue"]
 
 @pytest.mark.parametrize("queue", QUEUES)
 @ensureDeferred
-async def test_all_that_waits_is_taken_over_once(make_crawler, tmp_path, take, caplog, queue):
-    """In the order of its pushes; the fingerprints with it; and a second run finds nothing."""
+async def test_all_that_waits_is_taken_over_once(
+    make_crawler, tmp_path, take, caplog, queue
+):
+    """In the order of its pushes; the fingerprints with it; and a second run finds
+    nothing.
+    """
     leave(make_crawler, tmp_path, SCHEDULER_DISK_QUEUE=f"scrapy.squeues.{queue}")
     caplog.clear()
     caplog.set_level("INFO", "scrapy_mandelbot.job.takeover")
@@ -82,7 +95,9 @@ async def test_all_that_waits_is_taken_over_once(make_crawler, tmp_path, take, c
 
 
 @ensureDeferred
-async def test_of_a_killed_run_what_can_be_read_is_taken(make_crawler, tmp_path, take, caplog):
+async def test_of_a_killed_run_what_can_be_read_is_taken(
+    make_crawler, tmp_path, take, caplog
+):
     """What was in flight is nowhere: a warning says so."""
     leave(make_crawler, tmp_path, is_killed=True)
     assert len(take()) >= 30
@@ -102,7 +117,9 @@ async def test_a_torn_end_costs_what_is_torn(make_crawler, tmp_path, take, caplo
 
 
 @ensureDeferred
-async def test_what_cannot_be_read_is_named_and_kept_aside(make_crawler, tmp_path, take, caplog):
+async def test_what_cannot_be_read_is_named_and_kept_aside(
+    make_crawler, tmp_path, take, caplog
+):
     """A file of nonsense, and a request whose callback the spider has no more."""
     leave(make_crawler, tmp_path)
     (file,) = (tmp_path / "requests.queue").glob("*site1*/0")
@@ -111,7 +128,9 @@ async def test_what_cannot_be_read_is_named_and_kept_aside(make_crawler, tmp_pat
     assert len(urls) == 21
     assert str(file) in caplog.text
     aside = tmp_path / "requests.queue.taken-over"
-    assert (aside / file.relative_to(tmp_path / "requests.queue")).read_bytes() == b"\xff" * 5000
+    assert (
+        aside / file.relative_to(tmp_path / "requests.queue")
+    ).read_bytes() == b"\xff" * 5000
 
 
 @pytest.mark.parametrize("gone", ["requests.queue", "requests.seen"])
@@ -123,9 +142,13 @@ async def test_what_there_is_is_taken_over(make_crawler, tmp_path, take, gone, c
     path.unlink() if path.is_file() else shutil.rmtree(path)
     caplog.set_level("INFO", "scrapy_mandelbot.job.takeover")
     assert len(take()) == (31 if gone == "requests.seen" else 0)
-    assert ("0 fingerprints" if gone == "requests.seen" else "32 fingerprints") in caplog.text
+    assert (
+        "0 fingerprints" if gone == "requests.seen" else "32 fingerprints"
+    ) in caplog.text
     assert sorted(path.name for path in tmp_path.glob("requests.*")) == [
-        f"{one}.taken-over" for one in ("requests.queue", "requests.seen") if one != gone
+        f"{one}.taken-over"
+        for one in ("requests.queue", "requests.seen")
+        if one != gone
     ]
     caplog.clear()
     assert take() == []
@@ -133,20 +156,28 @@ async def test_what_there_is_is_taken_over(make_crawler, tmp_path, take, gone, c
 
 
 @ensureDeferred
-async def test_a_queue_whose_own_notes_are_broken_is_named(make_crawler, tmp_path, take, caplog):
+async def test_a_queue_whose_own_notes_are_broken_is_named(
+    make_crawler, tmp_path, take, caplog
+):
     """Of the others all is taken."""
-    leave(make_crawler, tmp_path, SCHEDULER_DISK_QUEUE="scrapy.squeues.PickleFifoDiskQueue")
+    leave(
+        make_crawler,
+        tmp_path,
+        SCHEDULER_DISK_QUEUE="scrapy.squeues.PickleFifoDiskQueue",
+    )
     (file,) = (tmp_path / "requests.queue").glob("*site1*/0/info.json")
     file.write_text("{")
     assert len(take()) == 21
     assert (
-        f"1 parts of a job of Scrapy's cannot be read, and are kept beside it: {file.parent}"
-        in (caplog.text)
+        "1 parts of a job of Scrapy's cannot be read, and are kept beside it:"
+        f" {file.parent}" in (caplog.text)
     )
 
 
 @ensureDeferred
-async def test_a_takeover_that_breaks_off_goes_on(make_crawler, tmp_path, take, monkeypatch):
+async def test_a_takeover_that_breaks_off_goes_on(
+    make_crawler, tmp_path, take, monkeypatch
+):
     """What was committed before is not taken twice, what was not is taken."""
     leave(make_crawler, tmp_path)
     monkeypatch.setattr("scrapy_mandelbot.job.takeover._SLICE", 10)
@@ -166,7 +197,9 @@ async def test_a_takeover_that_breaks_off_goes_on(make_crawler, tmp_path, take, 
 
 
 def test_fingerprints_are_read_in_either_form(tmp_path):
-    """Octets with their lengths, and lines of hexadecimal digits as earlier versions wrote them."""
+    """Octets with their lengths, and lines of hexadecimal digits as earlier versions
+    wrote them.
+    """
     path = tmp_path / "requests.seen"
     assert list(scrapys_files.read_seen(path)) == []
     path.write_bytes(b"\0\x03abc\0\x02de\0\x09torn")

@@ -51,7 +51,9 @@ def test_a_file_keeps_the_rules_of_so_many_agents():
 def test_so_many_sitemap_lines_are_read():
     """The last one within is cited, and the next is not."""
     lines = "".join(f"Sitemap: /{number}.xml\n" for number in range(MOST_CITED + 1))
-    cited = cited_sitemaps(RobotsTxt.parse(lines.encode()), "https://example.com", inside=False)
+    cited = cited_sitemaps(
+        RobotsTxt.parse(lines.encode()), "https://example.com", inside=False
+    )
     assert len(cited) == MOST_CITED
     assert cited[-1] == f"https://example.com/{MOST_CITED - 1}.xml"
 
@@ -71,20 +73,27 @@ def test_a_long_date_is_none():
 
 @pytest.mark.parametrize(
     ("most", "name", "problem"),
-    [("max_entries", "entry", "too-many-entries"), ("max_bytes", "byte", "too-many-bytes")],
+    [
+        ("max_entries", "entry", "too-many-entries"),
+        ("max_bytes", "byte", "too-many-bytes"),
+    ],
 )
 def test_of_a_long_sitemap_the_beginning_is_read(most, name, problem):
     """Entries within the limit are there, and the rest is not read."""
     written = [ENTRY.format(number, "") for number in range(5)]
     limit = 3 if name == "entry" else len("<urlset>" + "".join(written[:3]))
     found, problems = read(*written, **{most: limit})
-    assert [entry.loc for entry in found] == [f"https://example.com/{n}" for n in range(3)]
+    assert [entry.loc for entry in found] == [
+        f"https://example.com/{n}" for n in range(3)
+    ]
     assert problem in problems
 
 
 def test_a_long_entry_is_left_out_alone():
     """Its neighbours are read."""
-    found, problems = read(ENTRY.format(1, ""), ENTRY.format(2, "x" * 70_000), ENTRY.format(3, ""))
+    found, problems = read(
+        ENTRY.format(1, ""), ENTRY.format(2, "x" * 70_000), ENTRY.format(3, "")
+    )
     assert [entry.loc[-1] for entry in found] == ["1", "3"]
     assert problems == {"entry-too-long"}
 

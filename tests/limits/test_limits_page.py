@@ -22,7 +22,9 @@ UNITS = {"KiB": 2**10, "MiB": 2**20}
 NO_LIMITS = {
     "throttle.shared_limits._extract": "there is one",
     "clock._LONGEST_TIMER": "after which a timer looks at the clock again",
-    "scheduling.storage._LONGEST_NAME": "of a directory, whose name has a digest of the rest",
+    "scheduling.storage._LONGEST_NAME": (
+        "of a directory, whose name has a digest of the rest"
+    ),
     "politeness.limit_estimator._LONGEST": "what is a limit and what an outage",
     "politeness.rate_control.MOST_BY_CHANCE": "what chance explains",
     "politeness.rate_control._IS_LIMIT": "of a statistic",
@@ -36,17 +38,25 @@ NO_LIMITS = {
     "robots.robotstxt.grammar.grammar_of": "dialects are the project's",
     "robots.robotstxt.grammar._spellings": "dialects are the project's",
     "robots.lint.delivery._MANY_REDIRECTS": "when a finding is reported",
-    "robots.lint.structure._LONGEST": "of a name that is compared with others for a finding",
+    "robots.lint.structure._LONGEST": (
+        "of a name that is compared with others for a finding"
+    ),
     "robots.lint.syntax._LONGEST": "what a field can be",
     "robots.lint.value_checks._LONGEST_CLEAN_PARAM": "when a finding is reported",
     "robots.lint.value_checks._LONGEST_DELAY": "when a finding is reported",
     "robots.fix.questions.LONGEST": "of a rule that a correction is proved by",
     "robots.sitemaps.markup._LONGEST": "of markup that may be cut between two blocks",
-    "robots.sitemaps.markup._LONGEST_CLOSING": "of markup that may be cut between two blocks",
-    "robots.sitemaps.entries._LONGEST_NAME": "of markup that may be cut between two blocks",
+    "robots.sitemaps.markup._LONGEST_CLOSING": (
+        "of markup that may be cut between two blocks"
+    ),
+    "robots.sitemaps.entries._LONGEST_NAME": (
+        "of markup that may be cut between two blocks"
+    ),
     "robots.sitemaps.urls._LONGEST_AUTHORITY": "what a host can be",
     "robots.sitemaps.urls._LONGEST_NAME": "what a host can be",
-    "store.redis.wire._MOST_AT_A_TIME": "of commands that go out together; the others follow",
+    "store.redis.wire._MOST_AT_A_TIME": (
+        "of commands that go out together; the others follow"
+    ),
     "robots.tags.directives.NO_LIMIT": "what max-snippet:-1 says",
     "robots.tags.directives._LONGEST_DATE": "what a date can be",
     "robots.tags.head.patterns_for": "agents are the project's",
@@ -88,7 +98,11 @@ def in_force(where):
         function, _, argument = name.rstrip(")").partition("(")
         return inspect.signature(getattr(module, function)).parameters[argument].default
     found = getattr(module, name)
-    return found.cache_parameters()["maxsize"] if hasattr(found, "cache_parameters") else found
+    return (
+        found.cache_parameters()["maxsize"]
+        if hasattr(found, "cache_parameters")
+        else found
+    )
 
 
 @each_row(("what", "most", "where"), [row[:3] for row in ROWS])
@@ -98,15 +112,20 @@ def test_each_row_has_the_number_that_is_in_force(what, most, where):
 
 
 def test_every_limit_of_the_code_is_listed():
-    """A constant named like a limit, and a cache, is in the table, or it is said why it is none."""
+    """A constant named like a limit, and a cache, is in the table, or it is said why it
+    is none.
+    """
     found = set()
     for module in pkgutil.walk_packages(scrapy_mandelbot.__path__, "scrapy_mandelbot."):
-        if re.search(r"\.(commands|reports)\b", module.name):  # of a person, not of a crawl
+        # of a person, not of a crawl
+        if re.search(r"\.(commands|reports)\b", module.name):
             continue
         loaded = import_module(module.name)
         source = inspect.getsource(loaded)
         home = module.name.removeprefix("scrapy_mandelbot.")
-        for name in re.findall(r"^(_?[A-Z][A-Z_]+)(?:: \w+)? = -?[0-9]", source, re.MULTILINE):
+        for name in re.findall(
+            r"^(_?[A-Z][A-Z_]+)(?:: \w+)? = -?[0-9]", source, re.MULTILINE
+        ):
             if LIKE_A_LIMIT.search(name):
                 found.add(f"{home}.{name}")
         for name, value in vars(loaded).items():
@@ -121,7 +140,9 @@ def test_every_limit_that_is_a_setting_is_listed():
     """What MANDELBOT_LIMITS has limits something, and the page says what."""
     text = PAGE.read_text()
     missing = [
-        key for key in OPTIONS["MANDELBOT_LIMITS"] if f'MANDELBOT_LIMITS["{key}"]' not in text
+        key
+        for key in OPTIONS["MANDELBOT_LIMITS"]
+        if f'MANDELBOT_LIMITS["{key}"]' not in text
     ]
     assert missing == []
 

@@ -13,13 +13,18 @@ from scrapy_mandelbot.politeness.rate_control import Mode, RateControl
 
 
 def outage(pause: Pause, begin: float, seconds: float) -> list[float]:
-    """Have a site down for some seconds; return the pauses, and the end is a good probe."""
+    """Have a site down for some seconds; return the pauses, and the end is a good
+    probe.
+    """
     pause.take(Fact.REFUSED, begin, Refusal(begin, "503"))
     lengths = [pause.until - begin]
     while pause.until < begin + seconds:
         now = pause.until
         pause.take(Fact.SENT, now)
-        assert pause.take(Fact.PROBE_REFUSED, now, Refusal(now, "503")) is PauseEffect.PROLONGED
+        assert (
+            pause.take(Fact.PROBE_REFUSED, now, Refusal(now, "503"))
+            is PauseEffect.PROLONGED
+        )
         lengths.append(pause.until - now)
     pause.take(Fact.SENT, pause.until)
     assert pause.take(Fact.PROBE_ANSWERED, pause.until) is PauseEffect.RESUMED
@@ -52,13 +57,17 @@ def test_a_pause_triples_with_each_failed_probe(pause):
 
 @pytest.mark.parametrize(("seconds", "most"), [(2, 4), (3, 5), (30, 45), (600, 1200)])
 def test_an_outage_is_not_outlasted_by_much(pause, seconds, most):
-    """Two or three seconds are over within five; half a minute in one and a half times as long."""
+    """Two or three seconds are over within five; half a minute in one and a half times
+    as long.
+    """
     lengths = outage(pause, 1000, seconds)
     assert seconds <= sum(lengths) <= most
 
 
 def test_the_next_pause_begins_with_the_last_one(pause):
-    """As long again is likely; if not, the law goes on from the step below, and triples."""
+    """As long again is likely; if not, the law goes on from the step below, and
+    triples.
+    """
     outage(pause, 1000, 10)
     first, second, *others = outage(pause, 1013.5, 200)
     assert first == pytest.approx(9, rel=0.1)
@@ -68,7 +77,9 @@ def test_the_next_pause_begins_with_the_last_one(pause):
 
 
 def test_what_is_remembered_fades_with_service(pause):
-    """By half in as many seconds, and by half with each pause whose first probe is good."""
+    """By half in as many seconds, and by half with each pause whose first probe is
+    good.
+    """
     outage(pause, 1000, 10)
     first = outage(pause, 1013 + 9, 1)
     assert first == [pytest.approx(4.5, rel=0.1)]
@@ -146,15 +157,21 @@ def test_all_pauses_together_are_counted_as_they_are():
     assert policy.in_all() == sum(policy.own_pause(step) for step in range(40))
     assert policy.in_all(3, 5) == sum(policy.own_pause(step) for step in range(3, 8))
     assert policy.in_all(3, 0) == policy.in_all(3, -1) == 0
-    assert all(a <= b for a, b in pairwise(policy.own_pause(step) for step in range(10**3)))
+    assert all(
+        a <= b for a, b in pairwise(policy.own_pause(step) for step in range(10**3))
+    )
 
 
 BUSY = tuple(0.1 * number for number in range(50))  # when good answers were sent
 OUTAGE = Refusal(0.0, "503", is_outage=True)
 
 
-def failing(recent=BUSY, refusal=OUTAGE, seconds: float = 8000.0) -> tuple[Pause, list[float]]:
-    """Return the pause of a site that fails from then on, and when its probes were sent."""
+def failing(
+    recent=BUSY, refusal=OUTAGE, seconds: float = 8000.0
+) -> tuple[Pause, list[float]]:
+    """Return the pause of a site that fails from then on, and when its probes were
+    sent.
+    """
     pause, begin, probes = Pause(PausePolicy()), 10.0, []
     pause.refused(Sent(begin), refusal._replace(now=begin), recent)
     while not pause.is_given_up and pause.until < begin + seconds:
@@ -170,7 +187,9 @@ BY_BACKOFF = [1, 4, 13, 40, 121, 364, 1093, 3280, 6880]
 
 
 def test_an_outage_is_probed_every_15_seconds_for_five_minutes():
-    """Beside the probes of the backoff, which come no later, and end it as soon as before."""
+    """Beside the probes of the backoff, which come no later, and end it as soon as
+    before.
+    """
     pause, probes = failing()
     assert pause.is_given_up
     assert set(BY_BACKOFF) <= set(probes)

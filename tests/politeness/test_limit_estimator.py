@@ -14,8 +14,12 @@ from scrapy_mandelbot.politeness.limit_estimator import RATES, LimitEstimator
 SEEDS = range(5)
 
 
-def read_limit(ladder: LimitEstimator, rate: float, burst: float, seed: int, runs: int = 6) -> None:
-    """Read runs against a bucket, each at another rate above its own, each to the first refusal."""
+def read_limit(
+    ladder: LimitEstimator, rate: float, burst: float, seed: int, runs: int = 6
+) -> None:
+    """Read runs against a bucket, each at another rate above its own, each to the first
+    refusal.
+    """
     chance = random.Random(seed)
     level, now, last = 0.0, 100.0, 0.0
     for _ in range(runs):
@@ -70,7 +74,9 @@ def test_what_was_borne_at_once_is_the_burst():
 
 @pytest.mark.parametrize("share", [0.01, 0.05, 0.2])
 def test_chance_is_no_limit(share):
-    """Of twenty seeds the evidence for a limit is small in the middle, and strong in few."""
+    """Of twenty seeds the evidence for a limit is small in the middle, and strong in
+    few.
+    """
     found = []
     for seed in range(20):
         ladder = LimitEstimator()

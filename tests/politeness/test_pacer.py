@@ -54,7 +54,9 @@ def test_the_first_turn_is_at_once(turns):
 
 
 def test_a_turn_that_is_not_used_yet_is_the_only_one(turns):
-    """Who has it may be sent, and is asked as often as one likes; the next time is not known."""
+    """Who has it may be sent, and is asked as often as one likes; the next time is not
+    known.
+    """
     first, second = flight(), flight()
     turns.let_pass(first)
     turns.let_pass(first)
@@ -124,7 +126,9 @@ def test_a_site_without_a_pace_has_no_turns_to_wait_for():
 
 
 def test_a_window_of_a_quota_ends_as_its_first_answer_says():
-    """Seconds are told as whole ones, rounded up: later answers tell of a time that is too late."""
+    """Seconds are told as whole ones, rounded up: later answers tell of a time that is
+    too late.
+    """
     turns = Pacer()
     for number in range(3):
         turns.note_quota(flight(), 2 - number, 4.0, 10 + 0.3 * number)

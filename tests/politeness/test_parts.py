@@ -1,4 +1,7 @@
-"""Whether it is the site that refuses, a section of it, or a page. (politeness/faults.py)"""
+"""Whether it is the site that refuses, a section of it, or a page.
+
+(politeness/faults.py)
+"""
 
 from __future__ import annotations
 
@@ -47,12 +50,16 @@ def refused(
     """Return what the refusal is taken for."""
     flight = sent(path, tick)
     section = parts.of(flight.request)
-    url = parts.refused(flight, path.encode(), Refusal(now, "503", retry_after), section)
+    url = parts.refused(
+        flight, path.encode(), Refusal(now, "503", retry_after), section
+    )
     return "a section" if section else "a page" if url.is_alone else "the site"
 
 
 def answered(parts: Faults, path: str, tick: int, now: float = 1000.0) -> list[str]:
-    return [section.path for section in parts.answered(sent(path, tick), path.encode(), now)]
+    return [
+        section.path for section in parts.answered(sent(path, tick), path.encode(), now)
+    ]
 
 
 def answered_well(parts: Faults, times: int) -> None:
@@ -169,7 +176,9 @@ def test_an_outer_section_that_has_answered_is_not_set_aside_for_an_inner_one(pa
 
 
 def test_a_section_set_aside_has_one_probe_and_a_pause_of_its_own(parts):
-    """It is asked at once, then waits 3, 9 ... s; others that were under way say nothing."""
+    """It is asked at once, then waits 3, 9 ... s; others that were under way say
+    nothing.
+    """
     refuse_shelf(parts)
     answered(parts, OTHER, 5)
     set_aside(parts, "/shelf/", 1000.0)
@@ -218,7 +227,9 @@ def test_a_good_probe_ends_it(parts):
 
 
 def test_others_were_answered_well_since_it_was_sent(parts):
-    """Then the page is to blame, but for its first refusal, and is tried later: 1, 3, 9 s."""
+    """Then the page is to blame, but for its first refusal, and is tried later: 1, 3, 9
+    s.
+    """
     assert refused(parts, ONE, 10) == "the site"
     assert may_go_at(parts) == 0
     answered(parts, OTHER, 11)
@@ -236,7 +247,9 @@ def test_its_flight_is_told_when_it_may_go_and_when_it_was_tried_enough(parts):
         parts.refused(flights[-1], ONE.encode(), Refusal(1000.0, "503"), None)
         answered(parts, OTHER, 11 + 2 * number)
     assert [one.not_before for one in flights[:4]] == [0, 1001, 1003, 1009]
-    assert [one.is_refused_alone for one in flights] == [False] * (len(flights) - 1) + [True]
+    assert [one.is_refused_alone for one in flights] == [False] * (len(flights) - 1) + [
+        True
+    ]
 
 
 def test_the_server_says_when(parts):
@@ -258,7 +271,9 @@ def test_nothing_was_answered_since_it_was_sent(parts, good_at):
 
 
 def test_where_much_is_refused_a_page_is_not_to_blame_for_that(parts):
-    """As at a limit, or by chance: of more than half of all, five in a row are no wonder."""
+    """As at a limit, or by chance: of more than half of all, five in a row are no
+    wonder.
+    """
     for number in range(60):
         refused(parts, f"/limited{number}", 5)
     answered(parts, OTHER, 6)
@@ -300,7 +315,9 @@ def test_what_was_answered_or_given_up_is_forgotten(parts):
 
 
 def test_only_so_many_are_remembered(parts):
-    """Those that were refused last; one that is forgotten is as if it had not been refused."""
+    """Those that were refused last; one that is forgotten is as if it had not been
+    refused.
+    """
     for number in range(3 * MOST_REFUSED_URLS):
         refused(parts, f"/{number}", number)
     assert len(parts) == MOST_REFUSED_URLS
@@ -310,7 +327,9 @@ def test_only_so_many_are_remembered(parts):
 
 
 def test_only_so_many_sections_are_suspected(parts):
-    """Whoever makes up a path for each page; one that is set aside is not forgotten for them."""
+    """Whoever makes up a path for each page; one that is set aside is not forgotten for
+    them.
+    """
     refuse_shelf(parts)
     answered(parts, OTHER, 5)
     set_aside(parts, "/shelf/")

@@ -1,4 +1,7 @@
-"""How a site is paused. (politeness/pause.py; Mandelbot, "Temporarily Stop Crawling")"""
+"""How a site is paused.
+
+(politeness/pause.py; Mandelbot, "Temporarily Stop Crawling")
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ from pause_facts import Fact
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect, PauseState
 from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy, Refusal
 
-LAW = PausePolicy(first=1, longest=600, retry_after_longest=86_400, tries=4, recovers=False)
+LAW = PausePolicy(
+    first=1, longest=600, retry_after_longest=86_400, tries=4, recovers=False
+)
 
 
 @pytest.fixture
@@ -20,7 +25,10 @@ def pause() -> Pause:
 
 
 def refuse(
-    pause: Pause, now: float, retry_after: float | None = None, fact: Fact = Fact.REFUSED
+    pause: Pause,
+    now: float,
+    retry_after: float | None = None,
+    fact: Fact = Fact.REFUSED,
 ) -> PauseEffect | None:
     return pause.take(fact, now, Refusal(now, "503", retry_after))
 
@@ -53,7 +61,9 @@ def test_an_open_site_has_no_limit(pause):
 
 def test_mandelbot_a_refusal_pauses(pause):
     """A 503 to any request stops the crawl of the site."""
-    assert pause.take(Fact.REFUSED, 100, Refusal(100, "503 for /")) is PauseEffect.PAUSED
+    assert (
+        pause.take(Fact.REFUSED, 100, Refusal(100, "503 for /")) is PauseEffect.PAUSED
+    )
     assert pause.state is PauseState.PAUSED
     assert not pause.is_passable
     assert pause.due(100.9) == 101
@@ -98,13 +108,17 @@ def test_failed_probes_triple_the_pause(pause, failed, seconds):
 
 
 def test_the_pause_grows_no_longer_than_the_longest():
-    """However many probes failed, no pause of our own choice is longer than the law's longest."""
+    """However many probes failed, no pause of our own choice is longer than the law's
+    longest.
+    """
     policy = PausePolicy(longest=600, tries=10**6)
     assert policy.pause(100_000, Refusal(0, "")) == 600
 
 
 def test_jitter_spreads_pauses_of_our_own_choice_only():
-    """What a server asks for is kept to the second; the rest is spread by up to a tenth."""
+    """What a server asks for is kept to the second; the rest is spread by up to a
+    tenth.
+    """
     assert LAW.pause(2, Refusal(0, "", None, 1.0)) == pytest.approx(9.9)
     assert LAW.pause(2, Refusal(0, "", None, -1.0)) == pytest.approx(8.1)
     assert LAW.pause(1, Refusal(0, "", 30.0, 1.0)) == 30
@@ -147,7 +161,9 @@ def test_a_late_refusal_with_a_longer_retry_after_extends_the_pause(pause):
 
 
 def test_a_pause_that_grows_by_less_than_a_second_is_no_news(pause):
-    """The answers of a burst are some milliseconds apart, and each names its Retry-After."""
+    """The answers of a burst are some milliseconds apart, and each names its
+    Retry-After.
+    """
     paused(pause, retry_after=30.0)
     assert refuse(pause, 100.9, 30.0) is None
     assert pause.until == pytest.approx(130.9)
@@ -160,7 +176,9 @@ def test_a_refusal_while_probing_is_late(pause):
 
 
 def test_a_lost_probe_makes_room_for_another_at_once(pause):
-    """A probe that ends without a word of the site, dropped or forbidden, proves nothing."""
+    """A probe that ends without a word of the site, dropped or forbidden, proves
+    nothing.
+    """
     probing(pause).take(Fact.PROBE_LOST, 105)
     assert pause.due(105) == 105
     assert pause.failed_probes == 0
@@ -184,7 +202,9 @@ def test_retry_after_is_kept_and_capped(pause):
 
 
 def test_the_next_pause_begins_where_the_last_one_ended(pause):
-    """A site that was down is likely to be down as long again, but its failed probes are past."""
+    """A site that was down is likely to be down as long again, but its failed probes
+    are past.
+    """
     probing(pause)
     fail_probe(pause, 102)
     pause.take(Fact.SENT, 105)
@@ -287,7 +307,9 @@ def test_an_endless_pause_can_be_printed(pause):
     assert "until 9999-12-31 23:59:59 UTC" in repr(pause)
 
 
-def send_and_fail(pause: Pause, now: float, retry_after: float | None = None) -> PauseEffect | None:
+def send_and_fail(
+    pause: Pause, now: float, retry_after: float | None = None
+) -> PauseEffect | None:
     pause.take(Fact.SENT, now)
     refusal = Refusal(now, "503", retry_after)
     return pause.take(Fact.PROBE_REFUSED, now, refusal, has_served=True)

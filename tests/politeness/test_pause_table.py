@@ -36,12 +36,17 @@ SERVED = {"served": True, "never served": False}
 
 
 def pause_in(way: str, policy: PausePolicy, wait: float) -> Pause | None:
-    """Return a pause that has come to a state; None: under this law that is no way to it."""
+    """Return a pause that has come to a state.
+
+    None: under this law that is no way to it.
+    """
     pause = Pause(policy)
     state, facts = WAYS[way]
     begin = NOW - wait - len(facts)
     for number, fact in enumerate(facts):
-        pause.take(fact, begin + number, Refusal(begin + number, "503"), has_served=True)
+        pause.take(
+            fact, begin + number, Refusal(begin + number, "503"), has_served=True
+        )
     return pause if pause.state is state else None
 
 
@@ -60,10 +65,15 @@ def test_every_state_is_come_to():
 
 
 def test_the_docs_say_what_happens():
-    """Whatever a fact does to a pause in any state is a row of the table there, no more."""
+    """Whatever a fact does to a pause in any state is a row of the table there, no
+    more.
+    """
     table = DOCS.read_text().partition("   :header: ")[2].partition(":delim: ;\n\n")
     assert table[0] == "State; Fact; Condition; To; Effect\n   "
-    cells = [[cell.strip() for cell in row.split(";")] for row in table[2].strip().split("\n")]
+    cells = [
+        [cell.strip() for cell in row.split(";")]
+        for row in table[2].strip().split("\n")
+    ]
     assert cells[-1] == ["any other", "give up", "", "given up", "gave up"]
     others = [state.value for state in PauseState if state is not PauseState.GIVEN_UP]
     cells[-1:] = [[state, *cells[-1][1:]] for state in others]

@@ -1,6 +1,8 @@
-"""Crawls of simulated servers that refuse, by the law as it is: bounds for each kind of server.
+"""Crawls of simulated servers that refuse, by the law as it is: bounds for each kind of
+server.
 
-By seeds and servers that the law was not tuned on. `python benchmarks/laws.py` prints the figures.
+By seeds and servers that the law was not tuned on. `python benchmarks/laws.py` prints
+the figures.
 """
 
 from __future__ import annotations
@@ -18,7 +20,13 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from laws import Result, results, seconds_for_all
 from simulated_scenarios import SCENARIOS
 
-from scrapy_mandelbot.politeness import faults, limit_estimator, pause_policy, probe, rate_control
+from scrapy_mandelbot.politeness import (
+    faults,
+    limit_estimator,
+    pause_policy,
+    probe,
+    rate_control,
+)
 
 FEW = range(1000, 1003)
 MANY = range(1100, 1120)
@@ -53,7 +61,8 @@ BOUNDS = {
     "down 2 s": Bound(10, 12, 3),
     "down 30 s": Bound(8 + 1.5 * 30, 60, 4),
     "down 60 s": Bound(80, 85, 5.5),
-    "down 600 s": Bound(8 + 2 * 600, 1500, 9),  # of which 5 are the probes of its first minutes
+    # of which 5 are the probes of its first minutes
+    "down 600 s": Bound(8 + 2 * 600, 1500, 9),
     "down, names the time": Bound(40, 45, 3),
     "flapping 10, 5": Bound(120, 180, 2),
     "ban that doubles": Bound(200, 400, 30),
@@ -65,7 +74,8 @@ BOUNDS = {
     "200/0, held up": Bound(2000 / 45, 2000 / 38, 1),
     "100 per 60 s, named": Bound(260, 280, 6),
     "30 to 15 a second": Bound(50, 55, 4),
-    # Slow limits: what the limit makes of it, and a twentieth; half as much more without a burst.
+    # Slow limits: what the limit makes of it, and a twentieth; half as much more
+    # without a burst.
     "30/min, burst 5": Bound(1.05 * 388, 1.1 * 388, 10),
     "20/min, burst 10": Bound(1.05 * 567, 1.1 * 567, 10),
     "10/min, burst 5": Bound(1.05 * 864, 1.1 * 864, 15),
@@ -98,8 +108,12 @@ def crawled(name: str, seeds: range) -> list[Result]:
 
 def hold(name: str, seeds: range) -> None:
     bound, some = BOUNDS[name], crawled(name, seeds)
-    assert [one.got for one in some] == [one.gettable for one in some], "every page that is there"
-    assert {one.failed_unsent for one in some} == {0}, "nothing fails that was never sent"
+    assert [one.got for one in some] == [one.gettable for one in some], (
+        "every page that is there"
+    )
+    assert {one.failed_unsent for one in some} == {0}, (
+        "nothing fails that was never sent"
+    )
     for one in some:
         most = max(0, one.pages - one.gettable - 50)
         assert one.dead_unsent <= most, "of a section that was given up fifty are sent"
@@ -147,7 +161,9 @@ def test_all_pages_come_in_time_by_many_seeds(name):
     ],
 )
 def test_all_pages_come(name):
-    """Where it takes its time, too: nothing is lost, and nothing fails that was never sent."""
+    """Where it takes its time, too: nothing is lost, and nothing fails that was never
+    sent.
+    """
     for one in crawled(name, FEW):
         assert one.got == one.gettable
         assert one.failed_unsent == 0
@@ -161,7 +177,9 @@ def test_none_is_sent_before_a_time_that_was_named(name):
 
 def test_a_crawl_is_the_same_each_time():
     """A seed decides all of it: no clock, no chance of its own."""
-    once, again = (results(SCENARIOS["chance 5 %"], "ours", range(1000, 1001)) for _ in range(2))
+    once, again = (
+        results(SCENARIOS["chance 5 %"], "ours", range(1000, 1001)) for _ in range(2)
+    )
     assert once == again
 
 
@@ -216,11 +234,19 @@ NEEDED_BY = [
         for number, needed in enumerate(NEEDED_BY)
     ],
 )
-def test_each_constant_has_a_row_that_needs_it(monkeypatch, module, constant, value, row):
-    """Set off, it costs that row a tenth: of its time, or of its refusals; or it loses pages."""
+def test_each_constant_has_a_row_that_needs_it(
+    monkeypatch, module, constant, value, row
+):
+    """Set off, it costs that row a tenth: of its time, or of its refusals; or it loses
+    pages.
+    """
     before = crawled(row, FEW)
     monkeypatch.setattr(module, constant, value)
     without = results(SCENARIOS[row], "ours", FEW)
-    seconds = median(map(seconds_for_all, without)) / median(map(seconds_for_all, before))
-    refused = median(one.refused for one in without) / median(one.refused for one in before)
+    seconds = median(map(seconds_for_all, without)) / median(
+        map(seconds_for_all, before)
+    )
+    refused = median(one.refused for one in without) / median(
+        one.refused for one in before
+    )
     assert max(seconds, refused) > 1.1 or any(one.got < one.gettable for one in without)

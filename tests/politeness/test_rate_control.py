@@ -23,7 +23,11 @@ def go(rate_control: RateControl, now: float, count: int) -> float:
 
 
 def pause(
-    rate_control: RateControl, now: float, *, seconds: float = 1.0, is_conclusive: bool = True
+    rate_control: RateControl,
+    now: float,
+    *,
+    seconds: float = 1.0,
+    is_conclusive: bool = True,
 ) -> float:
     """Have a request refused that is sent now, and the probe answered well later."""
     rate_control.refused(now, now)
@@ -64,7 +68,9 @@ def test_at_a_slow_limit_nothing_is_caught_up():
 
 
 def test_at_first_it_is_a_ramp():
-    """From four a second, or from what was answered lately, growing with each good answer."""
+    """From four a second, or from what was answered lately, growing with each good
+    answer.
+    """
     rate_control = RateControl()
     assert repr(rate_control) == "<Recovery ramp at 4.0/s>"
     now = pause(rate_control, 100.0)
@@ -101,7 +107,9 @@ def test_a_ramp_that_grows_no_more_holds_nothing_back():
 
 
 def test_a_limit_is_told_by_the_runs_between_refusals():
-    """The rate stays a little below it, and creeps up only as the time of trust is over."""
+    """The rate stays a little below it, and creeps up only as the time of trust is
+    over.
+    """
     rate_control, now = in_limit(20.0)
     assert 10 < rate_control.rate < 21
     before = rate_control.rate
@@ -131,7 +139,9 @@ def test_what_was_not_sent_in_time_is_not_caught_up():
 
 
 def test_refusals_by_chance_slow_nothing():
-    """One in twenty, whatever the rate: it goes by no limit that is near what was borne."""
+    """One in twenty, whatever the rate: it goes by no limit that is near what was
+    borne.
+    """
     chance = random.Random(3)
     rate_control = RateControl(number / 160 for number in range(64))
     now = 1.0
@@ -147,7 +157,12 @@ def test_chance_explains_few_failed_probes():
     rate_control = RateControl()
     assert not rate_control.explains(2)
     rate_control._pauses, rate_control._all_good = 50.0, 30.0
-    assert [rate_control.explains(failed) for failed in (1, 2, 3, 4)] == [True, True, True, False]
+    assert [rate_control.explains(failed) for failed in (1, 2, 3, 4)] == [
+        True,
+        True,
+        True,
+        False,
+    ]
 
 
 def test_refusals_of_an_outage_say_nothing_of_the_rate():
@@ -155,13 +170,17 @@ def test_refusals_of_an_outage_say_nothing_of_the_rate():
     rate_control = RateControl(number / 100 for number in range(64))
     now = 1.0
     for _ in range(20):
-        now = pause(rate_control, go(rate_control, now, 30), seconds=30, is_conclusive=False)
+        now = pause(
+            rate_control, go(rate_control, now, 30), seconds=30, is_conclusive=False
+        )
     assert rate_control.mode is Mode.RAMP
     assert rate_control.share < 0.02
 
 
 def test_an_outage_in_a_limit_holds_up_what_is_learnt_by_as_long_as_it_takes():
-    """Nothing is learnt of the limit while nothing is sent; after it the rate goes on to grow."""
+    """Nothing is learnt of the limit while nothing is sent; after it the rate goes on
+    to grow.
+    """
     (without, now), (other, later) = in_limit(), in_limit()
     first = other.rate
     later = pause(other, later, seconds=600.0, is_conclusive=False)
@@ -172,7 +191,9 @@ def test_an_outage_in_a_limit_holds_up_what_is_learnt_by_as_long_as_it_takes():
 
 
 def test_refusals_that_are_a_sections_say_nothing_of_the_rate():
-    """They are taken back by the time at which they were sent, whether they were noted or not."""
+    """They are taken back by the time at which they were sent, whether they were noted
+    or not.
+    """
     rate_control = RateControl(number / 100 for number in range(64))
     now = 1.0
     for _ in range(20):

@@ -12,7 +12,12 @@ from flights import Page, admit, flight_to, follow, times_alone
 from scrapy_mandelbot.politeness.faults import MOST_REFUSED_URLS, MOST_SECTIONS
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Purpose, Wait
 from scrapy_mandelbot.politeness.pace import Pace
-from scrapy_mandelbot.politeness.pause import FORGOTTEN_AFTER, Pause, PauseEffect, PauseState
+from scrapy_mandelbot.politeness.pause import (
+    FORGOTTEN_AFTER,
+    Pause,
+    PauseEffect,
+    PauseState,
+)
 from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy, Refusal
 from scrapy_mandelbot.politeness.probe import (
     MOST_LOOKED_THROUGH,
@@ -105,7 +110,9 @@ def test_while_its_rules_are_found_out_one_request_is_on_its_way(site):
 
 
 def test_paused_by_hand_nothing_is_sent(site):
-    """Neither what is handed out nor what was; when it is over it is told how long it was."""
+    """Neither what is handed out nor what was; when it is over it is told how long it
+    was.
+    """
     flight = hand_out(site, 80)
     site.hold(90, until=500)
     assert site.due(100) == 500
@@ -199,7 +206,9 @@ def test_outside_of_its_visit_time_it_is_shut_once_a_request_waits(site):
 
 
 def test_who_waits_for_a_time_is_told_from_who_waits_for_another(site):
-    """Turns and pauses hold requests back; a site whose rules are being found out does not."""
+    """Turns and pauses hold requests back; a site whose rules are being found out does
+    not.
+    """
     assert site.decide(100).wait not in FOR_A_TIME
     scout = hand_out(site, 100, scout=True)
     assert site.due(100) == inf
@@ -282,7 +291,9 @@ def test_a_url_that_alone_is_refused_waits_alone(site):
 
 
 def test_a_refusal_that_names_a_time_holds_the_whole_site(site):
-    """Whoever asked: a page that alone is refused, or one of a section that is set aside."""
+    """Whoever asked: a page that alone is refused, or one of a section that is set
+    aside.
+    """
     serve(site)
     refuse(site, 100)
     probe = hand_out(site, 101, path="/other")
@@ -294,7 +305,9 @@ def test_a_refusal_that_names_a_time_holds_the_whole_site(site):
 
 
 def set_shelf_aside(site: Site) -> PauseEffect | None:
-    """Have three pages of a section refused that were in flight together, and another not."""
+    """Have three pages of a section refused that were in flight together, and another
+    not.
+    """
     pages = [flight_to(site, f"/shelf/{number}") for number in range(3)]
     for page in pages:
         site.hand_out(page, 100, as_scout=False)
@@ -308,7 +321,9 @@ def set_shelf_aside(site: Site) -> PauseEffect | None:
 
 
 def test_a_section_alone_is_set_aside(site):
-    """Its pages were refused one after the other, and another was answered well that went later."""
+    """Its pages were refused one after the other, and another was answered well that
+    went later.
+    """
     assert set_shelf_aside(site) is PauseEffect.RESUMED
     (section,) = site.faults.aside.values()
     assert section.path == "/shelf/"
@@ -316,7 +331,9 @@ def test_a_section_alone_is_set_aside(site):
     assert site.faults.of(Page(site.name + "/other")) is None
     assert site.due(111) == 111, "the site is well"
     assert not site.is_plain, "its requests are looked at"
-    assert site.faults.due("/shelf/", 111) == 111, "it is asked at once whether it is the section"
+    assert site.faults.due("/shelf/", 111) == 111, (
+        "it is asked at once whether it is the section"
+    )
     assert site.faults.due("/unheard/", 111) == 111
 
     probe = hand_out(site, 112, path="/shelf/9")
@@ -346,19 +363,26 @@ def test_the_refusals_of_a_section_set_aside_are_nobody_elses_business(site):
 
 
 def test_a_probe_comes_from_elsewhere_than_what_was_refused(site):
-    """One that was never refused, of no section that is suspected; None where there is none."""
+    """One that was never refused, of no section that is suspected.
+
+    None where there is none.
+    """
     assert looked_through(site) == 1
     assert choose_probe(site, [Page(site.name + "/any")], lambda _: b"any") == 0
     refuse(site, 100, b"1", path="/shelf/1")
     assert looked_through(site) > 1
-    pages = [Page(site.name + path) for path in ("/shelf/2", "/one", "/shelf/3", "/shelf/4")]
+    pages = [
+        Page(site.name + path) for path in ("/shelf/2", "/one", "/shelf/3", "/shelf/4")
+    ]
 
     def fingerprint_of(page: Page) -> bytes:
         return page.url.encode()
 
     assert choose_probe(site, pages, fingerprint_of) == 1
     assert choose_probe(site, pages[2:], fingerprint_of) is None
-    assert choose_probe(site, pages[1:2], lambda _: b"1") is None, "it was refused itself"
+    assert choose_probe(site, pages[1:2], lambda _: b"1") is None, (
+        "it was refused itself"
+    )
 
 
 def test_with_each_failed_probe_more_are_looked_through(site):
@@ -397,7 +421,10 @@ def test_the_next_probe_comes_from_where_the_last_good_one_did(site):
 
 
 def test_after_three_that_failed_a_good_page_is_asked_for_again():
-    """It says whether the site is down, or these were dead pages. Then others are tried again."""
+    """It says whether the site is down, or these were dead pages.
+
+    Then others are tried again.
+    """
     site = Site("https://example.com", PausePolicy())
     pages = [Page(f"{site.name}/{number}") for number in range(100)]
     site.answered(hand_out(site, 99, path="/good"), 99, b"good")
@@ -405,7 +432,9 @@ def test_after_three_that_failed_a_good_page_is_asked_for_again():
     asked_again = []
     at = 100.0
     for number in range(6):
-        asked_again.append(choose_probe(site, pages, lambda page: page.url.encode()) is None)
+        asked_again.append(
+            choose_probe(site, pages, lambda page: page.url.encode()) is None
+        )
         at = site.due(at)
         site.refused(hand_out(site, at), b"%d" % number, Refusal(at, "503"))
     assert asked_again == [False, False, False, True, False, False]
@@ -423,7 +452,9 @@ def test_a_site_that_counts_is_asked_for_nothing_twice(mode):
 
 
 def test_a_page_that_was_answered_well_is_known(site):
-    """The one that was sent last, to be asked again; none of a site that never answered."""
+    """The one that was sent last, to be asked again; none of a site that never
+    answered.
+    """
     assert site.well_url == ""
     first, second = hand_out(site, 100, path="/1"), hand_out(site, 100, path="/2")
     site.answered(second, 101, b"")
@@ -454,7 +485,10 @@ def test_of_those_that_were_refused_the_one_of_longest_ago_is_the_probe(site):
         return page.url.rpartition("/")[2].encode()
 
     assert refused_longest_ago(site, pages, fingerprint_of) == 2
-    assert refused_longest_ago(site, [*pages, Page(f"{site.name}/new")], fingerprint_of) == 3
+    assert (
+        refused_longest_ago(site, [*pages, Page(f"{site.name}/new")], fingerprint_of)
+        == 3
+    )
 
 
 def test_a_site_that_is_well_for_long_is_as_if_it_never_refused(site):
@@ -497,7 +531,9 @@ def test_the_share_that_a_site_refuses_by_chance_is_known():
 
 
 def test_a_pause_that_is_reset_is_as_at_first(site):
-    """It holds nothing back, waits for no probe, and begins with the first of all pauses."""
+    """It holds nothing back, waits for no probe, and begins with the first of all
+    pauses.
+    """
     refuse(site, 100)
     hand_out(site, 101)
     site.pause.reset()
@@ -546,7 +582,9 @@ def test_it_is_written_down_as_plain_data(site):
 
 @pytest.mark.parametrize("left_by", ["a former run", "another crawl"])
 def test_a_pause_that_was_left_ends_as_ones_own_does(left_by):
-    """With the answer to its probe, though nothing was refused here; then all may go again."""
+    """With the answer to its probe, though nothing was refused here; then all may go
+    again.
+    """
     site = Site("https://example.com", PausePolicy(recovers=False))
     if left_by == "a former run":
         site.restore(100, LeftPause(103, "503", 1))
@@ -593,8 +631,12 @@ def test_of_a_section_that_is_given_up_nothing_is_left():
 
 @pytest.mark.parametrize("failed", [9, 10, 99, 10**6])
 @pytest.mark.parametrize("is_well", [True, False])
-def test_a_pause_restored_with_more_failed_probes_than_tries_gets_one_probe(failed, is_well):
-    """Another run may have had more tries; what it left decides nothing before this one asked."""
+def test_a_pause_restored_with_more_failed_probes_than_tries_gets_one_probe(
+    failed, is_well
+):
+    """Another run may have had more tries; what it left decides nothing before this one
+    asked.
+    """
     site = Site("https://example.com", PausePolicy(tries=9))
     site.restore(100, LeftPause(130, "503", failed))
     assert not site.pause.is_given_up
@@ -610,7 +652,9 @@ def test_a_pause_restored_with_more_failed_probes_than_tries_gets_one_probe(fail
 
 @pytest.mark.parametrize("is_well", [True, False])
 def test_the_probe_of_a_section_that_ends_after_giving_up_changes_nothing(is_well):
-    """It was on its way when the operator gave up; no other request of the section follows it."""
+    """It was on its way when the operator gave up; no other request of the section
+    follows it.
+    """
     site = Site("https://example.com", PausePolicy())
     site.restore(100, LeftPause(130, "503", 1, "/shop/"))
     probe = flight_to(site, "/shop/1")
@@ -638,7 +682,9 @@ def test_what_is_left_of_a_site_and_over_by_now_ends_with_a_probe(site):
 
 
 def test_sections_that_were_left_are_bounded(site):
-    """Whatever a file says that something else wrote; none is waited for longer than any."""
+    """Whatever a file says that something else wrote; none is waited for longer than
+    any.
+    """
     for number in range(MOST_SECTIONS + 1):
         site.restore(100, LeftPause(1e300, "503", 0, f"/{number}/"))
     assert len(site.faults.aside) == MOST_SECTIONS

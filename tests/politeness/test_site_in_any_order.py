@@ -10,7 +10,13 @@ from examples import examples
 from flights import admit, assert_untouched, flight_to, follow
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
 
 from scrapy_mandelbot.politeness.flight import GO, Purpose
 from scrapy_mandelbot.politeness.pace import Pace
@@ -22,7 +28,9 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
 
 NUMBERS = st.integers(0, 10**6)
-PATHS = st.sampled_from(["/shelf/1", "/shelf/2", "/shelf/3", "/shelf/in/1", "/other", "/?q"])
+PATHS = st.sampled_from(
+    ["/shelf/1", "/shelf/2", "/shelf/3", "/shelf/in/1", "/other", "/?q"]
+)
 
 
 class AnyOrder(RuleBasedStateMachine):
@@ -59,7 +67,9 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(path=PATHS, as_scout=st.booleans())
     def the_queue_hands_one_out(self, *, path: str, as_scout: bool) -> None:
-        """It may be sent at once: what the queue is told and what the way out is, agree."""
+        """It may be sent at once: what the queue is told and what the way out is,
+        agree.
+        """
         if self.site.pause.is_given_up or self.site.due(self.now) > self.now:
             return
         if self.site.scout is not None:
@@ -137,7 +147,10 @@ class AnyOrder(RuleBasedStateMachine):
     def a_former_run_has_left_a_pause(self, seconds: float, *, section: bool) -> None:
         """Or the worker who had the site before: it may be over by now."""
         left = LeftPause(self.now + seconds, "503", 1, "/shelf/" if section else "")
-        if not (section and any("/shelf/" in one.path for one in self.site.faults.aside.values())):
+        if not (
+            section
+            and any("/shelf/" in one.path for one in self.site.faults.aside.values())
+        ):
             self.site.restore(self.now, left)
 
     @rule(retry_after=st.sampled_from([None, 20.0]))
@@ -161,7 +174,9 @@ class AnyOrder(RuleBasedStateMachine):
 
     @invariant()
     def it_waits_for_a_time_or_for_a_flight(self) -> None:
-        """Who waits for ever waits for a request that is under way, or the site is given up."""
+        """Who waits for ever waits for a request that is under way, or the site is
+        given up.
+        """
         if not isfinite(self.site.due(self.now)) and not self.site.pause.is_given_up:
             assert set(self.flights) & set(self.site.awaited)
 
@@ -171,8 +186,12 @@ class AnyOrder(RuleBasedStateMachine):
         paths = [section.path for section in self.site.faults.aside.values()]
         for section in self.site.faults.aside.values():
             assert repr(section)
-            assert isfinite(section.due(self.now)) or section.pause.probe in self.flights
-            assert not [one for one in paths if one != section.path and one in section.path]
+            assert (
+                isfinite(section.due(self.now)) or section.pause.probe in self.flights
+            )
+            assert not [
+                one for one in paths if one != section.path and one in section.path
+            ]
 
     @invariant()
     def it_can_be_printed_and_written_down(self) -> None:
@@ -188,7 +207,9 @@ class AnyOrder(RuleBasedStateMachine):
             again.restore(self.now, one)
         paths = [one.section for one in left if one.section]
         assert [section.path for section in again.faults.aside.values()] == paths
-        assert all(isfinite(section.due(self.now)) for section in again.faults.aside.values())
+        assert all(
+            isfinite(section.due(self.now)) for section in again.faults.aside.values()
+        )
 
     def teardown(self) -> None:
         """When all has ended and time has passed, the site is plain, or merely slowed."""
@@ -236,4 +257,6 @@ AnyOrder.TestCase.settings = settings(
 
 
 class TestAnyOrder(AnyOrder.TestCase):
-    """No two probes, no two scouts, nothing before it is due, and in the end all is well."""
+    """No two probes, no two scouts, nothing before it is due, and in the end all is
+    well.
+    """

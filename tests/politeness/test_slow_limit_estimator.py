@@ -8,7 +8,10 @@ from scrapy_mandelbot.politeness.rate_control import SlowLimitEstimator
 
 
 def spans(
-    limit: SlowLimitEstimator, *given: tuple[float, int], begin: float = 0.0, asked: float = 4
+    limit: SlowLimitEstimator,
+    *given: tuple[float, int],
+    begin: float = 0.0,
+    asked: float = 4,
 ) -> float:
     """Have so many pages come in so many seconds, each time till the next refusal."""
     now = begin
@@ -46,12 +49,17 @@ def test_three_spans_are_too_few():
 def test_an_outage_is_no_slow_limit(outage):
     """Of the spans of a site that bears much one is long; the others tell."""
     limit = SlowLimitEstimator()
-    spans(limit, (1, 50), *[(600, 30) if number == outage else (5, 200) for number in range(4)])
+    spans(
+        limit,
+        (1, 50),
+        *[(600, 30) if number == outage else (5, 200) for number in range(4)],
+    )
     assert limit.rate == 0
 
 
 def test_the_last_pauses_tell_most():
-    """Without a burst what comes free in too long a pause is lost: the first ones say too little.
+    """Without a burst what comes free in too long a pause is lost: the first ones say
+    too little.
 
     The last two alone say nothing yet: a page more or less is half as much again.
     """
@@ -68,7 +76,9 @@ def test_a_good_span_between_others_counts_but_for_a_page():
 
 
 def test_it_is_asked_a_little_below_and_then_ever_faster(known):
-    """So a limit that is higher than it was thought to be is found; as soon as little told it."""
+    """So a limit that is higher than it was thought to be is found; as soon as little
+    told it.
+    """
     assert known.pace(0) == pytest.approx(0.097)
     assert known.pace(2) == pytest.approx(0.1), "two came in the last span"
     assert known.pace(0) < known.pace(1) < known.pace(4) < known.pace(8)
@@ -91,7 +101,9 @@ def test_a_refusal_above_the_rate_confirms_it(known):
 
 
 def test_two_refusals_at_the_rate_disprove_it(known):
-    """Then it is something else that is refused, and the next time it takes eight spans."""
+    """Then it is something else that is refused, and the next time it takes eight
+    spans.
+    """
     now = spans(known, (20, 2), begin=81, asked=0.1)
     assert known.rate > 0
     now = spans(known, (20, 2), begin=now, asked=0.1)

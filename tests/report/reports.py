@@ -20,13 +20,17 @@ SECONDS = 600.0
 
 
 def a_record(sites: int = 6, **limits) -> CrawlRecord:
-    """Return a record: every third site was down, and every second one forbade something."""
+    """Return a record: every third site was down, and every second one forbade
+    something.
+    """
     record = CrawlRecord(NOW, lambda _: False, **limits)
     record.watch()
     for number in range(sites):
         name = f"https://site-{number}.example"
         one = record.of(name, NOW)
-        one.answered_robots(RobotsRecord(NOW + 1, "rules", "robots.txt: 200, has rules", 0.1))
+        one.answered_robots(
+            RobotsRecord(NOW + 1, "rules", "robots.txt: 200, has rules", 0.1)
+        )
         one.pages += 50 + number
         for second in range(0, 300, 6):
             one.sent(NOW + second)
@@ -39,7 +43,9 @@ def a_record(sites: int = 6, **limits) -> CrawlRecord:
         if number % 5 == 0:
             one.pace = PaceRecord(6.0, 6.0, "6 s between requests", "robots.txt line 3")
     first = record.of("https://site-0.example", NOW)
-    first.sitemaps = SitemapsRecord(2, ["https://site-0.example/sitemap.xml"], 1, 1, 500)
+    first.sitemaps = SitemapsRecord(
+        2, ["https://site-0.example/sitemap.xml"], 1, 1, 500
+    )
     first.tags = TagsRecord(3, 1, 2, 0)
     first.usage = UsageRecord(5, 3, 1, 1, 0, {"noai in meta": 2})
     return record
@@ -49,7 +55,9 @@ def down(one, name: str, number: int) -> None:
     for tries in range(4):
         one.refusal("503", NOW + 300 + tries, 30.0 if tries == 0 else None)
         one.answered(503, 0.01, NOW + 300 + tries, 0.0)
-    one.pause(PauseRecord(name, "refused", NOW + 300, NOW + 330, f"503 for <GET {name}/>"))
+    one.pause(
+        PauseRecord(name, "refused", NOW + 300, NOW + 330, f"503 for <GET {name}/>")
+    )
     one.prolong(name, NOW + 420, "503 for the probe", 2)
     if number % 2:
         one.give_up(name, "503 for the probe", 9)

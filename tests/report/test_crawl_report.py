@@ -1,4 +1,6 @@
-"""What the report says of a crawl: the JSON, whose fields docs/report.rst names, and the page."""
+"""What the report says of a crawl: the JSON, whose fields docs/report.rst names, and
+the page.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,15 @@ def test_the_sums_are_those_of_the_sites():
     report = a_report()
     total, sites = report["total"], report["sites"]
     assert total["sites"] == len(sites) == 6
-    for name in ("pages", "forbidden", "refused", "pauses", "paused_for", "others", "failures"):
+    for name in (
+        "pages",
+        "forbidden",
+        "refused",
+        "pauses",
+        "paused_for",
+        "others",
+        "failures",
+    ):
         assert total[name] == pytest.approx(sum(one[name] for one in sites)), name
     for name in ("sent", "answers", "errors", "refusals", "failures"):
         of_sites = sum(b[name] for one in sites for b in one["timeline"]["buckets"])
@@ -59,7 +69,10 @@ def test_how_slow_the_slowest_answers_are_is_told():
 def test_the_troubled_come_first():
     """Given up, refused, then the largest, each with its state."""
     given_up, refused, *well = a_report()["sites"]
-    assert (given_up["site"], given_up["state"]) == ("https://site-3.example", "given up")
+    assert (given_up["site"], given_up["state"]) == (
+        "https://site-3.example",
+        "given up",
+    )
     assert (refused["site"], refused["state"]) == ("https://site-0.example", "well")
     assert refused["retry_after"] == {
         "asked": 1,
@@ -70,7 +83,11 @@ def test_the_troubled_come_first():
     }
     assert [one["pages"] for one in well] == [55, 54, 52, 51]
     (pause,) = refused["pause_list"]
-    assert (pause["kind"], pause["seconds"], pause["failed_probes"]) == ("refused", 120, 2)
+    assert (pause["kind"], pause["seconds"], pause["failed_probes"]) == (
+        "refused",
+        120,
+        2,
+    )
     assert refused["pace"]["asked"] == refused["gaps"]["least"] == 6
 
 
@@ -89,9 +106,14 @@ def test_a_pace_that_is_not_obeyed_is_named_as_such():
     one.refusal("503", NOW, None)
     one.pause(PauseRecord(one.site, "refused", NOW, NOW + 9, "503"))
     one.give_up(one.site, "503", 9)
-    one.pace = PaceRecord(9.0, 0.0, "9 s between requests", "robots.txt line 2", is_obeyed=False)
+    one.pace = PaceRecord(
+        9.0, 0.0, "9 s between requests", "robots.txt line 2", is_obeyed=False
+    )
     report = a_report(record, ended=NOW + 60)
-    assert (report["sites"][0]["state"], report["sites"][0]["resumed"]) == ("given up", 0)
+    assert (report["sites"][0]["state"], report["sites"][0]["resumed"]) == (
+        "given up",
+        0,
+    )
     assert "Delay not obeyed" in page_of(report)
     table = summary(record, NOW + 60, 20)
     assert "not obeyed" in table
@@ -105,13 +127,16 @@ COST = " https://a.example: Crawl-delay 2 s asked for; requests came every 0.4 s
     [
         ([], ""),
         ([0.4], COST),
-        ([0.1, 0.4, 9], COST.replace("0.4", "0.834")),  # a pause counts as 2 s, and 0.4 is a bucket
+        # a pause counts as 2 s, and 0.4 is a bucket
+        ([0.1, 0.4, 9], COST.replace("0.4", "0.834")),
         ([0.001] * 7 + [0.8], COST.replace("0.4", "0.101")),  # eight at a time
         ([3], ""),
     ],
 )
 def test_what_obeying_a_delay_would_have_cost_is_told(gaps, cost):
-    """Of the site where requests came fastest, measured by the delay; none if all were slower."""
+    """Of the site where requests came fastest, measured by the delay; none if all were
+    slower.
+    """
     record = CrawlRecord(NOW, lambda _: False)
     for name, asked, factor in (("b", 3.0, 2), ("a", 2.0, 1)):
         one = record.of(f"https://{name}.example", NOW)
@@ -122,7 +147,11 @@ def test_what_obeying_a_delay_would_have_cost_is_told(gaps, cost):
         for gap in [0, *gaps] if gaps else []:
             now += gap * factor
             one.sent(now)
-    (text,) = (text for _, title, text in _gaps(a_report(record)["sites"]) if "not obeyed" in title)
+    (text,) = (
+        text
+        for _, title, text in _gaps(a_report(record)["sites"])
+        if "not obeyed" in title
+    )
     assert text == f"2 sites with a Crawl-delay; MANDELBOT_PACE is not 'obey'.{cost}"
     ignored = record.get("https://a.example").ignored_delay()
     assert cost == (f" https://a.example: {ignored}." if ignored else "")
@@ -139,7 +168,9 @@ def test_a_limit_that_was_found_is_told():
     limits = {one["site"]: one["limit"] for one in report["sites"]}
     assert limits == {"https://slow.example": 0.5, "https://site-0.example": None}
     assert "  30 requests a minute  " in summary(record, NOW + 60, 20)
-    assert "LIMIT" not in summary(a_record(1), NOW + 60, 20), "a column that would be empty"
+    assert "LIMIT" not in summary(a_record(1), NOW + 60, 20), (
+        "a column that would be empty"
+    )
 
 
 def test_nothing_of_the_web_is_raw():
@@ -197,7 +228,9 @@ def test_only_sites_that_answered_have_a_time_to_the_first_byte():
     record = a_record()
     record.of("https://silent.example", NOW).refusal("no answer", NOW + 1, None)
     times = {one["site"]: one["answers"]["time"] for one in a_report(record)["sites"]}
-    assert [site for site, time in times.items() if time is None] == ["https://silent.example"]
+    assert [site for site, time in times.items() if time is None] == [
+        "https://silent.example"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -210,20 +243,30 @@ def test_only_sites_that_answered_have_a_time_to_the_first_byte():
     ],
 )
 def test_in_short_it_says_whether_the_crawl_has_hurt_its_sites(time, share, said):
-    """A hundredth more of the answers, or half as long again as each site's first ones took."""
+    """A hundredth more of the answers, or half as long again as each site's first ones
+    took.
+    """
     answers = {"all": 1_000, "errors": 1_000 * share, "first": 100, "first_errors": 1}
     total = {"lost": 0, "retry_after": None, "forbidden": 0, "refused": 0}
     well = {**a_report()["sites"][-1], "forbidden": 0, "pace": None}
     site = {**well, "site": "https://a.example"}
     site["answers"] = {**answers, "time": time, "first_time": 0.10}
     found = list(in_short({"total": total, "sites": [well, site], "waiting": []}))
-    assert all(text.startswith("1 of 2 sites, such as https://a.ex") for _, _, text in found)
-    assert [(level, word) for level, word, _ in found] == [("warning", word) for word in said]
+    assert all(
+        text.startswith("1 of 2 sites, such as https://a.ex") for _, _, text in found
+    )
+    assert [(level, word) for level, word, _ in found] == [
+        ("warning", word) for word in said
+    ]
 
 
 def test_a_page_denies_no_request_that_was_left():
-    """Where the process exits without closing the spider, of which sites they are is not known."""
-    page = page_of(a_report(CrawlRecord(NOW, lambda _: False), left=1, is_finished=False))
+    """Where the process exits without closing the spider, of which sites they are is
+    not known.
+    """
+    page = page_of(
+        a_report(CrawlRecord(NOW, lambda _: False), left=1, is_finished=False)
+    )
     assert "<b>Left</b> 1 request not sent." in page
     assert "No request was left" not in page
     assert "unusual" not in page

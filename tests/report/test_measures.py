@@ -9,7 +9,13 @@ import pytest
 from clocks import MIDNIGHT as NOW
 
 from scrapy_mandelbot.politeness.flight import End
-from scrapy_mandelbot.report.metrics import METRICS, MOST_LABELLED, OTHERS, Labels, measuring
+from scrapy_mandelbot.report.metrics import (
+    METRICS,
+    MOST_LABELLED,
+    OTHERS,
+    Labels,
+    measuring,
+)
 from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import PauseRecord, RobotsRecord
 from scrapy_mandelbot.report.status import CrawlStatus, Reason, SiteStatus
@@ -49,7 +55,10 @@ def test_a_site_has_its_own_label(record):
     assert values(found, "mandelbot.pages") == {"example.com": 7, OTHERS: 0}
     (refusals, others) = found["mandelbot.refusals"]
     assert refusals.labels == {**SERVER, "http.response.status_code": 503}
-    assert others.labels == {"server.address": "_OTHER", "http.response.status_code": 503}
+    assert others.labels == {
+        "server.address": "_OTHER",
+        "http.response.status_code": 503,
+    }
     assert (refusals.value, others.value) == (1, 0)
     assert values(found, "mandelbot.robots_txt.answers", "case") == {"rules": 1}
 
@@ -68,7 +77,11 @@ def test_a_site_has_its_own_label(record):
 def test_a_site_is_named_by_the_semantic_conventions(site, address, port, scheme):
     """server.address, server.port, url.scheme."""
     labels = Labels(before={site: {}}).of(site)
-    assert labels == {"server.address": address, "server.port": port, "url.scheme": scheme}
+    assert labels == {
+        "server.address": address,
+        "server.port": port,
+        "url.scheme": scheme,
+    }
 
 
 def test_what_is_no_status_is_an_error_type(record):
@@ -89,7 +102,9 @@ def test_lost_requests_are_counted(record):
 
 
 def test_counters_never_go_back_and_labels_stay_few(record):
-    """However many sites come, change their order, are folded or get a label of their own."""
+    """However many sites come, change their order, are folded or get a label of their
+    own.
+    """
     labels, last, sites = Labels(), defaultdict(float), set()
     for step in range(60):
         now = NOW + 5 * step
@@ -103,7 +118,10 @@ def test_counters_never_go_back_and_labels_stay_few(record):
             for one in found[metric.name]:
                 key = metric.name, *sorted(one.labels.items())
                 sites.add(one.labels.get("server.address"))
-                if metric.kind == "counter" and one.labels.get("server.address") == OTHERS:
+                if (
+                    metric.kind == "counter"
+                    and one.labels.get("server.address") == OTHERS
+                ):
                     assert one.value >= last[key], key
                     last[key] = one.value
         total = record.folded(record, now)
@@ -114,7 +132,9 @@ def test_counters_never_go_back_and_labels_stay_few(record):
 
 
 def test_counters_never_go_back_while_the_crawl_goes_on(record):
-    """Pages, pauses and new sites that come while it is measured, records that are folded."""
+    """Pages, pauses and new sites that come while it is measured, records that are
+    folded.
+    """
     labels, last, steps = Labels(), defaultdict(float), count()
 
     def crawl_goes_on():
@@ -122,7 +142,9 @@ def test_counters_never_go_back_while_the_crawl_goes_on(record):
         site = record.of(f"https://{step % 397}.example", NOW + step)
         site.pages += 1
         if step % 50 == 0:
-            site.pause(PauseRecord(site.site, "refused", NOW + step, NOW + step + 1_000, "503"))
+            site.pause(
+                PauseRecord(site.site, "refused", NOW + step, NOW + step + 1_000, "503")
+            )
         elif step % 50 == 25:
             site.resume(site.site, NOW + step, 25.0)
 
@@ -132,13 +154,19 @@ def test_counters_never_go_back_while_the_crawl_goes_on(record):
         for metric in METRICS:
             for one in found[metric.name]:
                 key = metric.name, *sorted(one.labels.items())
-                if metric.kind == "counter" and one.labels.get("server.address") == OTHERS:
+                if (
+                    metric.kind == "counter"
+                    and one.labels.get("server.address") == OTHERS
+                ):
                     assert one.value >= last[key], key
                     last[key] = one.value
         crawl_goes_on()
     assert record.rest.sites, "some were folded"
     found = measure(record, NOTHING, labels, NOW + next(steps))
-    assert sum(one.value for one in found["mandelbot.pages"]) == record.folded(record, NOW).pages
+    assert (
+        sum(one.value for one in found["mandelbot.pages"])
+        == record.folded(record, NOW).pages
+    )
     assert len(labels.before) == MOST_LABELLED
 
 
@@ -158,7 +186,9 @@ def test_the_largest_get_the_labels(record):
         record.of(f"https://{number}.example", NOW).pages = number
     labels = Labels()
     measure(record, NOTHING, labels, NOW)
-    assert set(labels.before) == {f"https://{number}.example" for number in range(125, 150)}
+    assert set(labels.before) == {
+        f"https://{number}.example" for number in range(125, 150)
+    }
 
 
 def test_labels_are_kept_free_for_trouble(record):

@@ -39,13 +39,17 @@ def flight(site: Site, path: str = "/a", *, scout: bool = False) -> Flight:
 
 def refuse(site: Site, now: float = NOW, seconds: float | None = 60.0) -> None:
     one = flight(site)
-    site.refused(one, b"a", Refusal(now, "503 for <GET https://example.com/a>", seconds))
+    site.refused(
+        one, b"a", Refusal(now, "503 for <GET https://example.com/a>", seconds)
+    )
 
 
 def why(site: Site, now: float) -> Why | None:
     found = held(site, now)
     return (
-        None if found is None else found._replace(details=SiteSnapshot(site, found, 0, 0).details)
+        None
+        if found is None
+        else found._replace(details=SiteSnapshot(site, found, 0, 0).details)
     )
 
 
@@ -98,14 +102,18 @@ def test_recovering(site):
         (Mode.LIMIT, 0, "a limit of about 30 requests a minute"),
     ],
 )
-def test_a_limit_is_told_with_the_time_that_what_waits_takes(site, mode, waiting, words):
+def test_a_limit_is_told_with_the_time_that_what_waits_takes(
+    site, mode, waiting, words
+):
     """Of a site that counts what it is asked; of others the rate says little."""
     assert limit_text(site, waiting) == ""
     refuse(site)
     recovery = site.pause.rate_control
     recovery.mode, recovery.rate = mode, 0.5
     assert limit_text(site, waiting) == words
-    assert SiteSnapshot(site, held(site, NOW), waiting, 0).details.startswith(words or "503")
+    assert SiteSnapshot(site, held(site, NOW), waiting, 0).details.startswith(
+        words or "503"
+    )
 
 
 def test_given_up(site):

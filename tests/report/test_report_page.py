@@ -44,11 +44,16 @@ def open_first(browser):
 
 
 def test_what_happened_is_there(opened):
-    """In short, as charts, site by site, rules, what waits; the browser complains of nothing."""
+    """In short, as charts, site by site, rules, what waits; the browser complains of
+    nothing.
+    """
     browser = opened()
     tiles = dict(
         zip(
-            *([cell.text for cell in all_of(browser, f".tiles {tag}")] for tag in ("dt", "dd")),
+            *(
+                [cell.text for cell in all_of(browser, f".tiles {tag}")]
+                for tag in ("dt", "dd")
+            ),
             strict=True,
         )
     )
@@ -69,12 +74,17 @@ def test_what_happened_is_there(opened):
     assert one(browser, ".short a").get_attribute("href").endswith("#waiting-head")
     assert names(browser)[0] == "https://site-3.example"
     assert len(all_of(browser, ".lane svg")) == 6
-    assert "Disallow: /private" in one(browser, "section[aria-labelledby=rules-head]").text
+    assert (
+        "Disallow: /private" in one(browser, "section[aria-labelledby=rules-head]").text
+    )
     waits = one(browser, "section[aria-labelledby=waiting-head]").text
     assert "1,204 2026-11-22 12:00:00 paused: 503 for" in waits
     assert "Of 5 pages, 1 disallow this use" in one(browser, "main").text
     assert browser.complaints() == []
-    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+    assert (
+        browser.execute_script("return performance.getEntriesByType('resource').length")
+        == 0
+    )
 
 
 def test_a_site_is_opened(opened):
@@ -84,7 +94,8 @@ def test_a_site_is_opened(opened):
     assert one(browser, "#site-head").text == "https://site-3.example"
     assert len(all_of(browser, "#site figure svg")) == 2
     tables = {
-        table.get_attribute("aria-label").split(",")[0] for table in all_of(browser, "#site .wide")
+        table.get_attribute("aria-label").split(",")[0]
+        for table in all_of(browser, "#site .wide")
     }
     assert tables == {"Fetched (UTC)", "Since (UTC)", "Second"}
     assert "given up" in one(browser, "#site .tables").text
@@ -93,7 +104,10 @@ def test_a_site_is_opened(opened):
 def test_sites_are_found_and_sorted(opened):
     """By name, by kind, by each column, a page at a time; and the count is said."""
     browser = opened(a_report(a_record(45)))
-    assert (len(names(browser)), one(browser, "#count").text) == (20, "1 to 20 of 45 sites")
+    assert (len(names(browser)), one(browser, "#count").text) == (
+        20,
+        "1 to 20 of 45 sites",
+    )
     one(browser, "#next").click()
     one(browser, "#next").click()
     assert one(browser, "#count").text == "41 to 45 of 45 sites"
@@ -119,9 +133,13 @@ def test_sites_are_found_and_sorted(opened):
 @pytest.mark.parametrize("width", [390, 900, 1440])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_can_be_read(opened, width, scheme):
-    """On each screen nothing sticks out, and all text has a contrast of 4.5, day and night."""
+    """On each screen nothing sticks out, and all text has a contrast of 4.5, day and
+    night.
+    """
     record = a_record()
-    record.of(f"https://{'long-' * 40}.example", NOW).forbid("/" + "x" * 300, 1, "y" * 190, "z")
+    record.of(f"https://{'long-' * 40}.example", NOW).forbid(
+        "/" + "x" * 300, 1, "y" * 190, "z"
+    )
     browser = opened(a_report(record, waiting=WAITING))
     browser.be(width, is_phone=width < 500)
     browser.prefer(scheme)
@@ -138,11 +156,19 @@ def test_it_can_be_read(opened, width, scheme):
 
 
 def test_nothing_is_told_by_colour_alone(opened):
-    """A pause is hatched, a refusal and robots.txt have shapes; charts have names and a table."""
+    """A pause is hatched, a refusal and robots.txt have shapes; charts have names and a
+    table.
+    """
     browser = opened()
     assert len(all_of(browser, ".lane pattern line.hatch")) == 6
-    refused, robots = (all_of(browser, f".lane path.{name}") for name in ("refused", "robots"))
-    assert refused[0].get_attribute("d").count("h") == 1 != robots[0].get_attribute("d").count("h")
+    refused, robots = (
+        all_of(browser, f".lane path.{name}") for name in ("refused", "robots")
+    )
+    assert (
+        refused[0].get_attribute("d").count("h")
+        == 1
+        != robots[0].get_attribute("d").count("h")
+    )
     for svg in all_of(browser, "svg[role=img]"):
         assert svg.get_attribute("aria-label")
     lane = one(browser, ".lane svg").get_attribute("aria-label")
@@ -158,13 +184,17 @@ HOSTILE = "</script><img src=x onerror=window.harmed=1>{{ 7 * 7 }}<!--"
 
 
 def test_nothing_of_the_web_does_harm(opened):
-    """Names, rules, reasons, URLs and agents are text, whatever they hold; no other script runs."""
+    """Names, rules, reasons, URLs and agents are text, whatever they hold; no other
+    script runs.
+    """
     record = a_record(1)
     evil = record.of(f"https://{HOSTILE}", NOW)
     evil.pages += 100
     evil.forbid(HOSTILE, 1, HOSTILE, HOSTILE)
     waiting = [{**WAITING[0], "site": HOSTILE, "details": HOSTILE}]
-    report = a_report(record, spider=HOSTILE, agent=HOSTILE, reason=HOSTILE, waiting=waiting)
+    report = a_report(
+        record, spider=HOSTILE, agent=HOSTILE, reason=HOSTILE, waiting=waiting
+    )
     report["sites"][0]["pause_list"][0]["reason"] = HOSTILE
     browser = opened(report)
     for button in all_of(browser, "#sites th[scope=row] button"):
@@ -174,8 +204,8 @@ def test_nothing_of_the_web_does_harm(opened):
     assert f"https://{HOSTILE}" in names(browser)
     assert browser.complaints() == []
     browser.execute_script(
-        "document.body.insertAdjacentHTML('beforeend', '<p onclick=\"window.harmed = 1\">x</p>');"
-        "document.body.lastElementChild.click();"
+        "document.body.insertAdjacentHTML('beforeend', '<p onclick=\"window.harmed ="
+        " 1\">x</p>');document.body.lastElementChild.click();"
     )
     assert browser.execute_script("return window.harmed") is None
 
@@ -191,7 +221,9 @@ def test_without_scripts_it_can_be_read(browser, tmp_path):
         assert not one(browser, "#choices").is_displayed()
         assert "Without scripts the first 6 of 6 sites" in one(browser, "noscript").text
     finally:
-        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+        browser.execute_cdp_cmd(
+            "Emulation.setScriptExecutionDisabled", {"value": False}
+        )
 
 
 def test_a_thousand_sites_stay_readable(opened):

@@ -37,22 +37,32 @@ def record() -> SiteRecord:
     return SiteRecord(SITE, NOW)
 
 
-def paused(since: float = NOW, until: float = NOW + 60, kind: str = "refused") -> PauseRecord:
+def paused(
+    since: float = NOW, until: float = NOW + 60, kind: str = "refused"
+) -> PauseRecord:
     return PauseRecord(SITE, kind, since, until, "503 for <GET https://example.com/>")
 
 
 # Spreads.
 
 
-@pytest.mark.parametrize("values", [[1.0], [0.0, 5.0], [0.001 * n for n in range(1, 2_000)]])
+@pytest.mark.parametrize(
+    "values", [[1.0], [0.0, 5.0], [0.001 * n for n in range(1, 2_000)]]
+)
 def test_a_spread_knows_its_values_within_five_percent(values):
     """Least, most and count are exact; quantiles are near."""
     spread = QuantileSketch()
     for value in values:
         spread.add(value)
-    assert (spread.count, spread.least, spread.most) == (len(values), min(values), max(values))
+    assert (spread.count, spread.least, spread.most) == (
+        len(values),
+        min(values),
+        max(values),
+    )
     ranked = sorted(values)
-    assert spread.median == pytest.approx(ranked[(len(values) - 1) // 2], rel=0.05, abs=1e-4)
+    assert spread.median == pytest.approx(
+        ranked[(len(values) - 1) // 2], rel=0.05, abs=1e-4
+    )
     assert spread.quantile(1.0) == pytest.approx(max(values), rel=0.05)
 
 
@@ -115,7 +125,9 @@ def test_a_timeline_of_a_quiet_site_is_short():
 
 
 def test_a_timeline_takes_the_same_room_however_much_happens(record):
-    """A site that is asked every second takes no more than one that is asked now and then."""
+    """A site that is asked every second takes no more than one that is asked now and
+    then.
+    """
     timelines = Timeline(NOW), Timeline(NOW)
     for second in range(10_000):
         for timeline in timelines[: 1 + (second % 60 == 59)]:
@@ -148,7 +160,11 @@ def test_a_pause_has_its_beginning_and_its_end(record):
     record.resume(SITE, NOW + 91, 91.0)
     (pause,) = record.pauses
     assert (pause.until, pause.ended, pause.failed_probes) == (NOW + 90, NOW + 91, 1)
-    assert (record.pauses_seen, record.pauses_ended, record.paused_for(NOW + 200)) == (1, 1, 91)
+    assert (record.pauses_seen, record.pauses_ended, record.paused_for(NOW + 200)) == (
+        1,
+        1,
+        91,
+    )
 
 
 @pytest.mark.parametrize("kind", ["visit time", "section"])
@@ -199,7 +215,12 @@ def test_who_is_given_up_stands_first():
     gone.pause(paused())
     gone.give_up(SITE, "503", 9)
     order = [one.site for one in crawl.in_order()]
-    assert order == ["https://gone", "https://refuses", "https://large", "https://small"]
+    assert order == [
+        "https://gone",
+        "https://refuses",
+        "https://large",
+        "https://small",
+    ]
     assert gone.pauses[0].is_given_up
 
 
@@ -228,7 +249,9 @@ def test_answers_to_robots_txt_are_counted_by_case(record):
 
 
 def test_a_quiet_site_takes_little_memory_and_has_nothing_of_another(record):
-    """A crawl has a record of each site that waits; what did not happen is in the class."""
+    """A crawl has a record of each site that waits; what did not happen is in the
+    class.
+    """
     quiet, folded = SiteRecord(SITE, NOW), SiteRecord("", NOW)
     record.refusal("503", NOW, None)
     record.pause(paused())
@@ -239,7 +262,9 @@ def test_a_quiet_site_takes_little_memory_and_has_nothing_of_another(record):
     assert (record.refusals, folded.refusals) == ({"503": 1}, {"503": 2})
     assert (record.robots_seen, folded.robots_seen) == ({"rules": 1}, {"rules": 2})
     assert vars(quiet) == {"site": SITE, "since": NOW}
-    assert not any([quiet.refusals, quiet.robots_seen, quiet.pauses, quiet.robots, quiet.rules])
+    assert not any(
+        [quiet.refusals, quiet.robots_seen, quiet.pauses, quiet.robots, quiet.rules]
+    )
 
 
 # Requests.
@@ -266,7 +291,9 @@ def test_a_robots_txt_makes_no_gap(record):
     assert (record.gaps.count, record.gaps.least) == (1, 5)
 
 
-@pytest.mark.parametrize(("later", "kept", "broken"), [(30.0, 1, 0), (29.0, 0, 1), (31.0, 1, 0)])
+@pytest.mark.parametrize(
+    ("later", "kept", "broken"), [(30.0, 1, 0), (29.0, 0, 1), (31.0, 1, 0)]
+)
 def test_retry_after_is_kept_or_broken(record, later, kept, broken):
     """By the time of the next request, whichever it is."""
     record.refusal("503", NOW, 30.0)
@@ -289,8 +316,14 @@ def test_who_was_on_its_way_breaks_nothing(record):
 def test_the_first_answers_say_how_the_site_was(record):
     """The first answers are compared with later ones, so that harm shows."""
     for number in range(100):
-        record.answered(500 if number > 50 else 200, 0.1 if number < 20 else 2.0, NOW, 0.0)
-    assert (record.first_seen, record.first_errors, record.first_timed.most) == (20, 0, 0.1)
+        record.answered(
+            500 if number > 50 else 200, 0.1 if number < 20 else 2.0, NOW, 0.0
+        )
+    assert (record.first_seen, record.first_errors, record.first_timed.most) == (
+        20,
+        0,
+        0.1,
+    )
     assert record.timed.count == 51, "a 5xx says nothing of how fast the site is"
 
 
@@ -298,7 +331,9 @@ def test_the_first_answers_say_how_the_site_was(record):
 
 
 def test_a_million_sites_take_bounded_room():
-    """Those that the crawl has forgotten are folded into one; no page is lost from the sums."""
+    """Those that the crawl has forgotten are folded into one; no page is lost from the
+    sums.
+    """
     crawl = CrawlRecord(NOW, lambda _: False, most_sites=100)
     crawl.watch()
     for number in range(5_000):
@@ -311,7 +346,9 @@ def test_a_million_sites_take_bounded_room():
     assert (total.sites, total.pages, total.sitemaps.cited) == (5_000, 5_005, 10_000)
     first = [one.site for one in crawl.in_order()][:6]
     assert first[0] == "https://7.example"
-    assert first[1:] == [f"https://{n}.example" for n in ("0", "1000", "2000", "3000", "4000")]
+    assert first[1:] == [
+        f"https://{n}.example" for n in ("0", "1000", "2000", "3000", "4000")
+    ]
 
 
 def test_a_site_that_is_still_asked_is_not_folded():
@@ -323,7 +360,9 @@ def test_a_site_that_is_still_asked_is_not_folded():
         record.pages = number
     crawl.sweep(NOW)
     assert len(crawl) == 100
-    assert [one.timeline is not None for one in crawl.in_order()] == [True] * 10 + [False] * 90
+    assert [one.timeline is not None for one in crawl.in_order()] == [True] * 10 + [
+        False
+    ] * 90
 
 
 def heard_of(crawl: CrawlRecord, site: str) -> SiteRecord:
@@ -340,11 +379,15 @@ def heard_of(crawl: CrawlRecord, site: str) -> SiteRecord:
         lambda one: one.count(End.NETWORK),
         lambda one: one.refusal("503", NOW, None),
         lambda one: one.answered_robots(RobotsRecord(NOW, "rules", "200")),
-        lambda one: one.pause(PauseRecord(f"{one.site}/shop", "section", NOW, NOW + 1, "503")),
+        lambda one: one.pause(
+            PauseRecord(f"{one.site}/shop", "section", NOW, NOW + 1, "503")
+        ),
     ],
 )
 def test_a_site_that_only_a_peer_has_paused_is_none_of_the_crawl(happens):
-    """With a shared store a worker hears of the sites of all others; what it crawls counts."""
+    """With a shared store a worker hears of the sites of all others; what it crawls
+    counts.
+    """
     crawl = CrawlRecord(NOW, lambda _: False, most_sites=10)
     heard_of(crawl, "https://elsewhere.example")
     crawled = heard_of(crawl, "https://here.example")
@@ -361,13 +404,20 @@ def test_sites_that_peers_pause_take_no_room():
     for number in range(1_000):
         heard_of(crawl, f"https://elsewhere-{number}.example")
         assert len(crawl) <= 13
-    assert (len(crawl.in_order()), crawl.rest.sites, crawl.rest.pauses_seen) == (10, 0, 0)
+    assert (len(crawl.in_order()), crawl.rest.sites, crawl.rest.pauses_seen) == (
+        10,
+        0,
+        0,
+    )
 
 
 @pytest.mark.parametrize(
     ("record", "but"),
     [
-        (SiteRecord("https://example.com", NOW), {"since": NOW, "sites": 1, "number": -1}),
+        (
+            SiteRecord("https://example.com", NOW),
+            {"since": NOW, "sites": 1, "number": -1},
+        ),
         (SitemapsRecord(), {}),
         (TagsRecord(), {}),
         (UsageRecord(), {}),
@@ -377,7 +427,11 @@ def test_sites_that_peers_pause_take_no_room():
 def test_at_first_nothing_is_counted(record, but):
     """Every sum includes the initial count."""
     names = {name for one in type(record).__mro__ for name in vars(one)} | {"since"}
-    values = {name: getattr(record, name, None) for name in names if not name.startswith("_")}
-    numbers = {name: value for name, value in values.items() if isinstance(value, (int, float))}
+    values = {
+        name: getattr(record, name, None) for name in names if not name.startswith("_")
+    }
+    numbers = {
+        name: value for name, value in values.items() if isinstance(value, (int, float))
+    }
     assert {name: value for name, value in numbers.items() if value} == but
     assert len(numbers) > len(but)

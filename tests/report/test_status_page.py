@@ -14,7 +14,9 @@ PAGE = (Path(__file__).parents[2] / "docs" / "status.rst").read_text()
 
 def test_every_reason_is_explained():
     """In the order in which they are looked for."""
-    assert re.findall(r"^   ``([a-z. ]+)``; ", PAGE, re.MULTILINE) == [*map(str, Reason)]
+    assert re.findall(r"^   ``([a-z. ]+)``; ", PAGE, re.MULTILINE) == [
+        *map(str, Reason)
+    ]
 
 
 def test_every_column_is_explained():
@@ -25,9 +27,12 @@ def test_every_column_is_explained():
 def test_every_metric_is_listed():
     """With its kind."""
     rows = re.findall(
-        r"^``(mandelbot\.[a-z_.]+)`` +(Counter|UpDownCounter|Histogram|Gauge) ", PAGE, re.MULTILINE
+        r"^``(mandelbot\.[a-z_.]+)`` +(Counter|UpDownCounter|Histogram|Gauge) ",
+        PAGE,
+        re.MULTILINE,
     )
     kinds = {"up-down": "UpDownCounter"}
     assert rows == [
-        (metric.name, kinds.get(metric.kind, metric.kind.capitalize())) for metric in METRICS
+        (metric.name, kinds.get(metric.kind, metric.kind.capitalize()))
+        for metric in METRICS
     ]

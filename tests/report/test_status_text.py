@@ -29,9 +29,10 @@ BUSY = SiteStatus("https://example.net", Reason.ASKED, None, "", 8, 8)
 def test_the_line_names_what_waits_and_what_is_next():
     """Sites by reason, requests, the first time and its site."""
     status = CrawlStatus(NOON, (HELD, PAUSED))
-    assert status.as_text() == (
-        "1 site paused manually, 1 site paused, 1,240 requests wait, next at 12:03:20 UTC:"
-        " https://example.com"
+    assert (
+        status.as_text()
+        == "1 site paused manually, 1 site paused, 1,240 requests wait, next at"
+        " 12:03:20 UTC: https://example.com"
     )
 
 
@@ -52,7 +53,9 @@ def test_thousands_of_sites_stay_readable():
     """The first are listed, the others counted."""
     status = CrawlStatus(NOON, (PAUSED,) * 5_000)
     assert len(status.table().split("\n")) == 22
-    assert status.table().endswith("and 4,980 more sites for which 5,976,000 requests wait")
+    assert status.table().endswith(
+        "and 4,980 more sites for which 5,976,000 requests wait"
+    )
 
 
 def test_another_day_is_named():
@@ -63,8 +66,12 @@ def test_another_day_is_named():
 
 def test_why_it_is_idle():
     """Each answer says first whether it is."""
-    assert why_idle_text(CrawlStatus(NOON, (PAUSED,))).startswith("It waits: 1 site paused")
-    assert why_idle_text(CrawlStatus(NOON, (PAUSED, BUSY))).startswith("It is not idle: 8")
+    assert why_idle_text(CrawlStatus(NOON, (PAUSED,))).startswith(
+        "It waits: 1 site paused"
+    )
+    assert why_idle_text(CrawlStatus(NOON, (PAUSED, BUSY))).startswith(
+        "It is not idle: 8"
+    )
     assert why_idle_text(CrawlStatus(NOON, ())).startswith("No request waits")
     ready = SiteStatus("https://example.net", Reason.NEXT, None, "", 8, 0)
     assert why_idle_text(CrawlStatus(NOON, (ready,))).startswith(

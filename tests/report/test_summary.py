@@ -25,7 +25,9 @@ def rows(record: CrawlRecord, most: int = 20) -> list[list[str]]:
 
 
 def test_a_line_a_site_and_troubled_ones_first(record):
-    """Pages, forbidden, refusals, pauses and seconds, pace asked and kept, sitemaps, tags."""
+    """Pages, forbidden, refusals, pauses and seconds, pace asked and kept, sitemaps,
+    tags.
+    """
     large = record.of("https://large.example", NOW)
     large.pages = 12_345
     large.sitemaps = SitemapsRecord(cited=3)
@@ -83,11 +85,19 @@ def test_a_crawl_that_only_hears_of_sites_has_no_table(make_crawler, caplog):
     assert "What happened" not in caplog.text
 
 
-@pytest.mark.parametrize(("level", "is_made"), [(logging.INFO, True), (logging.WARNING, False)])
-def test_a_table_that_no_handler_takes_is_not_made(make_crawler, monkeypatch, level, is_made):
-    """As with ``LOG_LEVEL = "WARNING"``: thousands of sites would be summed up for nothing."""
+@pytest.mark.parametrize(
+    ("level", "is_made"), [(logging.INFO, True), (logging.WARNING, False)]
+)
+def test_a_table_that_no_handler_takes_is_not_made(
+    make_crawler, monkeypatch, level, is_made
+):
+    """As with ``LOG_LEVEL = "WARNING"``: thousands of sites would be summed up for
+    nothing.
+    """
     made = []
-    monkeypatch.setattr("scrapy_mandelbot.report.summary.summary", lambda *_: made.append(1))
+    monkeypatch.setattr(
+        "scrapy_mandelbot.report.summary.summary", lambda *_: made.append(1)
+    )
     package = logging.getLogger("scrapy_mandelbot")
     monkeypatch.setattr(package, "propagate", False)
     monkeypatch.setattr(package, "handlers", [logging.NullHandler(level)])

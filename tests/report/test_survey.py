@@ -1,4 +1,6 @@
-"""How many sites stand is found out in short turns of the loop, and is the same as all at once."""
+"""How many sites stand is found out in short turns of the loop, and is the same as all
+at once.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ class Stands:
         self.crawl = Crawl.of(self.crawler)
         self.extensions = []
         self.lines: list[str] = []
-        self.crawl.events.subscribe(lambda values: self.lines.append(values["status"]), WAITING)
+        self.crawl.events.subscribe(
+            lambda values: self.lines.append(values["status"]), WAITING
+        )
         self.scheduler = self.crawler.engine.scheduler = open_scheduler(self.crawler)
         kinds = ("paused", "paced", "open")
         self.urls = [f"https://{n}.{kinds[n % 3]}.example/" for n in range(sites)]
@@ -115,7 +119,9 @@ def made():
 
 @pytest.fixture
 def looks(monkeypatch):
-    """How often it was looked what holds a site back, by the time of the clock that stands."""
+    """How often it was looked what holds a site back, by the time of the clock that
+    stands.
+    """
     found: Counter[float] = Counter()
     held = survey.held
 
@@ -132,7 +138,9 @@ def test_it_counts_what_status_lists(made):
     one = made(300)
     found = status(one.crawler)
     assert found.by_reason == {Reason.PAUSED: 100, Reason.PACE: 100, Reason.NEXT: 100}
-    snapshots = [it for it in Survey(one.crawl.throttle, one.crawl.now()).snapshots() if it]
+    snapshots = [
+        it for it in Survey(one.crawl.throttle, one.crawl.now()).snapshots() if it
+    ]
     assert sorted((it.site, it.reason, it.waiting) for it in found.sites) == sorted(
         (it.site, it.reason, it.waiting) for it in snapshots
     )
@@ -140,7 +148,9 @@ def test_it_counts_what_status_lists(made):
     assert {it.details for it in found.sites if it.reason is Reason.PACE} == {
         "600 s between requests (set manually)"
     }
-    assert why_idle(one.crawler).startswith("It is not idle: requests are about to be sent.")
+    assert why_idle(one.crawler).startswith(
+        "It is not idle: requests are about to be sent."
+    )
 
 
 def test_the_logs_line_is_made_in_short_turns(made, looks):
@@ -152,7 +162,10 @@ def test_the_logs_line_is_made_in_short_turns(made, looks):
     assert max(looks.values()) <= AT_A_TIME
     assert sum(looks.values()) == 3 * SITES, "each once"
     (line,) = one.lines
-    paused, paced = f"{SITES:,} sites paused", f"{SITES:,} sites waiting for a crawl delay"
+    paused, paced = (
+        f"{SITES:,} sites paused",
+        f"{SITES:,} sites waiting for a crawl delay",
+    )
     found = f"{paused}, {paced}, {4 * SITES:,} requests wait"
     assert line.startswith(f"{found}, next at 00:10:00 UTC: ")
 
@@ -193,7 +206,9 @@ def test_metrics_are_measured_in_short_turns(made, looks, times):
     one.clock.turn(4.9)
     assert sum(looks.values()) == times * SITES
     assert max(looks.values()) <= AT_A_TIME
-    by_state = {it.labels["state"]: it.value for it in extension.measured["mandelbot.sites"]}
+    by_state = {
+        it.labels["state"]: it.value for it in extension.measured["mandelbot.sites"]
+    }
     assert by_state == {"paused": times * SITES // 3} | dict.fromkeys(
         ("pace", "next"), times * SITES // 3
     )
@@ -213,7 +228,9 @@ def test_a_crawl_that_ends_meanwhile_is_measured_once_more(made):
 
 
 def test_the_crawl_goes_on_meanwhile(made):
-    """Lines that come and go, sites that pause and resume: each site is seen once at most."""
+    """Lines that come and go, sites that pause and resume: each site is seen once at
+    most.
+    """
     one = made(300)
     throttle, sites = one.crawl.throttle, []
     for number, it in enumerate(Survey(throttle, one.crawl.now()).snapshots()):
@@ -231,7 +248,9 @@ def test_the_crawl_goes_on_meanwhile(made):
 
 
 def test_what_a_former_run_has_left_is_looked_at_little_by_little(made, tmp_path):
-    """A queue of it is opened in the turn in which it is looked at, and all of them are counted."""
+    """A queue of it is opened in the turn in which it is looked at, and all of them are
+    counted.
+    """
     settings = {"JOBDIR": str(tmp_path), **SCRAPYS_FORM}
     first = made(60, **settings)
     first.end_run()
@@ -246,9 +265,14 @@ def test_what_a_former_run_has_left_is_looked_at_little_by_little(made, tmp_path
 
 
 def test_a_site_whose_pages_alone_wait_says_when_the_first_of_them_may_go(made):
-    """Pages that were refused alone each have a time of their own: the site waits for the first."""
+    """Pages that were refused alone each have a time of their own: the site waits for
+    the first.
+    """
     one = made(0)
-    throttle, requests = one.crawl.throttle, [Request(f"https://one.example/{n}") for n in range(3)]
+    throttle, requests = (
+        one.crawl.throttle,
+        [Request(f"https://one.example/{n}") for n in range(3)],
+    )
     for request in requests:
         one.scheduler.enqueue_request(request)
     for minutes in (3, 1, 2):
@@ -270,20 +294,28 @@ def test_a_table_is_logged_of_as_many_sites_as_are_wanted(made, caplog, sites):
     refuse(one.crawler, "https://refusing.example/")
     with caplog.at_level("INFO"):
         extension.spider_closed(one.crawler.spider)
-    tables = [record.message for record in caplog.records if "at the sites" in record.message]
+    tables = [
+        record.message for record in caplog.records if "at the sites" in record.message
+    ]
     assert [" REFUSED " in table for table in tables] == ([True] if sites else [])
 
 
-@pytest.mark.parametrize("handlers", [None, SimpleNamespace(download_request_async=print)])
+@pytest.mark.parametrize(
+    "handlers", [None, SimpleNamespace(download_request_async=print)]
+)
 def test_requests_are_watched_where_the_downloader_lets_them_be(handlers):
-    """What handlers there are is seen as the spider opens; without any there is no timeline."""
+    """What handlers there are is seen as the spider opens; without any there is no
+    timeline.
+    """
     crawler = queue_crawler(TurnedClock(), MANDELBOT_STORE="memory")
     record = Recorder.of(crawler, watches=True).record
     assert record.is_watched
     crawler.engine.downloader.handlers = handlers
     crawler.signals.send_catch_log(scrapy.signals.spider_opened, spider=crawler.spider)
     assert record.is_watched is (handlers is not None)
-    assert (record.of("https://one.example", 0.0).timeline is None) is (handlers is None)
+    assert (record.of("https://one.example", 0.0).timeline is None) is (
+        handlers is None
+    )
 
 
 @pytest.mark.parametrize("watches", [False, True])
@@ -347,7 +379,9 @@ def test_the_rate_of_a_recovery_is_in_the_timeline(state, rate):
 
     clock = TurnedClock()
     crawler = queue_crawler(clock, MANDELBOT_STORE="memory")
-    handlers = crawler.engine.downloader.handlers = SimpleNamespace(download_request_async=download)
+    handlers = crawler.engine.downloader.handlers = SimpleNamespace(
+        download_request_async=download
+    )
     record = Recorder.of(crawler, watches=True).record
     crawler.signals.send_catch_log(scrapy.signals.spider_opened, spider=crawler.spider)
     request = Request("https://one.example/a")

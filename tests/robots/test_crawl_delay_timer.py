@@ -107,7 +107,11 @@ def test_moderatobot_a_delay_may_be_a_window_of_so_many_seconds():
 
 def test_nobody_waits_longer_than_the_law_has_it():
     """A delay of a day is cut, and what was asked is known; a delay by hand is not."""
-    for body in ("Crawl-delay: 86400\n", "Request-rate: 1/1d\n", "Request-rate: 1/1d 0000-2359\n"):
+    for body in (
+        "Crawl-delay: 86400\n",
+        "Request-rate: 1/1d\n",
+        "Request-rate: 1/1d 0000-2359\n",
+    ):
         pace = of_file(body, longest=60)
         assert pace.asked == 86_400
         assert sent(pace, MIDNIGHT).due(MIDNIGHT) == MIDNIGHT + 60
@@ -261,12 +265,16 @@ def test_a_whole_day_is_always_open():
 
 def test_it_says_what_it_is_and_where_it_is_from():
     """With the lines of the file, as the log has it."""
-    pace = of_file("Crawl-delay: 0.5\nAllow: /\nRequest-rate: 2/1s\nVisit-time: 0100-0500\n")
+    pace = of_file(
+        "Crawl-delay: 0.5\nAllow: /\nRequest-rate: 2/1s\nVisit-time: 0100-0500\n"
+    )
     assert str(pace) == "0.5 s between requests, Request-rate 2/1, Visit-time 0100-0500"
     assert pace.source == "robots.txt lines 2, 4, 5"
     assert of_file("Crawl-delay: 1\n").source == "robots.txt line 2"
     assert pace_by_hand(3).source == "set manually"
-    assert repr(CrawlDelayTimer(pace_by_hand(3)).pacer) == "<Pacer 3 s between requests>"
+    assert (
+        repr(CrawlDelayTimer(pace_by_hand(3)).pacer) == "<Pacer 3 s between requests>"
+    )
     many = of_file("".join(f"Request-rate: 1/{n}\n" for n in range(1, 9)))
     assert str(many) == "Request-rate 1/1, 1/2, 1/3, 1/4, …"
 
@@ -285,7 +293,9 @@ def test_it_says_what_it_is_and_where_it_is_from():
 )
 def test_nonsense_asks_for_nothing_and_is_known_by_its_line(line):
     """A value that cannot be read is ignored; others of the file hold."""
-    robots = RobotsTxt.parse(f"User-agent: *\nDisallow: /x\n{line}\nCrawl-delay: 2\n".encode())
+    robots = RobotsTxt.parse(
+        f"User-agent: *\nDisallow: /x\n{line}\nCrawl-delay: 2\n".encode()
+    )
     pace = pace_of_file(robots, "Mandelbot", PacePolicy())
     assert str(pace) == "2 s between requests"
     assert unreadable_lines(robots, "Mandelbot") == (3,)
@@ -305,7 +315,8 @@ def test_only_the_lines_for_the_agent_count():
 def test_a_file_of_a_thousand_windows_is_read_in_no_time():
     """What a hostile owner writes costs a moment once, and each request next to nothing."""
     windows = [
-        f"{n // 60:02}{n % 60:02}-{(n + 1) // 60 % 24:02}{(n + 1) % 60:02}" for n in range(1440)
+        f"{n // 60:02}{n % 60:02}-{(n + 1) // 60 % 24:02}{(n + 1) % 60:02}"
+        for n in range(1440)
     ]
     lines = [f"Request-rate: 1/{n + 1} {window}\n" for n, window in enumerate(windows)]
     pace = of_file("".join(lines * 10), longest=10_000)
@@ -317,7 +328,9 @@ def test_a_file_of_a_thousand_windows_is_read_in_no_time():
 
 minutes = st.integers(0, 1439)
 windows = st.builds(TimeWindow, minutes, minutes)
-rates = st.builds(RequestRate, st.integers(1, 20), st.integers(0, 3_000), st.none() | windows)
+rates = st.builds(
+    RequestRate, st.integers(1, 20), st.integers(0, 3_000), st.none() | windows
+)
 paces = st.builds(
     Pace,
     delay=st.integers(0, 5_000).map(float),

@@ -1,4 +1,6 @@
-"""When a site may be asked that a former run has asked last; times are seconds since the epoch."""
+"""When a site may be asked that a former run has asked last; times are seconds since
+the epoch.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,16 @@ def restored(pace: Pace, not_before: float, now: float) -> CrawlDelayTimer:
 
 @pytest.mark.parametrize(
     ("not_before", "due"),
-    [(-inf, 0), (-100, 0), (0, 0), (40, 40), (60, 60), (61, 60), (86_400, 60), (inf, 60)],
+    [
+        (-inf, 0),
+        (-100, 0),
+        (0, 0),
+        (40, 40),
+        (60, 60),
+        (61, 60),
+        (86_400, 60),
+        (inf, 60),
+    ],
 )
 def test_the_wait_that_is_left_is_waited_out(not_before, due):
     """And no more than the pace asks for now."""

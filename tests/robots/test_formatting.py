@@ -33,7 +33,9 @@ def test_what_can_be_printed_stays():
 
 
 def test_a_log_line_is_short_whatever_stands_in_a_file():
-    """Half a megabyte of rule is cut, also where each of its signs grows into an escape."""
+    """Half a megabyte of rule is cut, also where each of its signs grows into an
+    escape.
+    """
     for text in ("x" * 500_000, "\x1b" * 500_000):
         assert len(shown(text)) == LONGEST
         assert shown(text).endswith("…")

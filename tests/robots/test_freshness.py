@@ -16,12 +16,16 @@ HOUR = 3600.0
         (48 * HOUR - 1, True),
         (48 * HOUR, False),
         (-30.0, True),  # another machine's clock is a little ahead
-        (-HOUR, False),  # a clock was wrong by an hour: nobody knows how old the copy is
+        # a clock was wrong by an hour: nobody knows how old the copy is
+        (-HOUR, False),
     ],
 )
 def test_mandelbot_a_copy_serves_for_48_hours(age, fresh):
     """To the second, and no copy from the future."""
-    assert CachedRobots(b"", 200, 1_000_000.0 - age).is_fresh(1_000_000.0, 48 * HOUR) is fresh
+    assert (
+        CachedRobots(b"", 200, 1_000_000.0 - age).is_fresh(1_000_000.0, 48 * HOUR)
+        is fresh
+    )
 
 
 def test_rfc9110_conditions():

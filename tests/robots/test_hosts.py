@@ -31,7 +31,8 @@ INSIDE = """
     vault.service.consul host.openstacklocal gateway.docker
     1.2.3.4.5 08.8.8.8 256.1.1.1 1..2 127.0.0.1.. 999999999999 [::1 ::g 1.2.3.999
 """.split()  # noqa: SIM905 -- words to be read
-ODD = ["127\u30020\u30020\u30021", "127.0.0\uff0e1", "\u24dbocalhost"]  # as IDNA reads them
+# as IDNA reads them
+ODD = ["127\u30020\u30020\u30021", "127.0.0\uff0e1", "\u24dbocalhost"]
 OUTSIDE = """
     example.com www.example.com. 8.8.8.8 134744072 0x08080808 010.8.8.8 8.8.2056 100.128.0.1
     172.32.0.1 192.167.1.1 169.253.1.1 223.255.255.1 1.1.1.1. 2606:4700::1111 [2606:4700::1111]
@@ -45,7 +46,9 @@ OUTSIDE = """
 
 
 def is_inside(host: str) -> bool:
-    """Return whether no site outside sends us there; an address of IPv6 may lack its brackets."""
+    """Return whether no site outside sends us there; an address of IPv6 may lack its
+    brackets.
+    """
     bracketed = f"[{host}]" if ":" in host and not host.startswith("[") else host
     return leads_inside("https://example.com", f"https://{bracketed}/")
 
@@ -62,7 +65,9 @@ def test_these_are_not(host):
     assert not is_inside(host)
 
 
-@pytest.mark.parametrize("host", ["a." * 500 + "com", "1" * 900, "1" * 50_000, "a." * 50_000])
+@pytest.mark.parametrize(
+    "host", ["a." * 500 + "com", "1" * 900, "1" * 50_000, "a." * 50_000]
+)
 def test_what_is_longer_than_any_name_is_inside(host):
     """It is nowhere, and costs next to nothing to tell."""
     assert is_inside(host)
@@ -101,12 +106,16 @@ def test_what_is_longer_than_any_name_is_inside(host):
     ],
 )
 def test_who_is_inside_may_send_us_there(sender, url, leads):
-    """A crawl that was started inside goes on there; one of the public internet does not."""
+    """A crawl that was started inside goes on there; one of the public internet does
+    not.
+    """
     assert leads_inside(sender, url) is leads
 
 
 REGISTRIES = {
-    version: Path(__file__).parents[1] / "cases" / f"iana-ipv{version}-special-registry.csv"
+    version: (
+        Path(__file__).parents[1] / "cases" / f"iana-ipv{version}-special-registry.csv"
+    )
     for version in (4, 6)
 }
 # A block that says what it holds: the IPv4 address within decides.
@@ -124,13 +133,21 @@ def blocks(version):
 
 @pytest.mark.parametrize("version", REGISTRIES)
 def test_the_registries_of_iana_say_who_is_inside(version):
-    """Special-purpose addresses, as the files of 2026-07-18 have them: replace these, and see.
+    """Special-purpose addresses, as the files of 2026-07-18 have them: replace these,
+    and see.
 
-    Both ends of each block, and its neighbours, are judged by the narrowest block that holds them.
+    Both ends of each block, and its neighbours, are judged by the narrowest block that
+    holds them.
     """
     known = sorted(blocks(version), key=lambda one: one[0].prefixlen)
     assert len(known) > 20
     for block, _ in known:
-        for address in (block[0], block[-1], block[0] + 1 if block.num_addresses > 1 else block[0]):
-            reachable = [is_global for holder, is_global in known if address in holder][-1]
+        for address in (
+            block[0],
+            block[-1],
+            block[0] + 1 if block.num_addresses > 1 else block[0],
+        ):
+            reachable = [is_global for holder, is_global in known if address in holder][
+                -1
+            ]
             assert is_inside(str(address)) is not reachable, address

@@ -34,7 +34,11 @@ def test_site_of(url, site):
 
 @pytest.mark.parametrize(
     "other",
-    ["https://www.example.com/", "http://subdomain.example.com/", "http://www.example.com:8080/"],
+    [
+        "https://www.example.com/",
+        "http://subdomain.example.com/",
+        "http://www.example.com:8080/",
+    ],
 )
 def test_mandelbot_location_other_sites(other):
     """The three URLs to which http://www.example.com/robots.txt does not apply."""
@@ -42,7 +46,9 @@ def test_mandelbot_location_other_sites(other):
 
 
 def test_mandelbot_location_of_robots_txt():
-    """For http://www.example.com/dogs/barking.html it is http://www.example.com/robots.txt."""
+    """For http://www.example.com/dogs/barking.html it is
+    http://www.example.com/robots.txt.
+    """
     site = site_of(urlparse("http://www.example.com/dogs/barking.html"))
     assert robots_url(site) == "http://www.example.com/robots.txt"
 
@@ -66,8 +72,34 @@ def test_without_user(url, bare):
 @pytest.mark.parametrize("scheme", ["http", "https", "s3"])
 def test_a_host_that_needs_no_reading_is_read_the_same(scheme):
     """Most are their site's as written; which these are is seen without parsing them."""
-    hosts = ["", ".", "a", "A", "a.", "a..b", ".a", "a_b-1.example", "a%41", "\xe9.ch", "[::1]"]
-    ports = ["", ":", ":0", ":80", ":443", ":0443", ":999", ":1000", ":8080", ":65535", ":99999"]
+    hosts = [
+        "",
+        ".",
+        "a",
+        "A",
+        "a.",
+        "a..b",
+        ".a",
+        "a_b-1.example",
+        "a%41",
+        "\xe9.ch",
+        "[::1]",
+    ]
+    ports = [
+        "",
+        ":",
+        ":0",
+        ":80",
+        ":443",
+        ":0443",
+        ":999",
+        ":1000",
+        ":8080",
+        ":65535",
+        ":99999",
+    ]
     ports += [":100000", ":8080:", ":80a0", ":\u0661\u0661\u0661\u0661", " ", "\n"]
     for netloc in map("".join, product(["", "@", "user@", "u:1000@"], hosts, ports)):
-        assert site_of(SplitResult(scheme, netloc, "/", "", "")) == _site(scheme, netloc), netloc
+        assert site_of(SplitResult(scheme, netloc, "/", "", "")) == _site(
+            scheme, netloc
+        ), netloc

@@ -32,7 +32,8 @@ def seen(times: int, **more) -> SiteKnowledge:
     return SiteKnowledge(times=times, **more)
 
 
-# Answer, what is known of the site, the policy; the case and the kind. In the order of the table.
+# Answer, what is known of the site, the policy; the case and the kind. In the order of
+# the table.
 CASES = [
     (Failure.DROPPED, COPY, LAW, "unasked", OutcomeKind.UNASKED),
     (Failure.NOWHERE, NOTHING, LAW, "allow_all", OutcomeKind.ALLOW_ALL),
@@ -50,21 +51,51 @@ CASES = [
     (HALF, COPY, LAW, "stale_used", OutcomeKind.RULES),
     (HALF, TOO_OLD, LAW, "unavailable", OutcomeKind.UNAVAILABLE),
     (HALF, seen(3, times_apart=3), LAW, "rules", OutcomeKind.RULES),
-    (HALF, seen(3, times_apart=3, copy_status=200), LAW, "stale_used", OutcomeKind.RULES),
+    (
+        HALF,
+        seen(3, times_apart=3, copy_status=200),
+        LAW,
+        "stale_used",
+        OutcomeKind.RULES,
+    ),
     (HALF, TOO_OLD._replace(times_apart=3), LAW, "rules", OutcomeKind.RULES),
     (NO_RULE, seen(99, times_apart=99), LAW, "unavailable", OutcomeKind.UNAVAILABLE),
     (NO_RULE, COPY, LAW, "stale_used", OutcomeKind.RULES),
     (Answer(404, broken_off=b"x"), NOTHING, LAW, "allow_all", OutcomeKind.ALLOW_ALL),
-    (Answer(503, broken_off=b"x"), NOTHING, LAW, "unavailable", OutcomeKind.UNAVAILABLE),
-    (Answer(204, broken_off=b"x"), NOTHING, ONLY_200, "allow_all", OutcomeKind.ALLOW_ALL),
-    *[(status, COPY, LAW, "rules", OutcomeKind.RULES) for status in (200, 201, 204, 206, 299)],
+    (
+        Answer(503, broken_off=b"x"),
+        NOTHING,
+        LAW,
+        "unavailable",
+        OutcomeKind.UNAVAILABLE,
+    ),
+    (
+        Answer(204, broken_off=b"x"),
+        NOTHING,
+        ONLY_200,
+        "allow_all",
+        OutcomeKind.ALLOW_ALL,
+    ),
+    *[
+        (status, COPY, LAW, "rules", OutcomeKind.RULES)
+        for status in (200, 201, 204, 206, 299)
+    ],
     (200, NOTHING, ONLY_200, "rules", OutcomeKind.RULES),
     (204, NOTHING, ONLY_200, "allow_all", OutcomeKind.ALLOW_ALL),
-    *[(status, NOTHING, LAW, "allow_all", OutcomeKind.ALLOW_ALL) for status in (300, 305, 399)],
+    *[
+        (status, NOTHING, LAW, "allow_all", OutcomeKind.ALLOW_ALL)
+        for status in (300, 305, 399)
+    ],
     (401, NOTHING, REP1994, "forbid_all", OutcomeKind.FORBID_ALL),
     (403, NOTHING, REP1994, "forbid_all", OutcomeKind.FORBID_ALL),
     (404, NOTHING, REP1994, "allow_all", OutcomeKind.ALLOW_ALL),
-    (503, seen(3, misreports=True, copy_status=200), LAW, "stale_used", OutcomeKind.RULES),
+    (
+        503,
+        seen(3, misreports=True, copy_status=200),
+        LAW,
+        "stale_used",
+        OutcomeKind.RULES,
+    ),
     (500, seen(3, misreports=True), LAW, "misreported_5xx", OutcomeKind.ALLOW_ALL),
     (503, seen(3, misreports=True), LAW, "misreported_5xx", OutcomeKind.ALLOW_ALL),
     (500, seen(2, misreports=True), LAW, "unavailable", OutcomeKind.UNAVAILABLE),
@@ -79,20 +110,43 @@ CASES = [
         (status, COPY, LAW, "unavailable", OutcomeKind.UNAVAILABLE)
         for status in (430, 509, 529, 420)
     ],
-    *[(status, seen(9), LAW, "allow_all", OutcomeKind.ALLOW_ALL) for status in (430, 420)],
-    *[(status, seen(99), LAW, "unavailable", OutcomeKind.UNAVAILABLE) for status in (509, 529)],
-    (429, NOTHING, OutcomePolicy(pause_statuses=()), "allow_all", OutcomeKind.ALLOW_ALL),
+    *[
+        (status, seen(9), LAW, "allow_all", OutcomeKind.ALLOW_ALL)
+        for status in (430, 420)
+    ],
+    *[
+        (status, seen(99), LAW, "unavailable", OutcomeKind.UNAVAILABLE)
+        for status in (509, 529)
+    ],
+    (
+        429,
+        NOTHING,
+        OutcomePolicy(pause_statuses=()),
+        "allow_all",
+        OutcomeKind.ALLOW_ALL,
+    ),
     *[
         (Answer(status, retry_after=5.0), known, policy, case, kind)
         for status in (400, 401, 403, 418, 451)
         for known, policy, case, kind in (
             (NOTHING, LAW, "unavailable", OutcomeKind.UNAVAILABLE),
             (seen(9), LAW, "allow_all", OutcomeKind.ALLOW_ALL),
-            (NOTHING, OutcomePolicy(pause_statuses=()), "allow_all", OutcomeKind.ALLOW_ALL),
+            (
+                NOTHING,
+                OutcomePolicy(pause_statuses=()),
+                "allow_all",
+                OutcomeKind.ALLOW_ALL,
+            ),
         )
     ],
     *[
-        (Answer(status, retry_after=5.0), NOTHING, LAW, "allow_all", OutcomeKind.ALLOW_ALL)
+        (
+            Answer(status, retry_after=5.0),
+            NOTHING,
+            LAW,
+            "allow_all",
+            OutcomeKind.ALLOW_ALL,
+        )
         for status in (404, 410)
     ],
     (Answer(500, retry_after=5.0), COPY, LAW, "stale_used", OutcomeKind.RULES),
@@ -107,7 +161,10 @@ CASES = [
         "unavailable",
         OutcomeKind.UNAVAILABLE,
     ),  # from the future
-    *[(status, COPY, LAW, "stale_used", OutcomeKind.RULES) for status in (500, *BEHIND_A_PROXY)],
+    *[
+        (status, COPY, LAW, "stale_used", OutcomeKind.RULES)
+        for status in (500, *BEHIND_A_PROXY)
+    ],
     (503, COPY, OutcomePolicy(pause_statuses=()), "stale_used", OutcomeKind.RULES),
     (Failure.TIMED_OUT, COPY_OF_NONE, LAW, "stale_used", OutcomeKind.ALLOW_ALL),
     *[
@@ -132,8 +189,20 @@ CASES = [
             (SiteKnowledge(200, 31 * DAY, 3), "unanswered", OutcomeKind.FAILED),
         )
     ],
-    (Failure.REFUSED, seen(1), OutcomePolicy(tries=1), "unavailable", OutcomeKind.UNAVAILABLE),
-    (Failure.REFUSED, seen(2), OutcomePolicy(tries=1), "unanswered", OutcomeKind.FAILED),
+    (
+        Failure.REFUSED,
+        seen(1),
+        OutcomePolicy(tries=1),
+        "unavailable",
+        OutcomeKind.UNAVAILABLE,
+    ),
+    (
+        Failure.REFUSED,
+        seen(2),
+        OutcomePolicy(tries=1),
+        "unanswered",
+        OutcomeKind.FAILED,
+    ),
     (Failure.OTHER, NOTHING, LAW, "unasked", OutcomeKind.UNASKED),
     (Failure.OTHER, seen(9, has_answered=True), LAW, "unasked", OutcomeKind.UNASKED),
     (Failure.OTHER, COPY, LAW, "stale_used", OutcomeKind.RULES),
@@ -160,7 +229,9 @@ def test_the_table(said, known, policy, case, kind):
 
 
 def test_a_host_that_never_answered_is_asked_three_times_within_seconds():
-    """Each wait is longer than the one before; then its requests fail, and no wait is named."""
+    """Each wait is longer than the one before; then its requests fail, and no wait is
+    named.
+    """
     refused = Answer(failure=Failure.REFUSED)
     waits = [LAW.outcome_of(refused, seen(times)).wait for times in (1, 2, 3)]
     assert waits == [1.0, 3.0, None]
@@ -176,11 +247,16 @@ def test_what_a_proxy_says_of_the_server_behind_it_is_named(status):
 
 
 def test_failures_to_answer_count_as_one_another_and_halves_by_what_came():
-    """Refused today and too slow tomorrow is silence twice; other bytes are another answer."""
+    """Refused today and too slow tomorrow is silence twice; other bytes are another
+    answer.
+    """
     silence = {Answer(failure=one, detail=one.value).counted_as for one in SILENT}
     assert len(silence) == 1
     halves = [Answer(200, broken_off=b"1"), Answer(200, broken_off=b"2"), Answer(200)]
-    halves += [Answer(failure=Failure.TIMED_OUT, broken_off=b"1"), Answer(failure=Failure.OTHER)]
+    halves += [
+        Answer(failure=Failure.TIMED_OUT, broken_off=b"1"),
+        Answer(failure=Failure.OTHER),
+    ]
     assert len({*silence, *(half.counted_as for half in halves)}) == 1 + len(halves)
 
 
@@ -219,8 +295,12 @@ def test_retry_after_belongs_to_an_unavailable_site_only():
         (Answer(503), seen(3, copy_status=200), True),
     ],
 )
-def test_mandelbot_5xx_for_404_is_looked_into_where_it_makes_a_difference(answer, known, may):
-    """The third 5xx running that names no time, unless a good copy serves and nothing pauses."""
+def test_mandelbot_5xx_for_404_is_looked_into_where_it_makes_a_difference(
+    answer, known, may
+):
+    """The third 5xx running that names no time, unless a good copy serves and nothing
+    pauses.
+    """
     assert LAW.may_be_misreported(answer, known) is may
 
 

@@ -11,8 +11,12 @@ NOW = 784_111_777.0  # Sun, 06 Nov 1994 08:49:37 GMT
 CASES = [
     pytest.param("120", 120.0, id="rfc9110 10.2.3: delay-seconds"),
     pytest.param(b" 7 ", 7.0, id="white space around, and bytes"),
-    pytest.param("Sun, 06 Nov 1994 08:50:37 GMT", 60.0, id="rfc9110 5.6.7: IMF-fixdate"),
-    pytest.param("Sunday, 06-Nov-94 08:50:37 GMT", 60.0, id="rfc9110 5.6.7: rfc850-date"),
+    pytest.param(
+        "Sun, 06 Nov 1994 08:50:37 GMT", 60.0, id="rfc9110 5.6.7: IMF-fixdate"
+    ),
+    pytest.param(
+        "Sunday, 06-Nov-94 08:50:37 GMT", 60.0, id="rfc9110 5.6.7: rfc850-date"
+    ),
     pytest.param("Sun Nov  6 08:50:37 1994", 60.0, id="rfc9110 5.6.7: asctime-date"),
     pytest.param("Sun, 06 Nov 1994 09:50:37 +0100", 60.0, id="another zone"),
     pytest.param("Sun, 06 Nov 1994 08:50:37 -0000", 60.0, id="UTC of no known place"),
@@ -70,29 +74,57 @@ def test_rfc9110_retry_after(value, seconds):
 RATE_LIMITS = [
     pytest.param({"RateLimit-Reset": "30"}, 30.0, id="draft 6: seconds from now"),
     pytest.param({"RateLimit-Reset": " 7 "}, 7.0, id="white space around"),
-    pytest.param({"RateLimit-Reset": "30", "RateLimit-Remaining": "0"}, 30.0, id="nothing is left"),
-    pytest.param({"RateLimit-Reset": "30", "RateLimit-Remaining": "9"}, None, id="it is no quota"),
-    pytest.param({"RateLimit-Reset": "30", "RateLimit-Remaining": "x"}, 30.0, id="nobody knows"),
-    pytest.param({"RateLimit-Reset": "30", "Retry-After": "9"}, 9.0, id="Retry-After is first"),
-    pytest.param({"RateLimit-Reset": "30", "Retry-After": "0"}, None, id="also as it asks nothing"),
-    pytest.param({"RateLimit-Reset": "1000000042"}, 2.0, id="a date, against the draft"),
+    pytest.param(
+        {"RateLimit-Reset": "30", "RateLimit-Remaining": "0"},
+        30.0,
+        id="nothing is left",
+    ),
+    pytest.param(
+        {"RateLimit-Reset": "30", "RateLimit-Remaining": "9"}, None, id="it is no quota"
+    ),
+    pytest.param(
+        {"RateLimit-Reset": "30", "RateLimit-Remaining": "x"}, 30.0, id="nobody knows"
+    ),
+    pytest.param(
+        {"RateLimit-Reset": "30", "Retry-After": "9"}, 9.0, id="Retry-After is first"
+    ),
+    pytest.param(
+        {"RateLimit-Reset": "30", "Retry-After": "0"},
+        None,
+        id="also as it asks nothing",
+    ),
+    pytest.param(
+        {"RateLimit-Reset": "1000000042"}, 2.0, id="a date, against the draft"
+    ),
     pytest.param({"RateLimit-Reset": "1000000001"}, None, id="a date that is past"),
     pytest.param({"RateLimit-Reset": "0"}, None, id="zero"),
     pytest.param({"RateLimit-Reset": "-1"}, None, id="negative"),
     pytest.param({"RateLimit-Reset": "soon"}, None, id="a word"),
-    pytest.param({"RateLimit-Reset": "Sun, 06 Nov 1994 08:50:37 GMT"}, None, id="no number"),
+    pytest.param(
+        {"RateLimit-Reset": "Sun, 06 Nov 1994 08:50:37 GMT"}, None, id="no number"
+    ),
     pytest.param({"RateLimit-Reset": "\xb2"}, None, id="digits that are not ASCII"),
     pytest.param({"RateLimit": '"default";r=0;t=30'}, 30.0, id="draft 10: t"),
-    pytest.param({"RateLimit": '"day";r=5;t=900, "hour";r=0;t=30'}, 30.0, id="what is used up"),
-    pytest.param({"RateLimit": '"a";r=0;t=9, "b";r=0;t=30'}, 30.0, id="the longest of those"),
-    pytest.param({"RateLimit": '"a;r=0;t=900,";r=0;t=30'}, 30.0, id="a name is a string"),
+    pytest.param(
+        {"RateLimit": '"day";r=5;t=900, "hour";r=0;t=30'}, 30.0, id="what is used up"
+    ),
+    pytest.param(
+        {"RateLimit": '"a";r=0;t=9, "b";r=0;t=30'}, 30.0, id="the longest of those"
+    ),
+    pytest.param(
+        {"RateLimit": '"a;r=0;t=900,";r=0;t=30'}, 30.0, id="a name is a string"
+    ),
     pytest.param({"RateLimit": '"default";r=50;t=30'}, None, id="some is left"),
     pytest.param({"RateLimit": '"default";t=30'}, 30.0, id="no r"),
     pytest.param({"RateLimit": "limit=100, remaining=0, reset=30"}, 30.0, id="draft 7"),
-    pytest.param({"RateLimit": "limit=100, remaining=5, reset=30"}, None, id="draft 7, some left"),
+    pytest.param(
+        {"RateLimit": "limit=100, remaining=5, reset=30"}, None, id="draft 7, some left"
+    ),
     pytest.param({"RateLimit": "x" * 9_000 + ";t=30"}, None, id="longer than any"),
     pytest.param({"RateLimit": ""}, None, id="empty"),
-    pytest.param({"X-RateLimit-Reset": "30"}, None, id="each server means another thing by it"),
+    pytest.param(
+        {"X-RateLimit-Reset": "30"}, None, id="each server means another thing by it"
+    ),
     pytest.param({}, None, id="absent"),
 ]
 
@@ -118,8 +150,14 @@ def headers_of(**headers):
 
 AT = "Sun, 06 Nov 1994 08:50:37 GMT"  # by the server's clock, which is 2 minutes fast
 CLOCKS = [
-    pytest.param({"Retry_After": "Sun, 06 Nov 1994 08:50:45 GMT", "Date": AT}, 9.0, id="HTTP date"),
-    pytest.param({"Retry_After": "1994-11-06T08:50:45Z", "Date": AT}, 9.0, id="ISO date"),
+    pytest.param(
+        {"Retry_After": "Sun, 06 Nov 1994 08:50:45 GMT", "Date": AT},
+        9.0,
+        id="HTTP date",
+    ),
+    pytest.param(
+        {"Retry_After": "1994-11-06T08:50:45Z", "Date": AT}, 9.0, id="ISO date"
+    ),
     pytest.param({"Retry_After": "8", "Date": AT}, 8.0, id="seconds need no clock"),
     pytest.param(
         {"Retry_After": "Sun, 06 Nov 1994 08:51:45 GMT", "Date": AT, "Age": "60"},
@@ -127,16 +165,24 @@ CLOCKS = [
         id="it lay in a cache",
     ),
     pytest.param(
-        {"Retry_After": "Sun, 06 Nov 1994 08:49:45 GMT", "Date": "noon"}, 8.0, id="no such date"
+        {"Retry_After": "Sun, 06 Nov 1994 08:49:45 GMT", "Date": "noon"},
+        8.0,
+        id="no such date",
     ),
-    pytest.param({"Retry_After": "soon", "RateLimit": '"a";r=0;t=4'}, 4.0, id="it can be read"),
-    pytest.param({"Retry_After": "soon", "RateLimit_Reset": "4"}, 4.0, id="the older form"),
+    pytest.param(
+        {"Retry_After": "soon", "RateLimit": '"a";r=0;t=4'}, 4.0, id="it can be read"
+    ),
+    pytest.param(
+        {"Retry_After": "soon", "RateLimit_Reset": "4"}, 4.0, id="the older form"
+    ),
 ]
 
 
 @pytest.mark.parametrize(("headers", "seconds"), CLOCKS)
 def test_a_date_is_measured_by_the_clock_of_who_names_it(headers, seconds):
-    """By the answer's own ``Date``: both are cut to the second, so one more is never early."""
+    """By the answer's own ``Date``: both are cut to the second, so one more is never
+    early.
+    """
     asked = wait_asked_for(headers_of(**headers), NOW)
     assert asked.seconds == seconds
     assert asked.unreadable == ("soon" if headers["Retry_After"] == "soon" else "")
@@ -145,13 +191,21 @@ def test_a_date_is_measured_by_the_clock_of_who_names_it(headers, seconds):
 QUOTAS = [
     pytest.param({"RateLimit": '"a";r=12;t=4'}, (12, 4.0), id="draft 10"),
     pytest.param({"RateLimit": '"a";r=12;t=4, "b";r=2;t=9'}, (2, 9.0), id="the least"),
-    pytest.param({"RateLimit": '"a";r=0;t=4, "b";r=0;t=9'}, (0, 9.0), id="the longest of those"),
-    pytest.param({"RateLimit": "limit=20, remaining=5, reset=3"}, (5, 3.0), id="draft 7"),
-    pytest.param({"RateLimit_Remaining": "3", "RateLimit_Reset": "7"}, (3, 7.0), id="draft 6"),
+    pytest.param(
+        {"RateLimit": '"a";r=0;t=4, "b";r=0;t=9'}, (0, 9.0), id="the longest of those"
+    ),
+    pytest.param(
+        {"RateLimit": "limit=20, remaining=5, reset=3"}, (5, 3.0), id="draft 7"
+    ),
+    pytest.param(
+        {"RateLimit_Remaining": "3", "RateLimit_Reset": "7"}, (3, 7.0), id="draft 6"
+    ),
     pytest.param({"RateLimit": '"a";t=4'}, None, id="no r"),
     pytest.param({"RateLimit": '"a";r=4'}, None, id="no t"),
     pytest.param({"RateLimit_Remaining": "3"}, None, id="no reset"),
-    pytest.param({"RateLimit_Remaining": "x", "RateLimit_Reset": "7"}, None, id="no number"),
+    pytest.param(
+        {"RateLimit_Remaining": "x", "RateLimit_Reset": "7"}, None, id="no number"
+    ),
     pytest.param({}, None, id="absent"),
 ]
 

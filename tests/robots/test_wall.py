@@ -44,7 +44,11 @@ def bare(tmp_path_factory):
 def run(python, *arguments, **kwargs):
     """Run a Python that sees nothing of this one."""
     return subprocess.run(
-        [python, "-I", *arguments], capture_output=True, text=True, check=False, **kwargs
+        [python, "-I", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        **kwargs,
     )
 
 
@@ -58,19 +62,28 @@ def test_the_room_is_imported_and_works_without_scrapy(bare):
 
 def test_importing_the_room_loads_none_of_it_where_it_is_there():
     """Here Scrapy is installed."""
-    code = "import sys, scrapy_mandelbot.robots; print(sorted({*sys.modules} & {*sys.argv[1:]}))"
+    code = (
+        "import sys, scrapy_mandelbot.robots; print(sorted({*sys.modules} &"
+        " {*sys.argv[1:]}))"
+    )
     assert run(sys.executable, "-c", code, *BEYOND).stdout == "[]\n"
 
 
 @pytest.mark.parametrize(
     ("body", "code"),
-    [("User-agent: *\nDisallow: /x\n", 0), ("User-agent: *\nDisalow: /x\n", 3), (None, 2)],
+    [
+        ("User-agent: *\nDisallow: /x\n", 0),
+        ("User-agent: *\nDisalow: /x\n", 3),
+        (None, 2),
+    ],
 )
 def test_files_are_checked_without_scrapy(bare, tmp_path, body, code):
     """As `scrapy robots check` does it, with the same exit codes."""
     if body is not None:
         (tmp_path / "robots.txt").write_text(body)
-    done = run(bare, "-m", "scrapy_mandelbot.robots", "check", "robots.txt", cwd=tmp_path)
+    done = run(
+        bare, "-m", "scrapy_mandelbot.robots", "check", "robots.txt", cwd=tmp_path
+    )
     assert done.returncode == code
     assert "Traceback" not in done.stderr
     assert ("misspelt-field" in done.stdout) == (code == 3)

@@ -1,4 +1,6 @@
-"""The sample project's check: whatever differs between crawl and demo web, a comparison fails."""
+"""The sample project's check: whatever differs between crawl and demo web, a comparison
+fails.
+"""
 
 from datetime import datetime, timezone
 
@@ -28,7 +30,9 @@ def crawl():
         outage_after=1,
     )
     site.url = URL
-    site.answers.update({("/robots.txt", 200): 1, ("/", 200): 1, ("/a", 503): 2, ("/a", 200): 1})
+    site.answers.update(
+        {("/robots.txt", 200): 1, ("/", 200): 1, ("/a", 503): 2, ("/a", 200): 1}
+    )
     record = SiteRecord(
         robots_known=True,
         pages=[(NOON, f"{URL}/"), (NOON, f"{URL}/a")],
@@ -94,7 +98,9 @@ def test_what_the_crawl_does_not_tell_of(crawl, path, status, fails):
 )
 @pytest.mark.parametrize("change", [list.pop, lambda values: values.append(values[-1])])
 def test_what_is_told_too_seldom_or_twice(crawl, attribute, fails, change):
-    """A thing that the crawl does not report, or reports twice, makes a comparison fail."""
+    """A thing that the crawl does not report, or reports twice, makes a comparison
+    fail.
+    """
     records, _, _ = crawl
     change(getattr(records[URL], attribute))
     assert broken(crawl) == fails
@@ -108,7 +114,9 @@ def test_a_pause_that_goes_on(crawl):
 
 
 def test_a_site_that_was_never_heard_of(crawl):
-    """A site without any record makes all comparisons fail but that nothing forbidden was asked."""
+    """A site without any record makes all comparisons fail but that nothing forbidden
+    was asked.
+    """
     records, _, _ = crawl
     records.clear()
     assert len(broken(crawl)) == 7

@@ -22,7 +22,15 @@ def scrapy_crawl(*arguments):
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder, "crawl.log")
         run = subprocess.run(
-            [sys.executable, "-m", "scrapy", "crawl", *arguments, "-s", f"LOG_FILE={log}"],
+            [
+                sys.executable,
+                "-m",
+                "scrapy",
+                "crawl",
+                *arguments,
+                "-s",
+                f"LOG_FILE={log}",
+            ],
             cwd=PROJECT,
             env={**os.environ, "PYTHONPATH": str(HERE), "COLUMNS": "100"},
             capture_output=True,
@@ -36,7 +44,10 @@ def scrapy_crawl(*arguments):
 
 
 def with_web(name):
-    extensions = {f"broken_demo_webs.{name}": 100, "sample_project.extensions.CrawlCheck": 200}
+    extensions = {
+        f"broken_demo_webs.{name}": 100,
+        "sample_project.extensions.CrawlCheck": 200,
+    }
     return "-s", f"EXTENSIONS={json.dumps(extensions)}"
 
 
@@ -63,9 +74,14 @@ def test_demo_succeeds(demo):
 
 
 def test_demo_logs_no_trouble(demo):
-    """The only warning in the log is that of the misspelt line in the demo's robots.txt."""
+    """The only warning in the log is that of the misspelt line in the demo's
+    robots.txt.
+    """
     (warning,) = re.findall(r"WARNING: .*|ERROR: .*|CRITICAL: .*|Traceback.*", demo.log)
-    assert "line 25 'Dissalow: /about.html' is not read (Google's and Scrapy's parsers" in warning
+    assert (
+        "line 25 'Dissalow: /about.html' is not read (Google's and Scrapy's parsers"
+        in warning
+    )
 
 
 def test_demo_shows_what_matters(demo):
@@ -73,18 +89,25 @@ def test_demo_shows_what_matters(demo):
     shown = demo.stdout + demo.stderr
     assert shown.count("\n") < 60
     assert shown.startswith("The log is in ")
-    assert re.findall(r"\[scrapy_mandelbot\.events\] (Paused|Resumed) http", demo.stderr)
+    assert re.findall(
+        r"\[scrapy_mandelbot\.events\] (Paused|Resumed) http", demo.stderr
+    )
     assert "Overridden settings" not in shown
 
 
 def table_of(run):
     """Return the rows of the table in the log: words of each line, the header first."""
     text = run.stderr.partition("What happened at the sites:\n")[2]
-    return [line.split() for line in re.match(r"SITE .*\n(?:http.*\n)+", text)[0].splitlines()]
+    return [
+        line.split()
+        for line in re.match(r"SITE .*\n(?:http.*\n)+", text)[0].splitlines()
+    ]
 
 
 def test_demo_logs_a_table_of_its_sites(demo):
-    """A line per site: pages, forbidden URLs, refusals, pauses, their seconds, sitemaps, tags."""
+    """A line per site: pages, forbidden URLs, refusals, pauses, their seconds,
+    sitemaps, tags.
+    """
     header, shop, *others = table_of(demo)
     names = "SITE PAGES FORBIDDEN REFUSED PAUSES SECONDS PACE KEPT SITEMAPS TAGGED"
     assert header == names.split()
@@ -121,13 +144,19 @@ def test_hooks_hears_everything(hooks):
 
 
 def test_what_hooks_yield_is_used(hooks):
-    """The item of a hook is scraped; its requests lead to three pages that no link leads to."""
+    """The item of a hook is scraped; its requests lead to three pages that no link
+    leads to.
+    """
     assert "'item_scraped_count': 75" in hooks.log  # 62 and 3 pages, 10 forbidden ones
-    assert [row[1] for row in table_of(hooks)] == ["PAGES", "31", "27", "11"], "sitemaps are pages"
+    assert [row[1] for row in table_of(hooks)] == ["PAGES", "31", "27", "11"], (
+        "sitemaps are pages"
+    )
 
 
 def test_status_prints_why_the_crawl_waits():
-    """The spider of docs/status.rst asks while a site is paused; the check holds here too."""
+    """The spider of docs/status.rst asks while a site is paused; the check holds here
+    too.
+    """
     run = scrapy_crawl("status")
     assert run.returncode == 0, run.stdout + run.stderr
     assert re.search(
@@ -138,7 +167,9 @@ def test_status_prints_why_the_crawl_waits():
 
 
 def test_off_is_stock_scrapy(off):
-    """Switched off, the package does nothing: pages are lost to the 503, the exit code is 0."""
+    """Switched off, the package does nothing: pages are lost to the 503, the exit code
+    is 0.
+    """
     assert off.returncode == 0, off.stdout + off.stderr
     assert "mandelbot" not in off.log.partition("Enabled downloader middlewares")[2]
     assert "mandelbot/pause/count" not in off.log
@@ -159,7 +190,8 @@ def test_demo_fails_when_a_page_is_missing():
     run = scrapy_crawl("demo", *with_web("ForgetfulWeb"))
     assert run.returncode == 1
     assert re.search(
-        r"(?m)^open pages, once each, only in the demo web: 1\n  \S+/shelf/3/3$", run.stdout
+        r"(?m)^open pages, once each, only in the demo web: 1\n  \S+/shelf/3/3$",
+        run.stdout,
     )
     assert "\n1 of " in run.stdout
 
@@ -181,7 +213,9 @@ def test_demo_fails_when_the_pause_never_ends():
 
 
 def test_demo_fails_when_it_cannot_start():
-    """The demo exits with 1 if a setting is wrong, where Scrapy's own command exits with 0."""
+    """The demo exits with 1 if a setting is wrong, where Scrapy's own command exits
+    with 0.
+    """
     assert scrapy_crawl("demo", "-s", "MANDELBOT_DIALECT=klingon").returncode == 1
 
 
@@ -195,11 +229,15 @@ def compared(text):
 
 
 def test_compare_shows_what_an_outage_costs():
-    """All pages and few refusals with the package, and few pages without, as the README says."""
+    """All pages and few refusals with the package, and few pages without, as the README
+    says.
+    """
     run = scrapy_crawl("compare")
     assert run.returncode == 0, run.stdout + run.stderr
     readme = (PROJECT.parent / "README.rst").read_text()
-    for (pages, refusals), (stock_pages, stock_refusals) in map(compared, (run.stdout, readme)):
+    for (pages, refusals), (stock_pages, stock_refusals) in map(
+        compared, (run.stdout, readme)
+    ):
         assert pages == 41
         assert refusals <= 8
         assert stock_pages <= 20

@@ -11,7 +11,9 @@ from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.scheduling.round_robin import QueueParts, SubQueue
 
 SITE = Site("http://a.test", PausePolicy())
-LATE, SOON = (SubQueue(SITE, QueueParts(one, "", one, is_ours=False)) for one in ("late", "soon"))
+LATE, SOON = (
+    SubQueue(SITE, QueueParts(one, "", one, is_ours=False)) for one in ("late", "soon")
+)
 
 
 @pytest.fixture
@@ -25,7 +27,9 @@ def delayed(clock, back) -> Timers:
 
 
 def test_each_comes_back_at_its_time(clock, delayed, back):
-    """Those whose time comes first come first, whoever was put there first; one timer is set."""
+    """Those whose time comes first come first, whoever was put there first; one timer
+    is set.
+    """
     delayed.set((LATE, Request("http://a.test/late")), clock.now() + 30)
     delayed.set((SOON, Request("http://a.test/soon")), clock.now() + 10)
     delayed.set((SOON, Request("http://a.test/same")), clock.now() + 10)
@@ -55,7 +59,9 @@ def test_a_timer_that_rings_too_soon_is_set_again(clock, delayed, back):
 def test_all_can_be_taken_out_before_their_time(clock, delayed, back):
     """At the end of a crawl; no timer is left."""
     for number in range(3):
-        delayed.set((SOON, Request(f"http://a.test/{number}")), clock.now() + 100 - number)
+        delayed.set(
+            (SOON, Request(f"http://a.test/{number}")), clock.now() + 100 - number
+        )
     assert [request.url[-1] for _, request in delayed.take()] == ["2", "1", "0"]
     assert (len(delayed), back) == (0, [])
     clock.assert_nothing_left()

@@ -1,4 +1,6 @@
-"""Around a scheduler that other processes share: what is taken out of it, and in which order."""
+"""Around a scheduler that other processes share: what is taken out of it, and in which
+order.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class Shared:
 
 
 class ByPriority(Shared):
-    """A queue elsewhere as scrapy-redis has it: the most urgent first, then by what they are."""
+    """A queue elsewhere as scrapy-redis has it: the most urgent first, then by what
+    they are.
+    """
 
     def next_request(self):
         self.requests.sort(key=lambda request: (-request.priority, request.url))
@@ -72,7 +76,9 @@ class Worker:
         self._downloader = crawler.engine.downloader
 
     def take(self) -> list[str]:
-        """Take as the engine does until there is no room, or no request; return their URLs."""
+        """Take as the engine does until there is no room, or no request; return their
+        URLs.
+        """
         before = len(self.sent)
         while engine.room(self.crawler) > 0:
             request = self.scheduler.next_request()
@@ -118,7 +124,9 @@ def worker(make_crawler, monkeypatch):
 
 
 def test_one_site_takes_no_more_than_the_engine_sends(worker):
-    """8 are in its download slot and 8 wait for it, as 16 are the downloader's without us."""
+    """8 are in its download slot and 8 wait for it, as 16 are the downloader's without
+    us.
+    """
     one = worker()
     one.shared.fill(HEALTHY, 600)
     assert len(one.take_all_turns()) == 8
@@ -128,7 +136,9 @@ def test_one_site_takes_no_more_than_the_engine_sends(worker):
     assert len(one.shared.requests) == 600 - 17
 
 
-@pytest.mark.parametrize(("most", "taken"), [(1, 1), (4, 4), (8, 8), (9, 9), (100, 100)])
+@pytest.mark.parametrize(
+    ("most", "taken"), [(1, 1), (4, 4), (8, 8), (9, 9), (100, 100)]
+)
 def test_as_many_are_taken_as_may_be_under_way(worker, most, taken):
     """CONCURRENT_REQUESTS says how many, however many its site may be asked at once."""
     one = worker(CONCURRENT_REQUESTS=most)
@@ -148,7 +158,9 @@ def test_without_a_limit_what_is_held_is_bounded(worker, monkeypatch):
 
 
 def test_who_finds_out_the_rules_has_no_more_taken_than_is_sent(worker):
-    """While one request learns a site's rules the others are not taken out to wait for it."""
+    """While one request learns a site's rules the others are not taken out to wait for
+    it.
+    """
     one = worker(ROBOTSTXT_OBEY=True)
     one.shared.fill(HEALTHY, 600)
     assert one.take_all_turns() == [f"{HEALTHY}/0"]
@@ -156,7 +168,9 @@ def test_who_finds_out_the_rules_has_no_more_taken_than_is_sent(worker):
 
 
 def test_paused_sites_are_passed_by(worker):
-    """What comes after the requests of a paused site is sent; those are held, and no others."""
+    """What comes after the requests of a paused site is sent; those are held, and no
+    others.
+    """
     one = worker()
     refuse(one.crawler, PAUSED + "/x")
     one.shared.fill(PAUSED, 90)
@@ -167,8 +181,12 @@ def test_paused_sites_are_passed_by(worker):
 
 
 @pytest.mark.parametrize("inner", [Shared, ByPriority])
-def test_of_a_large_paused_site_a_few_are_held_and_the_others_go_back(worker, inner, clock):
-    """Behind all others, which are sent; each as it was, when its site may be asked again."""
+def test_of_a_large_paused_site_a_few_are_held_and_the_others_go_back(
+    worker, inner, clock
+):
+    """Behind all others, which are sent; each as it was, when its site may be asked
+    again.
+    """
     one = worker(inner)
     refuse(one.crawler, "https://a.example/x", 1_000)
     one.shared.fill("https://a.example", 500)
@@ -191,9 +209,13 @@ def test_of_a_large_paused_site_a_few_are_held_and_the_others_go_back(worker, in
             one.end(request)
         clock.turn(0.2)
     there = one.sent[200:]
-    assert {request.url for request in there} == {f"https://a.example/{n}" for n in range(500)}
+    assert {request.url for request in there} == {
+        f"https://a.example/{n}" for n in range(500)
+    }
     assert len(there) == 500
-    assert {(request.priority, request.dont_filter) for request in there} == {(0, False)}
+    assert {(request.priority, request.dont_filter) for request in there} == {
+        (0, False)
+    }
     assert {tuple(request.meta) for request in there} == {("download_slot",)}
 
 
@@ -218,7 +240,9 @@ def test_where_all_has_gone_back_it_rests_until_something_is_new(worker, clock):
 
 
 def test_one_whose_site_is_well_is_not_hidden_behind_those_that_wait(worker, clock):
-    """Each goes further behind each time, so that all of those that went back have a turn."""
+    """Each goes further behind each time, so that all of those that went back have a
+    turn.
+    """
     one = worker(ByPriority)
     for site in ("https://a.example", "https://b.example"):
         refuse(one.crawler, site + "/x", 1_000)
@@ -236,14 +260,17 @@ def test_one_whose_site_is_well_is_not_hidden_behind_those_that_wait(worker, clo
 
 
 def test_of_a_stack_all_that_fit_are_held(worker):
-    """What goes back would come straight out: so many are held as before, and others reached."""
+    """What goes back would come straight out: so many are held as before, and others
+    reached.
+    """
     one = worker(LastFirst)
     refuse(one.crawler, PAUSED + "/x")
     one.shared.fill(HEALTHY, 3)
     one.shared.fill(PAUSED, 900)
     assert len(one.take_all_turns()) == 3
     assert len(one.scheduler.parked) == 900
-    assert not one.scheduler.lets_pass  # the first that came straight out again has told
+    # the first that came straight out again has told
+    assert not one.scheduler.lets_pass
     assert {request.priority for request in one.scheduler.parked.drain()} == {0}
 
 
@@ -269,7 +296,9 @@ def test_what_the_scheduler_does_not_take_back_is_held(worker, caplog):
 
 
 def test_a_turn_of_the_loop_takes_a_few(worker):
-    """Each may cost a round trip to a server: the loop goes round, and the engine asks again."""
+    """Each may cost a round trip to a server: the loop goes round, and the engine asks
+    again.
+    """
     one = worker()
     refuse(one.crawler, PAUSED + "/x")
     one.is_woken = False
@@ -292,7 +321,9 @@ def test_a_thousand_paused_sites_are_passed_by(worker):
 
 
 def test_a_thousand_paused_sites_are_held_where_none_can_go_back(worker):
-    """Parking is bounded; what the bound keeps in the scheduler comes when some have gone."""
+    """Parking is bounded; what the bound keeps in the scheduler comes when some have
+    gone.
+    """
     one = worker()
     one.scheduler.lets_pass = False
     sites = [f"https://{number}.example" for number in range(1_200)]
@@ -327,7 +358,9 @@ def test_the_order_is_the_schedulers(worker):
 
 
 def test_a_turn_is_waited_for_in_the_order_of_priorities(worker, clock):
-    """At a pace one goes at a time; what is more urgent is next, although it was taken later."""
+    """At a pace one goes at a time; what is more urgent is next, although it was taken
+    later.
+    """
     one = worker(MANDELBOT_CRAWL_DELAYS={"slow.example": 10})
     one.shared.fill("https://slow.example", 3)
     one.shared.requests.append(Request("https://slow.example/urgent", priority=5))
@@ -355,7 +388,9 @@ def test_what_is_parked_outlives_an_error_of_the_scheduler(worker, clock):
 
 
 def test_what_cannot_be_given_back_is_named_and_the_scheduler_closed(worker, caplog):
-    """One error does not keep the others from going back; a server that is gone is not asked on."""
+    """One error does not keep the others from going back; a server that is gone is not
+    asked on.
+    """
     one = worker()
     refuse(one.crawler, PAUSED + "/x")
     one.shared.fill(PAUSED, 20)
@@ -377,7 +412,9 @@ def test_what_cannot_be_given_back_is_named_and_the_scheduler_closed(worker, cap
         assert one.scheduler.close("finished") is closing, "the engine waits for it"
     assert len(asked) == 6
     (line,) = [text for text in caplog.messages if text.startswith("Lost ")]
-    assert line.startswith("Lost 19 requests that had been parked, as Shared takes none back:")
+    assert line.startswith(
+        "Lost 19 requests that had been parked, as Shared takes none back:"
+    )
     assert line.endswith(", …")
     assert one.shared.closed == ["finished"]
 
@@ -395,4 +432,7 @@ def test_a_given_back_request_passes_the_dupe_filter_and_forgets_that_it_did(wor
     other.shared.requests = one.shared.requests
     other.take_all_turns()
     assert [request.dont_filter for request in other.sent] == [True, False]
-    assert [request.meta.keys() - {"download_slot"} for request in other.sent] == [set(), set()]
+    assert [request.meta.keys() - {"download_slot"} for request in other.sent] == [
+        set(),
+        set(),
+    ]

@@ -25,7 +25,8 @@ SITES = ["https://a.example", "http://[::1]:80", "data://"]
     ],
 )
 def test_queue_names(site, slot, name):
-    """A queue is named after its site, and its slot where that is another than the host.
+    """A queue is named after its site, and its slot where that is another than the
+    host.
 
     Both can be read from it again.
     """
@@ -33,18 +34,37 @@ def test_queue_names(site, slot, name):
     assert QueueParts.of(name) == (site, slot, "", True)
 
 
-@given(st.sampled_from(SITES), st.text(), st.one_of(st.just(""), st.text().map("/".__add__)))
+@given(
+    st.sampled_from(SITES),
+    st.text(),
+    st.one_of(st.just(""), st.text().map("/".__add__)),
+)
 def test_any_slot_and_section_can_be_read_from_a_name_again(site, slot, section):
     """Spaces, slashes, percent signs and line ends are as good as any."""
-    assert QueueParts.of(QueueParts(site, slot, section).name) == (site, slot, section, True)
+    assert QueueParts.of(QueueParts(site, slot, section).name) == (
+        site,
+        slot,
+        section,
+        True,
+    )
 
 
 @pytest.mark.parametrize(
     "name",
-    ["a.example", "127.0.0.1", "mine", "my own", "my /own", "", "https://a.example my own"],
+    [
+        "a.example",
+        "127.0.0.1",
+        "mine",
+        "my own",
+        "my /own",
+        "",
+        "https://a.example my own",
+    ],
 )
 def test_a_queue_that_scrapy_left_is_named_after_its_slot(name):
-    """It does not tell sites apart; nor does one whose name we would have written otherwise."""
+    """It does not tell sites apart; nor does one whose name we would have written
+    otherwise.
+    """
     assert QueueParts.of(name) == (name, name, "", False)
 
 

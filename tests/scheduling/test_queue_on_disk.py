@@ -1,4 +1,6 @@
-"""The site queue with JOBDIR: nothing is lost, and the folder is shared with Scrapy's own queue."""
+"""The site queue with JOBDIR: nothing is lost, and the folder is shared with Scrapy's
+own queue.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,16 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 
-@pytest.mark.parametrize("callback", [None, lambda _: None], ids=["writable", "not writable"])
+@pytest.mark.parametrize(
+    "callback", [None, lambda _: None], ids=["writable", "not writable"]
+)
 @ensureDeferred
 async def test_what_is_set_aside_at_the_end_is_kept_or_named(
     make_crawler, clock, tmp_path, caplog, callback
 ):
-    """It is in memory; at the end of a run with JOBDIR it goes to disk, or into a warning."""
+    """It is in memory; at the end of a run with JOBDIR it goes to disk, or into a
+    warning.
+    """
     crawler = make_crawler(JOBDIR=str(tmp_path))
     scheduler = open_scheduler(crawler)
     throttle = Crawl.of(crawler).throttle
@@ -42,19 +48,27 @@ async def test_what_is_set_aside_at_the_end_is_kept_or_named(
     again = open_scheduler(make_crawler(JOBDIR=str(tmp_path)))
     assert drain(again) == (["https://a.example/1"] if callback is None else [])
     again.close("finished")
-    named = [one.getMessage() for one in caplog.records if "not kept in JOBDIR" in one.getMessage()]
+    named = [
+        one.getMessage()
+        for one in caplog.records
+        if "not kept in JOBDIR" in one.getMessage()
+    ]
     assert len(named) == (callback is not None)
     assert all("<GET https://a.example/1>" in message for message in named)
 
 
 @ensureDeferred
-async def test_what_was_never_written_to_disk_is_named_at_the_end(make_crawler, tmp_path, caplog):
+async def test_what_was_never_written_to_disk_is_named_at_the_end(
+    make_crawler, tmp_path, caplog
+):
     """Scrapy does not close the queue in memory that it is in."""
     crawler = make_crawler(JOBDIR=str(tmp_path))
     scheduler = open_scheduler(crawler)
     fill(scheduler, "https://a.example/1", callback=lambda _: None)
     scheduler.close("shutdown")
-    crawler.signals.send_catch_log(spider_closed, spider=crawler.spider, reason="shutdown")
+    crawler.signals.send_catch_log(
+        spider_closed, spider=crawler.spider, reason="shutdown"
+    )
     (named,) = [line for line in caplog.messages if "not kept in JOBDIR" in line]
     assert "<GET https://a.example/1>" in named
 
@@ -86,7 +100,9 @@ def left_by(crawler: Crawler, queue_class: type, urls=URLS) -> None:
     scheduler = open_scheduler(crawler, queue_class)
     fill(scheduler, *urls)
     fill(scheduler, "https://a.example/urgent", priority=3)
-    scheduler.enqueue_request(Request("https://a.example/start", meta={"is_start_request": True}))
+    scheduler.enqueue_request(
+        Request("https://a.example/start", meta={"is_start_request": True})
+    )
     scheduler.close("finished")
 
 
@@ -99,24 +115,37 @@ PAIRS = [
 
 @pytest.mark.parametrize(("writer", "reader"), PAIRS)
 @ensureDeferred
-async def test_jobdir_is_shared_with_scrapys_queue(make_crawler, tmp_path, writer, reader):
-    """What one left the other resumes: all of it, once, the urgent first, the start last."""
+async def test_jobdir_is_shared_with_scrapys_queue(
+    make_crawler, tmp_path, writer, reader
+):
+    """What one left the other resumes: all of it, once, the urgent first, the start
+    last.
+    """
     left_by(make_crawler(JOBDIR=str(tmp_path)), writer)
     crawler = make_crawler(JOBDIR=str(tmp_path))
     scheduler = open_scheduler(crawler, reader)
     assert len(scheduler) == len(URLS) + 2
     urls = drain(scheduler)
-    assert sorted(urls) == sorted([*URLS, "https://a.example/urgent", "https://a.example/start"])
+    assert sorted(urls) == sorted(
+        [*URLS, "https://a.example/urgent", "https://a.example/start"]
+    )
     of_a = [url for url in urls if url.startswith("https://a.")]
-    assert (of_a[0], of_a[-1]) == ("https://a.example/urgent", "https://a.example/start")
+    assert (of_a[0], of_a[-1]) == (
+        "https://a.example/urgent",
+        "https://a.example/start",
+    )
     scheduler.close("finished")
     assert json.loads((tmp_path / "requests.queue" / "active.json").read_text()) == {}
 
 
 @ensureDeferred
 async def test_what_scrapys_queue_mixed_is_sorted_out(make_crawler, tmp_path):
-    """Its queues hold requests of several sites; those of a paused one are kept, and passed by."""
-    mixed = [f"{scheme}://a.example/{n}" for n in range(3) for scheme in ("http", "https")]
+    """Its queues hold requests of several sites; those of a paused one are kept, and
+    passed by.
+    """
+    mixed = [
+        f"{scheme}://a.example/{n}" for n in range(3) for scheme in ("http", "https")
+    ]
     left_by(make_crawler(JOBDIR=str(tmp_path)), DownloaderAwarePriorityQueue, mixed)
     crawler = make_crawler(JOBDIR=str(tmp_path))
     scheduler = open_scheduler(crawler)
@@ -127,7 +156,16 @@ async def test_what_scrapys_queue_mixed_is_sorted_out(make_crawler, tmp_path):
     scheduler.close("finished")
 
 
-SLOTS = ["mine", "my own", "my /own", "100%", "%20", "", "https://b.example", "https://c.example x"]
+SLOTS = [
+    "mine",
+    "my own",
+    "my /own",
+    "100%",
+    "%20",
+    "",
+    "https://b.example",
+    "https://c.example x",
+]
 
 
 @pytest.mark.parametrize(("writer", "reader"), PAIRS)
@@ -176,7 +214,8 @@ def few_files():
 @pytest.mark.parametrize("reader", [SiteQueue, DownloaderAwarePriorityQueue])
 @ensureDeferred
 async def test_more_sites_than_files(make_crawler, tmp_path, few_files, reader):
-    """A job of more sites than the process may open files is kept, and resumed by either queue.
+    """A job of more sites than the process may open files is kept, and resumed by
+    either queue.
 
     Scrapy's own queue cannot hold so many: it resumes what few sites are left.
     """

@@ -109,9 +109,12 @@ def test_lines_of_one_slot_share_its_activity(round_robin, activity):
     assert [take(round_robin, activity) for _ in range(8)] == list("abcdbcab")
 
 
-@given(st.lists(st.tuples(st.sampled_from("jlsow"), st.integers(0, 5), st.integers(0, 3))))
+@given(
+    st.lists(st.tuples(st.sampled_from("jlsow"), st.integers(0, 5), st.integers(0, 3)))
+)
 def test_the_first_is_always_a_least_active_one_that_stands(steps):
-    """Whatever happens in whatever order: the first stands, and none that stands is less active.
+    """Whatever happens in whatever order: the first stands, and none that stands is
+    less active.
 
     The model is a dict that is searched whole.
     """

@@ -94,11 +94,18 @@ async def test_what_waits_for_a_time_of_its_own_is_taken_in_once(make_crawler, c
 
 
 @ensureDeferred
-async def test_what_is_of_a_section_that_was_set_aside_meanwhile_waits_with_it(make_crawler):
+async def test_what_is_of_a_section_that_was_set_aside_meanwhile_waits_with_it(
+    make_crawler,
+):
     """It was in the queue of its site before."""
     crawler = make_crawler()
     scheduler = open_scheduler(crawler)
-    fill(scheduler, "https://a.example/", "https://a.example/shop/1", "https://a.example/shop/2")
+    fill(
+        scheduler,
+        "https://a.example/",
+        "https://a.example/shop/1",
+        "https://a.example/shop/2",
+    )
     crawl = Crawl.of(crawler)
     site = crawl.throttle.sites.of("https://a.example")
     site.restore(crawl.now(), LeftPause(crawl.now() + 99, "503", 1, "/shop/"))
@@ -135,7 +142,8 @@ async def test_a_download_slot_keeps_requests_of_several_sites_apart(make_crawle
 async def test_no_more_are_handed_out_than_a_slot_transfers(make_crawler):
     """The downloader counts late; the queue does not."""
     crawler = make_crawler(
-        CONCURRENT_REQUESTS_PER_DOMAIN=2, DOWNLOAD_SLOTS={"b.example": {"concurrency": 3}}
+        CONCURRENT_REQUESTS_PER_DOMAIN=2,
+        DOWNLOAD_SLOTS={"b.example": {"concurrency": 3}},
     )
     scheduler = open_scheduler(crawler)
     fill(scheduler, *URLS)
@@ -146,13 +154,17 @@ async def test_no_more_are_handed_out_than_a_slot_transfers(make_crawler):
     hosts = [request.url[8] for request in handed_out]
     assert sorted(hosts) == ["a", "a", "b", "b", "b", "c", "c"]
     throttle = Crawl.of(crawler).throttle
-    throttle.release(throttle.flight_of(next(one for one in handed_out if "//a." in one.url)))
+    throttle.release(
+        throttle.flight_of(next(one for one in handed_out if "//a." in one.url))
+    )
     assert scheduler.next_request().url.startswith("https://a.example/")
 
 
 @ensureDeferred
 async def test_what_a_middleware_swallowed_holds_no_place(make_crawler, clock):
-    """A request that ended without a word is no longer the downloader's, and no longer counted."""
+    """A request that ended without a word is no longer the downloader's, and no longer
+    counted.
+    """
     crawler = make_crawler(CONCURRENT_REQUESTS_PER_DOMAIN=1)
     scheduler = open_scheduler(crawler)
     fill(scheduler, "https://a.example/1", "https://a.example/2")
@@ -179,7 +191,9 @@ def hand_out_all(crawler, scheduler) -> list:
 
 @ensureDeferred
 async def test_sites_that_never_answer_leave_half_of_the_places(make_crawler, clock):
-    """Once one hangs; each gets its turn all the same, whoever has waited longest first."""
+    """Once one hangs; each gets its turn all the same, whoever has waited longest
+    first.
+    """
     crawler = make_crawler(CONCURRENT_REQUESTS=8)
     scheduler = open_scheduler(crawler)
     throttle = Crawl.of(crawler).throttle
@@ -201,11 +215,18 @@ async def test_sites_that_never_answer_leave_half_of_the_places(make_crawler, cl
     for request in first:
         end(request)
     asked = hand_out_all(crawler, scheduler)
-    assert [request.url[8:13] for request in asked] == ["new08", "new09", "new10", "new11"]
+    assert [request.url[8:13] for request in asked] == [
+        "new08",
+        "new09",
+        "new10",
+        "new11",
+    ]
     good = Crawl.of(crawler).sites["https://good.example"]
     good.has_answered = True
     throttle.update(good)
-    assert [request.url[8:12] for request in hand_out_all(crawler, scheduler)] == 3 * ["good"]
+    assert [request.url[8:12] for request in hand_out_all(crawler, scheduler)] == 3 * [
+        "good"
+    ]
     end(asked[0], answered=True)
     (one,) = hand_out_all(crawler, scheduler)
     assert one.url == "https://new12.example/"
@@ -213,14 +234,18 @@ async def test_sites_that_never_answer_leave_half_of_the_places(make_crawler, cl
     for request in [*asked[1:], one]:
         end(request, answered=True)
     clock.turn(120)
-    assert len(hand_out_all(crawler, scheduler)) == 5, "all that are left in 5 places: none hangs"
+    assert len(hand_out_all(crawler, scheduler)) == 5, (
+        "all that are left in 5 places: none hangs"
+    )
 
 
 @ensureDeferred
 async def test_a_site_begins_with_a_few_requests_in_flight_and_has_one_more_with_each_answer(
     make_crawler, clock
 ):
-    """What its limit is, nobody knows yet: 64 at once are 58 refusals of a burst of five."""
+    """What its limit is, nobody knows yet: 64 at once are 58 refusals of a burst of
+    five.
+    """
     crawler = make_crawler(CONCURRENT_REQUESTS=64, CONCURRENT_REQUESTS_PER_DOMAIN=64)
     scheduler = open_scheduler(crawler)
     throttle = Crawl.of(crawler).throttle
@@ -240,13 +265,17 @@ async def test_a_site_begins_with_a_few_requests_in_flight_and_has_one_more_with
     more = hand_out_all(crawler, scheduler)
     assert len(more) == 6, "the places of three, and three more"
     fill(scheduler, "https://b.example/")
-    assert [one.url for one in hand_out_all(crawler, scheduler)] == ["https://b.example/"]
+    assert [one.url for one in hand_out_all(crawler, scheduler)] == [
+        "https://b.example/"
+    ]
     for request in [*under_way[3:], *more]:
         answer(request)
     assert len(hand_out_all(crawler, scheduler)) == 16 + 22
     crawler.engine.downloader.active.clear()
     clock.turn(10)
-    assert len(hand_out_all(crawler, scheduler)) == 38, "none waits for what was swallowed"
+    assert len(hand_out_all(crawler, scheduler)) == 38, (
+        "none waits for what was swallowed"
+    )
 
 
 @ensureDeferred
@@ -280,7 +309,9 @@ async def test_without_recovery_a_site_is_asked_as_fast_as_settings_let_it_from_
 
 @ensureDeferred
 async def test_no_site_waits_for_what_was_swallowed_of_others(make_crawler, clock):
-    """A middleware that drops requests without a word does not shut out the sites that are new."""
+    """A middleware that drops requests without a word does not shut out the sites that
+    are new.
+    """
     crawler = make_crawler(CONCURRENT_REQUESTS=4)
     scheduler = open_scheduler(crawler)
     fill(scheduler, *(f"https://new{n}.example/" for n in range(8)))
@@ -319,10 +350,13 @@ async def test_the_probe_is_another_request_than_the_one_that_failed_last(make_c
 
 @pytest.mark.parametrize("later", [0, 100])
 @ensureDeferred
-async def test_where_all_were_refused_they_are_probes_by_turns(make_crawler, clock, later):
+async def test_where_all_were_refused_they_are_probes_by_turns(
+    make_crawler, clock, later
+):
     """The one that was refused longest ago first: a limit may have refused it.
 
-    Also where each is sent as soon as the pause is over, and the others would wait for longer.
+    Also where each is sent as soon as the pause is over, and the others would wait for
+    longer.
     """
     crawler = make_crawler()
     scheduler = open_scheduler(crawler)
@@ -379,7 +413,9 @@ async def test_a_site_without_requests_is_not_shown(make_crawler):
 
 
 @ensureDeferred
-async def test_the_engine_is_woken_for_requests_that_wait(make_crawler, clock, monkeypatch):
+async def test_the_engine_is_woken_for_requests_that_wait(
+    make_crawler, clock, monkeypatch
+):
     """Those of the site, or those held until any site answers; for none, it sleeps on."""
     woken = []
     monkeypatch.setattr(site_queue.engine, "wake", woken.append)
@@ -400,7 +436,9 @@ async def test_the_engine_is_woken_for_requests_that_wait(make_crawler, clock, m
 
 
 @ensureDeferred
-async def test_a_sub_queue_is_made_once_for_a_page_and_its_links(make_crawler, monkeypatch):
+async def test_a_sub_queue_is_made_once_for_a_page_and_its_links(
+    make_crawler, monkeypatch
+):
     """And again after those of a thousand other sites: a crawl may come by a million."""
     made = Counter()
 
@@ -441,12 +479,17 @@ async def test_a_sub_queue_whose_requests_wait_is_not_dropped(make_crawler, cloc
     assert Crawl.of(crawler).waiting("https://b.example") == 1
     fill(scheduler, "https://a.example/2")
     clock.turn(60)
-    assert sorted(drain(scheduler))[:2] == ["https://a.example/1", "https://a.example/2"]
+    assert sorted(drain(scheduler))[:2] == [
+        "https://a.example/1",
+        "https://a.example/2",
+    ]
 
 
 @ensureDeferred
 async def test_a_site_that_only_waits_takes_little_memory(make_crawler):
-    """With what Scrapy keeps of its request: a download slot of one sub-queue has no dict."""
+    """With what Scrapy keeps of its request: a download slot of one sub-queue has no
+    dict.
+    """
     scheduler = open_scheduler(make_crawler())
     requests = [Request(f"https://site{number}.example/") for number in range(2_000)]
     tracemalloc.start()
@@ -460,7 +503,9 @@ async def test_a_site_that_only_waits_takes_little_memory(make_crawler):
 def calls_of(function) -> int:
     """Return how many functions, of Python and C, a call of this one calls."""
     calls = []
-    sys.setprofile(lambda _frame, event, _argument: calls.append(event.endswith("call")))
+    sys.setprofile(
+        lambda _frame, event, _argument: calls.append(event.endswith("call"))
+    )
     function()
     sys.setprofile(None)
     return sum(calls)

@@ -18,7 +18,9 @@ def crawler() -> Crawler:
     return crawler
 
 
-def make_storage(crawler: Crawler, directory: str, most_open: int = 3, left=None) -> Storage:
+def make_storage(
+    crawler: Crawler, directory: str, most_open: int = 3, left=None
+) -> Storage:
     queue_class = PickleLifoDiskQueue if directory else FifoMemoryQueue
 
     def open_queue(path, priorities):
@@ -30,11 +32,15 @@ def make_storage(crawler: Crawler, directory: str, most_open: int = 3, left=None
 def fill(storage: Storage, names: int, each: int = 2) -> None:
     for number in range(each):
         for name in range(names):
-            storage.push(f"site{name}", Request(f"http://site{name}/{number}", priority=number))
+            storage.push(
+                f"site{name}", Request(f"http://site{name}/{number}", priority=number)
+            )
 
 
 def test_few_are_open_and_none_is_lost(crawler, tmp_path):
-    """Twenty queues of two priorities, three open at a time: all come back in their order."""
+    """Twenty queues of two priorities, three open at a time: all come back in their
+    order.
+    """
     storage = make_storage(crawler, str(tmp_path))
     fill(storage, names=20)
     assert len(storage) == 40
@@ -42,7 +48,10 @@ def test_few_are_open_and_none_is_lost(crawler, tmp_path):
     for name in list(storage):
         assert storage.length(name) == 2
         assert storage.peek(name).url == f"http://{name}/1"
-        assert [storage.pop(name).url for _ in range(2)] == [f"http://{name}/1", f"http://{name}/0"]
+        assert [storage.pop(name).url for _ in range(2)] == [
+            f"http://{name}/1",
+            f"http://{name}/0",
+        ]
         assert name not in storage
     assert len(storage) == 0
     assert list(tmp_path.iterdir()) == []
@@ -82,7 +91,9 @@ def test_a_request_that_cannot_be_written_changes_nothing(crawler, tmp_path):
 
 
 def test_a_request_that_is_alone_has_no_queue(crawler):
-    """Most sites of a wide crawl have one that waits; its queue would take the most memory."""
+    """Most sites of a wide crawl have one that waits; its queue would take the most
+    memory.
+    """
 
     def open_queue(path, priorities):
         return ScrapyPriorityQueue(crawler, FifoMemoryQueue, path, priorities)

@@ -1,4 +1,7 @@
-"""What every place does where a site queue keeps its requests: Scrapy's queues, and a job's."""
+"""What every place does where a site queue keeps its requests.
+
+Scrapy's queues, and a job's.
+"""
 
 from __future__ import annotations
 
@@ -74,17 +77,29 @@ def in_scrapys_queues(crawler: Crawler, directory: str) -> Storage:
 def in_job(crawler: Crawler, store) -> JobStorage:
     order = LineOrder(is_last_first=True, start_is_last_first=False)
     form = RequestForm(crawler.spider)
-    return JobStorage(store, form, order, lambda request: request.url.encode(), NoComplaints())
+    return JobStorage(
+        store, form, order, lambda request: request.url.encode(), NoComplaints()
+    )
 
 
 @pytest.fixture(
-    params=["Scrapy's memory", "Scrapy's disk", "a job in memory", "a job in a file", "committed"]
+    params=[
+        "Scrapy's memory",
+        "Scrapy's disk",
+        "a job in memory",
+        "a job in a file",
+        "committed",
+    ]
 )
 def storage(request, crawler, tmp_path):
     if request.param.startswith("Scrapy's"):
-        yield in_scrapys_queues(crawler, str(tmp_path) if "disk" in request.param else "")
+        yield in_scrapys_queues(
+            crawler, str(tmp_path) if "disk" in request.param else ""
+        )
         return
-    store = MemoryJob() if "memory" in request.param else SqliteJob(tmp_path / "job.sqlite")
+    store = (
+        MemoryJob() if "memory" in request.param else SqliteJob(tmp_path / "job.sqlite")
+    )
     storage = in_job(crawler, store)
     if request.param == "committed":
         push = storage.push
@@ -101,7 +116,9 @@ def drain(storage, name=NAME) -> list[str]:
 
 
 def test_what_was_pushed_comes_back_whole(storage, crawler):
-    """Callback, errback, meta, headers, body, cookies, priority; and then the line is empty."""
+    """Callback, errback, meta, headers, body, cookies, priority; and then the line is
+    empty.
+    """
     spider = crawler.spider
     request = Request(
         f"{NAME}/a?b=c#d",
@@ -158,7 +175,8 @@ def test_priorities_then_the_last_first_then_start_requests_in_order(storage):
     ]
 
 
-@pytest.mark.filterwarnings(  # the oldest Scrapy leaves files of a queue open that it opens again
+# the oldest Scrapy leaves files of a queue open that it opens again
+@pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
 )
 def test_lines_do_not_mix(storage):
@@ -185,7 +203,9 @@ def test_what_is_at_hand_is_the_next(storage):
 
 
 def test_a_request_that_it_never_had_can_be_put_at_hand(storage):
-    """As one that was delayed when it came, since another like it was refused; a job keeps it."""
+    """As one that was delayed when it came, since another like it was refused; a job
+    keeps it.
+    """
     storage.put_at_hand(NAME, Request(f"{NAME}/1"))
     assert storage.length(NAME) == len(storage) == 1
     request = storage.pop(NAME)
@@ -238,7 +258,9 @@ def test_what_is_put_down_and_closed_is_empty(storage):
 
 
 def test_a_job_goes_on_where_it_was_committed(crawler, tmp_path):
-    """What was taken and not settled comes back with what waited; what was settled does not."""
+    """What was taken and not settled comes back with what waited; what was settled does
+    not.
+    """
     store = SqliteJob(tmp_path / "job.sqlite")
     storage = in_job(crawler, store)
     for number in range(6):

@@ -1,6 +1,8 @@
-"""Signed requests of a crawl are verified by an implementation from npm, where it is there.
+"""Signed requests of a crawl are verified by an implementation from npm, where it is
+there.
 
-``npm install http-message-signatures`` in a folder, and its ``node_modules`` in ``NODE_PATH``.
+``npm install http-message-signatures`` in a folder, and its ``node_modules`` in
+``NODE_PATH``.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ CAN = (
 def verified(key, messages):
     jwk = {**Signer(key).jwk, "kid": Signer(key).keyid}
     given = json.dumps({"jwk": jwk, "messages": messages})
-    run = subprocess.run([NODE, SCRIPT], input=given, capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [NODE, SCRIPT], input=given, capture_output=True, text=True, check=True
+    )
     return json.loads(run.stdout)
 
 

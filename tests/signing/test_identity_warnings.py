@@ -16,8 +16,16 @@ CHROME = (
 GOOD = [
     {"USER_AGENT": "Examplebot/1.0 (+https://example.com/bot)"},
     {"USER_AGENT": "Examplebot/1.0 (bot@example.com)"},
-    {"USER_AGENT": "Mozilla/5.0 (compatible; Examplebot/0.1; +https://www.example.com/bot.html)"},
-    {"USER_AGENT": CHROME, "DEFAULT_REQUEST_HEADERS": {"user-agent": "E/1 (+http://e.example/)"}},
+    {
+        "USER_AGENT": (
+            "Mozilla/5.0 (compatible; Examplebot/0.1;"
+            " +https://www.example.com/bot.html)"
+        )
+    },
+    {
+        "USER_AGENT": CHROME,
+        "DEFAULT_REQUEST_HEADERS": {"user-agent": "E/1 (+http://e.example/)"},
+    },
     {"USER_AGENT": "E/1 (+https://e.example/)", "MANDELBOT_PURPOSE": "train-ai"},
     {"USER_AGENT": CHROME, "MANDELBOT_IDENTITY_WARNINGS": False},
     {
@@ -37,17 +45,29 @@ def test_a_user_agent_with_a_contact_is_told_of_nothing(settings):
 
 
 BAD = [
-    ({}, "USER_AGENT is Scrapy's default: site owners cannot identify your crawl, and many forbid"),
+    (
+        {},
+        (
+            "USER_AGENT is Scrapy's default: site owners cannot identify your crawl,"
+            " and many forbid"
+        ),
+    ),
     ({"USER_AGENT": CHROME}, "USER_AGENT claims to be a browser"),
     ({"USER_AGENT": "Examplebot/1.0"}, "USER_AGENT has no contact"),
     ({"USER_AGENT": "Examplebot/1.0 (+here)\x1b[2J"}, "USER_AGENT has no contact"),
     (
-        {"DEFAULT_REQUEST_HEADERS": {"User-Agent": "curl/8"}, "USER_AGENT": "E (+https://e.ex)"},
+        {
+            "DEFAULT_REQUEST_HEADERS": {"User-Agent": "curl/8"},
+            "USER_AGENT": "E (+https://e.ex)",
+        },
         "USER_AGENT has no contact",
     ),
     (
         {"USER_AGENT": "E/1 (bot@example.com)", "MANDELBOT_PURPOSE": "train-ai"},
-        "USER_AGENT has no URL of a page that explains what you use pages for (train-ai)",
+        (
+            "USER_AGENT has no URL of a page that explains what you use pages for"
+            " (train-ai)"
+        ),
     ),
 ]
 
@@ -64,7 +84,10 @@ def test_one_without_is_told_in_one_line(settings, begins):
 def test_a_key_with_which_nothing_is_signed_is_told():
     """It looks as if it were."""
     ((_, line),) = logged({"MANDELBOT_SIGN_KEY": "robot.pem"})
-    assert line == "MANDELBOT_SIGN_KEY is set, but MANDELBOT_SIGN is not: no request is signed."
+    assert (
+        line
+        == "MANDELBOT_SIGN_KEY is set, but MANDELBOT_SIGN is not: no request is signed."
+    )
 
 
 @ensureDeferred

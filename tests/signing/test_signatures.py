@@ -34,17 +34,16 @@ def test_draft_ietf_a_request_has_its_vector():
         '"@authority"': "example.com",
         '"signature-agent";key="sig2"': '"https://signature-agent.test"',
     }
-    nonce = (
-        "n9p433xm+NJ3ph3upfBIGmsuwHw387YV7Q/F+6BSpGCVjYCqQw6rznNA8PVVLySrAWsv0hQtFioQb6E1YsauiA=="
-    )
+    nonce = "n9p433xm+NJ3ph3upfBIGmsuwHw387YV7Q/F+6BSpGCVjYCqQw6rznNA8PVVLySrAWsv0hQtFioQb6E1YsauiA=="
     parameters = (
         f';created=1735689600;keyid="{KEYID}";alg="ed25519";expires=4889289600;nonce="{nonce}"'
         ';tag="web-bot-auth"'
     )
     signed = Signer(RFC_KEY).sign("sig2", components, parameters)
     assert signed[0] == f"sig2=({' '.join(components)}){parameters}"
-    assert signed[1] == (
-        "sig2=:CGokAoY/FrPpyuzTe1Fb2kLTAH9Idw6qSFd1+D77r1firsMRCxeuLu5e6O+ek3zQgDMAzjiXtLVfqE00"
+    assert (
+        signed[1]
+        == "sig2=:CGokAoY/FrPpyuzTe1Fb2kLTAH9Idw6qSFd1+D77r1firsMRCxeuLu5e6O+ek3zQgDMAzjiXtLVfqE00"
         "xnABCQ==:"
     )
 
@@ -52,7 +51,16 @@ def test_draft_ietf_a_request_has_its_vector():
 def test_draft_ietf_the_proof_of_a_directory_has_its_vector():
     """Over the host of the request and the digest of the keys."""
     body = json.dumps(
-        {"keys": [{"kty": "OKP", "crv": "Ed25519", "kid": KEYID, "x": Signer(RFC_KEY).jwk["x"]}]}
+        {
+            "keys": [
+                {
+                    "kty": "OKP",
+                    "crv": "Ed25519",
+                    "kid": KEYID,
+                    "x": Signer(RFC_KEY).jwk["x"],
+                }
+            ]
+        }
     )
     assert KEYID in body
     components = {
@@ -64,8 +72,9 @@ def test_draft_ietf_the_proof_of_a_directory_has_its_vector():
         ';tag="http-message-signatures-directory"'
     )
     _, signature = Signer(RFC_KEY).sign("binding", components, parameters)
-    assert signature == (
-        "binding=:l6P8R67tm3kujAxbHWio7ll01qrEZ0dKD/WWlGhNYEmTnFZM8Wt0VQ9zqGfvo7T/"
+    assert (
+        signature
+        == "binding=:l6P8R67tm3kujAxbHWio7ll01qrEZ0dKD/WWlGhNYEmTnFZM8Wt0VQ9zqGfvo7T/"
         "UMkBxsigzChM1Gpz7gOVBg==:"
     )
 

@@ -1,4 +1,5 @@
-"""Requests are signed as they leave, each way that they go, and nothing else has the signature.
+"""Requests are signed as they leave, each way that they go, and nothing else has the
+signature.
 
 The sites verify with an implementation that is not ours.
 """
@@ -41,7 +42,9 @@ class FormSpider(LinksSpider):
 
 @pytest.fixture
 def shop(sites):
-    """A site with a page that is elsewhere, one that is refused once, a form and a sitemap."""
+    """A site with a page that is elsewhere, one that is refused once, a form and a
+    sitemap.
+    """
     web, other = sites(), sites("127.0.0.2")
     other.pages = {"/robots.txt": ROBOTS, "/moved": html()}
     web.pages = {
@@ -60,7 +63,9 @@ def shop(sites):
 
 
 @ensureDeferred
-async def test_every_request_of_a_crawl_is_verified_by_another_implementation(shop, signing):
+async def test_every_request_of_a_crawl_is_verified_by_another_implementation(
+    shop, signing
+):
     """robots.txt, sitemap, page, POST, HEAD, redirect to another host, 503 and back."""
     web, other = shop
     settings = {**signing, "MANDELBOT_SITEMAPS": "follow"}
@@ -142,7 +147,9 @@ async def test_no_signature_is_in_the_job_the_cache_or_what_the_spider_sees(
         "CLOSESPIDER_PAGECOUNT": 1,
     }
     await crawl(LookingSpider, settings, start_urls=[web.url + "/start"])
-    files = [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".pem"]
+    files = [
+        path for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".pem"
+    ]
     assert {path.parts[len(tmp_path.parts)] for path in files} >= {"job", "cache"}
     assert not any(b"signature" in path.read_bytes().lower() for path in files)
     assert kept
@@ -150,13 +157,21 @@ async def test_no_signature_is_in_the_job_the_cache_or_what_the_spider_sees(
 
 
 @ensureDeferred
-async def test_what_the_cache_answers_is_not_signed_and_what_it_asks_is(shop, signing, tmp_path):
+async def test_what_the_cache_answers_is_not_signed_and_what_it_asks_is(
+    shop, signing, tmp_path
+):
     """A second run asks for nothing that the cache has."""
     web, _ = shop
-    settings = {**signing, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+    settings = {
+        **signing,
+        "HTTPCACHE_ENABLED": True,
+        "HTTPCACHE_DIR": str(tmp_path / "cache"),
+    }
     await crawl(LinksSpider, settings, start_urls=[web.url + "/listed"])
     assert len(web.of("/listed")) == 1
-    again = await crawl(LinksSpider, settings, start_urls=[web.url + "/listed", web.url + "/"])
+    again = await crawl(
+        LinksSpider, settings, start_urls=[web.url + "/listed", web.url + "/"]
+    )
     assert len(web.of("/listed")) == 1
     assert again.stats["mandelbot/signatures/sent"] == len(web.seen) - 2
     assert again.stats["httpcache/hit"] == 1
@@ -191,13 +206,17 @@ async def test_http_is_not_signed_unless_that_is_set(shop, signing):
 # Sites that ask.
 
 
-def refusal(status: int = 403, asks: str = 'sig1=("@authority");created;tag="web-bot-auth"'):
+def refusal(
+    status: int = 403, asks: str = 'sig1=("@authority");created;tag="web-bot-auth"'
+):
     return Answer(b"who?", status, {"Accept-Signature": asks, "Retry-After": "0"})
 
 
 def for_signed(page: Answer, refused: Answer):
     """Return a page that only who signs is given."""
-    return lambda request: page if request.requestHeaders.hasHeader("signature") else refused
+    return lambda request: (
+        page if request.requestHeaders.hasHeader("signature") else refused
+    )
 
 
 ASKED = {"MANDELBOT_SIGN": "asked"}
@@ -222,7 +241,10 @@ async def test_a_site_that_asks_is_answered_once_and_signed_for_from_then_on(
         ("/", False),
         ("/", True),
     ]
-    assert {(one.path, one.is_signed) for one in web.seen[3:]} == {("/1", True), ("/2", True)}
+    assert {(one.path, one.is_signed) for one in web.seen[3:]} == {
+        ("/1", True),
+        ("/2", True),
+    }
     assert len(crawled.items) == 3
     assert not any(one.error for one in web.seen)
     assert crawled.stats["mandelbot/signatures/asked"] == 1
@@ -230,7 +252,9 @@ async def test_a_site_that_asks_is_answered_once_and_signed_for_from_then_on(
 
 
 @ensureDeferred
-async def test_a_site_that_refuses_what_is_signed_is_not_asked_a_third_time(sites, signing):
+async def test_a_site_that_refuses_what_is_signed_is_not_asked_a_third_time(
+    sites, signing
+):
     """Its answer goes the way of any."""
     web = sites()
     web.pages = {"/robots.txt": ROBOTS, "/": refusal()}
@@ -241,11 +265,18 @@ async def test_a_site_that_refuses_what_is_signed_is_not_asked_a_third_time(site
 
 @pytest.mark.parametrize("mode", ["always", "asked"])
 @ensureDeferred
-async def test_a_nonce_that_a_site_asks_for_is_signed_and_so_is_its_label(sites, signing, mode):
-    """As is what it wants covered (RFC 9421, section 5.2); one repeat for each such request."""
+async def test_a_nonce_that_a_site_asks_for_is_signed_and_so_is_its_label(
+    sites, signing, mode
+):
+    """As is what it wants covered (RFC 9421, section 5.2); one repeat for each such
+    request.
+    """
     web = sites()
     number = count()
-    wants = 'own=("@authority" "@target-uri" "x-none" "@query");tag="web-bot-auth";nonce="a\\"{}"'
+    wants = (
+        'own=("@authority" "@target-uri" "x-none"'
+        ' "@query");tag="web-bot-auth";nonce="a\\"{}"'
+    )
     web.pages = {
         "/robots.txt": ROBOTS,
         "/?q=1": lambda request: (
@@ -271,7 +302,11 @@ async def test_a_robots_txt_behind_a_signature_is_had(sites, signing):
     """Our own requests are repeated too: the rules count, and not the refusal."""
     web = sites()
     rules = Answer(b"User-agent: *\nDisallow: /1\n")
-    web.pages = {"/robots.txt": for_signed(rules, refusal()), "/": html("/1"), "/1": html()}
+    web.pages = {
+        "/robots.txt": for_signed(rules, refusal()),
+        "/": html("/1"),
+        "/1": html(),
+    }
     await crawl(LinksSpider, {**signing, **ASKED}, start_urls=[web.url + "/"])
     assert [one.is_signed for one in web.of("/robots.txt")] == [False, True]
     assert not web.of("/1")
@@ -293,7 +328,9 @@ WRONG = [
 
 @pytest.mark.parametrize("asks", WRONG)
 @ensureDeferred
-async def test_what_cannot_be_signed_as_asked_is_an_answer_like_any(sites, signing, asks):
+async def test_what_cannot_be_signed_as_asked_is_an_answer_like_any(
+    sites, signing, asks
+):
     """No error, no repeat."""
     web = sites()
     web.pages = {"/robots.txt": ROBOTS, "/": refusal(asks=asks)}
@@ -319,7 +356,9 @@ FAR = "Mon, 06 Jul 2009 08:00:00 GMT"
     ],
 )
 @ensureDeferred
-async def test_a_clock_that_is_far_off_is_told_once(sites, signing, date, age, is_reported):
+async def test_a_clock_that_is_far_off_is_told_once(
+    sites, signing, date, age, is_reported
+):
     """By the Date of answers: signatures are judged by the time of day."""
     web = sites()
     headers = {"Date": date, "Age": age}
@@ -327,7 +366,10 @@ async def test_a_clock_that_is_far_off_is_told_once(sites, signing, date, age, i
     page.headers |= {name: value for name, value in headers.items() if value}
     web.pages = {"/robots.txt": page, "/": page, "/1": page}
     crawled = await crawl(LinksSpider, signing, start_urls=[web.url + "/"])
-    assert len(crawled.logged(f"The clocks of this machine and of {web.url} differ")) == is_reported
+    assert (
+        len(crawled.logged(f"The clocks of this machine and of {web.url} differ"))
+        == is_reported
+    )
 
 
 # The key, and what is loaded.
@@ -351,11 +393,16 @@ def test_nothing_of_it_is_loaded_where_it_is_off():
         "from scrapy.crawler import Crawler",
         "from scrapy.settings import Settings",
         "from scrapy import Spider",
-        "settings = Settings({'MANDELBOT_SIGN_KEY': 'no-such.pem', 'LOG_ENABLED': False})",
+        (
+            "settings = Settings({'MANDELBOT_SIGN_KEY': 'no-such.pem', 'LOG_ENABLED':"
+            " False})"
+        ),
         "from scrapy_mandelbot import Addon",
         "Addon().update_settings(settings)",
         "print('scrapy_mandelbot.downloadermiddlewares.signing' in sys.modules)",
     ]
     script = "\n".join(lines)
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert run.stdout == "False\n"

@@ -47,7 +47,13 @@ def test_a_bare_site_means_the_directory_at_its_well_known_path(agent, url):
 @pytest.mark.parametrize(
     ("settings", "takes"),
     [
-        ({}, 'MANDELBOT_SIGN_OPTIONS["agent"] = None: it takes the https URL of the key directory'),
+        (
+            {},
+            (
+                'MANDELBOT_SIGN_OPTIONS["agent"] = None: it takes the https URL of the'
+                " key directory"
+            ),
+        ),
         (
             {"MANDELBOT_SIGN_OPTIONS": {"agent": "http://bot.example"}},
             "an https URL, or the option",
@@ -56,21 +62,28 @@ def test_a_bare_site_means_the_directory_at_its_well_known_path(agent, url):
 )
 def test_an_agent_that_cannot_be_named_is_an_error(settings, takes):
     """One line with the setting, and what it takes."""
-    with pytest.raises(SettingsError, match=r"MANDELBOT_SIGN_OPTIONS\[.agent.\]") as error:
+    with pytest.raises(
+        SettingsError, match=r"MANDELBOT_SIGN_OPTIONS\[.agent.\]"
+    ) as error:
         agent_url(config(**settings))
     assert takes in str(error.value)
 
 
 def with_passphrase() -> bytes:
     key = Ed25519PrivateKey.generate()
-    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"word"))
+    return key.private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"word")
+    )
 
 
 @pytest.mark.parametrize(
     ("content", "why"),
     [
         (b"", "it is none"),
-        (b"-----BEGIN PRIVATE KEY-----\nsecret\n-----END PRIVATE KEY-----\n", "it is none"),
+        (
+            b"-----BEGIN PRIVATE KEY-----\nsecret\n-----END PRIVATE KEY-----\n",
+            "it is none",
+        ),
         (b"\xff\xfe secret", "it is none"),
         (pem(Ed448PrivateKey.generate()), "it is a key of another kind"),
         (with_passphrase(), "it has a passphrase"),
@@ -82,7 +95,9 @@ def test_a_key_that_is_none_is_an_error_without_what_is_in_it(tmp_path, content,
     path.write_bytes(content)
     with pytest.raises(SettingsError) as error:
         read_signer(NAME, str(path))
-    assert str(error.value).startswith(f"{NAME} = {str(path)!r}: it takes the path of a PEM file")
+    assert str(error.value).startswith(
+        f"{NAME} = {str(path)!r}: it takes the path of a PEM file"
+    )
     assert str(error.value).endswith(f"({why})")
     assert error.value.__cause__ is None
 
@@ -113,7 +128,9 @@ def test_the_key_may_be_in_an_environment_variable(key, monkeypatch, escaped):
     assert read_signer(NAME, "env:ROBOT_KEY").jwk["kty"] == "OKP"
 
 
-@pytest.mark.parametrize(("mode", "lines"), [(0o600, 0), (0o400, 0), (0o640, 1), (0o604, 1)])
+@pytest.mark.parametrize(
+    ("mode", "lines"), [(0o600, 0), (0o400, 0), (0o640, 1), (0o604, 1)]
+)
 def test_a_key_that_others_can_read_is_a_warning(key_file, caplog, mode, lines):
     """It says what to do."""
     key_file.chmod(mode)
@@ -124,11 +141,17 @@ def test_a_key_that_others_can_read_is_a_warning(key_file, caplog, mode, lines):
 
 def test_without_cryptography_one_line_names_the_extra(monkeypatch):
     """In a crawl, which does not start, and of the command."""
-    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric.ed25519", None)
-    with pytest.raises(SettingsError, match=r"MANDELBOT_SIGN = 'always': .*mandelbot\[sign\]$"):
+    monkeypatch.setitem(
+        sys.modules, "cryptography.hazmat.primitives.asymmetric.ed25519", None
+    )
+    with pytest.raises(
+        SettingsError, match=r"MANDELBOT_SIGN = 'always': .*mandelbot\[sign\]$"
+    ):
         config(MANDELBOT_SIGN="always")
     assert config(MANDELBOT_SIGN=None).sign is None
-    monkeypatch.delitem(sys.modules, "scrapy_mandelbot.commands.identity_verb", raising=False)
+    monkeypatch.delitem(
+        sys.modules, "scrapy_mandelbot.commands.identity_verb", raising=False
+    )
     with pytest.raises(UnavailableError, match=r"^identity needs .*mandelbot\[sign\]$"):
         import_module("scrapy_mandelbot.commands.identity_verb")
 
@@ -138,5 +161,9 @@ def test_without_cryptography_one_line_names_the_extra(monkeypatch):
 async def test_a_crawl_that_cannot_sign_does_not_start(signing, missing, caplog):
     """It ends with one line: unsigned it would be another crawl than was asked for."""
     with pytest.raises(SettingsError, match=missing):
-        await crawl(LinksSpider, {**signing, missing: None}, start_urls=["http://127.0.0.1:1/"])
-    assert [one.levelname for one in caplog.records if missing in one.getMessage()] == ["CRITICAL"]
+        await crawl(
+            LinksSpider, {**signing, missing: None}, start_urls=["http://127.0.0.1:1/"]
+        )
+    assert [one.levelname for one in caplog.records if missing in one.getMessage()] == [
+        "CRITICAL"
+    ]

@@ -1,11 +1,17 @@
-"""Sites that verify what they are asked, with an implementation of RFC 9421 that is not ours."""
+"""Sites that verify what they are asked, with an implementation of RFC 9421 that is not
+ours.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
 from http_message_signatures import HTTPMessageVerifier, InvalidSignature, algorithms
 from webs import Answer, Web
 
@@ -88,7 +94,10 @@ class VerifyingWeb(Web):
             except InvalidSignature as error:
                 seen.error = str(error)
             else:
-                seen.covered, seen.parameters = result.covered_components, result.parameters
+                seen.covered, seen.parameters = (
+                    result.covered_components,
+                    result.parameters,
+                )
         self.seen.append(seen)
         return super().render(request)
 

@@ -10,14 +10,18 @@ from scrapy_mandelbot import clock
 
 
 class Machine(TurnedClock):
-    """A loop with one processor, which others use while a turn is waited for, or do not."""
+    """A loop with one processor, which others use while a turn is waited for, or do
+    not.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.spent = 0.0
         self.is_busy = True
         self.slices: list[tuple[str, float]] = []
-        """The name of each slice, and what others had of the processor since the last one."""
+        """The name of each slice, and what others had of the processor since the last
+        one.
+        """
         self.by_others = 0.0
         self.share = clock.LoopShare(self)
 
@@ -73,7 +77,11 @@ def test_after_a_long_step_others_have_as_much_more(machine):
 
 def test_sites_take_turns(machine):
     """So one whose sitemaps are costly to read holds no other site's sitemaps up."""
-    run(machine, machine.steps("costly", *[0.01] * 3), machine.steps("cheap", *[0.0011] * 3))
+    run(
+        machine,
+        machine.steps("costly", *[0.01] * 3),
+        machine.steps("cheap", *[0.0011] * 3),
+    )
     assert [name for name, _ in machine.slices] == ["costly", "cheap"] * 3
 
 

@@ -21,13 +21,22 @@ def by_site(*entries, **attributes) -> dict[str, tuple[int, int]]:
 def test_each_site_has_its_own():
     """The site that cites the sitemap is there in any case, and comes first."""
     assert by_site() == {SITE: (0, 0)}
-    listed = ({"loc": f"{SITE}/a"}, {"loc": "https://a.example/b"}, {"loc": "https://a.example/c"})
+    listed = (
+        {"loc": f"{SITE}/a"},
+        {"loc": "https://a.example/b"},
+        {"loc": "https://a.example/c"},
+    )
     assert by_site(*listed) == {SITE: (1, 1), "https://a.example": (2, 2)}
 
 
 def test_an_entry_counts_for_every_site_that_it_has_a_page_of():
-    """Alternates, where the spider takes them; a site's pages are counted, however many."""
-    entry = {"loc": f"{SITE}/a", "alternate": ["http://example.com/b", "http://example.com/c"]}
+    """Alternates, where the spider takes them; a site's pages are counted, however
+    many.
+    """
+    entry = {
+        "loc": f"{SITE}/a",
+        "alternate": ["http://example.com/b", "http://example.com/c"],
+    }
     assert by_site(entry) == {SITE: (1, 1)}
     both = {SITE: (1, 1), "http://example.com": (1, 2)}
     assert by_site(entry, sitemap_alternate_links=True) == both

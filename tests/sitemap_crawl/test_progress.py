@@ -80,7 +80,9 @@ def test_a_site_is_done_when_nothing_is_left_of_it(progress):
 
 
 def test_what_is_known_takes_no_more_for_long_urls(progress, tmp_path):
-    """Of a sitemap's URL a few characters are kept: who makes it chooses how long it is."""
+    """Of a sitemap's URL a few characters are kept: who makes it chooses how long it
+    is.
+    """
     long = f"{SITE}/{'a' * 100_000}"
     assert progress.begin(CitedSitemap(long, SITE, long))
     assert not progress.begin(CitedSitemap(long, SITE, long))
@@ -108,7 +110,10 @@ def test_sitemaps_that_wait_on_disk_come_behind_all_else(progress):
     progress.defer(SITE, [f"{SITE}/1.xml", f"{SITE}/2.xml"])
     behind, index = progress[SITE].files
     assert progress[SITE].next_file is index
-    assert [entry["loc"] for entry in take(behind, 9)] == [f"{SITE}/1.xml", f"{SITE}/2.xml"]
+    assert [entry["loc"] for entry in take(behind, 9)] == [
+        f"{SITE}/1.xml",
+        f"{SITE}/2.xml",
+    ]
     assert (behind.is_index, behind.cited.depth) == (True, -1)
 
 
@@ -119,7 +124,11 @@ class Kept:
         self.states, self._new = {}, {}
 
     def kept(self, prefix):
-        return {name: value for name, value in self.states.items() if name.startswith(prefix)}
+        return {
+            name: value
+            for name, value in self.states.items()
+            if name.startswith(prefix)
+        }
 
     def put(self, name, value):
         self._new[name] = value
@@ -127,7 +136,9 @@ class Kept:
     def commit(self, progress, *, is_last=False):
         progress.before_commit(is_last=is_last)
         self.states |= self._new
-        self.states = {name: value for name, value in self.states.items() if value is not None}
+        self.states = {
+            name: value for name, value in self.states.items() if value is not None
+        }
         self._new.clear()
 
 
@@ -188,8 +199,12 @@ def test_a_file_goes_when_nothing_kept_speaks_of_it(of_job, job):
     assert not file.path.exists()
 
 
-def test_what_has_changed_is_kept_once_a_second_or_when_it_cannot_wait(of_job, job, clock):
-    """A page that is fed costs no writing; a sitemap that was read is kept with its request."""
+def test_what_has_changed_is_kept_once_a_second_or_when_it_cannot_wait(
+    of_job, job, clock
+):
+    """A page that is fed costs no writing; a sitemap that was read is kept with its
+    request.
+    """
     progress = of_job()
     progress[SITE].to_request.append(CITED)
     job.commit(progress)
@@ -209,7 +224,9 @@ def test_what_has_changed_is_kept_once_a_second_or_when_it_cannot_wait(of_job, j
 
 
 def test_long_lists_are_kept_seldom(of_job, job, clock):
-    """Of fifty thousand sitemaps each that is read would write all: quadratic in their number."""
+    """Of fifty thousand sitemaps each that is read would write all: quadratic in their
+    number.
+    """
     progress = of_job()
     progress[SITE].known |= {f"{number:016x}" for number in range(50_000)}
     job.commit(progress)
@@ -221,12 +238,16 @@ def test_long_lists_are_kept_seldom(of_job, job, clock):
         job.commit(progress)
         clock.turn(0.5)
         writes += any(
-            before.get(name) != job.states[name] for name in job.states if "known" in name
+            before.get(name) != job.states[name]
+            for name in job.states
+            if "known" in name
         )
     assert writes == 4
 
 
-def test_what_another_form_of_the_job_has_left_is_taken_over(progress, of_job, job, tmp_path):
+def test_what_another_form_of_the_job_has_left_is_taken_over(
+    progress, of_job, job, tmp_path
+):
     """It is in the file until the job has it, and then it is not believed any more."""
     progress[SITE].to_request.append(CITED)
     progress.close()

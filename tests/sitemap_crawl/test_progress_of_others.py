@@ -1,4 +1,6 @@
-"""What is kept for a site of pages that other sites' sitemaps list, and what is read once."""
+"""What is kept for a site of pages that other sites' sitemaps list, and what is read
+once.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def progress(tmp_path) -> Progress:
 
 
 def test_what_waits_for_a_sites_word_goes_on(progress, tmp_path):
-    """Its pages, how many they are, and who was asked: as it was when the crawl was closed."""
+    """Its pages, how many they are, and who was asked: as it was when the crawl was
+    closed.
+    """
     file = progress.new_file(MAP, is_index=False)
     file.is_complete = True
     file.pages = 3
@@ -64,7 +68,10 @@ def test_pages_are_used_up_before_indexes(progress):
     """The last first; so none waits for sitemaps that are not asked for yet."""
     of_site = progress[SITE]
     assert of_site.next_file is None
-    files = [progress.new_file(MAP, is_index=is_index) for is_index in (True, False, False, True)]
+    files = [
+        progress.new_file(MAP, is_index=is_index)
+        for is_index in (True, False, False, True)
+    ]
     of_site.files.extend(files)
     for number in (2, 1, 3, 0):
         assert of_site.next_file is files[number]

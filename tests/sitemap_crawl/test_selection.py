@@ -29,7 +29,9 @@ def spider(**attributes) -> Spider:
 
 
 def test_a_spider_that_says_nothing_has_all_in_parse():
-    """Every sitemap is followed, every page goes to parse(), alternates are not crawled."""
+    """Every sitemap is followed, every page goes to parse(), alternates are not
+    crawled.
+    """
     plain = spider()
     selection = SitemapSelection(plain)
     (request,) = selection.requests(ENTRY)
@@ -56,7 +58,10 @@ def test_the_first_rule_that_matches_decides():
 @pytest.mark.parametrize("result", [iter(()), [], None])
 def test_a_filter_may_let_nothing_through(result):
     """An empty iterable, or None from a filter that forgot to return one."""
-    assert list(SitemapSelection(spider(sitemap_filter=lambda _: result)).chosen([ENTRY])) == []
+    assert (
+        list(SitemapSelection(spider(sitemap_filter=lambda _: result)).chosen([ENTRY]))
+        == []
+    )
 
 
 def test_a_callback_that_is_not_there_is_an_error_at_start():

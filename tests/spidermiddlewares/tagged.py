@@ -10,14 +10,23 @@ from webs import Answer
 if TYPE_CHECKING:
     import scrapy
 
-OBEY = {"MANDELBOT_ROBOT_TAGS": "obey", "USER_AGENT": "Examplebot/1.0 (+https://example.com)"}
+OBEY = {
+    "MANDELBOT_ROBOT_TAGS": "obey",
+    "USER_AGENT": "Examplebot/1.0 (+https://example.com)",
+}
 
 
-def page(*links: str, head: str = "", tag: str | list[str] = "", kind: str = "html") -> Answer:
+def page(
+    *links: str, head: str = "", tag: str | list[str] = "", kind: str = "html"
+) -> Answer:
     """Return a page with something in its head, and an X-Robots-Tag header."""
-    anchors = "".join(link if link[0] == "<" else f'<a href="{link}">x</a>' for link in links)
+    anchors = "".join(
+        link if link[0] == "<" else f'<a href="{link}">x</a>' for link in links
+    )
     body = f"<html><head>{head}<title>t</title></head><body>{anchors}</body></html>"
-    headers: dict[str, str | list[str]] = {"Content-Type": f"text/{kind}; charset=utf-8"}
+    headers: dict[str, str | list[str]] = {
+        "Content-Type": f"text/{kind}; charset=utf-8"
+    }
     if tag:
         headers["X-Robots-Tag"] = tag
     return Answer(body.encode(), headers=headers)
@@ -28,7 +37,9 @@ def meta(content: str, name: str = "robots") -> str:
 
 
 def site(webs, pages: dict[str, Answer]):
-    """Serve pages and a front page that links to them, each with a page of its own below it."""
+    """Serve pages and a front page that links to them, each with a page of its own
+    below it.
+    """
     web = webs()
     web.pages.update(pages)
     web.pages["/"] = page(*pages)

@@ -17,7 +17,9 @@ def site(webs):
     web = webs()
     web.chain(5)
     web.pages["/extra"] = html()
-    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /page/2\nSitemap: /map.xml\n")
+    web.pages["/robots.txt"] = Answer(
+        b"User-agent: *\nDisallow: /page/2\nSitemap: /map.xml\n"
+    )
     return web
 
 

@@ -1,4 +1,6 @@
-"""The ledger: a line for each decision about a page, copies by hash, and what a crash leaves."""
+"""The ledger: a line for each decision about a page, copies by hash, and what a crash
+leaves.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,12 @@ from test_usage import (
 from webs import Answer
 
 from scrapy_mandelbot import RobotsTxt, SettingsError
-from scrapy_mandelbot.spidermiddlewares.ledger import MOST_TERMS, TEXT_LIMIT, LedgerFile, copy_path
+from scrapy_mandelbot.spidermiddlewares.ledger import (
+    MOST_TERMS,
+    TEXT_LIMIT,
+    LedgerFile,
+    copy_path,
+)
 from scrapy_mandelbot.spidermiddlewares.usage import UsageMiddleware
 
 # In a crawl.
@@ -58,11 +65,16 @@ async def test_a_line_says_what_allowed_a_page_to_be_fetched_and_used(webs, tmp_
         MANDELBOT_LEDGER=str(ledger),
         MANDELBOT_REPORT=str(report),
     )
-    fetched, refused = by_path(ledger, "fetched", web), by_path(ledger, "not_fetched", web)
+    fetched, refused = (
+        by_path(ledger, "fetched", web),
+        by_path(ledger, "not_fetched", web),
+    )
     assert fetched.keys() == PAGES.keys() - REFUSED_BEFORE
     assert refused.keys() == REFUSED_BEFORE
     for path, line in (fetched | refused).items():
-        answer = "disallowed" if path in REFUSED["train-ai"] else line["answers"]["train-ai"]
+        answer = (
+            "disallowed" if path in REFUSED["train-ai"] else line["answers"]["train-ai"]
+        )
         assert line["answers"]["train-ai"] == answer
         assert ("train-ai" in line["decided_by"]) == (answer != "unknown")
         assert line["agent"] == AGENT["USER_AGENT"]
@@ -85,19 +97,29 @@ async def test_a_line_says_what_allowed_a_page_to_be_fetched_and_used(webs, tmp_
     }
     assert "noai" in items["/noai"]["why"]
     assert items["/plain"]["why"] is None
-    rows = re.findall("^``(\\w+)`` ", page("usage").partition("\nThe ledger\n")[2], re.MULTILINE)
+    rows = re.findall(
+        "^``(\\w+)`` ", page("usage").partition("\nThe ledger\n")[2], re.MULTILINE
+    )
     assert list(dict.fromkeys((*fetched["/plain"], *items["/plain"]))) == rows
     assert {name for line in lines(ledger) for name in line} == {*rows}
     count = len(lines(ledger))
-    assert result.stats["mandelbot/ledger/lines"] == count == 2 * len(PAGES) - len(REFUSED_BEFORE)
+    assert (
+        result.stats["mandelbot/ledger/lines"]
+        == count
+        == 2 * len(PAGES) - len(REFUSED_BEFORE)
+    )
     reported = json.loads(report.read_text())["ledger"]
     assert reported == {"path": str(ledger), "lines": count, "missing": 0}
-    assert result.logged(f"The ledger {ledger} has {count} lines of this run; 0 are missing")
+    assert result.logged(
+        f"The ledger {ledger} has {count} lines of this run; 0 are missing"
+    )
 
 
 @ensureDeferred
 async def test_only_what_a_server_answered_is_fetched(webs, tmp_path):
-    """Not what is said for a site that is given up, or by a component in place of a site."""
+    """Not what is said for a site that is given up, or by a component in place of a
+    site.
+    """
     web = site(webs)
     web.pages.update({f"/full{n}": Answer(status=503) for n in range(6)})
     web.pages["/robots.txt"] = Answer(b"")
@@ -115,7 +137,9 @@ async def test_only_what_a_server_answered_is_fetched(webs, tmp_path):
         async def parse(self, response):
             for n in range(6):
                 url = f"{web.url}/full{n}"
-                request = scrapy.Request(url, callback=NO_CALLBACK, meta={"dont_retry": True})
+                request = scrapy.Request(
+                    url, callback=NO_CALLBACK, meta={"dont_retry": True}
+                )
                 await self.crawler.engine.download_async(request)
 
     settings = {"MANDELBOT_PAUSE_OPTIONS": {"wait": 0}, "MANDELBOT_LEDGER": str(ledger)}
@@ -153,7 +177,9 @@ async def test_a_robots_txt_that_is_not_obeyed_is_in_the_line(webs, tmp_path):
 
 @ensureDeferred
 async def test_a_ledger_needs_no_purpose(webs, tmp_path):
-    """It has what is said of all uses; nothing is dropped, and no tdmrep.json is asked for."""
+    """It has what is said of all uses; nothing is dropped, and no tdmrep.json is asked
+    for.
+    """
     web = site(webs)
     ledger = tmp_path / "ledger.jsonl"
     result = await crawled(web, MANDELBOT_LEDGER=str(ledger))
@@ -166,7 +192,9 @@ async def test_a_ledger_needs_no_purpose(webs, tmp_path):
 
 @ensureDeferred
 async def test_a_second_run_appends_and_changes_no_line(webs, tmp_path):
-    """A robots.txt that changed is in its lines alone: the copy of the first is still there."""
+    """A robots.txt that changed is in its lines alone: the copy of the first is still
+    there.
+    """
     web = site(webs)
     ledger = tmp_path / "ledger.jsonl"
     settings = {"MANDELBOT_LEDGER": str(ledger), "MANDELBOT_PURPOSE": "train-ai"}
@@ -178,7 +206,9 @@ async def test_a_second_run_appends_and_changes_no_line(webs, tmp_path):
     await crawled(web, **settings)
     assert ledger.read_bytes().startswith(first)
     answers = {
-        copy_path(ledger, line["robots"]["sha256"]).read_bytes(): line["answers"]["train-ai"]
+        copy_path(ledger, line["robots"]["sha256"]).read_bytes(): line["answers"][
+            "train-ai"
+        ]
         for line in lines(ledger, "fetched")
         if line["url"].endswith("/usage-no")
     }
@@ -194,7 +224,9 @@ async def test_a_line_is_bounded_whatever_a_site_sends(webs, tmp_path):
     link = f'<link rel=license href="/{"b" * 9_000}">' * 20
     web.pages = {
         "/robots.txt": Answer(b"User-agent: *\nAllow: /" + b"a" * 5_000 + b"*\n"),
-        path: Answer(f"<head>{link}{head}".encode(), headers={"Content-Type": "text/html"}),
+        path: Answer(
+            f"<head>{link}{head}".encode(), headers={"Content-Type": "text/html"}
+        ),
     }
     settings = {"MANDELBOT_LEDGER": str(ledger), "URLLENGTH_LIMIT": 0}
     await crawl(EveryPage, AGENT | settings, start_urls=[web.url + path])
@@ -214,8 +246,12 @@ def test_a_ledger_that_cannot_be_written_is_an_error_at_start(tmp_path):
     """That names the setting, as every wrong value does."""
     (tmp_path / "file").write_text("")
     ledger = str(tmp_path / "file" / "ledger.jsonl")
-    with pytest.raises(SettingsError, match=r"MANDELBOT_LEDGER = .*that can be written"):
-        UsageMiddleware.from_crawler(get_crawler(settings_dict={"MANDELBOT_LEDGER": ledger}))
+    with pytest.raises(
+        SettingsError, match=r"MANDELBOT_LEDGER = .*that can be written"
+    ):
+        UsageMiddleware.from_crawler(
+            get_crawler(settings_dict={"MANDELBOT_LEDGER": ledger})
+        )
 
 
 def no_space(*_):
@@ -236,7 +272,9 @@ async def test_a_full_disk_costs_the_line_and_no_page(webs, tmp_path, monkeypatc
 
 
 @ensureDeferred
-async def test_a_copy_that_cannot_be_stored_costs_its_lines(webs, tmp_path, monkeypatch):
+async def test_a_copy_that_cannot_be_stored_costs_its_lines(
+    webs, tmp_path, monkeypatch
+):
     """A line names no copy that is not there."""
     web, ledger = site(webs), tmp_path / "ledger.jsonl"
     monkeypatch.setattr(LedgerFile, "store_copy", no_space)
@@ -259,7 +297,8 @@ async def test_a_ledger_may_be_a_condition(webs, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "before", [b"", b'{"a":1}\n', b'{"a":1}\n{"url":"https://exa', b'{"url":"https://exa', b"x"]
+    "before",
+    [b"", b'{"a":1}\n', b'{"a":1}\n{"url":"https://exa', b'{"url":"https://exa', b"x"],
 )
 def test_a_line_is_never_appended_to_one_that_was_cut_off(tmp_path, before):
     """It stays as it is, and the next line is a line of its own."""
@@ -274,7 +313,9 @@ def test_a_line_is_never_appended_to_one_that_was_cut_off(tmp_path, before):
 
 @pytest.mark.parametrize("taken", [0, 1, 9])
 def test_half_a_line_is_none(tmp_path, taken):
-    """Where the disk takes a part only, the line is missing, and the next is a line of its own."""
+    """Where the disk takes a part only, the line is missing, and the next is a line of
+    its own.
+    """
     resource = pytest.importorskip("resource")
     path = tmp_path / "ledger.jsonl"
     ledger = LedgerFile(path)
@@ -310,7 +351,11 @@ def test_a_copy_is_stored_once_and_whole(tmp_path):
     digest = ledger.store_copy(b"User-agent: *\n")
     place = copy_path(path, digest)
     written = place.stat().st_mtime_ns
-    assert ledger.store_copy(b"User-agent: *\n") == digest == sha256(b"User-agent: *\n").hexdigest()
+    assert (
+        ledger.store_copy(b"User-agent: *\n")
+        == digest
+        == sha256(b"User-agent: *\n").hexdigest()
+    )
     assert place.stat().st_mtime_ns == written
     assert [file.name for file in place.parent.iterdir()] == [digest]
     assert RobotsTxt.parse(place.read_bytes()).allowed("/", "a")
@@ -333,7 +378,9 @@ for number in count():
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_a_process_that_is_killed_loses_one_line_at_most(tmp_path):
-    """SIGKILL in the middle, three times: no line is glued to another, each copy is whole."""
+    """SIGKILL in the middle, three times: no line is glued to another, each copy is
+    whole.
+    """
     path = tmp_path / "ledger.jsonl"
     for run in range(1, 4):
         with subprocess.Popen(

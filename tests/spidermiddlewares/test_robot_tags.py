@@ -17,7 +17,9 @@ from scrapy_mandelbot.spidermiddlewares.robot_tags import RobotTagsMiddleware
 @ensureDeferred
 async def test_by_default_tags_are_told_of_and_nothing_is_dropped(webs):
     """Every response has its tags in meta; a page without has none there."""
-    web = site(webs, {"/none": page("/none/below", head=meta("none")), "/plain": page()})
+    web = site(
+        webs, {"/none": page("/none/below", head=meta("none")), "/plain": page()}
+    )
     tags = {}
 
     class Spider(LinksSpider):
@@ -33,8 +35,14 @@ async def test_by_default_tags_are_told_of_and_nothing_is_dropped(webs):
     assert tags["/none"].none
     assert tags["/none"].sources[0] == RobotTag("meta", "none", line=1)
     assert tags["/"] == tags["/plain"] == tags["/none/below"] == RobotTags()
-    counted = {name: n for name, n in result.stats.items() if name.startswith("mandelbot/tags/")}
-    assert counted == {f"mandelbot/tags/{name}": 1 for name in ("pages", "noindex", "nofollow")}
+    counted = {
+        name: n
+        for name, n in result.stats.items()
+        if name.startswith("mandelbot/tags/")
+    }
+    assert counted == {
+        f"mandelbot/tags/{name}": 1 for name in ("pages", "noindex", "nofollow")
+    }
 
 
 @ensureDeferred
@@ -60,7 +68,9 @@ async def test_off_is_off(webs):
 
 @ensureDeferred
 async def test_copied_meta_tells_of_no_other_page(webs, tmp_path):
-    """Tags that came with a request, from JOBDIR even, do not stay: nor on an error page."""
+    """Tags that came with a request, from JOBDIR even, do not stay: nor on an error
+    page.
+    """
     web = site(webs, {"/none": page("/next", head=meta("none"))})
     web.pages["/next"] = page()
     web.pages["/gone"] = Answer(b"gone", 410)
@@ -73,7 +83,9 @@ async def test_copied_meta_tells_of_no_other_page(webs, tmp_path):
             stale = {"robot_tags": RobotTags(noindex=True, nofollow=True)}
             yield scrapy.Request(web.url + "/none", meta=dict(stale))
             yield scrapy.Request(web.url + "/none/below", meta=dict(stale))
-            yield scrapy.Request(web.url + "/gone", meta=dict(stale), errback=self.failed)
+            yield scrapy.Request(
+                web.url + "/gone", meta=dict(stale), errback=self.failed
+            )
 
         def parse(self, response):
             came[response.url.removeprefix(web.url)] = response.meta["robot_tags"]
@@ -94,7 +106,9 @@ async def test_copied_meta_tells_of_no_other_page(webs, tmp_path):
 
 @ensureDeferred
 async def test_tags_are_those_of_where_a_redirect_ends(webs):
-    """A redirect's own tags are of no page, and redirects are followed whatever the tags."""
+    """A redirect's own tags are of no page, and redirects are followed whatever the
+    tags.
+    """
     web = site(webs, {"/from": Answer(b"", 302)})
     web.pages["/from"].headers.update({"Location": "/to", "X-Robots-Tag": "none"})
     web.pages["/to"] = page("/to/below", tag="nofollow")
@@ -108,14 +122,19 @@ async def test_tags_are_those_of_where_a_redirect_ends(webs):
 
 @ensureDeferred
 async def test_pages_that_robots_txt_forbids_have_no_tags(webs):
-    """Nobody sees them; fetched all the same, they count. (Robots exclusion standard)"""
+    """Nobody sees them; fetched all the same, they count.
+
+    (Robots exclusion standard)
+    """
     web = site(webs, {"/secret": page("/secret/below", head=meta("none"))})
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /secret\n")
     assert "mandelbot/tags/pages" not in (await crawl(spider_of(web), OBEY)).stats
 
     class Spider(LinksSpider):
         async def start(self):
-            yield scrapy.Request(web.url + "/secret", meta={"dont_obey_robotstxt": True})
+            yield scrapy.Request(
+                web.url + "/secret", meta={"dont_obey_robotstxt": True}
+            )
 
     result = await crawl(Spider, OBEY)
 
@@ -129,7 +148,9 @@ async def test_the_agent_is_the_one_that_robots_txt_is_read_for(webs):
     """ROBOTSTXT_USER_AGENT, else the request's User-Agent, else USER_AGENT."""
     web = webs()
     names = ("robotsbot", "requestbot", "settingsbot")
-    tag = [f"{name}: max-snippet:{number}" for number, name in enumerate(names, start=1)]
+    tag = [
+        f"{name}: max-snippet:{number}" for number, name in enumerate(names, start=1)
+    ]
     web.pages["/"] = page(tag=tag)
     seen = []
 
@@ -151,7 +172,9 @@ async def test_the_agent_is_the_one_that_robots_txt_is_read_for(webs):
     assert seen[2:] == [1, 1]
 
 
-@pytest.mark.parametrize("setting", [{"MANDELBOT_ENABLED": False}, {"MANDELBOT_ROBOT_TAGS": "off"}])
+@pytest.mark.parametrize(
+    "setting", [{"MANDELBOT_ENABLED": False}, {"MANDELBOT_ROBOT_TAGS": "off"}]
+)
 def test_switched_off_it_is_not_there(setting):
     """A middleware that does nothing costs something for each page."""
     crawler = get_crawler(settings_dict={"MANDELBOT_STORE": "memory", **setting})

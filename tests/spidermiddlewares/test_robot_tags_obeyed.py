@@ -1,4 +1,6 @@
-"""Robot tags in a crawl, obeyed when asked to: what a page forbids is dropped, and nothing else."""
+"""Robot tags in a crawl, obeyed when asked to: what a page forbids is dropped, and
+nothing else.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class EveryPage(LinksSpider):
 
 @ensureDeferred
 async def test_each_directive_acts(webs):
-    """nofollow drops requests, noindex items, none both, in headers and pages, and no other."""
+    """nofollow drops requests, noindex items, none both, in headers and pages, and no
+    other.
+    """
     acts = {
         # what the page says: is there an item of it, and is the page below it fetched
         "noindex": (False, True),
@@ -47,13 +51,16 @@ async def test_each_directive_acts(webs):
     for number, (tag, outcome) in enumerate(acts.items()):
         name, _, content = tag.rpartition("bot: ")
         pages[f"/header{number}"] = page(tag=tag)
-        pages[f"/meta{number}"] = page(head=meta(content, f"{name}bot" if name else "robots"))
+        pages[f"/meta{number}"] = page(
+            head=meta(content, f"{name}bot" if name else "robots")
+        )
         pages[f"/pdf{number}"] = Answer(
             b"%PDF-1.7 <meta name=robots content=none>",
             headers={"Content-Type": "application/pdf", "X-Robots-Tag": tag},
         )
         pages[f"/image{number}"] = Answer(
-            b"\x89PNG\r\n\x1a\n\0\0\0", headers={"Content-Type": "image/png", "X-Robots-Tag": tag}
+            b"\x89PNG\r\n\x1a\n\0\0\0",
+            headers={"Content-Type": "image/png", "X-Robots-Tag": tag},
         )
         expected.update(
             {f"/{kind}{number}": outcome for kind in ("header", "meta", "pdf", "image")}
@@ -95,7 +102,9 @@ async def test_what_is_dropped_is_told(webs):
     url = web.url + "/"
     by_header = RobotTag("header", "noindex")
     by_meta = RobotTag("meta", "nofollow", agent="examplebot", line=3)
-    assert [(one["output"], one["tag"]) for one in result.signals("output_dropped")] == [
+    assert [
+        (one["output"], one["tag"]) for one in result.signals("output_dropped")
+    ] == [
         ({"url": url, "status": 200}, by_header),
         (dropped[1][1], by_meta),
     ]
@@ -113,7 +122,9 @@ async def test_what_is_dropped_is_told(webs):
 async def test_a_request_may_be_exempt(webs):
     """By its key, a page's tags are not obeyed, or a single request is not dropped."""
     web = webs()
-    pages = {path: page(path + "/below", head=meta("none")) for path in ("/a", "/b", "/c")}
+    pages = {
+        path: page(path + "/below", head=meta("none")) for path in ("/a", "/b", "/c")
+    }
     web.pages.update(pages)
     web.pages.update({path + "/below": page() for path in pages})
 
@@ -135,7 +146,9 @@ async def test_a_request_may_be_exempt(webs):
 
 @ensureDeferred
 async def test_a_page_may_be_asked_for_again(webs):
-    """A request for the page itself follows no link: a spider shown a login tries again."""
+    """A request for the page itself follows no link: a spider shown a login tries
+    again.
+    """
     web = webs()
     answers = [page("/x", head=meta("none"), tag="none"), page()]
     web.pages["/"] = lambda _: answers.pop(0)
@@ -157,9 +170,13 @@ async def test_a_page_may_be_asked_for_again(webs):
 
 @ensureDeferred
 async def test_callbacks_of_every_kind(webs):
-    """The tags apply equally to a generator, an async generator, a coroutine and a list."""
+    """The tags apply equally to a generator, an async generator, a coroutine and a
+    list.
+    """
     kinds = ("generator", "async_generator", "coroutine", "function", "nothing")
-    web = site(webs, {f"/{kind}": page(head=meta("noindex, nofollow")) for kind in kinds})
+    web = site(
+        webs, {f"/{kind}": page(head=meta("noindex, nofollow")) for kind in kinds}
+    )
 
     class Spider(scrapy.Spider):
         name = "kinds"
@@ -170,7 +187,11 @@ async def test_callbacks_of_every_kind(webs):
                 yield scrapy.Request(f"{web.url}/{kind}", getattr(self, kind))
 
         def output(self, response):
-            return [{"url": response.url}, response.follow(response.url + "/below"), None]
+            return [
+                {"url": response.url},
+                response.follow(response.url + "/below"),
+                None,
+            ]
 
         def generator(self, response):
             yield from self.output(response)
@@ -183,7 +204,8 @@ async def test_callbacks_of_every_kind(webs):
             return self.output(response)
 
         def function(self, response):
-            del response.meta["robot_tags"]  # it may be changed, and is obeyed all the same
+            # it may be changed, and is obeyed all the same
+            del response.meta["robot_tags"]
             return self.output(response)
 
         def nothing(self, response):
@@ -218,13 +240,18 @@ async def test_what_other_middlewares_add_is_held_to_the_tags(webs):
 
 @ensureDeferred
 async def test_nofollow_links_are_followed_unless_asked_not_to(webs):
-    """With the option, a URL is dropped if every link to it on the page is rel="nofollow"."""
+    """With the option, a URL is dropped if every link to it on the page is
+    rel="nofollow".
+    """
     links = (
         *('<a href="/plain">x</a>', "<a rel=nofollow href='/never'>x</a>"),
         '<a href="never#again" rel="noopener NoFollow">x</a>',
         '<a href=" /twice?b=2&amp;a=1#x" rel="ugc NOFOLLOW">x</a>',
         '<a href="/twice?a=1&b=2">x</a>',
-        *('<area href="/area" rel="nofollow">', '<a rel="x-nofollow" href="/other">x</a>'),
+        *(
+            '<area href="/area" rel="nofollow">',
+            '<a rel="x-nofollow" href="/other">x</a>',
+        ),
         '<a rel="nofollow" href="//[x">no URL</a>',
     )
     web = webs()
@@ -243,7 +270,9 @@ async def test_nofollow_links_are_followed_unless_asked_not_to(webs):
     everything = ["/area", "/never", "/other", "/plain", "/twice?b=2&a=1"]
     assert paths(await crawl(Spider), web) == everything
 
-    result = await crawl(Spider, {"MANDELBOT_NOFOLLOW_LINKS": True, "MANDELBOT_ROBOT_TAGS": "off"})
+    result = await crawl(
+        Spider, {"MANDELBOT_NOFOLLOW_LINKS": True, "MANDELBOT_ROBOT_TAGS": "off"}
+    )
     assert paths(result, web) == ["/other", "/plain", "/twice?b=2&a=1"]
     assert result.stats["mandelbot/tags/links_dropped"] == 3
     assert {one["tag"] for one in result.signals("output_dropped")} == {
@@ -265,7 +294,9 @@ async def test_a_form_is_no_link(webs):
     class Spider(LinksSpider):
         async def start(self):
             yield scrapy.Request(web.url + "/", self.parse_front)
-            yield scrapy.Request(web.url + "/exempt", meta={"dont_obey_robot_tags": True})
+            yield scrapy.Request(
+                web.url + "/exempt", meta={"dont_obey_robot_tags": True}
+            )
 
         def parse_front(self, response):
             yield scrapy.Request(web.url + "/form", self.parse, method="POST")

@@ -29,7 +29,9 @@ TDMREP = b'[{"location": "/tdm-file", "tdm-reservation": 1, "tdm-policy": "https
 def page(head: str = "", **headers: str) -> Answer:
     kind = {"Content-Type": "text/html; charset=utf-8"}
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Answer(f"<html><head>{head}</head><body>x</body></html>".encode(), headers=kind | named)
+    return Answer(
+        f"<html><head>{head}</head><body>x</body></html>".encode(), headers=kind | named
+    )
 
 
 PAGES = {
@@ -48,12 +50,21 @@ PAGES = {
     "/license": page(Link='<https://e.example/l>; rel="license"'),
     "/search-no": page(Content_Signal="search=no"),
 }
-"""All six kinds of statement: Content-Usage, Content-Signal, TDMRep, tags, licences, tokens."""
+"""All six kinds of statement: Content-Usage, Content-Signal, TDMRep, tags, licences,
+tokens.
+"""
 REFUSED_BEFORE = {"/usage-no", "/tdm-file", "/token"}
 REFUSED = {
     "train-ai": {
         *REFUSED_BEFORE,
-        *("/usage-header", "/signal-header", "/tdm-header", "/tdm-meta", "/noai", "/noml"),
+        *(
+            "/usage-header",
+            "/signal-header",
+            "/tdm-header",
+            "/tdm-meta",
+            "/noai",
+            "/noml",
+        ),
     },
     "search": {"/search-no"},
     "tdm": {"/tdm-file", "/tdm-header", "/tdm-meta"},
@@ -96,7 +107,9 @@ def paths(result, web) -> set[str]:
 @pytest.mark.parametrize("purpose", REFUSED)
 @ensureDeferred
 async def test_items_are_kept_and_dropped_by_purpose(webs, purpose):
-    """Of each page whose use is refused, and of no other; what is refused before is not asked."""
+    """Of each page whose use is refused, and of no other; what is refused before is not
+    asked.
+    """
     web = site(webs)
     result = await crawled(web, MANDELBOT_PURPOSE=purpose, MANDELBOT_USAGE="obey")
     assert paths(result, web) == PAGES.keys() - REFUSED[purpose]
@@ -106,32 +119,49 @@ async def test_items_are_kept_and_dropped_by_purpose(webs, purpose):
     assert {path for path in PAGES if not web.asked(path)} == before
     stats = result.stats
     assert stats.get("mandelbot/usage/requests_dropped", 0) == len(before)
-    assert stats.get("mandelbot/usage/items_dropped", 0) == len(REFUSED[purpose] - before)
+    assert stats.get("mandelbot/usage/items_dropped", 0) == len(
+        REFUSED[purpose] - before
+    )
     assert len(result.signals("usage_disallowed")) == len(REFUSED[purpose])
 
 
 @ensureDeferred
 async def test_annotate_tells_and_drops_nothing(webs):
-    """Every page has its usage in the meta, with each statement and where it stood; stats count.
+    """Every page has its usage in the meta, with each statement and where it stood;
+    stats count.
 
-    Once, at the end, a warning says how many items are kept though their owners refuse the use.
+    Once, at the end, a warning says how many items are kept though their owners refuse
+    the use.
     """
     web = site(webs)
-    result = await crawled(web, MANDELBOT_PURPOSE=["train-ai"], MANDELBOT_USAGE="annotate")
+    result = await crawled(
+        web, MANDELBOT_PURPOSE=["train-ai"], MANDELBOT_USAGE="annotate"
+    )
     answers = {
-        item["url"].removeprefix(web.url): item["answers"]["train-ai"] for item in result.items
+        item["url"].removeprefix(web.url): item["answers"]["train-ai"]
+        for item in result.items
     }
     assert answers.keys() == PAGES.keys()
-    assert {path for path, said in answers.items() if said == "disallowed"} == REFUSED["train-ai"]
-    assert {path for path, said in answers.items() if said == "allowed"} == {"/usage-yes"}
+    assert {path for path, said in answers.items() if said == "disallowed"} == REFUSED[
+        "train-ai"
+    ]
+    assert {path for path, said in answers.items() if said == "allowed"} == {
+        "/usage-yes"
+    }
     assert result.stats["mandelbot/usage/pages"] == len(PAGES)
     assert result.stats["mandelbot/usage/disallowed"] == len(REFUSED["train-ai"])
     assert result.stats["mandelbot/usage/allowed"] == 1
-    assert result.stats["mandelbot/usage/unknown"] == len(PAGES) - len(REFUSED["train-ai"]) - 1
-    assert result.stats["mandelbot/usage/terms"] == len(PAGES)  # the licence is of all pages
+    assert (
+        result.stats["mandelbot/usage/unknown"]
+        == len(PAGES) - len(REFUSED["train-ai"]) - 1
+    )
+    # the licence is of all pages
+    assert result.stats["mandelbot/usage/terms"] == len(PAGES)
     assert result.stats["mandelbot/usage/items_against"] == len(REFUSED["train-ai"])
     (told,) = result.logged("Kept ")
-    assert told.startswith(f"Kept {len(REFUSED['train-ai'])} items of pages whose owners disallow")
+    assert told.startswith(
+        f"Kept {len(REFUSED['train-ai'])} items of pages whose owners disallow"
+    )
     assert not result.signals("usage_disallowed")
 
 
@@ -158,7 +188,9 @@ async def test_without_a_purpose_nothing_is_there(webs):
 
 @ensureDeferred
 async def test_what_is_unknown_may_be_dropped(webs):
-    """With MANDELBOT_USAGE_UNKNOWN = "drop" only what is allowed is kept; it is asked for first."""
+    """With MANDELBOT_USAGE_UNKNOWN = "drop" only what is allowed is kept; it is asked
+    for first.
+    """
     web = site(webs)
     result = await crawled(
         web,
@@ -176,7 +208,9 @@ async def test_what_is_unknown_may_be_dropped(webs):
 async def test_several_purposes_are_wanted_together(webs):
     """What is refused for one of them is dropped."""
     web = site(webs)
-    result = await crawled(web, MANDELBOT_PURPOSE="search, train-ai", MANDELBOT_USAGE="obey")
+    result = await crawled(
+        web, MANDELBOT_PURPOSE="search, train-ai", MANDELBOT_USAGE="obey"
+    )
     assert paths(result, web) == PAGES.keys() - REFUSED["search"] - REFUSED["train-ai"]
 
 
@@ -226,7 +260,9 @@ async def test_a_page_may_be_exempt(webs):
 
 @ensureDeferred
 async def test_meta_of_another_page_does_not_count(webs):
-    """What a spider copies from one page's meta is replaced by what is said of the next."""
+    """What a spider copies from one page's meta is replaced by what is said of the
+    next.
+    """
     web = site(webs)
 
     class Spider(EveryPage):
@@ -244,7 +280,9 @@ async def test_meta_of_another_page_does_not_count(webs):
 @pytest.mark.parametrize("status", [404, 500, 200])
 @ensureDeferred
 async def test_a_site_without_a_tdm_file_is_asked_once(webs, status):
-    """One that says 404, that fails, or that sends a page for it: nothing is reserved there."""
+    """One that says 404, that fails, or that sends a page for it: nothing is reserved
+    there.
+    """
     web = site(webs, tdmrep=None)
     web.pages["/.well-known/tdmrep.json"] = Answer(b"<html>no</html>", status=status)
     result = await crawled(web, MANDELBOT_PURPOSE="tdm", MANDELBOT_USAGE="obey")
@@ -257,7 +295,9 @@ async def test_a_site_without_a_tdm_file_is_asked_once(webs, status):
 async def test_a_tdm_file_may_be_elsewhere_on_the_site(webs):
     """A redirect is followed, and no request waits for itself."""
     web = site(webs, tdmrep=None)
-    web.pages["/.well-known/tdmrep.json"] = Answer(status=302, headers={"Location": "/tdm.json"})
+    web.pages["/.well-known/tdmrep.json"] = Answer(
+        status=302, headers={"Location": "/tdm.json"}
+    )
     web.pages["/tdm.json"] = Answer(TDMREP)
     result = await crawled(web, MANDELBOT_PURPOSE="tdm", MANDELBOT_USAGE="obey")
     assert "/tdm-file" not in paths(result, web)
@@ -267,7 +307,10 @@ async def test_a_tdm_file_may_be_elsewhere_on_the_site(webs):
 async def test_a_kept_tdm_file_serves_the_next_run(webs, tmp_path):
     """It is kept in the store as a copy of robots.txt is."""
     web = site(webs)
-    settings = {"MANDELBOT_PURPOSE": "tdm", "MANDELBOT_STORE": str(tmp_path / "copies.db")}
+    settings = {
+        "MANDELBOT_PURPOSE": "tdm",
+        "MANDELBOT_STORE": str(tmp_path / "copies.db"),
+    }
     for _ in range(2):
         result = await crawled(web, MANDELBOT_USAGE="obey", **settings)
         assert "/tdm-file" not in paths(result, web)
@@ -291,14 +334,17 @@ async def test_a_site_that_cannot_say_now_keeps_what_it_said(webs, tmp_path, sta
     }
     for answer in (Answer(TDMREP), Answer(status=status), Answer(status=status)):
         web.pages["/.well-known/tdmrep.json"] = answer
-        result = await crawl(EveryPage, AGENT | settings, start_urls=[web.url + "/tdm-file"])
+        result = await crawl(
+            EveryPage, AGENT | settings, start_urls=[web.url + "/tdm-file"]
+        )
         assert not result.items
     assert len(asked_for_tdm(web)) == 3
 
 
 @ensureDeferred
 async def test_a_tdm_file_that_breaks_off_is_not_kept(webs, tmp_path):
-    """The rules that came count, the file is asked for again by the next run, and unconditionally.
+    """The rules that came count, the file is asked for again by the next run, and
+    unconditionally.
 
     What is kept of it would be confirmed as if it were whole.
     """
@@ -325,7 +371,9 @@ async def test_a_tdm_file_that_breaks_off_is_not_kept(webs, tmp_path):
 
 @ensureDeferred
 async def test_a_tdm_file_that_was_confirmed_can_be_confirmed_again(webs, tmp_path):
-    """A 304 need not repeat the validators (RFC 9110, section 15.4.5): those of the copy hold."""
+    """A 304 need not repeat the validators (RFC 9110, section 15.4.5): those of the
+    copy hold.
+    """
     web = site(webs)
     date = "Sun, 01 Nov 2026 12:00:00 GMT"
 
@@ -342,7 +390,9 @@ async def test_a_tdm_file_that_was_confirmed_can_be_confirmed_again(webs, tmp_pa
         "MANDELBOT_CACHE": {"ttl": 0},
     }
     for _ in range(3):
-        result = await crawl(EveryPage, AGENT | settings, start_urls=[web.url + "/tdm-file"])
+        result = await crawl(
+            EveryPage, AGENT | settings, start_urls=[web.url + "/tdm-file"]
+        )
         assert not result.items
     assert [hit.status for hit in asked_for_tdm(web)] == [200, 304, 304]
 
@@ -363,7 +413,9 @@ async def test_a_tdm_file_is_asked_for_on_the_way_of_the_page(webs):
                 meta={"proxy": proxy.url},
             )
 
-    result = await crawl(Spider, AGENT | {"MANDELBOT_PURPOSE": "tdm", "MANDELBOT_USAGE": "obey"})
+    result = await crawl(
+        Spider, AGENT | {"MANDELBOT_PURPOSE": "tdm", "MANDELBOT_USAGE": "obey"}
+    )
     assert not result.items
     (hit,) = [one for one in proxy.hits if one.path.endswith("/tdmrep.json")]
     assert hit.headers["proxy-authorization"] == "Basic YTpi"
@@ -405,7 +457,9 @@ async def test_a_file_that_is_not_obeyed_and_cannot_be_had_is_asked_for_once(web
 # Terms instead of a page.
 
 TERMS = {
-    "/license": Answer(status=401, headers={"WWW-Authenticate": 'License error="invalid_request"'}),
+    "/license": Answer(
+        status=401, headers={"WWW-Authenticate": 'License error="invalid_request"'}
+    ),
     "/price": Answer(status=402, headers={"crawler-price": "USD 0.01"}),
     "/challenge": Answer(status=403, headers={"cf-mitigated": "challenge"}),
     "/closed": Answer(status=403),
@@ -424,9 +478,17 @@ async def test_terms_are_told_once_a_site_and_counted(webs):
     assert result.stats["mandelbot/usage/terms_stated"] == 3
     start = f"{web.url} states terms in place of a page: "
     (line,) = result.logged(start)
-    assert line.removeprefix(start).startswith(("401, WWW-", "402, crawler-", "403, cf-miti"))
+    assert line.removeprefix(start).startswith(
+        ("401, WWW-", "402, crawler-", "403, cf-miti")
+    )
     asked = {path: web.asked(path) for path in TERMS}
-    assert asked == {"/license": 1, "/price": 1, "/challenge": 1, "/closed": 3, "/login": 3}
+    assert asked == {
+        "/license": 1,
+        "/price": 1,
+        "/challenge": 1,
+        "/closed": 3,
+        "/login": 3,
+    }
 
 
 def test_usage_in_meta_can_be_kept_with_a_job():

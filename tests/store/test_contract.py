@@ -58,7 +58,10 @@ def sqlite(request, tmp_path):
         put_turn = store.put_turn
         store.put_copy = lambda site, copy: (put_copy(site, copy), store.save())
         store.put_pause = lambda site, pause: (put_pause(site, pause), store.save())
-        store.put_run = lambda spider, began_at: (put_run(spider, began_at), store.save())
+        store.put_run = lambda spider, began_at: (
+            put_run(spider, began_at),
+            store.save(),
+        )
         store.put_turn = lambda site, due: (put_turn(site, due), store.save())
     return store
 
@@ -91,7 +94,9 @@ def store(request, tmp_path):
     if request.param == "memory":
         store = MemoryStore()
     else:
-        store = redis(request) if "redis" in request.param else sqlite(request, tmp_path)
+        store = (
+            redis(request) if "redis" in request.param else sqlite(request, tmp_path)
+        )
     yield store
     store.close()
 
@@ -109,7 +114,15 @@ def test_a_copy_comes_back_as_it_was_put(store):
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"\x00", b"\x01", b"\xff\xfe\x00", b"x" * 99, b"x" * 100, bytes(range(256)) * 2_000],
+    [
+        b"",
+        b"\x00",
+        b"\x01",
+        b"\xff\xfe\x00",
+        b"x" * 99,
+        b"x" * 100,
+        bytes(range(256)) * 2_000,
+    ],
 )
 def test_any_bytes_are_a_body(store, body):
     """Empty, binary, and as long as a robots.txt may be."""
@@ -120,14 +133,23 @@ def test_any_bytes_are_a_body(store, body):
 
 def test_the_newer_copy_takes_the_place_of_the_older(store):
     """One copy a site."""
-    newer = COPY._replace(body=b"", status=404, fetched_at=COPY.fetched_at + 1, etag=None)
+    newer = COPY._replace(
+        body=b"", status=404, fetched_at=COPY.fetched_at + 1, etag=None
+    )
     store.put_copy(SITE, COPY)
     store.put_copy(SITE, newer)
     assert store.get_copy(SITE) == newer
 
 
 @pytest.mark.parametrize(
-    "site", ["http://example.com", "https://example.com:8443", "http://[::1]", "http://\udc80", ""]
+    "site",
+    [
+        "http://example.com",
+        "https://example.com:8443",
+        "http://[::1]",
+        "http://\udc80",
+        "",
+    ],
 )
 def test_sites_are_kept_apart(store, site):
     """By scheme, host and port; whatever a URL held."""
@@ -145,7 +167,11 @@ def test_copies_are_listed_in_the_order_of_their_sites(store):
     for site, copy in (("http://b", COPY), ("http://c", COPY), ("http://a", COPY)):
         store.put_copy(site, copy)
     store.put_copy("http://b", newer)
-    assert list(store.copies()) == [("http://a", COPY), ("http://b", newer), ("http://c", COPY)]
+    assert list(store.copies()) == [
+        ("http://a", COPY),
+        ("http://b", newer),
+        ("http://c", COPY),
+    ]
 
 
 def test_a_copy_that_is_dropped_is_gone(store):
@@ -188,7 +214,10 @@ def test_turns_are_kept_until_they_are_past(store):
     store.put_turn(SITE, SOON + 100.5)
     store.put_turn("http://other.example", SOON + 300.5)
     store.put_turn(SITE, SOON + 200.5)
-    assert store.get_turns(SOON + 100) == {SITE: SOON + 200.5, "http://other.example": SOON + 300.5}
+    assert store.get_turns(SOON + 100) == {
+        SITE: SOON + 200.5,
+        "http://other.example": SOON + 300.5,
+    }
     assert store.get_turns(SOON + 200.5) == {"http://other.example": SOON + 300.5}
     assert store.get_turns(SOON + 300.5) == {}
 

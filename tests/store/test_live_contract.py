@@ -29,7 +29,9 @@ class File:
         self.opened = []
 
     def open(self) -> SqliteStore:
-        self.opened.append(SqliteStore(self._path, self._clock.call_later, now=self._clock.now))
+        self.opened.append(
+            SqliteStore(self._path, self._clock.call_later, now=self._clock.now)
+        )
         self.opened[-1].get_turns(0.0)
         return self.opened[-1]
 
@@ -101,7 +103,9 @@ def about(place):
 
 
 def test_one_of_all_crawls_has_a_lease(place, stores, about):
-    """The others hear for how long; who has it can have it for longer, and alone gives it back."""
+    """The others hear for how long; who has it can have it for longer, and alone gives
+    it back.
+    """
     one, other = stores
     assert claim(one) == 0
     assert claim(other) == about(100)
@@ -118,7 +122,9 @@ def test_one_of_all_crawls_has_a_lease(place, stores, about):
 
 
 def test_no_lease_while_a_pause_or_turn_is_not_over(place, stores, about):
-    """Whoever has not heard of it yet learns so from the store, but of no turn at another pace."""
+    """Whoever has not heard of it yet learns so from the store, but of no turn at
+    another pace.
+    """
     one, other = stores
     one.put_pause(SITE, StoredPause(place.now() + 100, "503"))
     one.put_turn(SITE, place.now() + 50)
@@ -139,7 +145,9 @@ def test_a_pause_or_turn_that_is_over_keeps_nobody_waiting(place, stores):
     one.put_pause(OTHER, StoredPause(place.now() + 100, "503"))
     one.put_pause(OTHER, None)
     place.told(one)
-    assert claim(other) == claim(other, key=OTHER) == claim(other, lease=Lease.TURN) == 0
+    assert (
+        claim(other) == claim(other, key=OTHER) == claim(other, lease=Lease.TURN) == 0
+    )
 
 
 def test_who_gives_a_turn_back_has_told_when_the_next_one_is(place, stores, about):
@@ -153,16 +161,27 @@ def test_who_gives_a_turn_back_has_told_when_the_next_one_is(place, stores, abou
 
 
 def test_a_later_turn_is_not_taken_back(place, stores):
-    """What one tells late another may have passed by then; what a wrong clock wrote does go."""
+    """What one tells late another may have passed by then; what a wrong clock wrote
+    does go.
+    """
     one, other = stores
-    for written, kept in (20, 20), (10, 20), (3_619, 3_619), (20, 3_619), (90_000, 90_000), (9, 9):
+    for written, kept in (
+        (20, 20),
+        (10, 20),
+        (3_619, 3_619),
+        (20, 3_619),
+        (90_000, 90_000),
+        (9, 9),
+    ):
         one.put_turn(SITE, NOW + written)
         place.told(one)
         assert other.get_turns(0.0) == {SITE: NOW + kept}
 
 
 def test_one_of_all_fetches_where_no_fresh_copy_is_there(place, stores, about):
-    """It has the old copy in hand; the others have the new one as soon as the lease is back."""
+    """It has the old copy in hand; the others have the new one as soon as the lease is
+    back.
+    """
     one, other = stores
     assert find(one, NOW - 5) == (None, 0)
     assert find(other, NOW - 5) == (None, about(100))
@@ -189,7 +208,10 @@ def test_who_fetches_again_has_the_lease_for_longer(place, stores, about):
 
 
 def test_what_one_tells_the_others_hear_of(place, stores):
-    """Once, in order; who has told it does not. Who begins later hears of all there is."""
+    """Once, in order; who has told it does not.
+
+    Who begins later hears of all there is.
+    """
     one, other = stores
     own, listener = Listener(), Listener()
     one.put_turn(OTHER, NOW + 5_000)

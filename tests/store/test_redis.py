@@ -1,4 +1,6 @@
-"""The store on a Redis server: many workers, and whatever becomes of the server, no harm."""
+"""The store on a Redis server: many workers, and whatever becomes of the server, no
+harm.
+"""
 
 from __future__ import annotations
 
@@ -97,12 +99,18 @@ def test_who_begins_later_hears_of_all_there_is(open_store):
     told(one)
     listener = Listener()
     open_store().listen(listener)
-    assert listener.heard.next() == ("all", {SITE: PAUSE}, {"http://other": NOW + 5_000})
+    assert listener.heard.next() == (
+        "all",
+        {SITE: PAUSE},
+        {"http://other": NOW + 5_000},
+    )
 
 
 @pytest.mark.parametrize("skew", [-7_200.0, 86_400.0])
 def test_times_are_by_the_servers_clock(open_store, skew):
-    """A worker whose clock is wrong waits as long as the others, and has them wait no longer."""
+    """A worker whose clock is wrong waits as long as the others, and has them wait no
+    longer.
+    """
     right, wrong = open_store(), open_store(now=lambda: time.time() + skew)
     listener = Listener()
     wrong.listen(listener)
@@ -148,12 +156,11 @@ def test_a_slow_answer_is_not_taken_for_another_clock(open_store, monkeypatch):
 def test_the_lease_of_a_worker_that_died_ends(open_store, server):
     """Nobody gives it back, and others have it when its time is over."""
     code = (
-        "import os, sys; from scrapy_mandelbot.store.redis.redis_store import RedisStore\n"
-        "from scrapy_mandelbot.store.contract import Lease\n"
-        "store = RedisStore(sys.argv[1], lambda: lambda call: call())\n"
-        "die = lambda seconds: os.kill(os.getpid(), 9)\n"
-        "store.claim(Lease.PROBE, 'https://example.com', 3.0, die)\n"
-        "import time; time.sleep(60)\n"
+        "import os, sys; from scrapy_mandelbot.store.redis.redis_store import"
+        " RedisStore\nfrom scrapy_mandelbot.store.contract import Lease\nstore ="
+        " RedisStore(sys.argv[1], lambda: lambda call: call())\ndie = lambda seconds:"
+        " os.kill(os.getpid(), 9)\nstore.claim(Lease.PROBE, 'https://example.com', 3.0,"
+        " die)\nimport time; time.sleep(60)\n"
     )
     run = subprocess.run([sys.executable, "-c", code, server.url], check=False)
     assert run.returncode == -signal.SIGKILL
@@ -180,7 +187,9 @@ def test_a_copy_that_is_dropped_is_dropped_by_all_workers(open_store):
 
 
 def test_a_pause_of_years_is_waited_for(open_store):
-    """An operator may have set it: no worker probes the site meanwhile, whatever it has heard."""
+    """An operator may have set it: no worker probes the site meanwhile, whatever it has
+    heard.
+    """
     one, other = open_store(), open_store()
     one.put_pause(SITE, StoredPause(time.time() + 1e9, "held"))
     one.put_pause("http://for.ever", StoredPause(1e300, "held"))
@@ -192,8 +201,12 @@ def test_a_pause_of_years_is_waited_for(open_store):
 # What becomes of the server.
 
 
-def test_a_server_that_is_gone_costs_one_warning_and_is_found_again(open_store, server, log, quick):
-    """The run goes on with its memory; what was told meanwhile the server has in the end."""
+def test_a_server_that_is_gone_costs_one_warning_and_is_found_again(
+    open_store, server, log, quick
+):
+    """The run goes on with its memory; what was told meanwhile the server has in the
+    end.
+    """
     one = open_store()
     one.listen(listener := Listener())
     listener.heard.next()
@@ -210,14 +223,20 @@ def test_a_server_that_is_gone_costs_one_warning_and_is_found_again(open_store, 
     assert one.get_run("links") is None
     server.start()
     log.wait_for("is shared again")
-    while listener.heard.next() != ("all", {SITE: PAUSE}, {"http://other": NOW + 5_000}):
+    while listener.heard.next() != (
+        "all",
+        {SITE: PAUSE},
+        {"http://other": NOW + 5_000},
+    ):
         pass
     assert find(open_store(), NOW - 5) == (COPY, 0)
     assert len(log.warnings) == 1
     assert server.url in log.warnings[0]
 
 
-def test_a_server_that_never_was_there_costs_one_warning(open_store, server, log, quick):
+def test_a_server_that_never_was_there_costs_one_warning(
+    open_store, server, log, quick
+):
     """At start and to the end; what could not be kept is told of."""
     server.stop()
     store = open_store()
@@ -226,12 +245,16 @@ def test_a_server_that_never_was_there_costs_one_warning(open_store, server, log
     store.put_pause(SITE, PAUSE)
     assert store.get_pauses() == {SITE: PAUSE}
     store.close()
-    assert log.warnings[0].startswith("What is known of sites is kept in the memory of this run")
+    assert log.warnings[0].startswith(
+        "What is known of sites is kept in the memory of this run"
+    )
     assert log.warnings[1:] == [f"Could not write 1 value to {server.url}"]
 
 
 def test_a_server_that_hangs_is_waited_for_by_nobody(open_store, server, log, quick):
-    """A question is answered by nobody when it takes too long, and from then on at once."""
+    """A question is answered by nobody when it takes too long, and from then on at
+    once.
+    """
     store = open_store()
     assert claim(store) == 0
     server.freeze()
@@ -258,7 +281,9 @@ def test_a_server_that_was_restarted_has_its_scripts_again(open_store, client):
 
 
 def test_a_full_server_is_still_heard_and_read(open_store, client, log, quick):
-    """What it takes no more is told to the others all the same, and kept until it is taken."""
+    """What it takes no more is told to the others all the same, and kept until it is
+    taken.
+    """
     one, other = open_store(), open_store()
     one.put_copy(SITE, COPY)
     told(one)
@@ -281,7 +306,9 @@ def test_a_full_server_is_still_heard_and_read(open_store, client, log, quick):
 def test_a_server_that_became_a_replica_is_left_until_it_is_none(
     open_store, client, server, log, quick
 ):
-    """Where one fails over, it is connected to anew: its name may be another machine's by now."""
+    """Where one fails over, it is connected to anew: its name may be another machine's
+    by now.
+    """
     store = open_store()
     told(store)
     client.replicaof("127.0.0.1", str(server.port + 1 if server.port < 65_000 else 1))
@@ -294,7 +321,8 @@ def test_a_server_that_became_a_replica_is_left_until_it_is_none(
 
 
 def test_what_is_answered_is_answered_once(open_store, client, log, quick):
-    """Of what is asked at once a replica answers what it can, and the rest is answered by nobody.
+    """Of what is asked at once a replica answers what it can, and the rest is answered
+    by nobody.
 
     A crawl that hears of a copy twice would be told so by an error.
     """
@@ -314,7 +342,9 @@ def test_what_is_answered_is_answered_once(open_store, client, log, quick):
     assert "read only" in log.wait_for("is kept in the memory of this run only")
 
 
-def test_a_server_that_refuses_the_password_costs_one_warning(open_store, server, log, quick):
+def test_a_server_that_refuses_the_password_costs_one_warning(
+    open_store, server, log, quick
+):
     """And the password stands in no line."""
     store = open_store(server.url.replace("//", "//robot:secret@"))
     store.put_pause(SITE, PAUSE)
@@ -364,7 +394,9 @@ def test_what_something_else_wrote_is_passed_by(open_store, client, odd):
     for kind in ("pause", "turn", "drop", "new"):
         client.publish(scripts.NEWS, odd)
         client.publish(scripts.NEWS, b'[1, "x", "%s", "http://a", {}]' % kind.encode())
-        client.publish(scripts.NEWS, b'[1, "x", "%s", "http://a", "over"]' % kind.encode())
+        client.publish(
+            scripts.NEWS, b'[1, "x", "%s", "http://a", "over"]' % kind.encode()
+        )
         client.publish(scripts.NEWS, b'[1, "x", "%s"]' % kind.encode())
     store.put_pause(SITE, None)
     assert listener.heard.next() == ("pause", SITE, None)
@@ -439,7 +471,9 @@ def test_a_name_that_no_host_has_stays_in_the_run(open_store, client):
     assert list(client.scan_iter()) == []
 
 
-def test_a_url_may_set_what_the_package_redis_takes_but_not_the_form_of_answers(open_store, server):
+def test_a_url_may_set_what_the_package_redis_takes_but_not_the_form_of_answers(
+    open_store, server
+):
     """Values are bytes, whatever stands in the URL."""
     store = open_store(f"{server.url}?decode_responses=true&socket_timeout=3")
     store.put_copy(SITE, COPY)
@@ -460,7 +494,9 @@ def test_a_store_is_kept_over_a_socket(open_store, client, server):
 
 
 def test_a_closed_store_calls_nobody(open_store):
-    """What is heard of after the crawl is over is nobody's business, nor does a thread stay."""
+    """What is heard of after the crawl is over is nobody's business, nor does a thread
+    stay.
+    """
     import threading
 
     calls = []
@@ -473,7 +509,9 @@ def test_a_closed_store_calls_nobody(open_store):
     for call in calls:
         call()
     assert answers.is_empty
-    assert not [one for one in threading.enumerate() if one.name.startswith("mandelbot")]
+    assert not [
+        one for one in threading.enumerate() if one.name.startswith("mandelbot")
+    ]
 
 
 def test_a_loop_that_has_ended_is_no_harm(open_store):
@@ -535,6 +573,8 @@ def test_a_node_without_the_slot_of_the_store_is_refused(tmp_path, log):
     """At the start, in one line: the crawl would go on alone for ever."""
     with ClusterNode(tmp_path, "0-1", others="2-16383") as node:
         settings = Settings({**SETTINGS, "MANDELBOT_STORE": node.url})
-        with pytest.raises(OtherNodeError, match="another node of its cluster has the keys"):
+        with pytest.raises(
+            OtherNodeError, match="another node of its cluster has the keys"
+        ):
             Crawl.of(Crawler(scrapy.Spider, settings))
     assert log.warnings == []

@@ -103,12 +103,15 @@ def test_what_others_tell_is_heard_where_they_tell_it(servers, open_store, log):
     until(listener, ("all", {}, {SITE: NOW + 5_000}))
     open_store().put_pause(SITE, PAUSE)
     while (heard := listener.heard.next()) != ("pause", SITE, PAUSE):
-        if heard[1:] == ({SITE: PAUSE}, {SITE: NOW + 5_000}):  # told before it was listened to
+        # told before it was listened to
+        if heard[1:] == ({SITE: PAUSE}, {SITE: NOW + 5_000}):
             break
 
 
 def test_a_job_bears_that_a_replica_takes_over(servers):
-    """What it has not got is done again; until it is the primary nothing is taken for kept."""
+    """What it has not got is done again; until it is the primary nothing is taken for
+    kept.
+    """
     one, other = Worker(servers.url), Worker(servers.url)
     page = one.push(SITE, LIFO, b"page")
     one.exchange(take=1)

@@ -1,4 +1,6 @@
-"""Redis over TLS: who the server is, is made sure of, and nothing goes out in the clear."""
+"""Redis over TLS: who the server is, is made sure of, and nothing goes out in the
+clear.
+"""
 
 from __future__ import annotations
 
@@ -71,11 +73,16 @@ def open_store():
 
 
 def test_a_store_is_kept_over_tls(tls, client, open_store):
-    """The URL names who signs, the user, the password, which is escaped, and the database."""
+    """The URL names who signs, the user, the password, which is escaped, and the
+    database.
+    """
     from scrapy_mandelbot.store.redis.address import connect
 
     # The package redis asked for that by itself from 6.0 on.
-    assert connect(tls.good).connection_pool.connection_kwargs["ssl_check_hostname"] is True
+    assert (
+        connect(tls.good).connection_pool.connection_kwargs["ssl_check_hostname"]
+        is True
+    )
     one, other = open_store(tls.good), open_store(tls.good.replace("rediss", "valkeys"))
     one.put_pause(SITE, PAUSE)
     assert one.get_pauses() == other.get_pauses() == {SITE: PAUSE}
@@ -87,7 +94,9 @@ def test_a_store_is_kept_over_tls(tls, client, open_store):
 
 
 def test_a_job_is_kept_over_tls(tls):
-    """By the same URL; a client's own certificate is shown where the server asks for one."""
+    """By the same URL; a client's own certificate is shown where the server asks for
+    one.
+    """
     with Redis.from_url(tls.server.url) as client:
         client.config_set("tls-auth-clients", "yes")
         try:
@@ -101,7 +110,9 @@ def test_a_job_is_kept_over_tls(tls):
 
 
 def test_a_certificate_that_is_not_trusted_is_refused(tls, caplog, open_store):
-    """By a job and by a store, and the line says why; nothing was told to whoever that is."""
+    """By a job and by a store, and the line says why; nothing was told to whoever that
+    is.
+    """
     for url in (tls.url, f"{tls.url}?ssl_ca_certs={tls.stranger.path}"):
         assert "certificate verify failed" in _refused(url)
     store = open_store(url)
@@ -109,7 +120,9 @@ def test_a_certificate_that_is_not_trusted_is_refused(tls, caplog, open_store):
         store.put_pause(SITE, PAUSE)
         assert claim(store, key="http://other") == 0
     (line,) = caplog.messages
-    assert line.startswith("What is known of sites is kept in the memory of this run only")
+    assert line.startswith(
+        "What is known of sites is kept in the memory of this run only"
+    )
     assert "certificate verify failed" in line
     assert "cret" not in line
     assert store.get_pauses() == {SITE: PAUSE}
@@ -117,7 +130,9 @@ def test_a_certificate_that_is_not_trusted_is_refused(tls, caplog, open_store):
 
 
 def test_a_certificate_of_another_host_is_refused(tls, client):
-    """Though one who is trusted has signed it; unless the URL says that this is no matter."""
+    """Though one who is trusted has signed it; unless the URL says that this is no
+    matter.
+    """
     before = client.config_get("tls-*-file")
     crt, key = map(str, tls.other_host)
     client.config_set("tls-cert-file", crt, "tls-key-file", key)
@@ -129,12 +144,19 @@ def test_a_certificate_of_another_host_is_refused(tls, client):
             server.close()
     finally:
         client.config_set(
-            *("tls-cert-file", before["tls-cert-file"], "tls-key-file", before["tls-key-file"])
+            *(
+                "tls-cert-file",
+                before["tls-cert-file"],
+                "tls-key-file",
+                before["tls-key-file"],
+            )
         )
 
 
 def test_tls_is_never_left_for_the_clear(tls):
-    """A server that speaks no TLS is sent no password, and one that does answers nobody without."""
+    """A server that speaks no TLS is sent no password, and one that does answers nobody
+    without.
+    """
     with socket.create_server(("127.0.0.1", 0)) as plain:
         said = []
 

@@ -103,15 +103,12 @@ def test_closing_saves_and_stops_the_timer(path, stores):
 def test_a_kill_9_loses_at_most_the_last_second(path):
     """What was saved before is there, and the file is whole."""
     code = (
-        "import os, sys\n"
-        "from scrapy_mandelbot.store.contract import CachedRobots, StoredPause\n"
-        "from scrapy_mandelbot.store.sqlite import SqliteStore\n"
-        "store = SqliteStore(sys.argv[1])\n"
-        "for number in range(500):\n"
-        "    store.put_copy(f'http://{number}', CachedRobots(b'x' * 5000, 200, 1000.0))\n"
-        "    if number % 100 == 99: store.save()\n"
-        "store.put_copy('http://late', CachedRobots(b'', 200, 1000.0))\n"
-        "os.kill(os.getpid(), 9)\n"
+        "import os, sys\nfrom scrapy_mandelbot.store.contract import CachedRobots,"
+        " StoredPause\nfrom scrapy_mandelbot.store.sqlite import SqliteStore\nstore ="
+        " SqliteStore(sys.argv[1])\nfor number in range(500):\n   "
+        " store.put_copy(f'http://{number}', CachedRobots(b'x' * 5000, 200, 1000.0))\n "
+        "   if number % 100 == 99: store.save()\nstore.put_copy('http://late',"
+        " CachedRobots(b'', 200, 1000.0))\nos.kill(os.getpid(), 9)\n"
     )
     run = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
     assert run.returncode == -signal.SIGKILL
@@ -121,7 +118,9 @@ def test_a_kill_9_loses_at_most_the_last_second(path):
 
 
 def test_two_processes_share_one_file(path, stores):
-    """Each finds what the other saved, and an older copy never takes the place of a newer one."""
+    """Each finds what the other saved, and an older copy never takes the place of a
+    newer one.
+    """
     one, other = stores(path), stores(path)
     one.put_copy(SITE, COPY)
     other.put_copy("http://other", COPY)
@@ -204,7 +203,9 @@ SPOILERS = [spoil_version, spoil_header, spoil_pages, spoil_folder, spoil_into_a
 
 
 @pytest.mark.parametrize("spoil", SPOILERS)
-def test_a_file_beyond_use_costs_a_warning_and_the_memory_of_this_run(path, stores, caplog, spoil):
+def test_a_file_beyond_use_costs_a_warning_and_the_memory_of_this_run(
+    path, stores, caplog, spoil
+):
     """Corrupt, of another version, no file at all: one warning, and the run goes on."""
     store = stores(path)
     for number in range(200):
@@ -246,7 +247,9 @@ def test_a_damaged_row_is_no_row(path, stores, column, value):
     store.put_copy("http://other", COPY)
     store.close()
     with closing(sqlite3.connect(path)) as database:
-        database.execute(f"UPDATE copies SET {column} = ? WHERE site = ?", (value, SITE))
+        database.execute(
+            f"UPDATE copies SET {column} = ? WHERE site = ?", (value, SITE)
+        )
         database.commit()
     store = stores(path)
     assert store.get_copy(SITE) is None
@@ -324,7 +327,9 @@ TABLES = {
     ("table", "column"),
     [(table, column) for table, columns in TABLES.items() for column in columns],
 )
-def test_a_row_that_something_else_wrote_costs_that_row(path, stores, table, column, odd):
+def test_a_row_that_something_else_wrote_costs_that_row(
+    path, stores, table, column, odd
+):
     """Whatever stands in a column, the row beside it is read, and nothing raises."""
     first = stores(path)
     for name in ("http://a", "http://b"):
@@ -336,7 +341,9 @@ def test_a_row_that_something_else_wrote_costs_that_row(path, stores, table, col
     key = "spider" if table == "runs" else "site"
     no_null = suppress(sqlite3.IntegrityError)  # where a column takes none
     with closing(sqlite3.connect(path)) as database, no_null, database:
-        database.execute(f"UPDATE {table} SET {column} = {odd} WHERE {key} = 'http://a'")
+        database.execute(
+            f"UPDATE {table} SET {column} = {odd} WHERE {key} = 'http://a'"
+        )
     store = stores(path)
     assert dict(store.copies())["http://b"] == store.get_copy("http://b") == COPY
     assert store.get_copy("http://a") is None or isinstance(
@@ -346,7 +353,9 @@ def test_a_row_that_something_else_wrote_costs_that_row(path, stores, table, col
     assert pauses["http://b"] == StoredPause(2000.0, "503", 2)
     assert turns["http://b"] == 3000.0
     assert all(isinstance(due, float) and due < 1e9 for due in turns.values())
-    assert all(isinstance(one.until, float) and one.until < 1e9 for one in pauses.values())
+    assert all(
+        isinstance(one.until, float) and one.until < 1e9 for one in pauses.values()
+    )
     assert store.get_run("http://b") == 1.0
     assert store.get_run("http://a") in {None, 1.0, -1.0, float("inf")}
 

@@ -1,4 +1,6 @@
-"""One file, several crawls of one machine: leases, and what is heard of, by a turned clock."""
+"""One file, several crawls of one machine: leases, and what is heard of, by a turned
+clock.
+"""
 
 from __future__ import annotations
 
@@ -71,13 +73,17 @@ def claim(store, key=SITE, lease=Lease.PROBE, lease_for=10.0, longest_wait=inf):
 
 def find(store, fresh_since, lease_for=10.0):
     answers = []
-    store.find_copy(SITE, fresh_since, lease_for, lambda *answer: answers.append(answer))
+    store.find_copy(
+        SITE, fresh_since, lease_for, lambda *answer: answers.append(answer)
+    )
     return answers[0] if answers else None
 
 
 @pytest.mark.slow
 def test_the_lease_of_a_process_that_was_killed_ends(open_store, path, clock):
-    """Nobody gives it back, and others have it when its time is over, by the machine's clock."""
+    """Nobody gives it back, and others have it when its time is over, by the machine's
+    clock.
+    """
     code = (
         "import os, sys\n"
         "from scrapy_mandelbot.store.contract import Lease\n"
@@ -130,7 +136,11 @@ def test_what_one_writes_the_others_hear_of(open_store, clock):
     one.put_turn(OTHER, clock.now() + 60)
     one.announce_waiting(OTHER)
     clock.turn(0.31)
-    told = [("pause", SITE, pause), ("turn", OTHER, clock.now() - 0.31 + 60), ("waits", OTHER)]
+    told = [
+        ("pause", SITE, pause),
+        ("turn", OTHER, clock.now() - 0.31 + 60),
+        ("waits", OTHER),
+    ]
     assert listener.new() == told
     one.put_pause(SITE, None)
     clock.turn(10)
@@ -192,7 +202,9 @@ def test_a_file_locked_for_a_moment_is_asked_again(open_store, path, clock, capl
 
 
 def test_a_file_locked_for_long_is_done_without(open_store, path, clock, caplog):
-    """Each goes by what it knows itself, with one warning, and asks no more for ten seconds."""
+    """Each goes by what it knows itself, with one warning, and asks no more for ten
+    seconds.
+    """
     store = open_store()
     store.get_turns(0.0)
     answers = []
@@ -210,7 +222,9 @@ def test_a_file_locked_for_long_is_done_without(open_store, path, clock, caplog)
     assert claim(store) == 0
 
 
-@pytest.mark.parametrize("pragma", ["PRAGMA query_only = 1", "PRAGMA max_page_count = 1"])
+@pytest.mark.parametrize(
+    "pragma", ["PRAGMA query_only = 1", "PRAGMA max_page_count = 1"]
+)
 def test_a_file_that_takes_nothing_keeps_nobody_waiting(open_store, pragma):
     """Read-only or full: each goes by what it knows itself, and by what can be read."""
     store = open_store()
@@ -227,25 +241,37 @@ ODD = ["x'00ff'", "'a text'", "1e999", "-1", "CAST(x'ff' AS TEXT)"]
 
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("column", ["owner", "taken_at", "until"])
-def test_a_lease_that_something_else_wrote_holds_nobody_up(open_store, path, odd, column):
+def test_a_lease_that_something_else_wrote_holds_nobody_up(
+    open_store, path, odd, column
+):
     """It may be no lease; it never raises."""
     one, other = open_store(), open_store()
     claim(one)
-    with closing(sqlite3.connect(path)) as database, suppress(sqlite3.IntegrityError), database:
+    with (
+        closing(sqlite3.connect(path)) as database,
+        suppress(sqlite3.IntegrityError),
+        database,
+    ):
         database.execute(f"UPDATE leases SET {column} = {odd}")
     assert 0 <= claim(other) <= 10
 
 
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("column", ["told_at", "teller", "kind", "site"])
-def test_news_that_something_else_wrote_is_passed_over(open_store, path, clock, odd, column):
+def test_news_that_something_else_wrote_is_passed_over(
+    open_store, path, clock, odd, column
+):
     """What comes after it is heard of."""
     one, other = open_store(), open_store()
     other.get_turns(0.0)
     other.listen(listener := Listener())
     one.put_turn(SITE, clock.now() + 5)
     one.save()
-    with closing(sqlite3.connect(path)) as database, suppress(sqlite3.IntegrityError), database:
+    with (
+        closing(sqlite3.connect(path)) as database,
+        suppress(sqlite3.IntegrityError),
+        database,
+    ):
         database.execute(f"UPDATE news SET {column} = {odd}")
     one.put_turn(OTHER, clock.now() + 5)
     one.save()

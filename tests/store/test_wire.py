@@ -26,7 +26,8 @@ class Server:
     def __init__(self) -> None:
         self.asked: list[tuple] = []
         self.answers: dict[object, object] = {}
-        """By the first argument of a command; an exception is raised, or is an answer."""
+        """By the first argument of a command; an exception is raised, or is an answer.
+        """
         self.loaded = 0
         self.connected = 0
         self.closed = 0
@@ -114,7 +115,9 @@ def asked(wire, what="x", **command):
 
 
 def write(wire, key, what, size=0) -> None:
-    wire.write(RedisOp(b"SET", lambda: (what,), key=("kind", key), value=what, size=size))
+    wire.write(
+        RedisOp(b"SET", lambda: (what,), key=("kind", key), value=what, size=size)
+    )
 
 
 def next_of(reports):
@@ -122,7 +125,9 @@ def next_of(reports):
 
 
 def test_what_is_asked_and_told_goes_out_in_its_order(wire, server, reports):
-    """As much at a time as has come meanwhile; a script by its digest, with its number of keys."""
+    """As much at a time as has come meanwhile; a script by its digest, with its number
+    of keys.
+    """
     assert asked(wire, "first") == "well"
     server.goes_on.clear()
     wire.send(RedisOp(b"GET", lambda: ("second",)))
@@ -168,7 +173,9 @@ def test_while_a_server_is_gone_nobody_waits(wire, server, reports):
 
 @pytest.mark.parametrize("much", ["_MOST_KEPT", "_MOST_BYTES_KEPT"])
 def test_what_is_kept_for_a_server_is_bounded(wire, server, reports, monkeypatch, much):
-    """What was told longest ago goes; one that takes the place of another is counted once."""
+    """What was told longest ago goes; one that takes the place of another is counted
+    once.
+    """
     monkeypatch.setattr(wire_module, much, 3 if much == "_MOST_KEPT" else 30)
     server.is_gone = True
     write(wire, 0, "0", size=10)
@@ -191,7 +198,9 @@ def test_what_fails_for_ever_is_not_tried_again(wire, server, reports):
     assert wire.kept("kind") == []
 
 
-@pytest.mark.parametrize("refusal", ["OOM command not allowed", "MISCONF errors", "NOREPLICAS"])
+@pytest.mark.parametrize(
+    "refusal", ["OOM command not allowed", "MISCONF errors", "NOREPLICAS"]
+)
 def test_what_a_full_server_refuses_is_tried_again(wire, server, reports, refusal):
     """And what it takes again is told; questions are not: who asks hears of it."""
     server.answers["big"] = [ResponseError(refusal), ResponseError(refusal), "well"]
@@ -207,7 +216,9 @@ def test_what_a_full_server_refuses_is_tried_again(wire, server, reports, refusa
     assert reports.empty(), "it was found once"
 
 
-@pytest.mark.parametrize("refusal", ["READONLY replica", "LOADING", "MASTERDOWN", "NOAUTH"])
+@pytest.mark.parametrize(
+    "refusal", ["READONLY replica", "LOADING", "MASTERDOWN", "NOAUTH"]
+)
 def test_a_server_that_is_none_to_write_to_is_left(wire, server, reports, refusal):
     """And connected to anew: its name may be another machine's by then."""
     server.answers["told"] = [ResponseError(refusal), "well"]
@@ -230,7 +241,9 @@ def test_a_server_that_forgot_the_scripts_has_them_again(wire, server, reports):
     assert answers.get(timeout=PATIENCE) == "well"
     assert server.loaded == 2
     server.answers["script"] = [ResponseError("NOSCRIPT"), ResponseError("WRONGTYPE")]
-    wire.send(RedisOp(SCRIPT, lambda: ("k1", "k2", "script"), None, lambda: answers.put(None)))
+    wire.send(
+        RedisOp(SCRIPT, lambda: ("k1", "k2", "script"), None, lambda: answers.put(None))
+    )
     assert answers.get(timeout=PATIENCE) is None
 
 
@@ -313,4 +326,6 @@ def test_a_url_is_taken_as_the_package_redis_has_it(url, taken):
 
 def test_an_address_is_shown_without_its_password():
     """Nor what else it says."""
-    assert shown_address("redis://user:secret@host/0?password=secret") == "redis://host/0"
+    assert (
+        shown_address("redis://user:secret@host/0?password=secret") == "redis://host/0"
+    )

@@ -1,4 +1,7 @@
-"""Debian's Chromium, without a window, for tests of pages. It loads files and asks nobody."""
+"""Debian's Chromium, without a window, for tests of pages.
+
+It loads files and asks nobody.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,13 @@ _CHROMIUM, _DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 IS_THERE = _CHROMIUM is not None and _DRIVER is not None
 
 _ARGUMENTS = (
-    *("headless", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking"),
+    *(
+        "headless",
+        "disable-gpu",
+        "disable-quic",
+        "no-first-run",
+        "disable-background-networking",
+    ),
     *("disable-component-update", "disable-sync", "disable-dev-shm-usage"),
 )
 
@@ -55,7 +64,9 @@ const ends = Array.from(document.querySelectorAll('body *'))
 const root = document.documentElement;
 return [Math.max(root.scrollWidth, ...ends), root.clientWidth];
 """
-"""Returns how wide a page would be, and how wide it is; what scrolls by itself is left out."""
+"""Returns how wide a page would be, and how wide it is; what scrolls by itself is left
+out.
+"""
 
 
 class Browser(webdriver.Chrome):
@@ -79,7 +90,12 @@ class Browser(webdriver.Chrome):
 
     def be(self, width: int, height: int = 900, *, is_phone: bool = False) -> None:
         """Have a window or a phone's screen of a size in CSS pixels."""
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone}
+        size = {
+            "width": width,
+            "height": height,
+            "deviceScaleFactor": 1,
+            "mobile": is_phone,
+        }
         self.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
     def prefer(self, scheme: str) -> None:

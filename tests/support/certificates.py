@@ -42,7 +42,9 @@ class Authority:
         self._name = _named(name)
         own = (
             self._certificate(self._name, self._key)
-            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .add_extension(
+                x509.BasicConstraints(ca=True, path_length=None), critical=True
+            )
             .add_extension(_SIGNS, critical=True)
         )
         self.path = folder / f"{name}.pem"
@@ -57,14 +59,18 @@ class Authority:
         paths[0].write_bytes(_signed(one, self._key))
         form = serialization.PrivateFormat.PKCS8
         paths[1].write_bytes(
-            key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
+            key.private_bytes(
+                serialization.Encoding.PEM, form, serialization.NoEncryption()
+            )
         )
         return paths
 
     def _certificate(self, subject, key) -> x509.CertificateBuilder:
         """Return one with all that Python asks for since 3.13 (RFC 5280, strictly)."""
         own = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
-        signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(
+            self._key.public_key()
+        )
         return (
             x509.CertificateBuilder()
             .subject_name(subject)

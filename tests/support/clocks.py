@@ -18,7 +18,9 @@ _MOST_CALLS = 10_000  # at one moment; more are calls that set each other, for e
 class TurnedCall:
     """Something that is called when the clock is turned so far."""
 
-    def __init__(self, clock: TurnedClock, function: Callable[..., object], arguments) -> None:
+    def __init__(
+        self, clock: TurnedClock, function: Callable[..., object], arguments
+    ) -> None:
         self._clock = clock
         self._function = function
         self._arguments = arguments
@@ -32,7 +34,10 @@ class TurnedCall:
 
 
 class TurnedClock:
-    """Has the shape of `scrapy_mandelbot.clock.Clock`. It stands still unless it is turned."""
+    """Has the shape of `scrapy_mandelbot.clock.Clock`.
+
+    It stands still unless it is turned.
+    """
 
     share = cached_property(LoopShare)
 
@@ -70,7 +75,9 @@ class TurnedClock:
         self._now += seconds
 
     def turn(self, seconds: float) -> None:
-        """Let so many seconds pass; whatever is due on the way is called on time, in order."""
+        """Let so many seconds pass; whatever is due on the way is called on time, in
+        order.
+        """
         self.turn_to(self._now + seconds)
 
     def turn_to(self, end: float) -> None:
@@ -82,14 +89,18 @@ class TurnedClock:
             if at > end:
                 break
             calls_now = calls_now + 1 if at <= self._now else 0
-            assert calls_now < _MOST_CALLS, "calls set each other at the same moment, for ever"
+            assert calls_now < _MOST_CALLS, (
+                "calls set each other at the same moment, for ever"
+            )
             self._now = max(self._now, at)
             del self.calls[call]
             call.run()
         self._now = max(self._now, end)
 
     def ring_early(self) -> None:
-        """Run the one call there is before its time, as a loop's clock may be a hair ahead."""
+        """Run the one call there is before its time, as a loop's clock may be a hair
+        ahead.
+        """
         (call,) = self.calls
         del self.calls[call]
         call.run()
@@ -100,7 +111,9 @@ class TurnedClock:
 
 
 def given(clock: TurnedClock) -> type:
-    """Return an add-on that gives the clock to a crawler before anything asks it for the time."""
+    """Return an add-on that gives the clock to a crawler before anything asks it for
+    the time.
+    """
     from scrapy_mandelbot.crawl import Crawl  # its import takes a reactor
 
     class Given:

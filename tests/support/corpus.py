@@ -1,7 +1,7 @@
 """Real files, which are not part of the repository.
 
-A folder ``robots/`` of files, and ``google_verdicts.jsonl.gz``, which says of a file, an agent and
-a URL what Google's parser decided and by which line (0: by none).
+A folder ``robots/`` of files, and ``google_verdicts.jsonl.gz``, which says of a file,
+an agent and a URL what Google's parser decided and by which line (0: by none).
 """
 
 from __future__ import annotations
@@ -15,11 +15,16 @@ from pathlib import Path
 import pytest
 
 _REPOSITORY = Path(__file__).parents[2]
-CORPUS = Path(os.environ.get("MANDELBOT_CORPUS") or _REPOSITORY.parent / "shared" / "corpus")
+CORPUS = Path(
+    os.environ.get("MANDELBOT_CORPUS") or _REPOSITORY.parent / "shared" / "corpus"
+)
 
 needs_corpus = pytest.mark.skipif(
     not (CORPUS / "robots").is_dir(),
-    reason=f"no corpus in {CORPUS}: the environment variable MANDELBOT_CORPUS names its folder",
+    reason=(
+        f"no corpus in {CORPUS}: the environment variable MANDELBOT_CORPUS names its"
+        " folder"
+    ),
 )
 
 
@@ -31,7 +36,9 @@ def one_in(number: int, *, nightly: int = 1):
 
 def read_files():
     """Return the bodies by the files' names."""
-    return {path.name: path.read_bytes() for path in sorted((CORPUS / "robots").iterdir())}
+    return {
+        path.name: path.read_bytes() for path in sorted((CORPUS / "robots").iterdir())
+    }
 
 
 def read_verdicts():

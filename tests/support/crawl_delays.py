@@ -15,10 +15,17 @@ if TYPE_CHECKING:
 
 
 class CrawlDelayTimer:
-    """A pacer that has followed a pace since a moment. `since`: when its last answer ended."""
+    """A pacer that has followed a pace since a moment.
+
+    `since`: when its last answer ended.
+    """
 
     def __init__(
-        self, pace: Pace, since: float = -inf, not_before: float = -inf, now: float = 0.0
+        self,
+        pace: Pace,
+        since: float = -inf,
+        not_before: float = -inf,
+        now: float = 0.0,
     ) -> None:
         self._site = Site("https://example.com", PausePolicy())
         self.pacer = self._site.pacer

@@ -34,7 +34,8 @@ SETTINGS = {
     "REMOTE_CONTROL_ENABLED": False,
     "DOWNLOAD_DELAY": 0,
     "RETRY_TIMES": 1,
-    "CONCURRENT_ITEMS": 4,  # Scrapy makes so many tasks for each page: of 100, half of a crawl
+    # Scrapy makes so many tasks for each page: of 100, half of a crawl
+    "CONCURRENT_ITEMS": 4,
     "MANDELBOT_IDENTITY_WARNINGS": False,  # what is asked is on loopback
     # Whichever reactor pytest was started with.
     **({} if is_asyncio_reactor_installed() else {"TWISTED_REACTOR": None}),
@@ -46,7 +47,9 @@ class OwnDupeFilter(RFPDupeFilter):
 
 
 SCRAPYS_FORM = {"DUPEFILTER_CLASS": OwnDupeFilter}
-OURS = {name: signal for name, signal in vars(signals).items() if not name.startswith("_")}
+OURS = {
+    name: signal for name, signal in vars(signals).items() if not name.startswith("_")
+}
 
 
 @dataclass
@@ -105,7 +108,11 @@ class FailuresSpider(LinksSpider):
 
     def parse(self, response):
         for one in super().parse(response):
-            yield one.replace(errback=self.failed) if isinstance(one, scrapy.Request) else one
+            yield (
+                one.replace(errback=self.failed)
+                if isinstance(one, scrapy.Request)
+                else one
+            )
 
     def failed(self, failure):
         self.failures.append(failure)
@@ -124,10 +131,16 @@ _CRAWLERS: WeakSet[Crawler] = WeakSet()
 
 
 def transferring() -> list[scrapy.Request]:
-    """Return the requests that crawls of this process have sent to sites, or are about to."""
-    engines = [crawler.engine for crawler in _CRAWLERS if crawler.crawling and crawler.engine]
+    """Return the requests that crawls of this process have sent to sites, or are about
+    to.
+    """
+    engines = [
+        crawler.engine for crawler in _CRAWLERS if crawler.crawling and crawler.engine
+    ]
     with suppress(AttributeError):  # a test has taken the names of the engine away
-        slots = [slot for engine in engines for slot in engine.downloader.slots.values()]
+        slots = [
+            slot for engine in engines for slot in engine.downloader.slots.values()
+        ]
         return [request for slot in slots for request in slot.transferring]
     return []
 
@@ -189,7 +202,9 @@ async def crawl(
 
 
 def the_account_holds(crawler: Crawler) -> None:
-    """Each request that was taken in has ended in exactly one way, whatever was crawled."""
+    """Each request that was taken in has ended in exactly one way, whatever was
+    crawled.
+    """
     account = account_of(crawler)
     if account is None or Crawl.of(crawler).config.shares_job:
         return

@@ -1,7 +1,8 @@
 """Where the robots of the six dialects decide differently: which findings say so.
 
-A net under the checks: whatever real files hold, a URL that two dialects decide differently must
-have a finding in its file that speaks of it. What has none is a check that is missing.
+A net under the checks: whatever real files hold, a URL that two dialects decide
+differently must have a finding in its file that speaks of it. What has none is a check
+that is missing.
 """
 
 from __future__ import annotations
@@ -62,11 +63,12 @@ class Unexplained(NamedTuple):
 
 
 def unexplained(body: bytes, *, max_decisions: int = 20_000) -> Iterator[Unexplained]:
-    """Yield what the dialects decide differently without a finding, once a dialect and robot.
+    """Yield what the dialects decide differently without a finding, once a dialect and
+    robot.
 
-    Two differences need none: Google's robots take /robots.txt for a page like any other, and
-    compare escapes as they are written. That there are wildcards says so of URLs only that a rule
-    with wildcards decides.
+    Two differences need none: Google's robots take /robots.txt for a page like any
+    other, and compare escapes as they are written. That there are wildcards says so of
+    URLs only that a rule with wildcards decides.
     """
     codes = {one.code for one in lint(body)}
     said = {dialect for code in codes for dialect in SAYS_SO.get(code, ())}
@@ -86,8 +88,13 @@ def unexplained(body: bytes, *, max_decisions: int = 20_000) -> Iterator[Unexpla
                 url = SITE + target
                 if standard.allowed(url, agent) == robots.allowed(url, agent):
                     continue
-                rules = standard.verdict(url, agent).rule, robots.verdict(url, agent).rule
-                by_wildcards = any(rule and {"*", "$"} & set(rule.path) for rule in rules)
+                rules = (
+                    standard.verdict(url, agent).rule,
+                    robots.verdict(url, agent).rule,
+                )
+                by_wildcards = any(
+                    rule and {"*", "$"} & set(rule.path) for rule in rules
+                )
                 if not ("wildcard" in codes and name in _FIRST and by_wildcards):
                     yield Unexplained(name, url, agent)
                     break

@@ -1,4 +1,7 @@
-"""How many examples property tests try: ``MANDELBOT_EXAMPLES`` names one of the profiles below."""
+"""How many examples property tests try.
+
+``MANDELBOT_EXAMPLES`` names one of the profiles below.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ import os
 from hypothesis import HealthCheck, settings
 
 PROFILES = {
-    # name: (share of the examples that a test names, whether they are the same each time)
+    # name: (share of the examples that a test names, whether they are the same each
+    # time)
     "few": (0.2, True),
     "half": (0.5, True),
     "all": (1, True),
@@ -30,7 +34,8 @@ def load_profile() -> None:
         max_examples=examples(DEFAULT),
         derandomize=SAME_EACH_TIME,
         print_blob=True,
-        # The time an example takes depends on the machine; tests/growth judges slowness.
+        # The time an example takes depends on the machine; tests/growth judges
+        # slowness.
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow],
     )

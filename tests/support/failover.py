@@ -1,4 +1,6 @@
-"""A primary, its replica, and an address that leads to one of them, as workers see a failover."""
+"""A primary, its replica, and an address that leads to one of them, as workers see a
+failover.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from redis_server import RedisServer
 
 
 class Failover:
-    """Two servers, of which the second has all that the first one has, unless it is behind.
+    """Two servers, of which the second has all that the first one has, unless it is
+    behind.
 
     Args:
         folder: for both, of this test alone.
@@ -47,14 +50,18 @@ class Failover:
         self._replication.hold()
 
     def lose_primary(self) -> None:
-        """Have it be gone, and the address lead to the replica, which is none but that as yet."""
+        """Have it be gone, and the address lead to the replica, which is none but that
+        as yet.
+        """
         self.primary.kill()
         self._replication.cut()
         self.address.lead_to(self.replica.port)
         self.address.cut()
 
     def demote_primary(self) -> None:
-        """Have it be a replica of nobody; connections to it stay, new ones lead to the other."""
+        """Have it be a replica of nobody; connections to it stay, new ones lead to the
+        other.
+        """
         self._replication.cut()
         self.address.lead_to(self.replica.port)
         with Redis(port=self.primary.port) as client:

@@ -1,4 +1,6 @@
-"""Requests on their way, as the states of sites see them: a request has a URL, and no more."""
+"""Requests on their way, as the states of sites see them: a request has a URL, and no
+more.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class Page:
 
 
 def assert_untouched() -> None:
-    """Say whether anything was written to what stands for all that a site has nothing to say of."""
+    """Say whether anything was written to what stands for all that a site has nothing
+    to say of.
+    """
     assert len(Faults.NONE) == 0
     assert repr(Pause.NONE) == "<Pause: open>"
     assert Pause.NONE.probe is Pause.NONE.rate_control is None

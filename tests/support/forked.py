@@ -1,8 +1,9 @@
-"""Runs ``scrapy`` and programs that crawl in processes of their own, which need not import Scrapy.
+"""Runs ``scrapy`` and programs that crawl in processes of their own, which need not
+import Scrapy.
 
-That takes most of a second, and the run itself mostly next to nothing. So one process imports it
-and the package and nothing else, and is forked for each run: no run knows of another. It is this
-file, as a program.
+That takes most of a second, and the run itself mostly next to nothing. So one process
+imports it and the package and nothing else, and is forked for each run: no run knows of
+another. It is this file, as a program.
 """
 
 from __future__ import annotations
@@ -44,7 +45,11 @@ IMPORTED = (
     "scrapy_mandelbot.spidermiddlewares.robot_tags",
     "scrapy_mandelbot.store.sqlite",
 )
-COMPONENTS = ("EXTENSIONS_BASE", "DOWNLOADER_MIDDLEWARES_BASE", "SPIDER_MIDDLEWARES_BASE")
+COMPONENTS = (
+    "EXTENSIONS_BASE",
+    "DOWNLOADER_MIDDLEWARES_BASE",
+    "SPIDER_MIDDLEWARES_BASE",
+)
 
 
 class Forked:
@@ -64,7 +69,9 @@ class Forked:
         self, folder: Path, *arguments: object, stdin: bytes = b"", **environ: str
     ) -> subprocess.CompletedProcess[bytes]:
         """Run ``scrapy robots`` in a folder, and wait for it."""
-        return self.program(folder, "scrapy", "robots", *arguments, stdin=stdin, **environ)
+        return self.program(
+            folder, "scrapy", "robots", *arguments, stdin=stdin, **environ
+        )
 
     def program(
         self, folder: Path, *arguments: object, stdin: bytes = b"", **environ: str
@@ -84,7 +91,9 @@ class Forked:
             }
             connection.sendall(json.dumps(asked).encode() + b"\n")
             code = int(connection.makefile().read())
-            return subprocess.CompletedProcess(words, code, out.read_bytes(), err.read_bytes())
+            return subprocess.CompletedProcess(
+                words, code, out.read_bytes(), err.read_bytes()
+            )
 
     def stop(self) -> None:
         """End the server."""
@@ -93,7 +102,10 @@ class Forked:
 
 
 def serve(listener: socket.socket) -> None:
-    """Fork for each run, for ever. Returns in the process of a run only, which is to run it."""
+    """Fork for each run, for ever.
+
+    Returns in the process of a run only, which is to run it.
+    """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         connection, _ = listener.accept()
@@ -111,7 +123,9 @@ def serve(listener: socket.socket) -> None:
         connection.close()
 
 
-def become(folder: str, arguments: list[str], environ: dict[str, str], files: list[str]) -> None:
+def become(
+    folder: str, arguments: list[str], environ: dict[str, str], files: list[str]
+) -> None:
     """Be as a process that was started so."""
     os.chdir(folder)
     os.environ.clear()
@@ -135,7 +149,9 @@ def run() -> None:
 
 
 def end(code: object) -> NoReturn:
-    """End as an interpreter does, but take nothing apart: that is most of a short run's time."""
+    """End as an interpreter does, but take nothing apart: that is most of a short run's
+    time.
+    """
     if code is not None and not isinstance(code, int):
         sys.stderr.write(f"{code}\n")
         code = 1
@@ -150,12 +166,16 @@ def end(code: object) -> NoReturn:
 if __name__ == "__main__":
     for module in IMPORTED:
         importlib.import_module(module)
-    for one in pkgutil.iter_modules(importlib.import_module("scrapy.commands").__path__):
+    for one in pkgutil.iter_modules(
+        importlib.import_module("scrapy.commands").__path__
+    ):
         importlib.import_module(f"scrapy.commands.{one.name}")
     for setting in COMPONENTS:
         for path in getattr(default_settings, setting):
             importlib.import_module(path.rpartition(".")[0])
-    assert "twisted.internet.reactor" not in sys.modules, "each run has to choose its own"
+    assert "twisted.internet.reactor" not in sys.modules, (
+        "each run has to choose its own"
+    )
     gc.freeze()
     with socket.socket(fileno=int(sys.argv[1])) as here:
         serve(here)

@@ -1,4 +1,6 @@
-"""An address that leads to another server when a test says so, as one that fails over does."""
+"""An address that leads to another server when a test says so, as one that fails over
+does.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ import threading
 
 
 class Forwarder:
-    """Takes connections on a port of loopback, and passes on what is said there, to both sides.
+    """Takes connections on a port of loopback, and passes on what is said there, to
+    both sides.
 
     Args:
         port: of the server to which it leads, on loopback.

@@ -80,7 +80,9 @@ class Job:
             store.close()
 
     def _run(self, start_urls, settings, interrupt_at, spider) -> tuple[str, float]:
-        (self._folder / "spider.py").write_text(f"{spider}\n    start_urls = {start_urls}\n")
+        (self._folder / "spider.py").write_text(
+            f"{spider}\n    start_urls = {start_urls}\n"
+        )
         command = ["scrapy", "runspider", "spider.py", "-o", "items.jsonl"]
         for setting in ("JOBDIR=job", *settings):
             command += ["-s", setting]
@@ -92,7 +94,11 @@ class Job:
         with (
             log.open("w") as file,
             subprocess.Popen(
-                command, cwd=self._folder, stdout=subprocess.PIPE, stderr=file, text=True
+                command,
+                cwd=self._folder,
+                stdout=subprocess.PIPE,
+                stderr=file,
+                text=True,
             ) as child,
         ):
             watchdog = threading.Timer(LONGEST, child.kill)

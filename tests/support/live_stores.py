@@ -47,7 +47,9 @@ class Listener:
         self.heard("all", dict(pauses), dict(turns))
 
 
-def claim(store, key=SITE, lease_for=100.0, lease=Lease.PROBE, longest_wait=inf) -> float:
+def claim(
+    store, key=SITE, lease_for=100.0, lease=Lease.PROBE, longest_wait=inf
+) -> float:
     """Return the answer, having waited for it."""
     answers = Events()
     store.claim(lease, key, lease_for, answers, longest_wait)

@@ -98,7 +98,11 @@ class MemoryJob:
 
     def get_states(self, prefix: str) -> dict[str, bytes]:
         """Return all that was kept under names that begin so."""
-        return {name: value for name, value in self._state.items() if name.startswith(prefix)}
+        return {
+            name: value
+            for name, value in self._state.items()
+            if name.startswith(prefix)
+        }
 
     def put_state(self, name: str, value: bytes | None) -> None:
         """Keep something under a name; None: nothing."""

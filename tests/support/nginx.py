@@ -1,4 +1,6 @@
-"""Debian's nginx with ``limit_req``, which answers 503 by itself, on loopback for tests."""
+"""Debian's nginx with ``limit_req``, which answers 503 by itself, on loopback for
+tests.
+"""
 
 from __future__ import annotations
 
@@ -46,9 +48,11 @@ http {{
 }}
 """
 
-# Of a line of the log: path, status, when it was written, how long the request took, Retry-After.
+# Of a line of the log: path, status, when it was written, how long the request took,
+# Retry-After.
 _LINE = re.compile(r'"\w+ (\S+) [^"]*" (\d+) .* ([\d.]+) ([\d.]+) "(-|\d+)"$')
-_IN_FLIGHT = 1.0  # seconds after a refusal in which requests may have been sent before it
+# seconds after a refusal in which requests may have been sent before it
+_IN_FLIGHT = 1.0
 _JITTER = 0.05  # seconds by which two clocks, or two threads of one server, may differ
 
 
@@ -61,9 +65,13 @@ class Visits(NamedTuple):
     with_retry_after: int
     """Refusals that named a time."""
     too_early: int
-    """Requests that came before that time was over, and were not in flight at the refusal."""
+    """Requests that came before that time was over, and were not in flight at the
+    refusal.
+    """
     least_return: float
-    """Seconds from a refusal to the next request that was not in flight then; inf: none came."""
+    """Seconds from a refusal to the next request that was not in flight then; inf: none
+    came.
+    """
 
 
 def _visits_in(lines: list[tuple[str, ...]]) -> Visits:
@@ -121,7 +129,9 @@ class Nginx:
             status=status,
             burst=f"burst={burst} {delay}" if burst else "",
             refuses="" if retry_after is None else "error_page 503 @refused;",
-            retry_after=f"add_header Retry-After {retry_after} always;" if retry_after else "",
+            retry_after=f"add_header Retry-After {retry_after} always;"
+            if retry_after
+            else "",
             log_format=LOG_FORMAT,
         )
         (folder / "nginx.conf").write_text(config)
@@ -130,7 +140,9 @@ class Nginx:
 
     def pages(self, count: int) -> None:
         www = self.folder / "www"
-        links = "".join(f'<a href="/{number}.html">{number}</a>' for number in range(count))
+        links = "".join(
+            f'<a href="/{number}.html">{number}</a>' for number in range(count)
+        )
         (www / "index.html").write_text(f"<html><body>{links}</body></html>")
         (www / "robots.txt").write_text("User-agent: *\nDisallow:\n")
         for number in range(count):

@@ -1,4 +1,6 @@
-"""The package's source, of which each file is parsed once, by the first test that looks at it."""
+"""The package's source, of which each file is parsed once, by the first test that looks
+at it.
+"""
 
 from __future__ import annotations
 

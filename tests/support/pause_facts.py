@@ -1,4 +1,6 @@
-"""The facts of a pause by name, with requests of no site: a test drives the pause through them."""
+"""The facts of a pause by name, with requests of no site: a test drives the pause
+through them.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,10 @@ class FakeDownloader:
 
     @staticmethod
     def get_slot_key(request: Request) -> str:
-        return request.meta.get("download_slot") or request.url.split("/")[2].partition(":")[0]
+        return (
+            request.meta.get("download_slot")
+            or request.url.split("/")[2].partition(":")[0]
+        )
 
     def send(self, request: Request) -> Request:
         key = self.get_slot_key(request)
@@ -48,7 +51,9 @@ class FakeDownloader:
 
 class FakeEngine:
     def __init__(self, settings: Settings) -> None:
-        self.downloader = FakeDownloader(settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"))
+        self.downloader = FakeDownloader(
+            settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+        )
         self.running = True
         self._slot = None
 

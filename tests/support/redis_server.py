@@ -1,4 +1,5 @@
-"""Debian's redis-server, on loopback for tests: one of our own, which can be killed and come back.
+"""Debian's redis-server, on loopback for tests: one of our own, which can be killed and
+come back.
 
 It keeps nothing on disk unless asked to. In a test module::
 
@@ -11,8 +12,8 @@ It keeps nothing on disk unless asked to. In a test module::
         with RedisServer(tmp_path_factory.mktemp("redis")) as server:
             yield server
 
-``MANDELBOT_REDIS_SERVER`` in the environment names another program than ``redis-server``, as
-``valkey-server`` or ``/opt/redis-8/bin/redis-server``.
+``MANDELBOT_REDIS_SERVER`` in the environment names another program than
+``redis-server``, as ``valkey-server`` or ``/opt/redis-8/bin/redis-server``.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ USER = "robot:se%2Fcret"
 
 
 def add_user(client: redis.Redis) -> None:
-    """Add a user with a password, who may use the package's keys and channels, and no others."""
+    """Add a user with a password, who may use the package's keys and channels, and no
+    others.
+    """
     client.acl_setuser(
         "robot",
         enabled=True,
@@ -65,13 +68,15 @@ def add_user(client: redis.Redis) -> None:
 
 
 class RedisServer:
-    """A redis-server on a free port of loopback, stopped at the end of a ``with`` block.
+    """A redis-server on a free port of loopback, stopped at the end of a ``with``
+    block.
 
     Args:
         folder: where it keeps what it writes; of its own, for this server alone.
-        appendonly: whether it keeps its data over :meth:`kill` and :meth:`stop`, synced at each
-            write. Else it starts empty each time.
-        arguments: further settings as redis-server takes them, as ``"--maxmemory", "2mb"``.
+        appendonly: whether it keeps its data over :meth:`kill` and :meth:`stop`, synced
+            at each write. Else it starts empty each time.
+        arguments: further settings as redis-server takes them, as ``"--maxmemory",
+            "2mb"``.
     """
 
     def __init__(self, folder: Path, *arguments: str, appendonly: bool = False) -> None:
@@ -82,7 +87,14 @@ class RedisServer:
         self._command = [
             *(PROGRAM, "--port", str(self.port), "--bind", "127.0.0.1"),
             *("--unixsocket", str(folder / "redis.sock"), "--dir", str(folder)),
-            *("--logfile", str(folder / "redis.log"), "--daemonize", "no", "--save", ""),
+            *(
+                "--logfile",
+                str(folder / "redis.log"),
+                "--daemonize",
+                "no",
+                "--save",
+                "",
+            ),
             *("--repl-diskless-sync-delay", "0"),
             *("--appendonly", "yes" if appendonly else "no", "--appendfsync", "always"),
             *arguments,
@@ -97,7 +109,9 @@ class RedisServer:
         self.stop()
 
     def start(self) -> None:
-        """Start it, again after :meth:`stop` or :meth:`kill` too, and wait till it answers."""
+        """Start it, again after :meth:`stop` or :meth:`kill` too, and wait till it
+        answers.
+        """
         self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
         deadline = time.monotonic() + _PATIENCE
         while time.monotonic() < deadline:
@@ -129,7 +143,9 @@ class RedisServer:
         self._ask(b"FLUSHALL\r\n")
 
     def replicate(self, port: int) -> None:
-        """Have it be a replica of the server on a port, and wait until it has all of that."""
+        """Have it be a replica of the server on a port, and wait until it has all of
+        that.
+        """
         self._ask(b"REPLICAOF 127.0.0.1 %d\r\n" % port)
         deadline = time.monotonic() + _PATIENCE
         while b"master_link_status:up" not in self._ask(b"INFO replication\r\n"):
@@ -166,7 +182,9 @@ class RedisServer:
             return False
 
     def _ask(self, command: bytes) -> bytes:
-        with socket.create_connection(("127.0.0.1", self.port), timeout=_PATIENCE) as connection:
+        with socket.create_connection(
+            ("127.0.0.1", self.port), timeout=_PATIENCE
+        ) as connection:
             connection.sendall(command)
             return connection.recv(1_000)
 
@@ -178,9 +196,11 @@ vars currentEpoch 2 lastVoteEpoch 0
 
 
 class ClusterNode(RedisServer):
-    """A node of a cluster, which has these slots; the others are those of a node that is not there.
+    """A node of a cluster, which has these slots; the others are those of a node that
+    is not there.
 
-    It takes two seconds to start: so long a node waits whether it is still the one that has them.
+    It takes two seconds to start: so long a node waits whether it is still the one that
+    has them.
     """
 
     def __init__(self, folder: Path, own: str, others: str = "") -> None:
@@ -189,7 +209,9 @@ class ClusterNode(RedisServer):
             *("--cluster-enabled", "yes", "--cluster-require-full-coverage", "no"),
             *("--cluster-node-timeout", "600000", "--cluster-port", str(free_port())),
         )
-        nodes = _NODES.format(me="a" * 40, port=self.port, own=own, other="b" * 40, others=others)
+        nodes = _NODES.format(
+            me="a" * 40, port=self.port, own=own, other="b" * 40, others=others
+        )
         (folder / "nodes.conf").write_text(nodes)
 
     def start(self) -> None:

@@ -1,4 +1,6 @@
-"""A job on Redis as its workers have it, whose exchanges are made when a test asks for them."""
+"""A job on Redis as its workers have it, whose exchanges are made when a test asks for
+them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ LEASE = 60.0  # seconds; no test waits for it
 class Worker(SharedJob):
     """A worker, and what its last exchange was answered."""
 
-    def __init__(self, url, name="job", *, lease=LEASE, version="a", project="", limit=3) -> None:
+    def __init__(
+        self, url, name="job", *, lease=LEASE, version="a", project="", limit=3
+    ) -> None:
         from redis import Redis
 
         self.server = JobServer(url, name, lease, (version, limit), project)
@@ -73,7 +77,9 @@ class Past:
 
 
 class OneWorker(Worker):
-    """A worker without others, whose exchanges are made as soon as it wants to know anything."""
+    """A worker without others, whose exchanges are made as soon as it wants to know
+    anything.
+    """
 
     def lengths(self) -> dict[str, int]:
         """Return how many requests of each line wait, here and there."""
@@ -82,7 +88,9 @@ class OneWorker(Worker):
         for site in self.redis.zrange(f"{self.server.key}:due", 0, -1) + [
             site.encode("utf-8", "surrogatepass") for site in self.sites
         ]:
-            for member in self.redis.zrange(f"{self.server.key}:q:".encode() + site, 0, -1):
+            for member in self.redis.zrange(
+                f"{self.server.key}:q:".encode() + site, 0, -1
+            ):
                 length, _, rest = member[17:].partition(b" ")[2].partition(b":")
                 line = (site + rest[: int(length)]).decode("utf-8", "surrogatepass")
                 lengths[line] = lengths.get(line, 0) + 1

@@ -65,7 +65,9 @@ def html(*links: str, title: str = "page") -> Answer:
 
 
 class Web(Resource):
-    """A site: paths and what they answer, a log of who asked, and times at which it is down."""
+    """A site: paths and what they answer, a log of who asked, and times at which it is
+    down.
+    """
 
     isLeaf = True  # noqa: N815 -- Twisted's name
 
@@ -100,7 +102,9 @@ class Web(Resource):
         """Come up on the same port."""
         from twisted.internet import reactor
 
-        self._port = reactor.listenTCP(self._number, self._factory(), interface=self.host)
+        self._port = reactor.listenTCP(
+            self._number, self._factory(), interface=self.host
+        )
 
     def _factory(self) -> HttpSite:
         web = self
@@ -112,7 +116,9 @@ class Web(Resource):
                 return channel
 
             def startFactory(self):  # noqa: N802
-                """Open no log: for its lines a timer would look at the time each second."""
+                """Open no log: for its lines a timer would look at the time each
+                second.
+                """
 
             def stopFactory(self):  # noqa: N802
                 """Close no log."""
@@ -127,7 +133,9 @@ class Web(Resource):
 
     def asked(self, path: str, status: int | None = None) -> int:
         """Return how often the path was asked for, and answered so."""
-        return sum(hit.path == path and status in {None, hit.status} for hit in self.hits)
+        return sum(
+            hit.path == path and status in {None, hit.status} for hit in self.hits
+        )
 
     def statuses(self) -> list[int]:
         return [hit.status for hit in self.hits]
@@ -141,7 +149,9 @@ class Web(Resource):
 
     def urls(self, count: int) -> list[str]:
         """Return the URLs of ``/`` and of that many pages, sorted."""
-        return sorted(self.url + path for path in ["/", *(f"/page/{n}" for n in range(count))])
+        return sorted(
+            self.url + path for path in ["/", *(f"/page/{n}" for n in range(count))]
+        )
 
     def render(self, request: HttpRequest) -> bytes:
         path = request.uri.decode()
@@ -173,7 +183,9 @@ class Web(Resource):
 def site(
     webs: Callable[[str], Web], pages: int, host: str = "127.0.0.1", delay: float = 0.0
 ) -> Web:
-    """Start a site of that many pages, each `delay` seconds late; robots.txt forbids nothing."""
+    """Start a site of that many pages, each `delay` seconds late; robots.txt forbids
+    nothing.
+    """
     web = webs(host)
     web.chain(pages)
     for answer in web.pages.values():
@@ -183,7 +195,9 @@ def site(
 
 
 class Closed:
-    """A refusal for some seconds, from the n-th page on: 503 and Retry-After, or neither."""
+    """A refusal for some seconds, from the n-th page on: 503 and Retry-After, or
+    neither.
+    """
 
     def __init__(
         self,

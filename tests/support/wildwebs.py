@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 class WildWeb(Web):
-    """A site whose robots.txt is answered by a function that does what it likes, a few times."""
+    """A site whose robots.txt is answered by a function that does what it likes, a few
+    times.
+    """
 
     def __init__(self, host: str = "127.0.0.1") -> None:
         super().__init__(host)
@@ -68,7 +70,8 @@ class SecureWeb(Web):
     def listen(self) -> SecureWeb:
         from twisted.internet import reactor
 
-        # Wrapped, it offers no HTTP/2, which Twisted 25 cannot with the newest pyOpenSSL.
+        # Wrapped, it offers no HTTP/2, which Twisted 25 cannot with the newest
+        # pyOpenSSL.
         factory = WrappingFactory(HttpSite(self, timeout=5))
         self._port = reactor.listenSSL(0, factory, _self_signed(), interface=self.host)
         return self
@@ -91,7 +94,9 @@ class NoTlsWeb(SecureWeb):
     def listen(self) -> NoTlsWeb:
         from twisted.internet import reactor
 
-        self._port = reactor.listenTCP(0, Factory.forProtocol(NoTls), interface=self.host)
+        self._port = reactor.listenTCP(
+            0, Factory.forProtocol(NoTls), interface=self.host
+        )
         return self
 
 

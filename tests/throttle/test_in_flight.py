@@ -1,4 +1,6 @@
-"""What the queue handed out comes back as it was, and what ended without a word is found."""
+"""What the queue handed out comes back as it was, and what ended without a word is
+found.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ class World:
         self.changed: list[tuple[str, int]] = []
         self.lost: list[object] = []
         self.in_flight = InFlight(crawler, self.lost.append, print, float)
-        queue = SimpleNamespace(slot_changed=lambda *change: self.changed.append(change))
+        queue = SimpleNamespace(
+            slot_changed=lambda *change: self.changed.append(change)
+        )
         self.in_flight.queues.append(queue)
 
     def hand_out(self, number: int = 0, slot: str = SLOT):
@@ -57,7 +61,9 @@ def world() -> World:
 )
 @pytest.mark.parametrize("dont_filter", [True, False])
 def test_it_comes_back_as_it_was(world, meta, dont_filter):
-    """The downloader writes its slot, a middleware a proxy, the way back its mark: none stays."""
+    """The downloader writes its slot, a middleware a proxy, the way back its mark: none
+    stays.
+    """
     in_flight = world.in_flight
     request = Request("https://example.com/", meta=dict(meta), dont_filter=dont_filter)
     flight = handed_out(request)
@@ -83,7 +89,9 @@ def test_it_comes_back_as_it_was(world, meta, dont_filter):
 
 def test_a_new_request_is_taken_as_it_is(world):
     """A request that a spider yields is none that comes back."""
-    request = Request("https://example.com/", meta={"download_slot": "mine"}, dont_filter=True)
+    request = Request(
+        "https://example.com/", meta={"download_slot": "mine"}, dont_filter=True
+    )
     assert world.in_flight.take_back(request) is None
     assert request.dont_filter
     assert request.meta == {"download_slot": "mine"}
@@ -146,7 +154,9 @@ def test_who_waits_is_not_lost(world):
 
 
 def test_the_map_does_not_outgrow_what_is_under_way(world):
-    """Of a hundred thousand requests that a middleware swallowed a thousand are remembered."""
+    """Of a hundred thousand requests that a middleware swallowed a thousand are
+    remembered.
+    """
     kept = [world.hand_out(number, slot=f"slot{number}") for number in range(50)]
     most = 0
     for number in range(100_000):

@@ -1,4 +1,6 @@
-"""Of all crawls that share a store on a server, one at a time probes a site, or has its turn."""
+"""Of all crawls that share a store on a server, one at a time probes a site, or has its
+turn.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ WAY = 0.001  # seconds that a question and its answer take
 
 
 class Server:
-    """As much of a server as stores on it look at: what is told, and leases, by a turned clock."""
+    """As much of a server as stores on it look at: what is told, and leases, by a
+    turned clock.
+    """
 
     def __init__(self, clock) -> None:
         self.clock = clock
@@ -79,7 +83,11 @@ class FakeStore(MemoryStore, LiveStore):
         server, now = self.server, self.server.clock.now()
         server.claims += 1
         pause = server.pauses.get(key)
-        due = server.turns.get(key, 0.0) if lease is Lease.TURN else (pause.until if pause else 0.0)
+        due = (
+            server.turns.get(key, 0.0)
+            if lease is Lease.TURN
+            else (pause.until if pause else 0.0)
+        )
         owner, until = server.leases.get((lease, key), (None, 0.0))
         left = 0.0
         if server.is_there:
@@ -138,7 +146,9 @@ def server(clock):
 def workers(server, make_crawler, clock, monkeypatch):
     """Make crawls that share nothing but the server."""
     monkeypatch.setattr(Peers, "_others", lambda _: iter(()))
-    monkeypatch.setattr("scrapy_mandelbot.crawl.open_store", lambda *_: FakeStore(server))
+    monkeypatch.setattr(
+        "scrapy_mandelbot.crawl.open_store", lambda *_: FakeStore(server)
+    )
 
     made = []
 
@@ -156,7 +166,9 @@ def workers(server, make_crawler, clock, monkeypatch):
 
 
 def test_one_probes_and_the_others_wait_for_what_comes_of_it(workers, clock):
-    """Whoever asks first; while its probe is on its way no other has one, however long it takes."""
+    """Whoever asks first; while its probe is on its way no other has one, however long
+    it takes.
+    """
     one, other = workers()
     refuse(one.crawler, SITE + "/page", 30)
     clock.turn(WAY)
@@ -284,7 +296,9 @@ def test_one_pace_is_kept_by_all_to_the_letter(workers, clock, delay, seconds):
 
 
 def test_a_turn_whose_lease_has_ended_is_no_turn(workers, server, clock):
-    """A request that was on its way for too long goes back; another crawl may have asked."""
+    """A request that was on its way for too long goes back; another crawl may have
+    asked.
+    """
     one, other = workers(**OBEY)
     robots = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: 10\n")
     for worker in (one, other):
@@ -293,7 +307,8 @@ def test_a_turn_whose_lease_has_ended_is_no_turn(workers, server, clock):
     clock.turn(2 * WAY)
     waiting = one.hand_out()
     server.is_there = False
-    one.throttle.peers.leases._leases[Lease.TURN, SITE].ends_at = clock.now()  # it was not renewed
+    # it was not renewed
+    one.throttle.peers.leases._leases[Lease.TURN, SITE].ends_at = clock.now()
     assert one.throttle.admit(waiting).wait is Wait.TURN
 
 
@@ -313,7 +328,9 @@ def test_without_the_server_each_goes_by_what_it_knows(workers, server, clock):
 
 
 def test_what_a_server_has_lost_it_is_told_again(workers, server, clock):
-    """One that began anew knows of no pause: who has found one tells it, and it is kept to."""
+    """One that began anew knows of no pause: who has found one tells it, and it is kept
+    to.
+    """
     one, other = workers()
     refuse(one.crawler, SITE + "/page", 30)
     clock.turn(1)
@@ -326,7 +343,9 @@ def test_what_a_server_has_lost_it_is_told_again(workers, server, clock):
     assert not other.may_go()
 
 
-def test_an_older_pause_of_a_server_is_not_taken_for_a_newer_one(workers, server, clock):
+def test_an_older_pause_of_a_server_is_not_taken_for_a_newer_one(
+    workers, server, clock
+):
     """It is a replica's that was behind: who has found the newer one tells it again."""
     one, other = workers()
     refuse(one.crawler, SITE + "/page", 30)
@@ -348,7 +367,9 @@ def test_an_older_pause_of_a_server_is_not_taken_for_a_newer_one(workers, server
 def test_a_lease_renewed_after_it_was_given_back_is_given_back_again(
     clock, tmp_path, is_claimed_anew
 ):
-    """Where the file was locked meanwhile: all would wait for it, unless it is had by then."""
+    """Where the file was locked meanwhile: all would wait for it, unless it is had by
+    then.
+    """
     path = tmp_path / "store.db"
     one = SqliteStore(path, clock.call_later, now=clock.now)
     site = Site(SITE, PausePolicy())

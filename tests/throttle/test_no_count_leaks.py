@@ -21,7 +21,8 @@ SITES = 40
 @pytest.mark.parametrize("steps", STEPS)
 @pytest.mark.parametrize("delays", [{}, {f"site{n}": 0.05 * n for n in range(10)}])
 def test_no_count_leaks(make_crawler, clock, delays, steps):
-    """Answers, refusals, evictions, exceptions, redirects, and requests that are swallowed.
+    """Answers, refusals, evictions, exceptions, redirects, and requests that are
+    swallowed.
 
     Some of the sites may have a pace.
     """
@@ -53,7 +54,9 @@ def test_no_count_leaks(make_crawler, clock, delays, steps):
         ended(request)
 
     def refused(request: Request) -> None:
-        throttle.pauses.refused(throttle.flight_of(request), "503", chance.choice([None, 1.0, 3.0]))
+        throttle.pauses.refused(
+            throttle.flight_of(request), "503", chance.choice([None, 1.0, 3.0])
+        )
         evicted(request)
 
     def evicted(request: Request) -> None:
@@ -83,12 +86,15 @@ def test_no_count_leaks(make_crawler, clock, delays, steps):
     waiting_to_end: list[Request] = []
     for _ in range(steps):
         made += 1
-        scheduler.enqueue_request(Request(f"http://site{chance.randrange(SITES)}/{made}"))
+        scheduler.enqueue_request(
+            Request(f"http://site{chance.randrange(SITES)}/{made}")
+        )
         request = scheduler.next_request()
         if request is not None:
             active.add(request)
             host = request.url.split("/")[2]
-            if chance.random() < 0.9:  # the others are forbidden, or come from the cache
+            # the others are forbidden, or come from the cache
+            if chance.random() < 0.9:
                 admission = throttle.admit(throttle.flight_of(request))
                 admissions[admission is GO] += 1
                 assert admission is GO, "who was just handed out may be sent"
@@ -120,8 +126,14 @@ def test_no_count_leaks(make_crawler, clock, delays, steps):
     assert set(fates) == {fate.__name__ for fate in outcomes}
     clock.turn(20)
     in_flight = throttle.in_flight
-    flights = [flight for request in swallowed if (flight := in_flight.get(request)) is not None]
-    assert len(in_flight) == len(flights), "what was swallowed is found out when it is looked for"
+    flights = [
+        flight
+        for request in swallowed
+        if (flight := in_flight.get(request)) is not None
+    ]
+    assert len(in_flight) == len(flights), (
+        "what was swallowed is found out when it is looked for"
+    )
     for flight in flights:
         assert in_flight.drop_if_lost(flight)
     assert len(in_flight) == 0

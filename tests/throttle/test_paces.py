@@ -17,7 +17,9 @@ OBEY = {"ROBOTSTXT_OBEY": True, "MANDELBOT_PACE": "obey"}
 
 
 class World:
-    """A crawl as far as paces see it: a queue that is told when it may ask, and a downloader."""
+    """A crawl as far as paces see it: a queue that is told when it may ask, and a
+    downloader.
+    """
 
     def __init__(self, crawler, clock) -> None:
         self.clock = clock
@@ -26,9 +28,12 @@ class World:
         self.manual_control = Crawl.of(crawler).manual_control
         self._stats = crawler.stats
         self.due: list[float] = []
-        """When the queue was told that the site may be asked at once, in seconds from midnight."""
+        """When the queue was told that the site may be asked at once, in seconds from
+        midnight.
+        """
         self.has_asked = False
-        """Whether it has asked in vain, and asks again whenever the site has changed."""
+        """Whether it has asked in vain, and asks again whenever the site has changed.
+        """
         self.throttle.peers.begin()
         self.throttle.in_flight.queues.append(self)
         self.site = self.throttle.sites.of(SITE)
@@ -56,7 +61,9 @@ class World:
 
     def learn(self, lines: str, until: float = 48 * 3600) -> bool:
         robots = RobotsTxt.parse(f"User-agent: *\n{lines}".encode())
-        return self.throttle.paces.learn(self.site, robots, "Mandelbot", self.clock.now() + until)
+        return self.throttle.paces.learn(
+            self.site, robots, "Mandelbot", self.clock.now() + until
+        )
 
     def may_go(self) -> bool:
         may_go = self.throttle.decide(self.site) is GO
@@ -102,7 +109,9 @@ def world(make_crawler, clock) -> World:
 
 
 def test_there_is_a_turn_at_a_time(world, clock):
-    """The next comes when the answer has ended and the delay is over, and the queue is told."""
+    """The next comes when the answer has ended and the delay is over, and the queue is
+    told.
+    """
     assert world.learn("Crawl-delay: 5\n")
     first, second = world.hand_out(), world.come()
     world.send(first)
@@ -157,7 +166,9 @@ def test_a_page_that_hangs_does_not_hold_its_site(world, clock):
 
 
 def test_a_request_that_waits_in_its_download_slot_is_not_sent(world, clock):
-    """With a DOWNLOAD_DELAY of a minute: the next is handed out when that one is answered."""
+    """With a DOWNLOAD_DELAY of a minute: the next is handed out when that one is
+    answered.
+    """
     world.learn("Crawl-delay: 5\n")
     first = world.hand_out()
     first.request.meta["download_slot"] = "example.com"
@@ -265,7 +276,9 @@ def test_outside_of_its_visit_time_a_site_is_shut(world, clock):
     assert not world.may_go()
     assert not world.may_go()
     assert set(world.manual_control.closed_sites()) == {SITE}
-    assert world.manual_control.closed_sites() == {SITE: "outside of Visit-time 0100-0500"}
+    assert world.manual_control.closed_sites() == {
+        SITE: "outside of Visit-time 0100-0500"
+    }
     clock.turn(3599)
     assert not world.may_go()
     clock.turn(1)
@@ -276,7 +289,9 @@ def test_outside_of_its_visit_time_a_site_is_shut(world, clock):
 
 
 def test_at_times_without_a_delay_no_request_needs_a_turn(world, clock):
-    """A rate for the night slows nothing by day; the first of the evening counts from the last."""
+    """A rate for the night slows nothing by day; the first of the evening counts from
+    the last.
+    """
     world.learn("Request-rate: 1/10 1700-0459\n")
     clock.turn(16 * 3600 + 59 * 60 + 55)
     together = [world.send(world.hand_out()) for _ in range(3)]
@@ -295,10 +310,14 @@ def test_at_times_without_a_delay_no_request_needs_a_turn(world, clock):
 
 def test_by_hand_until_the_file_is_known_and_beside_it(make_crawler, clock):
     """A delay by hand counts at once; of the file only its visit times are added."""
-    world = World(make_crawler(**OBEY, MANDELBOT_CRAWL_DELAYS={"example.com": 3}), clock)
+    world = World(
+        make_crawler(**OBEY, MANDELBOT_CRAWL_DELAYS={"example.com": 3}), clock
+    )
     assert world.throttle.paces.learn_by_hand(world.site)
     assert not world.throttle.paces.learn_by_hand(world.site)
-    assert world.site.pacer.known_until < clock.now(), "the file is still to be looked up"
+    assert world.site.pacer.known_until < clock.now(), (
+        "the file is still to be looked up"
+    )
     world.ask()
     world.learn("Crawl-delay: 50\nVisit-time: 0000-0030\n")
     clock.turn(2.9)
@@ -330,7 +349,15 @@ def test_a_pace_that_is_not_obeyed_is_told_once(make_crawler, pace, told):
     asks = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: 7\n")
     asks_nothing = RobotsTxt.parse(b"User-agent: *\nDisallow: /x\n")
     names = iter(["Mandelbot"])
-    for name, robots in ((SITE, asks), (SITE, asks), ("https://other.example", asks_nothing)):
-        throttle.paces.report_not_obeyed(throttle.sites.of(name), robots, names.__next__)
-    assert len(list(names)) == 1 - told, "the robot's name is found only where it decides"
+    for name, robots in (
+        (SITE, asks),
+        (SITE, asks),
+        ("https://other.example", asks_nothing),
+    ):
+        throttle.paces.report_not_obeyed(
+            throttle.sites.of(name), robots, names.__next__
+        )
+    assert len(list(names)) == 1 - told, (
+        "the robot's name is found only where it decides"
+    )
     assert crawler.stats.get_value("mandelbot/pace/not_obeyed", 0) == told

@@ -22,7 +22,9 @@ HEARD_WITHIN = {"one process": 0.0, "one store": 1.0}
 
 @pytest.fixture(params=HEARD_WITHIN)
 def pair(request, make_crawler, monkeypatch, tmp_path):
-    """Make two crawls that share a process or, as two processes do, nothing but a store."""
+    """Make two crawls that share a process or, as two processes do, nothing but a
+    store.
+    """
 
     def make(**settings):
         if request.param == "one store":
@@ -50,7 +52,9 @@ class World:
         self.within = within
 
     def may_go(self, site: str = SITE) -> bool:
-        """Return whether the crawl may ask a site, when its store has been asked for that."""
+        """Return whether the crawl may ask a site, when its store has been asked for
+        that.
+        """
         state = self.throttle.sites.of(site)
         self.throttle.decide(state)
         self.clock.turn(0)
@@ -61,7 +65,9 @@ class World:
 
     def learn(self, delay: float) -> None:
         robots = RobotsTxt.parse(f"User-agent: *\nCrawl-delay: {delay}\n".encode())
-        self.throttle.paces.learn(self.site, robots, "Mandelbot", self.clock.now() + 1e6)
+        self.throttle.paces.learn(
+            self.site, robots, "Mandelbot", self.clock.now() + 1e6
+        )
 
     def hand_out(self) -> Flight:
         flight = Flight(Request(f"{SITE}/page"), self.site)
@@ -85,7 +91,9 @@ class World:
 
 
 def test_what_one_is_refused_the_other_does_not_ask(pair, clock):
-    """The site is left alone by both for as long, and the one that was refused asks first."""
+    """The site is left alone by both for as long, and the one that was refused asks
+    first.
+    """
     one, other = pair()
     assert other.may_go()
     one.refused(30)
@@ -168,9 +176,11 @@ def test_who_begins_later_hears_of_it(pair, make_crawler, clock):
 
 @pytest.mark.parametrize("delay", [3, 10])
 def test_two_crawls_keep_one_pace(pair, clock, delay):
-    """However often each of them wants to ask, the site is asked no faster than it has asked for.
+    """However often each of them wants to ask, the site is asked no faster than it has
+    asked for.
 
-    Both get their turns. The first two may fall together: neither can know of the other yet.
+    Both get their turns. The first two may fall together: neither can know of the other
+    yet.
     """
     one, other = pair(**OBEY)
     one.learn(delay)
@@ -215,9 +225,15 @@ def test_who_is_closed_hears_nothing(make_crawler):
     assert other.may_go()
 
 
-@pytest.mark.parametrize("stores", [("one.db", "one.db"), ("one.db", "other.db")], ids=str)
-def test_what_a_store_does_not_have_yet_or_ever_is_not_over(make_crawler, clock, tmp_path, stores):
-    """A pause heard of within the process is not ended by news of another site from the file."""
+@pytest.mark.parametrize(
+    "stores", [("one.db", "one.db"), ("one.db", "other.db")], ids=str
+)
+def test_what_a_store_does_not_have_yet_or_ever_is_not_over(
+    make_crawler, clock, tmp_path, stores
+):
+    """A pause heard of within the process is not ended by news of another site from the
+    file.
+    """
     crawlers = [make_crawler(MANDELBOT_STORE=str(tmp_path / name)) for name in stores]
     for crawler in crawlers:
         open_scheduler(crawler)

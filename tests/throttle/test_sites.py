@@ -122,7 +122,9 @@ def remembered(control) -> int:
 
 
 def test_what_was_learnt_of_few_sites_is_remembered(monkeypatch):
-    """Each run takes memory; a site whose runs are forgotten keeps its pause and its rate."""
+    """Each run takes memory; a site whose runs are forgotten keeps its pause and its
+    rate.
+    """
     monkeypatch.setattr("scrapy_mandelbot.throttle.site_map.MOST_LEARNT", 2)
     sites = Sites(PausePolicy(first=1, recovers=True))
     runs = {}
@@ -137,7 +139,9 @@ def test_what_was_learnt_of_few_sites_is_remembered(monkeypatch):
 
 
 def test_what_was_learnt_of_a_healthy_site_is_forgotten_after_an_hour():
-    """Once another site is in trouble; a site that refused since then keeps what was learnt."""
+    """Once another site is in trouble; a site that refused since then keeps what was
+    learnt.
+    """
     sites = Sites(PausePolicy(first=1, recovers=True))
     controls = []
     for number, at in ((1, 0.0), (2, 200.0), (3, 3_700.0)):

@@ -1,4 +1,6 @@
-"""What the throttle of a crawl tells the queue, the log and the store, by a turned clock."""
+"""What the throttle of a crawl tells the queue, the log and the store, by a turned
+clock.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def test_a_site_prints_how_it_stands(crawler, clock):
     crawl = Crawl.of(crawler)
     refuse(crawler, f"{SITE}/", retry_after=60.0)
     shown = repr(crawl.sites[SITE])
-    assert shown.startswith("<https://a.example: paused until 2024-10-04 00:01:00 UTC, 0 failed")
+    assert shown.startswith(
+        "<https://a.example: paused until 2024-10-04 00:01:00 UTC, 0 failed"
+    )
     assert set(crawl.manual_control.closed_sites()) == {SITE}
 
 
@@ -115,7 +119,9 @@ def test_given_up_sites_hand_out_what_they_hold(crawler, scheduler, clock):
     manual_control.give_up_all("the crawl has waited long enough")
     assert crawler.stats.get_value("mandelbot/pause/given_up") == 1
     requests = [scheduler.next_request() for _ in URLS]
-    assert all(throttle.has_given_up(throttle.flight_of(request)) for request in requests)
+    assert all(
+        throttle.has_given_up(throttle.flight_of(request)) for request in requests
+    )
     assert not throttle.can_go_back(throttle.flight_of(requests[0]))
 
 
@@ -126,7 +132,9 @@ def test_a_pause_outlives_the_run(make_crawler, clock, tmp_path):
         scheduler = open_scheduler(first)
         refuse(first, f"https://{name}.example/", retry_after=seconds)
         scheduler.close("shutdown")
-        first.signals.send_catch_log(spider_closed, spider=first.spider, reason="shutdown")
+        first.signals.send_catch_log(
+            spider_closed, spider=first.spider, reason="shutdown"
+        )
     clock.turn(20)
     again = make_crawler(JOBDIR=str(tmp_path))
     scheduler = open_scheduler(again)
@@ -141,7 +149,9 @@ def test_a_pause_outlives_the_run(make_crawler, clock, tmp_path):
 
 
 def test_thousands_of_paused_sites_set_few_timers(crawler, clock):
-    """One for the first of them, and one whenever that changes; not one for each answer."""
+    """One for the first of them, and one whenever that changes; not one for each
+    answer.
+    """
     scheduler = open_scheduler(crawler)
     sites = [f"https://a{number}.example" for number in range(2_000)]
     fill(scheduler, *(f"{site}/" for site in sites))
@@ -154,7 +164,9 @@ def test_thousands_of_paused_sites_set_few_timers(crawler, clock):
     assert len(drain(scheduler)) == 2_000
 
 
-def test_what_was_swallowed_as_the_probe_makes_room_for_another(crawler, scheduler, clock):
+def test_what_was_swallowed_as_the_probe_makes_room_for_another(
+    crawler, scheduler, clock
+):
     """The site would wait for it for ever."""
     refuse(crawler, f"{SITE}/", retry_after=1.0)
     clock.turn(1)
@@ -196,7 +208,12 @@ FOLLOWED = {
     "a page": ({}, None, {}, True),
     "a page that waits for no pause": ({}, None, {"meta": OWN["meta"]}, True),
     "of a media pipeline": ({}, None, {"callback": NO_CALLBACK}, True),
-    "a health check": ({}, None, {"callback": NO_CALLBACK, "meta": {ASKS_AGAIN: True}}, True),
+    "a health check": (
+        {},
+        None,
+        {"callback": NO_CALLBACK, "meta": {ASKS_AGAIN: True}},
+        True,
+    ),
     "at a pace": (PACED, None, OWN, True),
     "in a shared slot": (SHARED, None, OWN, True),
     "with a quota": ({}, note_quota, OWN, True),
@@ -211,7 +228,9 @@ FOLLOWED = {
 async def test_the_packages_own_request_is_followed_where_it_matters(
     make_crawler, settings, known, request_, is_followed
 ):
-    """A pace, a quota and a shared slot hold it back, and a recovery counts it; nothing else."""
+    """A pace, a quota and a shared slot hold it back, and a recovery counts it; nothing
+    else.
+    """
     crawler = make_crawler(MANDELBOT_PAUSE_OPTIONS={"recovery": True}, **settings)
     middleware = PauseMiddleware(crawler)
     if known is not None:
@@ -234,7 +253,10 @@ async def test_the_packages_own_request_is_followed_where_it_matters(
 def test_an_idle_crawl_is_looked_at_once_a_site_was_in_trouble(
     crawler, scheduler, monkeypatch, happens, is_asked
 ):
-    """Before that no request waits for a time; Scrapy sends the signal for each empty queue."""
+    """Before that no request waits for a time.
+
+    Scrapy sends the signal for each empty queue.
+    """
     asked = []
     monkeypatch.setattr(engine, "is_idle_but_for_the_scheduler", asked.append)
     drain(scheduler)

@@ -27,7 +27,9 @@ def rung() -> list[tuple[str, float]]:
 @pytest.fixture
 def alarm(clock, rung) -> Timers:
     begin = clock.now()
-    return Timers(clock, lambda site: rung.append((site.name[8:9], clock.now() - begin)))
+    return Timers(
+        clock, lambda site: rung.append((site.name[8:9], clock.now() - begin))
+    )
 
 
 def test_it_rings_for_each_site_at_its_time(clock, alarm, rung):
@@ -79,7 +81,9 @@ def test_at_no_time_it_never_rings(clock, alarm, at):
 
 
 def test_a_time_that_has_passed_is_now(clock, alarm, rung):
-    """In the next turn of the loop, not at once: who sets it is in the middle of something."""
+    """In the next turn of the loop, not at once: who sets it is in the middle of
+    something.
+    """
     alarm.set(make_site("a"), clock.now() - 5)
     assert rung == []
     clock.turn(0)
@@ -95,7 +99,9 @@ def test_a_timer_that_rings_too_soon_is_set_again(clock, alarm, rung):
     assert rung == [("a", 10)]
 
 
-def test_twelve_thousand_sites_set_a_timer_only_when_the_first_changes(clock, alarm, rung):
+def test_twelve_thousand_sites_set_a_timer_only_when_the_first_changes(
+    clock, alarm, rung
+):
     """A cluster that goes down costs one timer, not one for each site and answer."""
     sites = [make_site(f"a{number}") for number in range(12_000)]
     for number, site in enumerate(sites):

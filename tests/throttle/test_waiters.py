@@ -30,9 +30,13 @@ class World:
         self.looked_at: list[str] = []
         self.ended: list[tuple[str, bool]] = []
         self.sites = {name: Site(f"https://{name}.example", LAW) for name in "ab"}
-        self.slot = SimpleNamespace(closing=None, nextcall=SimpleNamespace(schedule=self._wake))
+        self.slot = SimpleNamespace(
+            closing=None, nextcall=SimpleNamespace(schedule=self._wake)
+        )
         engine = SimpleNamespace(
-            downloader=SimpleNamespace(active=self.active), _slot=self.slot, running=True
+            downloader=SimpleNamespace(active=self.active),
+            _slot=self.slot,
+            running=True,
         )
         self.waiters = Waiters(
             SimpleNamespace(engine=engine),
@@ -67,8 +71,11 @@ class World:
 
 @pytest.fixture
 def world(clock, monkeypatch) -> World:
-    # Of Scrapy; on the asyncio reactor it makes a future, whose callbacks take a turn of the loop.
-    monkeypatch.setattr("scrapy_mandelbot.throttle.waiters.maybe_deferred_to_future", lambda d: d)
+    # Of Scrapy; on the asyncio reactor it makes a future, whose callbacks take a turn
+    # of the loop.
+    monkeypatch.setattr(
+        "scrapy_mandelbot.throttle.waiters.maybe_deferred_to_future", lambda d: d
+    )
     return World(clock)
 
 
@@ -86,7 +93,9 @@ def test_first_come_first_served_by_site(world):
 
 
 def test_who_waits_holds_no_place_of_the_downloader(world):
-    """The engine is woken, as a request of another site may have it; in the end it is back."""
+    """The engine is woken, as a request of another site may have it; in the end it is
+    back.
+    """
     flight = world.wait("a1")
     assert flight.is_waiting
     assert flight.request not in world.active
@@ -124,7 +133,9 @@ def test_who_may_not_wait_does_not(world, clock, longest):
 
 
 def test_a_closing_crawl_lets_nothing_wait(world, clock):
-    """Scrapy closes when all under way have ended, those that wait included: it is looked for."""
+    """Scrapy closes when all under way have ended, those that wait included: it is
+    looked for.
+    """
     world.wait("a1", longest=1000)
     world.wait("b1")
     world.slot.closing = object()
@@ -136,7 +147,9 @@ def test_a_closing_crawl_lets_nothing_wait(world, clock):
 
 
 def test_what_they_wait_for_is_looked_at_now_and_then(world, clock):
-    """It may have ended without a word: four times a second, as long as any request waits."""
+    """It may have ended without a word: four times a second, as long as any request
+    waits.
+    """
     world.wait("a1")
     world.wait("b1")
     clock.turn(1)

@@ -1,10 +1,11 @@
 """`scrapy crawl`, with an exit code that shows whether the demo's check held.
 
-Scrapy's own command exits with 0 however a crawl ended, and an extension cannot change that: what
-it raises is logged. A command of the same name in COMMANDS_MODULE takes the place of Scrapy's.
+Scrapy's own command exits with 0 however a crawl ended, and an extension cannot change
+that: what it raises is logged. A command of the same name in COMMANDS_MODULE takes the
+place of Scrapy's.
 
-Scrapy says a lot at level INFO. It goes to LOG_FILE, and to the terminal only what the package and
-the spiders say, warnings and errors.
+Scrapy says a lot at level INFO. It goes to LOG_FILE, and to the terminal only what the
+package and the spiders say, warnings and errors.
 """
 
 import logging
@@ -28,7 +29,9 @@ class Command(crawl.Command):
             show_some({"scrapy_mandelbot", *args})
             print(f"The log is in {self.settings['LOG_FILE']}.")
         crawlers = [self.crawler_process.create_crawler(name) for name in args]
-        beside = [name for one in crawlers for name in getattr(one.spidercls, "beside", ())]
+        beside = [
+            name for one in crawlers for name in getattr(one.spidercls, "beside", ())
+        ]
         crawlers += [self.crawler_process.create_crawler(name) for name in beside]
         self.unchecked = len(crawlers)
         for crawler in crawlers:
@@ -49,9 +52,13 @@ class Command(crawl.Command):
 def show_some(names):
     """Show on the terminal what these loggers say, and all that is a warning or worse."""
     terminal = logging.StreamHandler()
-    terminal.setFormatter(logging.Formatter("%(asctime)s [%(name)s] %(message)s", "%H:%M:%S"))
+    terminal.setFormatter(
+        logging.Formatter("%(asctime)s [%(name)s] %(message)s", "%H:%M:%S")
+    )
     terminal.setLevel(logging.INFO)
     terminal.addFilter(
-        lambda record: record.levelno >= logging.WARNING or record.name.split(".")[0] in names
+        lambda record: (
+            record.levelno >= logging.WARNING or record.name.split(".")[0] in names
+        )
     )
     logging.getLogger().addHandler(terminal)

@@ -1,8 +1,9 @@
 """`scrapy distributed`: a Redis, three workers that share one job, and what came of it as a table.
 
-Exits with 0 if each page was crawled once, each robots.txt was asked for once, the site that was
-closed was asked by one probe a pause, and the slow one never sooner than it wants; else
-with 1. Needs redis-server (Debian's package of that name), and of the package its extra `redis`.
+Exits with 0 if each page was crawled once, each robots.txt was asked for once, the site
+that was closed was asked by one probe a pause, and the slow one never sooner than it
+wants; else with 1. Needs redis-server (Debian's package of that name), and of the
+package its extra `redis`.
 """
 
 import json
@@ -105,7 +106,12 @@ def crawl(folder, redis_url, urls):
     for number in range(1, WORKERS + 1):
         log = f"worker-{number}.log"
         command = [sys.executable, "-m", "scrapy", "crawl", "distributed"]
-        command += ["-a", f"start={' '.join(urls)}", "-o", f"{folder}/pages-{number}.jsonl"]
+        command += [
+            "-a",
+            f"start={' '.join(urls)}",
+            "-o",
+            f"{folder}/pages-{number}.jsonl",
+        ]
         for name, value in {**settings, "LOG_FILE": log}.items():
             command += ["-s", f"{name}={value}"]
         said = (folder / f"said-{number}.txt").open("w")
@@ -138,7 +144,9 @@ def report(urls, asked, pages, reasons):
         "",
         f"pages by worker: {by_worker}; each once: {len(crawled)} of {count}",
     ]
-    lines.append("All of it is as it should be." if holds else "THIS IS NOT AS IT SHOULD BE.")
+    lines.append(
+        "All of it is as it should be." if holds else "THIS IS NOT AS IT SHOULD BE."
+    )
     return "\n".join(lines), holds
 
 
@@ -147,8 +155,16 @@ def probes_in(asked):
     probes, refused_at = [], None
     for at, path, status in asked:
         is_page = path != "/robots.txt"
-        if refused_at is not None and is_page and at > refused_at + several.OUTAGE - 0.1:
-            since = [one for one, of, _ in asked if of != "/robots.txt" and at <= one < at + 0.02]
+        if (
+            refused_at is not None
+            and is_page
+            and at > refused_at + several.OUTAGE - 0.1
+        ):
+            since = [
+                one
+                for one, of, _ in asked
+                if of != "/robots.txt" and at <= one < at + 0.02
+            ]
             probes.append(len(since))
             refused_at = None
         if status == 503 and is_page:  # noqa: PLR2004

@@ -17,14 +17,17 @@ class Site(Resource):
     """A small site: pages of links, some files, some redirects, and perhaps an outage.
 
     Args:
-        links: per page, by path, the paths that it links to. A page that is only linked to exists.
+        links: per page, by path, the paths that it links to. A page that is only linked
+            to exists.
         closed: the pages that the owner wants no robot to ask for.
         unlinked: pages that no link leads to.
-        files: texts by path. {site} becomes the site's URL; a path in .gz is served compressed.
+        files: texts by path. {site} becomes the site's URL; a path in .gz is served
+            compressed.
         redirects: paths by path.
         sitemaps: paths of the sitemaps that robots.txt names.
         outage: seconds for which everything is answered with 503.
-        outage_after: how many pages are served before that; None for a site without an outage.
+        outage_after: how many pages are served before that; None for a site without an
+            outage.
     """
 
     isLeaf = True  # noqa: N815  # Twisted's name
@@ -59,7 +62,8 @@ class Site(Resource):
         """Serve the site on a free port of this host."""
         try:
             self._port = reactor.listenTCP(0, server.Site(self), interface=host)
-        except CannotListenError:  # Linux has all of 127.0.0.0/8, other systems only 127.0.0.1
+        # Linux has all of 127.0.0.0/8, other systems only 127.0.0.1
+        except CannotListenError:
             host = "127.0.0.1"
             self._port = reactor.listenTCP(0, server.Site(self), interface=host)
         self._reactor = reactor
@@ -109,21 +113,34 @@ class Site(Resource):
             request.finish()
 
         sending = self._reactor.callLater(LATENCY, send)
-        request.notifyFinish().addErrback(lambda _: sending.cancel())  # the client has left
+        # the client has left
+        request.notifyFinish().addErrback(lambda _: sending.cancel())
         return server.NOT_DONE_YET
 
     def _answer(self, path):
         """Return status, headers and body for a path."""
         if seconds := self._outage_left():
-            return HTTPStatus.SERVICE_UNAVAILABLE, {"Retry-After": str(ceil(seconds))}, b""
+            return (
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                {"Retry-After": str(ceil(seconds))},
+                b"",
+            )
         if path in self.redirects:
             return HTTPStatus.MOVED_PERMANENTLY, {"Location": self.redirects[path]}, b""
         if path in self.pages:
-            return HTTPStatus.OK, {"Content-Type": "text/html; charset=utf-8"}, self._page(path)
+            return (
+                HTTPStatus.OK,
+                {"Content-Type": "text/html; charset=utf-8"},
+                self._page(path),
+            )
         if path in self.files:
             body = self.files[path].replace("{site}", self.url).encode()
             if path.endswith(".gz"):
-                return HTTPStatus.OK, {"Content-Type": "application/gzip"}, gzip.compress(body)
+                return (
+                    HTTPStatus.OK,
+                    {"Content-Type": "application/gzip"},
+                    gzip.compress(body),
+                )
             return HTTPStatus.OK, {"Content-Type": "text/plain; charset=utf-8"}, body
         return HTTPStatus.NOT_FOUND, {}, b""
 
@@ -140,5 +157,8 @@ class Site(Resource):
 
     def _page(self, path):
         """Return a page that has its path for a title, and its links."""
-        links = (f'<li><a href="{escape(to)}">{escape(to)}</a>' for to in self.links.get(path, ()))
+        links = (
+            f'<li><a href="{escape(to)}">{escape(to)}</a>'
+            for to in self.links.get(path, ())
+        )
         return f"<title>{escape(path)}</title><ul>{''.join(links)}</ul>".encode()

@@ -1,7 +1,7 @@
 """Six small sites in one process, for several workers: who was asked for what, and when.
 
-One answers 503 for a while, one asks for a second between two requests. Prints their URLs as JSON
-when they listen; when standard input ends, all that they were asked.
+One answers 503 for a while, one asks for a second between two requests. Prints their
+URLs as JSON when they listen; when standard input ends, all that they were asked.
 
 Usage::
 
@@ -45,7 +45,10 @@ class Several:
                     status, extra, body = self._answer(site, path)
                     self.asked.append((time.monotonic(), site, path, status))
                     await asyncio.sleep(0.02)
-                    head = f"HTTP/1.1 {status} Said\r\n{extra}Content-Length: {len(body)}\r\n\r\n"
+                    head = (
+                        f"HTTP/1.1 {status} Said\r\n{extra}Content-Length:"
+                        f" {len(body)}\r\n\r\n"
+                    )
                     writer.write((head + body).encode())
             except (asyncio.IncompleteReadError, ConnectionError):
                 pass
@@ -57,17 +60,29 @@ class Several:
     def _answer(self, site, path):
         if path == "/robots.txt":
             delay = f"Crawl-delay: {DELAY:g}\n" if site == SLOW else ""
-            return 200, "Content-Type: text/plain\r\n", f"User-agent: *\n{delay}Disallow: /no\n"
+            return (
+                200,
+                "Content-Type: text/plain\r\n",
+                f"User-agent: *\n{delay}Disallow: /no\n",
+            )
         if site == CLOSED and self._is_closed():
             return 503, f"Retry-After: {OUTAGE:g}\r\n", ""
         number, most = int(path[1:] or 0), SLOW_PAGES if site == SLOW else PAGES
-        links = [f"/{child}" for child in (2 * number + 1, 2 * number + 2) if child < most]
+        links = [
+            f"/{child}" for child in (2 * number + 1, 2 * number + 2) if child < most
+        ]
         anchors = "".join(f'<a href="{link}">{link}</a>' for link in links)
         return 200, "Content-Type: text/html\r\n", f"<title>{path}</title>{anchors}"
 
     def _is_closed(self):
         """Whether the site answers 503: from its fifth page on, for a while."""
-        if sum(site == CLOSED and path != "/robots.txt" for _, site, path, _ in self.asked) < 5:  # noqa: PLR2004
+        if (
+            sum(
+                site == CLOSED and path != "/robots.txt"
+                for _, site, path, _ in self.asked
+            )
+            < 5
+        ):  # noqa: PLR2004
             return False
         self._back_at = self._back_at or time.monotonic() + OUTAGE
         return time.monotonic() < self._back_at

@@ -43,7 +43,8 @@ def rules():
         links={"/": open_pages + closed_pages},
         closed=closed_pages,
         files={
-            "/robots.txt": robots_txt("rules").replace("\n", "\r\n"),  # any line end will do
+            # any line end will do
+            "/robots.txt": robots_txt("rules").replace("\n", "\r\n"),
             "/sitemap.xml": sitemap("urlset", ["/about.html", "/price.html"]),
         },
         sitemaps=["/sitemap.xml"],
@@ -52,7 +53,9 @@ def rules():
 
 def shop(outage):
     """A site that answers 503 for a while, in the middle of the crawl."""
-    shelves = {f"/shelf/{i}": [f"/shelf/{i}/{j}" for j in range(1, 6)] for i in range(1, 6)}
+    shelves = {
+        f"/shelf/{i}": [f"/shelf/{i}/{j}" for j in range(1, 6)] for i in range(1, 6)
+    }
     return Site(
         links={"/": [*shelves, "/basket"], **shelves},
         closed=["/basket"],
@@ -74,7 +77,9 @@ def journal():
         redirects={"/robots.txt": "/policies/robots.txt"},
         files={
             "/policies/robots.txt": robots_txt("journal"),
-            "/sitemap_index.xml.gz": sitemap("sitemapindex", ["/1999.xml.gz", "/2000.xml"]),
+            "/sitemap_index.xml.gz": sitemap(
+                "sitemapindex", ["/1999.xml.gz", "/2000.xml"]
+            ),
             "/1999.xml.gz": sitemap("urlset", ["/1999/spring", "/1999/autumn"]),
             "/2000.xml": sitemap("urlset", ["/2000/spring", "/issue/1"]),
         },
@@ -92,4 +97,7 @@ def sitemap(kind, paths):
     """Return a sitemap (kind "urlset") or an index of sitemaps ("sitemapindex")."""
     entry = {"urlset": "url", "sitemapindex": "sitemap"}[kind]
     entries = "".join(f"<{entry}><loc>{{site}}{path}</loc></{entry}>" for path in paths)
-    return f'<{kind} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</{kind}>'
+    return (
+        f"<{kind}"
+        f' xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</{kind}>'
+    )

@@ -1,4 +1,7 @@
-"""Two crawls in one process, with the package and with stock Scrapy: `scrapy crawl compare`."""
+"""Two crawls in one process, with the package and with stock Scrapy.
+
+`scrapy crawl compare`.
+"""
 
 from sample_project.spiders.demo import DemoSpider
 
@@ -10,7 +13,8 @@ class CompareSpider(DemoSpider):
     beside = ("stock",)
     custom_settings = {
         "DEMO_OUTAGE": 5,
-        # In place of the demo web: each of the two crawls has a site, with an outage, to itself.
+        # In place of the demo web: each of the two crawls has a site, with an outage,
+        # to itself.
         "EXTENSIONS": {"sample_project.comparison.Outage": 100},
     }
 

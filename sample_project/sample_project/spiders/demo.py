@@ -10,7 +10,8 @@ class DemoSpider(scrapy.Spider):
 
     name = "demo"
     allowed_domains = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
-    # The demo web listens on free ports; its extension sets start_urls once they are known.
+    # The demo web listens on free ports; its extension sets start_urls once they are
+    # known.
     start_urls = []
 
     def parse(self, response):

@@ -1,7 +1,7 @@
 """Hook methods: a spider receives what happens to its sites, and acts on it.
 
-Each is optional. It may be a plain method, a coroutine, or a generator whose requests and items
-are used as if a callback had yielded them.
+Each is optional. It may be a plain method, a coroutine, or a generator whose requests
+and items are used as if a callback had yielded them.
 """
 
 import gzip
@@ -21,7 +21,9 @@ class HooksSpider(DemoSpider):
     def robots_fetched(self, site, robots, outcome):
         """Receive a site's robots.txt."""
         sitemaps = len(robots.sitemaps)
-        self.logger.info("robots_fetched: %s: %s; sitemaps: %d", site, outcome.reason, sitemaps)
+        self.logger.info(
+            "robots_fetched: %s: %s; sitemaps: %d", site, outcome.reason, sitemaps
+        )
 
     def request_forbidden(self, request, verdict):
         """Receive a forbidden request, and yield an item for it."""
@@ -30,7 +32,9 @@ class HooksSpider(DemoSpider):
 
     async def site_paused(self, site, until, reason):
         """Receive the start of a pause."""
-        self.logger.info("site_paused: %s until %s: %s", site, f"{until:%H:%M:%S %Z}", reason)
+        self.logger.info(
+            "site_paused: %s until %s: %s", site, f"{until:%H:%M:%S %Z}", reason
+        )
 
     def site_resumed(self, site, paused_for):
         """Receive the end of a pause."""

@@ -12,7 +12,8 @@ class StatusSpider(DemoSpider):
 
     def site_paused(self, site, **_):
         """Look when the other sites are done: then nothing is left but to wait."""
-        # Importing the reactor installs one, if Scrapy has not: so not at the top of the file.
+        # Importing the reactor installs one, if Scrapy has not: so not at the top of
+        # the file.
         from twisted.internet import reactor  # noqa: PLC0415
 
         reactor.callLater(4, self.look, site)

@@ -1,11 +1,11 @@
 """What the command prints: from parsed files to plain data, and from these to text for a terminal.
 
-Pure, but for :class:`Terminal`: no Scrapy, no network, no file, no clock. The data are what
-``--format json`` prints, and ``docs/command.rst`` describes them: what is there keeps its name and
-meaning.
+Pure, but for :class:`Terminal`: no Scrapy, no network, no file, no clock. The data are
+what ``--format json`` prints, and ``docs/command.rst`` describes them: what is there
+keeps its name and meaning.
 
-Text is as wide as a terminal, in colours or without. What comes from the web is made printable
-first: a control character in a robots.txt could do anything to a terminal.
+Text is as wide as a terminal, in colours or without. What comes from the web is made
+printable first: a control character in a robots.txt could do anything to a terminal.
 """
 
 from __future__ import annotations
@@ -26,8 +26,20 @@ def is_url(source: str) -> bool:
 WIDTH = 80
 """Columns, where nothing says how many there are."""
 
-_COLOURS = {"error": "31;1", "warning": "33", "note": "36", "good": "32", "strong": "1", "dim": "2"}
-_COLOURS |= {"allowed": "32", "forbidden": "31;1", "disallowed": "31;1", "unknown": "33"}
+_COLOURS = {
+    "error": "31;1",
+    "warning": "33",
+    "note": "36",
+    "good": "32",
+    "strong": "1",
+    "dim": "2",
+}
+_COLOURS |= {
+    "allowed": "32",
+    "forbidden": "31;1",
+    "disallowed": "31;1",
+    "unknown": "33",
+}
 
 
 class TerminalStyle:
@@ -39,7 +51,9 @@ class TerminalStyle:
 
     def __call__(self, kind: str, text: str) -> str:
         """Return the text in the colour for its kind."""
-        return f"\x1b[{_COLOURS[kind]}m{text}\x1b[0m" if self._colours and text else text
+        return (
+            f"\x1b[{_COLOURS[kind]}m{text}\x1b[0m" if self._colours and text else text
+        )
 
     def wrapped(self, text: str, indent: int = 0, first: str | None = None) -> str:
         """Return a text in lines that fit; what has no space in it is not broken."""
@@ -109,7 +123,9 @@ def _columns(out: TextIO, environ: Mapping[str, str]) -> int:
 class Terminal:
     """Standard output and standard error."""
 
-    def __init__(self, out: TextIO, err: TextIO, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, out: TextIO, err: TextIO, environ: Mapping[str, str] | None = None
+    ) -> None:
         environ = os.environ if environ is None else environ
         self._out, self._err = out, err
         self.is_screen = out.isatty()
@@ -123,9 +139,16 @@ class Terminal:
         self._has_progress = False
 
     def write(self, text: str, *, is_file: bool = False) -> None:
-        """Write a report. In a pipe a file is UTF-8, whatever the locale: robots read it."""
+        """Write a report.
+
+        In a pipe a file is UTF-8, whatever the locale: robots read it.
+        """
         self._clear()
-        octets = None if self.is_screen or not is_file else getattr(self._out, "buffer", None)
+        octets = (
+            None
+            if self.is_screen or not is_file
+            else getattr(self._out, "buffer", None)
+        )
         if octets is not None:
             self._out.flush()
             octets.write(text.encode())

@@ -48,21 +48,27 @@ class Choices(NamedTuple):
 ALL = Choices()
 
 
-def check(rules: Rules, wanted: Choices = ALL, failure: str | None = None) -> dict[str, Any]:
+def check(
+    rules: Rules, wanted: Choices = ALL, failure: str | None = None
+) -> dict[str, Any]:
     """Return what is wrong with a file and with how it came, as far as that is known and counts.
 
     `failure` is why it is not available.
     """
     is_read, delivery = rules.is_there and failure is None, rules.delivery
     robots = RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes) if is_read else None
-    every = [*(lint_delivery(delivery) if delivery else ()), *(robots.findings() if robots else ())]
+    every = [
+        *(lint_delivery(delivery) if delivery else ()),
+        *(robots.findings() if robots else ()),
+    ]
     every.sort(key=lambda one: (FINDINGS[one.code].rank, one.line or 0, one.code))
     records = () if robots is None else robots.records
     excused = _excused(records)
     found = [
         one
         for one in every
-        if wanted.takes(one.code) and not excused.get(one.code, frozenset()) & {None, one.line}
+        if wanted.takes(one.code)
+        and not excused.get(one.code, frozenset()) & {None, one.line}
     ]
     lines = {one.line for one in found}
     texts = {line.number: line.raw for line in records if line.number in lines}
@@ -71,9 +77,13 @@ def check(rules: Rules, wanted: Choices = ALL, failure: str | None = None) -> di
         "failure": failure,
         "delivery": None if delivery is None else _delivery(delivery),
         "findings": [_finding(one, texts) for one in found],
-        "ignored": sum(1 + one.more for one in every) - sum(1 + one.more for one in found),
+        "ignored": (
+            sum(1 + one.more for one in every) - sum(1 + one.more for one in found)
+        ),
         "counts": {
-            str(severity): sum(1 + one.more for one in found if one.severity is severity)
+            str(severity): sum(
+                1 + one.more for one in found if one.severity is severity
+            )
             for severity in reversed(Severity)
         },
     }
@@ -85,8 +95,8 @@ _EXCUSE = re.compile(r"\s*robots:\s*ignore\s+([a-z0-9\s,-]+)")
 def _excused(records: Iterable[Record]) -> dict[str, set[int | None]]:
     """Return the lines in which a finding is not wanted, by its code; None: anywhere.
 
-    ``# robots: ignore CODE`` at the end of a line is about that line, in a line of its own about
-    the file.
+    ``# robots: ignore CODE`` at the end of a line is about that line, in a line of its
+    own about the file.
     """
     found: dict[str, set[int | None]] = {}
     for record in records:
@@ -100,7 +110,10 @@ def _excused(records: Iterable[Record]) -> dict[str, set[int | None]]:
 
 def together(reports: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the reports on several files as one, with the sums of their counts."""
-    counts = {name: sum(one["counts"][name] for one in reports) for name in reports[0]["counts"]}
+    counts = {
+        name: sum(one["counts"][name] for one in reports)
+        for name in reports[0]["counts"]
+    }
     return {"files": reports, "counts": counts}
 
 
@@ -120,7 +133,10 @@ def _finding(finding: Finding, texts: dict[int, str]) -> dict[str, Any]:
 def _delivery(delivery: Delivery) -> dict[str, Any]:
     data = asdict(delivery)
     del data["incomplete"], data["encoded"], data["in_capitals"]
-    return {**data, "seconds": None if delivery.seconds is None else round(delivery.seconds, 3)}
+    return {
+        **data,
+        "seconds": None if delivery.seconds is None else round(delivery.seconds, 3),
+    }
 
 
 def exit_code(report: dict[str, Any], wanted: Choices = ALL) -> int:
@@ -142,11 +158,13 @@ _LINES_LISTED = 5  # of findings of one kind, besides the first
 def text(report: dict[str, Any], paint: TerminalStyle, *, in_full: bool = False) -> str:
     """Return the report for a terminal, each kind of finding once.
 
-    Errors are printed with the line and an explanation, warnings in one line; notes are counted.
-    With `in_full`, all findings are explained.
+    Errors are printed with the line and an explanation, warnings in one line; notes are
+    counted. With `in_full`, all findings are explained.
     """
     if report["failure"]:
-        return joined([f"{printable(report['source'])}: {paint('error', 'not available')}"])
+        return joined(
+            [f"{printable(report['source'])}: {paint('error', 'not available')}"]
+        )
     lines: list[str] = []
     for _, these in groupby(report["findings"], itemgetter("code")):
         kind = list(these)
@@ -217,7 +235,9 @@ def counts_of(report: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def text_of(report: dict[str, Any], wanted: Choices, opts: Namespace, paint: TerminalStyle) -> str:
+def text_of(
+    report: dict[str, Any], wanted: Choices, opts: Namespace, paint: TerminalStyle
+) -> str:
     """Return the report on a file, or on several, in the format of the options."""
     reports = report.get("files", [report])
     if opts.format == "github":
@@ -234,9 +254,7 @@ def text_of(report: dict[str, Any], wanted: Choices, opts: Namespace, paint: Ter
     return f"{spaced}{counted(len(reports), 'file')}: {total}{not_there}\n"
 
 
-_SCHEMA = (
-    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-)
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
 def sarif_text(reports: Iterable[dict[str, Any]], takes: Callable[[str], bool]) -> str:
@@ -245,7 +263,9 @@ def sarif_text(reports: Iterable[dict[str, Any]], takes: Callable[[str], bool]) 
     codes = [code for code in FINDINGS if takes(code)]
     index = {code: place for place, code in enumerate(codes)}
     failures = [
-        {"level": "error", "message": {"text": one["failure"]}} for one in reports if one["failure"]
+        {"level": "error", "message": {"text": one["failure"]}}
+        for one in reports
+        if one["failure"]
     ]
     run = {
         "tool": {
@@ -256,7 +276,10 @@ def sarif_text(reports: Iterable[dict[str, Any]], takes: Callable[[str], bool]) 
             }
         },
         "invocations": [
-            {"executionSuccessful": not failures, "toolExecutionNotifications": failures}
+            {
+                "executionSuccessful": not failures,
+                "toolExecutionNotifications": failures,
+            }
         ],
         "results": [
             _result(report["source"], one, index)
@@ -265,7 +288,10 @@ def sarif_text(reports: Iterable[dict[str, Any]], takes: Callable[[str], bool]) 
         ],
         "columnKind": "unicodeCodePoints",
     }
-    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+    return (
+        json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+        + "\n"
+    )
 
 
 def _rule(code: str) -> dict[str, Any]:
@@ -279,7 +305,9 @@ def _rule(code: str) -> dict[str, Any]:
     }
 
 
-def _result(source: str, finding: dict[str, Any], index: dict[str, int]) -> dict[str, Any]:
+def _result(
+    source: str, finding: dict[str, Any], index: dict[str, int]
+) -> dict[str, Any]:
     place: dict[str, Any] = {"artifactLocation": {"uri": _uri(source)}}
     if finding["line"]:
         place["region"] = {"startLine": finding["line"]}

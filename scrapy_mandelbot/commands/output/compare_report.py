@@ -23,10 +23,14 @@ _BEFORE_BY = 34  # columns
 
 
 def compare(question: Question) -> dict[str, Any]:
-    """Return the verdict of each dialect; ``differs`` marks those that differ from Mandelbot's."""
+    """Return the verdict of each dialect.
+
+    ``differs`` marks those that differ from Mandelbot's.
+    """
     url, agent, rules, _ = question
     verdicts = [
-        {"dialect": name, **rules.decide(url, agent, dialect)} for name, dialect in DIALECTS.items()
+        {"dialect": name, **rules.decide(url, agent, dialect)}
+        for name, dialect in DIALECTS.items()
     ]
     answer = next(one["allowed"] for one in verdicts if one["dialect"] == _STANDARD)
     return {
@@ -46,8 +50,13 @@ def text(report: dict[str, Any], paint: TerminalStyle) -> str:
     """Return the report for a terminal: a table, what differs marked with an asterisk."""
     rows = [_row(verdict, paint.width) for verdict in report["verdicts"]]
     shown = paint.table([_HEAD, *rows], frozenset({3}), {2: ""})
-    lines = [paint("strong", printable(report["url"])), *(f"  {line}" for line in shown)]
-    notes = dict.fromkeys(beyond_sentence(one) for one in report["verdicts"] if one["beyond"])
+    lines = [
+        paint("strong", printable(report["url"])),
+        *(f"  {line}" for line in shown),
+    ]
+    notes = dict.fromkeys(
+        beyond_sentence(one) for one in report["verdicts"] if one["beyond"]
+    )
     lines += [paint.wrapped(sentence, 4, "  ") for sentence in notes]
     answers = [f"{one['category']} {one['answer']}" for one in report["usage"]]
     if any(one["answer"] != "unknown" for one in report["usage"]):
@@ -59,7 +68,13 @@ def _row(verdict: dict[str, Any], width: int) -> tuple[str, ...]:
     words, line, by = verdict_cells(verdict)
     group = "" if verdict["group"] is None else f" (agent {verdict['group']})"
     differs = "*" if verdict["differs"] else ""
-    return differs, verdict["dialect"], words, line, cut(f"{by}{group}", width - _BEFORE_BY)
+    return (
+        differs,
+        verdict["dialect"],
+        words,
+        line,
+        cut(f"{by}{group}", width - _BEFORE_BY),
+    )
 
 
 def table(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:
@@ -70,8 +85,12 @@ def table(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:
     head = (*(("robot",) if of_robots else ()), "verdict", "line", "otherwise", "URL")
     rows = []
     for report in reports:
-        standard = next(one for one in report["verdicts"] if one["dialect"] == _STANDARD)
-        others = " ".join(one["dialect"] for one in report["verdicts"] if one["differs"])
+        standard = next(
+            one for one in report["verdicts"] if one["dialect"] == _STANDARD
+        )
+        others = " ".join(
+            one["dialect"] for one in report["verdicts"] if one["differs"]
+        )
         words, line, _ = verdict_cells(standard)
         name = (robot_name(report),) if of_robots else ()
         rows.append((*name, words, line, others, printable(report["url"])))

@@ -32,16 +32,22 @@ _LONGEST = 2000  # characters of a URL for which a line is looked for
 def changes_to(question: Question, dialect: Dialect) -> Iterator[dict[str, Any]]:
     """Yield changes of the file, with the verdict on the URL after each.
 
-    First what becomes of it without the line that decided, whether it turns or not; then the
-    shortest line that turns it, among those that are about this URL and what begins with it.
+    First what becomes of it without the line that decided, whether it turns or not;
+    then the shortest line that turns it, among those that are about this URL and what
+    begins with it.
     """
     url, agent, rules, _ = question
     robots, _ = rules.read(dialect)
     if robots is None:
         return
-    lines, decided = [record.raw for record in robots.records], rules.decide(url, agent, dialect)
+    lines, decided = (
+        [record.raw for record in robots.records],
+        rules.decide(url, agent, dialect),
+    )
 
-    def tried(change: str, line: int, its_lines: list[str], file: list[str]) -> dict[str, Any]:
+    def tried(
+        change: str, line: int, its_lines: list[str], file: list[str]
+    ) -> dict[str, Any]:
         body = "\n".join(file).encode()
         changed = Rules("", body, max_bytes=len(body)).decide(url, agent, dialect)
         found = {"change": change, "line": line, "lines": its_lines}
@@ -58,13 +64,17 @@ def changes_to(question: Question, dialect: Dialect) -> Iterator[dict[str, Any]]
     before, group = _place(question, dialect, decided)
     for path in _paths(parts[1], rule):
         added = [*group, f"{'Disallow' if decided['allowed'] else 'Allow'}: {path}"]
-        change = tried("add", before, added, [*lines[: before - 1], *added, *lines[before - 1 :]])
+        change = tried(
+            "add", before, added, [*lines[: before - 1], *added, *lines[before - 1 :]]
+        )
         if change["allowed"] is not decided["allowed"] and change["rule"] is not None:
             yield change
             return
 
 
-def _place(question: Question, dialect: Dialect, decided: dict[str, Any]) -> tuple[int, list[str]]:
+def _place(
+    question: Question, dialect: Dialect, decided: dict[str, Any]
+) -> tuple[int, list[str]]:
     """Return the line before which a rule would stand, and the lines that make its group."""
     if decided["rule"] is not None:
         return decided["rule"]["line"], []
@@ -74,7 +84,9 @@ def _place(question: Question, dialect: Dialect, decided: dict[str, Any]) -> tup
         if decided["group"] in {record.value for record in group.agents}:
             rules = group.rules()
             return (rules[0].number if rules else group.agents[-1].number + 1), []
-    name = next(iter(names_in_order(agent if isinstance(agent, str) else tuple(agent))), "*")
+    name = next(
+        iter(names_in_order(agent if isinstance(agent, str) else tuple(agent))), "*"
+    )
     blank = [""] if records and records[-1].raw else []
     return len(records) + 1, [*blank, f"User-agent: {name}"]
 
@@ -105,8 +117,9 @@ def explain(
 ) -> dict[str, Any]:
     """Return whether the robot may fetch the URL and use the page, and why.
 
-    As in a crawl, the URL is forbidden if either it or the URL that servers resolve it to is.
-    `with_changes` parses the file again for each change: a hundred times the cost of the rest.
+    As in a crawl, the URL is forbidden if either it or the URL that servers resolve it
+    to is. `with_changes` parses the file again for each change: a hundred times the
+    cost of the rest.
     """
     url, agent, rules, _ = question
     robots, _ = rules.read(dialect)
@@ -134,13 +147,18 @@ def explain(
     }
 
 
-_ANSWERS = ("allowed", "forbidden", "disallowed", "unknown")  # about pages and their use
+# about pages and their use
+_ANSWERS = ("allowed", "forbidden", "disallowed", "unknown")
 
 
 def exit_code(reports: list[dict[str, Any]]) -> int:
     """Return 0 where all URLs are allowed, and none of the uses asked about is refused, else 1."""
     answers = {answer for report in reports for answer in _use_cells(report)}
-    return 0 if all(report["allowed"] for report in reports) and "disallowed" not in answers else 1
+    return (
+        0
+        if all(report["allowed"] for report in reports) and "disallowed" not in answers
+        else 1
+    )
 
 
 def _use_cells(report: dict[str, Any]) -> list[str]:
@@ -156,7 +174,11 @@ def _totals(answers: Sequence[str]) -> str:
 
 def text(report: dict[str, Any], paint: TerminalStyle) -> str:
     """Return the report for a terminal."""
-    agent = report["agent"] if isinstance(report["agent"], str) else ", ".join(report["agent"])
+    agent = (
+        report["agent"]
+        if isinstance(report["agent"], str)
+        else ", ".join(report["agent"])
+    )
     answer, resolved = verdict_words(report), report["resolved_url"]
     is_own = dialect_of(str(report["agent"])) == report["dialect"]
     own = ", as this robot reads it" if is_own else ""
@@ -197,15 +219,19 @@ def _purpose_lines(report: dict[str, Any], paint: TerminalStyle) -> list[str]:
 def _why(report: dict[str, Any]) -> str:
     (verdict, line, by), group = verdict_cells(report), report["group"]
     of_group = "" if group is None else f" (the group for {group})"
-    return f"{verdict} by line {line}, {by}{of_group}" if line else f"{verdict}: {by}{of_group}"
+    return (
+        f"{verdict} by line {line}, {by}{of_group}"
+        if line
+        else f"{verdict}: {by}{of_group}"
+    )
 
 
 def beyond_sentence(decided: dict[str, Any]) -> str:
     """Return in a sentence what a line would decide that robots do not read."""
     beyond = decided["beyond"]
     return (
-        f"It would be {_why(beyond)}; but what decides that lies past the part of the file that "
-        "robots read."
+        f"It would be {_why(beyond)}; but what decides that lies past the part of the"
+        " file that robots read."
     )
 
 
@@ -225,7 +251,9 @@ def _changes(report: dict[str, Any], paint: TerminalStyle) -> list[str]:
     for change in report["changes"]:
         lines.append(paint.wrapped(_sentence(change, report), 4, "  "))
         if change["change"] == "add":
-            lines += [f"    {paint('good', printable(line))}" for line in change["lines"]]
+            lines += [
+                f"    {paint('good', printable(line))}" for line in change["lines"]
+            ]
     return lines
 
 
@@ -233,7 +261,10 @@ def change_sentences(report: dict[str, Any]) -> list[str]:
     """Return what would change the verdict, in sentences."""
     return [
         " ".join(
-            [_sentence(change, report), *(change["lines"] if change["change"] == "add" else ())]
+            [
+                _sentence(change, report),
+                *(change["lines"] if change["change"] == "add" else ()),
+            ]
         )
         for change in report.get("changes") or ()
     ]
@@ -250,7 +281,10 @@ def _sentence(change: dict[str, Any], report: dict[str, Any]) -> str:
 
 
 def table(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:
-    """Return the verdicts for a terminal, and how many there are of each. URLs are not cut."""
+    """Return the verdicts for a terminal, and how many there are of each.
+
+    URLs are not cut.
+    """
     if not reports:
         return "There are no URLs.\n"
     of_robots = any(report["robot"] for report in reports)
@@ -269,7 +303,10 @@ def table(reports: list[dict[str, Any]], paint: TerminalStyle) -> str:
     ]
     answers = dict.fromkeys((at, *range(at + 3, len(head) - 1)), "")
     lines = paint.table([head, *rows], frozenset({at + 1}), answers)
-    lines += ["", f"{counted(len(rows), 'verdict')}: {_totals([row[at] for row in rows])}"]
+    lines += [
+        "",
+        f"{counted(len(rows), 'verdict')}: {_totals([row[at] for row in rows])}",
+    ]
     beyond = sum(1 for report in reports if report["beyond"])
     if beyond:
         lines.append(f"{beyond:,} would be otherwise by lines past what robots read.")
@@ -291,5 +328,7 @@ def robot_name(report: dict[str, Any]) -> str:
 def verdict_cells(decided: dict[str, Any]) -> tuple[str, str, str]:
     """Return the verdict, the line that decided, if one did, and its rule, or else the reason."""
     rule = decided["rule"]
-    line, by = ("", decided["reason"]) if rule is None else (str(rule["line"]), rule["text"])
+    line, by = (
+        ("", decided["reason"]) if rule is None else (str(rule["line"]), rule["text"])
+    )
     return verdict_words(decided), line, by

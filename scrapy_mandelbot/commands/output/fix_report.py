@@ -61,13 +61,17 @@ def unified_diff(before: Lines, after: Lines, name: str, other_name: str) -> str
     return "".join(f"{line}\n" for line in lines)
 
 
-def corrected(rules: Rules, correction: Correction, dialect: str = "mandelbot") -> dict[str, Any]:
+def corrected(
+    rules: Rules, correction: Correction, dialect: str = "mandelbot"
+) -> dict[str, Any]:
     """Return a corrected file or its normal form, what changes, and for whom."""
     after, source = Rules("", correction.text.encode()), rules.source
     before, lines = ([record.raw for record in file.records] for file in (rules, after))
     effects, proof = correction.effects, correction.proof
     compared = sum(effect.decisions for effect in effects)
-    checked = f"{compared:,} allow/disallow decisions of {len(READERS)} readers compared"
+    checked = (
+        f"{compared:,} allow/disallow decisions of {len(READERS)} readers compared"
+    )
     verdict = "verified: nothing opens" if correction.is_harmless else "not harmless"
     return {
         "source": source,
@@ -92,8 +96,13 @@ def corrected(rules: Rules, correction: Correction, dialect: str = "mandelbot") 
             }
             for effect in effects
         ],
-        "proof": proof
-        and {**proof._asdict(), "differences": [one._asdict() for one in proof.differences]},
+        "proof": (
+            proof
+            and {
+                **proof._asdict(),
+                "differences": [one._asdict() for one in proof.differences],
+            }
+        ),
     }
 
 
@@ -101,7 +110,9 @@ def diff_shown(report: dict[str, Any], paint: TerminalStyle) -> str:
     """Return what changes for a person: in colours, and harmless."""
     kinds = {"+": "good", "-": "error", "@": "note"}
     lines = map(printable, report["diff"].split("\n")[:-1])
-    painted = (paint(kinds[line[0]], line) if line[:1] in kinds else line for line in lines)
+    painted = (
+        paint(kinds[line[0]], line) if line[:1] in kinds else line for line in lines
+    )
     return "".join(f"{line}\n" for line in painted)
 
 

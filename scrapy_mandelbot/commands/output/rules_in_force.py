@@ -60,7 +60,9 @@ class Question(NamedTuple):
             {
                 "category": category,
                 "answer": answer,
-                "statements": [str(one) for one in usage.statements if one.category == category],
+                "statements": [
+                    str(one) for one in usage.statements if one.category == category
+                ],
             }
             for category, answer in usage.answers.items()
         ]
@@ -142,7 +144,9 @@ class Rules:
     @cached_property
     def records(self) -> tuple[Record, ...]:
         """Every line of the file, of which all may be shown; none if there is no file."""
-        return RobotsTxt.parse(self.body if self.is_there else b"", max_bytes=None).records
+        return RobotsTxt.parse(
+            self.body if self.is_there else b"", max_bytes=None
+        ).records
 
     def robots_named(self) -> Iterator[str]:
         """Yield the robots that the file names, each once, as it writes it first."""
@@ -156,14 +160,16 @@ class Rules:
     def _robots(self, dialect: Dialect, max_bytes: int | None) -> RobotsTxt:
         key = dialect, max_bytes
         if key not in self._read:
-            self._read[key] = RobotsTxt.parse(self.body, dialect=dialect, max_bytes=max_bytes)
+            self._read[key] = RobotsTxt.parse(
+                self.body, dialect=dialect, max_bytes=max_bytes
+            )
         return self._read[key]
 
     def decide(self, url: str, agent: Agent, dialect: Dialect) -> dict[str, Any]:
         """Return the verdict on a URL as plain data; ``allowed`` None: not known now.
 
-        ``beyond`` is what the whole file would say, where another line decides it: one that lies
-        past what robots read.
+        ``beyond`` is what the whole file would say, where another line decides it: one
+        that lies past what robots read.
         """
         robots, reason = self.read(dialect)
         if robots is not None:
@@ -194,8 +200,15 @@ def _verdict_data(verdict: Verdict) -> dict[str, Any]:
         "allowed": verdict.allowed,
         "reason": verdict.reason,
         "group": verdict.agent,
-        "rule": rule
-        and {"allow": rule.allow, "path": rule.path, "line": rule.line, "text": str(rule)},
+        "rule": (
+            rule
+            and {
+                "allow": rule.allow,
+                "path": rule.path,
+                "line": rule.line,
+                "text": str(rule),
+            }
+        ),
     }
 
 

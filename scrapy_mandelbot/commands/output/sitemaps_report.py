@@ -20,9 +20,18 @@ _PIECE = 65_536  # bytes
 
 def cited(rules: Rules) -> dict[str, Any]:
     """Return the sitemaps that a file cites, unread."""
-    urls, base = RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes).sitemaps, rules.url
-    whole = dict.fromkeys(without_user((base and absolute_url(u, base)) or u) for u in urls)
-    return {"source": rules.source, "sitemaps": [unread(url) for url in whole], "left": 0}
+    urls, base = (
+        RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes).sitemaps,
+        rules.url,
+    )
+    whole = dict.fromkeys(
+        without_user((base and absolute_url(u, base)) or u) for u in urls
+    )
+    return {
+        "source": rules.source,
+        "sitemaps": [unread(url) for url in whole],
+        "left": 0,
+    }
 
 
 def unread(url: str, cited_by: str | None = None) -> dict[str, Any]:
@@ -45,14 +54,27 @@ def read(
     reader = SitemapReader(url, max_bytes=max_bytes, max_entries=max_entries)
     children: list[str] = []
     for start in (*range(0, len(body), _PIECE), None):
-        found = reader.close() if start is None else reader.feed(body[start : start + _PIECE])
+        found = (
+            reader.close()
+            if start is None
+            else reader.feed(body[start : start + _PIECE])
+        )
         urls = [entry.loc for entry in found]
         children += urls if reader.kind == "index" else ()
     problems = [
-        {"code": one.code, "message": one.message, "where": one.where, "count": one.count}
+        {
+            "code": one.code,
+            "message": one.message,
+            "where": one.where,
+            "count": one.count,
+        }
         for one in reader.problems
     ]
-    return {"kind": reader.kind, "entries": reader.entries_read, "problems": problems}, children
+    return {
+        "kind": reader.kind,
+        "entries": reader.entries_read,
+        "problems": problems,
+    }, children
 
 
 def exit_code(report: dict[str, Any]) -> int:
@@ -72,7 +94,9 @@ def text(report: dict[str, Any], paint: TerminalStyle) -> str:
         if one["failure"]:
             lines.append(f"    {paint('error', printable(one['failure']))}")
         elif one["entries"] is not None:
-            lines.append(f"    {one['kind']}: {counted(one['entries'], 'entry', 'entries')}")
+            lines.append(
+                f"    {one['kind']}: {counted(one['entries'], 'entry', 'entries')}"
+            )
         for problem in one["problems"]:
             where = f"{problem['where']}: " if problem["where"] else ""
             often = f" ({problem['count']:,} times)" if problem["count"] > 1 else ""

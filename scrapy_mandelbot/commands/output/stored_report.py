@@ -34,7 +34,9 @@ def _minute(iso: str) -> str:
     return f"{without_zone(iso, 'minutes')} UTC"
 
 
-def copy_data(site: str, copy: CachedRobots, now: float, fresh_for: float) -> dict[str, Any]:
+def copy_data(
+    site: str, copy: CachedRobots, now: float, fresh_for: float
+) -> dict[str, Any]:
     """Return what is known of a cached robots.txt, but for its text."""
     return {
         "site": site,
@@ -63,7 +65,9 @@ def copies_text(report: dict[str, Any], paint: TerminalStyle) -> str:
     if not rows:
         return "No robots.txt is cached.\n"
     lines = paint.table([_COPY_HEAD, *rows], frozenset({0, 1}))
-    return joined([*lines, "", f"{counted(len(rows), 'copy', 'copies')} in {report['store']}"])
+    return joined(
+        [*lines, "", f"{counted(len(rows), 'copy', 'copies')} in {report['store']}"]
+    )
 
 
 def copy_text(report: dict[str, Any], paint: TerminalStyle) -> str:
@@ -71,19 +75,34 @@ def copy_text(report: dict[str, Any], paint: TerminalStyle) -> str:
     stale, size = "" if report["fresh"] else ", stale", counted(report["bytes"], "byte")
     lines = [
         paint("strong", printable(report["url"] or report["site"])),
-        f"  status {report['status']}, {size}, fetched {_minute(report['fetched_at'])}{stale}",
+        (
+            f"  status {report['status']}, {size}, fetched"
+            f" {_minute(report['fetched_at'])}{stale}"
+        ),
     ]
-    for name, value in (("ETag", report["etag"]), ("Last-Modified", report["last_modified"])):
+    for name, value in (
+        ("ETag", report["etag"]),
+        ("Last-Modified", report["last_modified"]),
+    ):
         if value:
             lines.append(f"  {name}: {printable(value)}")
     body = report["text"].replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
     if body:
-        lines += ["", *(f"{n:>5}  {printable(t)}" for n, t in enumerate(body.split("\n"), start=1))]
+        lines += [
+            "",
+            *(
+                f"{n:>5}  {printable(t)}"
+                for n, t in enumerate(body.split("\n"), start=1)
+            ),
+        ]
     return joined(lines)
 
 
 class JobContents(NamedTuple):
-    """What is in a job, whether in a file or on Redis. Counts are of requests, by site."""
+    """What is in a job, whether in a file or on Redis.
+
+    Counts are of requests, by site.
+    """
 
     requests: Counter[str]
     """Without those set aside for good."""
@@ -124,7 +143,10 @@ def job_report(
         return moment(seconds).isoformat() if seconds and seconds > now else None
 
     def site_data(site: str, count: int) -> dict[str, Any]:
-        pause, until = pauses.get(site, _NO_PAUSE), later(pauses.get(site, _NO_PAUSE).until)
+        pause, until = (
+            pauses.get(site, _NO_PAUSE),
+            later(pauses.get(site, _NO_PAUSE).until),
+        )
         return {
             "site": site,
             "waiting": count - job.in_flight[site],
@@ -133,7 +155,11 @@ def job_report(
             "failed_probes": pause.failed_probes,
             "given_up": pause.failed_probes >= tries and until is None,
             "set_aside": [
-                {"section": path, "waiting": some, "until": later(until_of.get((site, path)))}
+                {
+                    "section": path,
+                    "waiting": some,
+                    "until": later(until_of.get((site, path))),
+                }
                 for path, some in sorted(job.sections.get(site, {}).items())
             ],
             "reason": pause.reason if site in pauses else None,
@@ -161,13 +187,25 @@ def job_report(
 
 
 def _job_text(report: dict[str, Any], paint: TerminalStyle) -> str:
-    run, were = ("a run has it", "are") if report["running"] else ("no run has it", "were")
-    sites, requests = counted(len(report["sites"]), "site"), counted(report["waiting"], "request")
-    lines = [f"{requests} of {sites} wait, {report['in_flight']:,} {were} in flight ({run})"]
+    run, were = (
+        ("a run has it", "are") if report["running"] else ("no run has it", "were")
+    )
+    sites, requests = (
+        counted(len(report["sites"]), "site"),
+        counted(report["waiting"], "request"),
+    )
+    lines = [
+        f"{requests} of {sites} wait, {report['in_flight']:,} {were} in flight ({run})"
+    ]
     for why, count in report["set_aside"].items():
         lines.append(f"{counted(count, 'request')} set aside: {cut(why, 200)}")
     rows = [
-        (one["waiting"], one["in_flight"], cut(one["site"], _SITE_WIDTH), cut(_why(one), 100))
+        (
+            one["waiting"],
+            one["in_flight"],
+            cut(one["site"], _SITE_WIDTH),
+            cut(_why(one), 100),
+        )
         for one in report["sites"][:_MOST]
     ]
     if rows:
@@ -184,7 +222,9 @@ def _job_text(report: dict[str, Any], paint: TerminalStyle) -> str:
 def _why(site: dict[str, Any]) -> str:
     tries = counted(site["failed_probes"], "failed try", "failed tries")
     if site["paused_until"]:
-        return f"paused until {_minute(site['paused_until'])}, {tries}: {site['reason']}"
+        return (
+            f"paused until {_minute(site['paused_until'])}, {tries}: {site['reason']}"
+        )
     if site["given_up"]:
         return f"given up after {tries}, the next run tries again: {site['reason']}"
     reasons = []
@@ -208,7 +248,9 @@ def added_text(count: int) -> str:
 
 def fingerprints_text(why: str) -> str:
     """Return a warning: the fingerprints of the project cannot be used."""
-    return f"Scrapy's fingerprints are used: REQUEST_FINGERPRINTER_CLASS fails here: {why}"
+    return (
+        f"Scrapy's fingerprints are used: REQUEST_FINGERPRINTER_CLASS fails here: {why}"
+    )
 
 
 def unread_text(count: int) -> str:

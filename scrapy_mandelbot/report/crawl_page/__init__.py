@@ -1,7 +1,7 @@
 """The page about a crawl: one file for a browser, without a network.
 
-Every site with a record has a row. The page has the details of the most troubled sites, as many as
-fit; ``report.json`` has those of all sites.
+Every site with a record has a row. The page has the details of the most troubled sites,
+as many as fit; ``report.json`` has those of all sites.
 """
 
 from __future__ import annotations
@@ -34,19 +34,28 @@ def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         urls, forbidding = counted(total["forbidden"], "URL"), counted(where, "site")
         yield "note", "Forbidden", f"{urls} at {forbidding}, not requested."
     if total["refused"]:
-        paused = f"{counted(total['pauses'], 'pause')}, {duration(total['paused_for'])} in all"
+        paused = (
+            f"{counted(total['pauses'], 'pause')}, {duration(total['paused_for'])}"
+            " in all"
+        )
         yield "note", "Refused", f"{counted(total['refused'], 'time')}; {paused}."
 
 
 def _missing(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     sites, lost = report["sites"], report["total"]["lost"]
     if lost:
-        text = f"{counted(lost, 'request')} failed. Links on those pages were not followed."
+        text = (
+            f"{counted(lost, 'request')} failed. Links on those pages were not"
+            " followed."
+        )
         yield "warning", "Lost", text
     for state, what in (
         ("unreachable", "never answered."),
         ("given up", "did not recover in time."),
-        ("section given up", "answered, except a section that did not recover in time."),
+        (
+            "section given up",
+            "answered, except a section that did not recover in time.",
+        ),
         ("page given up", "answered, except pages that were always refused."),
     ):
         given_up = sum(1 for one in sites if one["state"] == state)
@@ -54,23 +63,40 @@ def _missing(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
             yield "warning", state.capitalize(), f"{counted(given_up, 'site')} {what}"
     waiting = sum(one["waiting"] for one in report["waiting"])
     if waiting:
-        yield "warning", "Left", f'{counted(waiting, "request")} not sent; see "What waits".'
+        yield (
+            "warning",
+            "Left",
+            f'{counted(waiting, "request")} not sent; see "What waits".',
+        )
 
 
 def _gaps(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
     asking = [one for one in sites if one["pace"] and one["pace"]["asked"]]
     ignored = [one for one in asking if not one["pace"]["is_obeyed"]]
     if ignored:
-        text = f"{counted(len(ignored), 'site')} with a Crawl-delay; MANDELBOT_PACE is not 'obey'."
-        known = [(one["site"], one["pace"]) for one in ignored if one["pace"]["came_every"]]
-        for site, pace in sorted(known, key=lambda one: one[1]["came_every"] / one[1]["asked"])[:1]:
+        text = (
+            f"{counted(len(ignored), 'site')} with a Crawl-delay; MANDELBOT_PACE is not"
+            " 'obey'."
+        )
+        known = [
+            (one["site"], one["pace"]) for one in ignored if one["pace"]["came_every"]
+        ]
+        for site, pace in sorted(
+            known, key=lambda one: one[1]["came_every"] / one[1]["asked"]
+        )[:1]:
             asked, came = duration(pace["asked"]), duration(pace["came_every"])
-            text += f" {site}: Crawl-delay {asked} asked for; requests came every {came}."
+            text += (
+                f" {site}: Crawl-delay {asked} asked for; requests came every {came}."
+            )
         yield "warning", "Delay not obeyed", text
     paced = [one for one in asking if one["pace"]["is_obeyed"] and one["gaps"]]
-    short = sum(one["gaps"]["least"] < one["pace"]["asked"] - _PUNCTUAL for one in paced)
+    short = sum(
+        one["gaps"]["least"] < one["pace"]["asked"] - _PUNCTUAL for one in paced
+    )
     if short:
-        text = f"At {short:,} of {len(paced):,} sites with one the least gap is shorter."
+        text = (
+            f"At {short:,} of {len(paced):,} sites with one the least gap is shorter."
+        )
         yield "warning", "Delay not observed", text
 
 
@@ -82,7 +108,9 @@ def _hurt(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
         share = answers["errors"] / answers["all"]
         first = answers["first_errors"] / max(1, answers["first"])
         if share > first + _WORSE:
-            text = f"{share:.1%} of {answers['all']:,} answers; of the first {first:.1%}"
+            text = (
+                f"{share:.1%} of {answers['all']:,} answers; of the first {first:.1%}"
+            )
             more.append((share - first, f"{one['site']}: {text}"))
         time, first_time = answers["time"], answers["first_time"]
         if time is not None and first_time is not None and time > _SLOWER * first_time:
@@ -110,7 +138,15 @@ _WAITING = 20
 _SCRIPTS = ("chart.js", "report.js")
 _DETAILED = (
     *("answers", "gaps", "others", "pace", "pause_list", "refusals"),
-    *("retry_after", "robots_answers", "rules", "sitemaps", "tags", "timeline", "turns"),
+    *(
+        "retry_after",
+        "robots_answers",
+        "rules",
+        "sitemaps",
+        "tags",
+        "timeline",
+        "turns",
+    ),
     *("turn_waits", "usage"),
 )
 COLUMNS = (
@@ -132,7 +168,10 @@ COLUMNS = (
 
 
 def page_of(report: dict[str, Any]) -> str:
-    """Return the page about a crawl, given its report as in the JSON file. Needs Jinja2."""
+    """Return the page about a crawl, given its report as in the JSON file.
+
+    Needs Jinja2.
+    """
     rows = list(_rows(report["sites"]))
     data = {
         "began": report["began"],
@@ -203,5 +242,6 @@ def _details(sites: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _packed(timeline: dict[str, Any]) -> dict[str, Any]:
-    buckets = [list(bucket.values()) for bucket in timeline["buckets"]]  # as `chart.js` reads them
+    # as `chart.js` reads them
+    buckets = [list(bucket.values()) for bucket in timeline["buckets"]]
     return {"width": timeline["width"], "buckets": buckets}

@@ -1,8 +1,8 @@
 """Renders the HTML pages of this package.
 
-``pages.css`` is the style that all pages share. Text from the web may be malicious: it is escaped,
-and the page's Content-Security-Policy allows its own script only and loads nothing. Pages are
-ASCII, so that they are the same in every pipe and locale.
+``pages.css`` is the style that all pages share. Text from the web may be malicious: it
+is escaped, and the page's Content-Security-Policy allows its own script only and loads
+nothing. Pages are ASCII, so that they are the same in every pipe and locale.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 from scrapy_mandelbot.robots.formatting import printable
 
 _POLICY = (
-    "default-src 'none'; script-src {script}; style-src {style}; base-uri 'none'; form-action"
-    " 'none'"
+    "default-src 'none'; script-src {script}; style-src {style}; base-uri 'none';"
+    " form-action 'none'"
 )
 
 
@@ -38,8 +38,9 @@ def render(  # noqa: PLR0913 - the parts of a page
 ) -> str:
     """Return a page from the template of a package, with its style and scripts.
 
-    Besides its values the template gets ``policy``, ``style``, ``script`` and ``unscripted``, CSS
-    for browsers without scripts. Texts among the values are made printable and escaped.
+    Besides its values the template gets ``policy``, ``style``, ``script`` and
+    ``unscripted``, CSS for browsers without scripts. Texts among the values are made
+    printable and escaped.
 
     Raises:
         ImportError: Jinja2 is not installed.

@@ -1,12 +1,12 @@
 """The corrections that open nothing to any robot, and the proof that no decision changes.
 
-`correct` edits lines in place; `normalize` writes the normal form of `rewrite.py`. What would open
-something to a robot is not done.
+`correct` edits lines in place; `normalize` writes the normal form of `rewrite.py`. What
+would open something to a robot is not done.
 
-`questions.py` chooses the URLs and robots to compare. For the normal form the other fields are
-compared, too: delays, rates, times, comments, usage preferences, licences, sitemaps, Clean-params,
-and the first Host, the only one that counts (Moderatobot, "Host directive"). `effects.py` compares
-all readers.
+`questions.py` chooses the URLs and robots to compare. For the normal form the other
+fields are compared, too: delays, rates, times, comments, usage preferences, licences,
+sitemaps, Clean-params, and the first Host, the only one that counts (Moderatobot, "Host
+directive"). `effects.py` compares all readers.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ class Proof(NamedTuple):
     different: int
     """How many there are."""
     is_whole: bool
-    """False: the files are so large that a part of the questions, spread evenly, had to do."""
+    """False: the files are so large that a part of the questions, spread evenly, had to
+    do.
+    """
 
     @property
     def holds(self) -> bool:
@@ -76,8 +78,8 @@ class Proof(NamedTuple):
                 f"({self.dialect} dialect{part})"
             )
         return (
-            f"not verified: {self.different} of {self.decisions + self.fields} answers differ "
-            f"({self.dialect} dialect{part}), first: {self.differences[0]}"
+            f"not verified: {self.different} of {self.decisions + self.fields} answers"
+            f" differ ({self.dialect} dialect{part}), first: {self.differences[0]}"
         )
 
 
@@ -94,8 +96,8 @@ def prove(
         original: The file as fetched.
         rewritten: The other one.
         dialect: How both are read.
-        max_decisions: No more are compared, about; of more, as many spread evenly. Where patterns
-            make each take longer, fewer.
+        max_decisions: No more are compared, about; of more, as many spread evenly.
+            Where patterns make each take longer, fewer.
     """
     if isinstance(rewritten, str):
         rewritten = rewritten.encode()
@@ -132,12 +134,17 @@ def _differences(
             if before.allowed(url, agent) != after.allowed(url, agent):
                 verdicts = before.verdict(url, agent), after.verdict(url, agent)
                 yield Difference(url, agent, *map(str, verdicts))
-        yield from _different_fields(agent, _about(before, agent), _about(after, agent), asked)
+        yield from _different_fields(
+            agent, _about(before, agent), _about(after, agent), asked
+        )
     yield from _different_fields(None, _about_all(before), _about_all(after), asked)
 
 
 def _different_fields(
-    agent: str | None, before: dict[str, object], after: dict[str, object], asked: Counter[str]
+    agent: str | None,
+    before: dict[str, object],
+    after: dict[str, object],
+    asked: Counter[str],
 ) -> Iterator[Difference]:
     asked["fields"] += len(before)
     for field, was in before.items():
@@ -174,7 +181,10 @@ class Edit(NamedTuple):
 
     def __str__(self) -> str:
         after = " and ".join(self.after)
-        return f"line {self.line}: {shown(self.before.strip())} becomes {shown(after.strip())}"
+        return (
+            f"line {self.line}: {shown(self.before.strip())} becomes"
+            f" {shown(after.strip())}"
+        )
 
 
 class Correction(NamedTuple):
@@ -206,8 +216,8 @@ def correct(
 ) -> Correction:
     """Return a file with the lines corrected that evidently mean something else.
 
-    Only these lines change. A correction that opens something to any reader, or closes more than
-    the line means, is left out, and a remark says what it would do.
+    Only these lines change. A correction that opens something to any reader, or closes
+    more than the line means, is left out, and a remark says what it would do.
 
     Args:
         body: The file as fetched.
@@ -262,7 +272,9 @@ def _edited(
         """Whether a URL is open, or was, and is closed by a line that is not corrected."""
         verdict = after.verdict(url, agent)
         closing = verdict.rule and verdict.rule.line
-        return verdict.allowed or (closing not in corrected and robots.allowed(url, agent))
+        return verdict.allowed or (
+            closing not in corrected and robots.allowed(url, agent)
+        )
 
     questions = _questions(body, new, robots, after, max_decisions)
     if questions is None:
@@ -280,15 +292,16 @@ def normalize(
 ) -> Correction:
     """Return the normal form of a file, verified to make the same decisions.
 
-    A file of more than 64 KiB, or with more to compare than there is time for, stays as it is.
+    A file of more than 64 KiB, or with more to compare than there is time for, stays as
+    it is.
 
     Args:
         body: The file as fetched.
         dialect: How it is read.
-        alone: It is written for this dialect, whatever that changes for others; `effects` say what
-            to whom.
-        max_decisions: About how many are compared for each reader, fewer where each takes longer,
-            besides those for each rule.
+        alone: It is written for this dialect, whatever that changes for others;
+            `effects` say what to whom.
+        max_decisions: About how many are compared for each reader, fewer where each
+            takes longer, besides those for each rule.
     """
     why: tuple[str, ...] = (_TOO_LARGE,)
     robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=None)
@@ -305,7 +318,10 @@ def normalize(
                 return tried
             does = tried.harm if proof.holds else f"is {proof}"
             only = f"--only {robots.dialect.name} writes it for that dialect."
-            why = (f"In the normal form, the file {does}.", f"So it stays unchanged; {only}")
+            why = (
+                f"In the normal form, the file {does}.",
+                f"So it stays unchanged; {only}",
+            )
     text = as_it_is(body)
     proof = prove(body, text, dialect, max_decisions=max_decisions)
     return Correction(text, why, proof=proof)
@@ -321,7 +337,9 @@ def _questions(
         if name != robots.dialect.name
         for one in (body, new)
     ]
-    questions = Questions([robots, after, *files], len(body), max_decisions, all_robots=True)
+    questions = Questions(
+        [robots, after, *files], len(body), max_decisions, all_robots=True
+    )
     lines = max(one.count(b"\n") + one.count(b"\r") for one in (body, new))
     is_too_large = questions.is_too_large or lines > questions.most_lines
     return None if is_too_large or len(body) > MOST_BYTES else questions
@@ -337,5 +355,6 @@ def as_it_is(body: bytes) -> str:
     if body[:2] not in UTF16_MARKS:
         return decode(body.decode("latin-1"))
     text = body.decode("utf-16", "replace")
-    # A second mark is part of the first line; in UTF-8 it would be taken for the file's own.
+    # A second mark is part of the first line; in UTF-8 it would be taken for the file's
+    # own.
     return f"\ufeff{text}" if text.startswith("\ufeff") else text

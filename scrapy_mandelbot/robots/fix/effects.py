@@ -1,7 +1,8 @@
 """What a correction opens and closes, for every reader of robots.txt.
 
-`correction.py` compares two files in one dialect. This module compares them for every reader, with
-the same URLs: a correction must not open anything that was closed to a robot.
+`correction.py` compares two files in one dialect. This module compares them for every
+reader, with the same URLs: a correction must not open anything that was closed to a
+robot.
 """
 
 from __future__ import annotations
@@ -42,8 +43,11 @@ PROTEGO = "protego"
 """Scrapy's own parser."""
 _READ_ALIKE: Mapping[str, Dialect] = {
     **DIALECTS,
-    # Since then it follows RFC 9309, but looks for the names of groups within the robot's.
-    "urllib.robotparser": replace(DIALECTS["rfc9309"], name="urllib", agent_match="inside"),
+    # Since then it follows RFC 9309, but looks for the names of groups within the
+    # robot's.
+    "urllib.robotparser": replace(
+        DIALECTS["rfc9309"], name="urllib", agent_match="inside"
+    ),
 }
 
 
@@ -75,8 +79,8 @@ def _other(parse: Callable[[str], Allowed]) -> Reader:
 def _old_urllib(text: str) -> Allowed:
     """Read a file by the rules of CPython 3.8 to 3.13.13: the first matching rule decides.
 
-    A blank line ends a group, and one without lines is none; the first group whose name is part of
-    the robot's applies, and that for all robots last.
+    A blank line ends a group, and one without lines is none; the first group whose name
+    is part of the robot's applies, and that for all robots last.
     """
     groups: list[tuple[list[str], list[tuple[str, bool]]]] = []
     names: list[str] = []
@@ -102,19 +106,26 @@ def _old_urllib(text: str) -> Allowed:
         path = quote(urlunparse(("", "", *urlparse(unquote(url))[2:]))) or "/"
         for names, rules in groups:
             if any(name == "*" or name in robot for name in names):
-                return next((allows for prefix, allows in rules if path.startswith(prefix)), True)
+                return next(
+                    (allows for prefix, allows in rules if path.startswith(prefix)),
+                    True,
+                )
         return True
 
     return allowed
 
 
 #: By name, how each of them reads a file.
-READERS: Mapping[str, Reader] = {name: _reader(row) for name, row in _READ_ALIKE.items()} | {
+READERS: Mapping[str, Reader] = {
+    name: _reader(row) for name, row in _READ_ALIKE.items()
+} | {
     OLD_URLLIB: _other(_old_urllib),
     PROTEGO: _other(lambda text: Protego.parse(text).can_fetch),
 }
 HEADER = "Mozilla/5.0 (compatible; {}/1.0; +https://example.com/bot)"
-"""What a robot may call itself to a reader that looks for names of the file in the whole."""
+"""What a robot may call itself to a reader that looks for names of the file in the
+whole.
+"""
 
 READINGS = ("mandelbot", "google", "extended2")
 """Dialects that find names and rules in a file that others do not see."""
@@ -135,7 +146,9 @@ class Effect:
     lost: list[tuple[str, str]] = field(default_factory=list)
     """Those that are kept out now, and are meant to be let in."""
     made_up: list[tuple[str, str]] = field(default_factory=list)
-    """What opens or is lost to robots that no one runs: names of two of the file are in theirs."""
+    """What opens or is lost to robots that no one runs: names of two of the file are in
+    theirs.
+    """
 
     @property
     def is_harmless(self) -> bool:
@@ -172,7 +185,9 @@ def effects_by(
         return ()
     asked = [(agent, list(urls)) for agent, urls in questions.asked()]
     # As those who try each line find them: ended by a CR, too.
-    lines = max(len(body.decode("utf-8", "replace").splitlines()) for body in (before, after))
+    lines = max(
+        len(body.decode("utf-8", "replace").splitlines()) for body in (before, after)
+    )
     found = []
     own = [_RobotRules(body, dialect) for body in (before, after)]
     for name, read in READERS.items():
@@ -186,7 +201,9 @@ def effects_by(
             these = _where_rules_differ(effect, asked, rules, own)
         else:
             # Python's old one reads of a browser-like header one robot's name, Mozilla.
-            by_header = {questions.nobody} if name == OLD_URLLIB else {one for one, _ in asked}
+            by_header = (
+                {questions.nobody} if name == OLD_URLLIB else {one for one, _ in asked}
+            )
             by_header -= questions.made_up
             these = _by_token_and_header(asked, questions, by_header, lines)
         _compare(effect, (one, other), meant, these, questions)
@@ -240,7 +257,8 @@ def _by_token_and_header(
 ) -> Iterator[tuple[str, Iterable[str]]]:
     """Yield what is asked of those who try each line: by a name, a header, what the file says.
 
-    What Allow rules are about is asked in any case; of the rest a sample, where there is too much.
+    What Allow rules are about is asked in any case; of the rest a sample, where there
+    is too much.
     """
     step = 1 + 2 * sum(len(urls) for _, urls in asked) * lines // LINES
     for place, (agent, urls) in enumerate(asked):

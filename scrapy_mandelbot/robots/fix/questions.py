@@ -1,7 +1,7 @@
 """The robots and URLs for which two files are compared.
 
-The robots are those that a group of any of the files names, and one that none names. Their URLs are
-near the rules of their groups, and near the rules of other groups.
+The robots are those that a group of any of the files names, and one that none names.
+Their URLs are near the rules of their groups, and near the rules of other groups.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def probes(value: str) -> Iterator[str]:
 def decisive(values: Iterable[str]) -> Iterator[str]:
     """Yield what is asked because of each rule, however many there are.
 
-    Of two rules that a URL may match, the longer one's path is such a URL. So these are enough to
-    see that a rule moved past another, is gone, or has become another.
+    Of two rules that a URL may match, the longer one's path is such a URL. So these are
+    enough to see that a rule moved past another, is gone, or has become another.
     """
     for value in values:
         path = _path(value)
@@ -57,18 +57,23 @@ def decisive(values: Iterable[str]) -> Iterator[str]:
 def meetings(values: Iterable[str]) -> Iterator[str]:
     """Yield targets that a rule with wildcards and another may both match, and no third one.
 
-    What the other matches stands for the first wildcard. Each rule meets a few of those that it can
-    meet, the next rule the next few: of many pairs a part, spread evenly.
+    What the other matches stands for the first wildcard. Each rule meets a few of those
+    that it can meet, the next rule the next few: of many pairs a part, spread evenly.
     """
     paths = [_path(value).removesuffix("$") for value in values]
     literals = sorted({_filled(path, "") for path in paths})
     starred = [path.partition("*") for path in paths if "*" in path]
     for turn, (head, _, tail) in enumerate(starred):
         rest, place = _filled(tail, ""), turn * _MEETINGS
-        first, last = bisect_left(literals, head), bisect_left(literals, f"{head}\U0010ffff")
+        first, last = (
+            bisect_left(literals, head),
+            bisect_left(literals, f"{head}\U0010ffff"),
+        )
         for number in range(place, place + min(_MEETINGS, last - first)):
             other = literals[first + number % (last - first)]
-            both = next((n for n in range(len(rest), 0, -1) if other.endswith(rest[:n])), 0)
+            both = next(
+                (n for n in range(len(rest), 0, -1) if other.endswith(rest[:n])), 0
+            )
             yield from (other + rest, f"{other}x{rest}", other + rest[both:])
             yield from (f"{other}{rest}x", f"{other}x{rest}x")  # past a $
         for number in range(place, place + min(_MEETINGS, len(starred))):
@@ -89,7 +94,11 @@ def _path(value: str) -> str:
 def _filled(path: str, filling: str) -> str:
     """Return the path with something for its wildcards, and for those of globs."""
     path = _BRACKET.sub(lambda bracket: bracket[1][0], path) if "[" in path else path
-    return path.replace("*", filling).replace("?", "?" if not filling else "q").replace("\\", "")
+    return (
+        path.replace("*", filling)
+        .replace("?", "?" if not filling else "q")
+        .replace("\\", "")
+    )
 
 
 def _near(path: str) -> Iterator[str]:
@@ -112,11 +121,14 @@ _FEWEST_URLS = 100  # for each robot, where there are as many
 _FEWEST_ROBOTS = 20
 _URLS = 1000  # for each robot: there are no more robots than allow for as many
 LONGEST = 2_083  # characters of a URL: crawlers ask for no longer ones
-_READ = 250_000_000  # bytes that may be searched for robots' groups: one search a robot and file
-_AFFORDED = 300_000  # decisions that are asked because of each rule; robots take as long squared
+# bytes that may be searched for robots' groups: one search a robot and file
+_READ = 250_000_000
+# decisions that are asked because of each rule; robots take as long squared
+_AFFORDED = 300_000
 LINES = 1_000_000  # that are tried by each who tries one after the other
 _OTHERS = 200  # URLs because of the rules of others, where all robots are asked
-_PATTERNS = 250  # bytes of patterns that are tried while a URL is decided by plain paths
+# bytes of patterns that are tried while a URL is decided by plain paths
+_PATTERNS = 250
 
 
 def price_of(paths: Iterable[str]) -> int:
@@ -141,13 +153,16 @@ class Questions:
         Args:
             files: Each that may be asked.
             size: Bytes that are searched to find a robot's groups.
-            max_decisions: There are no more questions, about; fewer, where each takes longer.
+            max_decisions: There are no more questions, about; fewer, where each takes
+                longer.
             all_robots: None is left out, whatever `size` and `max_decisions` allow.
         """
         self._files = files
         self.max_decisions = max_decisions
         self._own: dict[str, list[list[str]]] = {}
-        """Paths of the rules for a robot, by its name: of each of its groups, which are shared."""
+        """Paths of the rules for a robot, by its name: of each of its groups, which are
+        shared.
+        """
         self._allowed: dict[str, dict[str, None]] = {}
         self._everything: dict[str, None] = {}
         self.nobody = ""
@@ -156,17 +171,25 @@ class Questions:
         """Robots that hold two names of the files in theirs: such as no one runs."""
         self._written: dict[str, None] = {}
         self.is_whole = True
-        """False: there are so many questions that a part of them, spread evenly, has to do."""
+        """False: there are so many questions that a part of them, spread evenly, has to
+        do.
+        """
         for robots in files:
             self._read(robots)
         self._affordable = max_decisions // price_of(self._everything)
-        most_robots = max(_FEWEST_ROBOTS, min(_READ // (size + 1), self._affordable // _URLS))
+        most_robots = max(
+            _FEWEST_ROBOTS, min(_READ // (size + 1), self._affordable // _URLS)
+        )
         self._most_robots = len(self._own) ** 2 if all_robots else most_robots
         self._most_others = _OTHERS if all_robots else 0
-        always = sum(2 * len(paths) for groups in self._own.values() for paths in groups)
+        always = sum(
+            2 * len(paths) for groups in self._own.values() for paths in groups
+        )
         effort = always * price_of(self._everything) + len(self._own) ** 2
         self.is_too_large = effort > _AFFORDED
-        """Whether a part alone can be asked of what is to be asked because of each rule."""
+        """Whether a part alone can be asked of what is to be asked because of each
+        rule.
+        """
         allowed = sum(map(len, self._allowed.values()))
         # Two URLs a rule, by a name and by a header: see `about_allowed`.
         self.most_lines = LINES // (4 * allowed) if allowed else LINES
@@ -178,7 +201,8 @@ class Questions:
         blended = self._blended(names)
         self.made_up = frozenset(blended)
         self.nobody = self._nobody()
-        # It stands for all that the file does not name, so what changes for it is named as theirs.
+        # It stands for all that the file does not name, so what changes for it is named
+        # as theirs.
         agents = [self.nobody, *self._some([*names, *blended], self._most_robots)]
         quota = max(_FEWEST_URLS, self._affordable // len(agents))
         everywhere = self._urls(list(self._everything), self._most_others or quota)
@@ -214,19 +238,23 @@ class Questions:
 
     def _blended(self, names: list[str]) -> list[str]:
         """Return names that hold those of two groups, where robots look for these inside theirs."""
-        if not any(robots.dialect.agent_match.startswith("inside") for robots in self._files):
+        if not any(
+            robots.dialect.agent_match.startswith("inside") for robots in self._files
+        ):
             return []
         return [f"{one}-{other}" for one, other in pairwise(names)]
 
     def _nobody(self) -> str:
         """Return a name that no group is about but that for ``*``, in any of the files.
 
-        Of one letter, because some robots look for names inside theirs. A file that names every
-        letter names everybody.
+        Of one letter, because some robots look for names inside theirs. A file that
+        names every letter names everybody.
         """
         for letter in ascii_lowercase + digits:
             name = letter * 8
-            if all(robots.verdict("/", name).agent in {None, "*"} for robots in self._files):
+            if all(
+                robots.verdict("/", name).agent in {None, "*"} for robots in self._files
+            ):
                 return name
         return "unnamed"
 

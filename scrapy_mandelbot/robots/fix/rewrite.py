@@ -1,12 +1,12 @@
 """The corrected file, as "Checking robots.txt theory" (Moderatobot) describes it.
 
-Its sections: comments go above their line; groups are separated by blank lines, and a robot has
-one; in a group come Robot-version, Allow, Disallow (an empty one where there is none), the rest;
-the group for ``*`` is the last; Host and Clean-param end the group for Yandex, made from that
-for ``*`` where there is none; Sitemap ends the file.
+Its sections: comments go above their line; groups are separated by blank lines, and a
+robot has one; in a group come Robot-version, Allow, Disallow (an empty one where there
+is none), the rest; the group for ``*`` is the last; Host and Clean-param end the group
+for Yandex, made from that for ``*`` where there is none; Sitemap ends the file.
 
-The new file decides as the old one does in the dialect by which it was read. Where that asks for
-another thing than the document, the decisions are kept, and a remark says so.
+The new file decides as the old one does in the dialect by which it was read. Where that
+asks for another thing than the document, the decisions are kept, and a remark says so.
 """
 
 from __future__ import annotations
@@ -44,15 +44,17 @@ class Rewritten(NamedTuple):
 
     text: str
     remarks: tuple[str, ...] = ()
-    """Where it is not as the document recommends, as sentences: to keep the decisions."""
+    """Where it is not as the document recommends, as sentences: to keep the decisions.
+    """
 
 
 def rewrite(robots: RobotsTxt, *, alone: bool = False) -> Rewritten:
     """Return the normal form of what was read.
 
-    Rewriting it again changes nothing. With `alone` only the robots of the dialect count; without,
-    rules stay in an order that lets nobody in by the first that matches, and User-agent lines as
-    they are written. What stands between the marks of a service (BEGIN … END) is left as it is.
+    Rewriting it again changes nothing. With `alone` only the robots of the dialect
+    count; without, rules stay in an order that lets nobody in by the first that
+    matches, and User-agent lines as they are written. What stands between the marks of
+    a service (BEGIN … END) is left as it is.
     """
     dialect, grammar = robots.dialect, grammar_of(robots.dialect)
     texts: list[str] = []
@@ -72,14 +74,18 @@ def rewrite(robots: RobotsTxt, *, alone: bool = False) -> Rewritten:
 def _parts(records: Sequence[Record]) -> Iterator[tuple[Sequence[Record], str]]:
     """Yield the parts of a file in order, each with the service that wrote it, or empty.
 
-    Such a part goes up to the next User-agent line: what stands before that is in its last group.
+    Such a part goes up to the next User-agent line: what stands before that is in its
+    last group.
     """
     start = 0
     for service, first, last in marked_blocks(records):
-        after = (at for at in range(last, len(records)) if records[at].field == "user-agent")
+        after = (
+            at for at in range(last, len(records)) if records[at].field == "user-agent"
+        )
         begins, end = first - 1, next(after, len(records))
         following = end
-        while end > last and not records[end - 1].field:  # comments above the next group are its
+        # comments above the next group are its
+        while end > last and not records[end - 1].field:
             end -= 1
         if begins < start:
             continue  # it stands in the last group of the one before
@@ -105,14 +111,16 @@ class _Writer:
         ]
         for block in self._blocks.blocks:
             self._drop_repeated_versions(block)
-        self.comments = read_comments(outline.records, self._blocks.unread, self._blocks.merged)
+        self.comments = read_comments(
+            outline.records, self._blocks.unread, self._blocks.merged
+        )
         self.remarks: list[str] = []
 
     def write(self) -> str:
         if self._blocks.left_apart:
             self.remarks.append(
-                "Groups for the same robot are left apart: merged, the file would be several "
-                "times as long."
+                "Groups for the same robot are left apart: merged, the file would be"
+                " several times as long."
             )
         parts = [
             self.comments.header,
@@ -121,7 +129,9 @@ class _Writer:
             _text(self._lines(self._sitemaps)),
             self.comments.end,
         ]
-        return "\n".join("".join(f"{line}\n" for line in part) for part in parts if part)
+        return "\n".join(
+            "".join(f"{line}\n" for line in part) for part in parts if part
+        )
 
     def _about_all(self, outline: Outline, field: str) -> list[Record]:
         """Return the lines of a field that is about all robots; what no robot reads of them is not.
@@ -154,7 +164,9 @@ class _Writer:
         pattern = next((block for block in blocks if "*" in block.names), None)
         is_made = yandex is not None or not self._for_yandex
         if not is_made and self._hides_a_name(_YANDEX):
-            yield from ([*map(self._agent, b.agents), *self._directives(b)] for b in blocks)
+            yield from (
+                [*map(self._agent, b.agents), *self._directives(b)] for b in blocks
+            )
             yield self._lines(self._for_yandex)
             return
         for block in blocks:
@@ -181,7 +193,11 @@ class _Writer:
         comments, self.comments = self.comments, Comments()
         directives = self._directives(pattern)
         self.comments = comments
-        return [RewrittenLine("User-agent", "Yandex"), *directives, *self._lines(self._for_yandex)]
+        return [
+            RewrittenLine("User-agent", "Yandex"),
+            *directives,
+            *self._lines(self._for_yandex),
+        ]
 
     def _directives(self, block: Block) -> list[RewrittenLine]:
         versions = [r for r in block.directives if r.field == "robot-version"]
@@ -194,7 +210,9 @@ class _Writer:
         ordered, is_recommended = in_order(rules, self._dialect, alone=self._alone)
         if not is_recommended:
             self._remark(block, "Allow stays behind Disallow")
-        others = [r for r in block.directives if r.field not in _RULES and r not in first]
+        others = [
+            r for r in block.directives if r.field not in _RULES and r not in first
+        ]
         lines = self._lines([*first, *ordered])
         if not any(rule.field == "disallow" for rule in ordered):
             lines.append(RewrittenLine("Disallow", ""))
@@ -213,7 +231,8 @@ class _Writer:
     def _remark(self, block: Block, what: str) -> None:
         name = block.names[0] if block.names else "*"
         remark = f"{what} in the group for {shown(name)}: some robots decide by it."
-        if remark not in self.remarks[-2:]:  # a group that is a pattern is written twice
+        # a group that is a pattern is written twice
+        if remark not in self.remarks[-2:]:
             self.remarks.append(remark)
 
     def _lines(self, records: Iterable[Record]) -> list[RewrittenLine]:
@@ -236,7 +255,8 @@ class _Writer:
 def _effective_versions(outline: Outline, grammar: Grammar) -> set[int]:
     """Return the lines with a Robot-version right after the agents: elsewhere it has no effect.
 
-    What stands between them counts even if it becomes a comment, or moves to the end of the file.
+    What stands between them counts even if it becomes a comment, or moves to the end of
+    the file.
     """
     found = set()
     for group in outline.groups:
@@ -256,7 +276,8 @@ def _text(lines: Iterable[RewrittenLine]) -> list[str]:
     return [text for line in lines for text in line.write()]
 
 
-# As far as a path is the same to all robots: without what some of them decode or read as a pattern.
+# As far as a path is the same to all robots: without what some of them decode or read
+# as a pattern.
 _LITERAL = re.compile(r"[^*?\[\\$%#\x80-\U0010ffff]*")
 
 
@@ -277,7 +298,11 @@ def in_order(
             if rule.value:
                 disallowed.add(head, rule.value)
             rest.append(rule)
-        elif disallowed.meet(head) if nobody_is_let_in else disallowed.within(head, rule.value):
+        elif (
+            disallowed.meet(head)
+            if nobody_is_let_in
+            else disallowed.within(head, rule.value)
+        ):
             rest.append(rule)
         else:
             first.append(rule)
@@ -287,7 +312,9 @@ def in_order(
 def _head(rule: Record, dialect: Dialect) -> str:
     """Return what the path of a rule begins with, to whichever robot."""
     path = path_of(rule.value, 2, dialect)
-    literal = _LITERAL.match(path if path is not None and "://" in rule.value else rule.value)
+    literal = _LITERAL.match(
+        path if path is not None and "://" in rule.value else rule.value
+    )
     return literal[0] if literal else ""
 
 
@@ -320,7 +347,11 @@ class _Heads:
         place = bisect_left(self._sorted, head)
         if place < len(self._sorted) and self._sorted[place].startswith(head):
             return True
-        return any(head[:length] in self._values for length in self._lengths if length <= len(head))
+        return any(
+            head[:length] in self._values
+            for length in self._lengths
+            if length <= len(head)
+        )
 
 
 @dataclass(slots=True)
@@ -340,9 +371,9 @@ def read_comments(
 ) -> Comments:
     """Find the comments of a file: one that follows a directive moves to the line before it.
 
-    Lines with a field that are `unread` become comments themselves, so that nothing an owner has
-    written is lost. Those that are `merged` are not written again: their comments go to the next
-    line. Moderatobot, "File structure".
+    Lines with a field that are `unread` become comments themselves, so that nothing an
+    owner has written is lost. Those that are `merged` are not written again: their
+    comments go to the next line. Moderatobot, "File structure".
     """
     comments = Comments()
     waiting: list[str] = []

@@ -13,12 +13,18 @@ from scrapy_mandelbot.robots.robotstxt.records import ABOUT_ALL, name_of
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
-    from scrapy_mandelbot.robots.robotstxt.records import AgentRun, Group, Outline, Record
+    from scrapy_mandelbot.robots.robotstxt.records import (
+        AgentRun,
+        Group,
+        Outline,
+        Record,
+    )
 
 _GROWTH = 3  # times as many lines as before: more and groups are left apart
 _SMALL = 1000  # lines that a file may always grow by
 _LOOKING_INSIDE = frozenset({"inside", "contains"})
-"""How a robot may find a name of another group in its own, so that groups cannot move."""
+"""How a robot may find a name of another group in its own, so that groups cannot move.
+"""
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9 ._\-]*")
 
 
@@ -45,13 +51,16 @@ class Blocks:
     merged: set[int] = field(default_factory=set)
     """User-agent lines that say again what another says."""
     left_apart: bool = False
-    """Whether groups of one robot were not merged, because the file would grow too long."""
+    """Whether groups of one robot were not merged, because the file would grow too
+    long.
+    """
 
 
 def read_blocks(outline: Outline, grammar: Grammar, *, alone: bool) -> Blocks:
     """Sort the robots of a file into groups of their own, by the name in each User-agent line.
 
-    With `alone` for robots of the dialect, else for others, too, which may read another name.
+    With `alone` for robots of the dialect, else for others, too, which may read another
+    name.
     """
     found, dialect = Blocks(), grammar.dialect
 
@@ -59,8 +68,11 @@ def read_blocks(outline: Outline, grammar: Grammar, *, alone: bool) -> Blocks:
         name = grammar.robot_name(agent.value).lower()
         return name if alone else name or agent.value.lower() or _NAMELESS
 
-    # Where groups have versions, which of them counts for a robot is not by its name alone.
-    memberships = {} if dialect.robot_version else _memberships(outline, key_of, dialect)
+    # Where groups have versions, which of them counts for a robot is not by its name
+    # alone.
+    memberships = (
+        {} if dialect.robot_version else _memberships(outline, key_of, dialect)
+    )
     if _size(outline, memberships) > _GROWTH * len(outline.records) + _SMALL:
         found.left_apart = True
         memberships = {}
@@ -74,7 +86,8 @@ def read_blocks(outline: Outline, grammar: Grammar, *, alone: bool) -> Blocks:
             if not name:
                 found.unread.add(agent.number)
             elif place not in groups.places:
-                found.unread.add(agent.number)  # of several groups the first alone counts
+                # of several groups the first alone counts
+                found.unread.add(agent.number)
             elif (name, as_written(agent, alone=alone).lower(), groups) in written:
                 found.merged.add(agent.number)
             else:
@@ -101,8 +114,8 @@ _NAMELESS = " "  # a User-agent line without a value; no value is white space
 class _Membership:
     """What of a file is about a name: names of which that is the same share one of these.
 
-    It is equal to itself alone. A name of many groups is looked up in each of them, and must not
-    be compared with all each time.
+    It is equal to itself alone. A name of many groups is looked up in each of them, and
+    must not be compared with all each time.
     """
 
     __slots__ = ("own", "places")
@@ -110,7 +123,11 @@ class _Membership:
     def __init__(self, places: Iterable[int], own: Iterable[AgentRun] | None) -> None:
         self.places = dict.fromkeys(places)
         """Of its groups."""
-        self.own = None if own is None else {record.number for run in own for record in run.own}
+        self.own = (
+            None
+            if own is None
+            else {record.number for run in own for record in run.own}
+        )
         """The lines with delays and the like that are about it; None: all."""
 
 
@@ -139,7 +156,9 @@ def _memberships(
 
 def _size(outline: Outline, memberships: dict[str, _Membership]) -> int:
     sizes = [len(group.directives) for group in outline.groups]
-    return sum(sizes[place] for member in set(memberships.values()) for place in member.places)
+    return sum(
+        sizes[place] for member in set(memberships.values()) for place in member.places
+    )
 
 
 def _directives(outline: Outline, membership: _Membership) -> Iterator[Record]:
@@ -195,7 +214,8 @@ class RewrittenLine:
         yield from self.comments
         if not self.value:
             yield f"{self.name}:"
-        elif self.value.startswith("#"):  # of the extended standard: after a space it is a comment
+        # of the extended standard: after a space it is a comment
+        elif self.value.startswith("#"):
             yield f"{self.name}:{self.value}"
         else:
             yield f"{self.name}: {self.value}"

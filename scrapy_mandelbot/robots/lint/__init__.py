@@ -5,9 +5,9 @@ r"""Findings: what is wrong with a robots.txt, or with how it comes, and to whic
 line 1: note: The group for "*" has no Disallow. [group-without-disallow]
 line 2: error: "Disalow" is not a field: did you mean Disallow? [misspelt-field]
 
-The checks read the bytes and the numbered records that the matcher reads (after the model of
-Google's ``reporting_robots.cc``). Findings are the same in all dialects: they say which robots do
-what.
+The checks read the bytes and the numbered records that the matcher reads (after the
+model of Google's ``reporting_robots.cc``). Findings are the same in all dialects: they
+say which robots do what.
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ __all__ = [
 def lint(body: bytes, *, max_bytes: int | None = 512_000) -> tuple[Finding, ...]:
     """Return what is wrong with a file, in the order of its lines, the whole file first.
 
-    Any bytes do. Costs time linear in the size of the file. Of findings of one kind as many are
-    listed as its row of the table says; the last of them knows how many more there are.
+    Any bytes do. Costs time linear in the size of the file. Of findings of one kind as
+    many are listed as its row of the table says; the last of them knows how many more
+    there are.
     """
     kind = _kind_of_binary(body)
     if kind is not None:  # of its lines there is nothing to say
@@ -109,8 +110,12 @@ def _sorted(found: Iterable[LintHit]) -> tuple[Finding, ...]:
     by_code: defaultdict[str, list[LintHit]] = defaultdict(list)
     for one in found:
         by_code[one.code].append(one)
-    findings = chain.from_iterable(_listed(FINDINGS[code], by_code[code]) for code in by_code)
-    return tuple(sorted(findings, key=lambda one: (one.line or 0, -one.severity, one.code)))
+    findings = chain.from_iterable(
+        _listed(FINDINGS[code], by_code[code]) for code in by_code
+    )
+    return tuple(
+        sorted(findings, key=lambda one: (one.line or 0, -one.severity, one.code))
+    )
 
 
 def _listed(kind: FindingKind, found: list[LintHit]) -> Iterator[Finding]:
@@ -128,8 +133,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 _SEPARATOR = re.compile("[\v\f\x85\u2028\u2029]")
 
 
-#: What files begin with that are no text, by what they are; UTF-32 before UTF-16, which begins
-#: like it.
+# : What files begin with that are no text, by what they are; UTF-32 before UTF-16,
+# which begins : like it.
 _KINDS = {
     b"\xff\xfe\0\0": "UTF-32",
     b"\0\0\xfe\xff": "UTF-32",
@@ -149,7 +154,10 @@ _TOO_MANY = 10  # one in so many of these signs, and it is no text
 
 
 def _kind_of_binary(octets: bytes) -> str | None:
-    """Return what a file is that is no text; None: it is text, or UTF-16 with its mark."""
+    """Return what a file is that is no text.
+
+    None: it is text, or UTF-16 with its mark.
+    """
     for begins, kind in _KINDS.items():
         if octets.startswith(begins):
             return kind
@@ -157,12 +165,15 @@ def _kind_of_binary(octets: bytes) -> str | None:
         return None
     sample = octets[:_SAMPLE]
     text = sample.rstrip(b"\0")
-    if text and len(sample) - len(text) > len("\0\0\0"):  # more than ends a text in UTF-32: padding
+    # more than ends a text in UTF-32: padding
+    if text and len(sample) - len(text) > len("\0\0\0"):
         sample = text
     zeros = sample.count(b"\0")
     if zeros * 3 > len(sample):
         return "UTF-32" if zeros * 2 > len(sample) + 4 else "UTF-16 without its mark"
-    return "no text" if len(_NO_TEXT.findall(sample)) * _TOO_MANY > len(sample) else None
+    return (
+        "no text" if len(_NO_TEXT.findall(sample)) * _TOO_MANY > len(sample) else None
+    )
 
 
 def _check_end(source: LintInput) -> Check:
@@ -185,17 +196,24 @@ def _check_octets(source: LintInput) -> Check:
     yield from _check_end(source)
     if source.is_html:
         begins = quoted(body.lstrip()[:40].decode("utf-8", "replace").splitlines()[0])
-        yield LintHit("html-page", 1, f"The file is a web page; it begins with {begins}.")
+        yield LintHit(
+            "html-page", 1, f"The file is a web page; it begins with {begins}."
+        )
     elif not any(record.field for record in source.outline.records):
         yield LintHit("empty-file", None, "There is no directive in the file.")
     if octets.startswith(b"\xef\xbb\xbf"):
-        yield LintHit("byte-order-mark", 1, "The file begins with the byte-order mark of UTF-8.")
+        yield LintHit(
+            "byte-order-mark", 1, "The file begins with the byte-order mark of UTF-8."
+        )
     elif octets.startswith((b"\xff\xfe", b"\xfe\xff")):
-        yield LintHit("utf-16", 1, "The file begins with the byte-order mark of UTF-16.")
+        yield LintHit(
+            "utf-16", 1, "The file begins with the byte-order mark of UTF-16."
+        )
     if source.max_bytes is not None and len(octets) > source.max_bytes:
         read = len(source.outline.records)
         message = (
-            f"Robots read {source.max_bytes} of {len(octets)} bytes: nothing after line {read}."
+            f"Robots read {source.max_bytes} of {len(octets)} bytes: nothing after line"
+            f" {read}."
         )
         yield LintHit("too-large", read or None, message)
     yield from _check_line_ends(body)
@@ -203,29 +221,40 @@ def _check_octets(source: LintInput) -> Check:
 
 def _check_line_ends(body: bytes) -> Check:
     both = body.count(b"\r\n")
-    counts = {"CR LF": both, "LF": body.count(b"\n") - both, "CR": body.count(b"\r") - both}
+    counts = {
+        "CR LF": both,
+        "LF": body.count(b"\n") - both,
+        "CR": body.count(b"\r") - both,
+    }
     used = [f"{count} with {end}" for end, count in counts.items() if count]
     if len(used) > 1:
-        yield LintHit("mixed-line-ends", None, f"Lines end in several ways: {', '.join(used)}.")
+        yield LintHit(
+            "mixed-line-ends", None, f"Lines end in several ways: {', '.join(used)}."
+        )
     elif counts["CR"]:
         yield LintHit("carriage-returns", None, "All lines end with CR alone.")
 
 
 def _check_characters(record: Record, source: LintInput) -> Check:
     number, raw = record.number, record.raw
-    if len(raw) > GOOGLES_LINE // 4:  # a character has up to four octets, an escape has three
+    # a character has up to four octets, an escape has three
+    if len(raw) > GOOGLES_LINE // 4:
         size = len(raw.encode("utf-8", "surrogatepass"))
         if size > GOOGLES_LINE:
             yield LintHit("long-line", number, f"The line has {size} bytes.")
     if RecordProblem.NOT_UTF8 in record.problems:
         yield LintHit(
-            "not-utf-8", number, f"The line contains bytes that are not UTF-8: {quoted(raw)}."
+            "not-utf-8",
+            number,
+            f"The line contains bytes that are not UTF-8: {quoted(raw)}.",
         )
     if raw.isprintable() or source.is_html:
         return
     control = _CONTROL.search(raw)
     if control:
-        yield LintHit("control-character", number, f"There is a character {quoted(control[0])}.")
+        yield LintHit(
+            "control-character", number, f"There is a character {quoted(control[0])}."
+        )
     separator = _SEPARATOR.search(raw.strip("\v\f"))
     if separator:
         message = f"There is {quoted(separator[0])} in the line, which does not end it."

@@ -1,8 +1,9 @@
 """The findings about a robots.txt and its delivery: a table with one row for each.
 
-``docs/findings.rst`` shows an example of each. The documents are Mandelbot's page "Support for
-robots.txt", Moderatobot's "Checking robots.txt theory", SearchTools' "About Robots.txt" (2008), "An
-Extended Standard for Robot Exclusion", RFC 9309, and what Google's parser does.
+``docs/findings.rst`` shows an example of each. The documents are Mandelbot's page
+"Support for robots.txt", Moderatobot's "Checking robots.txt theory", SearchTools'
+"About Robots.txt" (2008), "An Extended Standard for Robot Exclusion", RFC 9309, and
+what Google's parser does.
 """
 
 from __future__ import annotations
@@ -93,27 +94,35 @@ class Finding:
 
 
 _CODES_OF = {
-    Consequence.SHUTS_OUT: """
+    Consequence.SHUTS_OUT: (
+        """
         allow-after-disallow allow-loses closed-to-all closed-to-robot costly-wildcards empty-allow
         hash-without-space long-crawl-delay long-line robots-txt-in-rule status-forbids
         status-server-error status-too-many-requests too-slow
-    """,
-    Consequence.LETS_IN: """
+    """
+    ),
+    Consequence.LETS_IN: (
+        """
         agents-apart allow-all allow-before-disallow binary-file blank-line-between-agents
         blank-line-in-group broken-off empty-disallow-first empty-file explicit-match
         group-without-rules groups-contradict html-page incomplete index-page many-redirects
         name-in-capitals not-encoded only-in-capitals own-group-drops-rules repeated-agent
         status-client-error status-not-found tie too-large too-many-redirects unfinished-redirect
         unknown-content-encoding utf-16 wrong-location
-    """,
-    Consequence.IS_STYLE: """
+    """
+    ),
+    Consequence.IS_STYLE: (
+        """
         agent-with-version capitals-in-path comment-after-directive dropped-field duplicate-rule
         group-without-disallow leading-star managed-block mixed-line-ends
         no-blank-line-before-group no-content-type nonstandard-for-all redundant-star
         repeated-sitemap sitemap-extension sitemap-in-group space-before-colon
-    """,
+    """
+    ),
 }
-_CONSEQUENCES = {code: does for does, codes in _CODES_OF.items() for code in codes.split()}
+_CONSEQUENCES = {
+    code: does for does, codes in _CODES_OF.items() for code in codes.split()
+}
 
 _E, _W, _N = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
@@ -425,4 +434,6 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
 )  # fmt: skip
 
 #: Every finding there is, by its code.
-FINDINGS: Mapping[str, FindingKind] = MappingProxyType({row[0]: FindingKind(*row) for row in _ROWS})
+FINDINGS: Mapping[str, FindingKind] = MappingProxyType(
+    {row[0]: FindingKind(*row) for row in _ROWS}
+)

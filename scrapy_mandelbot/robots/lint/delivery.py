@@ -58,7 +58,9 @@ def check_delivery(delivery: Delivery) -> Check:
     elif redirects >= _MANY_REDIRECTS:
         yield LintHit("many-redirects", None, f"There are {redirects} redirects.")
     if delivery.in_capitals:
-        yield LintHit("only-in-capitals", None, "There is a /ROBOTS.TXT, and no /robots.txt.")
+        yield LintHit(
+            "only-in-capitals", None, "There is a /ROBOTS.TXT, and no /robots.txt."
+        )
     if delivery.status is not None:
         yield from _check_status(delivery.status)
     if seconds is not None and seconds >= _SLOW:
@@ -75,7 +77,8 @@ def check_delivery(delivery: Delivery) -> Check:
 def _check_encoding(named: str, *, is_so: bool) -> Check:
     if not is_so:
         message = (
-            f"The Content-Encoding is {quoted(named)}, but the body cannot be decoded with it."
+            f"The Content-Encoding is {quoted(named)}, but the body cannot be decoded"
+            " with it."
         )
         yield LintHit("not-encoded", None, message)
     for coding in map(str.strip, named.split(",")):
@@ -94,7 +97,11 @@ def _check_place(delivery: Delivery) -> Check:
     site, path = asked
     directory, _, name = path.rpartition("/")
     if name.lower() != "robots.txt":
-        yield LintHit("wrong-location", None, f"The file's name is {quoted(name)}, not robots.txt.")
+        yield LintHit(
+            "wrong-location",
+            None,
+            f"The file's name is {quoted(name)}, not robots.txt.",
+        )
     elif site and directory:
         message = f"The file is in {quoted(directory)}, not in the root directory."
         yield LintHit("wrong-location", None, message)
@@ -132,7 +139,10 @@ def _check_status(status: int) -> Check:
 
 _STATUSES: tuple[tuple[str | None, Callable[[int], bool]], ...] = (
     (None, lambda status: status == HTTPStatus.OK),
-    ("status-not-200", lambda status: 200 < status < 300),  # noqa: PLR2004 - ranges of HTTP
+    (
+        "status-not-200",
+        lambda status: 200 < status < 300,
+    ),  # noqa: PLR2004 - ranges of HTTP
     ("unfinished-redirect", lambda status: 300 <= status < 400),  # noqa: PLR2004
     ("status-forbids", lambda status: status in {401, 403}),
     ("status-not-found", lambda status: status in {404, 410}),

@@ -64,14 +64,18 @@ def _rules_of(group: Group) -> Iterator[_RuleAt]:
 
 def _check_cost(rules: list[_RuleAt]) -> Check:
     """A path is compared with the rules whose heads it begins with."""
-    wildcards = [rule for rule in rules if not rule.pattern.is_prefix and not rule.pattern.exact]
+    wildcards = [
+        rule for rule in rules if not rule.pattern.is_prefix and not rule.pattern.exact
+    ]
     around: list[_RuleAt] = []
     for rule in sorted(wildcards, key=lambda rule: rule.pattern.head):
         while around and not rule.pattern.head.startswith(around[-1].pattern.head):
             around.pop()
         around.append(rule)
         if len(around) > FEW:
-            message = f"It is one of more than {FEW} rules with wildcards for the same URLs."
+            message = (
+                f"It is one of more than {FEW} rules with wildcards for the same URLs."
+            )
             yield LintHit("costly-wildcards", around[0].line, message)
             return
 
@@ -88,20 +92,30 @@ def _check_reach(strongest_first: list[_RuleAt], wildcards: _WildcardRules) -> C
         elif first.record.value != rule.record.value:
             yield _unreachable(rule, first)
         elif first.record.field == rule.record.field:
-            yield LintHit("duplicate-rule", rule.line, f"The rule is already in line {first.line}.")
+            yield LintHit(
+                "duplicate-rule",
+                rule.line,
+                f"The rule is already in line {first.line}.",
+            )
         else:
-            yield LintHit("tie", rule.line, f"The Allow of line {first.line} has the same path.")
+            yield LintHit(
+                "tie", rule.line, f"The Allow of line {first.line} has the same path."
+            )
 
 
 def _unreachable(rule: _RuleAt, stronger: _RuleAt) -> LintHit:
     message = (
-        f"The rule never decides: {stronger} matches all that it matches, and takes precedence."
+        f"The rule never decides: {stronger} matches all that it matches, and takes"
+        " precedence."
     )
     return LintHit("unreachable-rule", rule.line, message)
 
 
 def _check_order(rules: list[_RuleAt]) -> Check:
-    """Moderatobot, "Disallow vs. Allow": some robots take the first rule that matches."""
+    """Moderatobot, "Disallow vs.
+
+    Allow": some robots take the first rule that matches.
+    """
     disallowed: dict[str, _RuleAt] = {}
     lengths: list[int] = []
     for rule in rules:
@@ -115,7 +129,10 @@ def _check_order(rules: list[_RuleAt]) -> Check:
         for length in lengths:
             earlier = disallowed.get(head[:length]) if length <= len(head) else None
             if earlier and earlier.pattern != rule.pattern:
-                message = f"The Disallow of line {earlier.line} covers this Allow and comes first."
+                message = (
+                    f"The Disallow of line {earlier.line} covers this Allow and comes"
+                    " first."
+                )
                 yield LintHit("allow-after-disallow", rule.line, message)
                 break
 
@@ -126,7 +143,10 @@ class _WildcardRules:
     def __init__(self, rules: list[_RuleAt], effort: int) -> None:
         self.effort = effort
         self._counts = Counter(
-            key for rule in rules if not rule.pattern.is_prefix for key in _keys(rule.pattern.guard)
+            key
+            for rule in rules
+            if not rule.pattern.is_prefix
+            for key in _keys(rule.pattern.guard)
         )
         self._by_key: defaultdict[str, list[_RuleAt]] = defaultdict(list)
         self._sizes: set[int] = set()
@@ -175,7 +195,10 @@ _SIGNS = frozenset("*?[\\")
 
 
 def _check_covered(rules: list[_RuleAt]) -> Check:
-    """Moderatobot, "Disallow vs. Allow": only the first directive with a matching value is used."""
+    """Moderatobot, "Disallow vs.
+
+    Allow": only the first directive with a matching value is used.
+    """
     allowed: dict[str, Record] = {}
     lengths: list[int] = []
     covered: dict[int, list[int]] = {}
@@ -196,7 +219,9 @@ def _check_covered(rules: list[_RuleAt]) -> Check:
                 break
     for line, (first, *others) in covered.items():
         more = f" and {len(others)} more" if others else ""
-        message = f"The Allow of line {line} covers this Disallow{more}, and comes first."
+        message = (
+            f"The Allow of line {line} covers this Disallow{more}, and comes first."
+        )
         yield LintHit("allow-before-disallow", first, message)
 
 
@@ -223,33 +248,52 @@ def _check_lengths(rules: list[_RuleAt]) -> Check:
             for one in (*around, *within)
             if one in longest and one[: len(head)] == head[: len(one)]
         ]
-        found = max((longest[one] for one in near), key=lambda one: one[0], default=None)
+        found = max(
+            (longest[one] for one in near), key=lambda one: one[0], default=None
+        )
         if found and found[0] >= escaped_length(path):
-            does = "is as long as" if found[0] == escaped_length(path) else "is longer than"
-            message = f"The Disallow of line {found[1].number}, with wildcards, {does} this Allow."
+            does = (
+                "is as long as"
+                if found[0] == escaped_length(path)
+                else "is longer than"
+            )
+            message = (
+                f"The Disallow of line {found[1].number}, with wildcards, {does} this"
+                " Allow."
+            )
             yield LintHit("allow-loses", rule.number, message)
 
 
 def _check_explicit(group: Group) -> Check:
     """An Extended Standard for Robot Exclusion: what has no pattern character matches exactly."""
     first = group.directives[0] if group.directives else None
-    if first is None or first.field != "robot-version" or not first.value.startswith("2"):
+    if (
+        first is None
+        or first.field != "robot-version"
+        or not first.value.startswith("2")
+    ):
         return
     for rule in group.rules():
         if rule.value and not _SIGNS & set(rule.value):
-            message = f"{quoted(rule.value)} is a single page to robots of the extended standard."
+            message = (
+                f"{quoted(rule.value)} is a single page to robots of the extended"
+                " standard."
+            )
             yield LintHit("explicit-match", rule.number, message)
 
 
 def _check_dropped(groups: list[Group]) -> Check:
     """SearchTools, "Bad Examples": general directives should be repeated in the special blocks."""
     everyone = [
-        (rule.number, f"/{rule.value.lstrip('/')}")  # of a rule that begins with *, one match
+        # of a rule that begins with *, one match
+        (rule.number, f"/{rule.value.lstrip('/')}")
         for group in groups
         if any(agent.value == "*" for agent in group.agents)
         for rule in group.rules()
         # What is closed but for the robots that are named is meant so.
-        if rule.field == "disallow" and path_of(rule.value, 1, STANDARD) and rule.value.strip("/*$")
+        if rule.field == "disallow"
+        and path_of(rule.value, 1, STANDARD)
+        and rule.value.strip("/*$")
     ]
     of_name: dict[str, list[int]] = {}
     for place, group in enumerate(groups):
@@ -264,12 +308,17 @@ def _check_dropped(groups: list[Group]) -> Check:
         seen.add(tuple(places))
         rules = [rule for place in places for rule in groups[place].rules()]
         paths = {rule.value for rule in rules if rule.field == "disallow"}
-        # An empty Disallow is there to allow everything (Mandelbot's page), and so is a lone Allow
-        # where it is not for a search engine: for a preview or an advertisement.
+        # An empty Disallow is there to allow everything (Mandelbot's page), and so is a
+        # lone Allow where it is not for a search engine: for a preview or an
+        # advertisement.
         if not any(paths) and (paths or (rules and name not in SEARCH_ENGINES)):
             continue
         lengths = {len(path) for path in paths if path}
-        wild = [wildcard_pattern(path, normalise) for path in paths if "*" in path or "$" in path]
+        wild = [
+            wildcard_pattern(path, normalise)
+            for path in paths
+            if "*" in path or "$" in path
+        ]
         effort -= len(rules) + len(everyone) * (1 + len(lengths) + len(wild))
         if effort < 0:
             continue
@@ -283,8 +332,9 @@ def _check_dropped(groups: list[Group]) -> Check:
             agents = groups[places[0]].agents
             agent = next(one for one in agents if name_of(one).lower() == name)
             message = (
-                f"{quoted(name_of(agent))[1:-1]} may fetch what {_closing_lines(dropped)} to "
-                "others: its own group replaces the group for *."
+                f"{quoted(name_of(agent))[1:-1]} may fetch what"
+                f" {_closing_lines(dropped)} to others: its own group replaces the"
+                " group for *."
             )
             yield LintHit("own-group-drops-rules", agent.number, message)
 

@@ -9,7 +9,12 @@ from typing import NamedTuple
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS, documented
 from scrapy_mandelbot.robots.robotstxt.grammar import grammar_of
-from scrapy_mandelbot.robots.robotstxt.records import Outline, Record, name_of, read_outline
+from scrapy_mandelbot.robots.robotstxt.records import (
+    Outline,
+    Record,
+    name_of,
+    read_outline,
+)
 
 STANDARD = DIALECTS["mandelbot"]
 """Findings are for all robots; lines are read as Mandelbot and RFC 9309 read them."""
@@ -51,9 +56,9 @@ _HTML_SEEN = 2048  # bytes at the beginning that are searched for tags
 
 def _is_html(body: bytes) -> bool:
     start = body[:_HTML_SEEN].lstrip().lower()
-    return start.startswith((b"<!doctype html", b"<html", b"<head", b"<body", b"<?xml")) or (
-        b"<html" in start
-    )
+    return start.startswith(
+        (b"<!doctype html", b"<html", b"<head", b"<body", b"<?xml")
+    ) or (b"<html" in start)
 
 
 _SHOWN = 60  # characters of a value in a message
@@ -87,12 +92,16 @@ _EXCUSED = frozenset(
 def marked_blocks(records: Iterable[Record]) -> Iterator[tuple[str, int, int]]:
     """Yield the name, the first and the last line of each part that a service keeps up to date.
 
-    Its marks are comments, in capitals as programs write them: ``BEGIN NAME`` or ``START NAME``,
-    and ``END NAME``. One within another belongs to that.
+    Its marks are comments, in capitals as programs write them: ``BEGIN NAME`` or
+    ``START NAME``, and ``END NAME``. One within another belongs to that.
     """
     opened: tuple[str, int] | None = None
     for record in records:
-        mark = _MARK.fullmatch(record.comment) if record.comment and not record.field else None
+        mark = (
+            _MARK.fullmatch(record.comment)
+            if record.comment and not record.field
+            else None
+        )
         if mark is None:
             continue
         if opened is None and mark[1] != "END":
@@ -105,8 +114,8 @@ def marked_blocks(records: Iterable[Record]) -> Iterator[tuple[str, int, int]]:
 def with_managed_block(found: Iterable[LintHit], source: LintInput) -> Check:
     """Yield the findings, and that there is a managed block.
 
-    Findings that are only about how the block is written, or about robots that it names first, are
-    left out.
+    Findings that are only about how the block is written, or about robots that it names
+    first, are left out.
     """
     marked = marked_blocks(source.outline.records)
     block = next((one for one in marked if one[0].lower() == _CLOUDFLARE), None)
@@ -115,7 +124,9 @@ def with_managed_block(found: Iterable[LintHit], source: LintInput) -> Check:
         return
     _, first, last = block
     agents = [agent for group in source.outline.groups for agent in group.agents]
-    named = {name_of(agent).lower() for agent in agents if first <= agent.number <= last}
+    named = {
+        name_of(agent).lower() for agent in agents if first <= agent.number <= last
+    }
     again = [agent.number for agent in agents if name_of(agent).lower() in named]
     for one in found:
         line = one.line or 0

@@ -23,7 +23,9 @@ _LONGEST = 40  # characters of a name that are looked at
 _EFFORT = 3_000_000  # parts of names looked up in a file
 
 
-def check_wide_names(first_line: Mapping[str, int], group_of: Mapping[str, int]) -> Check:
+def check_wide_names(
+    first_line: Mapping[str, int], group_of: Mapping[str, int]
+) -> Check:
     """Which names, in lower case with their first lines, are a part of another group's."""
     effort = _EFFORT
     lengths = sorted({len(name) for name in first_line if len(name) >= _SHORTEST})
@@ -59,9 +61,14 @@ def check_structure(source: LintInput) -> Check:
     """What is wrong with the groups of the file."""
     outline = source.outline
     # Some robots read a misspelt User-agent: what follows stands in a group then.
-    misspelt = next((one.number for one in outline.records if is_agent_misspelt(one)), inf)
+    misspelt = next(
+        (one.number for one in outline.records if is_agent_misspelt(one)), inf
+    )
     for record in outline.outside:
-        if record.number < misspelt and record.field in {*GROUP_FIELDS, *STATEMENT_FIELDS}:
+        if record.number < misspelt and record.field in {
+            *GROUP_FIELDS,
+            *STATEMENT_FIELDS,
+        }:
             message = f"{field_of(record)} stands before any User-agent."
             yield LintHit("directive-outside-group", record.number, message)
     yield from _check_blank_lines(outline)
@@ -104,19 +111,22 @@ def _check_between_agents(outline: Outline) -> Check:
         for one, other in pairwise(group.agents):
             inside = range(one.number + 1, other.number)
             if any(number in blank for number in inside):
-                message = f"There is a blank line between this User-agent and line {one.number}."
+                message = (
+                    "There is a blank line between this User-agent and line"
+                    f" {one.number}."
+                )
                 yield LintHit("blank-line-between-agents", other.number, message)
             between = next(filter(None, map(others.get, inside)), None)
             if between:
                 message = (
-                    f"{field_of(between)} of line {between.number} stands between this User-agent "
-                    f"and line {one.number}."
+                    f"{field_of(between)} of line {between.number} stands between this"
+                    f" User-agent and line {one.number}."
                 )
                 yield LintHit("agents-apart", other.number, message)
 
 
-# Where the strict reader of blank lines is: before any group, in the two parts of one, or after a
-# blank line that closed it.
+# Where the strict reader of blank lines is: before any group, in the two parts of one,
+# or after a blank line that closed it.
 _START, _AGENTS, _DIRECTIVES, _CLOSED = range(4)
 
 
@@ -136,7 +146,9 @@ def _check_names(outline: Outline) -> Check:
                 yield LintHit("repeated-agent", agent.number, message)
             elif star is not None and name != "*" and not is_reported:
                 is_reported = True
-                message = f"The group for * comes before {quoted(name)}, line {agent.number}."
+                message = (
+                    f"The group for * comes before {quoted(name)}, line {agent.number}."
+                )
                 yield LintHit("star-before-robots", star, message)
             first_line.setdefault(name, agent.number)
         if star is None:
@@ -157,19 +169,32 @@ def _check_group(group: Group, *, is_last: bool) -> Check:
     rules = group.rules()
     name = quoted(name_of(group.agents[0]))
     is_for_all = any(agent.value == "*" for agent in group.agents)
-    if not rules and not (is_last and is_for_all):  # that one allows everything to all readers
-        yield LintHit("group-without-rules", number, f"The group for {name} has no rules.")
+    # that one allows everything to all readers
+    if not rules and not (is_last and is_for_all):
+        yield LintHit(
+            "group-without-rules", number, f"The group for {name} has no rules."
+        )
     elif not any(rule.field == "disallow" for rule in rules):
-        yield LintHit("group-without-disallow", number, f"The group for {name} has no Disallow.")
-    empty = next((one for one in rules if one.field == "disallow" and not one.value), None)
-    if empty and any(one.field == "disallow" and one.value for one in rules[rules.index(empty) :]):
-        message = "An empty Disallow, which allows everything, stands before other rules."
+        yield LintHit(
+            "group-without-disallow", number, f"The group for {name} has no Disallow."
+        )
+    empty = next(
+        (one for one in rules if one.field == "disallow" and not one.value), None
+    )
+    if empty and any(
+        one.field == "disallow" and one.value for one in rules[rules.index(empty) :]
+    ):
+        message = (
+            "An empty Disallow, which allows everything, stands before other rules."
+        )
         yield LintHit("empty-disallow-first", empty.number, message)
     delays = [record for record in group.directives if record.field == "crawl-delay"]
     reader = next((known for known in map(_dropped, group.agents) if known), None)
     if delays and reader:
         yield LintHit("dropped-field", delays[0].number, f"{reader} no Crawl-delay.")
-    yield from _check_single(delays, "several-crawl-delays", "The group has a Crawl-delay")
+    yield from _check_single(
+        delays, "several-crawl-delays", "The group has a Crawl-delay"
+    )
     if is_for_all:
         for record in group.directives:
             if record.field in _NONSTANDARD:
@@ -221,7 +246,9 @@ def _check_closed(outline: Outline) -> Check:
     written: dict[str, str] = {}
     for group in outline.groups:
         facts = _Closed.of(group)
-        names = {name.lower(): name for name in map(name_of, reversed(group.agents)) if name}
+        names = {
+            name.lower(): name for name in map(name_of, reversed(group.agents)) if name
+        }
         for name, as_named in names.items():
             written.setdefault(name, as_named)
             groups_of.setdefault(name, []).append(facts)
@@ -243,11 +270,14 @@ def _check_closed(outline: Outline) -> Check:
         yield LintHit("closed-to-robot", line, message)
 
 
-def _hardly_meant(outline: Outline, groups_of: Mapping[str, list[_Closed]]) -> Iterable[str]:
+def _hardly_meant(
+    outline: Outline, groups_of: Mapping[str, list[_Closed]]
+) -> Iterable[str]:
     """Return the robots that were hardly meant to be closed out, in lower case.
 
-    Such a robot has lines of its own before those of the robots whose group it is in; or a search
-    engine is in a group of others, below a blank line; or a group of its own lets it in.
+    Such a robot has lines of its own before those of the robots whose group it is in;
+    or a search engine is in a group of others, below a blank line; or a group of its
+    own lets it in.
     """
     found: dict[str, None] = {}
     for group in reversed(outline.groups):
@@ -264,9 +294,13 @@ def _hardly_meant(outline: Outline, groups_of: Mapping[str, list[_Closed]]) -> I
     found = dict.fromkeys(reversed(found))
     for name, groups in groups_of.items():
         if len(groups) > 1 and name != "*":
-            lets_in = (one.is_open or (one.has_rules and name in SEARCH_ENGINES) for one in groups)
+            lets_in = (
+                one.is_open or (one.has_rules and name in SEARCH_ENGINES)
+                for one in groups
+            )
             if any(
-                is_so and not _closing([one]) for is_so, one in zip(lets_in, groups, strict=True)
+                is_so and not _closing([one])
+                for is_so, one in zip(lets_in, groups, strict=True)
             ):
                 found.setdefault(name)
     return found
@@ -274,18 +308,27 @@ def _hardly_meant(outline: Outline, groups_of: Mapping[str, list[_Closed]]) -> I
 
 def _check_version(group: Group) -> Check:
     """An Extended Standard for Robot Exclusion, directive Robot-version."""
-    versions = [record for record in group.directives if record.field == "robot-version"]
-    yield from _check_single(versions, "repeated-robot-version", "The group has a Robot-version")
+    versions = [
+        record for record in group.directives if record.field == "robot-version"
+    ]
+    yield from _check_single(
+        versions, "repeated-robot-version", "The group has a Robot-version"
+    )
     if versions and group.directives[0] is not versions[0]:
         message = f"Robot-version comes after line {group.directives[0].number}."
         yield LintHit("misplaced-robot-version", versions[0].number, message)
     elif versions and versions[0].number < group.agents[-1].number:
-        message = f"Robot-version comes before the User-agent of line {group.agents[-1].number}."
+        message = (
+            "Robot-version comes before the User-agent of line"
+            f" {group.agents[-1].number}."
+        )
         yield LintHit("misplaced-robot-version", versions[0].number, message)
     if not any(version.value.startswith("2") for version in versions):
         for record in group.directives:
             if record.field in VERSION_2_FIELDS:
-                message = f"{field_of(record)} stands in a group without Robot-version: 2.0."
+                message = (
+                    f"{field_of(record)} stands in a group without Robot-version: 2.0."
+                )
                 yield LintHit("version-2-undeclared", record.number, message)
 
 
@@ -295,7 +338,9 @@ def _check_about_all(outline: Outline) -> Check:
         if any(name_of(agent).lower() == "yandex" for agent in group.agents):
             yandexs.update(record.number for record in group.directives)
             yield from _check_yandexs(group)
-    hosts = [record for record in outline.records if record.field == "host" and record.value]
+    hosts = [
+        record for record in outline.records if record.field == "host" and record.value
+    ]
     for host in hosts[:1]:
         message = "Since 20 March 2018 Yandex ignores Host, and follows redirects."
         yield LintHit("dropped-field", host.number, message)
@@ -306,7 +351,10 @@ def _check_about_all(outline: Outline) -> Check:
             continue
         if record.field == "sitemap":
             if record.value in sitemaps:
-                message = f"{quoted(record.value)} is in line {sitemaps[record.value]} already."
+                message = (
+                    f"{quoted(record.value)} is in line {sitemaps[record.value]}"
+                    " already."
+                )
                 yield LintHit("repeated-sitemap", record.number, message)
             sitemaps.setdefault(record.value, record.number)
         elif record.field != "license" and record.number not in yandexs:
@@ -317,7 +365,9 @@ def _check_about_all(outline: Outline) -> Check:
 
 def _check_yandexs(group: Group) -> Check:
     """Moderatobot, "Host directive", "Clean-param directive": at the end of Yandex's group."""
-    last = max((r.number for r in group.directives if r.field in GROUP_FIELDS), default=0)
+    last = max(
+        (r.number for r in group.directives if r.field in GROUP_FIELDS), default=0
+    )
     for record in group.directives:
         if record.field in {"host", "clean-param"} and record.number < last:
             message = f"{field_of(record)} comes before line {last} of Yandex's group."
@@ -338,7 +388,8 @@ def _check_sitemaps_place(outline: Outline) -> Check:
         elif record.field in GROUP_FIELDS:
             for sitemap in held:
                 message = (
-                    f"The Sitemap stands within the group that continues in line {record.number}."
+                    "The Sitemap stands within the group that continues in line"
+                    f" {record.number}."
                 )
                 yield LintHit("sitemap-in-group", sitemap.number, message)
             held = []

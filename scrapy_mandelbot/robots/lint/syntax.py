@@ -52,7 +52,9 @@ class Spelling:
 
     def __init__(self, known: Iterable[str], *, shortest: int) -> None:
         self._shortest = shortest
-        """Characters of the shortest word that is corrected: short ones are similar by chance."""
+        """Characters of the shortest word that is corrected: short ones are similar by
+        chance.
+        """
         self._known: dict[str, str] = {}
         for word in known:
             for form in _forms(_simplified(word)):
@@ -68,8 +70,8 @@ class Spelling:
     def surely_corrected(self, word: str) -> str | None:
         """Like `corrected`, for words that are known in part: names that are similar by chance.
 
-        The first letter is the same, and a short word has a letter too few, too many, or two
-        swapped: ``Roverbot`` is not Rogerbot.
+        The first letter is the same, and a short word has a letter too few, too many,
+        or two swapped: ``Roverbot`` is not Rogerbot.
         """
         known = self.corrected(word)
         if known is None or known[0] != word[0].lower():
@@ -80,7 +82,10 @@ class Spelling:
 
 
 def _simplified(word: str) -> str:
-    """Return the letters and digits in lower case, doubled ones as one: ``dissallow``."""
+    """Return the letters and digits in lower case, doubled ones as one.
+
+    ``dissallow``.
+    """
     return _REPEATED.sub(r"\1", _NO_LETTERS.sub("", word.lower()))
 
 
@@ -112,7 +117,10 @@ def check_agent(record: Record) -> Check:
         message = f"{quoted(value)} names several robots; robots read {quoted(name)}."
         yield LintHit("several-names", number, message)
     elif "*" in value:
-        message = f"{quoted(value)} mixes * with other characters: robots read {quoted(name)}."
+        message = (
+            f"{quoted(value)} mixes * with other characters: robots read"
+            f" {quoted(name)}."
+        )
         yield LintHit("agent-characters" if name else "star-in-agent", number, message)
     elif "/" in value:
         message = f"{quoted(value)} has a version; robots read {quoted(name)}."
@@ -139,12 +147,16 @@ def _is_several(value: str) -> bool:
 def _check_spelling(name: str, number: int) -> Check:
     meant = None if name.lower() in _KNOWN else _SPELLING.surely_corrected(name)
     if meant:
-        message = f"No known robot is called {quoted(name)}: did you mean {quoted(meant)}?"
+        message = (
+            f"No known robot is called {quoted(name)}: did you mean {quoted(meant)}?"
+        )
         yield LintHit("misspelt-agent", number, message)
 
 
 _FIELDS = Spelling(FIELDS, shortest=4)
-_TAGS = frozenset({"noindex", "nofollow", "noarchive", "nosnippet", "noimageindex", "index"})
+_TAGS = frozenset(
+    {"noindex", "nofollow", "noarchive", "nosnippet", "noimageindex", "index"}
+)
 _SCHEMES = frozenset({"http", "https", "ftp"})
 _FIRST_WORD = re.compile(r"[A-Za-z][A-Za-z\-_ ]*[A-Za-z]")
 _WRONG_COLON = re.compile(r"\s*[;=,：﹕∶]")  # noqa: RUF001 - colons of other scripts
@@ -163,11 +175,17 @@ def check_syntax(record: Record, source: LintInput) -> Check:
         return
     if record.raw.partition(":")[0][-1:] in WHITE_SPACE:
         yield LintHit(
-            "space-before-colon", number, f"There is a space after {quoted(record.name)}."
+            "space-before-colon",
+            number,
+            f"There is a space after {quoted(record.name)}.",
         )
-    following = _NEXT_DIRECTIVE.search(record.value) if record.field != "comment" else None
+    following = (
+        _NEXT_DIRECTIVE.search(record.value) if record.field != "comment" else None
+    )
     if following:
-        message = f"{documented(following[1].lower())} is in the line of another directive."
+        message = (
+            f"{documented(following[1].lower())} is in the line of another directive."
+        )
         yield LintHit("several-directives", number, message)
     if record.comment is None:
         return
@@ -191,7 +209,9 @@ def _no_colon(record: Record) -> Check:
         message = f"There is {quoted(sign)} instead of a colon after {field[0]}."
         yield LintHit("semicolon-for-colon", record.number, message)
     else:
-        yield LintHit("missing-colon", record.number, f"There is no colon after {field[0]}.")
+        yield LintHit(
+            "missing-colon", record.number, f"There is no colon after {field[0]}."
+        )
 
 
 def meant_field(record: Record) -> str:
@@ -215,7 +235,10 @@ def is_agent_misspelt(record: Record) -> bool:
 
 
 def _field_in(words: str) -> tuple[str, str] | None:
-    """Return as much of the words as is a field, and which one: ``User agent`` of two words."""
+    """Return as much of the words as is a field, and which one.
+
+    ``User agent`` of two words.
+    """
     for text in (" ".join(words.split()[:2]), words.split(maxsplit=1)[0]):
         field = text.lower() if text.lower() in FIELDS else _FIELDS.corrected(text)
         if field and words.startswith(text):
@@ -226,7 +249,9 @@ def _field_in(words: str) -> tuple[str, str] | None:
 _RULES = frozenset({"allow", "disallow"})
 _HOST = r"www\.|[\w\-]+\.[\w\-]+[./]"
 _NOTHING = r"(?:all|no|none|nothing|null)\Z"
-_WITHOUT_SLASH = re.compile(rf"(?!{_HOST}|{_NOTHING})[\w~][^\s,:]*", re.ASCII | re.IGNORECASE)
+_WITHOUT_SLASH = re.compile(
+    rf"(?!{_HOST}|{_NOTHING})[\w~][^\s,:]*", re.ASCII | re.IGNORECASE
+)
 _MANY = re.compile(r"/[^\s,]*(?:(?:\s*,\s*|\s+)/[^\s,]*)+")
 _SURE = {
     **dict.fromkeys(_RULES, re.compile(r"/\S*")),
@@ -239,8 +264,8 @@ _SURE = {
 def mended(record: Record, url: str = "") -> list[str]:
     """Return the lines that one evidently means; itself alone where nothing is wrong, or unclear.
 
-    That are a field that is misspelt or without its colon, several paths in one line, a path
-    without its slash, and a relative sitemap where the `url` of the file is known.
+    That are a field that is misspelt or without its colon, several paths in one line, a
+    path without its slash, and a relative sitemap where the `url` of the file is known.
     """
     name, field = _field_of(record)
     text = record.raw.partition("#")[0].strip(WHITE_SPACE)
@@ -254,7 +279,11 @@ def mended(record: Record, url: str = "") -> list[str]:
         values = re.split(r"[\s,]+", value)
     elif field in _RULES and _WITHOUT_SLASH.fullmatch(value):
         values = [f"/{value}"]
-    elif field == "sitemap" and url and (_WITHOUT_SLASH.fullmatch(value) or value[:1] == "/"):
+    elif (
+        field == "sitemap"
+        and url
+        and (_WITHOUT_SLASH.fullmatch(value) or value[:1] == "/")
+    ):
         values = [urljoin(url, value)]
     is_right = not field or (field == record.field and values == [record.value])
     if is_right or RecordProblem.NOT_UTF8 in record.problems:
@@ -265,7 +294,9 @@ def mended(record: Record, url: str = "") -> list[str]:
 
 
 def _no_field(record: Record) -> Check:
-    yield LintHit("no-field", record.number, f"There is no field in {quoted(record.raw)}.")
+    yield LintHit(
+        "no-field", record.number, f"There is no field in {quoted(record.raw)}."
+    )
 
 
 def _unknown_field(record: Record) -> Check:
@@ -277,7 +308,9 @@ def _unknown_field(record: Record) -> Check:
         message = f"{field_of(record)} has no effect in robots.txt."
         yield LintHit("noindex", record.number, message)
     elif meant:
-        message = f"{quoted(record.name)} is not a field: did you mean {documented(meant)}?"
+        message = (
+            f"{quoted(record.name)} is not a field: did you mean {documented(meant)}?"
+        )
         yield LintHit("misspelt-field", record.number, message)
     else:
         message = f"No known robot reads {quoted(record.name)}."

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.records import Group, Record
 
 STATEMENT_FIELDS = frozenset({"content-usage", "content-signal"})
-_EFFORT = 200_000  # statements and rules of groups that share a name, compared in a file
+# statements and rules of groups that share a name, compared in a file
+_EFFORT = 200_000
 _KEYS = {source: {word.partition("=")[0] for of, word in MEANINGS if of == source}
          for source in STATEMENT_FIELDS}  # fmt: skip
 _EVERYTHING = frozenset({"/", "/*"})
@@ -34,7 +35,10 @@ def _check_content_usage(record: Record) -> Check:
     _, value = split_path(record.value)
     said = READERS["content-usage"](value)
     if not said.is_readable or (not said.words and not said.unknown):
-        message = f"{quoted(record.value)} is not a Dictionary of RFC 9651, such as train-ai=n."
+        message = (
+            f"{quoted(record.value)} is not a Dictionary of RFC 9651, such as"
+            " train-ai=n."
+        )
         yield LintHit("bad-content-usage", record.number, message)
         return
     for key in said.unknown:
@@ -42,7 +46,9 @@ def _check_content_usage(record: Record) -> Check:
             message = f"{quoted(key)} has a value other than y and n."
             yield LintHit("bad-content-usage", record.number, message)
         else:
-            message = f"{quoted(key)} is not a category of use, such as train-ai or search."
+            message = (
+                f"{quoted(key)} is not a category of use, such as train-ai or search."
+            )
             yield LintHit("unknown-usage", record.number, message)
 
 
@@ -58,7 +64,9 @@ def _check_content_signal(record: Record) -> Check:
             message = f"{quoted(part)} is not a signal, such as search=yes."
             yield LintHit("bad-content-signal", record.number, message)
         else:
-            message = f"{quoted(key)} is not a signal: search, ai-input, ai-train or use."
+            message = (
+                f"{quoted(key)} is not a signal: search, ai-input, ai-train or use."
+            )
             yield LintHit("unknown-usage", record.number, message)
 
 
@@ -120,7 +128,9 @@ def _facts_of(group: Group) -> _Facts:
 def _statements(record: Record) -> Iterator[tuple[bool, _UsageStatement]]:
     is_signal = record.field == "content-signal"
     path, value = split_path(record.value)
-    for one in Statement.read(record.field, value, "robots.txt", record.value, record.number):
+    for one in Statement.read(
+        record.field, value, "robots.txt", record.value, record.number
+    ):
         yield one.allowed, _UsageStatement(one.category, path, record.number, is_signal)
 
 
@@ -154,12 +164,19 @@ def _against(allowing: _Facts, refusing: _Facts) -> Check:
     for (category, path), allowed in allowing.allowed.items():
         refused = refusing.refused.get((category, path))
         if refused is None and path is not None and not allowed.is_signal:
-            # The path precedes only statements of the same field: a signal about all pages counts.
+            # The path precedes only statements of the same field: a signal about all
+            # pages counts.
             refused = refusing.refused.get((category, None))
             refused = refused if refused and refused.is_signal else None
         if refused is not None:
-            at = f"of line {refused.line}" if refused.line != allowed.line else "in the same line"
-            message = f"{category} is allowed here without effect: the refusal {at} wins."
+            at = (
+                f"of line {refused.line}"
+                if refused.line != allowed.line
+                else "in the same line"
+            )
+            message = (
+                f"{category} is allowed here without effect: the refusal {at} wins."
+            )
             yield LintHit("usage-contradiction", allowed.line, message)
 
 
@@ -170,8 +187,8 @@ def _ties(name: str, first: _Facts, other: _Facts) -> Check:
         if opposite is not None and (path, allows) not in first.rules:
             kinds = ("Allow", "Disallow") if allows else ("Disallow", "Allow")
             message = (
-                f"{kinds[0]}: {quoted(path)} for {quoted(name)} is {kinds[1]} in line {opposite},"
-                " in another group; Allow wins."
+                f"{kinds[0]}: {quoted(path)} for {quoted(name)} is {kinds[1]} in line"
+                f" {opposite}, in another group; Allow wins."
             )
             yield LintHit("groups-contradict", line, message)
 
@@ -180,7 +197,9 @@ def _shut_out(groups: list[Group], facts: list[_Facts]) -> Check:
     """Which uses are allowed to all while the robots that stand for them are shut out."""
     shut: dict[str, tuple[str, int]] = {}
     for group, of_group in zip(groups, facts, strict=True):
-        line = next(filter(None, (of_group.rules.get((path, False)) for path in _EVERYTHING)), 0)
+        line = next(
+            filter(None, (of_group.rules.get((path, False)) for path in _EVERYTHING)), 0
+        )
         for agent in group.agents if line else ():
             token = CONTROL_TOKENS.get(name_of(agent).lower())
             for category in token.refuses if token else ():
@@ -191,8 +210,8 @@ def _shut_out(groups: list[Group], facts: list[_Facts]) -> Check:
                 if category in shut and path is None:
                     name, line = shut[category]
                     message = (
-                        f"{category} is allowed to all, but {name}, which stands for it, is"
-                        f" disallowed in line {line}."
+                        f"{category} is allowed to all, but {name}, which stands for"
+                        f" it, is disallowed in line {line}."
                     )
                     yield LintHit("usage-contradiction", allowed.line, message)
 
@@ -219,11 +238,15 @@ def _check_delay(record: Record) -> Check:
 def _check_sitemap(record: Record) -> Check:
     value, number = record.value, record.number
     if not ABSOLUTE_URL.fullmatch(value):
-        yield LintHit("relative-sitemap", number, f"{quoted(value)} is not an absolute URL.")
+        yield LintHit(
+            "relative-sitemap", number, f"{quoted(value)} is not an absolute URL."
+        )
         return
     path = re.split("[?#]", value, maxsplit=1)[0].lower()
     if path.endswith("/"):
-        yield LintHit("sitemap-is-directory", number, f"{quoted(value)} ends with a slash.")
+        yield LintHit(
+            "sitemap-is-directory", number, f"{quoted(value)} ends with a slash."
+        )
     elif not path.endswith((".xml", ".xml.gz")):
         message = f"{quoted(value)} ends neither with .xml nor with .xml.gz."
         yield LintHit("sitemap-extension", number, message)
@@ -250,7 +273,8 @@ def _unless(
 
 _SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:)?//[^/]")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}")
-_DOLLAR_INSIDE = re.compile(r"\$(?!\**\Z)")  # Mandelbot's page: /earn$* is about a dollar
+# Mandelbot's page: /earn$* is about a dollar
+_DOLLAR_INSIDE = re.compile(r"\$(?!\**\Z)")
 _REGULAR_EXPRESSION = re.compile(
     r"\^|\\[.dwsDWS/?$\-]|\[\^?\w-\w|\(\?|\([^()|]*\|[^()]*\)|\.\+"
     r"|\A(?:[^*]|(?<=\.)\*)*(?<![/*.])\.\*"  # before it no wildcard as in *.css.*
@@ -287,7 +311,9 @@ def _check_beginning(path: str, field: str, number: int) -> Check:
     elif _SCHEME.match(path):
         yield LintHit("full-url", number, f"{quoted(path)} is a whole URL, not a path.")
     elif path[0] != "/":
-        yield LintHit("no-leading-slash", number, f"{quoted(path)} does not begin with a slash.")
+        yield LintHit(
+            "no-leading-slash", number, f"{quoted(path)} does not begin with a slash."
+        )
 
 
 def _check_wildcards(path: str, field: str, number: int) -> Check:
@@ -296,7 +322,11 @@ def _check_wildcards(path: str, field: str, number: int) -> Check:
     if "*" in path or path[-1] == "$":
         message = f"{field}: {_path_shown(path)} has wildcards."
         yield LintHit("wildcard", number, message)
-    if len(path) > 1 and path.endswith(("*", "*$")) and not path.rstrip("*").endswith("$"):
+    if (
+        len(path) > 1
+        and path.endswith(("*", "*$"))
+        and not path.rstrip("*").endswith("$")
+    ):
         message = f"The * at the end of {quoted(path)} adds no match."
         yield LintHit("redundant-star", number, message)
     elif path.endswith("*$"):
@@ -316,7 +346,11 @@ def _check_path_characters(path: str, number: int) -> Check:
             "{} looks like a regular expression.",
         ),
         ("space-in-path", " " in path or "\t" in path, _space_in(path)),
-        ("unescaped-character", not path.isascii(), "There are characters outside ASCII in {}."),
+        (
+            "unescaped-character",
+            not path.isascii(),
+            "There are characters outside ASCII in {}.",
+        ),
         ("capitals-in-path", is_upper, "{} matches paths in capitals only."),
     ):
         if is_so:
@@ -345,17 +379,25 @@ _CHECKS: dict[str, Callable[[Record], Check]] = {
     "crawl-delay": _check_delay,
     "disallow": _check_path,
     "host": _unless(
-        lambda one: _HOST.fullmatch(one.value), "host-not-a-name", "is more than a host name."
+        lambda one: _HOST.fullmatch(one.value),
+        "host-not-a-name",
+        "is more than a host name.",
     ),
     "license": _unless(
-        lambda one: ABSOLUTE_URL.fullmatch(one.value), "relative-license", "is not an absolute URL."
+        lambda one: ABSOLUTE_URL.fullmatch(one.value),
+        "relative-license",
+        "is not an absolute URL.",
     ),
     "request-rate": _unless(
-        lambda one: times.is_documented_rate(one.value) and times.RequestRate.read(one.value),
+        lambda one: (
+            times.is_documented_rate(one.value) and times.RequestRate.read(one.value)
+        ),
         *("bad-request-rate", "is no rate of documents."),
     ),
     "robot-version": _unless(
-        lambda one: _VERSION.fullmatch(one.value), "bad-robot-version", "is neither 1.0 nor 2.0."
+        lambda one: _VERSION.fullmatch(one.value),
+        "bad-robot-version",
+        "is neither 1.0 nor 2.0.",
     ),
     "sitemap": _check_sitemap,
     "visit-time": _unless(

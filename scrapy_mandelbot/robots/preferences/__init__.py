@@ -1,7 +1,8 @@
 """Usage preferences of pages: parsers for any headers and any bytes.
 
 No Scrapy, no network, no clock. They read the headers and the head of a page,
-``/.well-known/tdmrep.json``, and responses that state terms; ``RobotsTxt.usage`` reads robots.txt.
+``/.well-known/tdmrep.json``, and responses that state terms; ``RobotsTxt.usage`` reads
+robots.txt.
 
 >>> from scrapy_mandelbot.robots.preferences.in_pages import page_usage
 >>> page = b'<html><head><meta name="tdm-reservation" content="1"></head>'

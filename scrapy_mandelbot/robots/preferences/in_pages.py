@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 _SHOWN = 200  # characters of a header
 _ERRORS = range(400, 600)
 _MARKS: dict[str, tuple[str, dict[str, Container[int]]]] = {
-    # RSL 1.0, "Open License Protocol": the scheme for clients that want a license for the page.
+    # RSL 1.0, "Open License Protocol": the scheme for clients that want a license for
+    # the page.
     "www-authenticate": ("WWW-Authenticate", {"license": TERMS_STATUSES}),
     # Cloudflare, "Pay Per Crawl", "Crawl pages": the price, with 402.
     "crawler-price": ("crawler-price", {"": TERMS_STATUSES}),
@@ -36,11 +37,14 @@ _MARKS: dict[str, tuple[str, dict[str, Container[int]]]] = {
     # AWS WAF, "CAPTCHA and Challenge action behavior".
     "x-amzn-waf-action": ("x-amzn-waf-action", {"challenge": {202}, "captcha": {405}}),
 }
-"""Headers that mark a challenge or a price, by the documents that name them: the statuses for each
-first word of the value, or for any value."""
+"""Headers that mark a challenge or a price, by the documents that name them: the
+statuses for each first word of the value, or for any value.
+"""
 
 
-def stated_terms(status: int, headers: Iterable[tuple[str | bytes, str | bytes]]) -> str | None:
+def stated_terms(
+    status: int, headers: Iterable[tuple[str | bytes, str | bytes]]
+) -> str | None:
     """Return the terms or the challenge that a response states, as text for a log, or None."""
     if status not in MARKED_STATUSES and status not in _ERRORS:
         return None
@@ -85,12 +89,12 @@ def page_usage(
     body: bytes,
     agent: str | bytes | Sequence[str],
 ) -> Usage:
-    """Return the usage preferences of a page. Never raises, whatever the headers and bytes.
+    """Return the usage preferences of a page.
 
-    Args:
-        headers: name and value of each of the response's headers.
-        body: the HTML, decompressed; its first 256 KiB suffice. ``b""`` for other types.
-        agent: a product token, a whole User-Agent header, or a sequence of tokens.
+    Never raises, whatever the headers and bytes. Args: headers: name and value of each
+    of the response's headers. body: the HTML, decompressed; its first 256 KiB suffice.
+    ``b""`` for other types. agent: a product token, a whole User-Agent header, or a
+    sequence of tokens.
     """
     read: _Headers = tuple(_headers_read(headers)) if headers else ()
     metas: tuple[head.Meta, ...] = ()
@@ -114,7 +118,9 @@ def _names(agent: str | bytes | tuple[str, ...]) -> frozenset[str]:
     return names_of_robot(agent) | _IN_HEADS
 
 
-def _headers_read(headers: Iterable[tuple[str | bytes, str | bytes]]) -> Iterator[tuple[str, str]]:
+def _headers_read(
+    headers: Iterable[tuple[str | bytes, str | bytes]],
+) -> Iterator[tuple[str, str]]:
     for field, value in islice(_headers_named(headers, HEADERS_READ), MOST_HEADERS):
         most = LIST_LIMIT if field == "robots-tag" else VALUE_LIMIT
         yield field, value[: most + 1]  # one more shows that it is too long
@@ -126,7 +132,9 @@ def _content_usage_and_signals(headers: _Headers) -> Iterator[Statement]:
     A Content-Usage in several lines is one Dictionary (RFC 9651, section 4.2).
     """
     if usage := ", ".join(value for name, value in headers if name == "content-usage"):
-        yield from Statement.read("content-usage", usage, "header", f"Content-Usage: {usage}")
+        yield from Statement.read(
+            "content-usage", usage, "header", f"Content-Usage: {usage}"
+        )
     for name, value in headers:
         if name == "content-signal":
             yield from Statement.read(name, value, "header", f"Content-Signal: {value}")
@@ -138,7 +146,9 @@ def _robot_tags(
     names = names_of_robot(agent)
     own = tuple(meta for meta in metas if meta.name in names)
     for tag in tags_for(headers, own, names).sources:
-        yield from Statement.of_words("robot-tag", [tag.text.strip().lower()], *_place_of(tag))
+        yield from Statement.of_words(
+            "robot-tag", [tag.text.strip().lower()], *_place_of(tag)
+        )
 
 
 def _place_of(tag: RobotTag) -> tuple[str, str, int | None]:
@@ -150,11 +160,15 @@ def _place_of(tag: RobotTag) -> tuple[str, str, int | None]:
 def _tdm(headers: _Headers, metas: tuple[head.Meta, ...]) -> Iterator[Statement]:
     """Source: TDM Reservation Protocol, "Processing priority".
 
-    The head supersedes the headers, and both supersede ``tdmrep.json``. Values other than 0 and 1
-    are ignored.
+    The head supersedes the headers, and both supersede ``tdmrep.json``. Values other
+    than 0 and 1 are ignored.
     """
-    in_head = [(meta.content, "meta", meta.line) for meta in metas if meta.name == _RESERVATION]
-    in_headers = [(value, "header", None) for name, value in headers if name == _RESERVATION]
+    in_head = [
+        (meta.content, "meta", meta.line) for meta in metas if meta.name == _RESERVATION
+    ]
+    in_headers = [
+        (value, "header", None) for name, value in headers if name == _RESERVATION
+    ]
     for said in (in_head, in_headers):
         found = [
             statement
@@ -172,7 +186,8 @@ def tdm_statements(value: str, where: str, line: int | None) -> tuple[Statement,
     return tuple(Statement.of_words("tdmrep", [word], where, word, line))
 
 
-# `<https://example.com/license.xml>; rel="license"`: a link and its parameters, up to the next.
+# `<https://example.com/license.xml>; rel="license"`: a link and its parameters, up to
+# the next.
 _LINK = re.compile(r"<([^<>]*)>([^<]*)")
 _PARAMETER = re.compile(r";\s*([^\s;,=\"]+)\s*=\s*(?:\"([^\"]*)\"?|([^\s;,\"]*))")
 

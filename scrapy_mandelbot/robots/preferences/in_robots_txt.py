@@ -1,9 +1,10 @@
 """Reads the usage preferences of a robots.txt for one robot and page.
 
-Content-Usage is a rule of a group with an optional path. The longest matching path counts, as for
-Allow and Disallow, and all rules of that length do (draft-ietf-aipref-attach, 19 August 2026,
-section "Robots Exclusion Protocol Content-Usage Rule"). Content-Signal takes a path in the same way
-(contentsignals.org, "Advanced usage"). Both apply to the robots named before the line in its group.
+Content-Usage is a rule of a group with an optional path. The longest matching path
+counts, as for Allow and Disallow, and all rules of that length do
+(draft-ietf-aipref-attach, 19 August 2026, section "Robots Exclusion Protocol
+Content-Usage Rule"). Content-Signal takes a path in the same way (contentsignals.org,
+"Advanced usage"). Both apply to the robots named before the line in its group.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ from scrapy_mandelbot.robots.robotstxt.grammar import (
     searchable,
 )
 from scrapy_mandelbot.robots.robotstxt.known_robots import CONTROL_TOKENS
-from scrapy_mandelbot.robots.robotstxt.paths import COMPARABLE, escape_non_ascii, read_url
+from scrapy_mandelbot.robots.robotstxt.paths import (
+    COMPARABLE,
+    escape_non_ascii,
+    read_url,
+)
 from scrapy_mandelbot.robots.robotstxt.patterns import Pattern, wildcard_pattern
 
 if TYPE_CHECKING:
@@ -54,8 +59,8 @@ class Preference(NamedTuple):
 def split_path(value: str) -> tuple[str | None, str]:
     """Split the value of a Content-Usage or Content-Signal into its path, or None, and the rest.
 
-    A value that begins with a slash has a path, up to the first space or tab ("Processing
-    Content-Usage Rules").
+    A value that begins with a slash has a path, up to the first space or tab
+    ("Processing Content-Usage Rules").
     """
     if not value.startswith("/"):
         return None, value
@@ -72,18 +77,28 @@ class FilePreferences:
         self, body: bytes, grammar: Grammar, only_rule: Callable[[str], Rule | None]
     ) -> None:
         text = searchable(body)
-        # For all robots, wherever they are: RSL 1.0 (December 2025), "Adding RSL to robots.txt".
+        # For all robots, wherever they are: RSL 1.0 (December 2025), "Adding RSL to
+        # robots.txt".
         values = grammar.values("license", body)
-        links = (Terms("license", url, "robots.txt", number) for number, url in values if url)
+        links = (
+            Terms("license", url, "robots.txt", number) for number, url in values if url
+        )
         self.licenses = tuple(islice(links, MOST_LICENSES))
         self.tokens: dict[str, tuple[Statement, ...] | None] = {}
-        """The control tokens that it names, in order: the refusals of one with a single rule, as
-        most have (Disallow: /); None: they depend on the URL."""
-        for name in dict.fromkeys(decode(line[1]).lower() for line in grammar.agent_lines(text)):
+        """The control tokens that it names, in order: the refusals of one with a single
+        rule, as most have (Disallow: /); None: they depend on the URL.
+        """
+        for name in dict.fromkeys(
+            decode(line[1]).lower() for line in grammar.agent_lines(text)
+        ):
             if name in CONTROL_TOKENS:
                 rule = only_rule(name)
-                self.tokens[name] = self.refusals(name, rule) if rule and not rule.allow else None
-        self.has_lines = any(grammar.field_line(field).search(text) for field in _FIELDS)
+                self.tokens[name] = (
+                    self.refusals(name, rule) if rule and not rule.allow else None
+                )
+        self.has_lines = any(
+            grammar.field_line(field).search(text) for field in _FIELDS
+        )
         """Whether it has Content-Usage or Content-Signal lines, for any robot."""
 
     def tokens_beside(self, agent: str | Sequence[str]) -> Iterable[str]:
@@ -93,7 +108,11 @@ class FilePreferences:
 
     def refusals(self, token: str, rule: Rule | None) -> tuple[Statement, ...]:
         """Return the refusals that a rule against a control token makes."""
-        return () if rule is None else tuple(Statement.refusals(CONTROL_TOKENS[token], rule))
+        return (
+            ()
+            if rule is None
+            else tuple(Statement.refusals(CONTROL_TOKENS[token], rule))
+        )
 
 
 class AgentPreferences:
@@ -106,11 +125,15 @@ class AgentPreferences:
         self._dialect = grammar.dialect
         comparable = COMPARABLE[grammar.dialect.escapes]
         self._rules: list[tuple[int, Pattern, str, Preference]] = []
-        """Length and pattern of the path, value without it, line; the longest path first."""
+        """Length and pattern of the path, value without it, line; the longest path
+        first.
+        """
         for one in self.lines:
             path, value = split_path(one.value)
             length = 0 if path is None else len(escape_non_ascii(path))
-            pattern = _EVERYTHING if path is None else wildcard_pattern(path, comparable)
+            pattern = (
+                _EVERYTHING if path is None else wildcard_pattern(path, comparable)
+            )
             self._rules.append((length, pattern, value, one))
         self._rules.sort(key=lambda rule: -rule[0])
         self._said: dict[int, tuple[Statement, ...]] = {}
@@ -121,7 +144,9 @@ class AgentPreferences:
         target = parts[1] if parts else ""
         longest = dict.fromkeys(("content-usage", "content-signal"), -1)
         for length, pattern, value, one in self._rules:
-            source = "content-usage" if one.field == "content-usage" else "content-signal"
+            source = (
+                "content-usage" if one.field == "content-usage" else "content-signal"
+            )
             if length >= longest[source] and pattern.matches(target):
                 longest[source] = length
                 said.append(self._read(source, value, one))
@@ -134,7 +159,9 @@ class AgentPreferences:
         return self._said[one.line]
 
 
-def _lines_about(body: bytes, selection: GroupMatch, grammar: Grammar) -> Iterator[Preference]:
+def _lines_about(
+    body: bytes, selection: GroupMatch, grammar: Grammar
+) -> Iterator[Preference]:
     if selection.agent is None:
         return
     wanted, text = selection.agent.lower(), searchable(body)
@@ -146,6 +173,8 @@ def _lines_about(body: bytes, selection: GroupMatch, grammar: Grammar) -> Iterat
                 break
     found: dict[int, tuple[str, str]] = {}
     for field in _FIELDS:
-        found |= {line: (field, value) for line, value in grammar.values(field, body, spans)}
+        found |= {
+            line: (field, value) for line, value in grammar.values(field, body, spans)
+        }
     for number, (field, value) in sorted(found.items()):
         yield Preference(number, field, value)

@@ -1,10 +1,11 @@
 """The vocabulary of usage preferences: categories, words, statements, and how these combine.
 
-The categories are ``train-ai`` and ``search`` of the IETF's vocabulary (draft-ietf-aipref-vocab,
-19 August 2026), ``ai-input`` of Content Signals, and ``tdm`` of TDMRep. Refusals are read widely
-and permissions narrowly: reserving text and data mining refuses training, but not reserving it
-does not allow training. Any statement that disallows wins, else any that allows; otherwise the
-answer is unknown (section "Combining Preferences").
+The categories are ``train-ai`` and ``search`` of the IETF's vocabulary
+(draft-ietf-aipref-vocab, 19 August 2026), ``ai-input`` of Content Signals, and ``tdm``
+of TDMRep. Refusals are read widely and permissions narrowly: reserving text and data
+mining refuses training, but not reserving it does not allow training. Any statement
+that disallows wins, else any that allows; otherwise the answer is unknown (section
+"Combining Preferences").
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ CATEGORIES = ("search", "ai-input", "train-ai", "tdm")
 CATEGORY_TEXTS: Mapping[str, str] = MappingProxyType(
     {
         "search": "finding pages and sending people to them, without summaries",
-        "ai-input": "giving pages to a model that answers somebody (retrieval, grounding)",
+        "ai-input": (
+            "giving pages to a model that answers somebody (retrieval, grounding)"
+        ),
         "train-ai": "training or fine-tuning a model that generates content",
         "tdm": "text and data mining of any kind (Directive (EU) 2019/790, article 4)",
     }
@@ -53,12 +56,16 @@ class _CategoryRow(NamedTuple):
     document: str
 
 
-_VOCAB = "draft-ietf-aipref-vocab, 19 August 2026: 'Usage Category Labels', 'Preference Labels'"
+_VOCAB = (
+    "draft-ietf-aipref-vocab, 19 August 2026: 'Usage Category Labels', 'Preference"
+    " Labels'"
+)
 _SIGNALS = "Content Signals Policy (contentsignals.org), 24 September 2025"
 _USE = "Content Signals, 'use', in Cloudflare's managed robots.txt since 1 July 2026"
 _TDMREP = (
-    "TDM Reservation Protocol, W3C community group report of 10 May 2024, 'tdm-reservation';"
-    " Regulation (EU) 2024/1689, article 53(1)(c): training is text and data mining"
+    "TDM Reservation Protocol, W3C community group report of 10 May 2024,"
+    " 'tdm-reservation'; Regulation (EU) 2024/1689, article 53(1)(c): training is text"
+    " and data mining"
 )
 _NOAI = "DeviantArt, 'Tell AI datasets they can't use your content', 11 November 2022"
 _NOML = "noml.info, 2023"
@@ -70,21 +77,41 @@ _ROWS = (
     _CategoryRow("content-usage", "search=n", Meaning(refuses=("search",)), _VOCAB),
     _CategoryRow("content-signal", "search=yes", Meaning(allows=("search",)), _SIGNALS),
     _CategoryRow("content-signal", "search=no", Meaning(refuses=("search",)), _SIGNALS),
-    _CategoryRow("content-signal", "ai-input=yes", Meaning(allows=("ai-input",)), _SIGNALS),
-    _CategoryRow("content-signal", "ai-input=no", Meaning(refuses=("ai-input",)), _SIGNALS),
-    _CategoryRow("content-signal", "ai-train=yes", Meaning(allows=("train-ai",)), _SIGNALS),
-    _CategoryRow("content-signal", "ai-train=no", Meaning(refuses=("train-ai",)), _SIGNALS),
-    # The most extensive permitted use: nothing stored; indexed, quoted and linked; summarised and
-    # reproduced. An upper bound by itself allows nothing.
     _CategoryRow(
-        "content-signal", "use=immediate", Meaning(refuses=("search", "train-ai", "tdm")), _USE
+        "content-signal", "ai-input=yes", Meaning(allows=("ai-input",)), _SIGNALS
     ),
-    _CategoryRow("content-signal", "use=reference", Meaning(refuses=("train-ai",)), _USE),
+    _CategoryRow(
+        "content-signal", "ai-input=no", Meaning(refuses=("ai-input",)), _SIGNALS
+    ),
+    _CategoryRow(
+        "content-signal", "ai-train=yes", Meaning(allows=("train-ai",)), _SIGNALS
+    ),
+    _CategoryRow(
+        "content-signal", "ai-train=no", Meaning(refuses=("train-ai",)), _SIGNALS
+    ),
+    # The most extensive permitted use: nothing stored; indexed, quoted and linked;
+    # summarised and reproduced. An upper bound by itself allows nothing.
+    _CategoryRow(
+        "content-signal",
+        "use=immediate",
+        Meaning(refuses=("search", "train-ai", "tdm")),
+        _USE,
+    ),
+    _CategoryRow(
+        "content-signal", "use=reference", Meaning(refuses=("train-ai",)), _USE
+    ),
     _CategoryRow("content-signal", "use=full", Meaning(), _USE),
-    _CategoryRow("tdmrep", "tdm-reservation: 1", Meaning(refuses=("tdm", "train-ai")), _TDMREP),
+    _CategoryRow(
+        "tdmrep", "tdm-reservation: 1", Meaning(refuses=("tdm", "train-ai")), _TDMREP
+    ),
     _CategoryRow("tdmrep", "tdm-reservation: 0", Meaning(allows=("tdm",)), _TDMREP),
     _CategoryRow("robot-tag", "noai", Meaning(refuses=("train-ai",)), _NOAI),
-    _CategoryRow("robot-tag", "noimageai", Meaning(refuses=("train-ai",), images_only=True), _NOAI),
+    _CategoryRow(
+        "robot-tag",
+        "noimageai",
+        Meaning(refuses=("train-ai",), images_only=True),
+        _NOAI,
+    ),
     _CategoryRow("robot-tag", "noml", Meaning(refuses=("train-ai",)), _NOML),
 )
 
@@ -100,7 +127,8 @@ DOCUMENTS: Mapping[tuple[str, str], str] = MappingProxyType(
 
 VALUE_LIMIT = 4_096
 """Characters of a value; longer ones count as unreadable."""
-_SHORT = 256  # characters; nearly all values are shorter, and a site repeats them on every page
+# characters; nearly all values are shorter, and a site repeats them on every page
+_SHORT = 256
 
 
 class Preferences(NamedTuple):
@@ -119,8 +147,8 @@ UNREADABLE = Preferences((), (), is_readable=False)
 def read_content_usage(value: str) -> Preferences:
     """Parse a Dictionary of RFC 9651. Unreadable values are ignored.
 
-    The last of equal keys counts; keys are case-sensitive; parameters and unknown keys are ignored
-    ("Processing Algorithm").
+    The last of equal keys counts; keys are case-sensitive; parameters and unknown keys
+    are ignored ("Processing Algorithm").
     """
     return (_usage_often if len(value) <= _SHORT else _usage)(value)
 
@@ -131,14 +159,18 @@ def _usage(value: str) -> Preferences:
     if len(value) > VALUE_LIMIT:
         return UNREADABLE
     try:
-        members: Any = http_sf.parse(value.encode("utf-8", "surrogatepass"), tltype="dictionary")
+        members: Any = http_sf.parse(
+            value.encode("utf-8", "surrogatepass"), tltype="dictionary"
+        )
     except (http_sf.StructuredFieldError, ValueError, ArithmeticError):
         return UNREADABLE
     said: dict[str, str | None] = {}
     for key, member in members.items():
         token = member[0] if isinstance(member, tuple) else member
         said[key] = str(token) if isinstance(token, http_sf.Token) else None
-    words = tuple(f"{key}={token}" for key, token in said.items() if _is_word(key, token))
+    words = tuple(
+        f"{key}={token}" for key, token in said.items() if _is_word(key, token)
+    )
     unknown = tuple(key for key, token in said.items() if not _is_word(key, token))
     return Preferences(words, unknown)
 
@@ -171,7 +203,9 @@ def _signals(value: str) -> Preferences:
             words[word] = None
         else:
             unknown.append(part)
-    return Preferences(tuple(words), tuple(unknown), is_readable=bool(words) or not unknown)
+    return Preferences(
+        tuple(words), tuple(unknown), is_readable=bool(words) or not unknown
+    )
 
 
 _signals_often = lru_cache(maxsize=1_024)(_signals)
@@ -190,7 +224,9 @@ class Statement:
     category: str
     allowed: bool
     source: str
-    """``content-usage``, ``content-signal``, ``tdmrep``, ``robot-tag`` or ``control-token``."""
+    """``content-usage``, ``content-signal``, ``tdmrep``, ``robot-tag`` or
+    ``control-token``.
+    """
     where: str
     """``robots.txt``, ``header``, ``meta`` or ``tdmrep.json``."""
     text: str
@@ -204,7 +240,9 @@ class Statement:
         answer = "allowed" if self.allowed else "disallowed"
         at = self.where if self.line is None else f"{self.where} line {self.line}"
         of_images = " of images" if self.images_only else ""
-        return f"{self.category}{of_images} {answer} by {shown(self.text, _SHOWN)} ({at})"
+        return (
+            f"{self.category}{of_images} {answer} by {shown(self.text, _SHOWN)} ({at})"
+        )
 
     @classmethod
     def read(
@@ -215,14 +253,25 @@ class Statement:
 
     @classmethod
     def of_words(
-        cls, source: str, words: Iterable[str], where: str, text: str, line: int | None = None
+        cls,
+        source: str,
+        words: Iterable[str],
+        where: str,
+        text: str,
+        line: int | None = None,
     ) -> Iterator[Statement]:
         """Yield the statements of words of a source; the table does not have all."""
         for word in words:
             meaning = MEANINGS.get((source, word), Meaning())
-            for allowed, categories in ((True, meaning.allows), (False, meaning.refuses)):
+            for allowed, categories in (
+                (True, meaning.allows),
+                (False, meaning.refuses),
+            ):
                 for category in categories:
-                    yield cls(*(category, allowed, source, where, text, line), meaning.images_only)
+                    yield cls(
+                        *(category, allowed, source, where, text, line),
+                        meaning.images_only,
+                    )
 
     @classmethod
     def refusals(cls, robot: KnownRobot, rule: Rule) -> Iterator[Statement]:
@@ -289,7 +338,9 @@ class Usage:
         """Return the first statement that decides the answer, or None if it is unknown."""
         first: Statement | None = None
         for statement in self.statements:
-            if statement.category == category and (of_images or not statement.images_only):
+            if statement.category == category and (
+                of_images or not statement.images_only
+            ):
                 if not statement.allowed:
                     return statement
                 first = first or statement

@@ -1,8 +1,8 @@
 """``/.well-known/tdmrep.json``: a site's reservations of text and data mining, by path.
 
-Source: TDM Reservation Protocol (W3C community group report of 10 May 2024), "TDM File on the
-Origin Server": an array of rules; the first rule whose location matches counts. Locations are
-patterns as in robots.txt.
+Source: TDM Reservation Protocol (W3C community group report of 10 May 2024), "TDM File
+on the Origin Server": an array of rules; the first rule whose location matches counts.
+Locations are patterns as in robots.txt.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ class TdmFile:
         self.rules = rules
         self._index: dict[str, list[int]] = {}
         self.problem = problem
-        """Why the file, or the part after its rules, is unreadable; ``""``: it is readable."""
+        """Why the file, or the part after its rules, is unreadable; ``""``: it is
+        readable.
+        """
 
     @classmethod
     def parse(cls, body: bytes) -> TdmFile:
@@ -89,14 +91,20 @@ class TdmFile:
             return NOTHING_SAID
         rule = self.rules[found]
         statements = tdm_statements(rule.reservation, "tdmrep.json", rule.line)
-        terms = (Terms("tdm-policy", rule.policy, "tdmrep.json", rule.line),) if rule.policy else ()
+        terms = (
+            (Terms("tdm-policy", rule.policy, "tdmrep.json", rule.line),)
+            if rule.policy
+            else ()
+        )
         return Usage(statements, terms)
 
     def _first(self, target: str) -> int:
         """The number of rules if none matches."""
         rules, first = self.rules, len(self.rules)
         if first < _MANY:
-            return next((n for n, one in enumerate(rules) if one.pattern.matches(target)), first)
+            return next(
+                (n for n, one in enumerate(rules) if one.pattern.matches(target)), first
+            )
         self._index = self._index or _by_gram(rules)
         ends = range(_GRAM + 1)
         grams = {target[at : at + end] for at in range(len(target)) for end in ends}

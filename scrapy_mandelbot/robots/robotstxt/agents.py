@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-#: Words of every browser's header name no robot: `User-agent: Mozilla` does not apply to a crawler
-#: whose header begins like a browser's.
+# : Words of every browser's header name no robot: `User-agent: Mozilla` does not apply
+# to a crawler : whose header begins like a browser's.
 BROWSER_WORDS = frozenset(
     """
     mozilla applewebkit webkit gecko khtml like chrome chromium crios safari version mobile tablet
@@ -15,8 +15,8 @@ BROWSER_WORDS = frozenset(
     windows nt win32 win64 wow64 x64 x11 u i macintosh intel ppc mac os x cpu iphone ipad ipod touch
     android linux ubuntu debian i386 i586 i686 x86_64 amd64 arm arm64 armv7l aarch64 build wv k
     en us en-us
-    """.split()  # noqa: SIM905 - readable
-)
+    """.split()
+)  # noqa: SIM905 - readable
 _TOKEN = re.compile(r"[A-Za-z0-9_.!\-]*[A-Za-z][A-Za-z0-9_.!\-]*")
 _BARE_TOKEN = re.compile(r"[^\s/();,]+")
 _WORD_ENDS = re.compile(r"[\s();,]+")
@@ -26,15 +26,18 @@ _WORD_ENDS = re.compile(r"[\s();,]+")
 def product_tokens(agent: str) -> tuple[str, ...]:
     """Return the names of a robot to look for in a file, in lower case, the longest first.
 
-    `agent` is a product token (``Mandelbot``), or a User-Agent header. A header gives its product
-    tokens, including those in comments, without versions, URLs and the words of browsers.
+    `agent` is a product token (``Mandelbot``), or a User-Agent header. A header gives
+    its product tokens, including those in comments, without versions, URLs and the
+    words of browsers.
 
     >>> product_tokens("Mozilla/5.0 (compatible; Mandelbot/1.0; +https://example.com/bot)")
     ('mandelbot',)
     """
     if _BARE_TOKEN.fullmatch(agent):
         return (agent.lower(),)
-    names = (word.partition("/")[0] for word in _WORD_ENDS.split(agent) if "://" not in word)
+    names = (
+        word.partition("/")[0] for word in _WORD_ENDS.split(agent) if "://" not in word
+    )
     tokens = {name.lower() for name in names if _TOKEN.fullmatch(name)} - BROWSER_WORDS
     return tuple(sorted(tokens, key=lambda token: (-len(token), token)))
 
@@ -57,9 +60,11 @@ def header_text(value: str | bytes) -> str:
 
 
 Rank = tuple[int, int]
-"""How well a name in the file matches a robot: the position among the robot's names, the preferred
-first; then, in dialects that match parts of names, the negative length, so that the exact name
-comes first. The smallest rank wins, and the first in the file among equals."""
+"""How well a name in the file matches a robot: the position among the robot's names,
+the preferred first; then, in dialects that match parts of names, the negative length,
+so that the exact name comes first. The smallest rank wins, and the first in the file
+among equals.
+"""
 
 
 def _equal(name: str, robot: tuple[str, ...]) -> Rank | None:
@@ -81,9 +86,9 @@ NAMES: dict[str, Callable[[str, tuple[str, ...]], Rank | None]] = {
     ),
 }
 
-#: Crawlers that use the group of another one if the file has none for them, by the tokens and
-#: their order in Google's "List of Google crawlers and fetchers" (moderatobot: "If the group is not
-#: found, it will search for Googlebot").
+# : Crawlers that use the group of another one if the file has none for them, by the
+# tokens and : their order in Google's "List of Google crawlers and fetchers"
+# (moderatobot: "If the group is not : found, it will search for Googlebot").
 GOOGLES_CRAWLERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("googlebot-image", ("googlebot",)),
     ("googlebot-mobile", ("googlebot",)),

@@ -1,9 +1,10 @@
 """Decides for one robot, and prepares no more of the file than the decisions so far pay for.
 
-Crawls fetch a page or two from most sites, and a million from some. Most files are small: their
-rules are listed and tried one by one, until an index pays. A large file costs a scan for the first
-decision, which stores nothing, and an index for the second; later decisions cost next to nothing.
-Explanations cost a scan each, until storing all rules pays.
+Crawls fetch a page or two from most sites, and a million from some. Most files are
+small: their rules are listed and tried one by one, until an index pays. A large file
+costs a scan for the first decision, which stores nothing, and an index for the second;
+later decisions cost next to nothing. Explanations cost a scan each, until storing all
+rules pays.
 """
 
 from __future__ import annotations
@@ -37,10 +38,21 @@ _SHORTEST = 7  # characters of a line with a glob, by its cost
 
 
 class Decider:
-    """Decides for one robot. It stores the body and the places of the robot's groups."""
+    """Decides for one robot.
+
+    It stores the body and the places of the robot's groups.
+    """
 
     __slots__ = (
-        *("_body", "_explained", "_grammar", "_is_used", "_names", "_rules", "_selection"),
+        *(
+            "_body",
+            "_explained",
+            "_grammar",
+            "_is_used",
+            "_names",
+            "_rules",
+            "_selection",
+        ),
         *("_explaining", "_preferences", "_steps", "index", "listed"),
     )
 
@@ -62,16 +74,22 @@ class Decider:
     def selection(self) -> GroupMatch:
         """The robot's groups."""
         if self._selection is None:
-            self._selection = select_groups(searchable(self._body), self._grammar, self._names)
+            self._selection = select_groups(
+                searchable(self._body), self._grammar, self._names
+            )
         return self._selection
 
     @property
     def preferences(self) -> AgentPreferences:
         """The usage preferences in the robot's groups."""
-        from scrapy_mandelbot.robots.preferences.in_robots_txt import AgentPreferences  # noqa: PLC0415
+        from scrapy_mandelbot.robots.preferences.in_robots_txt import (
+            AgentPreferences,
+        )  # noqa: PLC0415
 
         if self._preferences is None:
-            self._preferences = AgentPreferences(self._body, self.selection, self._grammar)
+            self._preferences = AgentPreferences(
+                self._body, self.selection, self._grammar
+            )
         return self._preferences
 
     def values(self, field: str) -> list[tuple[int, str]]:
@@ -85,9 +103,13 @@ class Decider:
         values = self.values(field)
         if not values:
             return []
-        from scrapy_mandelbot.robots.robotstxt.times import READERS  # noqa: PLC0415 -- few files
+        from scrapy_mandelbot.robots.robotstxt.times import (
+            READERS,
+        )  # noqa: PLC0415 -- few files
 
-        return [time for _, value in values if (time := READERS[field](value)) is not None]
+        return [
+            time for _, value in values if (time := READERS[field](value)) is not None
+        ]
 
     def allowed(self, url: str) -> bool:
         """Return whether a URL is allowed, as an invalid one is."""
@@ -110,27 +132,42 @@ class Decider:
 
     def _list(self, origin: str) -> RuleList | None:
         grammar, body = self._grammar, self._body
-        rules = grammar.rules_in_small_file(body, self._names) if len(body) <= _SMALL else None
+        rules = (
+            grammar.rules_in_small_file(body, self._names)
+            if len(body) <= _SMALL
+            else None
+        )
         if rules is None:
             text, spans = searchable(body), self.selection.spans
-            if not grammar.has_prefixes or sum(span.end - span.start for span in spans) > _SMALL:
+            if (
+                not grammar.has_prefixes
+                or sum(span.end - span.start for span in spans) > _SMALL
+            ):
                 return None
             rules = [
-                rule for start, end, _ in spans for rule in grammar.rule.findall(text, start, end)
+                rule
+                for start, end, _ in spans
+                for rule in grammar.rule.findall(text, start, end)
             ]
-        elif not grammar.has_prefixes and b"/index.htm" in body:  # its heads are in no folder's URL
+        # its heads are in no folder's URL
+        elif not grammar.has_prefixes and b"/index.htm" in body:
             rules = [(field, "", head + rest, "") for field, head, rest, _ in rules]
         return RuleList(rules, grammar.dialect, origin)
 
     def is_too_costly(self, origin: str, target: str) -> bool:
         """Return whether a target is forbidden without comparing it with the rules."""
         if self.index is None:
-            text, has_globs = searchable(self._body), self._grammar.dialect.patterns == "globs"
+            text, has_globs = (
+                searchable(self._body),
+                self._grammar.dialect.patterns == "globs",
+            )
             wildcards = sum(  # at most
                 (end - start) // _SHORTEST if has_globs else text.count("*", start, end)
                 for start, end, _ in (self._selection or self.selection).spans
             )
-            from scrapy_mandelbot.robots.robotstxt.index import may_cost_too_much  # noqa: PLC0415
+            from scrapy_mandelbot.robots.robotstxt.index import (
+                may_cost_too_much,
+            )  # noqa: PLC0415
 
             if wildcards and may_cost_too_much(wildcards, target):
                 any(self._index_steps(origin))  # all of them
@@ -142,14 +179,18 @@ class Decider:
         agent, parts = selection.agent, read_url(url, self._grammar.dialect)
         if parts is None:
             return Verdict(True, None, agent, Verdict.NOT_A_URL)  # noqa: FBT003 - Verdict.allowed
-        if (target := parts[1]) == ROBOTS_TXT and self._grammar.dialect.robots_txt_allowed:
+        if (
+            target := parts[1]
+        ) == ROBOTS_TXT and self._grammar.dialect.robots_txt_allowed:
             return Verdict(True, None, agent, Verdict.ROBOTS_TXT)  # noqa: FBT003 - Verdict.allowed
         if self.is_too_costly(*parts):
             return Verdict(False, None, agent, Verdict.TOO_COSTLY)  # noqa: FBT003 - Verdict.allowed
         rule: Rule | None
         if self._rules is None and self._explained < _SCANS:
             self._explained += 1
-            allowed, line = scan(searchable(self._body), selection, self._grammar, target)
+            allowed, line = scan(
+                searchable(self._body), selection, self._grammar, target
+            )
             rule = None if line is None else Rule.of(line)
         else:
             rules = self._rules or next(filter(None, self._rules_steps()))
@@ -157,7 +198,9 @@ class Decider:
         if rule is not None:
             return Verdict(allowed, rule, agent, Verdict.A_RULE)
         reason = Verdict.NO_RULE if allowed else Verdict.NOT_LISTED
-        return Verdict(allowed, None, agent, Verdict.NO_GROUP if agent is None else reason)
+        return Verdict(
+            allowed, None, agent, Verdict.NO_GROUP if agent is None else reason
+        )
 
     def explaining(self) -> Iterator[object] | None:
         """Return the steps that are left to store all rules; None: none."""
@@ -165,7 +208,9 @@ class Decider:
         return self._explaining if self._rules is None else None
 
     def _rules_steps(self) -> Iterator[DecidingRules | None]:
-        from scrapy_mandelbot.robots.robotstxt.index import DecidingRules  # noqa: PLC0415
+        from scrapy_mandelbot.robots.robotstxt.index import (
+            DecidingRules,
+        )  # noqa: PLC0415
 
         rules = DecidingRules()
         yield from rules.build(searchable(self._body), self.selection, self._grammar)
@@ -173,7 +218,10 @@ class Decider:
         yield rules
 
     def only_rule(self) -> Rule | None:
-        """Return the single rule of the robot's groups; None: there are none, or several."""
+        """Return the single rule of the robot's groups.
+
+        None: there are none, or several.
+        """
         text = searchable(self._body)
         lines = (
             line
@@ -190,14 +238,19 @@ class Decider:
         return scan(searchable(self._body), self.selection, self._grammar, target)
 
     def preparing(self, url: str) -> Iterator[object] | None:
-        """Return the steps that are left to index the file; None: none, or the URL is invalid."""
+        """Return the steps that are left to index the file.
+
+        None: none, or the URL is invalid.
+        """
         parts = read_url(url, self._grammar.dialect)
         if parts is not None and self.index is None and self._steps is None:
             self._steps = _in_steps(self._index_steps(parts[0]))
         return None if parts is None else self._steps
 
     def _index_steps(self, origin: str) -> Iterator[None]:
-        from scrapy_mandelbot.robots.robotstxt.index import Index  # noqa: PLC0415 -- few crawls
+        from scrapy_mandelbot.robots.robotstxt.index import (
+            Index,
+        )  # noqa: PLC0415 -- few crawls
 
         index = Index(origin)
         yield from index.build(searchable(self._body), self.selection, self._grammar)

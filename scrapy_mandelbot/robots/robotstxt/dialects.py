@@ -40,12 +40,16 @@ FIELDS = (
 OWN_FIELDS = ("crawl-delay", "request-rate", "visit-time", "comment")
 #: Fields that only groups of the extended standard 2.0 have.
 VERSION_2_FIELDS = frozenset({"request-rate", "visit-time", "comment"})
-#: Fields that apply to the agents of a group, and so end a run of User-agent lines for them.
+# : Fields that apply to the agents of a group, and so end a run of User-agent lines for
+# them.
 GROUP_FIELDS = ("allow", "disallow", "robot-version", *OWN_FIELDS)
 
 
 def documented(field: str) -> str:
-    """Return the documented spelling of a lower-case field: Crawl-delay, Content-Usage."""
+    """Return the documented spelling of a lower-case field.
+
+    Crawl-delay, Content-Usage.
+    """
     return field.title() if field.startswith("content-") else field.capitalize()
 
 
@@ -72,11 +76,15 @@ class Dialect:
     """Bytes of a line that are read; None: all."""
 
     # Groups.
-    agent_match: Literal["token", "google", "inside", "inside-first", "contains"] = "token"
-    """When the name in a User-agent line matches the robot's, ignoring case: they are equal; equal
-    up to the first character other than a letter, ``-`` or ``_``; the name is part of the robot's,
-    and the longest wins, or the first in the file; the name contains the robot's. A name ends at
-    white space and at each of ``/ * + , ;``. A lone ``*`` means all robots."""
+    agent_match: Literal["token", "google", "inside", "inside-first", "contains"] = (
+        "token"
+    )
+    """When the name in a User-agent line matches the robot's, ignoring case: they are
+    equal; equal up to the first character other than a letter, ``-`` or ``_``; the name
+    is part of the robot's, and the longest wins, or the first in the file; the name
+    contains the robot's. A name ends at white space and at each of ``/ * + , ;``. A
+    lone ``*`` means all robots.
+    """
     fallbacks: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Names to try for robots without a group of that name, in lower case:
     ``(("googlebot-news", ("googlebot",)),)``."""
@@ -95,13 +103,18 @@ class Dialect:
     honours_allow: bool = True
     """False: Allow is an unknown field."""
     patterns: Literal["wildcards", "none", "globs"] = "wildcards"
-    """``*`` and a final ``$``; none: values are prefixes; sh globs (in groups of version 2)."""
+    """``*`` and a final ``$``; none: values are prefixes; sh globs (in groups of
+    version 2).
+    """
     precedence: Literal["longest", "first", "kind"] = "longest"
-    """The matching rule that decides: the longest, Allow in a tie; the first in the file; explicit
-    Allow before Disallow before pattern Allow (the older text of the extended standard)."""
+    """The matching rule that decides: the longest, Allow in a tie; the first in the
+    file; explicit Allow before Disallow before pattern Allow (the older text of the
+    extended standard).
+    """
     escapes: Literal["rfc3986", "google"] = "rfc3986"
-    """Escapes are compared as RFC 3986 defines; or URLs stay as they are, and values only get
-    escapes for non-ASCII characters and upper-case hexadecimal digits."""
+    """Escapes are compared as RFC 3986 defines; or URLs stay as they are, and values
+    only get escapes for non-ASCII characters and upper-case hexadecimal digits.
+    """
     paths_as_written: bool = False
     """Values that are no path (``https://…``, ``private``) are compared too."""
     empty_rules_decide: bool = False
@@ -156,7 +169,12 @@ _ROWS = (
         precedence="first",
         forbidding_statuses=frozenset({401, 403}),
     ),
-    Dialect(name="rep2008", agent_match="inside", repeated_agent="first", run_ends_at="directive"),
+    Dialect(
+        name="rep2008",
+        agent_match="inside",
+        repeated_agent="first",
+        run_ends_at="directive",
+    ),
     Dialect(
         name="extended2",
         comment_needs_space=True,

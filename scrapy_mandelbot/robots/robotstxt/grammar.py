@@ -6,9 +6,9 @@ After Mandelbot's page, section "Format of robots.txt", and RFC 9309, section 2.
     WS       = space / tab / VT / FF / NUL ; no NBSP
     line-end = CR LF / CR / LF            ; no NEL, no U+2028
 
-The functions below apply the changes of a `Dialect`. The expressions find lines in a `searchable`
-text without reading the lines between. Each begins with the line end before its line, and none
-looks back beyond it, so all are linear.
+The functions below apply the changes of a `Dialect`. The expressions find lines in a
+`searchable` text without reading the lines between. Each begins with the line end
+before its line, and none looks back beyond it, so all are linear.
 """
 
 from __future__ import annotations
@@ -20,10 +20,15 @@ from functools import lru_cache
 from operator import attrgetter, itemgetter
 
 from scrapy_mandelbot.robots.robotstxt.agents import names_in_order
-from scrapy_mandelbot.robots.robotstxt.dialects import DIALECTS, GROUP_FIELDS, Dialect, documented
+from scrapy_mandelbot.robots.robotstxt.dialects import (
+    DIALECTS,
+    GROUP_FIELDS,
+    Dialect,
+    documented,
+)
 
-# NUL: files get padded with it after a power cut, or by programs in C. Google ends a line there;
-# as a part of a value it would make the rule match nothing.
+# NUL: files get padded with it after a power cut, or by programs in C. Google ends a
+# line there; as a part of a value it would make the rule match nothing.
 WHITE_SPACE = " \t\v\f\0"
 
 _UTF8_MARK = b"\xef\xbb\xbf"
@@ -34,7 +39,10 @@ _FROM_NUL = re.compile(rb"(?<=\r)(\0)[^\r\n]*(?=\n)|\0[^\r\n]*")
 
 
 def searchable(body: bytes) -> str:
-    """Return the text that the expressions below search: Latin-1, with a line end in front."""
+    """Return the text that the expressions below search.
+
+    Latin-1, with a line end in front.
+    """
     return "\n" + body.decode("latin-1")
 
 
@@ -42,7 +50,9 @@ def decode(text: str) -> str:
     """Decode a piece of searchable text as UTF-8. Other bytes become escapes."""
     if text.isascii():
         return text
-    return text.encode("latin-1").decode("utf-8", "surrogateescape").translate(_NOT_UTF8)
+    return (
+        text.encode("latin-1").decode("utf-8", "surrogateescape").translate(_NOT_UTF8)
+    )
 
 
 def value_of(text: str) -> str:
@@ -95,14 +105,22 @@ class Grammar:
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
-        self.has_prefixes = dialect.patterns != "globs" and not dialect.index_htm_is_directory
+        self.has_prefixes = (
+            dialect.patterns != "globs" and not dialect.index_htm_is_directory
+        )
         """Whether a rule matches only URLs that begin with its literal head."""
         self.can_list = (
             dialect.patterns != "globs"
             and (dialect.precedence, dialect.empty_rules_decide) in _LISTED
-            and all(word[:1] == field[0] for field, words in dialect.spellings for word in words)
+            and all(
+                word[:1] == field[0]
+                for field, words in dialect.spellings
+                for word in words
+            )
         )
-        """Whether `RuleList`, which knows fields by their first letters, decides as the dialect."""
+        """Whether `RuleList`, which knows fields by their first letters, decides as the
+        dialect.
+        """
         self._fallbacks = dict(dialect.fallbacks)
         self._fields: dict[str, re.Pattern[str]] = {}
         self._values_like: dict[str, re.Pattern[str]] = {}
@@ -112,29 +130,41 @@ class Grammar:
         self._agent_line = _line(_field(names, dialect), rf"({_agent_name(dialect)})")
         value = _rule_value(dialect, has_prefixes=self.has_prefixes)
         self.rule = _line(_rule_field(dialect), value)
-        """Groups: empty for Allow; the plain head of the value, ASCII without special characters;
-        its rest; a literal after a star in the rest, or None. Most values are a head alone.
-        Separating these here makes decisions cheap."""
-        others = (name for field in _RULE_OR_AGENT for name in _spellings(field, dialect)[1:])
+        """Groups: empty for Allow; the plain head of the value, ASCII without special
+        characters; its rest; a literal after a star in the rest, or None. Most values
+        are a head alone. Separating these here makes decisions cheap.
+        """
+        others = (
+            name for field in _RULE_OR_AGENT for name in _spellings(field, dialect)[1:]
+        )
         self._rule_or_agent = None
         if self.can_list and _GROUPS(dialect) in _GROUPS_ALIKE:
             line = rf"\n{_WS}(?=(.)){_field([*_RULE_OR_AGENT, *others], dialect)}{_WS}"
             line += _rule_value(dialect, has_prefixes=True)
             self._rule_or_agent = re.compile(line, re.ASCII)
-        name = rf"(?:[^:#\r\n]|(?<!{_WHITE})#)*" if dialect.comment_needs_space else r"[^:#\r\n]*"
+        name = (
+            rf"(?:[^:#\r\n]|(?<!{_WHITE})#)*"
+            if dialect.comment_needs_space
+            else r"[^:#\r\n]*"
+        )
         self.directive = re.compile(rf"[\r\n]{_WS}[^:#\s\0]{name}:", re.ASCII)
         """Any line with a field."""
-        members = (name for field in GROUP_FIELDS for name in _spellings(field, dialect))
+        members = (
+            name for field in GROUP_FIELDS for name in _spellings(field, dialect)
+        )
         self.member = _line(_field(members, dialect), "")
-        """A line with a field that applies to the agents of a group: Allow, Crawl-delay."""
+        """A line with a field that applies to the agents of a group: Allow,
+        Crawl-delay.
+        """
         self.run_end = self.rule if dialect.run_ends_at == "rule" else self.directive
         """A line that ends a run of User-agent lines."""
 
     def clean(self, body: bytes, max_bytes: int | None) -> bytes:
         """Return the bytes to read, in UTF-8 or as they are, without a byte-order mark.
 
-        A longer body ends with the last whole line within `max_bytes`, as half a rule would be
-        another rule. If nothing changes, the result is `body` itself, to save memory.
+        A longer body ends with the last whole line within `max_bytes`, as half a rule
+        would be another rule. If nothing changes, the result is `body` itself, to save
+        memory.
         """
         dialect = self.dialect
         too_long = max_bytes is not None and len(body) > max_bytes
@@ -142,16 +172,22 @@ class Grammar:
             body = body[: max_bytes + 1]  # one more shows whether a line ends here
         if dialect.utf16 and body[:2] in UTF16_MARKS:
             body = body[2:].decode(UTF16_MARKS[body[:2]], "replace").encode()
-        elif body[:1] == _UTF8_MARK[:1]:  # Google skips a mark that was cut short as well
-            body = body[next(size for size in (3, 2, 1) if body.startswith(_UTF8_MARK[:size])) :]
+        # Google skips a mark that was cut short as well
+        elif body[:1] == _UTF8_MARK[:1]:
+            body = body[
+                next(size for size in (3, 2, 1) if body.startswith(_UTF8_MARK[:size])) :
+            ]
         if too_long:
             body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
         if dialect.nul_ends_line and b"\0" in body:
-            # A line between CR and LF that becomes empty must not join them into one line end.
+            # A line between CR and LF that becomes empty must not join them into one
+            # line end.
             body = _FROM_NUL.sub(lambda cut: b" " if cut[1] else b"", body)
         limit = dialect.line_limit
         if limit is not None and len(body) > limit:
-            lines = ((one.rstrip(b"\r\n"), one) for one in body.splitlines(keepends=True))
+            lines = (
+                (one.rstrip(b"\r\n"), one) for one in body.splitlines(keepends=True)
+            )
             body = b"".join(text[:limit] + line[len(text) :] for text, line in lines)
         return body
 
@@ -178,22 +214,32 @@ class Grammar:
         names, others = names_in_order(agent), self._fallbacks
         if others.keys().isdisjoint(names):
             return names
-        return tuple(dict.fromkeys(one for name in names for one in (name, *others.get(name, ()))))
+        return tuple(
+            dict.fromkeys(
+                one for name in names for one in (name, *others.get(name, ()))
+            )
+        )
 
-    def rules_in_small_file(self, body: bytes, robot: tuple[str, ...]) -> list[RuleFound] | None:
-        """Return the rules for a robot, of these names; None: groups need more than one look.
+    def rules_in_small_file(
+        self, body: bytes, robot: tuple[str, ...]
+    ) -> list[RuleFound] | None:
+        """Return the rules for a robot, of these names.
 
-        It reads every line of interest once; `select_groups` serves all dialects, and large files.
+        None: groups need more than one look. It reads every line of interest once;
+        `select_groups` serves all dialects, and large files.
         """
         if self._rule_or_agent is None:
             return None
-        lines = self._rule_or_agent.findall("\n" + body.decode("latin-1").replace("\r", "\n"))
+        lines = self._rule_or_agent.findall(
+            "\n" + body.decode("latin-1").replace("\r", "\n")
+        )
         fields = "".join(map(itemgetter(0), lines)).lower()
         rules: list[RuleFound] = []
         everyone = len(robot)  # a place after all the names of the robot
         best, place = everyone + 1, everyone + 2
         end = fields.find("u")
-        for others in fields.split("u")[1:]:  # after each User-agent line; none: a name follows
+        # after each User-agent line; none: a name follows
+        for others in fields.split("u")[1:]:
             name = lines[end][1] + lines[end][2]
             if name != "*":
                 name = decode(self.robot_name(name)).lower()
@@ -208,12 +254,14 @@ class Grammar:
                 place = everyone + 2
         return rules
 
-    def rules_like(self, target: str, text: str, start: int, end: int) -> Iterator[re.Match[str]]:
+    def rules_like(
+        self, target: str, text: str, start: int, end: int
+    ) -> Iterator[re.Match[str]]:
         """Yield the rule lines that may match a target; groups: see `rule`.
 
-        It skips values whose first character after the slash is not special and differs from the
-        target's. The search for the other colons runs at the speed of `memchr`, several times as
-        fast as matching all lines.
+        It skips values whose first character after the slash is not special and differs
+        from the target's. The search for the other colons runs at the speed of
+        `memchr`, several times as fast as matching all lines.
         """
         if self.dialect.colon_optional or self.dialect.index_htm_is_directory:
             yield from self.rule.finditer(text, start, end)
@@ -238,14 +286,20 @@ class Grammar:
             field, misspelt = _MISSPELT[word]
             text = searchable(body)
             if line := misspelt.search(text):
-                return line_number(text, line.start()), value_of(line[1]), documented(field)
+                return (
+                    line_number(text, line.start()),
+                    value_of(line[1]),
+                    documented(field),
+                )
         return None
 
     def field_line(self, field: str) -> re.Pattern[str]:
         """Return the expression for lines with a field; its group is the value."""
         if field not in self._fields:
             names = _spellings(field, self.dialect)
-            self._fields[field] = _line(_field(names, self.dialect), f"({_value(self.dialect)})")
+            self._fields[field] = _line(
+                _field(names, self.dialect), f"({_value(self.dialect)})"
+            )
         return self._fields[field]
 
     def may_have(self, field: str, body: bytes) -> bool:
@@ -254,7 +308,10 @@ class Grammar:
         return any(name.encode() in lower for name in _spellings(field, self.dialect))
 
     def values(
-        self, field: str, body: bytes, spans: Iterable[tuple[int, int, int]] | None = None
+        self,
+        field: str,
+        body: bytes,
+        spans: Iterable[tuple[int, int, int]] | None = None,
     ) -> list[tuple[int, str]]:
         """Return number and value of each line with a field, in spans of a file or in all of it."""
         text = searchable(body)
@@ -269,7 +326,10 @@ class Grammar:
 
 @lru_cache(maxsize=64)
 def grammar_of(dialect: str | Dialect) -> Grammar:
-    """Return the grammar of a dialect, given by itself or by name; ValueError: unknown name."""
+    """Return the grammar of a dialect, given by itself or by name.
+
+    ValueError: unknown name.
+    """
     if isinstance(dialect, Dialect):
         return Grammar(dialect)
     if dialect not in DIALECTS:
@@ -327,19 +387,20 @@ def _value(dialect: Dialect) -> str:
 def _agent_name(dialect: Dialect) -> str:
     if dialect.agent_match == "google":
         return r"\*(?=[\s#]|\Z)|[A-Za-z_\-]*"
-    # A hash that begins no comment is part of the name; the other characters end a name in every
-    # dialect: "Baiduspider+", "Examplebot, Otherbot", "Examplebot*".
+    # A hash that begins no comment is part of the name; the other characters end a name
+    # in every dialect: "Baiduspider+", "Examplebot, Otherbot", "Examplebot*".
     ends = r"\s\0/*+,;" if dialect.comment_needs_space else r"\s\0/*+,;#"
     return rf"\*(?=[{ends}]|\Z)|[^{ends}]*"
 
 
 RuleFound = tuple[str, str, str, str]
-"""What `Grammar.rule` finds in a line. Of a small file, its first text is the first letter of the
-field, also for Allow."""
+"""What `Grammar.rule` finds in a line. Of a small file, its first text is the first
+letter of the field, also for Allow.
+"""
 
 _RULE_OR_AGENT = ("disallow", "user-agent", "allow")
-# Precedences, and whether empty rules decide, with which only rules that match a URL decide on it,
-# and an empty rule changes nothing.
+# Precedences, and whether empty rules decide, with which only rules that match a URL
+# decide on it, and an empty rule changes nothing.
 _LISTED = {("longest", False), ("longest", True), ("first", False)}
 _GROUPS = attrgetter(
     *("agent_match", "blank_line_ends_group", "comment_needs_space", "honours_allow"),

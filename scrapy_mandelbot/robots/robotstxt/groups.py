@@ -1,8 +1,9 @@
 """Finds the groups of a file that apply to a robot.
 
-A group is one or more User-agent lines and the lines after them, up to the next group (Mandelbot's
-page, section "User Agents and Directive Groups"; RFC 9309, section 2.1). This module reads only the
-User-agent lines and the ends of groups; it skips the rules of other robots.
+A group is one or more User-agent lines and the lines after them, up to the next group
+(Mandelbot's page, section "User Agents and Directive Groups"; RFC 9309, section 2.1).
+This module reads only the User-agent lines and the ends of groups; it skips the rules
+of other robots.
 """
 
 from __future__ import annotations
@@ -15,7 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.robotstxt.agents import NAMES
 from scrapy_mandelbot.robots.robotstxt.dialects import OWN_FIELDS, VERSION_2_FIELDS
-from scrapy_mandelbot.robots.robotstxt.grammar import BLANK_LINE, WHITE_SPACE, decode, searchable
+from scrapy_mandelbot.robots.robotstxt.grammar import (
+    BLANK_LINE,
+    WHITE_SPACE,
+    decode,
+    searchable,
+)
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.agents import Rank
@@ -23,8 +29,9 @@ if TYPE_CHECKING:
 
 
 Group = tuple[list[str], int, int, int]
-"""A group of the file: its names as written, and the offsets of its beginning, of the end of its
-User-agent lines, and of its end."""
+"""A group of the file: its names as written, and the offsets of its beginning, of the
+end of its User-agent lines, and of its end.
+"""
 
 
 class Span(NamedTuple):
@@ -44,10 +51,14 @@ class GroupMatch(NamedTuple):
     spans: list[Span]
     """Its groups, in order."""
 
-    def values(self, field: str, body: bytes, grammar: Grammar) -> list[tuple[int, str]]:
+    def values(
+        self, field: str, body: bytes, grammar: Grammar
+    ) -> list[tuple[int, str]]:
         """Return number and value of each line with a field for the robot."""
         is_own = field in OWN_FIELDS
-        spans = list(_own_spans(searchable(body), self, grammar)) if is_own else self.spans
+        spans = (
+            list(_own_spans(searchable(body), self, grammar)) if is_own else self.spans
+        )
         if grammar.dialect.robot_version and field in VERSION_2_FIELDS:
             spans = [span for span in spans if span.version > 1]
         return grammar.values(field, body, spans)
@@ -56,8 +67,14 @@ class GroupMatch(NamedTuple):
 def read_groups(
     text: str, grammar: Grammar, run_end: re.Pattern[str] | None = None
 ) -> Iterator[Group]:
-    """Yield the groups of a searchable text, in order. `run_end`: what ends User-agent lines."""
-    blank_ends, ends_run = grammar.dialect.blank_line_ends_group, run_end or grammar.run_end
+    """Yield the groups of a searchable text, in order.
+
+    `run_end`: what ends User-agent lines.
+    """
+    blank_ends, ends_run = (
+        grammar.dialect.blank_line_ends_group,
+        run_end or grammar.run_end,
+    )
     lines = list(grammar.agent_lines(text))
     names: list[str] = []
     start = 0
@@ -77,7 +94,10 @@ def read_groups(
 
 
 def select_groups(
-    text: str, grammar: Grammar, robot: tuple[str, ...], groups: Iterable[Group] | None = None
+    text: str,
+    grammar: Grammar,
+    robot: tuple[str, ...],
+    groups: Iterable[Group] | None = None,
 ) -> GroupMatch:
     """Return the groups for a robot known by these names, in lower case, the preferred first.
 
@@ -93,7 +113,11 @@ def select_groups(
             rank = everyone if name == "*" else place_of(lower, robot) if name else None
             if rank is None:
                 continue
-            version = version_of(text, after_names, end, grammar) if dialect.robot_version else 1
+            version = (
+                version_of(text, after_names, end, grammar)
+                if dialect.robot_version
+                else 1
+            )
             if version is None:
                 continue
             spans = found.setdefault((rank, lower), (name, []))[1]
@@ -110,14 +134,17 @@ def select_groups(
 def _own_spans(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[Span]:
     """Yield the parts of a robot's groups whose delays and rates apply to the robot.
 
-    Rules may follow several runs of User-agent lines, with delays between them. A delay applies to
-    the agents in the lines right before it: all robots that know the field agree.
+    Rules may follow several runs of User-agent lines, with delays between them. A delay
+    applies to the agents in the lines right before it: all robots that know the field
+    agree.
     """
     if selection.agent is None:
         return
     wanted = selection.agent.lower()
     for start, end, version in selection.spans:
-        for names, begins, _, ends in read_groups(text[start:end], grammar, grammar.member):
+        for names, begins, _, ends in read_groups(
+            text[start:end], grammar, grammar.member
+        ):
             if any(decode(name).lower() == wanted for name in names):
                 yield Span(start + begins, start + ends, version)
 
@@ -128,9 +155,9 @@ _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\.[0-9]+)*")
 def version_of(text: str, start: int, end: int, grammar: Grammar) -> int | None:
     """Return the major version of a group's syntax, or None if the group is to be skipped.
 
-    "An Extended Standard for Robot Exclusion", directive Robot-version: if missing or not the first
-    line after the agents, it is 1.0. Even minor versions are backward-compatible, odd ones are
-    experiments; other major versions are unknown.
+    "An Extended Standard for Robot Exclusion", directive Robot-version: if missing or
+    not the first line after the agents, it is 1.0. Even minor versions are
+    backward-compatible, odd ones are experiments; other major versions are unknown.
     """
     first = grammar.directive.search(text, start, end)
     line = first and grammar.field_line("robot-version").match(text, first.start(), end)

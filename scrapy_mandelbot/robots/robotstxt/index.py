@@ -1,16 +1,17 @@
 """An index of all rules, for files with many decisions.
 
-A rule without wildcards matches a range of URLs: URLs that begin with ``/a`` are, in the order of
-strings, those from ``/a`` up to but not including ``/b``. Such ranges are nested or disjoint, so
-they split all URLs into intervals with one answer each. The index holds the sorted bounds of the
-intervals and their answers; a decision is one `bisect`.
+A rule without wildcards matches a range of URLs: URLs that begin with ``/a`` are, in
+the order of strings, those from ``/a`` up to but not including ``/b``. Such ranges are
+nested or disjoint, so they split all URLs into intervals with one answer each. The
+index holds the sorted bounds of the intervals and their answers; a decision is one
+`bisect`.
 
-A rule with wildcards belongs to the range of its literal head. If it could change the answer of
-an interval, the answer is a `WildcardInterval`: the rules that may match, strongest first, and the
-answer that applies when none of them does.
+A rule with wildcards belongs to the range of its literal head. If it could change the
+answer of an interval, the answer is a `WildcardInterval`: the rules that may match,
+strongest first, and the answer that applies when none of them does.
 
-The bounds include the origin of the site, so that whole URLs are looked up unchanged, and a URL of
-another origin is outside of all intervals.
+The bounds include the origin of the site, so that whole URLs are looked up unchanged,
+and a URL of another origin is outside of all intervals.
 """
 
 from __future__ import annotations
@@ -26,7 +27,12 @@ from typing import TYPE_CHECKING
 
 from scrapy_mandelbot.robots.robotstxt.grammar import line_ends, rule_value
 from scrapy_mandelbot.robots.robotstxt.patterns import Glob, Globs, Pattern
-from scrapy_mandelbot.robots.robotstxt.verdict import ROBOTS_TXT, Rule, default_of, read_rules
+from scrapy_mandelbot.robots.robotstxt.verdict import (
+    ROBOTS_TXT,
+    Rule,
+    default_of,
+    read_rules,
+)
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.grammar import Grammar
@@ -39,16 +45,20 @@ _Rule = tuple[int, bool]
 _Wildcard = tuple[int, bool, str, Callable[[str], bool]]
 """Its rank, whether it allows, a literal in all its matches, and its matcher."""
 
-# A URL is forbidden if more characters of its path, times the rules with wildcards that may match,
-# would be compared; but not if these rules are few, as in small files, which are not indexed.
+# A URL is forbidden if more characters of its path, times the rules with wildcards that
+# may match, would be compared; but not if these rules are few, as in small files, which
+# are not indexed.
 MOST_COMPARED = 500_000
 FEW = 500
 
-# So many wildcards with one head are looked up by a key in their literal: one character that is no
-# letter or digit before two that are, or after them. Keys of one kind never overlap, so `findall`
-# finds all keys in a URL.
+# So many wildcards with one head are looked up by a key in their literal: one character
+# that is no letter or digit before two that are, or after them. Keys of one kind never
+# overlap, so `findall` finds all keys in a URL.
 _MANY = 48
-_KEYS = (re.compile("[^A-Za-z0-9][A-Za-z0-9]{2}"), re.compile("[A-Za-z0-9]{2}[^A-Za-z0-9]"))
+_KEYS = (
+    re.compile("[^A-Za-z0-9][A-Za-z0-9]{2}"),
+    re.compile("[A-Za-z0-9]{2}[^A-Za-z0-9]"),
+)
 
 
 def may_cost_too_much(wildcards: int, target: str) -> bool:
@@ -59,14 +69,26 @@ def may_cost_too_much(wildcards: int, target: str) -> bool:
 class Wildcards:
     """Rules with wildcards and the same head, strongest first, and those of enclosing ranges."""
 
-    __slots__ = ("around", "count", "first", "glob_rules", "globs", "here", "listed", "tables")
+    __slots__ = (
+        "around",
+        "count",
+        "first",
+        "glob_rules",
+        "globs",
+        "here",
+        "listed",
+        "tables",
+    )
 
     def __init__(self) -> None:
         self.around: Wildcards | None = None
-        # The rules here and in `around`; one more for 32 steps of a glob, which cost as much.
+        # The rules here and in `around`; one more for 32 steps of a glob, which cost as
+        # much.
         self.count = 0
         self.first = [sys.maxsize, sys.maxsize]
-        """The ranks of the strongest rules that forbid and that allow, here or in `around`."""
+        """The ranks of the strongest rules that forbid and that allow, here or in
+        `around`.
+        """
         self.listed: list[Glob] = []
         self.globs: Globs | None = None
         self.glob_rules: list[_Rule] = []
@@ -155,11 +177,14 @@ class Index:
     def __init__(self, origin: str) -> None:
         self.origin = origin
         self.bounds = [""]
-        """The beginnings of the intervals; the first precedes all URLs of the origin."""
+        """The beginnings of the intervals; the first precedes all URLs of the origin.
+        """
         self.answers: list[bool | WildcardInterval | None] = [None, None]
         """One more than the bounds, as for `bisect`. None: not a URL of the origin."""
 
-    def build(self, text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[None]:
+    def build(
+        self, text: str, selection: GroupMatch, grammar: Grammar
+    ) -> Iterator[None]:
         """Index the rules of a robot's groups in a searchable text, in steps.
 
         One of them sorts all beginnings: some milliseconds for 512 KB.
@@ -169,7 +194,8 @@ class Index:
         rules = chain(read_rules(text, selection, grammar), always)
         yield from by_head.fill(rules, default=default_of(text, selection, grammar))
         for bound, answer in _intervals(by_head, len(origin)):
-            if self.bounds[-1] == origin + bound:  # the last of equal bounds is the innermost
+            # the last of equal bounds is the innermost
+            if self.bounds[-1] == origin + bound:
                 self.bounds.pop()
                 self.answers.pop()
             if self.answers[-1] is not answer:
@@ -181,7 +207,11 @@ class Index:
         """The strongest rule that matches wins."""
         url = self.origin + target
         answer = self.answers[bisect_right(self.bounds, url)]
-        return answer.decide(url) if isinstance(answer, WildcardInterval) else answer is True
+        return (
+            answer.decide(url)
+            if isinstance(answer, WildcardInterval)
+            else answer is True
+        )
 
     def is_too_costly(self, target: str) -> bool:
         """Return whether a comparable target is forbidden without comparing it."""
@@ -193,8 +223,8 @@ class Index:
 _ALWAYS: Matcher = (-sys.maxsize, -1, True, Pattern(ROBOTS_TXT, exact=True))
 
 _Range = tuple[str, int, bool, "Wildcards | None", "bool | WildcardInterval | None"]
-# An open range of the sweep: its end; the rank of the strongest rule in it, and whether it allows;
-# the rules with wildcards; the answer outside of inner ranges.
+# An open range of the sweep: its end; the rank of the strongest rule in it, and whether
+# it allows; the rules with wildcards; the answer outside of inner ranges.
 
 _LAST = "\U0010fffe"  # after all heads and ends
 _OUTSIDE: _Range = ("\U0010ffff", sys.maxsize, True, None, None)
@@ -220,12 +250,18 @@ def _intervals(
             yield head, open_ranges[-1][4]
         if head in exacts:
             around = open_ranges[-1]
-            open_ranges.append(_inside(around, head + "\0", exacts[head], around[3], path_at))
+            open_ranges.append(
+                _inside(around, head + "\0", exacts[head], around[3], path_at)
+            )
             yield head, open_ranges[-1][4]
 
 
 def _inside(
-    around: _Range, end: str, rule: _Rule | None, wildcards: Wildcards | None, path_at: int
+    around: _Range,
+    end: str,
+    rule: _Rule | None,
+    wildcards: Wildcards | None,
+    path_at: int,
 ) -> _Range:
     """Inherit from the range around, unless the rule is stronger."""
     _, rank, allows, _, _ = around
@@ -255,7 +291,9 @@ class RulesByHead:
         for rule in rules:
             by_weight[rule[0]].append(rule)
             yield
-        self.ranked = [rule for weight in sorted(by_weight) for rule in by_weight[weight]]
+        self.ranked = [
+            rule for weight in sorted(by_weight) for rule in by_weight[weight]
+        ]
         for rank, (_, _, allows, pattern) in enumerate(self.ranked):
             yield
             if isinstance(pattern, str):
@@ -272,29 +310,44 @@ class RulesByHead:
         if not head.startswith("/"):
             return  # no target begins like that or is empty
         if pattern.exact or pattern.is_prefix:
-            (self.exacts if pattern.exact else self.prefixes).setdefault(head, (rank, allows))
+            (self.exacts if pattern.exact else self.prefixes).setdefault(
+                head, (rank, allows)
+            )
         else:
             self.wildcards[head].add(rank, allows, pattern)
 
 
 class DecidingRules:
-    """Finds the rule that decides. Ranks are positions in the dialect's precedence; 0 wins."""
+    """Finds the rule that decides.
 
-    def build(self, text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[None]:
+    Ranks are positions in the dialect's precedence; 0 wins.
+    """
+
+    def build(
+        self, text: str, selection: GroupMatch, grammar: Grammar
+    ) -> Iterator[None]:
         """Store the rules of a robot's groups in a searchable text, in steps."""
         ends, rules = line_ends(text), []
         for start, end, _ in selection.spans:
             for line in grammar.rule.finditer(text, start, end):
-                rules.append(Rule(not line[1], rule_value(line), bisect_right(ends, line.start())))
+                rules.append(
+                    Rule(
+                        not line[1], rule_value(line), bisect_right(ends, line.start())
+                    )
+                )
                 yield
         default = default_of(text, selection, grammar)
         by_head = RulesByHead()
         yield from by_head.fill(read_rules(text, selection, grammar), default=default)
-        self._ranked = [(allows, rules[place]) for _, place, allows, _ in by_head.ranked]
+        self._ranked = [
+            (allows, rules[place]) for _, place, allows, _ in by_head.ranked
+        ]
         self._default = default, None
         self._prefixes, self._exact = by_head.prefixes, by_head.exacts
         self._wildcards = by_head.wildcards
-        self._lengths = sorted({len(head) for head in (*self._prefixes, *self._wildcards)})
+        self._lengths = sorted(
+            {len(head) for head in (*self._prefixes, *self._wildcards)}
+        )
 
     def explain(self, target: str) -> tuple[bool, Rule | None]:
         """Return whether a target is allowed, and the rule that decides, or None."""
@@ -306,10 +359,14 @@ class DecidingRules:
             head = target[:length]
             best = min(best, self._prefixes.get(head, nothing)[0])
             wildcards = self._wildcards.get(head)
-            for rank, _, guard, matches in wildcards.search(target) if wildcards else ():
+            for rank, _, guard, matches in (
+                wildcards.search(target) if wildcards else ()
+            ):
                 if rank < best and guard in target and matches(target):
                     best = rank
             if wildcards and wildcards.globs:
                 glob = wildcards.globs.first(target)
-                best = best if glob is None else min(best, wildcards.glob_rules[glob][0])
+                best = (
+                    best if glob is None else min(best, wildcards.glob_rules[glob][0])
+                )
         return self._ranked[best] if best < len(self._ranked) else self._default

@@ -1,8 +1,9 @@
 """Well-known robots: their operators, purposes and documents.
 
-Reports list them and show which of them may fetch what. The table is no promise: robots come and
-go, and a request can claim any name. Names of AI robots were compared with the public list
-``ai-robots-txt/ai.robots.txt`` and Google's with its own list, in the month of the row.
+Reports list them and show which of them may fetch what. The table is no promise: robots
+come and go, and a request can claim any name. Names of AI robots were compared with the
+public list ``ai-robots-txt/ai.robots.txt`` and Google's with its own list, in the month
+of the row.
 """
 
 from __future__ import annotations
@@ -33,15 +34,17 @@ class KnownRobot(NamedTuple):
     dated: str
     """The month or year of the last comparison with the source, in ISO 8601."""
     refuses: tuple[str, ...] = ()
-    """The categories of use that an owner refuses by a Disallow for it: see `preferences`."""
+    """The categories of use that an owner refuses by a Disallow for it: see
+    `preferences`.
+    """
     is_token: bool = False
-    """Whether the name is never sent: it only controls the use of another robot's pages."""
+    """Whether the name is never sent: it only controls the use of another robot's
+    pages.
+    """
 
 
 _GOOGLE = "https://developers.google.com/crawling/docs/crawlers-fetchers/google-common-crawlers"
-_GOOGLE_SPECIAL = (
-    "https://developers.google.com/crawling/docs/crawlers-fetchers/google-special-case-crawlers"
-)
+_GOOGLE_SPECIAL = "https://developers.google.com/crawling/docs/crawlers-fetchers/google-special-case-crawlers"
 _BING = "https://www.bing.com/webmasters/help/which-crawlers-does-bing-use-8c184ec0"
 _YANDEX = "https://yandex.com/support/webmaster/en/robot-workings/check-yandex-robots"
 _APPLE = "https://support.apple.com/en-us/119829"

@@ -1,8 +1,8 @@
 """Turns URLs into the targets that rules are compared with, and normalises escapes.
 
-The *target* is path and query, without the fragment. Spellings that are equivalent by RFC 3986,
-sections 6.2.2.1 and 6.2.2.2, become the same text. That text is only compared, never shown or sent:
-it leaves characters raw that a URL must escape.
+The *target* is path and query, without the fragment. Spellings that are equivalent by
+RFC 3986, sections 6.2.2.1 and 6.2.2.2, become the same text. That text is only
+compared, never shown or sent: it leaves characters raw that a URL must escape.
 """
 
 from __future__ import annotations
@@ -19,23 +19,27 @@ _ORIGIN = re.compile(
     r"(?:\[[^\[\]/?#@]+\]|[^\[\]:/?#@]*)(?::[0-9]*)?(?=[/?#]|\Z)"
 )
 
-# An escape that is not in canonical form. Canonical escapes, in capitals, are those of octets past
-# ASCII, of the reserved characters of RFC 3986, section 2.2, and of the percent sign. `*` and `$`
-# are reserved too, but robots.txt writes %2A and %24 for the literal characters (RFC 9309, section
-# 2.2.3). A percent sign that begins no escape stands for itself: %25.
-_NOT_CANONICAL = re.compile(r"%(?!2[1356789BCF]|3[ABDF]|40|5[BD]|[89A-F][0-9A-F])([0-9A-Fa-f]{2})?")
+# An escape that is not in canonical form. Canonical escapes, in capitals, are those of
+# octets past ASCII, of the reserved characters of RFC 3986, section 2.2, and of the
+# percent sign. `*` and `$` are reserved too, but robots.txt writes %2A and %24 for the
+# literal characters (RFC 9309, section 2.2.3). A percent sign that begins no escape
+# stands for itself: %25.
+_NOT_CANONICAL = re.compile(
+    r"%(?!2[1356789BCF]|3[ABDF]|40|5[BD]|[89A-F][0-9A-F])([0-9A-Fa-f]{2})?"
+)
 _RESERVED_OR_PERCENT = frozenset("%:/?#[]@!&'()+,;=")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _NO_ORIGIN = "\n"  # no URL begins with it
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
-_BEFORE_PATH = re.compile(r"(?://)?[^/?;]*(?:(?<=:)//[^/?;]*)?")  # as Google's parser has it
+# as Google's parser has it
+_BEFORE_PATH = re.compile(r"(?://)?[^/?;]*(?:(?<=:)//[^/?;]*)?")
 
 
 def split_url(url: str) -> tuple[str, str] | None:
     """Split ``https://host:1/a?b#c`` into ``("https://host:1", "/a?b")``.
 
-    A path has an empty origin. Return None for anything else than an absolute URL or a path, or
-    without a valid host and port: ``http://[x/y``, ``http://host:abc/``.
+    A path has an empty origin. Return None for anything else than an absolute URL or a
+    path, or without a valid host and port: ``http://[x/y``, ``http://host:abc/``.
     """
     if "#" in url:
         url = url[: url.index("#")]
@@ -49,7 +53,10 @@ def split_url(url: str) -> tuple[str, str] | None:
 
 
 def normalise(text: str) -> str:
-    """Return the canonical form of all RFC 3986 equivalents of `text`. Idempotent, linear."""
+    """Return the canonical form of all RFC 3986 equivalents of `text`.
+
+    Idempotent, linear.
+    """
     if not text.isascii():
         text = escape_non_ascii(text)
     return _NOT_CANONICAL.sub(_canonical_escape, text) if "%" in text else text
@@ -82,9 +89,9 @@ _IS_ODD = re.compile(r"(?<!:)//|/(?:\.|%2[Ee]){1,2}(?:[/?#]|\Z)").search
 def as_servers_read_it(url: str) -> str | None:
     """Return the URL with slashes merged and dot segments resolved in its path.
 
-    ``/x/../no``, ``/./no``, ``//no`` and ``/%2e/no`` are ``/no`` to servers (RFC 3986, section
-    5.2.4; nginx merges slashes, too), whatever a parser compares. Return None if the path has
-    nothing of this kind.
+    ``/x/../no``, ``/./no``, ``//no`` and ``/%2e/no`` are ``/no`` to servers (RFC 3986,
+    section 5.2.4; nginx merges slashes, too), whatever a parser compares. Return None
+    if the path has nothing of this kind.
     """
     start = url.find("://") + 3 if "://" in url[:10] else 0
     begin = _first_of(url, "/?#", start)
@@ -123,15 +130,18 @@ def _first_of(text: str, characters: str, start: int) -> int:
 
 
 #: Makes the literal text of a rule comparable with targets, by `Dialect.escapes`.
-COMPARABLE: dict[str, Callable[[str], str]] = {"rfc3986": normalise, "google": google_value}
+COMPARABLE: dict[str, Callable[[str], str]] = {
+    "rfc3986": normalise,
+    "google": google_value,
+}
 
 
 def read_url(url: str, dialect: Dialect) -> tuple[str, str] | None:
     """Return the origin of `url`, as written, and its comparable target.
 
-    Any other URL with that origin has the rest of it as its target, apart from escapes, fragment
-    and characters outside ASCII. Return None if the URL cannot be parsed; never for Google, whose
-    parser finds a path in any text.
+    Any other URL with that origin has the rest of it as its target, apart from escapes,
+    fragment and characters outside ASCII. Return None if the URL cannot be parsed;
+    never for Google, whose parser finds a path in any text.
     """
     if dialect.escapes == "google":
         target = google_target(url)

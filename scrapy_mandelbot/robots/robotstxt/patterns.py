@@ -1,7 +1,8 @@
 """Matches the paths of rules, without regular expressions: no path makes a match slow.
 
-Mandelbot's page, section "Wildcards": ``*`` is any characters, a final ``$`` is the end of the URL,
-and a path without it is a prefix. Globs are those of the extended standard 2.0.
+Mandelbot's page, section "Wildcards": ``*`` is any characters, a final ``$`` is the end
+of the URL, and a path without it is a prefix. Globs are those of the extended standard
+2.0.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ class Pattern(NamedTuple):
         head, middle, tail, exact = self
         if exact:
             return target == head
-        if not target.startswith(head) or (tail is not None and not target.endswith(tail)):
+        if not target.startswith(head) or (
+            tail is not None and not target.endswith(tail)
+        ):
             return False
         if middle and middle[-1] not in target:  # usually the last is the one missing
             return False
@@ -55,8 +58,8 @@ class Pattern(NamedTuple):
 def wildcard_pattern(path: str, comparable: Callable[[str], str]) -> Pattern:
     """Read a path in which ``*`` is any characters and a final ``$`` the end of the URL.
 
-    `comparable` makes a literal piece comparable with targets; an escaped ``%2A`` or ``%24`` is
-    then part of a piece, not a wildcard.
+    `comparable` makes a literal piece comparable with targets; an escaped ``%2A`` or
+    ``%24`` is then part of a piece, not a wildcard.
     """
     ends = path[-1:] == "$"
     pieces = (path[:-1] if ends else path).split("*")
@@ -169,7 +172,11 @@ class Globs:
             if not states:
                 return None
         found = states & self._end_bits
-        return bisect_left(self._ends, (found & -found).bit_length() - 1) if found else None
+        return (
+            bisect_left(self._ends, (found & -found).bit_length() - 1)
+            if found
+            else None
+        )
 
     def _renumbered(self, glob: Glob) -> str:
         """Replace the classes of a glob by the characters that stand for them here."""
@@ -190,7 +197,9 @@ class Globs:
         accepting = self._accepted.get(character)
         if accepting is None:
             bit = 1 << min(ord(character), _BEYOND)
-            taking = (n for n, bits in enumerate(self._taken, _FIRST_CLASS) if bits & bit)
+            taking = (
+                n for n, bits in enumerate(self._taken, _FIRST_CLASS) if bits & bit
+            )
             signs = {_ANY, *map(chr, taking), *({character} - {_END})}
             accepting = self._accepted[character] = _marked(self._steps, signs)
         return accepting
@@ -226,10 +235,14 @@ _RANGE = re.compile(r"(.)-(.)|(.)", re.DOTALL)
 
 
 def _glob_pattern(path: str, comparable: Callable[[str], str]) -> Pattern | Glob:
-    """Read an sh glob, which matches the whole target. Without pattern characters it is exact."""
+    """Read an sh glob, which matches the whole target.
+
+    Without pattern characters it is exact.
+    """
     literal: list[str] = []
     pieces: list[str] = []  # literal and comparable
-    between: list[str] = []  # between the pieces: steps, and a star if any characters may follow
+    # between the pieces: steps, and a star if any characters may follow
+    between: list[str] = []
     classes: dict[tuple[str, str], str] = {}
     for run, but, brackets, escaped, text in _PARTS.findall(path):
         if escaped or text:
@@ -240,7 +253,9 @@ def _glob_pattern(path: str, comparable: Callable[[str], str]) -> Pattern | Glob
         if run:  # "*?*?" is two characters or more, in whatever order
             between.append(_ANY * run.count("?") + "*" * ("*" in run))
         else:
-            between.append(classes.setdefault((but, brackets), chr(_FIRST_CLASS + len(classes))))
+            between.append(
+                classes.setdefault((but, brackets), chr(_FIRST_CLASS + len(classes)))
+            )
     pieces.append(comparable("".join(literal)))
     if all(one == "*" for one in between):
         return from_pieces(pieces, ends=True)
@@ -269,7 +284,9 @@ def _taken(brackets: tuple[str, str]) -> int:
 
 
 #: What reads a path, by `Dialect.patterns` and the version of its group.
-PATTERNS: dict[tuple[str, int], Callable[[str, Callable[[str], str]], Pattern | Glob]] = {
+PATTERNS: dict[
+    tuple[str, int], Callable[[str, Callable[[str], str]], Pattern | Glob]
+] = {
     ("wildcards", 1): wildcard_pattern,
     ("wildcards", 2): wildcard_pattern,
     ("none", 1): _prefix_pattern,

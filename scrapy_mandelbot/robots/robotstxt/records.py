@@ -1,7 +1,7 @@
 """Every line of a robots.txt as a numbered record with its problems.
 
-Decisions do not use records: they find the lines that they need (`grammar.py`). Records are for
-tools that need the whole file: to list, check or rewrite it.
+Decisions do not use records: they find the lines that they need (`grammar.py`). Records
+are for tools that need the whole file: to list, check or rewrite it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,11 @@ class Group:
 
     def rules(self) -> list[Record]:
         """Return the Allow and Disallow lines."""
-        return [record for record in self.directives if record.field in {"allow", "disallow"}]
+        return [
+            record
+            for record in self.directives
+            if record.field in {"allow", "disallow"}
+        ]
 
 
 @dataclass(slots=True)
@@ -86,7 +90,10 @@ def read_outline(records: Iterable[Record], dialect: Dialect) -> Outline:
             (outline.outside if group is None else group.directives).append(record)
             if group is not None and record.field in OWN_FIELDS:
                 group.runs[-1].own.append(record)
-            is_rule = record.field in ("disallow", "allow" if dialect.honours_allow else "")
+            is_rule = record.field in (
+                "disallow",
+                "allow" if dialect.honours_allow else "",
+            )
             if dialect.run_ends_at == "directive" or is_rule:
                 run_is_open = False
     return outline

@@ -11,7 +11,10 @@ from scrapy_mandelbot.robots.robotstxt.grammar import grammar_of
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.lint import Finding
-    from scrapy_mandelbot.robots.preferences.in_robots_txt import FilePreferences, Preference
+    from scrapy_mandelbot.robots.preferences.in_robots_txt import (
+        FilePreferences,
+        Preference,
+    )
     from scrapy_mandelbot.robots.preferences.statements import Usage
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robots.robotstxt.records import Record
@@ -26,31 +29,46 @@ CACHED_AGENTS = 128  # a crawler has one or two; invented ones must not fill the
 class RobotsTxt:
     """A robots.txt, read in one dialect.
 
-    An `agent` is a product token (``"Mandelbot"``), a whole User-Agent header, or a sequence of
-    these in order of preference. A `url` is absolute or a path.
+    An `agent` is a product token (``"Mandelbot"``), a whole User-Agent header, or a
+    sequence of these in order of preference. A `url` is absolute or a path.
     """
 
     LARGE: ClassVar = 32_000
     """Bytes of a file; a longer one may take several milliseconds to prepare."""
 
-    __slots__ = ("_body", "_deciders", "_fetched", "_grammar", "_max_bytes", "_preferences")
+    __slots__ = (
+        "_body",
+        "_deciders",
+        "_fetched",
+        "_grammar",
+        "_max_bytes",
+        "_preferences",
+    )
 
-    def __init__(self, fetched: bytes, dialect: str | Dialect, max_bytes: int | None) -> None:
+    def __init__(
+        self, fetched: bytes, dialect: str | Dialect, max_bytes: int | None
+    ) -> None:
         self._grammar = grammar_of(dialect)
         self._body = self._grammar.clean(fetched, max_bytes)
-        self._fetched = fetched  # usually the body itself; the linter needs the original
+        # usually the body itself; the linter needs the original
+        self._fetched = fetched
         self._max_bytes = max_bytes
-        self._deciders: dict[object, Decider] = {}  # by agent as given, and by its names
+        # by agent as given, and by its names
+        self._deciders: dict[object, Decider] = {}
         self._preferences: FilePreferences | None = None
 
     @classmethod
     def parse(
-        cls, body: bytes, *, dialect: str | Dialect = "mandelbot", max_bytes: int | None = 512_000
+        cls,
+        body: bytes,
+        *,
+        dialect: str | Dialect = "mandelbot",
+        max_bytes: int | None = 512_000,
     ) -> RobotsTxt:
         """Parse the body of a robots.txt. Never raises, whatever the bytes.
 
-        Only whole lines within `max_bytes` count; None: no limit. An unknown dialect raises
-        ValueError.
+        Only whole lines within `max_bytes` count; None: no limit. An unknown dialect
+        raises ValueError.
         """
         return cls(body, dialect, max_bytes)
 
@@ -84,18 +102,19 @@ class RobotsTxt:
         return decider.allowed(url) if answer is None else answer.decide(url)
 
     def preparing(self, url: str, agent: Agent) -> Iterator[object] | None:
-        """Return steps that prepare the decisions on URLs such as this one; None: none are needed.
+        """Return steps that prepare the decisions on URLs such as this one.
 
-        `allowed` prepares a file of 512 KB at once, in 0.1 s. An event loop can take the steps
-        before, most of a fraction of a millisecond, and do other work between them.
+        None: none are needed. `allowed` prepares a file of 512 KB at once, in 0.1 s. An
+        event loop can take the steps before, most of a fraction of a millisecond, and
+        do other work between them.
         """
         return self._decider(agent).preparing(url)
 
     def verdict(self, url: str, agent: Agent) -> Verdict:
         """Like `allowed`, with the rule that decided, its line and its group.
 
-        Costs a scan of the agent's rules; after several calls some lookups, and memory for the
-        rules. On a hot path, call `allowed` first.
+        Costs a scan of the agent's rules; after several calls some lookups, and memory
+        for the rules. On a hot path, call `allowed` first.
         """
         return self._decider(agent).verdict(url)
 
@@ -110,7 +129,9 @@ class RobotsTxt:
             if len(self._deciders) >= CACHED_AGENTS:
                 self._deciders.clear()
             names = self._grammar.names_of(key)
-            decider = self._deciders.get(names) or Decider(self._body, self._grammar, names)
+            decider = self._deciders.get(names) or Decider(
+                self._body, self._grammar, names
+            )
             self._deciders[names] = self._deciders[key] = decider
         return decider
 
@@ -121,7 +142,10 @@ class RobotsTxt:
         return max(self._decider(agent).times("crawl-delay"), default=None)
 
     def request_rates(self, agent: Agent) -> tuple[RequestRate, ...]:
-        """Return the Request-rates for the agent, in order; `rate_at` selects the current one."""
+        """Return the Request-rates for the agent, in order.
+
+        `rate_at` selects the current one.
+        """
         return tuple(self._decider(agent).times("request-rate"))
 
     def visit_times(self, agent: Agent) -> tuple[TimeWindow, ...]:
@@ -144,10 +168,14 @@ class RobotsTxt:
     def usage(self, url: str, agent: Agent) -> Usage:
         """Return the usage preferences for a page, with every statement and its line.
 
-        A page that the agent may not crawl has none (draft-ietf-aipref-attach). Groups for robots
-        whose names stand for a use, such as GPTBot, count too: see `preferences`.
+        A page that the agent may not crawl has none (draft-ietf-aipref-attach). Groups
+        for robots whose names stand for a use, such as GPTBot, count too: see
+        `preferences`.
         """
-        from scrapy_mandelbot.robots.preferences.statements import NOTHING_SAID, Usage  # noqa: PLC0415
+        from scrapy_mandelbot.robots.preferences.statements import (
+            NOTHING_SAID,
+            Usage,
+        )  # noqa: PLC0415
 
         file = self._preferences or self._read_preferences()
         if not self.allowed(url, agent):
@@ -155,7 +183,9 @@ class RobotsTxt:
         said = self._decider(agent).preferences.of(url) if file.has_lines else ()
         for token in file.tokens_beside(agent) if file.tokens else ():
             if not self.allowed(url, token):
-                said += file.tokens[token] or file.refusals(token, self.verdict(url, token).rule)
+                said += file.tokens[token] or file.refusals(
+                    token, self.verdict(url, token).rule
+                )
         return Usage(said, file.licenses) if said or file.licenses else NOTHING_SAID
 
     def preference_lines(self, agent: Agent) -> tuple[Preference, ...]:
@@ -163,7 +193,9 @@ class RobotsTxt:
         return self._decider(agent).preferences.lines
 
     def _read_preferences(self) -> FilePreferences:
-        from scrapy_mandelbot.robots.preferences.in_robots_txt import FilePreferences  # noqa: PLC0415
+        from scrapy_mandelbot.robots.preferences.in_robots_txt import (
+            FilePreferences,
+        )  # noqa: PLC0415
 
         self._preferences = FilePreferences(
             self._body, self._grammar, lambda token: self._decider(token).only_rule()
@@ -206,9 +238,10 @@ class RobotsTxt:
 
     @property
     def misspelt_line(self) -> tuple[int, str, str] | None:
-        """Number, text and field of a rule or name that only other parsers read; None: no such.
+        """Number, text and field of a rule or name that only other parsers read.
 
-        Google's parser and Protego read ``Disalow`` as Disallow; the dialect may not.
+        None: no such. Google's parser and Protego read ``Disalow`` as Disallow; the
+        dialect may not.
         """
         return self._grammar.misspelt_line(self._body)
 
@@ -230,7 +263,10 @@ class RobotsTxt:
         return normalize(self._fetched, self.dialect, max_decisions=2_000).text
 
     def tables(self) -> dict[str, Any]:
-        """Return the rules as plain data for programs in other languages. See `tables`."""
+        """Return the rules as plain data for programs in other languages.
+
+        See `tables`.
+        """
         from scrapy_mandelbot.robots.robotstxt.tables import tables_of  # noqa: PLC0415
 
         return tables_of(self._body, self._grammar)
@@ -238,4 +274,6 @@ class RobotsTxt:
     def _values(self, field: str) -> tuple[str, ...]:
         if not self._grammar.may_have(field, self._body):
             return ()
-        return tuple(value for _, value in self._grammar.values(field, self._body) if value)
+        return tuple(
+            value for _, value in self._grammar.values(field, self._body) if value
+        )

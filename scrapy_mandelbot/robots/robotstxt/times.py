@@ -1,7 +1,7 @@
 """Parses Visit-time, Request-rate and Crawl-delay ("An Extended Standard for Robot Exclusion").
 
-Times are minutes since midnight, UTC; callers supply the clock. An unreadable value is None, and
-its line is ignored.
+Times are minutes since midnight, UTC; callers supply the clock. An unreadable value is
+None, and its line is ignored.
 """
 
 from __future__ import annotations
@@ -10,8 +10,12 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-_TIMES = re.compile(r"([01]\d|2[0-3])[:.]?([0-5]\d)\s*-\s*([01]\d|2[0-3])[:.]?([0-5]\d)", re.ASCII)
-_RATE = re.compile(r"(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)(?:\s+(\S.*))?", re.ASCII | re.IGNORECASE)
+_TIMES = re.compile(
+    r"([01]\d|2[0-3])[:.]?([0-5]\d)\s*-\s*([01]\d|2[0-3])[:.]?([0-5]\d)", re.ASCII
+)
+_RATE = re.compile(
+    r"(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)(?:\s+(\S.*))?", re.ASCII | re.IGNORECASE
+)
 _SECONDS_FOR_ONE = re.compile(r"\d{1,9}", re.ASCII)
 _DELAY = re.compile(r"\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}", re.ASCII)
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -40,7 +44,9 @@ class TimeWindow(NamedTuple):
         return minute >= self.start or minute <= self.end
 
     def __str__(self) -> str:
-        return "{:02}{:02}-{:02}{:02}".format(*divmod(self.start, 60), *divmod(self.end, 60))
+        return "{:02}{:02}-{:02}{:02}".format(
+            *divmod(self.start, 60), *divmod(self.end, 60)
+        )
 
 
 class RequestRate(NamedTuple):
@@ -54,11 +60,13 @@ class RequestRate(NamedTuple):
     def read(cls, value: str) -> RequestRate | None:
         """Read ``10/60``, ``100/24h``, ``1/10m 1300-1659``; the default unit is the second.
 
-        Neither number may be zero. Other forms occur, and count, as their owners want to be
-        crawled slowly: a number alone, ``10``, is one document in so many seconds; a rate with an
-        unreadable window is for all times.
+        Neither number may be zero. Other forms occur, and count, as their owners want
+        to be crawled slowly: a number alone, ``10``, is one document in so many
+        seconds; a rate with an unreadable window is for all times.
         """
-        rate = _RATE.fullmatch(f"1/{value}" if _SECONDS_FOR_ONE.fullmatch(value) else value)
+        rate = _RATE.fullmatch(
+            f"1/{value}" if _SECONDS_FOR_ONE.fullmatch(value) else value
+        )
         if rate is None:
             return None
         documents, seconds = int(rate[1]), int(rate[2]) * _SECONDS[rate[3].lower()]
@@ -102,10 +110,13 @@ READERS: dict[str, Callable[[str], Any]] = {
 def rate_at(rates: Iterable[RequestRate], minute: int) -> RequestRate | None:
     """Return the rate in force at a minute of the day, 0 to 1439, or None.
 
-    A rate for that time of the day takes precedence over one for all times. Of several the slowest
-    counts (Request-rate, "the fewest documents per normalized unit of time").
+    A rate for that time of the day takes precedence over one for all times. Of several
+    the slowest counts (Request-rate, "the fewest documents per normalized unit of
+    time").
     """
     rates = tuple(rates)
-    timed = [rate for rate in rates if rate.window is not None and rate.window.covers(minute)]
+    timed = [
+        rate for rate in rates if rate.window is not None and rate.window.covers(minute)
+    ]
     always = [rate for rate in rates if rate.window is None]
     return max(timed or always, key=lambda rate: rate.delay, default=None)

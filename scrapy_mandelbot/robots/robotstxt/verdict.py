@@ -1,10 +1,10 @@
 """Parses the rules of one robot's groups, and decides by scanning them.
 
-The scan tries the rules that may match and takes the first in the dialect's precedence. It knows
-the line that decided and needs no preparation, so it makes the first decision for a large file and
-explains the first verdicts. Three others take over: a list (`RuleList`) for the first decisions
-on a small file, the index (`index.py`) for many decisions, and all rules (`DecidingRules`) for many
-explanations.
+The scan tries the rules that may match and takes the first in the dialect's precedence.
+It knows the line that decided and needs no preparation, so it makes the first decision
+for a large file and explains the first verdicts. Three others take over: a list
+(`RuleList`) for the first decisions on a small file, the index (`index.py`) for many
+decisions, and all rules (`DecidingRules`) for many explanations.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.robotstxt.grammar import line_number, rule_value, value_of
-from scrapy_mandelbot.robots.robotstxt.paths import COMPARABLE, escaped_length, split_url
+from scrapy_mandelbot.robots.robotstxt.paths import (
+    COMPARABLE,
+    escaped_length,
+    split_url,
+)
 from scrapy_mandelbot.robots.robotstxt.patterns import PATTERNS, Glob, Globs, Pattern
 
 if TYPE_CHECKING:
@@ -29,7 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One Allow or Disallow line of the file. Its text fits a log: printable and short."""
+    """One Allow or Disallow line of the file.
+
+    Its text fits a log: printable and short.
+    """
 
     allow: bool
     path: str
@@ -40,7 +47,9 @@ class Rule:
     @classmethod
     def of(cls, line: re.Match[str]) -> Rule:
         """Return the rule of a line that `scan` returned."""
-        return cls(not line[1], rule_value(line), line_number(line.string, line.start()))
+        return cls(
+            not line[1], rule_value(line), line_number(line.string, line.start())
+        )
 
     def __str__(self) -> str:
         return f"{'Allow' if self.allow else 'Disallow'}: {shown(self.path)}".rstrip()
@@ -85,16 +94,18 @@ ROBOTS_TXT = "/robots.txt"
 
 _PatternMatcher = tuple[int, int, bool, "Pattern | Glob"]
 Matcher = _PatternMatcher | tuple[int, int, bool, str]
-"""A rule ready to be compared with targets: its weight, which orders the rules by the dialect's
-precedence; its place, which increases from rule to rule and orders equal weights; whether it
-allows; and its pattern, or a text for a plain prefix. The matching rule with the smallest weight
-decides."""
+"""A rule ready to be compared with targets: its weight, which orders the rules by the
+dialect's precedence; its place, which increases from rule to rule and orders equal
+weights; whether it allows; and its pattern, or a text for a plain prefix. The matching
+rule with the smallest weight decides.
+"""
 
 
 #: The weights of explicit Allow, Disallow and pattern Allow, if kinds decide.
 KINDS = _EXPLICIT_ALLOW, _DISALLOW, _PATTERN_ALLOW = range(3)
 
-#: The weight of a rule, by `Dialect.precedence`: from its length, whether it allows and is exact.
+# : The weight of a rule, by `Dialect.precedence`: from its length, whether it allows
+# and is exact.
 WEIGHTS: dict[str, Callable[[int, bool, bool], int]] = {
     # Mandelbot's page, "Precedence of Directives": by length, Allow first in ties.
     "longest": lambda length, allow, _exact: -2 * length - allow,
@@ -116,16 +127,24 @@ def read_rules(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[M
         lines = grammar.rule.finditer(text, start, end)
         for line, place in zip(lines, places, strict=False):
             if line[2] and not line[3]:
-                yield weigh(len(line[2]), not line[1], False), place, not line[1], line[2]  # noqa: FBT003 - not exact
+                yield (
+                    weigh(len(line[2]), not line[1], False),
+                    place,
+                    not line[1],
+                    line[2],
+                )  # noqa: FBT003 - not exact
             else:
-                yield from read_rule(rule_value(line), version, dialect, place, allow=not line[1])
+                yield from read_rule(
+                    rule_value(line), version, dialect, place, allow=not line[1]
+                )
 
 
 class RuleList:
     """The rules of a small file as written: cheap to build, and fast enough for a few decisions.
 
-    A file needs no index if `Grammar.can_list` its rules. What no Disallow matches is allowed, and
-    most files have few Allow lines, so rules are seldom compared with each other.
+    A file needs no index if `Grammar.can_list` its rules. What no Disallow matches is
+    allowed, and most files have few Allow lines, so rules are seldom compared with each
+    other.
     """
 
     __slots__ = (
@@ -135,19 +154,24 @@ class RuleList:
 
     def __init__(self, rules: list[RuleFound], dialect: Dialect, origin: str) -> None:
         self.site = origin + "/"
-        """What begins an ASCII URL without escapes or fragment, whose target is at `path_at`."""
+        """What begins an ASCII URL without escapes or fragment, whose target is at
+        `path_at`.
+        """
         self.path_at = len(origin)
         self.left = _LISTED_ANSWERS
         """The decisions left until an index pays."""
         self._dialect = dialect
         self._rules = rules
         self._patterns: dict[RuleFound, list[_PatternMatcher]] = {}
-        # Heads of plain rules, and other rules, each with a text in every target that it matches.
+        # Heads of plain rules, and other rules, each with a text in every target that
+        # it matches.
         plain: tuple[list[str], list[str]] = [], []
         others: tuple[list[_Other], list[_Other]] = [], []
         for field, head, rest, literal in rules:
             if rest:
-                others[field in _ALLOW].append((literal or head, (field, head, rest, literal)))
+                others[field in _ALLOW].append(
+                    (literal or head, (field, head, rest, literal))
+                )
             elif head:
                 plain[field in _ALLOW].append(head)
         self._disallow = tuple(plain[0]), others[0]
@@ -162,7 +186,9 @@ class RuleList:
             return True
         return self._any_matches(self._allow, target) and min(self._matching(target))[2]
 
-    def _any_matches(self, rules: tuple[tuple[str, ...], list[_Other]], target: str) -> bool:
+    def _any_matches(
+        self, rules: tuple[tuple[str, ...], list[_Other]], target: str
+    ) -> bool:
         plain, others = rules
         if target.startswith(plain):
             return True
@@ -180,7 +206,11 @@ class RuleList:
             field, head, rest, literal = rule
             if head and not rest and target.startswith(head):
                 allows = field in _ALLOW
-                yield weigh(len(head), allows, False), place, allows  # noqa: FBT003 - not exact
+                yield (
+                    weigh(len(head), allows, False),
+                    place,
+                    allows,
+                )  # noqa: FBT003 - not exact
             elif rest and target.startswith(head) and literal in target:
                 for weight, _, allows, pattern in self._patterns_of(rule):
                     if pattern.matches(target):
@@ -210,7 +240,9 @@ def scan(
     for start, end, version in selection.spans:
         for line in grammar.rules_like(target, text, start, end):
             literal = (line[4] or "") if line[2] else ""
-            if grammar.has_prefixes and not (target.startswith(line[2]) and literal in target):
+            if grammar.has_prefixes and not (
+                target.startswith(line[2]) and literal in target
+            ):
                 continue
             for weight, place, allows, pattern in read_rule(
                 rule_value(line), version, dialect, line.start(), allow=not line[1]
@@ -230,14 +262,15 @@ def scan(
     return allows, line
 
 
-_Found = tuple[int, int, bool, "re.Match[str]"]  # weight, place, whether it allows, line
+# weight, place, whether it allows, line
+_Found = tuple[int, int, bool, "re.Match[str]"]
 
 
 def default_of(text: str, selection: GroupMatch, grammar: Grammar) -> bool:
     """Return whether a URL that matches no rule is allowed.
 
-    It is, except in the older text of the extended standard, where Allow lines alone forbid the
-    rest, and so does a pattern Allow beside a Disallow.
+    It is, except in the older text of the extended standard, where Allow lines alone
+    forbid the rest, and so does a pattern Allow beside a Disallow.
     """
     if grammar.dialect.precedence != "kind":
         return True

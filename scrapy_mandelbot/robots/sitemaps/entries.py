@@ -29,33 +29,41 @@ if TYPE_CHECKING:
 class SitemapEntry:
     """One URL that a sitemap lists: a page, or in an index another sitemap.
 
-    Source: sitemaps.org, "XML tag definitions" and "Sitemap index"; Google Search Central on
-    image, video and news sitemaps and on localised versions.
+    Source: sitemaps.org, "XML tag definitions" and "Sitemap index"; Google Search
+    Central on image, video and news sitemaps and on localised versions.
     """
 
     loc: str
     """An absolute http or https URL, escaped as Scrapy escapes the URL of a request."""
     lastmod: datetime | None = None
-    """With a time zone: UTC if the sitemap names none. None if it is missing or unreadable."""
+    """With a time zone: UTC if the sitemap names none. None if it is missing or
+    unreadable.
+    """
     lastmod_text: str = ""
     """The date as written."""
     changefreq: str | None = None
-    """``always``, ``hourly``, ``daily``, ``weekly``, ``monthly``, ``yearly``, ``never``."""
+    """``always``, ``hourly``, ``daily``, ``weekly``, ``monthly``, ``yearly``,
+    ``never``.
+    """
     priority: float | None = None
     """From 0.0 to 1.0, or None."""
     alternates: tuple[tuple[str, str], ...] = ()
-    """Other versions of the page as (hreflang, URL); hreflang is empty if the link has none."""
+    """Other versions of the page as (hreflang, URL); hreflang is empty if the link has
+    none.
+    """
     extensions: dict[str, Any] = field(default_factory=dict, hash=False)
     """Every other element of the entry, by its name without prefix.
 
-    ``image``, ``video`` and ``news`` are lists of dicts. An element without attributes and children
-    is its text; otherwise it is a dict of its attributes, its children and, as ``text``, its text.
-    A repeated element is a list. There are only strings,
+    ``image``, ``video`` and ``news`` are lists of dicts. An element without attributes
+    and children is its text; otherwise it is a dict of its attributes, its children
+    and, as ``text``, its text. A repeated element is a list. There are only strings,
     lists and dicts.
     """
 
 
-_FREQUENCIES = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
+_FREQUENCIES = frozenset(
+    {"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"}
+)
 _LONGEST_PRIORITY = 20  # characters
 MOST_TAGS = 8_000  # of an entry
 _MOST_ALTERNATES = 500  # of an entry; more than the languages and regions on the web
@@ -69,8 +77,9 @@ class EntryText(NamedTuple):
     text: str
     """From its tag to the tag that ends it; empty if it is too long."""
     plain: tuple[str, ...] | None
-    """The contents of the fields of `Format.plain`, if the entry has only these and in that order:
-    most entries do, and need no further parsing."""
+    """The contents of the fields of `Format.plain`, if the entry has only these and in
+    that order: most entries do, and need no further parsing.
+    """
     is_closed: bool
     """Whether its own closing tag follows."""
     is_cut: bool
@@ -100,14 +109,19 @@ class EntrySplitter:
         self._root_end = re.compile(
             rf"<(?:/{prefix}(?:{root})\b|{prefix}(?:{root})[^<>]*/>)", re.IGNORECASE
         )
-        self._boundary = re.compile(rf"</?{prefix}(?:{own}|{root})[\s/>]", re.IGNORECASE)
+        self._boundary = re.compile(
+            rf"</?{prefix}(?:{own}|{root})[\s/>]", re.IGNORECASE
+        )
         self._max_length = max_length
         self._held = ""
         self._scanned = 0  # how far an unfinished entry was searched for its end
         self.root_is_closed = False
 
     def feed(self, text: str, *, final: bool) -> Iterator[EntryText]:
-        """Yield the complete entries. Exhaust the iterator before you feed the next chunk."""
+        """Yield the complete entries.
+
+        Exhaust the iterator before you feed the next chunk.
+        """
         text = self._held + text
         at = 0
         if self._scanned and not final and self._goes_on(text):
@@ -120,10 +134,14 @@ class EntrySplitter:
             if at - entry.start() > self._max_length:
                 yield _TOO_LONG
             elif entry.lastgroup == "plain":
-                yield EntryText(entry[0], entry.groups("")[1:-1], is_closed=True, is_cut=False)
+                yield EntryText(
+                    entry[0], entry.groups("")[1:-1], is_closed=True, is_cut=False
+                )
             else:
                 is_closed = entry["closed"] is not None
-                yield EntryText(entry[0], None, is_closed, is_cut=is_last and not is_closed)
+                yield EntryText(
+                    entry[0], None, is_closed, is_cut=is_last and not is_closed
+                )
         self._scanned = 0
         if entry is not None and len(text) - entry.start() <= self._max_length:
             self._held = text[entry.start() :]
@@ -139,7 +157,8 @@ class EntrySplitter:
     def _goes_on(self, text: str) -> bool:
         """Hold the entry at the start of the text if it is neither complete nor too long.
 
-        Only the new text is searched: rescanning all of it with each block would be quadratic.
+        Only the new text is searched: rescanning all of it with each block would be
+        quadratic.
         """
         begun = max(1, self._scanned - _LONGEST_NAME)
         if len(text) > self._max_length or self._boundary.search(text, begun):
@@ -188,7 +207,8 @@ class EntryMaker:
             return None
         if piece.is_cut:
             self._note("cut-off")
-            element = read_elements(text[: text.rfind("<")], _MOST_ALTERNATES)  # it may be cut
+            # it may be cut
+            element = read_elements(text[: text.rfind("<")], _MOST_ALTERNATES)
             return self._from_elements(element) if self._form.link(element) else None
         element = read_elements(text, _MOST_ALTERNATES)
         if not piece.is_closed and not element.attributes.endswith("/"):
@@ -203,7 +223,8 @@ class EntryMaker:
         for child in element.children:
             texts.setdefault(child.name, child.text)
         lastmod = next((texts[name] for name in self._form.dates if name in texts), "")
-        if not self._form.plain:  # other elements of feeds are no extensions of sitemaps
+        # other elements of feeds are no extensions of sitemaps
+        if not self._form.plain:
             return self._entry((link, lastmod, "", ""))
         alternates: list[tuple[str, str]] = []
         links = 0
@@ -214,11 +235,20 @@ class EntryMaker:
                 if links <= _MOST_ALTERNATES:
                     alternates += self._alternate(child)
             elif child.name not in _FIELDS:
-                add_to(extensions, child.name, plain_data(child), is_list=child.name in _LISTS)
+                add_to(
+                    extensions,
+                    child.name,
+                    plain_data(child),
+                    is_list=child.name in _LISTS,
+                )
         if links > _MOST_ALTERNATES:
             self._note("many-alternates", _MOST_ALTERNATES)
         fields = (link, lastmod, texts.get("changefreq", ""), texts.get("priority", ""))
-        own = [child.text for child in element.children if child[:2] == (element.prefix, "loc")]
+        own = [
+            child.text
+            for child in element.children
+            if child[:2] == (element.prefix, "loc")
+        ]
         for other in own[1:]:
             if other.strip() not in {"", link.strip()}:
                 self._note("several-locs")
@@ -290,7 +320,10 @@ class EntryMaker:
 
     def _alternate(self, link: Element) -> list[tuple[str, str]]:
         attributes = attributes_of(link)
-        if attributes.get("rel", "alternate") != "alternate" or "href" not in attributes:
+        if (
+            attributes.get("rel", "alternate") != "alternate"
+            or "href" not in attributes
+        ):
             return []
         url = absolute_url(attributes["href"], self._base)
         if url is None:

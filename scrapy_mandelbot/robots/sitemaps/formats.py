@@ -1,7 +1,8 @@
 """A table of the sitemap formats: how to recognise each, and where its entries have their fields.
 
-Sources: sitemaps.org, "XML tag definitions", "Sitemap index" and "Other Sitemap formats"; RSS 2.0
-specification, "Elements of <item>"; RFC 4287 (Atom), sections 4.1.2 and 4.2.7.
+Sources: sitemaps.org, "XML tag definitions", "Sitemap index" and "Other Sitemap
+formats"; RSS 2.0 specification, "Elements of <item>"; RFC 4287 (Atom), sections 4.1.2
+and 4.2.7.
 """
 
 from __future__ import annotations
@@ -11,18 +12,24 @@ from collections.abc import Callable
 from html.entities import html5
 from typing import Any, NamedTuple
 
-# A tag, the text after it and, if it follows, its closing tag: a leaf is one match. A quoted value
-# may contain ">", unless the quotes are not closed.
+# A tag, the text after it and, if it follows, its closing tag: a leaf is one match. A
+# quoted value may contain ">", unless the quotes are not closed.
 _TAG_ELEMENTS = re.compile(
     r"""<(/?)([^\s<>/"'=]+)(?=[\s<>/"'=])"""
     r"""((?:[^<>"']*(?:(?:"[^"<]*"|'[^'<]*')[^<>"']*)*)|[^<>]*)>([^<]*)(</\2\s*>)?"""
 )
-_ATTRIBUTE = re.compile(r"""(?<![\w:.-])([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
-_REFERENCE = re.compile(r"&(?:#([0-9]{1,9})|#[xX]([0-9A-Fa-f]{1,8})|([A-Za-z][\w.-]{0,60}));")
+_ATTRIBUTE = re.compile(
+    r"""(?<![\w:.-])([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))"""
+)
+_REFERENCE = re.compile(
+    r"&(?:#([0-9]{1,9})|#[xX]([0-9A-Fa-f]{1,8})|([A-Za-z][\w.-]{0,60}));"
+)
 _AMPERSAND = re.compile(r"&(?!#?\w{1,60};)")
 
 # Elements without children: a tag after one that is not closed is its sibling.
-_LEAVES = frozenset({"loc", "lastmod", "changefreq", "priority", "link", "pubdate", "updated"})
+_LEAVES = frozenset(
+    {"loc", "lastmod", "changefreq", "priority", "link", "pubdate", "updated"}
+)
 _DEEPEST = 8  # levels; Google's extensions use four
 
 
@@ -129,7 +136,9 @@ def plain_data(element: Element) -> Any:
     return data
 
 
-def add_to(data: dict[str, Any], name: str, value: Any, *, is_list: bool = False) -> None:
+def add_to(
+    data: dict[str, Any], name: str, value: Any, *, is_list: bool = False
+) -> None:
     """Add a value under a name: to a list if the name may repeat, or does."""
     if name not in data:
         data[name] = [value] if is_list else value
@@ -152,12 +161,16 @@ class Format(NamedTuple):
     dates: tuple[str, ...]
     """The elements with the date of the last change, the best first."""
     plain: tuple[str, ...]
-    """The fields that most entries have, in their order; empty for feeds, whose entries differ."""
+    """The fields that most entries have, in their order; empty for feeds, whose entries
+    differ.
+    """
 
 
 def _loc(entry: Element) -> str:
     """Prefer a <loc> with the entry's own prefix (images may have one too), then bare text."""
-    found = [child for child in entry.children if child.name == "loc" and child.text.strip()]
+    found = [
+        child for child in entry.children if child.name == "loc" and child.text.strip()
+    ]
     own = [child for child in found if child.prefix == entry.prefix]
     is_bare = entry.text.strip().lower().startswith(("http://", "https://"))
     return next((child.text for child in (*own, *found)), entry.text if is_bare else "")
@@ -169,7 +182,10 @@ def _rss_link(item: Element) -> str:
         if child.name == "link" and child.prefix == item.prefix and child.text.strip():
             return child.text
     for child in item.children:
-        if child.name == "guid" and attributes_of(child).get("ispermalink", "true") == "true":
+        if (
+            child.name == "guid"
+            and attributes_of(child).get("ispermalink", "true") == "true"
+        ):
             return child.text
     return _atom_link(item)
 
@@ -179,7 +195,10 @@ def _atom_link(entry: Element) -> str:
     for child in entry.children:
         if child.name == "link":
             attributes = attributes_of(child)
-            if attributes.get("rel", "alternate") == "alternate" and "href" in attributes:
+            if (
+                attributes.get("rel", "alternate") == "alternate"
+                and "href" in attributes
+            ):
                 return attributes["href"].replace("&", "&amp;")  # escaped like text
     return ""
 
@@ -189,7 +208,9 @@ _UPDATED = ("updated", "modified", "published")
 FORMATS = (
     Format("urlset", ("urlset",), ("url", "sitemap"), _loc, ("lastmod",), _PLAIN),
     Format("index", ("sitemapindex",), ("sitemap", "url"), _loc, ("lastmod",), _PLAIN),
-    Format("rss", ("rss", "rdf", "channel"), ("item",), _rss_link, ("pubdate", "date"), ()),
+    Format(
+        "rss", ("rss", "rdf", "channel"), ("item",), _rss_link, ("pubdate", "date"), ()
+    ),
     Format("atom", ("feed",), ("entry",), _atom_link, _UPDATED, ()),
 )
 _HTML = frozenset({"html", "head", "body"})
@@ -216,11 +237,13 @@ class SniffedFormat(NamedTuple):
 def sniff_format(text: str, document_type: str) -> SniffedFormat | None:
     """Return the format of a file from its simplified beginning, or None if it is not clear yet.
 
-    The first known tag decides, wherever it is: blank lines or a script's error messages may
-    precede the root.
+    The first known tag decides, wherever it is: blank lines or a script's error
+    messages may precede the root.
     """
     if document_type == "html":
-        return SniffedFormat(None, is_text=False, problem="html", detail="!DOCTYPE html")
+        return SniffedFormat(
+            None, is_text=False, problem="html", detail="!DOCTYPE html"
+        )
     for tag in _TAG.finditer(text):
         name = tag[1].lower()
         if name in _HTML:

@@ -1,12 +1,13 @@
 """Reduces the XML of a sitemap, however broken, to tags and text.
 
-This is no XML parser. After an error an XML parser resumes where its stack says, which may be far
-beyond the next entry, and it expands entities, even external ones. Sitemaps need neither: they are
-flat, and an entry ends where the next one begins, whatever is inside.
+This is no XML parser. After an error an XML parser resumes where its stack says, which
+may be far beyond the next entry, and it expands entities, even external ones. Sitemaps
+need neither: they are flat, and an entry ends where the next one begins, whatever is
+inside.
 
-`Simplifier` removes comments, processing instructions and the document type, and escapes CDATA
-sections. `entries.EntrySplitter`, the next step, therefore meets no ``<url>`` that was commented
-out, and no entity is ever defined.
+`Simplifier` removes comments, processing instructions and the document type, and
+escapes CDATA sections. `entries.EntrySplitter`, the next step, therefore meets no
+``<url>`` that was commented out, and no entity is ever defined.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _OPENING = re.compile(r"<(?:!(?:--|\[CDATA\[|DOCTYPE)|\?)", re.IGNORECASE)
 _OPENINGS = ("<!--", "<![cdata[", "<!doctype", "<?")
 _LONGEST = max(map(len, _OPENINGS))
 
-# What ends each. Unclosed ones end where their author probably meant: at the first ">" of
-# "<?xml ...>", at the tag that closes the URL around a CDATA section.
+# What ends each. Unclosed ones end where their author probably meant: at the first ">"
+# of "<?xml ...>", at the tag that closes the URL around a CDATA section.
 _CLOSINGS = {
     "<!--": re.compile(r"-->"),
     "<![cdata[": re.compile(r"\]\]>|(?=</loc>)", re.IGNORECASE),
@@ -76,7 +77,13 @@ class Simplifier:
     def _leave(self, text: str, at: int, parts: list[str], *, final: bool) -> int:
         """Skip the open construct up to its end; return where to continue."""
         closing = _CLOSINGS[self._inside].search(text, at)
-        end = closing.start() if closing else len(text) if final else len(text) - _LONGEST_CLOSING
+        end = (
+            closing.start()
+            if closing
+            else len(text)
+            if final
+            else len(text) - _LONGEST_CLOSING
+        )
         if end < at:
             self._held = text[at:]
             return len(text)
@@ -97,6 +104,8 @@ class Simplifier:
 def _before_a_beginning(text: str, at: int) -> int:
     """Find where an opening may begin that continues in the next chunk."""
     start = text.rfind("<", max(at, len(text) - _LONGEST))
-    if start >= 0 and any(opening.startswith(text[start:].lower()) for opening in _OPENINGS):
+    if start >= 0 and any(
+        opening.startswith(text[start:].lower()) for opening in _OPENINGS
+    ):
         return start
     return len(text)

@@ -1,6 +1,7 @@
 """A table of the problems of sitemaps and how the reader handles them.
 
-Each problem is reported once for each file, with its first place and the number of times.
+Each problem is reported once for each file, with its first place and the number of
+times.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ MESSAGES = {
     "empty": "the file is empty",
     "html": "this is an HTML page, not a sitemap: the first tag is <{}>",
     "not-a-sitemap": "neither a sitemap nor a feed nor a list of URLs",
-    "no-root": "there is no <urlset>, <sitemapindex>, <rss> or <feed> around the entries",
+    "no-root": (
+        "there is no <urlset>, <sitemapindex>, <rss> or <feed> around the entries"
+    ),
     "late-start": "something stands before the XML declaration or the root",
     "cut-off": "the file ends within an entry or before its root is closed",
     # Limits.
@@ -25,22 +28,31 @@ MESSAGES = {
     "gzip-followed": "something follows the gzip data that is not gzip: it is left out",
     "gzip-members": "it is made of more than {:,} gzip files: the others are left out",
     "gzip-nested": "it is packed more than {} times: it is not read",
-    "encoding": "the encoding that it declares, {!r}, is not the one it is in: read as UTF-8",
+    "encoding": (
+        "the encoding that it declares, {!r}, is not the one it is in: read as UTF-8"
+    ),
     "not-utf8": "there are bytes that are not UTF-8: they are read as Windows-1252",
     # Markup.
     "open-section": "a comment, a declaration or a CDATA section is not closed",
-    "entity": "an entity of the file's own is used: none is expanded, the value does not count",
+    "entity": (
+        "an entity of the file's own is used: none is expanded, the value does not"
+        " count"
+    ),
     "ampersand": "an ampersand is not written as &amp;",
     "not-closed": "an entry is not closed",
     # Entries.
     "no-loc": "an entry has no URL: it is left out",
     "bare-loc": "an entry's URL is not in a <loc>: it is read all the same",
     "several-locs": "an entry has several URLs: each counts as an entry",
-    "bad-loc": "an entry's URL cannot be read, or is not of http or https: it is left out",
+    "bad-loc": (
+        "an entry's URL cannot be read, or is not of http or https: it is left out"
+    ),
     "relative-loc": "an entry's URL is relative: it is read as relative to the sitemap",
     "long-loc": "an entry's URL is longer than 2,048 characters",
     "many-tags": "an entry has more than {:,} tags: it is left out",
-    "many-alternates": "an entry has more than {:,} alternates: the others are left out",
+    "many-alternates": (
+        "an entry has more than {:,} alternates: the others are left out"
+    ),
     "bad-alternate": "an alternate's URL cannot be read, or is not of http or https",
     "bad-lastmod": "a date cannot be read: {!r}",
     "bad-changefreq": "a change frequency is none of the seven: {!r}",
@@ -60,13 +72,19 @@ class SitemapProblem:
     message: str
     """The problem and how it was handled; quotes the first occurrence."""
     where: str
-    """The first occurrence: ``entry 17``, ``line 3``, ``byte 52428800``; empty: the whole file."""
+    """The first occurrence: ``entry 17``, ``line 3``, ``byte 52428800``; empty: the
+    whole file.
+    """
     count: int = 1
     """How often it occurs."""
 
     def __str__(self) -> str:
         often = f" ({self.count:,} times)" if self.count > 1 else ""
-        return f"{self.where}: {self.message}{often}" if self.where else f"{self.message}{often}"
+        return (
+            f"{self.where}: {self.message}{often}"
+            if self.where
+            else f"{self.message}{often}"
+        )
 
 
 class Problems:

@@ -10,7 +10,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.robots.sitemaps.entries import EntryMaker, EntrySplitter, SitemapEntry
+from scrapy_mandelbot.robots.sitemaps.entries import (
+    EntryMaker,
+    EntrySplitter,
+    SitemapEntry,
+)
 from scrapy_mandelbot.robots.sitemaps.formats import sniff_format
 from scrapy_mandelbot.robots.sitemaps.markup import Simplifier
 from scrapy_mandelbot.robots.sitemaps.problems import Problems
@@ -31,7 +35,10 @@ class XmlBody:
     _problems: Problems
 
     def entries(self, text: str, *, final: bool) -> Iterator[SitemapEntry | None]:
-        """Yield the entries that the next simplified text completes; None for each one left out."""
+        """Yield the entries that the next simplified text completes.
+
+        None for each one left out.
+        """
         is_cut = False
         for piece in self._splitter.feed(text, final=final):
             is_cut = piece.is_cut
@@ -47,8 +54,8 @@ class XmlBody:
 class ListOfUrls:
     """A text file with one URL per line.
 
-    Source: sitemaps.org, "Other Sitemap formats", "Text file". Lines that begin with ``#`` are not
-    in that format, but common: they are skipped like blank lines.
+    Source: sitemaps.org, "Other Sitemap formats", "Text file". Lines that begin with
+    ``#`` are not in that format, but common: they are skipped like blank lines.
     """
 
     _base: str
@@ -60,12 +67,16 @@ class ListOfUrls:
     _number: int = 0
 
     def entries(self, text: str, *, final: bool) -> Iterator[SitemapEntry | None]:
-        """Yield the URLs of the lines that the next text completes; None for a bad line."""
+        """Yield the URLs of the lines that the next text completes.
+
+        None for a bad line.
+        """
         *lines, self._held = _LINE_END.split(self._held + text)
         if final:
             lines.append(self._held)
         elif len(self._held) > self._max_length:
-            self._held = self._held[: self._max_length + 1]  # enough to detect that it is too long
+            # enough to detect that it is too long
+            self._held = self._held[: self._max_length + 1]
         for line in lines:
             self._number += 1
             written = line.strip("\ufeff \t\v\f\r")
@@ -95,18 +106,34 @@ _LATE_DECLARATION = re.compile(r"\s+<\?xml")
 class SitemapReader:
     """Reads one sitemap in chunks of any size.
 
-    It accepts an XML sitemap or index, a list of URLs, RSS or Atom, gzipped or not, in any
-    encoding, valid or not. Defects become problems, never exceptions. Memory does not grow with
-    the file: it takes a few blocks of 16 KiB and one entry.
+    It accepts an XML sitemap or index, a list of URLs, RSS or Atom, gzipped or not, in
+    any encoding, valid or not. Defects become problems, never exceptions. Memory does
+    not grow with the file: it takes a few blocks of 16 KiB and one entry.
 
-    Entries are parsed lazily. If you stop iterating, nothing is lost: the next iterator continues
-    there, and ``feed(b"")`` returns one without adding data. A single entry may take long to come,
-    for example in 50 MiB that are no sitemap: in an event loop, call ``step()`` repeatedly.
+    Entries are parsed lazily. If you stop iterating, nothing is lost: the next iterator
+    continues there, and ``feed(b"")`` returns one without adding data. A single entry
+    may take long to come, for example in 50 MiB that are no sitemap: in an event loop,
+    call ``step()`` repeatedly.
     """
 
     __slots__ = (
-        *("_body", "_decoder", "_ending", "_entries", "_inbox", "_is_closed", "_is_done"),
-        *("_max_entries", "_max_entry_length", "_pending", "_problems", "_seen", "_simplifier"),
+        *(
+            "_body",
+            "_decoder",
+            "_ending",
+            "_entries",
+            "_inbox",
+            "_is_closed",
+            "_is_done",
+        ),
+        *(
+            "_max_entries",
+            "_max_entry_length",
+            "_pending",
+            "_problems",
+            "_seen",
+            "_simplifier",
+        ),
         *("_start", "_unpacker"),
         *("entries_read", "kind", "stopped", "url"),
     )
@@ -130,7 +157,8 @@ class SitemapReader:
         """
         self.url = url
         self.kind = "unknown"
-        """``urlset``, ``index``, ``text``, ``rss`` or ``atom``; at first ``unknown``."""
+        """``urlset``, ``index``, ``text``, ``rss`` or ``atom``; at first ``unknown``.
+        """
         self.stopped = False
         """Whether the rest of the file is ignored: it hit a limit, or is no sitemap."""
         self.entries_read = 0
@@ -142,10 +170,12 @@ class SitemapReader:
         self._unpacker = Unpacker(self._inbox, max_bytes, self._problems)
         self._decoder = _Decoder(self._problems)
         self._simplifier = Simplifier(self._problems)
-        self._start: str | None = None  # the text before the format was detected; None: none
+        # the text before the format was detected; None: none
+        self._start: str | None = None
         self._body: XmlBody | ListOfUrls | None = None
         self._pending: Iterator[SitemapEntry | None] | None = None  # of the last block
-        self._ending: bool | None = None  # `stopped` after the last block; None: not read yet
+        # `stopped` after the last block; None: not read yet
+        self._ending: bool | None = None
         self._entries: deque[SitemapEntry] = deque()  # of the last step
         self._seen = 0  # including those left out
         self._is_closed = False
@@ -153,7 +183,10 @@ class SitemapReader:
 
     def __repr__(self) -> str:
         state = "stopped" if self.stopped else "done" if self._is_done else "reading"
-        return f"<SitemapReader {self.kind}, {state}, {self.entries_read} entries, {self.url}>"
+        return (
+            f"<SitemapReader {self.kind}, {state}, {self.entries_read} entries,"
+            f" {self.url}>"
+        )
 
     @property
     def problems(self) -> tuple[SitemapProblem, ...]:
@@ -202,7 +235,10 @@ class SitemapReader:
                 return
 
     def _read_on(self) -> bool:
-        """Parse the next entries of the block, or the next block. False: no data is left."""
+        """Parse the next entries of the block, or the next block.
+
+        False: no data is left.
+        """
         if self._is_done or not (self._pending or self._read_block()):
             return False
         if self._pending is not None:
@@ -285,10 +321,13 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_DECLARED = re.compile(rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']\s*([A-Za-z0-9._:-]{1,40})""")
+_DECLARED = re.compile(
+    rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']\s*([A-Za-z0-9._:-]{1,40})"""
+)
 _HEAD = 1024  # bytes searched for a declaration
 _UTF8_LIKE = re.compile(r"utf-8|utf-8-sig|ascii|iso8859-1|cp1252")
-# Codecs that extend ASCII, never raise when they replace, and are text: no punycode, no escapes.
+# Codecs that extend ASCII, never raise when they replace, and are text: no punycode, no
+# escapes.
 _TRUSTED = re.compile(
     r"iso8859-\d+|cp125\d|cp437|cp8\d\d|cp932|cp949|cp950|koi8-[ru]|mac-\w+|tis-620|"
     r"gb2312|gbk|gb18030|big5|big5hkscs|shift_jis\w*|euc_\w+|johab|iso2022_\w+"
@@ -358,6 +397,9 @@ def _encoding(block: bytes, problems: Problems) -> tuple[bytes, str]:
 
 
 _AS_WINDOWS = {
-    0xDC00 + octet: bytes([octet]).decode("cp1252", "replace") for octet in range(0x80, 0x100)
+    0xDC00 + octet: bytes([octet]).decode("cp1252", "replace")
+    for octet in range(0x80, 0x100)
 }
-"""The Windows-1252 characters of bytes that are not UTF-8, by their escapes; five are undefined."""
+"""The Windows-1252 characters of bytes that are not UTF-8, by their escapes; five are
+undefined.
+"""

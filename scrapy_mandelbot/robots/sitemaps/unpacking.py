@@ -1,10 +1,10 @@
 """Decompresses received bytes into blocks, in bounded steps.
 
-The first two bytes show whether data is gzipped (RFC 1952, section 2.3.1), not a name or a header:
-servers often send `sitemap.xml.gz` uncompressed, or compress it once more.
+The first two bytes show whether data is gzipped (RFC 1952, section 2.3.1), not a name
+or a header: servers often send `sitemap.xml.gz` uncompressed, or compress it once more.
 
-Every step returns blocks of one size, whatever the size of the chunks that were fed. The same file
-therefore always gives the same entries, however it is chunked.
+Every step returns blocks of one size, whatever the size of the chunks that were fed.
+The same file therefore always gives the same entries, however it is chunked.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ class Gunzip:
     _input: bytes
     _wanted: int
     _problems: Problems
-    _inflate: zlib._Decompress = field(default_factory=lambda: zlib.decompressobj(_GZIP))
+    _inflate: zlib._Decompress = field(
+        default_factory=lambda: zlib.decompressobj(_GZIP)
+    )
     _full: bool = False
     """Whether the last step returned a whole block: more may be ready."""
     _members: int = 1
@@ -126,7 +128,11 @@ class Gunzip:
         self._full = len(block) == BLOCK
         self._input = self._inflate.unconsumed_tail
         if self._inflate.eof:
-            self._input, self._between, self._full = self._inflate.unused_data, True, False
+            self._input, self._between, self._full = (
+                self._inflate.unused_data,
+                True,
+                False,
+            )
         return block
 
     def _next_member(self) -> None:
@@ -186,7 +192,9 @@ class Unpacker:
             else:
                 self._layers += 1
                 more = self._max_bytes + 1  # one more shows that the limit is exceeded
-                self._source = Gunzip(self._source, bytes(self._held), more, self._problems)
+                self._source = Gunzip(
+                    self._source, bytes(self._held), more, self._problems
+                )
                 self._held.clear()
         if self.ended or not self._fill(BLOCK):
             return b""
@@ -194,7 +202,9 @@ class Unpacker:
         del self._held[:BLOCK]
         left = self._max_bytes - self._read
         if len(block) > left:
-            self._problems.note("too-many-bytes", f"byte {self._max_bytes}", self._max_bytes)
+            self._problems.note(
+                "too-many-bytes", f"byte {self._max_bytes}", self._max_bytes
+            )
             self.is_full = True
         self._read += len(block)
         self.ended = self.is_full or (self._source.ended and not self._held)

@@ -13,13 +13,14 @@ from scrapy_mandelbot.robots.origins import without_user
 
 LONGEST_URL = 2048  # sitemaps.org, "XML tag definitions": "less than 2,048 characters"
 
-# URLs that `safe_url_string` returns unchanged: most of them, and it takes ten times as long.
+# URLs that `safe_url_string` returns unchanged: most of them, and it takes ten times as
+# long.
 _SAFE_ALREADY = re.compile(
     r"https?://[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*(?::[1-9][0-9]{0,3})?"
     r"/[A-Za-z0-9\-._~!$&()*+,;=:@/?]*(?:%[0-9A-Fa-f]{2}[A-Za-z0-9\-._~!$&()*+,;=:@/?]*)*(?<!\?)"
 )
-# Paths that need only be appended to the directory of a base, or to its host: no segment begins
-# with a dot.
+# Paths that need only be appended to the directory of a base, or to its host: no
+# segment begins with a dot.
 _SEGMENTS = r"[A-Za-z0-9\-_~][A-Za-z0-9\-._~]*(?:/[A-Za-z0-9\-_~][A-Za-z0-9\-._~]*)*/?"
 _PLAIN_PATH = re.compile(rf"/?{_SEGMENTS}")
 _PLAIN_BASE = re.compile(
@@ -29,10 +30,13 @@ _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 # Host, port and credentials; a longer authority is no valid one.
 _AUTHORITY = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?[\\/]{2}([^/?#\\]{0,1000})")
 _LONGEST_AUTHORITY = 999  # characters
-_LONGEST_NAME, _LONGEST_LABEL = 253, 59  # RFC 1035, section 2.3.4; RFC 3490: after "xn--"
-# The C0 controls and space, which the URL standard strips, and three that editors leave behind.
+# RFC 1035, section 2.3.4; RFC 3490: after "xn--"
+_LONGEST_NAME, _LONGEST_LABEL = 253, 59
+# The C0 controls and space, which the URL standard strips, and three that editors leave
+# behind.
 _AROUND = "".join(map(chr, range(0x21))) + "\x7f\xa0\ufeff"
-_SCHEMES = frozenset({"http", "https"})  # an untrusted page must not lead to file: or data:
+# an untrusted page must not lead to file: or data:
+_SCHEMES = frozenset({"http", "https"})
 
 
 def is_relative(text: str) -> bool:

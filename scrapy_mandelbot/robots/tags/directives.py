@@ -1,9 +1,10 @@
 """The directives of robot tags, their effects, and the syntax of lists of them.
 
-Sources: Google, "Robots meta tag, data-nosnippet, and X-Robots-Tag specifications"; Bing, "Robots
-Metatags"; Yandex, "Robots meta tag and X-Robots-Tag HTTP header"; DeviantArt, "Tell AI datasets
-they can't use your content" (2022), for ``noai`` and ``noimageai``; noml.info, for ``noml``;
-draft-illyes-repext-03 (April 2026), for the ``Robots-Tag`` header.
+Sources: Google, "Robots meta tag, data-nosnippet, and X-Robots-Tag specifications";
+Bing, "Robots Metatags"; Yandex, "Robots meta tag and X-Robots-Tag HTTP header";
+DeviantArt, "Tell AI datasets they can't use your content" (2022), for ``noai`` and
+``noimageai``; noml.info, for ``noml``; draft-illyes-repext-03 (April 2026), for the
+``Robots-Tag`` header.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ _FLAGS: dict[str, tuple[str, ...]] = {
     "noml": ("noml",),
 }
 _PERMISSIONS = frozenset({"all", "index", "follow", "archive"})
-"""The defaults. A prohibition overrides them, as for Google; Yandex does the reverse."""
+"""The defaults. A prohibition overrides them, as for Google; Yandex does the reverse.
+"""
 
 _NUMBER = re.compile(r"-1|[0-9]{1,18}")
 
@@ -45,7 +47,10 @@ def _number(text: str) -> int | None:
 
 
 def _moment(text: str) -> datetime | None:
-    from scrapy_mandelbot.robots.dates import IN_TAGS, read_date  # noqa: PLC0415 -- few tags
+    from scrapy_mandelbot.robots.dates import (
+        IN_TAGS,
+        read_date,
+    )  # noqa: PLC0415 -- few tags
 
     date = read_date(text, IN_TAGS)
     return None if date is None else date.astimezone(timezone.utc)
@@ -60,7 +65,9 @@ _VALUES: dict[str, tuple[str, Callable[[str], object]]] = {
     ),
     "max-video-preview": ("max_video_preview", _number),
 }
-"""Directives with a value: their field, and a parser, which returns None for a bad value."""
+"""Directives with a value: their field, and a parser, which returns None for a bad
+value.
+"""
 
 _LONGEST = 200  # characters of a directive; longer ones are unknown, and cut
 _LONGEST_DATE = 3  # parts between commas: "Tuesday, June 25, 2027"
@@ -101,8 +108,9 @@ def directives_of(text: str) -> Iterator[str]:
 def directives_by_agent(text: str) -> Iterator[tuple[str | None, str]]:
     """Yield the directives of an ``X-Robots-Tag`` header, each with the agent that it is for.
 
-    ``agent:`` applies to the directives after it, up to the next one (Google, "Using the
-    X-Robots-Tag HTTP header"). Agents are in lower case, without version; None means all.
+    ``agent:`` applies to the directives after it, up to the next one (Google, "Using
+    the X-Robots-Tag HTTP header"). Agents are in lower case, without version; None
+    means all.
     """
     yield from _listed(text, has_agents=True)
 
@@ -110,13 +118,16 @@ def directives_by_agent(text: str) -> Iterator[tuple[str | None, str]]:
 def directives_of_list(text: str) -> Iterator[tuple[str | None, str]]:
     """Yield the directives of a ``Robots-Tag`` header, each with the agent that it is for.
 
-    A List of RFC 9651 whose members are product tokens or ``*``, with the rules as parameters
-    (draft-illyes-repext-03, "HTTP Response Header"). Other values are ignored.
+    A List of RFC 9651 whose members are product tokens or ``*``, with the rules as
+    parameters (draft-illyes-repext-03, "HTTP Response Header"). Other values are
+    ignored.
     """
     import http_sf  # noqa: PLC0415 -- few pages have the header
 
     try:
-        members: Any = http_sf.parse(text.encode("utf-8", "surrogatepass"), tltype="list")
+        members: Any = http_sf.parse(
+            text.encode("utf-8", "surrogatepass"), tltype="list"
+        )
     except (http_sf.StructuredFieldError, ValueError, ArithmeticError):
         return
     for member in members:
@@ -145,8 +156,8 @@ def _listed(text: str, *, has_agents: bool) -> Iterator[tuple[str | None, str]]:
 def _names_an_agent(part: str) -> bool:
     """Return whether ``name:`` at the start of the part names a robot, not a directive.
 
-    A name that begins with ``max-`` or has a number as its value is rather a future directive: read
-    as a robot, it would hide the rest of the list.
+    A name that begins with ``max-`` or has a number as its value is rather a future
+    directive: read as a robot, it would hide the rest of the list.
     """
     name, colon, value = part.partition(":")
     plain = _plain(name)
@@ -169,7 +180,10 @@ def _with_whole_date(part: str, rest: list[str]) -> str:
     for more in range(min(_LONGEST_DATE - 1, len(rest)), 0, -1):
         added = rest[: -more - 1 : -1]
         joined = ",".join([part, *added])
-        if any(map(str.isdigit, added[-1])) and effects_of(joined[:_LONGEST]) is not None:
+        if (
+            any(map(str.isdigit, added[-1]))
+            and effects_of(joined[:_LONGEST]) is not None
+        ):
             del rest[-more:]
             return joined
     return part
@@ -178,7 +192,8 @@ def _with_whole_date(part: str, rest: list[str]) -> str:
 def _split_further(part: str) -> list[str]:
     """Return the directives of a part: one, or several separated by other characters than commas.
 
-    No document allows ``noindex nofollow`` or ``noindex; nofollow``, but many pages have them.
+    No document allows ``noindex nofollow`` or ``noindex; nofollow``, but many pages
+    have them.
     """
     part = part[:_LONGEST]
     if not part:
@@ -186,7 +201,11 @@ def _split_further(part: str) -> list[str]:
     if effects_of(part) is not None:
         return [part]
     several = [one for one in _OTHER_SEPARATORS.split(part) if one]
-    return several if several and all(effects_of(one) is not None for one in several) else [part]
+    return (
+        several
+        if several and all(effects_of(one) is not None for one in several)
+        else [part]
+    )
 
 
 def _plain(name: str) -> str:

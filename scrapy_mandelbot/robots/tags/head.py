@@ -1,7 +1,7 @@
 """Finds the meta tags in the head of an HTML page without building a tree.
 
-Source: HTML (WHATWG), sections 13.2.5 "Tokenization" and 13.2.6.4 "The rules for parsing tokens in
-HTML content", as far as they concern the head.
+Source: HTML (WHATWG), sections 13.2.5 "Tokenization" and 13.2.6.4 "The rules for
+parsing tokens in HTML content", as far as they concern the head.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ class Meta(NamedTuple):
 def meta_tags(body: bytes, names: frozenset[str]) -> tuple[Meta, ...]:
     """Return the meta tags in the head of a page that have one of the lower-case names, in order.
 
-    As in browsers, the head extends to the first tag that is invalid in a head; misplaced text does
-    not end it. Comments, scripts, styles, titles, ``<noscript>`` and ``<template>`` contain no
-    markup. At most :data:`METAS_LIMIT` tags in the first :data:`HEAD_LIMIT` bytes are returned.
+    As in browsers, the head extends to the first tag that is invalid in a head;
+    misplaced text does not end it. Comments, scripts, styles, titles, ``<noscript>``
+    and ``<template>`` contain no markup. At most :data:`METAS_LIMIT` tags in the first
+    :data:`HEAD_LIMIT` bytes are returned.
     """
     page = _as_ascii_shows_it(body)
     patterns = patterns_for(names)
@@ -52,7 +53,9 @@ def meta_tags(body: bytes, names: frozenset[str]) -> tuple[Meta, ...]:
         if name in names and b"content" in attributes:
             line += page.count(b"\n", counted, position)
             counted = position
-            found.append(Meta(name, _text(attributes[b"content"])[:CONTENT_LIMIT], line))
+            found.append(
+                Meta(name, _text(attributes[b"content"])[:CONTENT_LIMIT], line)
+            )
             if len(found) == METAS_LIMIT:
                 break
     return tuple(found)
@@ -69,11 +72,12 @@ class LicenseLink(NamedTuple):
 def license_links(body: bytes) -> tuple[LicenseLink, ...]:
     """Return the licence links among the first :data:`HEAD_LIMIT` bytes of a page, in order.
 
-    Source: HTML (WHATWG), section 4.6.7.7 'Link type "license"'; RSL 1.0, "Adding RSL to web
-    pages". People judge them, so links in comments and scripts are included. At most
-    :data:`METAS_LIMIT` are returned.
+    Source: HTML (WHATWG), section 4.6.7.7 'Link type "license"'; RSL 1.0, "Adding RSL
+    to web pages". People judge them, so links in comments and scripts are included. At
+    most :data:`METAS_LIMIT` are returned.
     """
-    if b"icense" not in body and b"ICENSE" not in body and b"\0" not in body:  # as in UTF-16
+    # as in UTF-16
+    if b"icense" not in body and b"ICENSE" not in body and b"\0" not in body:
         return ()
     page = _as_ascii_shows_it(body)[:HEAD_LIMIT]
     found: list[LicenseLink] = []
@@ -88,15 +92,17 @@ def license_links(body: bytes) -> tuple[LicenseLink, ...]:
     return tuple(found)
 
 
-# Nearly all encodings write markup as ASCII does. UTF-16 shows by a byte-order mark, or by zeros in
-# the upper halves of its first markup; the Content-Type header adds nothing.
+# Nearly all encodings write markup as ASCII does. UTF-16 shows by a byte-order mark, or
+# by zeros in the upper halves of its first markup; the Content-Type header adds
+# nothing.
 _UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _BYTE_ORDER_MARKS = tuple(_UTF_16)
 _FIRST_MARKUP = 64  # bytes
 _FEW_ZEROS = 16  # of these
 _ESCAPE = b"\x1b"
 _TO_JIS = re.compile(rb"\x1b\$[@B]")
-"""ISO-2022-JP: up to the next escape, ASCII bytes such as "<" are parts of characters."""
+"""ISO-2022-JP: up to the next escape, ASCII bytes such as "<" are parts of characters.
+"""
 _FIRST_TEXT = 16_384  # bytes within which a page in ISO-2022-JP shows Japanese text
 
 
@@ -122,13 +128,14 @@ _CONTENT_END = {
 } | {b"!--": _COMMENT_END}
 """Elements of a head whose content is no markup, and where each ends."""
 _IN_HEAD = frozenset(
-    {b"html", b"head", b"base", b"basefont", b"bgsound", b"link", b"meta"} | _CONTENT_END.keys()
+    {b"html", b"head", b"base", b"basefont", b"bgsound", b"link", b"meta"}
+    | _CONTENT_END.keys()
 )
 """Tags that do not end the head."""
 
 
-# The cheap test: a page without the names in its meta tags costs one search for "<", which skips
-# scripts and styles of any length at the speed of memchr.
+# The cheap test: a page without the names in its meta tags costs one search for "<",
+# which skips scripts and styles of any length at the speed of memchr.
 
 _FOREIGN_META = rb"""
     (?:  # the beginning of an irrelevant tag, as nearly all are
@@ -153,7 +160,8 @@ _LANDMARK = rb"""
         )
     )
 """
-_ESCAPED_NAME = rb"name\s*=\s*[\"']?[^\"'\s>&]{0,%d}&"  # the beginning of a name, and an escape
+# the beginning of a name, and an escape
+_ESCAPED_NAME = rb"name\s*=\s*[\"']?[^\"'\s>&]{0,%d}&"
 _MOST_SPACE = 100  # before "<body"; more would only cost time
 
 
@@ -170,7 +178,9 @@ def patterns_for(names: frozenset[str]) -> _Patterns:
     octets = tuple(sorted(name.encode(errors="replace") for name in names))
     words = {
         b"names": b"|".join(map(re.escape, octets)),
-        b"initials": b"".join(re.escape(name[:1] + name[:1].upper()) for name in octets),
+        b"initials": b"".join(
+            re.escape(name[:1] + name[:1].upper()) for name in octets
+        ),
         b"in_head": b"|".join(sorted(_IN_HEAD)),
     }
     words[b"foreign"] = _FOREIGN_META % words
@@ -185,8 +195,9 @@ def patterns_for(names: frozenset[str]) -> _Patterns:
 def _last_mention(page: bytes, patterns: _Patterns) -> int:
     """Return the end of the last meta tag in the head that may have one of the names, or -1.
 
-    The head ends at ``<body>``, or where other markup follows ``</head>``, outside of comments and
-    scripts. (A page with these in the value of an attribute, after a tag, is misread.)
+    The head ends at ``<body>``, or where other markup follows ``</head>``, outside of
+    comments and scripts. (A page with these in the value of an attribute, after a tag,
+    is misread.)
     """
     last, shown_from = -1, 0
     for found in patterns.landmark.finditer(page, 0, HEAD_LIMIT):
@@ -222,9 +233,9 @@ _ATTRIBUTE = re.compile(
     rb"(?:" + _SPACE + rb"*=" + _SPACE + rb"*"
     rb"(?:\"([^\"]*)\"?|'([^']*)'?|([^\t\n\f\r >\"'][^\t\n\f\r >]*)|(?=>)))?"
 )
-# Tags to parse attribute by attribute. Irrelevant tags in their usual form are skipped: their end
-# is clear without that. A double quote opens a value only after "=", so after any other quote no
-# value is open.
+# Tags to parse attribute by attribute. Irrelevant tags in their usual form are skipped:
+# their end is clear without that. A double quote opens a value only after "=", so after
+# any other quote no value is open.
 _WORTH_READING = rb"""
     <(?=[A-Za-z/!?])(?!
         (?: meta(?=[\t\n\ ]%(foreign)b)
@@ -259,7 +270,9 @@ def metas_of(
             position = _after_other(page, position)
             continue
         is_end, name = bool(tag[1]), tag[2].lower()
-        if name not in _IN_HEAD and not (is_end and name not in {b"body", b"html", b"br"}):
+        if name not in _IN_HEAD and not (
+            is_end and name not in {b"body", b"html", b"br"}
+        ):
             return
         attributes, after = _attributes(page, tag.end())
         if after < 0:

@@ -24,7 +24,9 @@ from scrapy_mandelbot.robots.tags.head import CONTENT_LIMIT, Meta, meta_tags
 DIRECTIVES_LIMIT = 300
 """Directives of a page that are read, headers first, for all robots together."""
 LIST_LIMIT = 8_192
-"""Characters of a ``Robots-Tag`` header that are read: the minimum of draft-illyes-repext-03."""
+"""Characters of a ``Robots-Tag`` header that are read: the minimum of
+draft-illyes-repext-03.
+"""
 HEADERS_LIMIT = 16_384
 """Characters of a page's headers that are read."""
 
@@ -34,8 +36,9 @@ class RobotTag:
     """One directive and its place."""
 
     where: str
-    """``"header"`` for X-Robots-Tag, ``"robots-tag"`` for the header of that name, ``"meta"``, or
-    ``"link"`` for the ``rel="nofollow"`` of a link."""
+    """``"header"`` for X-Robots-Tag, ``"robots-tag"`` for the header of that name,
+    ``"meta"``, or ``"link"`` for the ``rel="nofollow"`` of a link.
+    """
     text: str
     """The directive as written."""
     agent: str | None = None
@@ -58,8 +61,9 @@ class RobotTag:
 class RobotTags:
     """The robot tags of a page for one robot.
 
-    All fields but the last two combine the tags for all robots and for this one, in the headers and
-    in the page: the strictest wins (Google, "Handling combined indexing and serving rules").
+    All fields but the last two combine the tags for all robots and for this one, in the
+    headers and in the page: the strictest wins (Google, "Handling combined indexing and
+    serving rules").
     """
 
     noindex: bool = False
@@ -104,7 +108,9 @@ class RobotTags:
     def decided_by(self, field: str) -> RobotTag | None:
         """Return the first tag that sets the field to its value, or None."""
         said = (field, getattr(self, field))
-        return next((tag for tag in self.sources if said in _effects(tag).items()), None)
+        return next(
+            (tag for tag in self.sources if said in _effects(tag).items()), None
+        )
 
 
 NO_TAGS = RobotTags()
@@ -115,15 +121,17 @@ def robot_tags(
     body: bytes,
     agent: str | bytes | Sequence[str],
 ) -> RobotTags:
-    """Return the robot tags of a page for one robot. Never raises, whatever the headers and bytes.
+    """Return the robot tags of a page for one robot.
 
-    Reads :data:`HEADERS_LIMIT` characters of headers, meta tags within the limits of ``head.py``,
-    and :data:`DIRECTIVES_LIMIT` directives in all.
+    Never raises, whatever the headers and bytes. Reads :data:`HEADERS_LIMIT` characters
+    of headers, meta tags within the limits of ``head.py``, and :data:`DIRECTIVES_LIMIT`
+    directives in all.
 
     Args:
-        headers: name and value of each of the response's headers, or of the ``X-Robots-Tag`` and
-            ``Robots-Tag`` ones.
-        body: the HTML, decompressed; its first 256 KiB suffice. ``b""`` for other types.
+        headers: name and value of each of the response's headers, or of the
+            ``X-Robots-Tag`` and ``Robots-Tag`` ones.
+        body: the HTML, decompressed; its first 256 KiB suffice. ``b""`` for other
+            types.
         agent: a product token, a whole User-Agent header, or a sequence of tokens. Tags
             for any of these names apply, and tags for all robots.
     """
@@ -142,7 +150,9 @@ def tags_for(
 ) -> RobotTags:
     """Return the robot tags in headers, and in meta tags that have one of the names."""
     values = tuple(_header_values(headers))
-    length = sum(len(value) for _, value in values) + sum(len(meta.content) for meta in metas)
+    length = sum(len(value) for _, value in values) + sum(
+        len(meta.content) for meta in metas
+    )
     said = _cached_tags if length <= _SHORT else _tags_in
     return said(values, metas, names)
 
@@ -151,7 +161,9 @@ _Header = tuple[str, str]  # `RobotTag.where` and the value
 _HEADERS = {"x-robots-tag": "header", "robots-tag": "robots-tag"}
 
 
-def _header_values(headers: Iterable[tuple[str | bytes, str | bytes]]) -> Iterator[_Header]:
+def _header_values(
+    headers: Iterable[tuple[str | bytes, str | bytes]],
+) -> Iterator[_Header]:
     left = HEADERS_LIMIT
     for name, value in headers:
         where = _HEADERS.get(header_text(name).strip().lower()) if left > 0 else None
@@ -159,7 +171,9 @@ def _header_values(headers: Iterable[tuple[str | bytes, str | bytes]]) -> Iterat
             text = header_text(value)
             most = min(CONTENT_LIMIT if where == "header" else LIST_LIMIT, left)
             if len(text) > most:  # only whole members of a list count
-                text = text[:most] if where == "header" else text[:most].rpartition(",")[0]
+                text = (
+                    text[:most] if where == "header" else text[:most].rpartition(",")[0]
+                )
             left -= max(len(text), 1)
             yield where, text
 
@@ -169,8 +183,8 @@ _OTHER_METADATA = frozenset(
     """
     application-name author color-scheme copyright date description generator keywords language
     rating referrer revisit-after subject theme-color title twitter viewport
-    """.split()  # noqa: SIM905 -- words to be read
-)
+    """.split()
+)  # noqa: SIM905 -- words to be read
 """Names of other meta tags, which may be words of a User-Agent header."""
 
 
@@ -200,7 +214,8 @@ def _tags_in(
 
 
 _SHORT = 256  # characters of all tags; most pages have fewer
-# Pages of a site repeat their tags. The tags are untrusted: 256 of them take at most 8 MiB.
+# Pages of a site repeat their tags. The tags are untrusted: 256 of them take at most 8
+# MiB.
 _cached_tags = lru_cache(maxsize=256)(_tags_in)
 
 
@@ -241,10 +256,14 @@ def _strictest(tags: tuple[RobotTag, ...]) -> RobotTags:
     for tag in tags:
         for field, value in _effects(tag).items():
             stricter = _STRICTER.get(field)
-            said[field] = stricter(said[field], value) if stricter and field in said else value
-    if said.get("nosnippet"):  # "Do not show a text snippet or video preview" (Google, nosnippet)
+            said[field] = (
+                stricter(said[field], value) if stricter and field in said else value
+            )
+    # "Do not show a text snippet or video preview" (Google, nosnippet)
+    if said.get("nosnippet"):
         said["max_snippet"] = said["max_video_preview"] = 0
-    elif said.get("max_snippet") == 0:  # "Equivalent to nosnippet" (Google, max-snippet)
+    # "Equivalent to nosnippet" (Google, max-snippet)
+    elif said.get("max_snippet") == 0:
         said["nosnippet"] = True
     unknown = tuple(tag.text for tag in tags if effects_of(tag.text) is None)
     return RobotTags(**said, unknown=unknown, sources=tags)

@@ -1,1 +1,4 @@
-"""The store on Redis or Valkey. It takes the package ``redis``: the extra of that name."""
+"""The store on Redis or Valkey.
+
+It takes the package ``redis``: the extra of that name.
+"""

@@ -15,13 +15,15 @@ from scrapy_mandelbot.robots.formatting import without_credentials
 
 _ALIASES = {"valkey": "redis", "valkeys": "rediss"}
 _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
-PATIENCE = 2.0  # seconds for which an answer of the server is waited for, in a thread of its own
+# seconds for which an answer of the server is waited for, in a thread of its own
+PATIENCE = 2.0
 
 
 def checked(url: str, key: bytes | None = None) -> str:
     """Return the URL as ``redis`` takes it; a ValueError that names no password: it is none.
 
-    `key`: raise an OtherNodeError if the server is there, and another node of its cluster has it.
+    `key`: raise an OtherNodeError if the server is there, and another node of its
+    cluster has it.
     """
     scheme, separator, rest = url.partition("://")
     url = _ALIASES.get(scheme, scheme) + separator + rest
@@ -46,7 +48,10 @@ def shown_address(url: str) -> str:
 
 
 def connect(url: str) -> Redis:
-    """Return a client that neither waits for long nor tries again by itself. It connects later."""
+    """Return a client that neither waits for long nor tries again by itself.
+
+    It connects later.
+    """
     client = Redis.from_url(
         url,
         socket_timeout=PATIENCE,
@@ -56,7 +61,8 @@ def connect(url: str) -> Redis:
         decode_responses=False,
         **_of_tls(url),
     )
-    client.connection_pool.connection_kwargs["decode_responses"] = False  # whatever the URL says
+    # whatever the URL says
+    client.connection_pool.connection_kwargs["decode_responses"] = False
     return client
 
 
@@ -83,7 +89,9 @@ def _of_tls(url: str) -> dict[str, Any]:
     """Check the host of the certificate, which redis-py did not by default before 6.0."""
     options = parse_url(url)
     is_checked = str(options.get("ssl_cert_reqs", "required")).lower() != "none"
-    return {"ssl_check_hostname": True} if url.startswith("rediss:") and is_checked else {}
+    return (
+        {"ssl_check_hostname": True} if url.startswith("rediss:") and is_checked else {}
+    )
 
 
 def _check_options(url: str, options: dict[str, Any]) -> None:

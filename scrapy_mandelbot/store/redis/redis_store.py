@@ -1,8 +1,8 @@
 """A store on a Redis or Valkey server, for crawls on many machines.
 
-It never keeps a crawl waiting: one thread sends commands, another receives the changes of other
-crawls, and both report to the event loop. A server that is gone, slow, full or a replica costs a
-warning, and the memory of this run until it can be used again.
+It never keeps a crawl waiting: one thread sends commands, another receives the changes
+of other crawls, and both report to the event loop. A server that is gone, slow, full or
+a replica costs a warning, and the memory of this run until it can be used again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LONGEST_NAME = 1_000  # bytes of a site's name; a longer one is no host's, and stays in this run
+# bytes of a site's name; a longer one is no host's, and stays in this run
+LONGEST_NAME = 1_000
 _ONE_CLOCK = 0.1  # seconds; clocks that differ by less are taken for one
 _COMPLAINS_AFTER = 60.0  # seconds between warnings of a flapping server
 _LISTED_AT_A_TIME = 100  # copies
@@ -45,9 +46,10 @@ _YEAR = 31_536_000.0  # seconds
 class RedisStore(LiveStore):
     """The state of sites, shared by all workers that name one database of a server.
 
-    `loop` returns a callable that runs a function in the current loop, from any thread. Without it,
-    each question waits for its answer, as commands need. A cached file can be used for `keep_for`
-    seconds after it was fetched. A `url` that names no server raises ValueError.
+    `loop` returns a callable that runs a function in the current loop, from any thread.
+    Without it, each question waits for its answer, as commands need. A cached file can
+    be used for `keep_for` seconds after it was fetched. A `url` that names no server
+    raises ValueError.
     """
 
     def __init__(
@@ -64,13 +66,16 @@ class RedisStore(LiveStore):
         self._keep_for = keep_for
         self._now = now
         self._token = os.urandom(8).hex().encode()  # who this worker is, to the others
-        self._ahead = 0.0  # seconds by which the server's clock is ahead of the worker's
+        # seconds by which the server's clock is ahead of the worker's
+        self._ahead = 0.0
         self._memory = MemoryStore()  # copies that this run has found or put
         self._listener: Listener | None = None
         self._channel: ChannelListener | None = None
         self._complained_at = -inf
         self._is_closed = False
-        self._wire = Wire(self._connect, scripts.SCRIPTS, self._joined, self._lost, self._found)
+        self._wire = Wire(
+            self._connect, scripts.SCRIPTS, self._joined, self._lost, self._found
+        )
 
     def __repr__(self) -> str:
         return f"<RedisStore {shown_address(self._url)}>"
@@ -93,16 +98,29 @@ class RedisStore(LiveStore):
         name = scripts.name_of(site)
 
         def arguments() -> tuple[Any, ...]:
-            at, value = copy.fetched_at + self._ahead, scripts.copy_value(copy, self._ahead)
+            at, value = (
+                copy.fetched_at + self._ahead,
+                scripts.copy_value(copy, self._ahead),
+            )
             most = scripts.MOST_COPIES
-            return (scripts.copy_key(name), scripts.COPIES, name, value, at, self._keep_for, most)
+            return (
+                scripts.copy_key(name),
+                scripts.COPIES,
+                name,
+                value,
+                at,
+                self._keep_for,
+                most,
+            )
 
         def on_answer(over: Any) -> None:
             if over:
                 keys = tuple(map(scripts.copy_key, over[::2]))
                 self._wire.send(RedisOp(b"DEL", lambda: keys))
 
-        self._write("copy", name, scripts.PUT_COPY, arguments, copy, len(copy.body), on_answer)
+        self._write(
+            "copy", name, scripts.PUT_COPY, arguments, copy, len(copy.body), on_answer
+        )
 
     def copies(self) -> Iterator[tuple[str, CachedRobots]]:
         names = self._wire.answer_to(b"ZRANGE", lambda: (scripts.COPIES, 0, -1))
@@ -113,7 +131,9 @@ class RedisStore(LiveStore):
             keys = tuple(scripts.copy_key(site.encode()) for site in part)
             values = self._wire.answer_to(b"MGET", partial(tuple, keys))
             for site, value in zip(part, values or [None] * len(part), strict=True):
-                copy = unsaved[site] if site in unsaved else self._read_copy(site, value)
+                copy = (
+                    unsaved[site] if site in unsaved else self._read_copy(site, value)
+                )
                 if copy is not None:
                     yield site, copy
 
@@ -123,7 +143,9 @@ class RedisStore(LiveStore):
         name = scripts.name_of(site)
         keys = (scripts.copy_key(name), scripts.COPIES, scripts.NEWS)
         message = scripts.news(self._token, "drop", name)
-        self._write("copy", name, scripts.DROP_COPY, lambda: (*keys, name, message), None)
+        self._write(
+            "copy", name, scripts.DROP_COPY, lambda: (*keys, name, message), None
+        )
 
     def find_copy(
         self,
@@ -133,7 +155,11 @@ class RedisStore(LiveStore):
         then: Callable[[CachedRobots | None, float], None],
     ) -> None:
         name = scripts.name_of(site)
-        keys = (scripts.copy_key(name), scripts.lease_key(Lease.FETCH, name), scripts.COPIES)
+        keys = (
+            scripts.copy_key(name),
+            scripts.lease_key(Lease.FETCH, name),
+            scripts.COPIES,
+        )
 
         def arguments() -> tuple[Any, ...]:
             since = fresh_since + self._ahead
@@ -155,10 +181,18 @@ class RedisStore(LiveStore):
         self._send(name, RedisOp(scripts.FIND_COPY, arguments, on_answer, on_failure))
 
     def get_pauses(self, after: float = -inf) -> dict[str, StoredPause]:
-        values = self._wire.answer_to(scripts.GET_PAUSES, lambda: self._pauses_after(after))
-        pauses: dict[str, StoredPause | None] = dict(scripts.read_pauses(values or (), self._ahead))
+        values = self._wire.answer_to(
+            scripts.GET_PAUSES, lambda: self._pauses_after(after)
+        )
+        pauses: dict[str, StoredPause | None] = dict(
+            scripts.read_pauses(values or (), self._ahead)
+        )
         pauses.update((key.decode(), pause) for key, pause in self._wire.kept("pause"))
-        return {key: one for key, one in pauses.items() if one is not None and one.until > after}
+        return {
+            key: one
+            for key, one in pauses.items()
+            if one is not None and one.until > after
+        }
 
     def put_pause(self, site: str, pause: StoredPause | None) -> None:
         name = scripts.name_of(site)
@@ -172,7 +206,9 @@ class RedisStore(LiveStore):
         self._write("pause", name, scripts.PUT_PAUSE, arguments, pause)
 
     def get_turns(self, after: float) -> dict[str, float]:
-        values = self._wire.answer_to(b"ZRANGEBYSCORE", lambda: self._turns_after(after))
+        values = self._wire.answer_to(
+            b"ZRANGEBYSCORE", lambda: self._turns_after(after)
+        )
         turns = scripts.read_turns(values or (), self._ahead)
         turns.update((name.decode(), due) for name, due in self._wire.kept("turn"))
         return {name: due for name, due in turns.items() if due > after}
@@ -209,7 +245,10 @@ class RedisStore(LiveStore):
         def on_answer(answer: Any) -> None:
             self._call_in_loop(lambda: then(answer / 1000))
 
-        self._send(name, RedisOp(scripts.CLAIM, lambda: arguments, on_answer, lambda: on_answer(0)))
+        self._send(
+            name,
+            RedisOp(scripts.CLAIM, lambda: arguments, on_answer, lambda: on_answer(0)),
+        )
 
     def release(self, lease: Lease, key: str, keep_for: float = 0.0) -> None:
         name = scripts.lease_key(lease, scripts.name_of(key))
@@ -229,14 +268,21 @@ class RedisStore(LiveStore):
         name = scripts.name_of(spider)
 
         def arguments() -> tuple[Any, ...]:
-            return (scripts.run_key(name), began_at + self._ahead, b"EX", scripts.RUN_FOR)
+            return (
+                scripts.run_key(name),
+                began_at + self._ahead,
+                b"EX",
+                scripts.RUN_FOR,
+            )
 
         self._write("run", name, b"SET", arguments, began_at)
 
     def listen(self, listener: Listener) -> None:
         self._join_loop()
         self._listener = listener
-        self._channel = ChannelListener(self._connect, scripts.NEWS, self._read_all, self._receive)
+        self._channel = ChannelListener(
+            self._connect, scripts.NEWS, self._read_all, self._receive
+        )
         self._channel.start()
 
     def close(self) -> None:
@@ -254,14 +300,18 @@ class RedisStore(LiveStore):
         self._memory.close()
         if left:
             logger.warning(
-                "Could not write %s to %s", counted(left, "value"), shown_address(self._url)
+                "Could not write %s to %s",
+                counted(left, "value"),
+                shown_address(self._url),
             )
 
     def _receive(self, message: bytes) -> None:
         try:
             sender, kind, name, detail = scripts.read_news(message, self._ahead)
         except NO_ROW_OF_OURS as error:
-            logger.debug("A message in %s cannot be read: %s", shown_address(self._url), error)
+            logger.debug(
+                "A message in %s cannot be read: %s", shown_address(self._url), error
+            )
             return
         if sender == self._token:
             return
@@ -312,7 +362,9 @@ class RedisStore(LiveStore):
         on_answer: Callable[[Any], None] | None = None,
     ) -> None:
         if len(name) <= LONGEST_NAME:
-            self._wire.write(RedisOp(what, arguments, on_answer, None, (kind, name), value, size))
+            self._wire.write(
+                RedisOp(what, arguments, on_answer, None, (kind, name), value, size)
+            )
 
     def _join_loop(self) -> None:
         """Note which loop runs the crawl; whoever listens and asks does so in it."""
@@ -338,12 +390,15 @@ class RedisStore(LiveStore):
 
     def _joined(self, client: Redis) -> None:
         before, (seconds, microseconds), after = self._now(), client.time(), self._now()
-        half_trip = (after - before) / 2  # the server read its clock anywhere in the trip
+        # the server read its clock anywhere in the trip
+        half_trip = (after - before) / 2
         ahead = seconds + microseconds / 1e6 - before - half_trip
         self._ahead = 0.0 if abs(ahead) < _ONE_CLOCK + half_trip else ahead
 
     def _found(self) -> None:
-        logger.info("What is known of sites is shared again: %s", shown_address(self._url))
+        logger.info(
+            "What is known of sites is shared again: %s", shown_address(self._url)
+        )
         if self._channel is not None:
             self._channel.reconnect()
             self._read_all()
@@ -353,7 +408,8 @@ class RedisStore(LiveStore):
         if now - self._complained_at >= _COMPLAINS_AFTER:
             self._complained_at = now
             logger.warning(
-                "What is known of sites is kept in the memory of this run only%s: %s: %s",
+                "What is known of sites is kept in the memory of this run only%s:"
+                " %s: %s",
                 " until their store can be used again",
                 shown_address(self._url),
                 error,
@@ -382,8 +438,8 @@ _LISTEN_AGAIN_AFTER = 1.0  # seconds
 class ChannelListener:
     """Receives a channel's messages in its own thread.
 
-    `began` is called in the thread on each subscription, before which messages may have been
-    missed; `on_answer` with each message.
+    `began` is called in the thread on each subscription, before which messages may have
+    been missed; `on_answer` with each message.
     """
 
     def __init__(
@@ -399,7 +455,9 @@ class ChannelListener:
         self._answered = on_answer
         self._is_over = threading.Event()
         self._is_to_move = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="mandelbot-news", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, name="mandelbot-news", daemon=True
+        )
 
     def start(self) -> None:
         self._thread.start()
@@ -420,7 +478,10 @@ class ChannelListener:
         while not self._is_over.is_set():
             try:
                 self._receive()
-            except (RedisError, OSError):  # noqa: PERF203 -- the other thread says what is wrong
+            except (
+                RedisError,
+                OSError,
+            ):  # noqa: PERF203 -- the other thread says what is wrong
                 self._is_over.wait(_LISTEN_AGAIN_AFTER)
 
     def _receive(self) -> None:
@@ -431,7 +492,9 @@ class ChannelListener:
                 pubsub.subscribe(self._channel)
                 asked_at = heard_at = time.monotonic()
                 while not (self._is_over.is_set() or self._is_to_move.is_set()):
-                    message: dict[str, Any] | None = pubsub.get_message(timeout=_LOOKS_UP_AFTER)
+                    message: dict[str, Any] | None = pubsub.get_message(
+                        timeout=_LOOKS_UP_AFTER
+                    )
                     now = time.monotonic()
                     if message is not None:
                         asked_at = heard_at = now

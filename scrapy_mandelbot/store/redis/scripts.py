@@ -1,7 +1,8 @@
 """The keys of a store in Redis, and what the server does in one step.
 
-All keys have one prefix, and all expire. A site's name, which any page can choose, is part
-of a key only if the value expires by itself; elsewhere it is a member of a set of bounded size.
+All keys have one prefix, and all expire. A site's name, which any page can choose, is
+part of a key only if the value expires by itself; elsewhere it is a member of a set of
+bounded size.
 
 =====================  ==========================================================================
 ``…:copy:SITE``        its cached robots.txt; expires when it can no longer be used
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 
 FORM = 1  # of all values; the first thing that each of them says
 FAR = 1e11  # seconds since the epoch: an operator's "for ever"
-_LONGEST_REASON = 300  # characters of what a site is paused for; a URL in it may be longer
+# characters of what a site is paused for; a URL in it may be longer
+_LONGEST_REASON = 300
 
 
 def name_of(site: str) -> bytes:
@@ -41,7 +43,14 @@ def name_of(site: str) -> bytes:
 
 
 def copy_value(copy: CachedRobots, ahead: float) -> bytes:
-    head = [FORM, copy.status, copy.fetched_at + ahead, copy.url, copy.etag, copy.last_modified]
+    head = [
+        FORM,
+        copy.status,
+        copy.fetched_at + ahead,
+        copy.url,
+        copy.etag,
+        copy.last_modified,
+    ]
     return json.dumps(head).encode() + b"\n" + pack(copy.body)
 
 
@@ -52,7 +61,9 @@ def read_copy(value: bytes, ahead: float) -> CachedRobots:
     return as_copy((packed, status, fetched_at - ahead, url, etag, last_modified))
 
 
-def pause_value(key: str, pause: StoredPause | None, ahead: float) -> tuple[float | str, bytes]:
+def pause_value(
+    key: str, pause: StoredPause | None, ahead: float
+) -> tuple[float | str, bytes]:
     """Return when a pause ends, by the server's clock, and all of it as it is written."""
     if pause is None:
         return "", b""
@@ -74,7 +85,9 @@ def read_pause(value: bytes, ahead: float) -> tuple[str, StoredPause]:
 
 
 def read_pauses(values: Iterable[bytes], ahead: float) -> dict[str, StoredPause]:
-    return dict(read_rows(values, lambda value: read_pause(value, ahead), PAUSE.decode()))
+    return dict(
+        read_rows(values, lambda value: read_pause(value, ahead), PAUSE.decode())
+    )
 
 
 def read_turns(values: Sequence[bytes], ahead: float) -> dict[str, float]:
@@ -127,8 +140,10 @@ NEWS = PREFIX + b"news"
 
 MOST_COPIES = 1_000_000
 """Sites of which a copy is kept in Redis; those fetched longest ago go first."""
-MOST_PAUSES = 50_000  # sites of which a pause is kept in Redis; those that end first go first
-MOST_TURNS = 100_000  # sites of which a turn is kept in Redis; those that are due first go first
+# sites of which a pause is kept in Redis; those that end first go first
+MOST_PAUSES = 50_000
+# sites of which a turn is kept in Redis; those that are due first go first
+MOST_TURNS = 100_000
 RUN_FOR = 400 * 86_400  # seconds for which it is known when a spider ran
 
 
@@ -157,4 +172,6 @@ SCRIPTS = tuple(
         "release",
     )
 )
-PUT_COPY, DROP_COPY, FIND_COPY, PUT_PAUSE, GET_PAUSES, PUT_TURN, CLAIM, RELEASE = SCRIPTS
+PUT_COPY, DROP_COPY, FIND_COPY, PUT_PAUSE, GET_PAUSES, PUT_TURN, CLAIM, RELEASE = (
+    SCRIPTS
+)

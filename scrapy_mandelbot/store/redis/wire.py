@@ -32,12 +32,15 @@ logger = logging.getLogger(__name__)
 class RedisThread:
     """Makes calls one after the other, in a thread that starts with the first of them.
 
-    When no call has come for as long as `silence` returns, `on_silence` is called in their place.
-    None of them may raise.
+    When no call has come for as long as `silence` returns, `on_silence` is called in
+    their place. None of them may raise.
     """
 
     def __init__(
-        self, name: str, silence: Callable[[], float | None], on_silence: Callable[[], object]
+        self,
+        name: str,
+        silence: Callable[[], float | None],
+        on_silence: Callable[[], object],
     ) -> None:
         self._silence = silence
         self._on_silence = on_silence
@@ -91,7 +94,8 @@ def read_script(package: str, *names: str) -> Script:
 
 
 _TRY_AGAIN_AFTER = 1.0  # seconds, where the server cannot be reached
-_FULL_FOR = 10.0  # seconds after which it is tried again to write to a server that takes no more
+# seconds after which it is tried again to write to a server that takes no more
+_FULL_FOR = 10.0
 _WAITS_FOR = 2.5  # seconds that a crawl waits for an answer before it begins
 _CLOSES_FOR = 2.5  # seconds that the end of a crawl waits for what is to be written
 _MOST_KEPT = 100_000  # values that wait for the server
@@ -107,11 +111,16 @@ class RedisOp(NamedTuple):
     """A command for the server."""
 
     what: Script | bytes
-    arguments: Callable[[], tuple[Any, ...]]  # called late: the server's clock is known only then
-    on_answer: Callable[[Any], None] | None = None  # called with the answer, in the thread
-    on_failure: Callable[[], None] | None = None  # where there is no answer, in any thread
+    # called late: the server's clock is known only then
+    arguments: Callable[[], tuple[Any, ...]]
+    # called with the answer, in the thread
+    on_answer: Callable[[Any], None] | None = None
+    # where there is no answer, in any thread
+    on_failure: Callable[[], None] | None = None
     key: Hashable = None
-    """Of a write: it is kept until the server has it, or another write of this key replaces it."""
+    """Of a write: it is kept until the server has it, or another write of this key
+    replaces it.
+    """
     value: Any = None  # of a write, for reads meanwhile
     size: int = 0  # bytes, of a write
 
@@ -119,12 +128,13 @@ class RedisOp(NamedTuple):
 class Wire:
     """Sends commands to a server in its own thread, so that the crawl never waits for the server.
 
-    Commands are sent in order, all that have collected at a time. While the server is unreachable,
-    queries fail at once, and the last write of each key waits.
+    Commands are sent in order, all that have collected at a time. While the server is
+    unreachable, queries fail at once, and the last write of each key waits.
 
-    `connect` returns a client that waits for a bounded time and does not retry. The thread calls
-    `joined` with each new client, when it has reached the server; `lost` with the error, when the
-    server is unreachable or refuses writes; `found` when it works again.
+    `connect` returns a client that waits for a bounded time and does not retry. The
+    thread calls `joined` with each new client, when it has reached the server; `lost`
+    with the error, when the server is unreachable or refuses writes; `found` when it
+    works again.
     """
 
     def __init__(
@@ -177,8 +187,13 @@ class Wire:
                 self._queue.append(command)
         self._thread.put(self._flush)
 
-    def answer_to(self, what: Script | bytes, arguments: Callable[[], tuple[Any, ...]]) -> Any:
-        """Send a query and wait for its answer, for a bounded time; None: there is none."""
+    def answer_to(
+        self, what: Script | bytes, arguments: Callable[[], tuple[Any, ...]]
+    ) -> Any:
+        """Send a query and wait for its answer, for a bounded time.
+
+        None: there is none.
+        """
         answers: SimpleQueue[Any] = SimpleQueue()
         self.send(RedisOp(what, arguments, answers.put, lambda: answers.put(None)))
         try:
@@ -224,7 +239,11 @@ class Wire:
     def _next_batch(self) -> deque[RedisOp] | None:
         """Take the next commands; an empty batch connects, None waits."""
         with self._lock:
-            if self._try_again_at and not self._until_next_try() and not self._is_closing:
+            if (
+                self._try_again_at
+                and not self._until_next_try()
+                and not self._is_closing
+            ):
                 self._try_again_at = 0.0
                 if self._is_down:
                     return deque()
@@ -294,7 +313,8 @@ class Wire:
             self._joined(client)
         except _UNREACHABLE:
             raise
-        except RedisError as error:  # a server that refuses us, and may do so no more later
+        # a server that refuses us, and may do so no more later
+        except RedisError as error:
             raise ConnectionError(str(error)) from error
         with self._lock:
             was_down, self._is_down = self._is_down, False

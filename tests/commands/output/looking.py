@@ -27,7 +27,8 @@ def one(browser, selector):
 
 
 def write(browser, box, text):
-    """Write into a box what was not there: the last character by a key, what precedes it at once.
+    """Write into a box what was not there: the last character by a key, what precedes
+    it at once.
 
     The page decides at each key: a long URL that is typed takes seconds.
     """
@@ -37,8 +38,11 @@ def write(browser, box, text):
 
 
 def rows(browser):
-    """Return the cells of the table of the first URL tested, whether or not it is folded."""
+    """Return the cells of the table of the first URL tested, whether or not it is
+    folded.
+    """
     return browser.execute_script(
-        "return Array.from(document.querySelectorAll('#results table')[0].tBodies[0].rows,"
-        " (row) => Array.from(row.cells, (cell) => cell.textContent));"
+        "return Array.from(document.querySelectorAll('#results"
+        " table')[0].tBodies[0].rows, (row) => Array.from(row.cells, (cell) =>"
+        " cell.textContent));"
     )

@@ -1,4 +1,6 @@
-"""The page decides in the browser as the package does: by the same line, for the same reason."""
+"""The page decides in the browser as the package does: by the same line, for the same
+reason.
+"""
 
 from __future__ import annotations
 
@@ -27,29 +29,49 @@ return questions.map(([tables, asked]) => asked.map(([url, agents]) =>
   decide(tables, url, namesOf(agents, words))));
 """
 DOCUMENTS = (
-    *("mandelbot", "rfc9309", "google", "rep1994", "rep2008", "moderatobot", "extended2"),
+    *(
+        "mandelbot",
+        "rfc9309",
+        "google",
+        "rep1994",
+        "rep2008",
+        "moderatobot",
+        "extended2",
+    ),
     "decided",
 )
 
 
 @pytest.fixture(scope="module")
 def decide(chromium):
-    """Ask the page's script about URLs and agents; return answers, lines, groups, reasons."""
+    """Ask the page's script about URLs and agents; return answers, lines, groups,
+    reasons.
+    """
     chromium.get("about:blank")
 
     def ask(questions):
         data = [
             [
                 robots.tables(),
-                [[url, [agent] if isinstance(agent, str) else agent] for url, agent in asked],
+                [
+                    [url, [agent] if isinstance(agent, str) else agent]
+                    for url, agent in asked
+                ],
             ]
             for robots, asked in questions
         ]
         # As JSON in a text: so even lone surrogates arrive.
-        answers = chromium.execute_script(SCRIPT + DECIDE, json.dumps(data), sorted(BROWSER_WORDS))
+        answers = chromium.execute_script(
+            SCRIPT + DECIDE, json.dumps(data), sorted(BROWSER_WORDS)
+        )
         return [
             [
-                (one["allowed"], one["line"], one["group"], getattr(Verdict, one["reason"]))
+                (
+                    one["allowed"],
+                    one["line"],
+                    one["group"],
+                    getattr(Verdict, one["reason"]),
+                )
                 for one in of_file
             ]
             for of_file in answers
@@ -75,8 +97,14 @@ def test_the_documents_cases_are_decided_alike(decide, document):
     questions = []
     for case in import_module(f"cases.{document}").CASES:
         urls = [*case.allowed, *case.forbidden, *(url for url, _ in case.lines)]
-        asked = [(url, agent) for url in urls for agent in (case.agent, "*", "Otherbot/1.0 (x)")]
-        questions += [(RobotsTxt.parse(case.octets, dialect=one), asked) for one in ALL.values()]
+        asked = [
+            (url, agent)
+            for url in urls
+            for agent in (case.agent, "*", "Otherbot/1.0 (x)")
+        ]
+        questions += [
+            (RobotsTxt.parse(case.octets, dialect=one), asked) for one in ALL.values()
+        ]
     assert len(questions) > 10 * len(ALL)
     for question, found, answer in zip(
         questions, decide(questions), expected(questions), strict=True
@@ -85,9 +113,21 @@ def test_the_documents_cases_are_decided_alike(decide, document):
 
 
 def test_parts_of_a_pattern_do_not_overlap(decide):
-    """No character is used twice: not by head and tail, nor by two pieces, nor by two steps."""
-    patterns = ("/ab*b$", "/a*aba*ba$", "/*ab*bc$", "/aa*aa$", "/a[b]*[b]", "/?b*b?$", "/a*a*a*a$")
-    urls = ["/" + "".join(letters) for n in range(5) for letters in product("abc", repeat=n)]
+    """No character is used twice: not by head and tail, nor by two pieces, nor by two
+    steps.
+    """
+    patterns = (
+        "/ab*b$",
+        "/a*aba*ba$",
+        "/*ab*bc$",
+        "/aa*aa$",
+        "/a[b]*[b]",
+        "/?b*b?$",
+        "/a*a*a*a$",
+    )
+    urls = [
+        "/" + "".join(letters) for n in range(5) for letters in product("abc", repeat=n)
+    ]
     asked = [(url, "bot") for url in urls]
     questions = [
         (RobotsTxt.parse(f"{group}Disallow: {path}\n".encode(), dialect=dialect), asked)
@@ -103,28 +143,47 @@ COSTLY = "".join(f"Disallow: /*a*a*a{number:x}b\n" for number in range(4_000))
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_what_would_cost_too_much_is_forbidden_alike(decide, dialect):
-    """Beyond as many characters, of the rules that may match, unless a prefix decides anyhow."""
+    """Beyond as many characters, of the rules that may match, unless a prefix decides
+    anyhow.
+    """
     urls = [
         *("/" + "a" * 124, "/" + "a" * 125, "/x/" + "a" * 125, "/y/" + "a" * 125),
         *("/robots.txt", "/" + "b" * 5_000, "/" + "a" * 30),
     ]
     rules = [
-        *(COSTLY, COSTLY.replace("/*", "/x/*"), COSTLY + "Allow: /aaaaaaaaaaaaaaaaaaaaaaaaa\n"),
-        *(f"{COSTLY}Disallow: /y/\nAllow: /*c\n", COSTLY[: 20 * 500], "Disallow: /a\n" + COSTLY),
-        *("Robot-version: 2.0\n" + COSTLY, "Robot-version: 2.0\n" + COSTLY.replace("a*", "?*")),
+        *(
+            COSTLY,
+            COSTLY.replace("/*", "/x/*"),
+            COSTLY + "Allow: /aaaaaaaaaaaaaaaaaaaaaaaaa\n",
+        ),
+        *(
+            f"{COSTLY}Disallow: /y/\nAllow: /*c\n",
+            COSTLY[: 20 * 500],
+            "Disallow: /a\n" + COSTLY,
+        ),
+        *(
+            "Robot-version: 2.0\n" + COSTLY,
+            "Robot-version: 2.0\n" + COSTLY.replace("a*", "?*"),
+        ),
     ]
-    files = [RobotsTxt.parse(f"User-agent: *\n{one}".encode(), dialect=dialect) for one in rules]
+    files = [
+        RobotsTxt.parse(f"User-agent: *\n{one}".encode(), dialect=dialect)
+        for one in rules
+    ]
     questions = [(robots, [(url, "bot") for url in urls]) for robots in files]
     assert decide(questions) == expected(questions)
 
 
-# No surrogates: two of them are one character in a browser. A lone one is among the cases.
+# No surrogates: two of them are one character in a browser. A lone one is among the
+# cases.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 urls = st.one_of(
     rooted,
     st.builds("https://x.example{}".format, rooted),
     st.builds("https://x.example:{}{}".format, st.sampled_from(["", "1", "x"]), paths),
-    st.sampled_from(["//a/b", "/robots.txt", "http://[::1]:8/ab", "http://u@x?a", "ab;x?/a://b/c"]),
+    st.sampled_from(
+        ["//a/b", "/robots.txt", "http://[::1]:8/ab", "http://u@x?a", "ab;x?/a://b/c"]
+    ),
     texts,
 )
 asking = st.one_of(
@@ -136,7 +195,10 @@ asking = st.one_of(
 )
 
 
-@settings(max_examples=examples(250), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(250),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(
     body=bodies,
     dialect=dialects,
@@ -153,7 +215,8 @@ def test_any_file_is_decided_alike(decide, body, dialect, asked):
 def test_urls_and_escapes_are_read_alike(chromium, several):
     """Targets are the package's, whatever the text."""
     script = (
-        SCRIPT + "return arguments[0].map((t) => [targetOf(t), googleTarget(t), normalise(t)]);"
+        SCRIPT + "return arguments[0].map((t) => [targetOf(t), googleTarget(t),"
+        " normalise(t)]);"
     )
     parts = [split_url(text) for text in several]
     assert chromium.execute_script(script, several) == [
@@ -167,8 +230,14 @@ HEADERS = (
     "mandelbot/2.0",
     "Mozilla/5.0 (compatible; Mandelbot/1.0; +https://example.com/bot)",
     "Scrapy/2.14 (+https://scrapy.org)",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/1.2 Safari/1",
-    "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; Googlebot-News/2.1) Chrome/1",
+    (
+        "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)"
+        " Chrome/1.2 Safari/1"
+    ),
+    (
+        "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible;"
+        " Googlebot-News/2.1) Chrome/1"
+    ),
     "a bb cc ccc/1 bbb",
     "",
     " ",
@@ -180,17 +249,23 @@ HEADERS = (
 
 def test_agents_have_the_same_names(chromium):
     """The names that a header is looked for by, in the same order."""
-    script = SCRIPT + "return arguments[0].map((agents) => namesOf(agents, arguments[1]));"
+    script = (
+        SCRIPT + "return arguments[0].map((agents) => namesOf(agents, arguments[1]));"
+    )
     several = [[header] for header in HEADERS] + [list(HEADERS)]
     found = chromium.execute_script(script, several, sorted(BROWSER_WORDS))
     assert found == [list(names_in_order(tuple(agents))) for agents in several]
 
 
 def test_long_patterns_are_not_slow(decide):
-    """A pattern made to hurt those who backtrack is decided at once: here, within the test."""
+    """A pattern made to hurt those who backtrack is decided at once: here, within the
+    test.
+    """
     body = b"User-agent: *\nRobot-version: 2.0\nDisallow: /" + b"*a?" * 300 + b"[!b]c\n"
     asked = [("/" + "a" * 3000, "bot")]
-    questions = [(RobotsTxt.parse(body, dialect=dialect), asked) for dialect in DIALECTS]
+    questions = [
+        (RobotsTxt.parse(body, dialect=dialect), asked) for dialect in DIALECTS
+    ]
     assert decide(questions) == expected(questions)
 
 
@@ -225,8 +300,14 @@ def test_tables_are_documented_by_their_names():
     """The module's table names every field, and no other."""
     from scrapy_mandelbot.robots.robotstxt import tables
 
-    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /\n", dialect=replace(ALL["old text"]))
+    robots = RobotsTxt.parse(
+        b"User-agent: *\nDisallow: /\n", dialect=replace(ALL["old text"])
+    )
     found = robots.tables()
     [group] = found.pop("groups")
-    named = {line.split("``")[1] for line in tables.__doc__.splitlines() if line.startswith("``")}
+    named = {
+        line.split("``")[1]
+        for line in tables.__doc__.splitlines()
+        if line.startswith("``")
+    }
     assert named == {*found, *(f"groups[].{name}" for name in group)}

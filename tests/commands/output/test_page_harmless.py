@@ -21,14 +21,19 @@ HOSTILE = (
 def test_a_file_can_do_no_harm(shown):
     """Whatever it holds is text; control characters are escapes, as in the terminal."""
     url = "https://example.com/</script><script>window.harmed = 1</script>"
-    browser = shown(HOSTILE, "<script>window.harmed = 1</script>", notes={url: ["<b>&amp;"]})
+    browser = shown(
+        HOSTILE, "<script>window.harmed = 1</script>", notes={url: ["<b>&amp;"]}
+    )
     assert browser.execute_script("return window.harmed") is None
     lines = [line.get_attribute("textContent") for line in all_of(browser, "#file li")]
     assert lines == [escaped(record.raw) for record in RobotsTxt.parse(HOSTILE).records]
     assert one(browser, ".result h3").text == url
     assert "<b>&amp;" in one(browser, ".result").text
     assert not all_of(browser, "img, b b, script:not([id]) ~ script")
-    assert {link.get_attribute("href")[:5] for link in all_of(browser, "a")} <= {"file:", "blob:"}
+    assert {link.get_attribute("href")[:5] for link in all_of(browser, "a")} <= {
+        "file:",
+        "blob:",
+    }
     assert browser.complaints() == []
 
 
@@ -37,19 +42,28 @@ def test_no_other_script_runs(shown):
     browser = shown(BODY)
     assert browser.complaints() == []
     browser.execute_script(
-        "const script = document.createElement('script');"
-        "script.textContent = 'window.harmed = 1'; document.body.append(script);"
-        "document.body.insertAdjacentHTML('beforeend', '<p onclick=\"window.harmed = 1\">x</p>');"
-        "document.body.lastElementChild.click();"
+        "const script = document.createElement('script');script.textContent ="
+        " 'window.harmed = 1';"
+        " document.body.append(script);document.body.insertAdjacentHTML('beforeend',"
+        " '<p onclick=\"window.harmed ="
+        " 1\">x</p>');document.body.lastElementChild.click();"
     )
     assert browser.execute_script("return window.harmed") is None
-    assert len([line for line in browser.complaints() if "Content Security Policy" in line]) == 2
+    assert (
+        len(
+            [line for line in browser.complaints() if "Content Security Policy" in line]
+        )
+        == 2
+    )
 
 
 def test_nothing_is_loaded(shown):
     """The page is the file, and asks for nothing else."""
     browser = shown(BODY)
-    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+    assert (
+        browser.execute_script("return performance.getEntriesByType('resource').length")
+        == 0
+    )
 
 
 def test_without_scripts_the_files_can_be_read(browser, page, tmp_path):
@@ -66,4 +80,6 @@ def test_without_scripts_the_files_can_be_read(browser, page, tmp_path):
         assert not one(browser, ".walk").is_displayed()
         assert one(browser, ".kind summary").is_displayed()
     finally:
-        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+        browser.execute_cdp_cmd(
+            "Emulation.setScriptExecutionDisabled", {"value": False}
+        )

@@ -13,7 +13,9 @@ def shown_file(body):
 
 
 def test_the_corrected_file_is_shown_whole():
-    """However much of a file counts: it is longer than the original, and it is saved whole."""
+    """However much of a file counts: it is longer than the original, and it is saved
+    whole.
+    """
     count = 60_000
     body = b"User-agent: *\n" + b"Disallow: /abc\n" * count
     assert len(body) > 512_000
@@ -68,4 +70,6 @@ def test_the_title_is_the_site_or_the_files_name():
 
 def test_no_folder_is_in_the_page(page):
     """Neither in its text nor in its data."""
-    assert "secret-client" not in page(b"User-agent: *\n", source="/home/ann/secret-client/r.txt")
+    assert "secret-client" not in page(
+        b"User-agent: *\n", source="/home/ann/secret-client/r.txt"
+    )

@@ -1,4 +1,6 @@
-"""How the page looks: on every screen, by day and by night, and to those who do not see it."""
+"""How the page looks: on every screen, by day and by night, and to those who do not see
+it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,14 @@ import pytest
 from browser import CONTRASTS
 from looking import BODY, all_of, one, write
 
-LONG = b"User-agent: " + b"b" * 400 + b"\nDisalow: /" + b"a" * 3000 + b"\nAllow: /x" + b"%C3" * 200
+LONG = (
+    b"User-agent: "
+    + b"b" * 400
+    + b"\nDisalow: /"
+    + b"a" * 3000
+    + b"\nAllow: /x"
+    + b"%C3" * 200
+)
 
 PHONE, SMALL_PHONE, TABLET, LAPTOP, DESKTOP = (
     (390, 844),
@@ -47,7 +56,9 @@ def test_findings_stand_beside_the_file(shown, width):
     findings, file = one(browser, ".findings"), one(browser, "#file")
     assert findings.rect["x"] + findings.rect["width"] <= file.rect["x"]
     browser.execute_script("scrollTo(0, 3000)")
-    top = browser.execute_script("return arguments[0].getBoundingClientRect().top", findings)
+    top = browser.execute_script(
+        "return arguments[0].getBoundingClientRect().top", findings
+    )
     assert top == 0
 
 
@@ -73,7 +84,9 @@ def test_notes_do_not_tear_the_file_apart(shown, size):
     one(browser, "#next").click()
     one(browser, "#next").click()
     assert len(all_of(browser, "#file .message")) == 1
-    taller = [line for line in all_of(browser, "#file li")[:8] if line.rect["height"] > 30]
+    taller = [
+        line for line in all_of(browser, "#file li")[:8] if line.rect["height"] > 30
+    ]
     assert [line.get_attribute("id") for line in taller] == ["L2"]
 
 
@@ -107,7 +120,9 @@ def test_boxes_have_names(shown):
     for selector in ("button", "a", "input", "select", "textarea", "summary"):
         for thing in all_of(browser, selector):
             assert not thing.is_displayed() or thing.accessible_name, selector
-    marks = [mark.get_attribute("aria-label") for mark in all_of(browser, "#file .mark")]
+    marks = [
+        mark.get_attribute("aria-label") for mark in all_of(browser, "#file .mark")
+    ]
     assert marks[0] == "line 1, note: star-before-robots"
     heads = [head.text.split("\n")[0] for head in all_of(browser, "h1, h2")]
     assert heads[:3] == ["robots.txt", "Test URLs", "What is wrong"]

@@ -17,13 +17,23 @@ from scrapy_mandelbot.commands.output.robots_page import dialect_data
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 
 FILES = resources.files(page)
-SCRIPT = "".join(FILES.joinpath(name).read_text("ascii") for name in ("decide.js", "read.js"))
+SCRIPT = "".join(
+    FILES.joinpath(name).read_text("ascii") for name in ("decide.js", "read.js")
+)
 READ = """
 return JSON.parse(arguments[0]).map(([octets, dialect, most]) =>
   JSON.stringify(readTables(octets, dialect, most)));
 """
 DOCUMENTS = (
-    *("mandelbot", "rfc9309", "google", "rep1994", "rep2008", "moderatobot", "extended2"),
+    *(
+        "mandelbot",
+        "rfc9309",
+        "google",
+        "rep1994",
+        "rep2008",
+        "moderatobot",
+        "extended2",
+    ),
     *("decided", "findings", "findings_elsewhere"),
 )
 
@@ -34,7 +44,10 @@ def check(chromium):
     chromium.get("about:blank")
 
     def compare(files, max_bytes=512_000):
-        data = [[body.decode("latin-1"), dialect_data(one), max_bytes] for body, one in files]
+        data = [
+            [body.decode("latin-1"), dialect_data(one), max_bytes]
+            for body, one in files
+        ]
         found = chromium.execute_script(SCRIPT + READ, json.dumps(data))
         for (body, dialect), tables in zip(files, map(json.loads, found), strict=True):
             robots = RobotsTxt.parse(body, dialect=dialect, max_bytes=max_bytes)
@@ -67,10 +80,19 @@ ODD = (
     b"User-agent: *\rDisallow: /a\r\0x\nAllow: /b\0c\r\n",
     b"user-AGENT\t: *\n dIsAllow /x\nallow /y # z\nDisallow /x y\n",
     b"User-agent: *\nAllow: /a/index.html\nAllow: /index.htm\nAllow: index.htm5\n",
-    b"User-agent: *\nDisallow: https://x.example:8/a?b#c\nDisallow: https://[x/a\nDisallow: a\n",
-    b"User-agent: *\nRobot-version: 2.0\nAllow: /[a-c\xc3\xa9-]?*\\*[!]]x*\nDisallow: ?*[[\\\n",
+    (
+        b"User-agent: *\nDisallow: https://x.example:8/a?b#c\nDisallow:"
+        b" https://[x/a\nDisallow: a\n"
+    ),
+    (
+        b"User-agent: *\nRobot-version: 2.0\nAllow:"
+        b" /[a-c\xc3\xa9-]?*\\*[!]]x*\nDisallow: ?*[[\\\n"
+    ),
     b"User-agent: *\nDisallow: /" + b"a" * 20_000 + b"\nAllow: /b\n",
-    b"User-agent: *\n\nUser-agent: b\n # x\nUser-agent: c\nCrawl-delay: 1\nDisallow: /a#b #c\n",
+    (
+        b"User-agent: *\n\nUser-agent: b\n # x\nUser-agent: c\nCrawl-delay:"
+        b" 1\nDisallow: /a#b #c\n"
+    ),
 )
 
 
@@ -87,7 +109,10 @@ def test_no_more_is_read_than_robots_read(check, most):
     check([(body, dialect) for dialect in ALL.values()], most)
 
 
-@settings(max_examples=examples(250), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(250),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(several=st.lists(st.tuples(bodies, dialects), min_size=1, max_size=8))
 def test_any_file_is_read_alike(check, several):
     """Whatever the file and the dialect."""

@@ -40,7 +40,10 @@ def test_it_says_what_the_text_says(shown):
 def test_the_files_are_shown_line_by_line(shown):
     """Both, as they are, with their numbers."""
     browser = shown(BODY)
-    for name, text in (("file", BODY.decode()), ("corrected", RobotsTxt.parse(BODY).rewrite())):
+    for name, text in (
+        ("file", BODY.decode()),
+        ("corrected", RobotsTxt.parse(BODY).rewrite()),
+    ):
         items = all_of(browser, f"#{name} li")
         lines = [line.get_attribute("textContent") for line in items]
         assert lines == text.split("\n")[:-1]
@@ -79,7 +82,16 @@ def test_findings_of_the_whole_file_are_listed(shown):
     facts = one(browser, "dl").text.split("\n")
     assert facts == [
         *("Came from", "https://example.com/r.txt", "Status", "200", "Redirects", "6"),
-        *("Time", "6.500 s", "Type", "text/html", "Encoding", "br", "Size", "217 bytes"),
+        *(
+            "Time",
+            "6.500 s",
+            "Type",
+            "text/html",
+            "Encoding",
+            "br",
+            "Size",
+            "217 bytes",
+        ),
     ]
 
 
@@ -100,10 +112,14 @@ def test_the_owners_comments_are_shown(shown):
 
 
 def test_a_file_that_is_not_there(shown):
-    """Its absence is explained, what it means is tested, and there is nothing to correct."""
+    """Its absence is explained, what it means is tested, and there is nothing to
+    correct.
+    """
     source = "https://example.com/robots.txt"
     delivery = Delivery(url=source, final_url=source, status=403)
-    browser = shown(b"Forbidden", source=source, answer=Answer(status=403), delivery=delivery)
+    browser = shown(
+        b"Forbidden", source=source, answer=Answer(status=403), delivery=delivery
+    )
     assert "No rules are read: 403" in one(browser, ".files").text
     assert not all_of(browser, ".corrected, #file li")
     assert one(browser, "#urls").get_property("value") == "https://example.com/"

@@ -1,4 +1,6 @@
-"""What a person does with the page: tests URLs, goes to lines, saves the corrected file."""
+"""What a person does with the page: tests URLs, goes to lines, saves the corrected
+file.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from scrapy_mandelbot.robots.robotstxt.known_robots import KINDS, KNOWN_ROBOTS
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_url_is_decided_as_one_types(shown, dialect):
-    """Verdict, line and reason are the package's, in each dialect and for the corrected file."""
+    """Verdict, line and reason are the package's, in each dialect and for the corrected
+    file.
+    """
     browser = shown(BODY)
     Select(one(browser, "#dialect")).select_by_visible_text(dialect)
     write(browser, "agents", "Mozilla/5.0 (compatible; Thirdbot/1.0)")
@@ -36,7 +40,9 @@ def test_a_url_is_decided_as_one_types(shown, dialect):
         assert [name, *cells] in [row[1:] for row in rows(browser)]
     chosen = verdicts[dialect]
     marked = {row[1] for row in rows(browser) if row[0] == "*"}
-    assert marked == {name for name, other in verdicts.items() if other.allowed != chosen.allowed}
+    assert marked == {
+        name for name, other in verdicts.items() if other.allowed != chosen.allowed
+    }
     rule = chosen.rule
     sentence = re.sub(r"\s+", " ", one(browser, ".verdict").text)
     word = "allowed" if chosen.allowed else "forbidden"
@@ -50,7 +56,11 @@ def test_several_urls_are_tested_at_once(shown):
     """In their order; blank lines are none; two hundred at most, and that is said."""
     browser = shown(BODY)
     write(browser, "urls", "/shop\n\n  /a  \n/private")
-    assert [head.text for head in all_of(browser, ".result h3")] == ["/shop", "/a", "/private"]
+    assert [head.text for head in all_of(browser, ".result h3")] == [
+        "/shop",
+        "/a",
+        "/private",
+    ]
     assert [line.get_attribute("id") for line in all_of(browser, ".decides")] == ["L9"]
     browser.execute_script(
         "const box = document.getElementById('urls'); box.value = '/a\\n'.repeat(201);"
@@ -60,15 +70,21 @@ def test_several_urls_are_tested_at_once(shown):
     assert "The first 200 of 201" in one(browser, "#results").text
 
 
-@pytest.mark.parametrize("word", ["constructor", "toString", "__proto__", "hasOwnProperty"])
+@pytest.mark.parametrize(
+    "word", ["constructor", "toString", "__proto__", "hasOwnProperty"]
+)
 def test_words_of_the_language_are_urls_and_robots_as_any(shown, word):
     """What every object of the page's script has is no answer."""
     browser = shown(b"User-agent: *\nDisallow: /private\n")
     write(browser, "agents", word)
     write(browser, "urls", f"/private\n/{word}\n{word}\n/")
-    verdicts = [verdict.text.partition(" ")[0] for verdict in all_of(browser, ".verdict")]
+    verdicts = [
+        verdict.text.partition(" ")[0] for verdict in all_of(browser, ".verdict")
+    ]
     assert verdicts == ["forbidden", "allowed:", "allowed:", "allowed:"]
-    browser = shown(b"User-agent: %b\nDisallow: /%b\n" % (word.encode(), word.encode()), word)
+    browser = shown(
+        b"User-agent: %b\nDisallow: /%b\n" % (word.encode(), word.encode()), word
+    )
     write(browser, "urls", f"/{word}")
     assert one(browser, ".verdict").text.startswith("forbidden by line 2")
 
@@ -77,7 +93,9 @@ def test_robots_are_chosen_from_a_list(shown):
     """Those of the file first, then the known ones by their kinds; one fills the box."""
     browser = shown(BODY)
     groups = {
-        group.get_attribute("label"): [option.text for option in all_of(group, "option")]
+        group.get_attribute("label"): [
+            option.text for option in all_of(group, "option")
+        ]
         for group in all_of(browser, "#known optgroup")
     }
     assert list(groups) == ["In the file", *KINDS.values()]
@@ -107,7 +125,9 @@ def test_what_all_dialects_read_alike_is_folded(shown):
 
 
 def patient(browser):
-    """Wait for what the page does a moment after a key: what is looked at may be replaced then."""
+    """Wait for what the page does a moment after a key: what is looked at may be
+    replaced then.
+    """
     stale = [StaleElementReferenceException]
     return WebDriverWait(browser, 20, poll_frequency=0.02, ignored_exceptions=stale)
 
@@ -120,15 +140,22 @@ def edit(browser, text):
     field.clear()
     field.send_keys(text)
     wait = patient(browser)
-    wait.until(lambda _: one(browser, "thead").get_property("textContent").count("As edited"))
+    wait.until(
+        lambda _: one(browser, "thead").get_property("textContent").count("As edited")
+    )
     wait.until(lambda _: one(browser, "#save-edited").get_attribute("href"))
 
 
 def test_the_edited_file_is_judged_as_one_types(shown):
-    """In all dialects, as the package judges the text; beside it, what the file said before."""
+    """In all dialects, as the package judges the text; beside it, what the file said
+    before.
+    """
     browser = shown(BODY, "Thirdbot")
     write(browser, "urls", "/private/press/1")
-    text = "User-agent: *\nDisallow: /private\nAllow: /private/*/1\nDisallow: /private/press/1x\n"
+    text = (
+        "User-agent: *\nDisallow: /private\nAllow: /private/*/1\nDisallow:"
+        " /private/press/1x\n"
+    )
     edit(browser, text)
     wait = patient(browser)
     wait.until(lambda _: "line 3" in one(browser, ".verdict").text)
@@ -136,15 +163,19 @@ def test_the_edited_file_is_judged_as_one_types(shown):
     cells = {row[1]: row[2:] for row in rows(browser)}
     for name in DIALECTS:
         for place, body in enumerate((text.encode(), BODY)):
-            verdict = RobotsTxt.parse(body, dialect=name).verdict("/private/press/1", "Thirdbot")
+            verdict = RobotsTxt.parse(body, dialect=name).verdict(
+                "/private/press/1", "Thirdbot"
+            )
             word = "allowed" if verdict.allowed else "forbidden"
             assert cells[name][place] == f"{word} line {verdict.rule.line}", name
     heads = [head.get_property("textContent") for head in all_of(browser, "thead th")]
     assert heads == ["", "Dialect", "As edited", "As checked"]
     edit(browser, "User-agent: *\nDisallow: /private/press/1\n")
     wait.until(lambda _: "line 2" in one(browser, ".verdict").text)
-    assert one(browser, ".result summary").text == (
-        "All six give the same answer. As checked, unlike for mandelbot, rfc9309, google, rep2008"
+    assert (
+        one(browser, ".result summary").text
+        == "All six give the same answer. As checked, unlike for mandelbot, rfc9309,"
+        " google, rep2008"
     )
     one(browser, "#reset").click()
     heads = [head.get_property("textContent") for head in all_of(browser, "thead th")]
@@ -183,7 +214,9 @@ def test_the_edited_file_is_saved(shown, tmp_path):
         b"User-agent: *\rDisallow: /\xe9\x00\x1b\r\n",
         b"\xef\xbb\xbfUser-agent: *\nDisallow: /a",
         "User-agent: *\nDisallow: /\u00e9\n".encode("utf-16"),
-        b"User-agent: *\r\nDisallow: /a\r\n" + (b"#" * 1000 + b"\r\n") * 520 + b"Disallow: /b\n",
+        b"User-agent: *\r\nDisallow: /a\r\n"
+        + (b"#" * 1000 + b"\r\n") * 520
+        + b"Disallow: /b\n",
     ],
     ids=["octets", "mark", "UTF-16", "too large"],
 )
@@ -198,8 +231,13 @@ def test_a_file_that_is_not_as_it_is_shown_is_judged_as_it_is(shown, body):
     )
     tables = all_of(browser, ".result table")
     for url, table in zip(urls, tables, strict=True):
-        cells = [cell.get_property("textContent") for cell in all_of(table, "td:nth-child(3)")]
-        verdicts = [RobotsTxt.parse(body, dialect=name).verdict(url, "Bot") for name in DIALECTS]
+        cells = [
+            cell.get_property("textContent")
+            for cell in all_of(table, "td:nth-child(3)")
+        ]
+        verdicts = [
+            RobotsTxt.parse(body, dialect=name).verdict(url, "Bot") for name in DIALECTS
+        ]
         assert cells == [
             ("allowed" if one.allowed else "forbidden")
             + (f" line {one.rule.line}" if one.rule else "")
@@ -211,7 +249,9 @@ def test_a_file_that_is_not_as_it_is_shown_is_judged_as_it_is(shown, body):
 
 
 def test_findings_are_gone_through(shown):
-    """Next and previous, by buttons and by keys, round and round, each beneath its line."""
+    """Next and previous, by buttons and by keys, round and round, each beneath its
+    line.
+    """
     browser = shown(BODY)
     assert one(browser, "#place").text == "6"
     lines = []
@@ -227,7 +267,9 @@ def test_findings_are_gone_through(shown):
     assert one(browser, ".current").get_attribute("id") == "L1"
     body.send_keys("p")
     message = one(browser, ".current .message").text
-    assert message.startswith("note Comment stands in a group without Robot-version: 2.0.")
+    assert message.startswith(
+        "note Comment stands in a group without Robot-version: 2.0."
+    )
     assert one(browser, "[aria-current]").is_displayed()
     one(browser, ".message button").click()  # Previous, where one reads
     assert one(browser, ".current").get_attribute("id") == "L6"
@@ -241,7 +283,10 @@ def test_findings_are_shown_by_severity(shown):
     browser = shown(BODY)
     notes = one(browser, ".walk input[value=note]")
     notes.click()
-    codes = [kind.get_attribute("data-code") for kind in all_of(browser, ".kind:not([hidden])")]
+    codes = [
+        kind.get_attribute("data-code")
+        for kind in all_of(browser, ".kind:not([hidden])")
+    ]
     assert codes == ["own-group-drops-rules", "misspelt-field"]
     marks = [mark for mark in all_of(browser, "#file .mark") if mark.is_displayed()]
     assert [mark.get_attribute("title") for mark in marks] == codes[::-1]
@@ -280,7 +325,9 @@ def test_names_are_tried_in_their_order(shown):
 
 
 def test_what_would_change_a_verdict_is_told(shown):
-    """Of the URLs that the page is about, for its robot and its dialect: it was tried for these."""
+    """Of the URLs that the page is about, for its robot and its dialect: it was tried
+    for these.
+    """
     browser = shown(BODY, notes={"/shop": ["Without line 9 it is allowed."], "/b": []})
     assert one(browser, "#urls").get_property("value") == "/shop\n/b"
     assert "Without line 9 it is allowed." in one(browser, ".result").text
@@ -305,7 +352,9 @@ def test_what_would_change_a_verdict_is_told(shown):
 )
 def test_a_url_of_another_site_or_of_none_is_pointed_out(shown, url, hint):
     """The file says nothing of it."""
-    browser = shown(BODY, source="https://example.com/robots.txt", answer=Answer(status=200))
+    browser = shown(
+        BODY, source="https://example.com/robots.txt", answer=Answer(status=200)
+    )
     write(browser, "urls", url)
     hints = [line.text for line in all_of(browser, ".result .hint")]
     assert [line[: len(hint)] for line in hints] == ([hint] if hint else [])
@@ -318,7 +367,9 @@ def test_a_line_is_led_to(shown):
     one(browser, ".verdict a").click()
     line = one(browser, "li:target")
     assert line.get_attribute("id") == "L309"
-    place = browser.execute_script("return arguments[0].getBoundingClientRect().top", line)
+    place = browser.execute_script(
+        "return arguments[0].getBoundingClientRect().top", line
+    )
     assert 0 <= place < 1000
     one(browser, ".result summary").click()
     one(browser, "td:nth-child(4) a").click()

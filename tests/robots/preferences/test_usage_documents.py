@@ -31,27 +31,39 @@ def named(case):
     return f"{case.document[:24]}-{case.section[:24]}".replace(" ", "_")
 
 
-PARAMETERS = [pytest.param(case, id=f"{n}-{named(case)}") for n, case in enumerate(CASES)]
+PARAMETERS = [
+    pytest.param(case, id=f"{n}-{named(case)}") for n, case in enumerate(CASES)
+]
 
 
 @each_row("case", PARAMETERS)
 def test_the_case_holds(case):
-    """The answers, the places of the statements, and the terms are those that the table has."""
+    """The answers, the places of the statements, and the terms are those that the table
+    has.
+    """
     usage = said(case)
-    known = {name: answer for name, answer in usage.answers.items() if answer != "unknown"}
+    known = {
+        name: answer for name, answer in usage.answers.items() if answer != "unknown"
+    }
     assert known == case.means, case.says
     of_images = {name: usage.answer(name, of_images=True) for name in CATEGORIES}
     wanted = case.means if case.of_images is None else case.of_images
-    assert {key: value for key, value in of_images.items() if value != "unknown"} == wanted
+    assert {
+        key: value for key, value in of_images.items() if value != "unknown"
+    } == wanted
     assert usage.is_crawlable == case.is_crawlable, case.says
     assert tuple(one.url for one in usage.terms) == case.terms, case.says
     if case.lines:
-        assert tuple((one.where, one.line) for one in usage.statements) == case.lines, case.says
+        assert tuple((one.where, one.line) for one in usage.statements) == case.lines, (
+            case.says
+        )
 
 
 @each_row("case", PARAMETERS)
 def test_every_answer_has_a_statement(case):
-    """What is not unknown was said by a statement, which says just that, and can be shown."""
+    """What is not unknown was said by a statement, which says just that, and can be
+    shown.
+    """
     usage = said(case)
     for category, answer in usage.answers.items():
         statement = usage.decided_by(category)
@@ -66,8 +78,13 @@ def test_every_answer_has_a_statement(case):
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_dialect_reads_statements(dialect):
     """Groups and escapes are the dialect's; a plain file says the same to all."""
-    file = b"User-agent: *\nContent-Usage: train-ai=n\nContent-Signal: search=yes\nDisallow: /x\n"
-    usage = RobotsTxt.parse(file, dialect=dialect).usage("https://example.com/a", "Examplebot")
+    file = (
+        b"User-agent: *\nContent-Usage: train-ai=n\nContent-Signal:"
+        b" search=yes\nDisallow: /x\n"
+    )
+    usage = RobotsTxt.parse(file, dialect=dialect).usage(
+        "https://example.com/a", "Examplebot"
+    )
     assert (usage["train-ai"], usage["search"]) == ("disallowed", "allowed")
 
 
@@ -85,7 +102,9 @@ def test_the_table_of_words_is_about_the_categories():
         assert {*meaning.allows, *meaning.refuses} <= set(CATEGORIES)
         assert not {*meaning.allows} & {*meaning.refuses}
     for document in DOCUMENTS.values():
-        assert any(year in document for year in ("2022", "2023", "2024", "2025", "2026"))
+        assert any(
+            year in document for year in ("2022", "2023", "2024", "2025", "2026")
+        )
     for name, token in CONTROL_TOKENS.items():
         assert name == token.name.lower()
         assert token.source
@@ -102,7 +121,9 @@ def test_what_is_no_url_hears_what_is_said_of_all_pages():
 
 def test_lines_about_a_robot_can_be_listed():
     """As written, with their numbers, in the order of the file."""
-    file = b"User-agent: a\nContent-Signal: x\nUser-agent: b\nContent-Usage: /p search=n\n"
+    file = (
+        b"User-agent: a\nContent-Signal: x\nUser-agent: b\nContent-Usage: /p search=n\n"
+    )
     robots = RobotsTxt.parse(file)
     assert [(one.line, one.text) for one in robots.preference_lines("a")] == [
         (2, "Content-Signal: x"),

@@ -1,4 +1,6 @@
-"""Files as owners write them today: what is found in them, what they answer, what ``fix`` keeps."""
+"""Files as owners write them today: what is found in them, what they answer, what
+``fix`` keeps.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,12 @@ from scrapy_mandelbot.robots.lint import FINDINGS, lint
 from scrapy_mandelbot.robots.robotstxt import DIALECTS
 
 OF_USE = {
-    *("bad-content-usage", "bad-content-signal", "unknown-usage", "usage-contradiction"),
+    *(
+        "bad-content-usage",
+        "bad-content-signal",
+        "unknown-usage",
+        "usage-contradiction",
+    ),
     *("groups-contradict", "relative-license", "managed-block"),
 }
 PARAMETERS = [pytest.param(file, id=file.name) for file in FILES]
@@ -20,7 +27,9 @@ PARAMETERS = [pytest.param(file, id=file.name) for file in FILES]
 
 @pytest.mark.parametrize("file", PARAMETERS)
 def test_what_is_found(file):
-    """At the lines said, nothing else about uses, and nothing that is no fault of the owner."""
+    """At the lines said, nothing else about uses, and nothing that is no fault of the
+    owner.
+    """
     found = lint(file.octets)
     wanted = {code for code, _ in file.codes} | OF_USE
     assert [(one.code, one.line) for one in found if one.code in wanted] == sorted(
@@ -34,15 +43,22 @@ def test_what_is_found(file):
 def test_what_it_answers(file):
     """To a robot that has no name in it, and for no page otherwise than said."""
     usage = RobotsTxt.parse(file.octets).usage("https://example.com/page", "Examplebot")
-    known = {name: answer for name, answer in usage.answers.items() if answer != "unknown"}
+    known = {
+        name: answer for name, answer in usage.answers.items() if answer != "unknown"
+    }
     assert known == file.answers
 
 
 @pytest.mark.parametrize("file", PARAMETERS)
 def test_a_correction_keeps_what_is_in_force(file):
-    """For every robot, named or not, preferences and licences of every page are unchanged."""
+    """For every robot, named or not, preferences and licences of every page are
+    unchanged.
+    """
     correction = normalize(file.octets)
-    before, after = RobotsTxt.parse(file.octets), RobotsTxt.parse(correction.text.encode())
+    before, after = (
+        RobotsTxt.parse(file.octets),
+        RobotsTxt.parse(correction.text.encode()),
+    )
     assert correction.is_harmless
     assert set(after.licenses) == set(before.licenses)
     for agent in ("Examplebot", "GPTBot", "CCBot", "ClaudeBot"):

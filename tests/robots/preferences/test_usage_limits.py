@@ -1,4 +1,6 @@
-"""As much of what is said of uses is read as docs/limits.rst says: what is cut opens nothing."""
+"""As much of what is said of uses is read as docs/limits.rst says: what is cut opens
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ def test_a_link_is_read_within_the_head():
     within = start + b" " * (HEAD_LIMIT - len(start) - len(end)) + end
     assert [link.href for link in license_links(within)] == ["/l"]
     assert license_links(start + b" " * HEAD_LIMIT + end) == ()
-    assert len(license_links(b"<link rel=license href=/l>" * (METAS_LIMIT + 1))) == METAS_LIMIT
+    assert (
+        len(license_links(b"<link rel=license href=/l>" * (METAS_LIMIT + 1)))
+        == METAS_LIMIT
+    )
 
 
 def test_a_list_of_tags_is_read_up_to_its_last_whole_member():
@@ -45,7 +50,11 @@ def test_so_many_headers_are_read():
 
 def test_so_much_of_a_tdm_file_is_read():
     """So many bytes, so many rules, so much of a policy: what comes before counts."""
-    rule = {"location": "/a", "tdm-reservation": 1, "tdm-policy": "p" * (_CONTENT_LIMIT + 1)}
+    rule = {
+        "location": "/a",
+        "tdm-reservation": 1,
+        "tdm-policy": "p" * (_CONTENT_LIMIT + 1),
+    }
     body = json.dumps([rule]).encode()
     file = TdmFile.parse(b" " * (BYTES_LIMIT - len(body)) + body)
     assert (file.problem, len(file.rules)) == ("", 1)
@@ -59,16 +68,21 @@ def test_so_much_of_a_tdm_file_is_read():
 
 
 @pytest.mark.parametrize(
-    "location", ["/a*b%d", "/*page%d*x", "/page%d", "/*aa%d", "/%d/*x/", "/*%d$", "/a%d*b*c"]
+    "location",
+    ["/a*b%d", "/*page%d*x", "/page%d", "/*aa%d", "/%d/*x/", "/*%d$", "/a%d*b*c"],
 )
 def test_of_a_long_tdm_file_few_rules_are_tried(location, monkeypatch):
     """A page is decided without each of 10,000 patterns being matched."""
     asked = []
     matches = Pattern.matches
     monkeypatch.setattr(
-        Pattern, "matches", lambda pattern, target: asked.append(1) or matches(pattern, target)
+        Pattern,
+        "matches",
+        lambda pattern, target: asked.append(1) or matches(pattern, target),
     )
-    rules = [{"location": location % number, "tdm-reservation": 1} for number in range(9_999)]
+    rules = [
+        {"location": location % number, "tdm-reservation": 1} for number in range(9_999)
+    ]
     rules.append({"location": "/*", "tdm-reservation": 0})
     file = TdmFile.parse(json.dumps(rules, separators=(",", ":")).encode())
     assert len(file.rules) == MOST_RULES

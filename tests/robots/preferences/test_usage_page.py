@@ -33,7 +33,9 @@ TABLES = [
 ]
 BY_HEAD = {rows[0][0]: rows[1:] for rows in TABLES}
 CITED = re.findall(
-    r"^- (.+)$", PAGE.partition("The documents:\n\n")[2].partition("\n\n")[0], re.MULTILINE
+    r"^- (.+)$",
+    PAGE.partition("The documents:\n\n")[2].partition("\n\n")[0],
+    re.MULTILINE,
 )
 NAMES = {"TDMRep": "tdmrep"}
 
@@ -47,7 +49,10 @@ def test_the_words_are_those_of_the_code():
     """Each with what it says, and the document that says so."""
     listed = {}
     for source, word, says, document in BY_HEAD["source"]:
-        listed[NAMES.get(source, source.lower().replace(" ", "-")), word] = says, document
+        listed[NAMES.get(source, source.lower().replace(" ", "-")), word] = (
+            says,
+            document,
+        )
     assert listed.keys() == MEANINGS.keys()
     for key, (says, document) in listed.items():
         meaning = MEANINGS[key]
@@ -61,7 +66,9 @@ def test_the_words_are_those_of_the_code():
 
 def test_the_tokens_are_those_of_the_code():
     """In their order, each with its source and the month of the comparison."""
-    rows = [[one.name, ", ".join(one.refuses), *one[3:5]] for one in CONTROL_TOKENS.values()]
+    rows = [
+        [one.name, ", ".join(one.refuses), *one[3:5]] for one in CONTROL_TOKENS.values()
+    ]
     assert BY_HEAD["token"] == rows
 
 
@@ -69,7 +76,9 @@ LIST, *LISTED = (CASES / "ai_robots_txt.tsv").read_text(encoding="utf-8").splitl
 
 
 @pytest.mark.parametrize("line", LISTED)
-def test_each_robot_that_trains_by_a_public_list_is_known_or_left_out_for_a_reason(line):
+def test_each_robot_that_trains_by_a_public_list_is_known_or_left_out_for_a_reason(
+    line,
+):
     """A Disallow for it refuses training; a name ends at its space."""
     name, _, reason = line.partition("\t")
     robots = RobotsTxt.parse(f"User-agent: {name}\nDisallow: /\n".encode())
@@ -81,7 +90,9 @@ def test_the_date_of_that_list_is_on_the_page():
     """And all that is known by the list alone is on it."""
     dated = LIST.removeprefix("# ").partition(":")[0].replace(",", " of")
     assert f"compared with {dated}" in PAGE
-    by_list = [one.name for one in CONTROL_TOKENS.values() if "ai-robots-txt" in one.source]
+    by_list = [
+        one.name for one in CONTROL_TOKENS.values() if "ai-robots-txt" in one.source
+    ]
     assert len(by_list) == 13
     assert set(by_list) <= set(LISTED)
 

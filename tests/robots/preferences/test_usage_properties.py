@@ -1,4 +1,6 @@
-"""What must hold whatever the web sends: nothing raises, the strictest wins, order is nothing."""
+"""What must hold whatever the web sends: nothing raises, the strictest wins, order is
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +24,43 @@ from scrapy_mandelbot.robots.preferences.tdmrep import TdmFile
 
 PIECES = st.sampled_from(
     [
-        *("Content-Usage: ", "Content-Signal:", "content-signals :", "License: ", "\n", "\r\n"),
-        *("User-agent: *\n", "User-agent: Examplebot\n", "User-agent: GPTBot\n", "Disallow: /"),
-        *("train-ai=n", "search=y", "ai-train=no", "use=reference", ", ", ";", "/a ", "/a*b$ "),
+        *(
+            "Content-Usage: ",
+            "Content-Signal:",
+            "content-signals :",
+            "License: ",
+            "\n",
+            "\r\n",
+        ),
+        *(
+            "User-agent: *\n",
+            "User-agent: Examplebot\n",
+            "User-agent: GPTBot\n",
+            "Disallow: /",
+        ),
+        *(
+            "train-ai=n",
+            "search=y",
+            "ai-train=no",
+            "use=reference",
+            ", ",
+            ";",
+            "/a ",
+            "/a*b$ ",
+        ),
         *("\t", "#", "\x00", "é", "\ud800", '"', "(", ")", "%41", "=", "y", "n", ":"),
     ]
 )
 TEXTS = st.lists(PIECES, max_size=30).map("".join)
 NAMES = st.sampled_from(
     [
-        *("Content-Usage", "content-signal", "X-Robots-Tag", "Robots-Tag", "tdm-reservation"),
+        *(
+            "Content-Usage",
+            "content-signal",
+            "X-Robots-Tag",
+            "Robots-Tag",
+            "tdm-reservation",
+        ),
         *("tdm-policy", "Link", "crawler-price", "WWW-Authenticate", "Content-Type"),
     ]
 )
@@ -41,7 +70,9 @@ JSON = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(
-            st.sampled_from(["location", "tdm-reservation", "tdm-policy", "x"]), inner, max_size=4
+            st.sampled_from(["location", "tdm-reservation", "tdm-policy", "x"]),
+            inner,
+            max_size=4,
         )
     ),
     max_leaves=20,
@@ -65,7 +96,10 @@ def test_no_page_raises(headers, body):
     """Nor does any page, in text or octets."""
     usage = page_usage(headers, body, "Examplebot")
     assert all(str(one) for one in (*usage.statements, *usage.terms))
-    in_bytes = [(name.encode(), value.encode("utf-8", "surrogatepass")) for name, value in headers]
+    in_bytes = [
+        (name.encode(), value.encode("utf-8", "surrogatepass"))
+        for name, value in headers
+    ]
     page_usage(in_bytes, body, b"Examplebot")
     for status in (200, 401, 402, 403):
         word = stated_terms(status, headers)
@@ -96,9 +130,13 @@ def test_the_first_rule_of_a_tdm_file_decides(locations, path):
 
 @given(TEXTS)
 def test_content_usage_is_read_as_rfc_9651_says(value):
-    """A word is a key whose last value is the token y or n; what cannot be parsed has none."""
+    """A word is a key whose last value is the token y or n; what cannot be parsed has
+    none.
+    """
     try:
-        members = http_sf.parse(value.encode("utf-8", "surrogatepass"), tltype="dictionary")
+        members = http_sf.parse(
+            value.encode("utf-8", "surrogatepass"), tltype="dictionary"
+        )
     except (http_sf.StructuredFieldError, ValueError):
         assert not read_content_usage(value).is_readable
         return
@@ -121,7 +159,9 @@ def test_a_signal_is_a_word_of_the_table(value):
 
 @given(st.lists(st.sampled_from(CASES), max_size=6), st.randoms())
 def test_the_strictest_wins_in_any_order(cases, chance):
-    """Statements from many places say together what each says, in whatever order they come."""
+    """Statements from many places say together what each says, in whatever order they
+    come.
+    """
     pages = [page_usage(case.headers, case.octets, "Examplebot") for case in cases]
     shuffled = pages.copy()
     chance.shuffle(shuffled)
@@ -133,5 +173,7 @@ def test_the_strictest_wins_in_any_order(cases, chance):
     assert together.answers == other.answers
     for category in CATEGORIES:
         said = {page[category] for page in pages} - {"unknown"}
-        strictest = "disallowed" if "disallowed" in said else min(said, default="unknown")
+        strictest = (
+            "disallowed" if "disallowed" in said else min(said, default="unknown")
+        )
         assert together[category] == strictest

@@ -1,7 +1,7 @@
 """A slow and obvious robots.txt, to hold the fast one to.
 
-It reads every line, keeps every group, tries every rule, walks every character. Nothing is taken
-from the package but the `Dialect`, whose fields it reads with plain if.
+It reads every line, keeps every group, tries every rule, walks every character. Nothing
+is taken from the package but the `Dialect`, whose fields it reads with plain if.
 """
 
 from __future__ import annotations
@@ -22,18 +22,25 @@ class ReferenceGroup:
 
 
 def read_lines(body, dialect):
-    """Return (number, field, value) of lines with a field; ("", "") stand for a blank one."""
+    """Return (number, field, value) of lines with a field.
+
+    ("", "") stand for a blank one.
+    """
     for mark in (b"\xef\xbb\xbf", b"\xef\xbb", b"\xef"):
         if body.startswith(mark):
             body = body[len(mark) :]
             break
     for number, octets in enumerate(re.split(rb"\r\n|\r|\n", body), start=1):
         read = octets[: dialect.line_limit]
-        line = (read.split(b"\0")[0] if dialect.nul_ends_line else read).decode("latin-1")
+        line = (read.split(b"\0")[0] if dialect.nul_ends_line else read).decode(
+            "latin-1"
+        )
         if not line.strip(WHITE):
             yield number, "", ""
             continue
-        name, value = field_and_value(without_comment(line, dialect).strip(WHITE), dialect)
+        name, value = field_and_value(
+            without_comment(line, dialect).strip(WHITE), dialect
+        )
         if name:
             yield number, meant(name.lower(), dialect), value
 
@@ -59,7 +66,9 @@ def field_and_value(line, dialect):
 def meant(name, dialect):
     for known in KNOWN:
         spellings = (known, *dict(dialect.spellings).get(known, ()))
-        if name in spellings or (dialect.field_by_prefix and name.startswith(spellings)):
+        if name in spellings or (
+            dialect.field_by_prefix and name.startswith(spellings)
+        ):
             return known
     return name
 
@@ -154,7 +163,9 @@ def groups_for(robot, groups, dialect):
 def normalise(text):
     out, at = "", 0
     octets = "".join(
-        c if c < "\x80" else "".join(f"%{o:02X}" for o in c.encode("utf-8", "surrogatepass"))
+        c
+        if c < "\x80"
+        else "".join(f"%{o:02X}" for o in c.encode("utf-8", "surrogatepass"))
         for c in text
     )
     while at < len(octets):
@@ -175,7 +186,9 @@ def normalise(text):
 def comparable(text, dialect):
     if dialect.escapes == "rfc3986":
         return normalise(text.replace("#", "%23"))
-    out = "".join(c if c < "\x80" else "".join(f"%{o:02X}" for o in c.encode()) for c in text)
+    out = "".join(
+        c if c < "\x80" else "".join(f"%{o:02X}" for o in c.encode()) for c in text
+    )
     return re.sub("%[0-9a-fA-F]{2}", lambda escape: escape[0].upper(), out)
 
 
@@ -196,8 +209,12 @@ def path_of(value, group_version, dialect):
 
 
 def tests_of(path, group_version, dialect):
-    """Return the pattern as steps, None for any characters; and whether it is the whole."""
-    if dialect.patterns == "none" or (dialect.patterns == "globs" and group_version != 2):
+    """Return the pattern as steps, None for any characters; and whether it is the
+    whole.
+    """
+    if dialect.patterns == "none" or (
+        dialect.patterns == "globs" and group_version != 2
+    ):
         return [] if path == "*" else list(comparable(path, dialect)), False
     if dialect.patterns == "globs":
         return joined(glob_parts(path), dialect), True
@@ -207,7 +224,9 @@ def tests_of(path, group_version, dialect):
 
 
 def glob_parts(path):
-    """Return the glob as characters, None for any characters, and tests of one character."""
+    """Return the glob as characters, None for any characters, and tests of one
+    character.
+    """
     parts, at = [], 0
     while at < len(path):
         brackets = re.compile(r"\[(!?)(\]?[^\[\]]+|\])\]").match(path, at)
@@ -261,12 +280,16 @@ def matches(steps, whole, target):
             places = set(range(min(places), len(target) + 1)) if places else places
         else:
             accepts = step if callable(step) else step.__eq__
-            places = {at + 1 for at in places if at < len(target) and accepts(target[at])}
+            places = {
+                at + 1 for at in places if at < len(target) and accepts(target[at])
+            }
     return len(target) in places if whole else bool(places)
 
 
 def matching_rules(groups, dialect, target):
-    """Yield length, kind, line, answer and whether it matches, of all rules and what they imply."""
+    """Yield length, kind, line, answer and whether it matches, of all rules and what
+    they imply.
+    """
     for group in groups:
         for line, allow, value in group.rules:
             path = path_of(said(value), version(group, dialect), dialect)
@@ -274,17 +297,27 @@ def matching_rules(groups, dialect, target):
                 continue
             steps, whole = tests_of(path, version(group, dialect), dialect)
             exact = whole and None not in steps and not any(map(callable, steps))
-            kind = ("explicit allow" if exact else "pattern allow") if allow else "disallow"
+            kind = (
+                ("explicit allow" if exact else "pattern allow")
+                if allow
+                else "disallow"
+            )
             length = sum(1 if c < "\x80" else 3 * len(c.encode()) for c in path)
             yield length, kind, line, allow or path == "", matches(steps, whole, target)
             at = path.rfind("/")
-            if dialect.index_htm_is_directory and allow and path[at:].startswith("/index.htm"):
+            if (
+                dialect.index_htm_is_directory
+                and allow
+                and path[at:].startswith("/index.htm")
+            ):
                 steps, whole = tests_of(path[: at + 1] + "$", 1, dialect)
                 yield at + 2, kind, line, True, matches(steps, whole, target)
 
 
 def decide(body, dialect, robot, target):
-    """Return whether a robot of one name may fetch a comparable target, and the deciding line."""
+    """Return whether a robot of one name may fetch a comparable target, and the
+    deciding line.
+    """
     if dialect.robots_txt_allowed and target == "/robots.txt":
         return True, None
     groups = groups_for(robot, read_groups(body, dialect), dialect)

@@ -43,18 +43,26 @@ def fits(value, schema):
         return (
             set(schema.get("required", ())) <= value.keys()
             and not (closed and value.keys() - known.keys())
-            and all(fits(value[name], one) for name, one in known.items() if name in value)
+            and all(
+                fits(value[name], one) for name, one in known.items() if name in value
+            )
         )
     if isinstance(value, list):
         items = schema.get("items", {})
-        return len(value) >= schema.get("minItems", 0) and all(fits(one, items) for one in value)
+        return len(value) >= schema.get("minItems", 0) and all(
+            fits(one, items) for one in value
+        )
     is_known = value in schema.get("enum", [value])
-    return is_known and (not isinstance(value, int) or value >= schema.get("minimum", value))
+    return is_known and (
+        not isinstance(value, int) or value >= schema.get("minimum", value)
+    )
 
 
 @pytest.mark.parametrize("name", [*MAKE["DOCUMENTS"], *MAKE["OTHERS"]])
 def test_the_cases_are_those_of_the_tables(name):
-    """`python conformance/make.py` would change nothing; and they are as the schema says."""
+    """`python conformance/make.py` would change nothing; and they are as the schema
+    says.
+    """
     text = (FOLDER / "cases" / f"{name}.jsonl").read_text(encoding="ascii")
     assert text == MAKE["lines_of"](name)
     assert all(fits(json.loads(line), SCHEMA) for line in text.splitlines())
@@ -68,9 +76,20 @@ def test_every_file_is_one_of_a_document():
 def test_the_schema_finds_wrong_cases():
     """A name that is not known, one that is missing, a value of another kind."""
     case = json.loads(MAKE["lines_of"]("rep2008").splitlines()[0])
-    for wrong in ({"line": 0}, {"line": "1"}, {"expected": 1}, {"url": None}, {"more": 1}):
+    for wrong in (
+        {"line": 0},
+        {"line": "1"},
+        {"expected": 1},
+        {"url": None},
+        {"more": 1},
+    ):
         assert not fits({**case, "questions": [{"expected": True, **wrong}]}, SCHEMA)
-    for wrong in ({"questions": []}, {"input": {"file": "x"}}, {"kind": 1}, {"more": 1}):
+    for wrong in (
+        {"questions": []},
+        {"input": {"file": "x"}},
+        {"kind": 1},
+        {"more": 1},
+    ):
         assert not fits({**case, **wrong}, SCHEMA)
     assert fits(case, SCHEMA)
 
@@ -106,7 +125,9 @@ def test_the_runner_prints_what_fails():
     assert all(one == other for one, other in counts)
     bad = run("--failures", f"{sys.executable} parsers.py urllib", "rfc9309")
     assert bad.returncode == 1
-    assert re.search(r"^  rfc9309/\d+, .+: .+ '.+': (True|False|'.+')$", bad.stdout, re.MULTILINE)
+    assert re.search(
+        r"^  rfc9309/\d+, .+: .+ '.+': (True|False|'.+')$", bad.stdout, re.MULTILINE
+    )
 
 
 @pytest.mark.parametrize("command", ["true", f"{sys.executable} parsers.py no_parser"])
@@ -120,10 +141,14 @@ def test_a_program_that_does_not_answer_has_no_score(command):
 
 
 def test_the_page_shows_what_the_runner_prints():
-    """For Protego in the version that is named, where it is that one which is installed."""
+    """For Protego in the version that is named, where it is that one which is
+    installed.
+    """
     from importlib.metadata import version
 
-    shown = re.search(r'    \$ python run.py "python parsers.py protego"\n((?:    .*\n)+)', PAGE)[1]
+    shown = re.search(
+        r'    \$ python run.py "python parsers.py protego"\n((?:    .*\n)+)', PAGE
+    )[1]
     text = "".join(f"{line[4:]}\n" for line in shown.splitlines())
     result = run(f"{sys.executable} parsers.py protego")
     assert result.returncode == 1

@@ -1,4 +1,6 @@
-"""A correction opens nothing, to stock Scrapy and to robots that ask with a header, too."""
+"""A correction opens nothing, to stock Scrapy and to robots that ask with a header,
+too.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +17,23 @@ TABOOLA = (
     b"User-agent: Mozilla/5.0 (compatible; Taboolabot/3.7; +https://www.taboola.com)\nDisallow:\n\n"
     b"User-agent: *\nDisallow: /private\nDisallow: /a # drafts\n"
 )
-URLS = [f"https://example.com{path}" for path in ("/", "/a", "/a/b", "/private/x", "/servizi/1")]
+URLS = [
+    f"https://example.com{path}"
+    for path in ("/", "/a", "/a/b", "/private/x", "/servizi/1")
+]
 
 
 def opened(before: bytes, after: str) -> set[tuple[str, str]]:
-    """Return what stock Scrapy's parser is let in to, by whichever name it is asked with."""
+    """Return what stock Scrapy's parser is let in to, by whichever name it is asked
+    with.
+    """
     one, other = (Protego.parse(text) for text in (before.decode(), after))
     tokens = ["Googlebot", "Baiduspider", "Taboolabot", "Algolia", "Examplebot"]
     agents = [*tokens, *map(HEADER.format, tokens), "Algolia Crawler/1.0"]
     asked = [(url, agent) for url in URLS for agent in agents]
-    return {pair for pair in asked if other.can_fetch(*pair) and not one.can_fetch(*pair)}
+    return {
+        pair for pair in asked if other.can_fetch(*pair) and not one.can_fetch(*pair)
+    }
 
 
 @pytest.mark.parametrize(
@@ -45,7 +54,9 @@ def opened(before: bytes, after: str) -> set[tuple[str, str]]:
 @pytest.mark.parametrize("rule", ["Disallow:", "Disallow: /private"])
 @pytest.mark.parametrize("place", ["before", "after"])
 def test_a_name_that_robots_read_in_different_ways_stays_as_written(name, rule, place):
-    """A header, a name of no robot, a name that nobody here reads: nobody is let in by another."""
+    """A header, a name of no robot, a name that nobody here reads: nobody is let in by
+    another.
+    """
     group, everyone = f"User-agent: {name}\n{rule}\n", "User-agent: *\nDisallow: /\n"
     text = "\n".join([group, everyone] if place == "before" else [everyone, group])
     correction = normalize(text.encode())
@@ -101,8 +112,12 @@ HOST = b"User-agent: *\nDisallow: //[x\n"
         (b"user agent: *\nDisallow: /\n", "bot", "/a", True, True),
     ],
 )
-def test_both_of_pythons_parsers_are_asked_whichever_python_runs(body, agent, path, old, new):
-    """CPython's changelog, gh-138907: since 3.13.14 and 3.14.5 robotparser follows RFC 9309."""
+def test_both_of_pythons_parsers_are_asked_whichever_python_runs(
+    body, agent, path, old, new
+):
+    """CPython's changelog, gh-138907: since 3.13.14 and 3.14.5 robotparser follows RFC
+    9309.
+    """
     url = f"https://example.com{path}"
     said = [READERS[name](body)(url, agent) for name in [*READERS][6:8]]
     assert said == [new, old]
@@ -159,14 +174,17 @@ def test_what_a_service_writes_stays_untouched_and_the_rest_is_mended():
     )
     assert own
     assert correction.is_harmless
-    assert "Lines 1 to 10 stay as a service wrote them: Cloudflare Managed content." in (
-        correction.remarks
+    assert (
+        "Lines 1 to 10 stay as a service wrote them: Cloudflare Managed content."
+        in (correction.remarks)
     )
     assert normalize(correction.text.encode()).text == correction.text
 
 
 def test_owners_lines_that_go_on_with_a_group_of_the_block_stay_with_it():
-    """What follows the block without a User-agent is about the robots of its last group."""
+    """What follows the block without a User-agent is about the robots of its last
+    group.
+    """
     text = "# BEGIN plugin\nUser-agent: a\nDisallow: /x\n# END plugin\nDisallow:/y\n"
     rest = "user-agent: b\ndisallow: /z\n"
     mended = "\nUser-agent: b\nDisallow: /z\n"
@@ -175,7 +193,9 @@ def test_owners_lines_that_go_on_with_a_group_of_the_block_stay_with_it():
 
 @pytest.mark.parametrize("size", [100, 1_000, 4_000])
 def test_a_pair_of_rules_that_can_matter_is_asked_about_in_a_file_of_any_size(size):
-    """One Allow behind a Disallow, amid thousands of rules, is not closed to first-match robots."""
+    """One Allow behind a Disallow, amid thousands of rules, is not closed to
+    first-match robots.
+    """
     rules = [f"Disallow: /p{n:05}/" for n in range(size)]
     rules[size // 3] = "Allow: /servizi/"
     rules[size // 3 + 1 : size // 3 + 1] = ["Disallow: /servizi/privati"]
@@ -184,14 +204,20 @@ def test_a_pair_of_rules_that_can_matter_is_asked_about_in_a_file_of_any_size(si
     assert correction.is_harmless
     for name, read in READERS.items():
         before, after = read(text.encode()), read(correction.text.encode())
-        for url in ("https://example.com/servizi/1", "https://example.com/servizi/privati/1"):
+        for url in (
+            "https://example.com/servizi/1",
+            "https://example.com/servizi/privati/1",
+        ):
             assert before(url, "Examplebot") or not after(url, "Examplebot"), name
 
 
 def test_a_sample_says_so():
-    """Of a file for which there are more questions than can be asked, the proof says that."""
+    """Of a file for which there are more questions than can be asked, the proof says
+    that.
+    """
     groups = "".join(
-        f"User-agent: r{n}x\n" + "".join(f"Disallow: /{n}/{m}/*.html\n" for m in range(60))
+        f"User-agent: r{n}x\n"
+        + "".join(f"Disallow: /{n}/{m}/*.html\n" for m in range(60))
         for n in range(60)
     )
     correction = normalize(groups.encode(), max_decisions=2_000)
@@ -200,8 +226,13 @@ def test_a_sample_says_so():
 
 
 def test_robots_that_no_one_runs_do_not_keep_a_file_from_being_put_in_order():
-    """A name made of two of the file opens nothing that anyone asks for: it is told apart."""
-    keyword, kenjin = b"User-agent: Keyword\nDisallow: /\n", b"User-agent: Kenjin\nDisallow:\n"
+    """A name made of two of the file opens nothing that anyone asks for: it is told
+    apart.
+    """
+    keyword, kenjin = (
+        b"User-agent: Keyword\nDisallow: /\n",
+        b"User-agent: Kenjin\nDisallow:\n",
+    )
     text = b"\n".join([keyword, b"User-agent: *\nDisallow: /a\n", kenjin])
     correction = normalize(text)
     assert not any(one.startswith("In the normal form") for one in correction.remarks)

@@ -1,4 +1,7 @@
-"""Spellings of a path that servers take for another one. (RFC 3986, section 5.2.4; nginx)"""
+"""Spellings of a path that servers take for another one.
+
+(RFC 3986, section 5.2.4; nginx)
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ CASES = [
     ("/a//", "/a/"),
     ("/x/../no?a=//b/../c#d", "/no?a=//b/../c#d"),
     ("https://h.example/x/../no", "https://h.example/no"),
-    ("https://h.example//no?u=https://x.example//y", "https://h.example/no?u=https://x.example//y"),
+    (
+        "https://h.example//no?u=https://x.example//y",
+        "https://h.example/no?u=https://x.example//y",
+    ),
     ("/", None),
     ("/no", None),
     ("/a.b/..c/d..", None),
@@ -38,7 +44,9 @@ CASES = [
 
 @pytest.mark.parametrize(("url", "read"), CASES)
 def test_dots_and_slashes_are_resolved(url, read):
-    """And nothing else: no query, no host, no other escape; what is resolved stays as it is."""
+    """And nothing else: no query, no host, no other escape; what is resolved stays as
+    it is.
+    """
     assert as_servers_read_it(url) == read
     if read is not None:
         assert as_servers_read_it(read) is None

@@ -1,4 +1,6 @@
-"""Any bytes parse, and no bytes make it slow: every limit here is several times what is needed."""
+"""Any bytes parse, and no bytes make it slow: every limit here is several times what is
+needed.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +15,27 @@ from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 
 SECONDS = 10.0
 EVIL = {
-    "many agents sharing many rules": b"".join(b"User-agent: bot%d\n" % n for n in range(20000))
+    "many agents sharing many rules": b"".join(
+        b"User-agent: bot%d\n" % n for n in range(20000)
+    )
     + b"".join(b"Disallow: /p%d/x\n" % n for n in range(20000)),
-    "20,000 groups": b"".join(b"User-agent: b%d\nDisallow: /%d\n\n" % (n, n) for n in range(20000)),
+    "20,000 groups": b"".join(
+        b"User-agent: b%d\nDisallow: /%d\n\n" % (n, n) for n in range(20000)
+    ),
     "one group repeated": b"User-agent: *\nDisallow: /a\n" * 20000,
     "a million stars": b"User-agent: *\nDisallow: /" + b"*" * 1_000_000 + b"b\n",
-    "a million stars and letters": b"User-agent: *\nDisallow: /" + b"*a" * 500_000 + b"\n",
-    "1,000 rules of stars": b"User-agent: *\n" + (b"Disallow: /" + b"*a" * 20 + b"*b\n") * 1000,
+    "a million stars and letters": b"User-agent: *\nDisallow: /"
+    + b"*a" * 500_000
+    + b"\n",
+    "1,000 rules of stars": b"User-agent: *\n"
+    + (b"Disallow: /" + b"*a" * 20 + b"*b\n") * 1000,
     "wildcards on all heads": b"User-agent: *\n"
     + b"".join(b"Disallow: /*x%d\nAllow: /%d*y\n" % (n, n) for n in range(8000)),
     "nested prefixes": b"User-agent: *\n"
-    + b"".join(b"Disallow: /" + b"a" * n + b"\nAllow: /" + b"a" * n + b"*b\n" for n in range(700)),
+    + b"".join(
+        b"Disallow: /" + b"a" * n + b"\nAllow: /" + b"a" * n + b"*b\n"
+        for n in range(700)
+    ),
     "one line of 5 MB": b"User-agent: *\nDisallow: /" + b"a" * 5_000_000,
     "5 MB of white space": b"User-agent: *\n" + b" " * 5_000_000 + b"Disallow: /a",
     "white space and agents": b" user-agent" * 400_000,
@@ -67,13 +79,19 @@ IN_TURN = ["mandelbot", "google", "rep1994", "extended2"]
 @pytest.mark.parametrize(
     ("name", "dialect"),
     [
-        pytest.param(name, dialect, marks=[pytest.mark.thorough] * (dialect != IN_TURN[number % 4]))
+        pytest.param(
+            name,
+            dialect,
+            marks=[pytest.mark.thorough] * (dialect != IN_TURN[number % 4]),
+        )
         for number, name in enumerate(sorted(EVIL))
         for dialect in IN_TURN
     ],
 )
 def test_no_file_is_slow(name, dialect):
-    """Reading, deciding by both ways, explaining and listing are linear, whatever the bytes."""
+    """Reading, deciding by both ways, explaining and listing are linear, whatever the
+    bytes.
+    """
     start = time.process_time()
     robots = RobotsTxt.parse(EVIL[name], dialect=dialect, max_bytes=None)
     for url in (LONG, LONG + "b"):
@@ -93,7 +111,9 @@ def test_records_of_any_file_are_listed(name):
     assert time.process_time() - start < SECONDS * 4
 
 
-@pytest.mark.parametrize("name", ["20,000 groups", "wildcards on all heads", "nested prefixes"])
+@pytest.mark.parametrize(
+    "name", ["20,000 groups", "wildcards on all heads", "nested prefixes"]
+)
 def test_memory_is_linear(name):
     """The index of the worst files stays within a small multiple of the file."""
     body = EVIL[name]
@@ -110,14 +130,35 @@ def test_memory_is_linear(name):
 @each_row(
     "url",
     [
-        *("http://[x/y", "http://example.com:abc/y", "\ud800", "http://\ud800/\udfff", "", "\0"),
-        *("//", "///", "http://", "://", "http:///a", "#", "%", "/%", "/%zz", "/\n", "a" * 10**6),
+        *(
+            "http://[x/y",
+            "http://example.com:abc/y",
+            "\ud800",
+            "http://\ud800/\udfff",
+            "",
+            "\0",
+        ),
+        *(
+            "//",
+            "///",
+            "http://",
+            "://",
+            "http:///a",
+            "#",
+            "%",
+            "/%",
+            "/%zz",
+            "/\n",
+            "a" * 10**6,
+        ),
         *("http://" + "@" * 100_000, "http://" + "[" * 100_000, "/" + "%41" * 100_000),
     ],
 )
 def test_no_url_raises(url, dialect):
     """A URL that cannot be read is allowed with a reason; none is an exception."""
-    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /*a*b\nDisallow: /%zz\n", dialect=dialect)
+    robots = RobotsTxt.parse(
+        b"User-agent: *\nDisallow: /*a*b\nDisallow: /%zz\n", dialect=dialect
+    )
     for _ in range(3):
         assert robots.allowed(url, "x") == robots.verdict(url, "x").allowed
 

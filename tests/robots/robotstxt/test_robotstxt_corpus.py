@@ -1,4 +1,6 @@
-"""Real files: nothing raises on any, and Google's parser is equalled on all its verdicts."""
+"""Real files: nothing raises on any, and Google's parser is equalled on all its
+verdicts.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def verdicts():
 
 
 def test_google_decides_as_googles_parser_on_every_line(files, verdicts):
-    """Answer and deciding line are equal, on all of the corpus: no file, no URL is left out."""
+    """Answer and deciding line are equal, on all of the corpus: no file, no URL is left
+    out.
+    """
     different, compared = [], 0
     for name, expected in verdicts.items():
         robots = RobotsTxt.parse(files[name], dialect="google", max_bytes=None)
@@ -51,7 +55,10 @@ def test_nothing_raises_on_any_file(files, verdicts, dialect, one_in):
     assert len(files) >= 1000
     for name, body in list(files.items())[::one_in]:
         robots = RobotsTxt.parse(body, dialect=dialect)
-        for line in [*verdicts[name][:3], {"url": "https://www.example.com/a/b?c", "agent": "zz"}]:
+        for line in [
+            *verdicts[name][:3],
+            {"url": "https://www.example.com/a/b?c", "agent": "zz"},
+        ]:
             for url in (line["url"], line["url"] + "%7E"):
                 answer = robots.allowed(url, line["agent"])
                 assert answer == robots.verdict(url, line["agent"]).allowed
@@ -61,7 +68,9 @@ def test_nothing_raises_on_any_file(files, verdicts, dialect, one_in):
 
 
 def test_every_file_is_listed_line_by_line(files):
-    """Records are as many as the file has lines, and Sitemap lines are where sitemaps are."""
+    """Records are as many as the file has lines, and Sitemap lines are where sitemaps
+    are.
+    """
     for body in files.values():
         robots = RobotsTxt.parse(body, max_bytes=None)
         assert [record.number for record in robots.records] == [
@@ -72,20 +81,35 @@ def test_every_file_is_listed_line_by_line(files):
 
 
 def test_every_file_is_checked(files):
-    """Findings are of lines that are there; of some kinds there are as many as grep finds."""
+    """Findings are of lines that are there; of some kinds there are as many as grep
+    finds.
+    """
     counts = Counter()
     for body in files.values():
         robots = RobotsTxt.parse(body)
         findings = robots.findings()
-        assert {one.line for one in findings} <= {None, *range(1, len(robots.records) + 1)}
+        assert {one.line for one in findings} <= {
+            None,
+            *range(1, len(robots.records) + 1),
+        }
         for one in findings:
             counts[one.code] += 1 + one.more
-    assert counts["byte-order-mark"] == sum(body[:3] == b"\xef\xbb\xbf" for body in files.values())
-    assert counts["too-large"] == sum(len(body) > 512_000 for body in files.values()) == 1
+    assert counts["byte-order-mark"] == sum(
+        body[:3] == b"\xef\xbb\xbf" for body in files.values()
+    )
+    assert (
+        counts["too-large"] == sum(len(body) > 512_000 for body in files.values()) == 1
+    )
     noindex = re.compile(rb"^\s*noindex\s*:", re.IGNORECASE | re.MULTILINE)
-    assert counts["noindex"] == sum(len(noindex.findall(body)) for body in files.values())
+    assert counts["noindex"] == sum(
+        len(noindex.findall(body)) for body in files.values()
+    )
     assert counts["html-page"] == counts["utf-16"] == 0
-    assert (counts["tie"], counts["missing-colon"], counts["misspelt-field"]) == (1, 10, 5)
+    assert (counts["tie"], counts["missing-colon"], counts["misspelt-field"]) == (
+        1,
+        10,
+        5,
+    )
 
 
 @pytest.mark.slow
@@ -98,7 +122,9 @@ def test_every_file_is_corrected_and_proved(files, one_in):
     decisions = 0
     for name, body in list(files.items())[::one_in]:
         correction = normalize(body, max_decisions=20_000)
-        assert correction.is_harmless, f"{name}: {correction.proof} {correction.effects}"
+        assert correction.is_harmless, (
+            f"{name}: {correction.proof} {correction.effects}"
+        )
         text = rewrite(RobotsTxt.parse(body)).text
         assert rewrite(RobotsTxt.parse(text.encode())).text == text, name
         decisions += correction.proof.decisions
@@ -126,13 +152,20 @@ def test_every_file_is_fixed_and_opens_nothing(files, one_in):
         meant = RobotsTxt.parse(after).allowed
         lines = [line for one in correction.edits for line in (one.before, *one.after)]
         paths = {line.partition(":")[2].split("#")[0].strip() for line in lines}
-        urls = [f"https://www.example.com/{path.lstrip('/*')}x" for path in sorted(paths)[:60]]
+        urls = [
+            f"https://www.example.com/{path.lstrip('/*')}x"
+            for path in sorted(paths)[:60]
+        ]
         for read in READERS.values():
             was, is_now = read(before), read(after)
             for url in urls:
                 for agent in ("nobody", "Googlebot"):
                     assert was(url, agent) or not is_now(url, agent), (name, url)
-                    assert is_now(url, agent) or not was(url, agent) or not meant(url, agent)
+                    assert (
+                        is_now(url, agent)
+                        or not was(url, agent)
+                        or not meant(url, agent)
+                    )
 
 
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))
@@ -140,13 +173,17 @@ def test_files_are_corrected_in_every_dialect(files, dialect):
     """Each dialect's own reading is kept; every tenth file, since all take minutes."""
     for name, body in list(files.items())[::10]:
         text = rewrite(RobotsTxt.parse(body, dialect=dialect)).text
-        assert rewrite(RobotsTxt.parse(text.encode(), dialect=dialect)).text == text, name
+        assert rewrite(RobotsTxt.parse(text.encode(), dialect=dialect)).text == text, (
+            name
+        )
         proof = prove(body, text, dialect, max_decisions=5_000)
         assert proof.holds, f"{name}: {proof}"
 
 
 def test_rules_that_never_decide_can_go(files):
-    """Without the rules that findings call unreachable, decisions on real files are unchanged."""
+    """Without the rules that findings call unreachable, decisions on real files are
+    unchanged.
+    """
     gone = 0
     for name, body in files.items():
         useless = {
@@ -158,7 +195,9 @@ def test_rules_that_never_decide_can_go(files):
             continue
         gone += len(useless)
         lines = enumerate(body.splitlines(), start=1)
-        without = b"\n".join(b"" if number in useless else line for number, line in lines)
+        without = b"\n".join(
+            b"" if number in useless else line for number, line in lines
+        )
         assert prove(body, without, max_decisions=50_000).holds, name
     assert gone > 300
 

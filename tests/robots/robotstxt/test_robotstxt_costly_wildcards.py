@@ -1,4 +1,6 @@
-"""A decision compares a bounded number of characters; a URL that would cost more is forbidden."""
+"""A decision compares a bounded number of characters; a URL that would cost more is
+forbidden.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,18 @@ STARS = "".join(f"Disallow: /*a*a*a{number:x}b\n" for number in range(MANY))
 FEW_STARS = "".join(f"Disallow: /*a*a*a{number:x}b\n" for number in range(FEW))
 GLOBS = "Robot-version: 2.0\n" + STARS.replace("*a*", "*?*")
 
-CASES = {  # the rules; the dialect; a path; whether it is allowed; whether the rules are compared
+# the rules; the dialect; a path; whether it is allowed; whether the rules are compared
+CASES = {
     "as long as may be": (STARS, "mandelbot", "/" + "a" * (LONG - 1), True, True),
     "longer": (STARS, "mandelbot", "/" + "a" * LONG, False, False),
     "longer, Google's robots": (STARS, "google", "/" + "a" * LONG, False, False),
-    "escapes count as compared": (STARS, "mandelbot", "/" + "%61" * (LONG - 1), True, True),
+    "escapes count as compared": (
+        STARS,
+        "mandelbot",
+        "/" + "%61" * (LONG - 1),
+        True,
+        True,
+    ),
     "a query counts": (STARS, "mandelbot", "/?" + "a" * LONG, False, False),
     "few rules": (FEW_STARS, "mandelbot", "/" + "a" * 9_000, True, True),
     "rules of another directory": (
@@ -36,12 +45,24 @@ CASES = {  # the rules; the dialect; a path; whether it is allowed; whether the 
         *(f"{STARS}Allow: /{'a' * 30}\n", "mandelbot", "/" + "a" * LONG, True, True),
     ),
     "a longer rule forbids": (
-        *(f"{STARS}Disallow: /{'a' * 30}\n", "mandelbot", "/" + "a" * LONG, False, True),
+        *(
+            f"{STARS}Disallow: /{'a' * 30}\n",
+            "mandelbot",
+            "/" + "a" * LONG,
+            False,
+            True,
+        ),
     ),
     "no wildcards in 1994": (STARS, "rep1994", "/" + "a" * LONG, True, True),
     "globs": (GLOBS, "extended2", "/" + "a" * LONG, False, False),
     "short, with globs": (GLOBS, "extended2", "/" + "a" * (LONG // 2), True, True),
-    "plain rules": (STARS.replace("*", ""), "mandelbot", "/" + "a" * 20_000, True, True),
+    "plain rules": (
+        STARS.replace("*", ""),
+        "mandelbot",
+        "/" + "a" * 20_000,
+        True,
+        True,
+    ),
 }
 
 
@@ -56,7 +77,11 @@ def test_the_first_and_all_later_decisions_agree(case):
     for number in range(10):
         verdict = explained.verdict(SITE + path, "bot")
         assert verdict.allowed == allowed, number
-        assert verdict.is_too_costly == (not is_compared) == (verdict.reason == Verdict.TOO_COSTLY)
+        assert (
+            verdict.is_too_costly
+            == (not is_compared)
+            == (verdict.reason == Verdict.TOO_COSTLY)
+        )
     assert explained.allowed(SITE + path, "bot") == allowed
 
 
@@ -91,7 +116,9 @@ def test_no_decision_compares_more(monkeypatch, rules, repeated):
 
 @needs_corpus
 def test_no_real_file_has_so_many():
-    """URLs of 8,192 characters, as long as any that is requested, are compared with all rules."""
+    """URLs of 8,192 characters, as long as any that is requested, are compared with all
+    rules.
+    """
     for name, body in read_files().items():
         for dialect in DIALECTS:
             robots = RobotsTxt.parse(body, dialect=dialect)
@@ -101,7 +128,16 @@ def test_no_real_file_has_so_many():
 
 
 LARGE = f"User-agent: *\n{STARS}Allow: /a*1b$\nDisallow: /x\nDisallow: /é*\n".encode()
-ASKED = ["/", "/robots.txt", "/aa1b", "/aab", "/x", "/xaaa7cb", "/%C3%A9", "/" + "a" * LONG]
+ASKED = [
+    "/",
+    "/robots.txt",
+    "/aa1b",
+    "/aab",
+    "/x",
+    "/xaaa7cb",
+    "/%C3%A9",
+    "/" + "a" * LONG,
+]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -112,7 +148,8 @@ def test_a_file_that_is_prepared_in_steps_decides_the_same(dialect, taken):
     steps = robots.preparing(SITE, "bot")
     assert robots.preparing(SITE, "bot") is steps
     count = sum(1 for _ in islice(steps, taken))
-    assert count >= (2 * MANY // 32 if taken is None else taken)  # rules, read and ranked
+    # rules, read and ranked
+    assert count >= (2 * MANY // 32 if taken is None else taken)
     assert (robots.preparing(SITE, "bot") is None) == (taken is None)
     decided = [at_once.allowed(SITE + path, "bot") for path in ASKED * 2]
     assert [robots.allowed(SITE + path, "bot") for path in ASKED * 2] == decided

@@ -19,7 +19,15 @@ from scrapy_mandelbot.robots.robotstxt.paths import read_url
 from scrapy_mandelbot.robots.robotstxt.verdict import Rule
 
 DOCUMENTS = (
-    *("mandelbot", "rfc9309", "google", "rep1994", "rep2008", "moderatobot", "extended2"),
+    *(
+        "mandelbot",
+        "rfc9309",
+        "google",
+        "rep1994",
+        "rep2008",
+        "moderatobot",
+        "extended2",
+    ),
     "decided",
 )
 
@@ -38,7 +46,10 @@ def check(robots, asked):
         allowed, line = decider.scan(parts[1])
         if line is None and parts[1] == "/robots.txt":
             continue  # allowed whatever the rules say, and so none is looked for
-        assert rules.explain(parts[1]) == (allowed, line and Rule.of(line)), (url, agent)
+        assert rules.explain(parts[1]) == (allowed, line and Rule.of(line)), (
+            url,
+            agent,
+        )
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -52,7 +63,9 @@ def test_the_documents_cases_are_explained_alike(document):
 
 
 @given(
-    body=bodies, dialect=dialects, asked=st.lists(st.tuples(rooted, agents), min_size=1, max_size=6)
+    body=bodies,
+    dialect=dialects,
+    asked=st.lists(st.tuples(rooted, agents), min_size=1, max_size=6),
 )
 def test_any_file_is_explained_alike(body, dialect, asked):
     """Whatever the file, the dialect, the URL and the agent."""
@@ -99,14 +112,17 @@ def test_what_is_kept_grows_with_the_rules_alone():
 def test_many_questions_of_many_rules_cost_little():
     """Rules with wildcards are looked up, too: as `explain --urls` asks."""
     lines = (
-        f"{'Allow' if n % 5 == 0 else 'Disallow'}: /{'*' if n % 7 == 0 else ''}p{n * 7919}/"
-        f"{'*x' if n % 11 == 0 else ''}\n"
+        f"{'Allow' if n % 5 == 0 else 'Disallow'}:"
+        f" /{'*' if n % 7 == 0 else ''}p{n * 7919}/{'*x' if n % 11 == 0 else ''}\n"
         for n in range(22_000)
     )
-    robots = RobotsTxt.parse(f"User-agent: *\n{''.join(lines)}".encode(), max_bytes=None)
+    robots = RobotsTxt.parse(
+        f"User-agent: *\n{''.join(lines)}".encode(), max_bytes=None
+    )
     start = time.process_time()
     forbidden = sum(
-        not robots.verdict(f"/p{n * 2 * 7919}/a", "Examplebot").allowed for n in range(10_000)
+        not robots.verdict(f"/p{n * 2 * 7919}/a", "Examplebot").allowed
+        for n in range(10_000)
     )
     assert time.process_time() - start < 6
     assert forbidden > 5_000

@@ -13,8 +13,12 @@ import pytest
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, Dialect, RobotsTxt
 
 PAGE = (Path(__file__).parents[3] / "docs" / "dialects.rst").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"^([A-Z]): .*\n~+\n\n::\n\n((?: {4}.*\n|\n)+)``(.+)``\n", PAGE, re.MULTILINE)
-ANSWERS = dict(re.findall(r"^([A-Z]) {8}((?:allowed|forbidden).*)$", PAGE, re.MULTILINE))
+EXAMPLES = re.findall(
+    r"^([A-Z]): .*\n~+\n\n::\n\n((?: {4}.*\n|\n)+)``(.+)``\n", PAGE, re.MULTILINE
+)
+ANSWERS = dict(
+    re.findall(r"^([A-Z]) {8}((?:allowed|forbidden).*)$", PAGE, re.MULTILINE)
+)
 
 
 def answers(letter):
@@ -24,18 +28,24 @@ def answers(letter):
 
 def pairs():
     """Return, for each two dialects, the example that the page names."""
-    rows = re.findall(r"^``(\w+)`` +(.*\S)$", PAGE[PAGE.index("Each two") :], re.MULTILINE)[:6]
+    rows = re.findall(
+        r"^``(\w+)`` +(.*\S)$", PAGE[PAGE.index("Each two") :], re.MULTILINE
+    )[:6]
     cells = {name: row.split() for name, row in rows}
     names = list(DIALECTS)
     return {(a, b): cells[a][names.index(b)] for a, b in combinations(names, 2)}
 
 
-@pytest.mark.parametrize(("letter", "body", "url"), EXAMPLES, ids=[one[0] for one in EXAMPLES])
+@pytest.mark.parametrize(
+    ("letter", "body", "url"), EXAMPLES, ids=[one[0] for one in EXAMPLES]
+)
 def test_every_example_on_the_page_is_so(letter, body, url):
     """Each dialect gives the answer on the page."""
     decided = {
         name: "allowed"
-        if RobotsTxt.parse(cleandoc(body).encode(), dialect=name).allowed(url, "Mandelbot")
+        if RobotsTxt.parse(cleandoc(body).encode(), dialect=name).allowed(
+            url, "Mandelbot"
+        )
         else "forbidden"
         for name in DIALECTS
     }
@@ -43,7 +53,9 @@ def test_every_example_on_the_page_is_so(letter, body, url):
 
 
 def test_each_two_dialects_are_told_apart_by_the_example_named():
-    """For all 15 pairs the example gives two answers; one pair differs in freshness alone."""
+    """For all 15 pairs the example gives two answers; one pair differs in freshness
+    alone.
+    """
     named = pairs()
     assert len(EXAMPLES) == len(ANSWERS) >= 10
     assert len(named) == 15

@@ -11,7 +11,15 @@ from tables import each_row
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 
 DOCUMENTS = (
-    *("mandelbot", "rfc9309", "google", "rep1994", "rep2008", "moderatobot", "extended2"),
+    *(
+        "mandelbot",
+        "rfc9309",
+        "google",
+        "rep1994",
+        "rep2008",
+        "moderatobot",
+        "extended2",
+    ),
     "decided",
 )
 
@@ -25,16 +33,22 @@ MADE = {
 """Dialects that the tables use, made by changing a field."""
 
 MANY = 20
-"""Decisions after which any file has been asked often enough to be decided by its index."""
+"""Decisions after which any file has been asked often enough to be decided by its
+index.
+"""
 
 
 def _cases():
     for document in DOCUMENTS:
         table = import_module(f"cases.{document}")
         for number, case in enumerate(table.CASES):
-            marks = [pytest.mark.xfail(strict=True, reason=case.gap)] if case.gap else []
+            marks = (
+                [pytest.mark.xfail(strict=True, reason=case.gap)] if case.gap else []
+            )
             name = f"{document}-{case.section}-{number}".replace(" ", "_")
-            yield pytest.param(case, case.dialect or table.DIALECT, id=name, marks=marks)
+            yield pytest.param(
+                case, case.dialect or table.DIALECT, id=name, marks=marks
+            )
 
 
 @each_row(("case", "dialect"), _cases())
@@ -50,9 +64,12 @@ def test_the_case_holds(case, dialect):
     late = {url: robots.allowed(url, case.agent) for url in expected}
     assert late == expected, case.says
 
-    verdicts = {url: robots.verdict(url, case.agent) for url in expected | dict(case.lines)}
+    verdicts = {
+        url: robots.verdict(url, case.agent) for url in expected | dict(case.lines)
+    }
     assert {url: verdicts[url].allowed for url in expected} == expected
     lines = {
-        url: rule and rule.line for url, rule in ((u, verdicts[u].rule) for u, _ in case.lines)
+        url: rule and rule.line
+        for url, rule in ((u, verdicts[u].rule) for u, _ in case.lines)
     }
     assert lines == dict(case.lines), case.says

@@ -87,7 +87,9 @@ Comment: hello
 
 @pytest.mark.parametrize("dialect", ["mandelbot", "rfc9309", "google"])
 def test_a_delay_belongs_to_the_agents_whose_lines_stand_right_before_it(dialect):
-    """Though the rules that follow are for all of them: no robot gets another one's delay."""
+    """Though the rules that follow are for all of them: no robot gets another one's
+    delay.
+    """
     robots = RobotsTxt.parse(RUNS.encode(), dialect=dialect)
     agents = ("one", "two", "three", "nobody", "four", "five")
     assert {agent: robots.crawl_delay(agent) for agent in agents} == {
@@ -118,7 +120,9 @@ def test_extended2_a_hash_within_a_value_is_the_escape_of_a_url():
         assert robots.verdict("/a%23b", "x").rule.path == "/a#b"
 
 
-@pytest.mark.parametrize("value", ["-1", "1e3", "5s", "1,5", "inf", "nan", "", "9" * 99, "\u0663"])
+@pytest.mark.parametrize(
+    "value", ["-1", "1e3", "5s", "1,5", "inf", "nan", "", "9" * 99, "\u0663"]
+)
 def test_a_crawl_delay_that_is_no_number_of_seconds_is_none(value):
     """Only plain decimal numbers count."""
     robots = RobotsTxt.parse(f"User-agent: *\nCrawl-delay: {value}\n".encode())
@@ -196,8 +200,15 @@ def test_extended2_a_rate_is_normalised_to_one_document_in_so_many_seconds():
 
 
 def test_extended2_of_several_rates_the_one_for_fewest_documents_holds():
-    """Rates without a time: the slowest. A rate for the time of day goes before them."""
-    fast, slow, night = RequestRate(5, 1), RequestRate(1, 10), RequestRate(9, 1, TimeWindow(0, 359))
+    """Rates without a time: the slowest.
+
+    A rate for the time of day goes before them.
+    """
+    fast, slow, night = (
+        RequestRate(5, 1),
+        RequestRate(1, 10),
+        RequestRate(9, 1, TimeWindow(0, 359)),
+    )
     assert rate_at([fast, slow], 600) == slow
     assert rate_at([fast, night, slow], 100) == night
     assert rate_at([fast, night, slow], 360) == slow
@@ -207,7 +218,10 @@ def test_extended2_of_several_rates_the_one_for_fewest_documents_holds():
 
 def test_extended2_times_are_utc_minutes_inclusive_and_may_pass_midnight():
     """0600-0845 is until the end of 08:45; 1700-0459 is the night."""
-    day, night = TimeWindow(minutes(6), minutes(8, 45)), TimeWindow(minutes(17), minutes(4, 59))
+    day, night = (
+        TimeWindow(minutes(6), minutes(8, 45)),
+        TimeWindow(minutes(17), minutes(4, 59)),
+    )
     assert [day.covers(m) for m in (359, 360, 525, 526)] == [False, True, True, False]
     assert [night.covers(m) for m in (0, 299, 300, 1019, 1020, 1439)] == [
         *(True, True, False, False, True, True)
@@ -223,7 +237,9 @@ def test_extended2_times_are_read(value):
     assert robots.visit_times("x") == (TimeWindow(minutes(6), minutes(17)),)
 
 
-@pytest.mark.parametrize("value", ["", "0600", "0600-2400", "0660-0700", "600-845", "6:00-8:45"])
+@pytest.mark.parametrize(
+    "value", ["", "0600", "0600-2400", "0660-0700", "600-845", "6:00-8:45"]
+)
 def test_extended2_times_that_cannot_be_read_are_ignored(value):
     """HH from 00 to 23, MM from 00 to 59."""
     robots = RobotsTxt.parse(f"User-agent: *\nVisit-time: {value}\n".encode())
@@ -258,9 +274,17 @@ def test_extended2_what_frommitz_asks_of_the_others():
 
 def test_extended2_directives_of_2_0_count_only_in_groups_of_2_0():
     """In a group without Robot-version they are unknown, Crawl-delay is not."""
-    body = b"User-agent: *\nRequest-rate: 1/5\nVisit-time: 0600-0700\nComment: x\nCrawl-delay: 3\n"
+    body = (
+        b"User-agent: *\nRequest-rate: 1/5\nVisit-time: 0600-0700\nComment:"
+        b" x\nCrawl-delay: 3\n"
+    )
     robots = RobotsTxt.parse(body, dialect="extended2")
-    assert robots.request_rates("x") == robots.visit_times("x") == robots.comments("x") == ()
+    assert (
+        robots.request_rates("x")
+        == robots.visit_times("x")
+        == robots.comments("x")
+        == ()
+    )
     assert robots.crawl_delay("x") == 3.0
 
 
@@ -278,7 +302,10 @@ def test_every_line_is_a_record_with_its_number():
         b"Sitemap:\n"
         b"Disallow:"
     )
-    listed = [(r.number, r.name, r.field, r.value, r.comment, r.problems) for r in robots.records]
+    listed = [
+        (r.number, r.name, r.field, r.value, r.comment, r.problems)
+        for r in robots.records
+    ]
     assert listed == [
         (1, "", "", "", " top", ()),
         (2, "User-Agent", "user-agent", "*", " all", ()),
@@ -306,7 +333,9 @@ def test_google_a_record_names_the_field_that_is_meant():
 def test_a_file_is_searched_only_for_fields_that_it_names(monkeypatch):
     """Wherever the name is, and however written."""
     searched = []
-    monkeypatch.setattr(Grammar, "values", lambda _, field, _body: searched.append(field) or [])
+    monkeypatch.setattr(
+        Grammar, "values", lambda _, field, _body: searched.append(field) or []
+    )
     robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /SITEMAP\n")
     assert (robots.sitemaps, robots.hosts, robots.licenses) == ((), (), ())
     assert searched == ["sitemap"]

@@ -18,14 +18,23 @@ from test_robotstxt_properties import bodies
 
 from scrapy_mandelbot.commands.output import check_report
 from scrapy_mandelbot.commands.output.rules_in_force import Rules
-from scrapy_mandelbot.robots.lint import FINDINGS, Delivery, Severity, lint, lint_delivery
+from scrapy_mandelbot.robots.lint import (
+    FINDINGS,
+    Delivery,
+    Severity,
+    lint,
+    lint_delivery,
+)
 from scrapy_mandelbot.robots.lint.syntax import ROBOT_NAMES, Spelling
 from scrapy_mandelbot.robots.robotstxt import DIALECTS, RobotsTxt
 
 
 def codes(text):
     """Return the findings of a file as (code, line)."""
-    return [(one.code, one.line) for one in lint(text.encode() if isinstance(text, str) else text)]
+    return [
+        (one.code, one.line)
+        for one in lint(text.encode() if isinstance(text, str) else text)
+    ]
 
 
 def _named(table):
@@ -96,7 +105,9 @@ def test_a_body_that_is_no_text_is_one_error(body, kind):
     assert finding.severity is Severity.ERROR
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1", "cp1251"])
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1", "cp1251"]
+)
 def test_text_is_text_in_any_encoding(encoding):
     """Whatever else is found in it."""
     body = ("User-agent: *\nDisallow: /" + "é" * 40 + "\n").encode(encoding, "replace")
@@ -105,7 +116,9 @@ def test_text_is_text_in_any_encoding(encoding):
 
 
 def test_findings_of_a_parsed_file_are_those_of_its_bytes_in_every_dialect():
-    """The parse keeps what the checks need: the mark, the encoding, how much was left out."""
+    """The parse keeps what the checks need: the mark, the encoding, how much was left
+    out.
+    """
     marked = "\ufeffUser-agent: *\nDisalow: /a\n".encode()
     cut = b"User-agent: *\nDisallow: /a\nDisallow: /b\n"
     for dialect in DIALECTS:
@@ -116,19 +129,26 @@ def test_findings_of_a_parsed_file_are_those_of_its_bytes_in_every_dialect():
             "group-without-disallow",
             "misspelt-field",
         ]
-        assert RobotsTxt.parse(cut, dialect=dialect, max_bytes=30).findings()[0].line == 2
+        assert (
+            RobotsTxt.parse(cut, dialect=dialect, max_bytes=30).findings()[0].line == 2
+        )
 
 
 def test_a_finding_is_a_line_for_a_terminal():
     """With line, severity, message and code; and it knows why it matters."""
     (finding,) = [one for one in lint(b"User-agent: *\nDisallow: a\n") if one.line == 2]
-    assert str(finding) == ('line 2: error: "a" does not begin with a slash. [no-leading-slash]')
+    assert (
+        str(finding)
+        == 'line 2: error: "a" does not begin with a slash. [no-leading-slash]'
+    )
     assert finding.why == FINDINGS["no-leading-slash"].why
     assert Severity.NOTE < Severity.WARNING < Severity.ERROR
 
 
 def test_many_of_a_kind_are_counted_not_listed():
-    """As many as the table says, the first ones; the last knows how many more there are."""
+    """As many as the table says, the first ones; the last knows how many more there
+    are.
+    """
     body = "User-agent: *\n" + "Disallow: a\n" * 1000 + "Disallow: /*b\n" * 9
     listed = [one for one in lint(body.encode()) if one.code == "no-leading-slash"]
     assert [one.line for one in listed] == list(range(2, 52))
@@ -175,16 +195,22 @@ def test_a_rule_that_never_decides_is_found(rules, expected):
     """By Mandelbot's precedence; a rule that decides for any URL at all is not."""
     clashes = {"unreachable-rule", "duplicate-rule", "tie"}
     found = [
-        one for one in codes("User-agent: *\n" + rules.replace(" | ", "\n")) if one[0] in clashes
+        one
+        for one in codes("User-agent: *\n" + rules.replace(" | ", "\n"))
+        if one[0] in clashes
     ]
     assert found == ([expected] if expected else [])
 
 
-short = st.lists(st.sampled_from(["a", "b", "*", "*", "$", "/", "%61"]), max_size=5).map("".join)
-rule_lines = st.tuples(st.sampled_from(["Allow: /", "Disallow: /", "Disallow: "]), short).map(
-    "".join
-)
-targets = ["/" + "".join(parts) for size in range(5) for parts in product("ab/", repeat=size)]
+short = st.lists(
+    st.sampled_from(["a", "b", "*", "*", "$", "/", "%61"]), max_size=5
+).map("".join)
+rule_lines = st.tuples(
+    st.sampled_from(["Allow: /", "Disallow: /", "Disallow: "]), short
+).map("".join)
+targets = [
+    "/" + "".join(parts) for size in range(5) for parts in product("ab/", repeat=size)
+]
 
 
 @settings(max_examples=examples(600))
@@ -199,26 +225,35 @@ def test_without_a_rule_that_never_decides_all_is_decided_alike(rules):
         if one.code in {"unreachable-rule", "duplicate-rule", "tie"}:
             without = "\n".join(lines[: one.line - 1] + lines[one.line :]).encode()
             robots = RobotsTxt.parse(without)
-            assert [robots.allowed(target, "x") for target in targets] == before, str(one)
+            assert [robots.allowed(target, "x") for target in targets] == before, str(
+                one
+            )
 
 
 @settings(max_examples=examples(500))
 @given(
-    body=st.one_of(bodies, st.binary(max_size=300)), limit=st.one_of(st.none(), st.integers(0, 99))
+    body=st.one_of(bodies, st.binary(max_size=300)),
+    limit=st.one_of(st.none(), st.integers(0, 99)),
 )
 def test_any_bytes_are_checked(body, limit):
-    """Nothing raises; lines are in order and in the file; severities are those of the table."""
+    """Nothing raises; lines are in order and in the file; severities are those of the
+    table.
+    """
     found = lint(body, max_bytes=limit)
     lines = [one.line or 0 for one in found]
     assert lines == sorted(lines)
-    assert not lines or max(lines) <= len(RobotsTxt.parse(body, max_bytes=limit).records) + 1
+    assert (
+        not lines
+        or max(lines) <= len(RobotsTxt.parse(body, max_bytes=limit).records) + 1
+    )
     for one in found:
         assert one.severity is FINDINGS[one.code].severity
         assert one.message.isprintable()
         assert len(one.message) < 250
         assert str(one).count("\n") == 0
     assert all(
-        count <= FINDINGS[code].most for code, count in Counter(o.code for o in found).items()
+        count <= FINDINGS[code].most
+        for code, count in Counter(o.code for o in found).items()
     )
 
 
@@ -239,12 +274,20 @@ def test_any_delivery_is_checked(**delivery):
 
 EVIL_HERE = {
     **EVIL,
-    "47,000 rules": b"User-agent: *\n"
-    + b"".join(b"Disallow: /some/%d/p\n" % n for n in range(47000)),
-    "47,000 wildcards": b"User-agent: *\n"
-    + b"".join(b"Disallow: /*some/%d*path\n" % (n * 7919) for n in range(47000)),
-    "one key for all": b"User-agent: *\n"
-    + b"".join(b"Disallow: /*" + b"a" * (n % 90 + 3) + b"*%d\n" % n for n in range(20000)),
+    "47,000 rules": (
+        b"User-agent: *\n"
+        + b"".join(b"Disallow: /some/%d/p\n" % n for n in range(47000))
+    ),
+    "47,000 wildcards": (
+        b"User-agent: *\n"
+        + b"".join(b"Disallow: /*some/%d*path\n" % (n * 7919) for n in range(47000))
+    ),
+    "one key for all": (
+        b"User-agent: *\n"
+        + b"".join(
+            b"Disallow: /*" + b"a" * (n % 90 + 3) + b"*%d\n" % n for n in range(20000)
+        )
+    ),
     "bars": b"User-agent: *\nDisallow: /(" + b"|" * 400_000,
     "words": b"user " * 200_000,
 }
@@ -283,7 +326,9 @@ def test_no_file_is_slow_to_check(name):
     ],
 )
 def test_a_misspelt_field_is_recognised(word, meant):
-    """One letter too few, too many or wrong, two swapped, doubled ones, spaces and hyphens."""
+    """One letter too few, too many or wrong, two swapped, doubled ones, spaces and
+    hyphens.
+    """
     assert Spelling(["disallow", "allow"], shortest=4).corrected(word) == meant
 
 
@@ -314,7 +359,9 @@ def test_names_of_one_group_are_in_nobodys_way():
     """Whichever of them a robot finds, it finds the same rules."""
     same = b"User-agent: Adsbot\nUser-agent: AdsBot-Google\nDisallow: /a\n"
     assert not {one.code for one in lint(same)} & {"wide-name-first", "wide-name-last"}
-    apart = same.replace(b"\nUser-agent: AdsBot", b"\nDisallow: /b\n\nUser-agent: AdsBot")
+    apart = same.replace(
+        b"\nUser-agent: AdsBot", b"\nDisallow: /b\n\nUser-agent: AdsBot"
+    )
     assert "wide-name-first" in {one.code for one in lint(apart)}
 
 
@@ -338,7 +385,8 @@ SHUT = "closed-to-robot", "closed-to-all"
             "User-agent: Googlebot\n\nUser-agent: GPTBot\nDisallow: /\n",
             [("closed-to-robot", 4, "Googlebot may fetch nothing.")],
         ),
-        # Lists of robots that are closed out have blank lines and search engines in them.
+        # Lists of robots that are closed out have blank lines and search engines in
+        # them.
         ("User-agent: AhrefsBot\n\nUser-agent: GPTBot\nDisallow: /\n", []),
         ("User-agent: Googlebot\n\nUser-agent: Bingbot\nDisallow: /\n", []),
         ("User-agent: Googlebot\nUser-agent: GPTBot\nDisallow: /\n", []),
@@ -348,7 +396,10 @@ SHUT = "closed-to-robot", "closed-to-all"
             [("closed-to-robot", 5, "a may fetch nothing.")],
         ),
         (
-            "User-agent: a\nAlow: /\nUser-agent: b\nRequest-rate: 1/5\nUser-agent: c\nDisallow: /",
+            (
+                "User-agent: a\nAlow: /\nUser-agent: b\nRequest-rate: 1/5\nUser-agent:"
+                " c\nDisallow: /"
+            ),
             [("closed-to-robot", 6, "a and b may fetch nothing.")],
         ),
         # Of two groups one lets it in.
@@ -357,7 +408,10 @@ SHUT = "closed-to-robot", "closed-to-all"
             [("closed-to-robot", 6, "a may fetch nothing.")],
         ),
         (
-            "User-agent: bingbot\nDisallow: /x\n\nUser-agent: b\nUser-agent: bingbot\nDisallow: /",
+            (
+                "User-agent: bingbot\nDisallow: /x\n\nUser-agent: b\nUser-agent:"
+                " bingbot\nDisallow: /"
+            ),
             [("closed-to-robot", 6, "bingbot may fetch nothing.")],
         ),
         ("User-agent: a\nDisallow: /x\n\nUser-agent: a\nDisallow: /\n", []),
@@ -379,13 +433,18 @@ def test_who_may_fetch_nothing_is_found(body, found):
 @pytest.mark.parametrize(
     ("line", "code"),
     [
-        ("Content-Signal: search=maybe, ai-train=perhaps, foo=bar", "bad-content-signal"),
+        (
+            "Content-Signal: search=maybe, ai-train=perhaps, foo=bar",
+            "bad-content-signal",
+        ),
         ("Content-Usage: train-ai=maybe, foo=y", "bad-content-usage"),
     ],
 )
 def test_a_statement_that_cannot_be_read_is_told_once(line, code):
     """Whatever else is wrong in its line."""
-    found = [one.code for one in lint(f"User-agent: *\n{line}\nDisallow: /x\n".encode())]
+    found = [
+        one.code for one in lint(f"User-agent: *\n{line}\nDisallow: /x\n".encode())
+    ]
     assert set(found) == {code}
 
 
@@ -394,22 +453,34 @@ def test_like_findings_of_one_line_or_rule_are_one():
     page = b"<html><style>#a {b: c;}\nbody: #fff\nfoo: bar#baz</style></html>\n"
     assert [one.code for one in lint(page)] == ["html-page"]
     rules = b"User-agent: *\nDisallow: /b*\nDisallow: /a**\nDisallow: /a*\n"
-    stars = [one for one in lint(rules) if one.code in {"redundant-star", "unreachable-rule"}]
+    stars = [
+        one for one in lint(rules) if one.code in {"redundant-star", "unreachable-rule"}
+    ]
     assert [(one.line, one.code) for one in stars] == [
         (2, "redundant-star"),
         (3, "redundant-star"),
         (4, "unreachable-rule"),
     ]
-    covered = "User-agent: *\nAllow: /\n" + "".join(f"Disallow: /{n}\n" for n in range(11))
-    (found,) = [one for one in lint(covered.encode()) if one.code == "allow-before-disallow"]
-    assert "The Allow of line 2 covers this Disallow and 10 more, and comes first." in str(found)
+    covered = "User-agent: *\nAllow: /\n" + "".join(
+        f"Disallow: /{n}\n" for n in range(11)
+    )
+    (found,) = [
+        one for one in lint(covered.encode()) if one.code == "allow-before-disallow"
+    ]
+    assert (
+        "The Allow of line 2 covers this Disallow and 10 more, and comes first."
+        in str(found)
+    )
 
 
 def test_findings_are_told_by_what_they_do():
-    """Who is shut out, who is let in, what is unread, style; the worse first, notes last."""
+    """Who is shut out, who is let in, what is unread, style; the worse first, notes
+    last.
+    """
     body = (
-        b"User-agent: Googlebot\n\nUser-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow:\n"
-        b"Disalow: /a\nDisallow: /b #c\nAllow: /b/c\nDisallow: /d\nDisallow: /d\n"
+        b"User-agent: Googlebot\n\nUser-agent: GPTBot\nDisallow: /\n\nUser-agent:"
+        b" *\nDisallow:\nDisalow: /a\nDisallow: /b #c\nAllow: /b/c\nDisallow:"
+        b" /d\nDisallow: /d\n"
     )
     found = check_report.check(Rules("x", body))["findings"]
     assert [one["code"] for one in found] == [

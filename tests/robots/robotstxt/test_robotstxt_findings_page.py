@@ -11,15 +11,24 @@ import docutils.core
 import docutils.utils
 import pytest
 
-from scrapy_mandelbot.robots.lint import FINDINGS, Delivery, Severity, lint, lint_delivery
+from scrapy_mandelbot.robots.lint import (
+    FINDINGS,
+    Delivery,
+    Severity,
+    lint,
+    lint_delivery,
+)
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "findings.rst").read_text(encoding="utf-8")
 SECTIONS = dict(
-    re.findall(r"^([a-z0-9-]+)\n~+\n\n((?:.*\n)*?)(?=^[\w-]+\n[~-]+\n|\Z)", PAGE, re.MULTILINE)
+    re.findall(
+        r"^([a-z0-9-]+)\n~+\n\n((?:.*\n)*?)(?=^[\w-]+\n[~-]+\n|\Z)", PAGE, re.MULTILINE
+    )
 )
 FILES = re.compile(
-    r"^(?:Line (\d+)|Whole file)::\n\n((?: {4}.*\n|\n)+)(?:Clean::\n\n((?: {4}.*\n|\n)+))?",
+    r"^(?:Line (\d+)|Whole file)::\n\n((?: {4}.*\n|\n)+)(?:Clean::\n\n((?:"
+    r" {4}.*\n|\n)+))?",
     re.MULTILINE,
 )
 CLEAN = PAGE.partition("it is this::\n\n")[2].partition("\n\n\n")[0]
@@ -36,7 +45,9 @@ def octets(block):
 def delivery(text):
     """Return a Delivery with these arguments."""
     call = ast.parse(f"Delivery({text})", mode="eval").body
-    return Delivery(**{word.arg: ast.literal_eval(word.value) for word in call.keywords})
+    return Delivery(
+        **{word.arg: ast.literal_eval(word.value) for word in call.keywords}
+    )
 
 
 def lines(findings, code):
@@ -46,7 +57,9 @@ def lines(findings, code):
 
 def test_the_page_explains_each_severity():
     """Each once, before the entries that begin with it."""
-    listed = re.findall(r"^\*([a-z]+)\*\n    ", PAGE.partition("\n\n\n")[0], re.MULTILINE)
+    listed = re.findall(
+        r"^\*([a-z]+)\*\n    ", PAGE.partition("\n\n\n")[0], re.MULTILINE
+    )
     assert listed == [severity.name.lower() for severity in reversed(Severity)]
 
 
@@ -57,7 +70,8 @@ def test_each_has_its_section():
 
 @pytest.mark.parametrize("code", list(FINDINGS))
 def test_the_section_says_what_the_code_says(code):
-    """Severity, text and reason are those of the code, and the example gives the finding.
+    """Severity, text and reason are those of the code, and the example gives the
+    finding.
 
     At the line said, and the good example does not.
     """

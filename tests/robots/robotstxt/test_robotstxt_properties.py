@@ -24,16 +24,27 @@ from scrapy_mandelbot.robots.robotstxt.paths import normalise, read_url
     targets=st.lists(rooted, min_size=1, max_size=4),
     small=st.sampled_from([0, 4_000]),
 )
-def test_all_ways_to_decide_agree_with_the_slow_obvious_one(body, dialect, targets, small):
-    """Scan, list, index and the reference matcher give one answer, and one deciding line."""
+def test_all_ways_to_decide_agree_with_the_slow_obvious_one(
+    body, dialect, targets, small
+):
+    """Scan, list, index and the reference matcher give one answer, and one deciding
+    line.
+    """
     robots = RobotsTxt.parse(body, dialect=dialect)
     urls = ["https://www.example.com" + target for target in targets]
-    expected = [reference.decide(body, dialect, "bot", read_url(url, dialect)[1]) for url in urls]
+    expected = [
+        reference.decide(body, dialect, "bot", read_url(url, dialect)[1])
+        for url in urls
+    ]
     with patch.object(decider, "_SMALL", small):
-        assert [robots.allowed(url, "bot") for url in urls] == [allowed for allowed, _ in expected]
+        assert [robots.allowed(url, "bot") for url in urls] == [
+            allowed for allowed, _ in expected
+        ]
     for _ in range(60):
         robots.allowed("https://www.example.com/", "bot")
-    assert [robots.allowed(url, "bot") for url in urls] == [allowed for allowed, _ in expected]
+    assert [robots.allowed(url, "bot") for url in urls] == [
+        allowed for allowed, _ in expected
+    ]
     assert [robots.allowed(url[23:], "bot") for url in urls] == [
         robots.verdict(url[23:], "bot").allowed for url in urls
     ]
@@ -50,9 +61,13 @@ rule_lines = st.tuples(st.sampled_from(["Allow: ", "Disallow: "]), short).map(""
     rules=st.lists(rule_lines, min_size=1, max_size=25),
     targets=st.lists(st.text("ab/1", max_size=7), min_size=5, max_size=5),
     many=st.sampled_from([2, 48]),
-    dialect=st.sampled_from([DIALECTS["mandelbot"], DIALECTS["google"], MORE_DIALECTS["ordered"]]),
+    dialect=st.sampled_from(
+        [DIALECTS["mandelbot"], DIALECTS["google"], MORE_DIALECTS["ordered"]]
+    ),
 )
-def test_list_and_index_agree_where_ranges_and_wildcards_are_nested(rules, targets, many, dialect):
+def test_list_and_index_agree_where_ranges_and_wildcards_are_nested(
+    rules, targets, many, dialect
+):
     """Whatever hangs on whatever, in a list, an index or its tables, the answer is one."""
     body = "\n".join(["User-agent: *", *rules, ""]).encode()
     robots = RobotsTxt.parse(body, dialect=dialect)
@@ -80,10 +95,16 @@ def test_nothing_raises(body, dialect, url, agent, max_bytes):
     assert robots.allowed(url, agent) == verdict.allowed
     assert str(verdict).startswith(("allowed", "forbidden"))
     assert robots.crawl_delay(agent) is None or robots.crawl_delay(agent) >= 0
-    said = [robots.request_rates(agent), robots.visit_times(agent), robots.comments(agent)]
+    said = [
+        robots.request_rates(agent),
+        robots.visit_times(agent),
+        robots.comments(agent),
+    ]
     said += [robots.sitemaps, robots.hosts, robots.clean_params]
     assert all(isinstance(values, tuple) for values in said)
-    assert [record.number for record in robots.records] == list(range(1, len(robots.records) + 1))
+    assert [record.number for record in robots.records] == list(
+        range(1, len(robots.records) + 1)
+    )
 
 
 @settings(max_examples=examples(400))
@@ -109,14 +130,16 @@ def test_normalising_twice_changes_nothing(text):
 
 @settings(max_examples=examples(300))
 @given(
-    rules=st.lists(st.tuples(st.sampled_from(["Allow", "Disallow"]), rooted), max_size=8).flatmap(
-        lambda rules: st.tuples(st.just(rules), st.permutations(rules))
-    ),
+    rules=st.lists(
+        st.tuples(st.sampled_from(["Allow", "Disallow"]), rooted), max_size=8
+    ).flatmap(lambda rules: st.tuples(st.just(rules), st.permutations(rules))),
     dialect=dialects,
     target=rooted,
 )
 def test_order_does_not_matter_where_the_longest_decides(rules, dialect, target):
-    """Shuffling the rules of a group changes no answer in a dialect with precedence by length."""
+    """Shuffling the rules of a group changes no answer in a dialect with precedence by
+    length.
+    """
     if dialect.precedence != "longest":
         return
 

@@ -33,10 +33,16 @@ def rewritten(text, dialect="mandelbot"):
 
 
 @pytest.mark.parametrize(
-    "case", [pytest.param(case, id=case.id) for case in rewriting.CASES + rewriting_decided.CASES]
+    "case",
+    [
+        pytest.param(case, id=case.id)
+        for case in rewriting.CASES + rewriting_decided.CASES
+    ],
 )
 def test_the_file_is_corrected_as_the_document_says(case):
-    """The corrected file is this, decides as the original, and correcting it changes nothing."""
+    """The corrected file is this, decides as the original, and correcting it changes
+    nothing.
+    """
     before = cleandoc(case.before) + "\n"
     after = cleandoc(case.after) + "\n" if case.after else ""
     for text in (before, after):
@@ -55,7 +61,10 @@ def test_the_corrected_file_has_lf_and_no_byte_order_mark(end):
 
 def test_octets_that_are_not_utf_8_become_their_escapes():
     """So that the path is the one that the dialect compares."""
-    assert rewritten(b"User-agent: *\nDisallow: /\xe9\n") == "User-agent: *\nDisallow: /%E9\n"
+    assert (
+        rewritten(b"User-agent: *\nDisallow: /\xe9\n")
+        == "User-agent: *\nDisallow: /%E9\n"
+    )
 
 
 def test_what_conflicts_with_the_decisions_is_left_and_said():
@@ -68,7 +77,10 @@ def test_what_conflicts_with_the_decisions_is_left_and_said():
     )
     modern = RobotsTxt.parse(text.encode())
     assert rewrite(modern).text == text
-    assert rewrite(modern, alone=True).text == "User-agent: one\nAllow: /a/b\nDisallow: /a\n"
+    assert (
+        rewrite(modern, alone=True).text
+        == "User-agent: one\nAllow: /a/b\nDisallow: /a\n"
+    )
     assert rewrite(modern, alone=True).remarks == ()
     wider = "User-agent: one\nDisallow: /a/b\nAllow: /a\n"
     assert rewritten(wider, "rep1994") == wider
@@ -119,9 +131,9 @@ def test_an_allow_goes_before_no_disallow_that_it_meets(before, after):
     """So that robots that take the first rule that matches are let in nowhere."""
     text = "User-agent: one|{}|".replace("|", "\n")
     correction = normalize(text.format(before.replace("|", "\n")).encode())
-    assert [line for line in correction.text.splitlines() if line[:1] not in {"#", "U", ""}] == (
-        after.split("|")
-    )
+    assert [
+        line for line in correction.text.splitlines() if line[:1] not in {"#", "U", ""}
+    ] == (after.split("|"))
     assert correction.is_harmless
 
 
@@ -133,20 +145,30 @@ def test_an_allow_goes_before_no_disallow_that_it_meets(before, after):
         # To Google a line without a colon is a rule.
         (b"User-agent: *\nDisallow: /a\nDisallow /b\n", "Disallow /b"),
         # And this is a User-agent line to it.
-        (b"User-agent: *\nDisallow: /a\nUseragent: one\nDisallow: /b\n", "Useragent: one"),
+        (
+            b"User-agent: *\nDisallow: /a\nUseragent: one\nDisallow: /b\n",
+            "Useragent: one",
+        ),
         # To Python's own a group for no name is for everyone.
         (b"User-agent:\nDisallow: /\n", "User-agent:"),
-        # Where a # needs a space, this is another path: as a shorter one it were opened.
+        # Where a # needs a space, this is another path: as a shorter one it were
+        # opened.
         (b"User-agent: *\nAllow: /a#x\nDisallow: /\n", "Allow: /a#x"),
     ],
 )
-def test_what_some_robot_reads_otherwise_stays_where_correcting_it_would_let_it_in(body, kept):
+def test_what_some_robot_reads_otherwise_stays_where_correcting_it_would_let_it_in(
+    body, kept
+):
     """The lines stay then, or the name as it is written; and it is told."""
     correction = normalize(body)
-    assert kept in correction.text.splitlines() or f"User-agent: {kept}" in correction.text
+    assert (
+        kept in correction.text.splitlines() or f"User-agent: {kept}" in correction.text
+    )
     assert correction.is_harmless
     assert (correction.text == body.decode()) >= bool(correction.remarks)
-    assert all(one.startswith(("In the normal form, ", "So it ")) for one in correction.remarks)
+    assert all(
+        one.startswith(("In the normal form, ", "So it ")) for one in correction.remarks
+    )
     alone = normalize(body, alone=True)
     assert any(effect.opened for effect in alone.effects)
 
@@ -205,7 +227,9 @@ def test_correcting_twice_is_correcting_once(body, dialect):
 
 @settings(max_examples=examples(700))
 @given(body=files, dialect=dialects, targets=st.lists(rooted, min_size=1, max_size=4))
-def test_the_corrected_file_is_decided_as_the_original_by_the_reference(body, dialect, targets):
+def test_the_corrected_file_is_decided_as_the_original_by_the_reference(
+    body, dialect, targets
+):
     """The slow obvious reader, too, comes to the same decisions, for every robot named."""
     after = rewrite(RobotsTxt.parse(body, dialect=dialect)).text.encode()
     for target in targets:
@@ -221,11 +245,17 @@ def test_the_corrected_file_is_proved(body, dialect):
     """The proof holds, fields and all, of the file as the document describes it, too."""
     robots = RobotsTxt.parse(body, dialect=dialect)
     for alone in (False, True):
-        assert str(prove(body, rewrite(robots, alone=alone).text, dialect)).startswith("verified")
+        assert str(prove(body, rewrite(robots, alone=alone).text, dialect)).startswith(
+            "verified"
+        )
 
 
 @settings(max_examples=examples(300))
-@given(body=files, dialect=st.sampled_from(sorted(DIALECTS)), targets=st.lists(rooted, max_size=9))
+@given(
+    body=files,
+    dialect=st.sampled_from(sorted(DIALECTS)),
+    targets=st.lists(rooted, max_size=9),
+)
 def test_nothing_opens_to_anyone(body, dialect, targets):
     """In every dialect, and to Python's own, for every robot named, whatever the file."""
     correction = normalize(body, dialect)
@@ -256,7 +286,9 @@ mistaken = st.lists(st.sampled_from([*LINES, *MISTAKES, *MISTAKES]), max_size=12
 @settings(max_examples=examples(300))
 @given(lines=mistaken, targets=st.lists(rooted, max_size=9))
 def test_a_fix_opens_nothing_to_anyone(lines, targets):
-    """Nor does it close what the corrected file leaves open; fixing again changes nothing."""
+    """Nor does it close what the corrected file leaves open; fixing again changes
+    nothing.
+    """
     body = "\n".join(lines).encode()
     correction = correct(body, "https://www.example.com/robots.txt")
     assert correction.is_harmless
@@ -268,7 +300,9 @@ def test_a_fix_opens_nothing_to_anyone(lines, targets):
             for robot in ("bot", "other", "b-t", "nobody", "yandex"):
                 url = "https://www.example.com" + target
                 assert before(url, robot) or not now(url, robot), robot
-                is_lost = before(url, robot) and not now(url, robot) and meant(url, robot)
+                is_lost = (
+                    before(url, robot) and not now(url, robot) and meant(url, robot)
+                )
                 assert not is_lost or target == "/robots.txt", robot
 
 
@@ -281,8 +315,8 @@ MENDED = frozenset(
     agent-is-header duplicate-rule allow-after-disallow sitemap-in-group several-hosts
     host-not-for-yandex clean-param-not-for-yandex yandex-field-not-last misplaced-robot-version
     repeated-robot-version
-    """.split()  # noqa: SIM905 - words to be read
-)
+    """.split()
+)  # noqa: SIM905 - words to be read
 
 
 @settings(max_examples=examples(700))
@@ -341,7 +375,10 @@ def test_of_many_patterns_fewer_urls_are_asked(path, is_whole):
     assert is_whole or 1_000 < proof.decisions < 4_000
 
 
-GOOD = "User-agent: one\nAllow: /a/b\nDisallow: /a\nCrawl-delay: 2\n\nUser-agent: *\nDisallow: /c\n"
+GOOD = (
+    "User-agent: one\nAllow: /a/b\nDisallow: /a\nCrawl-delay: 2\n\nUser-agent:"
+    " *\nDisallow: /c\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -371,7 +408,10 @@ def test_what_differs_is_not_proved(wrong, right, question):
     proof = prove(GOOD.encode(), GOOD.replace(wrong, right))
     assert not proof.holds
     assert proof.different >= len(proof.differences) > 0
-    asked = [one.question.removeprefix("https://www.example.com") for one in proof.differences]
+    asked = [
+        one.question.removeprefix("https://www.example.com")
+        for one in proof.differences
+    ]
     assert question in asked
     one = proof.differences[0]
     assert one.before != one.after
@@ -380,9 +420,13 @@ def test_what_differs_is_not_proved(wrong, right, question):
 
 short = st.text("ab*$", max_size=4).map(lambda path: f"/{path}")
 some_rules = st.lists(
-    st.tuples(st.sampled_from(["Allow", "Disallow"]), short).map(": ".join), min_size=1, max_size=6
+    st.tuples(st.sampled_from(["Allow", "Disallow"]), short).map(": ".join),
+    min_size=1,
+    max_size=6,
 )
-every_target = ["/" + "".join(parts) for size in range(6) for parts in product("ab", repeat=size)]
+every_target = [
+    "/" + "".join(parts) for size in range(6) for parts in product("ab", repeat=size)
+]
 
 
 @settings(max_examples=examples(700))
@@ -393,7 +437,9 @@ every_target = ["/" + "".join(parts) for size in range(6) for parts in product("
     dialect=st.sampled_from(["mandelbot", "rep1994"]),
 )
 def test_no_difference_escapes_the_proof(rules, place, other, dialect):
-    """A file with one rule changed, left out or moved is proved only if it decides alike."""
+    """A file with one rule changed, left out or moved is proved only if it decides
+    alike.
+    """
     place %= len(rules)
     field = rules[place].partition(":")[0]
     body = "\n".join(["User-agent: *", *rules]).encode()
@@ -403,8 +449,12 @@ def test_no_difference_escapes_the_proof(rules, place, other, dialect):
         [rules[place], *rules[:place], *rules[place + 1 :]],
     ):
         after = "\n".join(["User-agent: *", *changed])
-        robots = [RobotsTxt.parse(text, dialect=dialect) for text in (body, after.encode())]
-        answers = [[one.allowed(target, "x") for target in every_target] for one in robots]
+        robots = [
+            RobotsTxt.parse(text, dialect=dialect) for text in (body, after.encode())
+        ]
+        answers = [
+            [one.allowed(target, "x") for target in every_target] for one in robots
+        ]
         if answers[0] != answers[1]:
             assert not prove(body, after, dialect).holds
 
@@ -412,17 +462,36 @@ def test_no_difference_escapes_the_proof(rules, place, other, dialect):
 @pytest.mark.parametrize(
     ("first", "instead", "others", "url"),
     [
-        ("Disallow: /", "Disallow: /*a", ["Allow: /b", "Allow: /ba", "Disallow: /*"], "/bxa"),
-        ("Allow: /b$", "Allow: /b*b$", ["Allow: /b", "Disallow: /*a**", "Allow: /b*b"], "/bab"),
-        ("Disallow: /*ab", "Disallow: /$", ["Disallow: /", "Allow: /aa*a", "Allow: /aa"], "/aab"),
+        (
+            "Disallow: /",
+            "Disallow: /*a",
+            ["Allow: /b", "Allow: /ba", "Disallow: /*"],
+            "/bxa",
+        ),
+        (
+            "Allow: /b$",
+            "Allow: /b*b$",
+            ["Allow: /b", "Disallow: /*a**", "Allow: /b*b"],
+            "/bab",
+        ),
+        (
+            "Disallow: /*ab",
+            "Disallow: /$",
+            ["Disallow: /", "Allow: /aa*a", "Allow: /aa"],
+            "/aab",
+        ),
         ("Allow: /**ab", "Allow: /", ["Disallow: /*a$", "Allow: /a**"], "/baba"),
         ("Allow: /bb*", "Allow: /*bb*", ["Allow: /*b$", "Disallow: /b"], "/babba"),
     ],
 )
 def test_what_two_rules_match_and_no_third_is_asked(first, instead, others, url):
     """Where a third is longer than both, what both match is decided by that."""
-    before, after = ("\n".join(["User-agent: *", rule, *others]) for rule in (first, instead))
-    answers = [RobotsTxt.parse(text.encode()).allowed(url, "x") for text in (before, after)]
+    before, after = (
+        "\n".join(["User-agent: *", rule, *others]) for rule in (first, instead)
+    )
+    answers = [
+        RobotsTxt.parse(text.encode()).allowed(url, "x") for text in (before, after)
+    ]
     assert answers[0] != answers[1]
     assert not prove(before.encode(), after).holds
 
@@ -437,26 +506,34 @@ def test_a_proof_says_what_was_compared():
     assert proof.fields == 2 * 5 + 4  # two robots, and what is about all
     assert (
         str(proof)
-        == f"verified: {proof.decisions} allow/disallow decisions unchanged (mandelbot dialect)"
+        == f"verified: {proof.decisions} allow/disallow decisions unchanged (mandelbot"
+        " dialect)"
     )
     many = "User-agent: *\n" + "".join(f"Disallow: /{n}\n" for n in range(1000))
     part = prove(many.encode(), many, max_decisions=1000)
     assert not part.is_whole
-    assert 2_000 <= part.decisions <= 3_100  # what is asked because of each rule, and a sample
+    # what is asked because of each rule, and a sample
+    assert 2_000 <= part.decisions <= 3_100
     assert str(part).endswith("dialect, a sample)")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("space", "\x1c\x1d\x1e\x1f\x85\xa0\u2028\u2029\u3000")
 def test_what_is_white_space_elsewhere_ends_no_name(space, dialect):
-    """Correcting again changes nothing: such characters are part of a name, as they are read."""
-    once = rewritten(f"User-agent: a{space}b\nDisallow: /a{space}b\nField{space}: x\n", dialect)
+    """Correcting again changes nothing: such characters are part of a name, as they are
+    read.
+    """
+    once = rewritten(
+        f"User-agent: a{space}b\nDisallow: /a{space}b\nField{space}: x\n", dialect
+    )
     assert rewritten(once, dialect) == once
     assert "# a" not in once
 
 
 def test_rules_with_wildcards_meet_all_others_in_turn():
-    """Each meets a few, together they meet all; only those that they can meet, in several ways."""
+    """Each meets a few, together they meet all; only those that they can meet, in
+    several ways.
+    """
     wildcards = [f"/a/*x{n}" for n in range(10)]
     others = [f"/a/{n}" for n in range(60)]
     met = list(meetings([*wildcards, *others, "/b/1", "/c$"]))
@@ -504,10 +581,20 @@ def test_the_packages_examples_are_so(package):
 
 @pytest.mark.parametrize("alone", [False, True])
 @pytest.mark.parametrize(
-    "line", ["\ufeffFoo: y", "\ufeffUser-agent: x", "Sitemap: https://example.com/s", "http://x/"]
+    "line",
+    [
+        "\ufeffFoo: y",
+        "\ufeffUser-agent: x",
+        "Sitemap: https://example.com/s",
+        "http://x/",
+    ],
 )
-def test_what_becomes_a_comment_or_moves_does_not_make_a_version_the_first_line(line, alone):
-    """A Robot-version counts right after the agents alone: nothing opens by what goes away."""
+def test_what_becomes_a_comment_or_moves_does_not_make_a_version_the_first_line(
+    line, alone
+):
+    """A Robot-version counts right after the agents alone: nothing opens by what goes
+    away.
+    """
     body = f"User-agent: *\n{line}\nRobot-version:2.0\nDisallow:/\n".encode()
     before = RobotsTxt.parse(body, dialect="extended2")
     text = rewrite(before, alone=alone).text

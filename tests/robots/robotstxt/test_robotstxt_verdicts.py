@@ -23,7 +23,11 @@ Disallow: /
 @pytest.mark.parametrize(
     ("url", "agent", "sentence"),
     [
-        ("/private/a", "Mandelbot", "forbidden by line 2: Disallow: /private (agent Mandelbot)"),
+        (
+            "/private/a",
+            "Mandelbot",
+            "forbidden by line 2: Disallow: /private (agent Mandelbot)",
+        ),
         (
             "/private/open",
             "Mandelbot",
@@ -56,15 +60,21 @@ def test_a_name_that_is_a_path_names_no_robot(dialect):
 
 
 def test_google_an_index_page_allows_its_folder_in_a_small_file():
-    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /\nAllow: /a/index.htm", dialect="google")
+    robots = RobotsTxt.parse(
+        b"User-agent: *\nDisallow: /\nAllow: /a/index.htm", dialect="google"
+    )
     paths = "/a/", "/a/index.html", "/a", "/a/b", "/b/"
-    allowed = [robots.allowed(f"https://example.com{path}", "Mandelbot") for path in paths]
+    allowed = [
+        robots.allowed(f"https://example.com{path}", "Mandelbot") for path in paths
+    ]
     assert allowed == [True, True, False, False, False]
 
 
 def test_google_an_empty_rule_can_decide():
     """Google's deciding line may be a rule without a path."""
-    verdict = RobotsTxt.parse(b"User-agent: *\nDisallow:\n", dialect="google").verdict("/a", "x")
+    verdict = RobotsTxt.parse(b"User-agent: *\nDisallow:\n", dialect="google").verdict(
+        "/a", "x"
+    )
     assert str(verdict) == "allowed by line 2: Disallow: (agent *)"
 
 
@@ -73,11 +83,15 @@ def test_extended2_older_text_what_is_not_listed_is_forbidden_with_a_reason():
     dialect = replace(DIALECTS["extended2"], precedence="kind")
     robots = RobotsTxt.parse(b"User-agent: *\nAllow: /a\n", dialect=dialect)
     reason = "no rule matches, and only what is allowed may be read"
-    assert robots.verdict("/b", "x") == Verdict(allowed=False, rule=None, agent="*", reason=reason)
+    assert robots.verdict("/b", "x") == Verdict(
+        allowed=False, rule=None, agent="*", reason=reason
+    )
 
 
 def test_a_rule_is_told_as_written():
-    """The path keeps its spelling: escapes, case, full URL; octets that are no text as escapes."""
+    """The path keeps its spelling: escapes, case, full URL; octets that are no text as
+    escapes.
+    """
     body = b"User-agent: *\nDISALLOW: https://example.com/%7eA\xe9 # why\n"
     verdict = RobotsTxt.parse(body).verdict("/~A%E9", "x")
     assert verdict.rule == Rule(allow=False, path="https://example.com/%7eA%E9", line=2)
@@ -99,7 +113,9 @@ def test_results_are_values():
 
 def test_a_dialect_that_does_not_exist_is_an_error_that_names_them_all():
     """Misuse by the programmer is an exception, what a file says never is."""
-    with pytest.raises(ValueError, match="no dialect 'bing': there are mandelbot, rfc9309, google"):
+    with pytest.raises(
+        ValueError, match="no dialect 'bing': there are mandelbot, rfc9309, google"
+    ):
         RobotsTxt.parse(b"", dialect="bing")
 
 
@@ -114,15 +130,30 @@ def test_the_state_is_visible():
     [
         ("Mandelbot", ("mandelbot",)),
         ("Mandelbot/1.0", ("mandelbot",)),
-        ("Mozilla/5.0 (compatible; Mandelbot/1.0; +https://example.com/bot)", ("mandelbot",)),
+        (
+            "Mozilla/5.0 (compatible; Mandelbot/1.0; +https://example.com/bot)",
+            ("mandelbot",),
+        ),
         ("Scrapy/2.14 (+https://scrapy.org)", ("scrapy",)),
         (
-            "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; bingbot/2.0)",
+            (
+                "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible;"
+                " bingbot/2.0)"
+            ),
             ("bingbot",),
         ),
-        ("Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:109.0) Gecko/20100101 Firefox/115.0", ()),
         (
-            "Mozilla/5.0 (iPhone; CPU iPhone OS 16_0 like Mac OS X) (Googlebot-Image/1.0)",
+            (
+                "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:109.0) Gecko/20100101"
+                " Firefox/115.0"
+            ),
+            (),
+        ),
+        (
+            (
+                "Mozilla/5.0 (iPhone; CPU iPhone OS 16_0 like Mac OS X)"
+                " (Googlebot-Image/1.0)"
+            ),
             ("googlebot-image",),
         ),
         ("WebCrawler/3.0 Robot libwww/5.0a", ("webcrawler", "libwww", "robot")),
@@ -133,12 +164,16 @@ def test_the_state_is_visible():
     ],
 )
 def test_the_names_of_a_robot_are_taken_from_its_header(agent, tokens):
-    """Product tokens in and outside of comments, without versions, URLs and browsers' words."""
+    """Product tokens in and outside of comments, without versions, URLs and browsers'
+    words.
+    """
     assert product_tokens(agent) == tokens
 
 
 def test_agents_may_be_any_sequence_and_are_kept_within_bounds():
-    """Lists, tuples and generated names decide equally, and many of them fill no memory."""
+    """Lists, tuples and generated names decide equally, and many of them fill no
+    memory.
+    """
     robots = RobotsTxt.parse(BODY)
     for number in range(1000):
         assert not robots.allowed("/a", f"bot{number}")

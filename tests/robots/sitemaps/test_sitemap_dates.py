@@ -59,19 +59,46 @@ IN_THE_WILD = {
     "2020-01-02T03:04:05,678Z": at(2020, 1, 2, 3, 4, 5, 678_000),
 }
 NONE = (
-    *("", "yesterday", "0000-00-00", "0000-00-00T00:00:00+00:00", "2020-13-01", "2020-02-30"),
-    *("2020-01-01T25:00:00Z", "2020-01-01T00:00:00+99:99", "20200101", "01/02/2020", "2020/01/02"),
-    *("-0001-11-30T00:00:00+00:00", "99999-01-01", "1577836800", "{{ date }}", "\0", "\ud800"),
-    *("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", "Sat, 99 Foo 2002 00:00:01 GMT"),
+    *(
+        "",
+        "yesterday",
+        "0000-00-00",
+        "0000-00-00T00:00:00+00:00",
+        "2020-13-01",
+        "2020-02-30",
+    ),
+    *(
+        "2020-01-01T25:00:00Z",
+        "2020-01-01T00:00:00+99:99",
+        "20200101",
+        "01/02/2020",
+        "2020/01/02",
+    ),
+    *(
+        "-0001-11-30T00:00:00+00:00",
+        "99999-01-01",
+        "1577836800",
+        "{{ date }}",
+        "\0",
+        "\ud800",
+    ),
+    *(
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59-12:00",
+        "Sat, 99 Foo 2002 00:00:01 GMT",
+    ),
     *("2" * 10**6, "2020-01-01" + " " * 10**6, "2020-01-01T00:00:00." + "1" * 10**6),
 )
 
 
 @pytest.mark.parametrize(
-    ("text", "date"), [*W3C_NOTE.items(), *RFC_3339.items(), *RFC_822.items(), *IN_THE_WILD.items()]
+    ("text", "date"),
+    [*W3C_NOTE.items(), *RFC_3339.items(), *RFC_822.items(), *IN_THE_WILD.items()],
 )
 def test_every_form_is_read(text, date):
-    """The documents' examples, and what is often written instead, are the time they name."""
+    """The documents' examples, and what is often written instead, are the time they
+    name.
+    """
     found = read_date(text)
     assert found == date
     assert found.utcoffset() == date.utcoffset()
@@ -84,10 +111,15 @@ def test_what_names_no_time_is_none(text):
 
 
 @given(
-    st.one_of(st.text(max_size=70), st.from_regex(r"[0-9]{4}[-T:+.Z0-9 ]{0,40}", fullmatch=True))
+    st.one_of(
+        st.text(max_size=70),
+        st.from_regex(r"[0-9]{4}[-T:+.Z0-9 ]{0,40}", fullmatch=True),
+    )
 )
 def test_no_text_raises(text):
-    """Whatever stands there, the answer is None or a time with a zone that can be compared."""
+    """Whatever stands there, the answer is None or a time with a zone that can be
+    compared.
+    """
     date = read_date(text)
     assert date is None or date.astimezone(UTC) == date
 

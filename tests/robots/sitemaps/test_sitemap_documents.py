@@ -25,7 +25,9 @@ def codes(reader: SitemapReader) -> tuple[str, ...]:
 
 @EACH
 def test_the_case_holds(case):
-    """An example means the entries that its document says, packed or not, and has no problem."""
+    """An example means the entries that its document says, packed or not, and has no
+    problem.
+    """
     for body in (case.octets, gzip.compress(case.octets)):
         entries, reader = read(body)
         assert entries == list(case.entries), case.says
@@ -49,12 +51,16 @@ def test_an_entry_can_be_a_key():
 
 
 def test_entries_come_while_the_file_does():
-    """What is complete is handed out before the rest is there, and the state can be seen."""
+    """What is complete is handed out before the rest is there, and the state can be
+    seen.
+    """
     entry = b"<url><loc>http://www.example.com/page</loc></url>\n"
     reader = SitemapReader(URL)
     early = [*reader.feed(b"<urlset>" + entry * 2000)]
     assert 1000 < len(early) < 2000
-    assert repr(reader) == f"<SitemapReader urlset, reading, {len(early)} entries, {URL}>"
+    assert (
+        repr(reader) == f"<SitemapReader urlset, reading, {len(early)} entries, {URL}>"
+    )
     late = [*reader.feed(b"</urlset>"), *reader.close()]
     assert len(early) + len(late) == reader.entries_read == 2000
     assert repr(reader) == f"<SitemapReader urlset, done, 2000 entries, {URL}>"

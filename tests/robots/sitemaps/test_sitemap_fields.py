@@ -24,13 +24,23 @@ URL = "https://example.com/maps/sitemap.xml"
         ("<priority>nan</priority>", "priority", None, "bad-priority"),
         ("<priority>high</priority>", "priority", None, "bad-priority"),
         ("<priority>0.1</priority><priority>0.2</priority>", "priority", 0.1, ""),
-        ('<link rel="alternate" href="/de"/>', "alternates", (("", "https://example.com/de"),), ""),
+        (
+            '<link rel="alternate" href="/de"/>',
+            "alternates",
+            (("", "https://example.com/de"),),
+            "",
+        ),
         ('<link rel="alternate" href="data:x"/>', "alternates", (), "bad-alternate"),
         ('<link rel="amphtml" href="/amp"/>', "alternates", (), ""),
         ("<link>/de</link>", "alternates", (), ""),
         ("<a:mobile/>", "extensions", {"mobile": ""}, ""),
         ("<x>1</x><x>2</x><x>3</x>", "extensions", {"x": ["1", "2", "3"]}, ""),
-        ("<x a='1' xmlns:b='2'>&lt;</x>", "extensions", {"x": {"a": "1", "text": "<"}}, ""),
+        (
+            "<x a='1' xmlns:b='2'>&lt;</x>",
+            "extensions",
+            {"x": {"a": "1", "text": "<"}},
+            "",
+        ),
         ("<x text='1'>2</x>", "extensions", {"x": {"text": ["1", "2"]}}, ""),
         ("<video/>", "extensions", {"video": [""]}, ""),
     ],
@@ -46,7 +56,11 @@ def test_fields(element, field, value, code):
 
 def test_fields_in_any_order_and_with_any_prefix():
     """What is read the short way and what is read element by element come to the same."""
-    fields = ["<loc>/1</loc>", "<lastmod>2020-01-01</lastmod>", "<changefreq>daily</changefreq>"]
+    fields = [
+        "<loc>/1</loc>",
+        "<lastmod>2020-01-01</lastmod>",
+        "<changefreq>daily</changefreq>",
+    ]
     fields += ["<priority>0.5</priority>"]
     short, turned = "".join(fields), "".join(reversed(fields))
     prefixed = short.replace("<", "<s:").replace("<s:/", "</s:")

@@ -42,7 +42,8 @@ FULL = "byte 99: unpacked, it is longer than 99 bytes: the rest is not read"
 @pytest.mark.parametrize(
     ("body", "limits", "found", "problems"),
     [
-        # sitemaps.org: "no more than 50,000 URLs and no larger than 50MB (52,428,800 bytes)".
+        # sitemaps.org: "no more than 50,000 URLs and no larger than 50MB (52,428,800
+        # bytes)".
         (OPEN + ENTRY * 50_000 + END, {}, 50_000, []),
         (
             *(OPEN + ENTRY * 50_001 + END, {}, 50_000),
@@ -62,7 +63,12 @@ FULL = "byte 99: unpacked, it is longer than 99 bytes: the rest is not read"
         (OPEN + ENTRY + END + b" " * 37, {"max_bytes": 99}, 1, [FULL]),
         (OPEN + ENTRY * 2 + END, {"max_bytes": 99}, 1, [FULL]),
         (gzip.compress(OPEN + ENTRY * 2 + END), {"max_bytes": 99}, 1, [FULL]),
-        (gzip.compress(gzip.compress(OPEN + ENTRY * 2 + END)), {"max_bytes": 99}, 1, [FULL]),
+        (
+            gzip.compress(gzip.compress(OPEN + ENTRY * 2 + END)),
+            {"max_bytes": 99},
+            1,
+            [FULL],
+        ),
         (
             *(
                 OPEN + ENTRY[:-6] + b" " * 100 + b"</url>" + ENTRY + END,
@@ -72,7 +78,10 @@ FULL = "byte 99: unpacked, it is longer than 99 bytes: the rest is not read"
             ["entry 1: an entry is longer than 99 characters: it is left out"],
         ),
         (
-            *(LINE + b"https://example.com/" + b"a" * 100 + b"\n" + LINE, {"max_entry_length": 99}),
+            *(
+                LINE + b"https://example.com/" + b"a" * 100 + b"\n" + LINE,
+                {"max_entry_length": 99},
+            ),
             *(2, ["line 2: an entry is longer than 99 characters: it is left out"]),
         ),
         (
@@ -104,12 +113,23 @@ FULL = "byte 99: unpacked, it is longer than 99 bytes: the rest is not read"
             ["it is made of more than 1,000 gzip files: the others are left out"],
         ),
         (
-            *(OPEN + LINKED % (b"<priority>" + b"1" * 30_000 + b"</priority>") + END, {}, 1),
+            *(
+                OPEN + LINKED % (b"<priority>" + b"1" * 30_000 + b"</priority>") + END,
+                {},
+                1,
+            ),
             [f"entry 1: a priority is not a number from 0.0 to 1.0: '{'1' * 80}'"],
         ),
         (
-            *(OPEN + b"<url><loc>https://" + b"a" * 1_000 + b"/</loc></url>" + END, {}, 0),
-            ["entry 1: an entry's URL cannot be read, or is not of http or https: it is left out"],
+            *(
+                OPEN + b"<url><loc>https://" + b"a" * 1_000 + b"/</loc></url>" + END,
+                {},
+                0,
+            ),
+            [
+                "entry 1: an entry's URL cannot be read, or is not of http or https: it"
+                " is left out"
+            ],
         ),
         (
             *(LINE + b"https://example.com/" + b"a" * 2028, {}, 2),
@@ -148,7 +168,9 @@ def test_a_line_end_across_two_blocks_is_one():
 
 
 def test_an_entry_without_end_costs_itself():
-    """One that goes on for megabytes is left out without being held, and the next one is read."""
+    """One that goes on for megabytes is left out without being held, and the next one
+    is read.
+    """
     reader = SitemapReader(URL)
     tracemalloc.start()
     found = [*reader.feed(OPEN + ENTRY + b"<url><loc>https://example.com/")]
@@ -165,7 +187,9 @@ def test_an_entry_without_end_costs_itself():
 
 
 def test_packing_within_packing_has_the_limit_too():
-    """What is unpacked only to be unpacked again is cut as well: here, empty files without end."""
+    """What is unpacked only to be unpacked again is cut as well: here, empty files
+    without end.
+    """
     _, said, reader = read(gzip.compress(gzip.compress(b"") * 10_000), max_bytes=1010)
     assert reader.kind == "unknown"
     assert said[0] == "the gzip data end too early: what came before counts"
@@ -205,7 +229,13 @@ def test_no_entity_is_expanded_and_the_good_entries_stay():
 
 def test_elements_within_elements_have_a_bottom():
     """A tower of seven thousand tags is no recursion, and no deep data."""
-    tower = OPEN + b"<url><loc>https://example.com/1</loc>" + b"<a>" * 7_000 + b"</url>" + END
+    tower = (
+        OPEN
+        + b"<url><loc>https://example.com/1</loc>"
+        + b"<a>" * 7_000
+        + b"</url>"
+        + END
+    )
     reader = SitemapReader(URL)
     (entry,) = [*reader.feed(tower), *reader.close()]
     assert entry.loc == "https://example.com/1"
@@ -220,7 +250,9 @@ def bomb(size: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("start", "stopped"), [(b"", True), (LINE, True)], ids=["of nothing", "of a line without end"]
+    ("start", "stopped"),
+    [(b"", True), (LINE, True)],
+    ids=["of nothing", "of a line without end"],
 )
 def test_a_bomb_is_cut(start, stopped):
     """Of 256 MiB no more is unpacked than is allowed, in steps of a block."""
@@ -237,9 +269,7 @@ def test_a_bomb_is_cut(start, stopped):
 @pytest.mark.parametrize("size", [1, 4])
 def test_memory_does_not_grow_with_the_file(size):
     """Reading 4 MB takes no more than reading 1 MB does: a few blocks."""
-    entry = (
-        b"<url><loc>https://example.com/%07d</loc><image:image><image:loc>/i</image:loc></url>\n"
-    )
+    entry = b"<url><loc>https://example.com/%07d</loc><image:image><image:loc>/i</image:loc></url>\n"
     block = b"".join(entry % number for number in range(1000))
     tracemalloc.start()
     reader = SitemapReader(URL, max_entries=None)
@@ -291,17 +321,56 @@ print(read(16 << 20), most_memory() - before)
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux has it")
 def test_the_process_does_not_grow():
-    """Reading 16 MiB, packed, the operating system sees less than 10 MB more of the process."""
-    done = subprocess.run([sys.executable, "-c", PROCESS], check=True, capture_output=True)
+    """Reading 16 MiB, packed, the operating system sees less than 10 MB more of the
+    process.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", PROCESS], check=True, capture_output=True
+    )
     count, grown = map(int, done.stdout.split())
     assert count > 300_000
     assert grown < 10_000_000
 
 
 HOSTILE = (
-    *("<", "<a", "<a>", "<url", "<url ", "<url>", "</url>", "&", "&a;", "<!--", "<!---->", "<?"),
-    *("<![CDATA[", "<![CDATA[]]>", "<!DOCTYPE", "<!DOCTYPE[", "a:", "<a:", "a=", 'a="', "\"'", " "),
-    *("%", "</", "\n", "\r", "]]>", "-->", "<image>", "<url><loc>", "'> <", "<link a='\" "),
+    *(
+        "<",
+        "<a",
+        "<a>",
+        "<url",
+        "<url ",
+        "<url>",
+        "</url>",
+        "&",
+        "&a;",
+        "<!--",
+        "<!---->",
+        "<?",
+    ),
+    *(
+        "<![CDATA[",
+        "<![CDATA[]]>",
+        "<!DOCTYPE",
+        "<!DOCTYPE[",
+        "a:",
+        "<a:",
+        "a=",
+        'a="',
+        "\"'",
+        " ",
+    ),
+    *(
+        "%",
+        "</",
+        "\n",
+        "\r",
+        "]]>",
+        "-->",
+        "<image>",
+        "<url><loc>",
+        "'> <",
+        "<link a='\" ",
+    ),
 )
 
 
@@ -309,7 +378,8 @@ HOSTILE = (
 @pytest.mark.parametrize("around", ["<urlset>{}", "<urlset><url><a {}</url>", "{}"])
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_no_input_takes_long(piece, around):
-    """Reading 300 KB of anything takes less than a second: no pattern goes back and forth.
+    """Reading 300 KB of anything takes less than a second: no pattern goes back and
+    forth.
 
     The bound is wide, for slow machines; one that does would take minutes.
     """
@@ -346,7 +416,9 @@ def steps(body: bytes, **limits: int | None) -> tuple[list[int], SitemapReader]:
     ids=range(8),
 )
 def test_a_step_is_a_block_or_fifty_entries(body, most):
-    """However few entries a file has, who follows it can let others have their turn in between."""
+    """However few entries a file has, who follows it can let others have their turn in
+    between.
+    """
     found, reader = steps(body)
     unpacked = len(gzip.decompress(body)) if body[:2] == b"\x1f\x8b" else len(body)
     assert max(found, default=0) == most
@@ -367,7 +439,9 @@ def test_steps_and_iterators_find_the_same():
 
 
 def test_an_entry_that_goes_on_is_not_read_again_block_by_block():
-    """What was looked through for the end of an entry is not looked through for it again."""
+    """What was looked through for the end of an entry is not looked through for it
+    again.
+    """
     entry = OPEN + b"<url><loc>https://example.com/1</loc>" + b"<a>" * 7_000
     whole = least_time(lambda: steps(entry + b"</url>" + END))
     with patch.object(unpacking, "BLOCK", 64):
@@ -375,7 +449,9 @@ def test_an_entry_that_goes_on_is_not_read_again_block_by_block():
 
 
 def least_time(work: Callable[[], object]) -> float:
-    """Return the seconds of the processor that it takes, without what else the machine does."""
+    """Return the seconds of the processor that it takes, without what else the machine
+    does.
+    """
 
     def time() -> float:
         start = process_time()

@@ -20,9 +20,33 @@ URL = "https://example.com/sitemap.xml"
 
 # Everything that has a meaning, so that it meets in every order.
 PIECES = [
-    *(b"<urlset>", b"</urlset>", b"<sitemapindex>", b"<rss>", b"<feed>", b"<html>", b"<urlset/>"),
-    *(b"<url>", b"<url>", b"</url>", b"</url>", b"<sitemap>", b"<item>", b"<entry>", b"<a:url>"),
-    *(b"<loc>", b"<loc>", b"</loc>", b"</loc>", b"<link>", b"<link href='/b' rel=alternate/>"),
+    *(
+        b"<urlset>",
+        b"</urlset>",
+        b"<sitemapindex>",
+        b"<rss>",
+        b"<feed>",
+        b"<html>",
+        b"<urlset/>",
+    ),
+    *(
+        b"<url>",
+        b"<url>",
+        b"</url>",
+        b"</url>",
+        b"<sitemap>",
+        b"<item>",
+        b"<entry>",
+        b"<a:url>",
+    ),
+    *(
+        b"<loc>",
+        b"<loc>",
+        b"</loc>",
+        b"</loc>",
+        b"<link>",
+        b"<link href='/b' rel=alternate/>",
+    ),
     *(
         b"http://a/b",
         b"/c",
@@ -31,11 +55,50 @@ PIECES = [
         b"<lastmod>2020-01-01</lastmod>",
         b"<lastmod>",
     ),
-    *(b"9999-12-31T23:59:59-10:00", b"<priority>", b"nan", b"<changefreq>daily</changefreq>"),
-    *(b"<image:image>", b"<image:loc>", b"</image:image>", b"<video>", b"<a b='c>", b"<x/>"),
-    *(b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<!DOCTYPE x [", b"<!ENTITY e 'f'>", b"]>", b"&e;"),
-    *(b"<?xml version='1.0' encoding='", b"utf-16", b"big5", b"'?>", b"&amp;", b"&", b"&#55555;"),
-    *(b"\xff", b"\xe9", b"\0", b"\xef\xbb\xbf", b"\xff\xfe", b"\x1f\x8b", b"\r\n", b"\n", b"\r"),
+    *(
+        b"9999-12-31T23:59:59-10:00",
+        b"<priority>",
+        b"nan",
+        b"<changefreq>daily</changefreq>",
+    ),
+    *(
+        b"<image:image>",
+        b"<image:loc>",
+        b"</image:image>",
+        b"<video>",
+        b"<a b='c>",
+        b"<x/>",
+    ),
+    *(
+        b"<!--",
+        b"-->",
+        b"<![CDATA[",
+        b"]]>",
+        b"<!DOCTYPE x [",
+        b"<!ENTITY e 'f'>",
+        b"]>",
+        b"&e;",
+    ),
+    *(
+        b"<?xml version='1.0' encoding='",
+        b"utf-16",
+        b"big5",
+        b"'?>",
+        b"&amp;",
+        b"&",
+        b"&#55555;",
+    ),
+    *(
+        b"\xff",
+        b"\xe9",
+        b"\0",
+        b"\xef\xbb\xbf",
+        b"\xff\xfe",
+        b"\x1f\x8b",
+        b"\r\n",
+        b"\n",
+        b"\r",
+    ),
     *(b" ", b"<", b">", b"/", b"'", b'"', b"http://a/d\n", b"# e\n", b"a", b":"),
 ]
 soups = st.lists(st.sampled_from(PIECES), max_size=40).map(b"".join)
@@ -70,7 +133,9 @@ def read(body: bytes, sizes: list[int] = (), **limits: int | None):
 @settings(max_examples=examples(1500))
 @given(body=bodies, sizes=sizes, block=st.sampled_from([16, 100, 65_536]))
 def test_any_pieces_give_the_same(body, sizes, block):
-    """Entries, kind and problems depend on the bytes alone, and whatever they are, none raise."""
+    """Entries, kind and problems depend on the bytes alone, and whatever they are, none
+    raise.
+    """
     limits = {"max_bytes": 1500, "max_entries": 8, "max_entry_length": 200}
     with patch.object(unpacking, "BLOCK", block):
         whole = read(body, **limits)
@@ -108,7 +173,9 @@ def test_what_was_packed_is_unpacked(parts, block):
 @settings(max_examples=examples(300))
 @given(body=soups, max_bytes=st.integers(1, 300))
 def test_what_is_cut_off_lists_nothing_else(body, max_bytes):
-    """A file cut off at any byte lists what the whole one lists, from the first, and no more."""
+    """A file cut off at any byte lists what the whole one lists, from the first, and no
+    more.
+    """
     body = b"<urlset>" + body.replace(b"<!--", b"").replace(b"<![CDATA[", b"")
     whole = [entry.loc for entry in read(body)[0]]
     cut = [entry.loc for entry in read(body, max_bytes=max_bytes)[0]]
@@ -119,7 +186,9 @@ def test_what_is_cut_off_lists_nothing_else(body, max_bytes):
 
 words = st.text("aé&<>\"' ]é/-日", max_size=6)
 paths = st.text("ab/é&?=日", min_size=1, max_size=8)
-comments = st.sampled_from(["", "", "<!-- <url><loc>/no</loc></url> -->", "<?php no ?>", "\n  "])
+comments = st.sampled_from(
+    ["", "", "<!-- <url><loc>/no</loc></url> -->", "<?php no ?>", "\n  "]
+)
 prefixes = st.sampled_from(["", "", "s:", "sm-1:"])
 
 
@@ -132,7 +201,9 @@ def escaped(draw, text):
     if way == "decimal":
         return "".join(f"&#{ord(char)};" if char in "&<>é" else char for char in text)
     if way == "hexadecimal":
-        return "".join(f"&#x{ord(char):x};" if char in "&<>日" else char for char in text)
+        return "".join(
+            f"&#x{ord(char):x};" if char in "&<>日" else char for char in text
+        )
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -143,23 +214,32 @@ def sitemaps(draw):
     pad = draw(st.sampled_from(["", "\n", "  \r\n\t"]))
     parts = []
     for _ in range(draw(st.integers(0, 6))):
-        fields = [f"<{prefix}loc>{pad}{draw(escaped('http://a.b/' + draw(paths)))}</{prefix}loc>"]
-        for name in draw(st.lists(st.sampled_from(["lastmod", "news", "own"]), unique=True)):
+        fields = [
+            f"<{prefix}loc>{pad}{draw(escaped('http://a.b/' + draw(paths)))}</{prefix}loc>"
+        ]
+        for name in draw(
+            st.lists(st.sampled_from(["lastmod", "news", "own"]), unique=True)
+        ):
             text = draw(escaped(draw(words)))
             fields += [f"<{prefix}{name}>{text}</{prefix}{name}>"]
         fields = [text + draw(comments) for text in draw(st.permutations(fields))]
-        parts.append(f"{draw(comments)}<{prefix}url>{pad}{pad.join(fields)}</{prefix}url>{pad}")
-    name = (
-        f' xmlns{":" if prefix else ""}{prefix.rstrip(":")}="http://www.sitemaps.org/schemas/0.9"'
-    )
+        parts.append(
+            f"{draw(comments)}<{prefix}url>{pad}{pad.join(fields)}</{prefix}url>{pad}"
+        )
+    name = f' xmlns{":" if prefix else ""}{prefix.rstrip(":")}="http://www.sitemaps.org/schemas/0.9"'
     return f"<{prefix}urlset{name}>{''.join(parts)}{draw(comments)}</{prefix}urlset>"
 
 
 def parsed(body: bytes) -> list[dict[str, str]]:
     """Return what lxml reads: for each entry its fields by name."""
-    parser = lxml.etree.XMLParser(remove_comments=True, remove_pis=True, strip_cdata=True)
+    parser = lxml.etree.XMLParser(
+        remove_comments=True, remove_pis=True, strip_cdata=True
+    )
     return [
-        {lxml.etree.QName(field).localname: (field.text or "").strip() for field in entry}
+        {
+            lxml.etree.QName(field).localname: (field.text or "").strip()
+            for field in entry
+        }
         for entry in lxml.etree.fromstring(body, parser)
     ]
 
@@ -173,12 +253,16 @@ def parsed(body: bytes) -> list[dict[str, str]]:
 def test_a_sound_sitemap_means_what_an_xml_parser_reads(text, encoding, block):
     """However it is written, and wherever blocks end, fields are those that lxml finds."""
     body = text.encode(encoding)
-    with patch.object(unpacking, "BLOCK", block), patch.object(reader, "SNIFFED", 65_536):
+    with (
+        patch.object(unpacking, "BLOCK", block),
+        patch.object(reader, "SNIFFED", 65_536),
+    ):
         entries, kind, problems, _ = read(body)
     assert kind == "urlset"
     assert {problem.code for problem in problems} <= {"bad-lastmod"}
     assert [
-        (entry.loc, entry.lastmod_text, entry.extensions.get("own", "")) for entry in entries
+        (entry.loc, entry.lastmod_text, entry.extensions.get("own", ""))
+        for entry in entries
     ] == [
         (
             safe_url_string(fields["loc"]),

@@ -12,7 +12,11 @@ from hypothesis import strategies as st
 from scrapy import Request
 from w3lib.url import safe_url_string
 
-from scrapy_mandelbot.robots.sitemaps.urls import _SAFE_ALREADY, absolute_url, is_relative
+from scrapy_mandelbot.robots.sitemaps.urls import (
+    _SAFE_ALREADY,
+    absolute_url,
+    is_relative,
+)
 
 BASE = "https://example.com/maps/sitemap.xml"
 
@@ -40,7 +44,9 @@ BASE = "https://example.com/maps/sitemap.xml"
     ],
 )
 def test_urls_become_absolute_and_safe(text, url):
-    """A URL is resolved against the sitemap's, and written as Scrapy's Request writes it."""
+    """A URL is resolved against the sitemap's, and written as Scrapy's Request writes
+    it.
+    """
     assert absolute_url(text, BASE) == url
     assert Request(url).url == url
 
@@ -49,8 +55,19 @@ def test_urls_become_absolute_and_safe(text, url):
     "text",
     [
         *("", " ", "http://", "https:///a", "http:a", "http:/a", "http://["),
-        *("http://a:b/", "http://a:99999/", "javascript:alert(1)", "data:,a", "file:///etc/passwd"),
-        *("mailto:a@example.com", "ftp://example.com/a", "s3://bucket/key", "http://\u2100/"),
+        *(
+            "http://a:b/",
+            "http://a:99999/",
+            "javascript:alert(1)",
+            "data:,a",
+            "file:///etc/passwd",
+        ),
+        *(
+            "mailto:a@example.com",
+            "ftp://example.com/a",
+            "s3://bucket/key",
+            "http://\u2100/",
+        ),
     ],
 )
 def test_what_the_web_cannot_be_asked_for_is_none(text):
@@ -59,7 +76,9 @@ def test_what_the_web_cannot_be_asked_for_is_none(text):
 
 
 def test_a_host_in_brackets_is_an_address():
-    """Python rejects these since 3.11.4; before, the URL is the one that Scrapy makes of it."""
+    """Python rejects these since 3.11.4; before, the URL is the one that Scrapy makes
+    of it.
+    """
     try:
         expected = Request("http://[x]/").url
     except ValueError:
@@ -70,7 +89,9 @@ def test_a_host_in_brackets_is_an_address():
 hosts = st.lists(st.text("ab-0x", min_size=1, max_size=4), max_size=3).map(".".join)
 ports = st.sampled_from(["", ":80", ":443", ":08", ":0", ":99999", ":"])
 paths = st.text("aZ09-._~!$&'()*+,;=:@/?#%|^ ", max_size=12)
-urls = st.builds("{}://{}{}/{}".format, st.sampled_from(["http", "https"]), hosts, ports, paths)
+urls = st.builds(
+    "{}://{}{}/{}".format, st.sampled_from(["http", "https"]), hosts, ports, paths
+)
 
 
 @settings(max_examples=examples(1000))

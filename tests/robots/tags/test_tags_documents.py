@@ -11,7 +11,9 @@ from tables import each_row
 from scrapy_mandelbot import RobotTags, robot_tags
 
 CASES = (*robot_tag_cases.CASES, *robot_meta_tags.CASES, *robot_tags_decided.CASES)
-VALUES = [one.name for one in fields(RobotTags) if one.name not in {"unknown", "sources"}]
+VALUES = [
+    one.name for one in fields(RobotTags) if one.name not in {"unknown", "sources"}
+]
 
 
 @each_row("case", CASES)

@@ -43,7 +43,9 @@ def test_the_tag_that_decided_can_be_named(field, sentence):
     assert str(robot_tags(HEADERS, PAGE, "Examplebot").decided_by(field)) == sentence
 
 
-@pytest.mark.parametrize("field", ["nofollow", "unavailable_after", "max_video_preview"])
+@pytest.mark.parametrize(
+    "field", ["nofollow", "unavailable_after", "max_video_preview"]
+)
 def test_no_tag_decides_what_none_says(field):
     """A field that is as it is without tags was decided by none."""
     assert robot_tags(HEADERS, PAGE, "Examplebot").decided_by(field) is None
@@ -51,8 +53,13 @@ def test_no_tag_decides_what_none_says(field):
 
 def test_everyone_has_no_name():
     """What a header says to "robots" or "*" is said to all."""
-    tags = robot_tags([("X-Robots-Tag", "robots: noindex, *: nofollow")], b"", "Examplebot")
-    assert tags.sources == (RobotTag("header", "noindex"), RobotTag("header", "nofollow"))
+    tags = robot_tags(
+        [("X-Robots-Tag", "robots: noindex, *: nofollow")], b"", "Examplebot"
+    )
+    assert tags.sources == (
+        RobotTag("header", "noindex"),
+        RobotTag("header", "nofollow"),
+    )
 
 
 def test_none_is_both():

@@ -1,8 +1,9 @@
 """``--format html``: one page about one robots.txt, which needs nothing but a browser.
 
-The findings by kind, the file, the corrected version, and a box in which URLs are tested. The file
-can be edited, and is judged as one types: the page reads it and decides by itself, by scripts that
-are held equal to the package (`read.js`, `decide.js`).
+The findings by kind, the file, the corrected version, and a box in which URLs are
+tested. The file can be edited, and is judged as one types: the page reads it and
+decides by itself, by scripts that are held equal to the package (`read.js`,
+`decide.js`).
 """
 
 from __future__ import annotations
@@ -31,16 +32,27 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt import Dialect
 
 DIALECT_TEXTS = {
-    "mandelbot": "The longest path that matches decides, and Allow wins a tie. * and a final $ are"
-    " wildcards, groups for the same robot count together.",
+    "mandelbot": (
+        "The longest path that matches decides, and Allow wins a tie. * and a final $"
+        " are wildcards, groups for the same robot count together."
+    ),
     "rfc9309": "The standard of 2022. It decides as Mandelbot does.",
-    "google": "Google's own parser: the standard, some misspelt fields, and lines without a colon.",
-    "rep1994": "The first standard: the first path that matches decides, nothing is a wildcard, and"
-    " a blank line ends a group.",
-    "rep2008": "What search engines agreed on in 2008: the longest path decides, and of several"
-    " groups for a robot the first.",
-    "extended2": "The extended standard 2.0: the first path that matches decides; shell patterns in"
-    " groups with Robot-version: 2.0.",
+    "google": (
+        "Google's own parser: the standard, some misspelt fields, and lines without a"
+        " colon."
+    ),
+    "rep1994": (
+        "The first standard: the first path that matches decides, nothing is a"
+        " wildcard, and a blank line ends a group."
+    ),
+    "rep2008": (
+        "What search engines agreed on in 2008: the longest path decides, and of"
+        " several groups for a robot the first."
+    ),
+    "extended2": (
+        "The extended standard 2.0: the first path that matches decides; shell patterns"
+        " in groups with Robot-version: 2.0."
+    ),
 }
 OWN_DIALECT = "A dialect of this project's own."
 
@@ -48,13 +60,25 @@ OWN_DIALECT = "A dialect of this project's own."
 def title_of(rules: Rules) -> str:
     """Return the name of what a page is about: the site, or the file, without its folder."""
     if not rules.url:
-        return "robots.txt" if rules.source == STANDARD_INPUT else PurePath(rules.source).name
+        return (
+            "robots.txt"
+            if rules.source == STANDARD_INPUT
+            else PurePath(rules.source).name
+        )
     site, path = rules.site.partition("://")[2], urlsplit(rules.url).path
     return site if path == "/robots.txt" else f"{site}{path}"
 
 
 _REASONS = (
-    *("A_RULE", "NO_RULE", "NOT_LISTED", "NO_GROUP", "ROBOTS_TXT", "NOT_A_URL", "TOO_COSTLY"),
+    *(
+        "A_RULE",
+        "NO_RULE",
+        "NOT_LISTED",
+        "NO_GROUP",
+        "ROBOTS_TXT",
+        "NOT_A_URL",
+        "TOO_COSTLY",
+    ),
 )
 _OF_FETCHING = frozenset({"fresh_for", "forbidding_statuses", "only_status_200"})
 _NAMED = 100  # robots of the file that are offered
@@ -92,7 +116,11 @@ def tester_data(
 
 def dialect_data(dialect: Dialect) -> dict[str, Any]:
     """Return how a dialect reads files, as the page's script takes it."""
-    return {name: value for name, value in asdict(dialect).items() if name not in _OF_FETCHING}
+    return {
+        name: value
+        for name, value in asdict(dialect).items()
+        if name not in _OF_FETCHING
+    }
 
 
 def robots_offered(rules: Rules) -> list[tuple[str, list[str]]]:
@@ -120,7 +148,9 @@ def _paths(rules: Rules) -> list[str]:
     plain = [
         value
         for value in values
-        if value.startswith("/") and 1 < len(value) < _LONG and not set(value) & set("*$?[")
+        if value.startswith("/")
+        and 1 < len(value) < _LONG
+        and not set(value) & set("*$?[")
     ]
     return [*list(dict.fromkeys(plain))[:_TRIED], "/"]
 
@@ -131,7 +161,8 @@ class ShownFile(NamedTuple):
     lines: tuple[str, ...]
     """As they are, octets that are not UTF-8 as escapes."""
     octets: str | None
-    """The whole file, a character for each octet; None: what is shown is all there is."""
+    """The whole file, a character for each octet; None: what is shown is all there is.
+    """
 
 
 def shown_file(rules: Rules) -> ShownFile:
@@ -152,7 +183,9 @@ def html_of(file: ShownFile, linked: Container[int]) -> str:
     )
 
 
-def changed(before: ShownFile, after: ShownFile) -> tuple[list[list[int]], list[list[int]]]:
+def changed(
+    before: ShownFile, after: ShownFile
+) -> tuple[list[list[int]], list[list[int]]]:
     """Return the lines of both that are not in the other: of each run the first and the last."""
     runs = differing(before.lines, after.lines)
     return (
@@ -162,8 +195,8 @@ def changed(before: ShownFile, after: ShownFile) -> tuple[list[list[int]], list[
 
 
 _WITHOUT_SCRIPTS = (
-    ".file { list-style: decimal; padding-left: 4rem; } "
-    ".file li { content-visibility: visible; display: list-item; padding-left: 0.5rem; }"
+    ".file { list-style: decimal; padding-left: 4rem; } .file li { content-visibility:"
+    " visible; display: list-item; padding-left: 0.5rem; }"
 )
 """Numbers of lines, where no script writes them."""
 _SCRIPTS = ("decide.js", "read.js", "lines.js", "page.js")
@@ -182,8 +215,9 @@ class RobotsPageData:
     agents: Sequence[str]
     """Names of the robot, tried in order."""
     notes: dict[str, list[str]] = field(default_factory=dict)
-    """URLs to be tested at once, each with what there is to say of its verdict besides; none: some
-    of which the file says something."""
+    """URLs to be tested at once, each with what there is to say of its verdict besides;
+    none: some of which the file says something.
+    """
 
 
 _SHUT_OUT = frozenset({"closed-to-all", "closed-to-robot"})
@@ -199,7 +233,11 @@ def render(subject: RobotsPageData, made: datetime) -> str:
     rules, checked, corrected = subject.rules, subject.checked, subject.corrected
     robots, reason = rules.read(subject.dialect)
     before = shown_file(rules if rules.is_there else Rules(""))
-    after = shown_file(Rules("", corrected["text"].encode())) if robots and corrected else None
+    after = (
+        shown_file(Rules("", corrected["text"].encode()))
+        if robots and corrected
+        else None
+    )
     absence = f"No rules are read: {reason}." if reason else ""
     absence = absence or ("" if before.lines else "The file is empty.")
     found = checked["findings"]
