@@ -236,7 +236,8 @@ def run(
         CalledProcessError: pytest could not run them.
     """
     (root / "outcomes.py").write_text(OUTCOMES)
-    site, told = root / "site", root / "outcomes.txt"
+    site = root / "site"
+    told = root / "outcomes.txt"
     site.mkdir(exist_ok=True)
     (site / "sitecustomize.py").write_text(SITE.format(defaults=defaults))
     # No summary: what fails in one of the runs is no failure yet, and is not listed as

@@ -121,7 +121,8 @@ def told(runs: list[dict], pages: int) -> str:
     """Return what was got of the first page and so many, and refusals, as ranges."""
 
     def between(values: list[int]) -> str:
-        least, most = min(values), max(values)
+        least = min(values)
+        most = max(values)
         return f"{least:,}" if least == most else f"{least:,}\u2013{most:,}"
 
     got = between([one["got"] for one in runs])

@@ -51,7 +51,8 @@ from typing import Any
 from without_network import FEW_SITES, PAGES_OF_A_SITE
 
 HERE = Path(__file__).parent
-FEW, MANY = 100, 350
+FEW = 100
+MANY = 350
 MANY_SITES = 200_000
 # Order of sets, names of temporary files: the same each time. No site packages of the
 # user, and the package that stands beside this file, whichever is installed.
@@ -184,7 +185,8 @@ def queue_costs() -> dict[str, tuple[float, float]]:
     """
     crawls = ("stock", FEW_SITES), ("package", FEW_SITES), ("package", MANY_SITES)
     stock, few, many = crawl(*(f"{variant},queue,{n},queue" for variant, n in crawls))
-    new, known = slice(FEW_SITES), slice(FEW_SITES, 2 * FEW_SITES)
+    new = slice(FEW_SITES)
+    known = slice(FEW_SITES, 2 * FEW_SITES)
     return {
         "push, 10 sites": (mean(stock["push"]), mean(few["push"])),
         "pop, 10 sites": (mean(stock["pop"]), mean(few["pop"])),

@@ -287,7 +287,8 @@ def main(
     """Crawl and kill, and print what came of it."""
     kind = "World"
     if what == "sitemap":
-        kind, sites = "Listed", 1
+        kind = "Listed"
+        sites = 1
     chance = random.Random(seed)
     each = pages // sites
     with (
@@ -309,11 +310,10 @@ def report(trial: Trial, pages: int, kills: int, reason: str, seconds: float) ->
     ends = Counter(trial.done())
     lines = (trial.folder / "items.jsonl").read_text().splitlines()
     items = Counter(json.loads(line)["url"] for line in lines)
-    lost, items_lost = pages - len(ends), pages - len(items)
-    twice, items_twice = (
-        sum(ends.values()) - len(ends),
-        sum(items.values()) - len(items),
-    )
+    lost = pages - len(ends)
+    items_lost = pages - len(items)
+    twice = sum(ends.values()) - len(ends)
+    items_twice = sum(items.values()) - len(items)
     most = sum(trial.in_flight)
     print(
         f"{trial.what}: {pages:,} pages, {kills} times, in the end {reason!r} after"

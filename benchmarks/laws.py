@@ -199,7 +199,8 @@ class Crawl:
         self.at(when, awake)
 
     def _send(self, url: str) -> None:
-        result, scenario = self.result, self.scenario
+        result = self.result
+        scenario = self.scenario
         self._free_at = self.now + _PROCESSOR
         self._in_flight += 1
         self._sent.add(url)

@@ -94,7 +94,8 @@ def crawled(spider: type, settings: dict, **arguments: object):
     from scrapy.crawler import CrawlerProcess  # noqa: PLC0415 -- servers need none
 
     open_more_files()
-    now, ahead = time.time, float(os.environ.get("AHEAD", "0"))
+    now = time.time
+    ahead = float(os.environ.get("AHEAD", "0"))
     time.time = lambda: now() + ahead  # before the package is imported
     process = CrawlerProcess(settings)
     crawler = process.create_crawler(spider)

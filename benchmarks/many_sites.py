@@ -73,7 +73,8 @@ def crawl(variant: str, port: int, sites: int) -> None:
     crawler = crawled(ManySites, settings, start_urls=urls)
     count = crawler.stats.get_value
     pages = count("response_received_count") - count("robotstxt/request_count", 0)
-    seconds, cpu = count("elapsed_time_seconds"), crawler.spider.cpu
+    seconds = count("elapsed_time_seconds")
+    cpu = crawler.spider.cpu
     print(json.dumps({"pages": pages, "seconds": seconds, "cpu": cpu}))
 
 
@@ -87,10 +88,8 @@ def compare(rounds: int, sites: int) -> None:
                     printed_by(__file__, "crawl", variant, port, sites)
                 )
     for variant, said in results.items():
-        rates, cpus = (
-            [pages_a_second(one) for one in said],
-            [cpu_of_a_page(one) for one in said],
-        )
+        rates = [pages_a_second(one) for one in said]
+        cpus = [cpu_of_a_page(one) for one in said]
         print(f"{sites:>7,}  {variant:<9}{said[0]['pages']:>8,}", end="")
         print(f"{median(rates):>10.0f}{median(cpus):>13.2f}", end="", flush=True)
         for measure in (pages_a_second, cpu_of_a_page) if variant == "ours" else ():

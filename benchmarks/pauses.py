@@ -88,7 +88,8 @@ def crawl(urls: list[str], settings: dict) -> None:
     # A law that pauses a second for every page would take ten minutes for 600.
     settings = {**SETTINGS, "CLOSESPIDER_TIMEOUT": MOST_SECONDS, **settings}
     crawler = crawled(Spider, settings)
-    stats, pages = crawler.stats.get_stats(), crawler.spider.pages
+    stats = crawler.stats.get_stats()
+    pages = crawler.spider.pages
     print(
         json.dumps(
             {
@@ -141,7 +142,8 @@ class Refusing:
             excess = 0.0
         if excess > burst:
             return True
-        self._excess, self._last = excess, now
+        self._excess = excess
+        self._last = now
         return False
 
     def _odd(self, path, now):

@@ -113,7 +113,8 @@ class Workers:
         self.all: list[subprocess.Popen] = []
 
     def start(self, ahead: float = 0.0) -> None:
-        number, settings = f"-{len(self.all)}", json.dumps(self.settings)
+        number = f"-{len(self.all)}"
+        settings = json.dumps(self.settings)
         arguments = self.url, number, settings
         new = job_kill.start(
             __file__, self.folder, *arguments, number=number, ahead=ahead
@@ -149,7 +150,8 @@ class Workers:
         return False
 
     def wait(self) -> list[dict]:
-        deadline, said = time.monotonic() + LONGEST, []
+        deadline = time.monotonic() + LONGEST
+        said = []
         for one in self.all:
             try:
                 out, _ = one.communicate(timeout=max(1, deadline - time.monotonic()))
@@ -208,7 +210,8 @@ def memory() -> int:
     from scrapy_mandelbot.fleet.shared_job import SharedJob  # noqa: PLC0415
     from scrapy_mandelbot.job.job_store import Place  # noqa: PLC0415
 
-    chance, place = random.Random(1), Place(0, 0, is_last_first=False)
+    chance = random.Random(1)
+    place = Place(0, 0, is_last_first=False)
     with (
         tempfile.TemporaryDirectory(prefix="redis-workers-") as name,
         RedisServer(Path(name)) as redis,
@@ -321,8 +324,10 @@ def asked_of(path: Path):
     for line in path.read_text().splitlines():
         at, site, url, status = line.split()
         by_site[int(site)].append((float(at), url, int(status)))
-    least, in_pause = float("inf"), 0
-    robots, probes = Counter(), Counter()
+    least = float("inf")
+    in_pause = 0
+    robots = Counter()
+    probes = Counter()
     for site, asked in by_site.items():
         robots[sum(url == "/robots.txt" for _, url, *_ in asked)] += 1
         pages = [(at, status) for at, url, status in asked if url != "/robots.txt"]

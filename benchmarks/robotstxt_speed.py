@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 AGENT = "Mandelbot"
 SITE = "https://www.example.com"
 ROUNDS = 7
-FILES, DECISIONS = 120, (1, 3, 10, 30)
+FILES = 120
+DECISIONS = (1, 3, 10, 30)
 OTHERS = (
     *("protego", "robotspy", "texting_robots"),
     *("jwm_robotstxt", "gpyrobotstxt", "fast_robotstxt"),
@@ -163,7 +164,8 @@ def per_decision(
 ) -> dict[str, float]:
     """Return seconds per decision on a file that has been asked before."""
     urls = urls_for(body, number)
-    turns, asked = {}, {}
+    turns = {}
+    asked = {}
     for name, peer in peers.items():
         parsed = peer.parse(body)
         start = time.perf_counter()

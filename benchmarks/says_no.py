@@ -128,7 +128,9 @@ def resetting():
 
 
 def quota():
-    window, used, lock = [0.0], [0], threading.Lock()
+    window = [0.0]
+    used = [0]
+    lock = threading.Lock()
 
     def answer(_method, path, _cookie):
         if path == "/robots.txt":
@@ -136,8 +138,10 @@ def quota():
         with lock:
             now = time.time()
             if now >= window[0] + 4:
-                window[0], used[0] = now, 0
-            rest, used[0] = math.ceil(window[0] + 4 - now), used[0] + 1
+                window[0] = now
+                used[0] = 0
+            rest = math.ceil(window[0] + 4 - now)
+            used[0] = used[0] + 1
             told = {"RateLimit": f'"default";r={max(0, 20 - used[0])};t={rest}'}
             return (200 if used[0] <= 20 else 429, told)
 

@@ -60,7 +60,8 @@ class SiteAndQueue:
         )
 
     def take(self, now: float) -> str | None:
-        queue, site = self.crawl.queue, self.site
+        queue = self.crawl.queue
+        site = self.site
         if site.pause.is_given_up:
             while queue:
                 self.crawl.fail(queue.pop(0))
@@ -68,9 +69,11 @@ class SiteAndQueue:
         self._look_aside(now)
         if not queue:
             return None
-        most, number = looked_through(site), 0
+        most = looked_through(site)
+        number = 0
         if most > 1:
-            pages, page_of = map(Page, queue), lambda page: page.url.encode()
+            pages = map(Page, queue)
+            page_of = lambda page: page.url.encode()
             chosen, _ = look_for_probe(
                 site, lambda more: list(islice(pages, more)), page_of, most, self._check
             )

@@ -45,13 +45,16 @@ class Bucket(Server):
     """nginx's ``limit_req zone burst=N nodelay``: a leaky bucket."""
 
     def __init__(self, rate: float, burst: float) -> None:
-        self.rate, self.burst = rate, burst
-        self._level, self._at = 0.0, 0.0
+        self.rate = rate
+        self.burst = burst
+        self._level = 0.0
+        self._at = 0.0
 
     def answer(self, now: float, _url: str) -> float | None:
         if self.is_full(now):
             return NO_TIME
-        self._level, self._at = self._level_at(now) + 1, now
+        self._level = self._level_at(now) + 1
+        self._at = now
         return None
 
     def is_full(self, now: float) -> bool:
@@ -106,12 +109,16 @@ class Window(Server):
     """So many in so many seconds, from the first one on."""
 
     def __init__(self, most: int, seconds: float, *, names_time: bool) -> None:
-        self._most, self._seconds, self._names_time = most, seconds, names_time
-        self._began, self._count = -inf, 0
+        self._most = most
+        self._seconds = seconds
+        self._names_time = names_time
+        self._began = -inf
+        self._count = 0
 
     def answer(self, now: float, _url: str) -> float | None:
         if now - self._began >= self._seconds:
-            self._began, self._count = now, 0
+            self._began = now
+            self._count = 0
         if self._count >= self._most:
             return (
                 self._began + self._seconds - now + 0.01
@@ -126,7 +133,8 @@ class AtOnce(Server):
     """So many at once, as nginx's ``limit_conn``; the others are refused."""
 
     def __init__(self, most: int) -> None:
-        self._most, self._now = most, 0
+        self._most = most
+        self._now = 0
 
     def answer(self, _now: float, _url: str) -> float | None:
         self._now += 1
@@ -160,7 +168,8 @@ class Down(Server):
     """Down from time to time."""
 
     def __init__(self, *times: tuple[float, float], names_time: bool = False) -> None:
-        self._times, self._names_time = times, names_time
+        self._times = times
+        self._names_time = names_time
 
     def answer(self, now: float, _url: str) -> float | None:
         for begin, end in self._times:
@@ -181,7 +190,9 @@ class Ban(Server):
 
     def __init__(self, rate: float, burst: float, seconds: float) -> None:
         self._bucket = Bucket(rate, burst)
-        self._first, self._ban, self._until = seconds, seconds, -inf
+        self._first = seconds
+        self._ban = seconds
+        self._until = -inf
         self._grace = -inf
 
     def answer(self, now: float, url: str) -> float | None:

@@ -61,7 +61,9 @@ SAMPLES = 10
 MOST_BETWEEN = 60.0  # seconds between two samples of the memory
 DRAIN = 300.0  # seconds in which the crawl has to end
 GROWTH = 1.05
-LINES, LINES_OF_A_SITE = 0.1, 2  # in the log, for each request, and once
+# in the log, for each request, and once
+LINES = 0.1
+LINES_OF_A_SITE = 2
 ENDS = ("crawled", "forbidden", "given up", "failed")
 SETTINGS = {
     "ADDONS": {"scrapy_mandelbot.Addon": 500},
@@ -418,7 +420,8 @@ class Soak:
     def _sample(self) -> None:
         now = time.monotonic() - self.began
         self.samples.append(memory()) if now < self.seconds + self.every else None
-        spider, stats = self.crawler.spider, self.crawler.stats
+        spider = self.crawler.spider
+        stats = self.crawler.stats
         paused = stats.get_value("mandelbot/pause/count", 0) - stats.get_value(
             "mandelbot/pause/resumed", 0
         )
@@ -447,10 +450,8 @@ class Soak:
     def report(self) -> list[str]:
         """Print what came of it; return what does not hold."""
         third = len(self.samples) // 3
-        before, after = (
-            median(self.samples[third : 2 * third]),
-            median(self.samples[-third:]),
-        )
+        before = median(self.samples[third : 2 * third])
+        after = median(self.samples[-third:])
         print(
             f"\nmemory: {before:.1f} MiB in the second third, {after:.1f} in the last"
         )

@@ -211,9 +211,11 @@ def plugins() -> dict[str, dict]:
 
 def crawl(name: str, url: str, folder: str, settings: dict) -> None:
     """Crawl the site with the spider that the plugin's README would have."""
-    items, meta = str(Path(folder, "items.jl")), settings.pop("meta", {})
+    items = str(Path(folder, "items.jl"))
+    meta = settings.pop("meta", {})
     if name == "advertools":
-        library, domain = import_module("advertools"), urlsplit(url).hostname
+        library = import_module("advertools")
+        domain = urlsplit(url).hostname
         library.crawl(
             url,
             items,
@@ -265,7 +267,9 @@ class Site:
     def __init__(self, *, is_sick: bool) -> None:
         self.is_sick, self.lock = is_sick, threading.Lock()
         self.pages: set[str] = set()
-        self.refusals, self.forbidden, self.has_said_429 = 0, [], False
+        self.refusals = 0
+        self.forbidden = []
+        self.has_said_429 = False
         self.down_until = None
         self.server = ThreadedSite(self.reply)
         self.url = self.server.url
@@ -281,7 +285,8 @@ class Site:
                 self.refusals += 1
                 return 503, HTML, b"down"
             if self.is_sick and path == "/p/33" and not self.has_said_429:
-                self.refusals, self.has_said_429 = self.refusals + 1, True
+                self.refusals = self.refusals + 1
+                self.has_said_429 = True
                 return 429, HTML, b"slower"
             if path == "/robots.txt":
                 return (

@@ -88,7 +88,8 @@ SETTINGS = {
 }
 PAGES_OF_A_SITE = 3
 NEW_LINKS = 20
-FEW_SITES, PAGES_OF_FEW = 10, 400
+FEW_SITES = 10
+PAGES_OF_FEW = 400
 REFUSED = "https://example.com/refused"
 
 
@@ -251,7 +252,8 @@ class Recorder:
         known = self._known.get(id(frame.f_code))
         if known is None:
             # kept: another could get its number
-            name, code = _name(frame), frame.f_code
+            name = _name(frame)
+            code = frame.f_code
             known = self._known[id(code)] = (
                 name,
                 _beginning(code),
@@ -264,7 +266,8 @@ class Recorder:
         if frame.f_lasti <= beginning:
             self.calls.append((name, self._depth))
         self._depth += 1
-        frame.f_trace_lines, frame.f_trace_opcodes = False, True
+        frame.f_trace_lines = False
+        frame.f_trace_opcodes = True
         return within
 
     def _tracer(self, name: str) -> Callable:
@@ -303,7 +306,8 @@ class QueueRecorder:
         return call
 
     def _within(self, frame: FrameType, event: str, _argument: object) -> Callable:
-        frame.f_trace_lines, frame.f_trace_opcodes = False, True
+        frame.f_trace_lines = False
+        frame.f_trace_opcodes = True
         self._bytecodes += event == "opcode"
         return self._within
 

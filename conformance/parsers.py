@@ -74,7 +74,8 @@ def _texting_robots(octets, agent):
 
 def mandelbot(question):
     """This package, which answers all kinds of questions, in all dialects."""
-    package, given = import_module("scrapy_mandelbot"), question["input"]
+    package = import_module("scrapy_mandelbot")
+    given = question["input"]
     agent = given.get("agent", "")
     agent = agent if isinstance(agent, str) else tuple(agent)
     if question["kind"] == "sitemap":
@@ -83,7 +84,8 @@ def mandelbot(question):
         return [entry.loc for entry in entries]
     if question["kind"] == "robot_tags":
         tags = package.robot_tags(given["headers"], octets_of(given, "page"), agent)
-        nothing, skipped = package.RobotTags(), {"unknown", "sources"}
+        nothing = package.RobotTags()
+        skipped = {"unknown", "sources"}
         values = {one.name: getattr(tags, one.name) for one in fields(tags)}
         return {
             name: value.isoformat() if isinstance(value, datetime) else value

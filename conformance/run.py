@@ -48,7 +48,8 @@ def score(command, names):
     answers = [json.loads(line).get("answer") for line in run.stdout.splitlines()]
     if len(answers) != len(asked):
         sys.exit(f"{command}: {len(answers):,} answers to {len(asked):,} questions")
-    scores, failures = {}, []
+    scores = {}
+    failures = []
     for (name, case, question, expected), answer in zip(asked, answers, strict=True):
         if answer is not None:
             good, total = scores.get(name, (0, 0))

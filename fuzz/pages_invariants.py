@@ -137,7 +137,8 @@ def packing(data: bytes) -> None:
 def nothing_opens(data: bytes) -> None:
     """A packed robots.txt that breaks off, or goes on as another one, is not taken for a whole."""
     for coding, pack_as in (("gzip", gzip.compress), ("deflate", zlib.compress)):
-        packed, other = pack_as(data), pack_as(_OPEN)
+        packed = pack_as(data)
+        other = pack_as(_OPEN)
         for cut in range(1, len(packed), 1 + len(packed) // _CUTS):
             for sent in (packed[:cut], packed[:cut] + other[cut:]):
                 try:

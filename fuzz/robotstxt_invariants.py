@@ -109,7 +109,8 @@ def _rules_for(plain: dict[str, Any], robot: str) -> list[Any]:
         "inside": robot.__contains__,
         "contains": lambda name: robot in name,
     }[plain["agent_match"]]
-    own, everyone = [], []
+    own = []
+    everyone = []
     for group in plain["groups"]:
         if any(
             written != "*" and name and names(name) for written, name in group["names"]

@@ -76,7 +76,8 @@ def broken(function: Callable[[bytes], None], data: bytes) -> tuple[str, str]:
 
 def smaller(function: Callable[[bytes], None], data: bytes, kind: str) -> bytes:
     """Return a part of the input that fails in the same way: no part of it was seen to."""
-    size, left = len(data) // 2, ATTEMPTS
+    size = len(data) // 2
+    left = ATTEMPTS
     while size and left:
         for start in range(0, len(data), size):
             less = data[:start] + data[start + size :]

@@ -36,7 +36,8 @@ def usage(data: bytes) -> None:
     for agent in AGENTS:
         said = page_usage(headers, page, agent)
         for url in URLS:
-            of_file, of_tdm = robots.usage(url, agent), file.usage(url)
+            of_file = robots.usage(url, agent)
+            of_tdm = file.usage(url)
             whole = of_file.combined_with(with_tdm_file(said, of_tdm))
             assert of_file.is_crawlable == robots.allowed(url, agent)
             for category in CATEGORIES:
@@ -60,7 +61,8 @@ def kept(data: bytes) -> None:
     assert set(after.licenses) == set(robots.licenses)
     for agent in AGENTS:
         for url in URLS:
-            one, other = robots.usage(url, agent), after.usage(url, agent)
+            one = robots.usage(url, agent)
+            other = after.usage(url, agent)
             assert one.answers == other.answers, f"{dialect.name} {url} {agent}"
 
 

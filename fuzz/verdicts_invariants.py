@@ -57,7 +57,8 @@ def google_verdicts(data: bytes) -> None:
     """A comment, a field that nobody knows and other line ends change no verdict and no line."""
     verdicts = known_verdicts()
     known = verdicts[int.from_bytes(data[:3], "big") % len(verdicts)]
-    place, kind = int.from_bytes(data[3:5], "big"), int.from_bytes(data[5:_LEAD], "big")
+    place = int.from_bytes(data[3:5], "big")
+    kind = int.from_bytes(data[5:_LEAD], "big")
     lines = known.body.splitlines()
     inserted = PASSED_OVER[kind % len(PASSED_OVER)] + b" ".join(
         data[_LEAD:].split(b"\n")

@@ -61,11 +61,9 @@ def _sets(*names: str) -> Callable[[BaseSettings], bool]:
 _OFF = (None, "", "off", "signal", False)
 _OF_SITEMAPS = _sets("MANDELBOT_SITEMAPS", "JOBDIR")
 _OF_USE = _sets("MANDELBOT_PURPOSE", "MANDELBOT_LEDGER")
-_DOWNLOADS, _SPIDERS, _EXTENSIONS = (
-    "DOWNLOADER_MIDDLEWARES",
-    "SPIDER_MIDDLEWARES",
-    "EXTENSIONS",
-)
+_DOWNLOADS = "DOWNLOADER_MIDDLEWARES"
+_SPIDERS = "SPIDER_MIDDLEWARES"
+_EXTENSIONS = "EXTENSIONS"
 COMPONENTS = (
     Component(_DOWNLOADS, "report.account.Account", _FIRST),
     Component(

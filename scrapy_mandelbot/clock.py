@@ -158,13 +158,16 @@ class Timers(Generic[T]):
             return
         if self._timer is not None:
             self._timer.cancel()
-        self._timer, self._timer_at = None, first
+        self._timer = None
+        self._timer_at = first
         if self._heap:
             seconds = min(max(0.0, first - self._clock.now()), _LONGEST_TIMER)
             self._timer = self._clock.call_later(seconds, self._wake)
 
     def _wake(self) -> None:
-        self._timer, self._timer_at = None, -inf  # it is set when all have rung
+        # it is set when all have rung
+        self._timer = None
+        self._timer_at = -inf
         now = self._clock.now()  # the loop's clock may be a hair ahead
         try:
             while self._heap and self._heap[0][0] <= now:

@@ -154,7 +154,8 @@ class Crawl:
 
         None: not all are in a :class:`SiteQueue`.
         """
-        in_flight, site = self.throttle.in_flight, self.sites.get(name)
+        in_flight = self.throttle.in_flight
+        site = self.sites.get(name)
         if not in_flight.queues or self.config.inner_scheduler is not None:
             return None
         return 0 if site is None else in_flight.waiting(site)
@@ -172,7 +173,8 @@ class Crawl:
             return False
         # tokens too, which Scrapy's own parsers do not take
         agent: Any = self.agents.of(request)
-        allowed, resolved = rules.parser.allowed, as_servers_read_it(request.url)
+        allowed = rules.parser.allowed
+        resolved = as_servers_read_it(request.url)
         return not (
             allowed(request.url, agent) and (not resolved or allowed(resolved, agent))
         )

@@ -310,10 +310,8 @@ def on_settled(crawler: Crawler, settled: Callable[[Request], None]) -> None:
             and the scraper do not know the requests that wait.
     """
     slot: Any = getattr(crawler.engine, "_slot", None)
-    add, remove = (
-        getattr(slot, "add_request", None),
-        getattr(slot, "remove_request", None),
-    )
+    add = getattr(slot, "add_request", None)
+    remove = getattr(slot, "remove_request", None)
     if add is None or remove is None:
         if hasattr(BaseScheduler, "finish_request"):
             return
@@ -336,7 +334,8 @@ def on_settled(crawler: Crawler, settled: Callable[[Request], None]) -> None:
             settled(request)
         remove(request)
 
-    slot.add_request, slot.remove_request = add_request, remove_request
+    slot.add_request = add_request
+    slot.remove_request = remove_request
 
 
 def download_by(

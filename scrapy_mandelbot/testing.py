@@ -68,13 +68,16 @@ class LoopTime(Clock):
         self._may_jump = may_jump or self._only_time_is_waited_for
         self._settles, self._stands_at = settles, self.elapsed()
         self._epoch = time.time() - self._stands_at
-        before, Clock.of = Clock.of, self._clock_of  # type: ignore[assignment,method-assign]
+        # type: ignore[assignment,method-assign]
+        before = Clock.of
+        Clock.of = self._clock_of
         try:
             yield
         finally:
             Clock.of = before  # type: ignore[method-assign]
             self._ahead = self._stands_at - time.monotonic()
-            self._stands_at, self._epoch = None, 0.0
+            self._stands_at = None
+            self._epoch = 0.0
 
     def _clock_of(self, crawler: Crawler) -> Clock:
         self._crawlers.add(crawler)
@@ -107,7 +110,8 @@ class LoopTime(Clock):
         def jump_or_wait(timeout: float | None = None) -> Any:
             if self._stands_at is None or timeout is None or timeout <= 0:
                 return wait(timeout)
-            may_jump, began = self._may_jump(), time.monotonic()
+            may_jump = self._may_jump()
+            began = time.monotonic()
             if not may_jump and not self._settles:
                 happened = wait(timeout)
                 self._stands_at += time.monotonic() - began

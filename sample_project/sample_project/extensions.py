@@ -94,7 +94,8 @@ class CrawlCheck:
     def site_resumed(self, site, paused_for):
         """Note the end of a pause."""
         pause = self.records[site].pauses[-1]
-        pause.resumed_at, pause.paused_for = now(), paused_for
+        pause.resumed_at = now()
+        pause.paused_for = paused_for
 
     def sitemaps_discovered(self, site, urls):
         """Note a site's sitemaps."""

@@ -296,7 +296,8 @@ def _add_verb(verbs: Any, program: str, name: str, verb: Verb) -> None:
 def _wrong_use(opts: Namespace) -> str:
     """Return what is wrong with the options together; empty: nothing."""
     given = vars(opts)
-    only, robots = given.get("only"), given.get("robots")
+    only = given.get("only")
+    robots = given.get("robots")
     inputs = [given.get("file"), given.get("urls_file")]
     inputs += given.get("sources") or given.get("urls") or ()
     wrong = {

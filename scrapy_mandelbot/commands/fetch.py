@@ -125,7 +125,8 @@ class TimedDownload(Thread):
         self._body = bytearray()  # as sent, up to one byte more than it may have
         self._is_body_whole = False
         self._error: Exception = TimeoutError("the download took too long")
-        self._max_bytes, self._timeout = 0, 0.0
+        self._max_bytes = 0
+        self._timeout = 0.0
         context = ssl.create_default_context()
         if not verify:
             context.check_hostname = False
@@ -146,17 +147,16 @@ class TimedDownload(Thread):
         Never raises. A body that is longer is read up to `max_bytes`, one that is late
         as far as it came. `join` waits for a thread, so many seconds at most.
         """
-        self._max_bytes, self._timeout = max_bytes, timeout
+        self._max_bytes = max_bytes
+        self._timeout = timeout
         began = time.monotonic()
         self.start()
         join(self, timeout)
         seconds = timeout if self.is_alive() else time.monotonic() - began
         fetched = partial(Fetched, self._urls[-1], len(self._urls) - 1, seconds)
-        response, is_whole, body = (
-            self._response,
-            self._is_body_whole,
-            bytes(self._body),
-        )
+        response = self._response
+        is_whole = self._is_body_whole
+        body = bytes(self._body)
         if response is None:
             return fetched(
                 failure=_failure_of(self._error), detail=error_text(self._error)
@@ -170,7 +170,8 @@ class TimedDownload(Thread):
             with suppress(UnknownCodingError):
                 unpacked = unpack(body, codings_in(encoding), max_bytes + 1)
                 is_whole = is_whole and (unpacked.is_whole or len(body) > max_bytes)
-                body, encoding = unpacked.body, ""
+                body = unpacked.body
+                encoding = ""
         except UnreadableBodyError as error:
             detail = error_text(error)
             return fetched(
@@ -209,7 +210,8 @@ class TimedDownload(Thread):
 
         None: nowhere, or not where we may go.
         """
-        urls, location = self._urls, response.headers.get("Location")
+        urls = self._urls
+        location = response.headers.get("Location")
         if response.status not in _REDIRECTS or not location:
             return None
         target = absolute_url(

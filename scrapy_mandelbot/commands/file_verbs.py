@@ -39,13 +39,15 @@ def fix(invocation: Invocation) -> Result:
 
 def normalize(invocation: Invocation) -> Result:
     """Write one file in the normal form."""
-    rules, dialect = _file(invocation), invocation.dialect
+    rules = _file(invocation)
+    dialect = invocation.dialect
     normal = normal_form(rules.body, dialect, alone=bool(invocation.opts.only))
     return _result(invocation, rules, fix_report.corrected(rules, normal, dialect.name))
 
 
 def _result(invocation: Invocation, rules: Rules, report: dict[str, Any]) -> Result:
-    opts, remarks = invocation.opts, [*report["remarks"]]
+    opts = invocation.opts
+    remarks = [*report["remarks"]]
     code = 3 if report["proof"] and report["proof"]["different"] else 0
     text: str = report["diff" if opts.diff else "text"]  # octet by octet for a program
     if invocation.terminal.is_screen:
@@ -95,7 +97,8 @@ def _read_all(invocation: Invocation, report: dict[str, Any]) -> None:
         invocation.setting("sitemap_max_bytes"),
         invocation.setting("sitemap_max_entries"),
     )
-    project, sitemaps = invocation.project, report["sitemaps"]
+    project = invocation.project
+    sitemaps = report["sitemaps"]
     timeout = _PAGE_TIMEOUT if project is None else project.getfloat("DOWNLOAD_TIMEOUT")
     known = {one["url"] for one in sitemaps}
     for sitemap in sitemaps:  # grows in the loop

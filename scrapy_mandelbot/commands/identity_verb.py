@@ -56,7 +56,8 @@ _PROVED_FOR = 30 * 86_400  # seconds
 _SERVED_FOR = 86_400  # seconds for which a verifier may keep the keys
 _OK = 200
 _EXAMPLE_KEY = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"  # RFC 9421, appendix B.1.4
-_ERROR, _WARNING = "error", "warning"
+_ERROR = "error"
+_WARNING = "warning"
 
 
 def identity_new(invocation: Invocation) -> Result:
@@ -64,7 +65,8 @@ def identity_new(invocation: Invocation) -> Result:
 
     What is there already is not touched.
     """
-    path, key = Path(invocation.opts.key), Ed25519PrivateKey.generate()
+    path = Path(invocation.opts.key)
+    key = Ed25519PrivateKey.generate()
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     with errors_at(path):
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

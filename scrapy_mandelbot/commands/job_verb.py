@@ -41,7 +41,8 @@ class _FileJob:
 
     def __init__(self, place: str) -> None:
         self._folder = Path(place)
-        self.name, self._path = str(self._folder), self._folder / salvage.FILE
+        self.name = str(self._folder)
+        self._path = self._folder / salvage.FILE
         if not self._path.exists():
             raise StorageError(f"there is no job here ({salvage.FILE})")
         self._is_running = salvage.JobLock(self._folder / salvage.LOCK).is_held()
@@ -116,7 +117,8 @@ class _FileJob:
             )
             states = job_file.read_states(database, site_states.IN_JOB)
         with closing(open_store(self._folder / STORE_FILE)) as store:
-            pauses, turns = store.get_pauses(), store.get_turns(time.time())
+            pauses = store.get_pauses()
+            turns = store.get_turns(time.time())
         sections: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for name, count in (lines - in_flight).items():
             if section := site_states.section_of_line(name):
@@ -163,7 +165,8 @@ class _RedisJob:
             raise UnavailableError(
                 f"{error}: pip install scrapy-mandelbot[redis]"
             ) from None
-        self.close, self.requeue = self._server.close, self._server.requeue
+        self.close = self._server.close
+        self.requeue = self._server.requeue
         self.forget = self._server.forget
         if not self._server.exists():
             self.close()
@@ -189,7 +192,8 @@ class _RedisJob:
         return added
 
     def contents(self) -> stored_report.JobContents:
-        lengths, workers = self._server.lengths(), self._server.workers()
+        lengths = self._server.lengths()
+        workers = self._server.workers()
         return stored_report.JobContents(
             Counter({site: sum(counts) for site, counts in lengths.items()}),
             Counter({site: claimed for site, (_, claimed) in lengths.items()}),
@@ -203,7 +207,8 @@ class _RedisJob:
 def look_at_job(invocation: Invocation) -> Result:
     """Report what waits, export all requests, add some, or end pauses of one site or of all."""
     opts = invocation.opts
-    place, site = opts.job, opts.site or ""
+    place = opts.job
+    site = opts.site or ""
     try:
         with closing((_RedisJob if is_server(place) else _FileJob)(place)) as job:
             if opts.export:
@@ -216,10 +221,8 @@ def look_at_job(invocation: Invocation) -> Result:
             if opts.what == "add":
                 with Path(site).open(encoding="utf-8", errors="replace") as lines:
                     return _added(job, lines, invocation.settings)
-            tries, paint = (
-                int(invocation.setting("pause_tries")),
-                invocation.terminal.paint,
-            )
+            tries = int(invocation.setting("pause_tries"))
+            paint = invocation.terminal.paint
             report, text = stored_report.job_report(
                 job.contents(), tries, time.time(), paint
             )

@@ -37,8 +37,10 @@ def look_at_copies(invocation: Invocation) -> Result:
         raise UnavailableError(
             "there is no cache here: run it in a project, or set JOBDIR"
         )
-    now, fresh_for = time.time(), invocation.fresh_for
-    paint, url = invocation.terminal.paint, getattr(invocation.opts, "url", None)
+    now = time.time()
+    fresh_for = invocation.fresh_for
+    paint = invocation.terminal.paint
+    url = getattr(invocation.opts, "url", None)
     with _opened(place) as store:
         if invocation.opts.word == "list":
             rows = [

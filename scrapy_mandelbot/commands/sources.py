@@ -48,7 +48,8 @@ def rules_of(invocation: Invocation, source: str) -> Rules:
     if urlsplit(source).path.strip("/"):
         url = without_user(source)
     fetched = invocation.fetch(url)
-    answer, delivery = fetched.answer, _delivery_of(url, fetched)
+    answer = fetched.answer
+    delivery = _delivery_of(url, fetched)
     if answer.status in invocation.setting("pause_statuses"):
         answer = answer._replace(meaning=GOES_BACK)
     return Rules(url, fetched.body, answer, delivery, fetched.trouble, max_bytes)

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 def explain(invocation: Invocation) -> Result:
     """Say of each URL whether it may be crawled, and which line decides."""
-    questions, opts = _questions(invocation), invocation.opts
+    questions = _questions(invocation)
+    opts = invocation.opts
     reports = [
         explanation.explain(
             *(one, invocation.dialect_for(one.agent)),
@@ -106,7 +107,8 @@ def _questions(invocation: Invocation) -> list[Question]:
 
 def _rules_of(invocation: Invocation) -> list[tuple[Url, Rules]]:
     """Return the URLs, each with the rules of its site, or those of the file."""
-    urls, opts = read_urls(invocation.opts), invocation.opts
+    urls = read_urls(invocation.opts)
+    opts = invocation.opts
     if opts.file:
         if opts.robots and not opts.urls and not opts.urls_file:
             urls = [Url("/")]

@@ -141,7 +141,8 @@ class PauseMiddleware:
 
     def _meaning_of(self, request: Request, response: Response) -> ResponseMeaning:
         """Return what a response means, as the project, the spider and the request see it."""
-        status, is_own = response.status, is_of_the_package(request)
+        status = response.status
+        is_own = is_of_the_package(request)
         meaning = meaning_of(
             status, response.headers, self._statuses, self._crawl.now(), is_own=is_own
         )
@@ -212,7 +213,9 @@ class PauseMiddleware:
         self, request: Request, response: Response
     ) -> Request | Response:
         """Send back a request that its site refused, to be sent again after the pause."""
-        throttle, flight, meta = self._throttle, self._flight(request), request.meta
+        throttle = self._throttle
+        flight = self._flight(request)
+        meta = request.meta
         if request.callback is NO_CALLBACK and meta.get("dont_pause"):
             return self._own(flight, request, response)
         flight = flight or throttle.flight_of(request)
@@ -300,7 +303,8 @@ class PauseMiddleware:
             is_down = False
             if failure.is_outage and not by_proxy:
                 throttle.in_flight.unresponsive.fail(flight, failure)
-                page, is_certain = throttle.fingerprint(flight), failure.is_certain
+                page = throttle.fingerprint(flight)
+                is_certain = failure.is_certain
                 is_down = flight.site.is_silent(
                     flight, page, throttle.now(), is_certain=is_certain
                 )
@@ -410,11 +414,13 @@ def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
     """Limit requests to a site to the quota that its response states, if it states one."""
     from scrapy_mandelbot.politeness import retry_after  # noqa: PLC0415 -- few sites
 
-    now, site = crawl.now(), flight.site
+    now = crawl.now()
+    site = flight.site
     quota = retry_after.quota_of(response.headers.get, now)
     if quota is None:
         return
-    left, wait = quota[0], min(quota[1], crawl.config.retry_after_longest)
+    left = quota[0]
+    wait = min(quota[1], crawl.config.retry_after_longest)
     if not left:
         emit = crawl.events.emit if site.is_news("quota") else crawl.events.count
         emit(events.QUOTA, where=site.name, until=now + wait)
@@ -431,7 +437,8 @@ def report_unreadable(crawl: Crawl, site: Site, value: str) -> None:
 
 def fate_of(crawl: Crawl, flight: Flight) -> End:
     """Return how a request ends that is not sent again."""
-    throttle, site = crawl.throttle, flight.site
+    throttle = crawl.throttle
+    site = flight.site
     if flight.is_refused_alone:
         return End.URL
     if throttle.has_given_up(flight):

@@ -39,7 +39,8 @@ class Refusals:
     """Recognises the refusals of one crawl."""
 
     def __init__(self, crawler: Crawler, crawl: Crawl) -> None:
-        self._crawler, self._crawl = crawler, crawl
+        self._crawler = crawler
+        self._crawl = crawl
         self._has_failed = False
 
     # Challenges.
@@ -51,7 +52,9 @@ class Refusals:
 
         Only the probe of a site or section that blocks robots goes back to the queue.
         """
-        request, throttle, site = flight.request, self._crawl.throttle, flight.site
+        request = flight.request
+        throttle = self._crawl.throttle
+        site = flight.site
         section = site.faults.of(request)
         is_probe = (
             section is not None and section.robots and section.is_probed_by(flight)
@@ -88,9 +91,12 @@ class Refusals:
         name = f"{function.__module__}.{getattr(function, '__qualname__', function)}"
         try:
             said: Any = function(self._decoded(request, response))
-            seconds, problem = float(said or 0), f"it returned {said!r}"
+            seconds = float(said or 0)
+            problem = f"it returned {said!r}"
         except Exception as error:  # noqa: BLE001 -- whatever the project's function raises
-            said, seconds, problem = None, -1.0, repr(error)
+            said = None
+            seconds = -1.0
+            problem = repr(error)
         if not 0 <= seconds < inf:
             emit = (
                 self._crawl.events.count

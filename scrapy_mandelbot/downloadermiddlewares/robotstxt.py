@@ -71,7 +71,8 @@ class RobotsTxtMiddleware:
 
     async def process_request(self, request: Request) -> Request | Response | None:
         """Pass the request on, drop it, or send it back until its site's rules are known."""
-        meta, url = request.meta, request.url
+        meta = request.meta
+        url = request.url
         if meta.get("dont_obey_robotstxt") or not url.startswith(
             ("http://", "https://")  # other schemes have no robots.txt
         ):
@@ -103,7 +104,8 @@ class RobotsTxtMiddleware:
         self, flight: Flight, request: Request
     ) -> tuple[Request | Response | None, SiteRules | None]:
         """Return the rules of the request's site, or what `process_request` returns without any."""
-        throttle, site = self._crawl.throttle, flight.site
+        throttle = self._crawl.throttle
+        site = flight.site
         if throttle.has_given_up(flight):
             return None, None  # PauseMiddleware answers it
         while True:
@@ -143,7 +145,9 @@ class RobotsTxtMiddleware:
             Exception: the site has never answered; its requests fail with the
                 download's exception.
         """
-        outcome, throttle, site = rules.outcome, self._crawl.throttle, flight.site
+        outcome = rules.outcome
+        throttle = self._crawl.throttle
+        site = flight.site
         throttle.in_flight.unresponsive.fail(flight, outcome.failure)
         if outcome.kind is OutcomeKind.FAILED and rules.error is not None:
             if outcome.failure is not Failure.PROXY:
@@ -192,15 +196,14 @@ class RobotsTxtMiddleware:
                 return
             url = resolved
         self._crawl.throttle.in_flight.fates[request] = End.FORBIDDEN
-        site, emit = (
-            self._crawl.throttle.sites.of_request(request),
-            self._crawl.events.emit,
-        )
+        site = self._crawl.throttle.sites.of_request(request)
+        emit = self._crawl.events.emit
         # another ROBOTSTXT_PARSER cannot say why
         if not isinstance(rp, MandelbotRobotParser):
             emit(events.FORBIDDEN_UNEXPLAINED, request=request, site=site.name)
             raise IgnoreRequest("Forbidden by robots.txt")
-        verdict, file = rp.verdict(url, agent), robots_url(site.name)
+        verdict = rp.verdict(url, agent)
+        file = robots_url(site.name)
         if verdict.is_too_costly and site.is_news("costly"):
             emit(events.ROBOTS_COSTLY, site=site.name)
         emit(

@@ -154,7 +154,8 @@ def agent_url(config: Config) -> str:
     Raises:
         SettingsError: the option is missing, or not an https URL.
     """
-    name, agent = 'MANDELBOT_SIGN_OPTIONS["agent"]', config.sign_agent
+    name = 'MANDELBOT_SIGN_OPTIONS["agent"]'
+    agent = config.sign_agent
     if agent is None:
         raise SettingsError(
             name, agent, "the https URL of the key directory, to sign requests"
@@ -234,7 +235,8 @@ class SigningMiddleware:
             return response
         request.meta[_REQUESTED] = [site, *wanted]
         self._learn(site)
-        throttle, statuses = self._crawl.throttle, self._crawl.config.pause_statuses
+        throttle = self._crawl.throttle
+        statuses = self._crawl.config.pause_statuses
         if response.status in statuses and not request.meta.get("dont_pause"):
             return response
         flight = throttle.flight_of(request)
@@ -306,7 +308,9 @@ class SigningMiddleware:
             (),
         )
         if site is not None and site != site_of_request(request):  # it was redirected
-            label, nonce, names = LABEL, "", ()
+            label = LABEL
+            nonce = ""
+            names = ()
         known = _derived(request)
         components = {
             f'"{name}"': known[name] for name in (*_SIGNED, *names) if name in known

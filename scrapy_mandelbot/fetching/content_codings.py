@@ -72,7 +72,8 @@ def _gunzip(body: bytes, most: int) -> tuple[bytes, bool]:
     from scrapy_mandelbot.robots.sitemaps.problems import Problems  # noqa: PLC0415
     from scrapy_mandelbot.robots.sitemaps.unpacking import Gunzip, Inbox  # noqa: PLC0415
 
-    packed, problems = Inbox(), Problems()
+    packed = Inbox()
+    problems = Problems()
     packed.put(body)
     packed.close()
     unpacked_body = b"".join(iter(Gunzip(packed, b"", most, problems).read, b""))[:most]

@@ -94,7 +94,8 @@ class Download:
 
         Of a body that was cut or is truncated, the complete lines count.
         """
-        body, cut = response.body, self.cut
+        body = response.body
+        cut = self.cut
         # a handler without signals reads all of it
         if not cut and len(body) > self.most_bytes:
             cut = f"is longer than {self.most_bytes} bytes"

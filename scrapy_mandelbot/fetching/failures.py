@@ -149,7 +149,8 @@ def without_traceback(error: BaseException) -> BaseException:
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
     """Iterate over an exception, its causes, and the failures that Twisted wraps in it."""
-    pending, seen = [error], set()
+    pending = [error]
+    seen = set()
     while pending:
         one = pending.pop()
         if id(one) in seen:

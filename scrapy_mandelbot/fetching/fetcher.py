@@ -217,7 +217,8 @@ class RobotsFetcher:
         """Send Scrapy's ``robots_parsed``; report comments and sitemaps once a run."""
         if rules.parser is None:
             return
-        is_new, emit = self.announced.get(site) is None, self._events.emit
+        is_new = self.announced.get(site) is None
+        emit = self._events.emit
         self.announced.put(site, value=True, size=_KNOWN_SIZE + len(site))
         if is_new and (since := rules.cached_at) is not None:
             # Pasted into a shell: a host's name is the choice of whoever links to it.
@@ -341,7 +342,8 @@ class RobotsFetcher:
             else:
                 shared.end(site, 0.0)
             return rules
-        known, copy = self.known(site), found.copy
+        known = self.known(site)
+        copy = found.copy
         if known is None and copy is not None and found.left and self._may_serve(copy):
             known = self._from_store(site, copy, self._now() + found.left)
         if known is not None:
@@ -364,10 +366,8 @@ class RobotsFetcher:
         )
         rules = self._rules(site, fetched, outcome, copy)
         if outcome.kind is OutcomeKind.FAILED and outcome.failure is not Failure.PROXY:
-            reason, until = (
-                outcome.reason.removesuffix(", its requests fail"),
-                rules.until,
-            )
+            reason = outcome.reason.removesuffix(", its requests fail")
+            until = rules.until
             self._events.emit(
                 events.ROBOTS_UNANSWERED, site=site, reason=reason, next=until
             )
@@ -414,8 +414,10 @@ class RobotsFetcher:
             )
             if not trouble.is_reported:
                 trouble.is_reported = True
-                since, emit = copy.fetched_at, self._events.emit
-                until, reason = since + self._config.cache_stale, outcome.reason
+                since = copy.fetched_at
+                emit = self._events.emit
+                until = since + self._config.cache_stale
+                reason = outcome.reason
                 emit(
                     events.ROBOTS_STALE,
                     site=site,

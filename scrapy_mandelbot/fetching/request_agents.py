@@ -30,7 +30,8 @@ class Agents:
         self._default_header = default_header(crawler.settings)
         self._default: object = crawler.settings["USER_AGENT"]
         # A cache of one: most requests of a crawl have the same header.
-        self._header, self._text = b"", ""
+        self._header = b""
+        self._text = ""
         self._spider: object = self  # differs from any spider
         self._without_header = ""
 

@@ -90,7 +90,8 @@ class FetchedFile(NamedTuple):
             found = headers.get("ETag"), headers.get("Last-Modified")
             etag, modified = (one.decode("latin-1") if one else None for one in found)
         if old is not None:
-            etag, modified = etag or old.etag, modified or old.last_modified
+            etag = etag or old.etag
+            modified = modified or old.last_modified
         return CachedRobots(body, status, now, self.url, etag, modified)
 
 
@@ -172,7 +173,8 @@ class SiteFiles:
 
         A URL may redirect to itself: with the cookie that it sets, it may answer.
         """
-        urls, config = [url], self._config
+        urls = [url]
+        config = self._config
         while True:
             url = urls[-1]
             headers: dict[str, Any] = {}
@@ -239,8 +241,10 @@ class SiteFiles:
             self.limits.drop_place(wanted)
 
     def _fetched(self, url: str, response: Response, download: Download) -> FetchedFile:
-        now, (body, cut, is_whole) = self._now(), download.body_of(response)
-        meaning, statuses = NOTHING, self._config.pause_statuses
+        now = self._now()
+        (body, cut, is_whole) = download.body_of(response)
+        meaning = NOTHING
+        statuses = self._config.pause_statuses
         if response.status >= HTTPStatus.BAD_REQUEST:
             meaning = meaning_of(
                 response.status, response.headers, statuses, now, is_own=True
@@ -256,9 +260,11 @@ def _failed(error: Exception, urls: list[str], *, by_proxy: bool) -> FetchedFile
     if failure is Failure.NO_SUCH_HOST and len(urls) > 1:
         # the site exists, its target does not
         return _redirected_nowhere(Failure.NOWHERE, urls)
-    answer, body = Answer(failure=failure, detail=error_text(error)), b""
+    answer = Answer(failure=failure, detail=error_text(error))
+    body = b""
     if isinstance(error, TruncatedError):
-        answer, body = answer.truncated(error.body), whole_lines(error.body)
+        answer = answer.truncated(error.body)
+        body = whole_lines(error.body)
     has_answered = len(urls) > 1 or has_begun(error)
     return FetchedFile(
         answer, urls[-1], body=body, error=error, has_answered=has_answered
@@ -353,7 +359,8 @@ class RobotsRequester:
         exist with this one. The test runs once a day at most; the store holds the
         result.
         """
-        key, now = site + IMPOSSIBLE_PATH, self._now()
+        key = site + IMPOSSIBLE_PATH
+        now = self._now()
         found = self._store.get_copy(key)
         if found is None or not found.is_fresh(now, TEST_EVERY):
             self._events.emit(
@@ -368,13 +375,13 @@ class RobotsRequester:
 
     def _report(self, site: str, fetched: FetchedFile, outcome: Outcome) -> None:
         """Report a site's response. The throttle reports the pause that may follow."""
-        answer, error, seconds = fetched.answer, fetched.error, fetched.seconds
-        failure, status, reason, case = (
-            answer.failure,
-            answer.status,
-            outcome.reason,
-            outcome.case,
-        )
+        answer = fetched.answer
+        error = fetched.error
+        seconds = fetched.seconds
+        failure = answer.failure
+        status = answer.status
+        reason = outcome.reason
+        case = outcome.case
         is_odd = failure is Failure.NO_SUCH_HOST or failure is Failure.OTHER
         level = logging.WARNING if is_odd or case == "misreported_5xx" else None
         event = events.ROBOTS_NOT_FETCHED if status is None else events.ROBOTS_FETCHED

@@ -87,7 +87,8 @@ class OwnSites:
         self._storage.touched.clear()
 
     def share(self, wanted: Iterable[str], surplus: int) -> None:
-        now, sites = self._crawl.now(), self._crawl.sites
+        now = self._crawl.now()
+        sites = self._crawl.sites
         for name in wanted:
             if name in self._job.sites and self._is_movable(site := sites.of(name)):
                 self._give_back(site, now)
@@ -104,7 +105,8 @@ class OwnSites:
         Return the states of those that must wait.
         """
         self.call_back()
-        now, known = self._crawl.now(), []
+        now = self._crawl.now()
+        known = []
         for name in list(self._job.sites):
             site = self._crawl.sites.get(name)
             if site is not None:

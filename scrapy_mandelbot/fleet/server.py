@@ -115,7 +115,8 @@ class JobServer:
         """
         from redis import ResponseError  # noqa: PLC0415 -- not everyone needs it
 
-        risks, about = [], {}
+        risks = []
+        about = {}
         with self._connection() as redis:
             with suppress(ResponseError):
                 about = redis.info()
@@ -261,7 +262,9 @@ class JobServer:
 
     def forget(self) -> None:
         """Delete all keys of the job; a StorageError while a worker has it."""
-        prefix, script, at = f"{self.key}:", self._script("forget"), None
+        prefix = f"{self.key}:"
+        script = self._script("forget")
+        at = None
         while at != 0:
             with self._connection() as redis:
                 at, found = redis.scan(at or 0, f"{_escaped(prefix)}*", 1000)

@@ -81,10 +81,13 @@ class SharedJob:
 
     def join(self, joined: JoinReply) -> None:
         """Take the number of a reply: at first, and after a lost lease."""
-        self.worker, self.run, self.born = joined.worker, joined.run, joined.born
+        self.worker = joined.worker
+        self.run = joined.run
+        self.born = joined.born
         self.token = joined.token
         self.last = 0  # the number of the last exchange that Redis has kept
-        before, self._first_number = self._first_number, joined.worker * _NUMBERS
+        before = self._first_number
+        self._first_number = joined.worker * _NUMBERS
         moved = self._first_number - before  # others may have the old numbers
         self._entries = [one.moved(moved) for one in self._entries]
 
@@ -208,11 +211,10 @@ class SharedJob:
         sent.
         """
         if self._sent is None:
-            entries, self._entries = (
-                self._entries[:MOST_ENTRIES],
-                self._entries[MOST_ENTRIES:],
-            )
-            now, self._claiming = self._now(), list(self._low)
+            entries = self._entries[:MOST_ENTRIES]
+            self._entries = self._entries[MOST_ENTRIES:]
+            now = self._now()
+            self._claiming = list(self._low)
             self._low.clear()
             claims = [
                 ("claim", key(one), self.sites[one].begin_claim(now))
@@ -252,7 +254,8 @@ class SharedJob:
         self._unacked_exchanges.add(sent.number, now, self._sent_entries)
         said = sum(one.is_push for one in self._sent_entries)
         self._size -= sum(one.size for one in self._sent_entries)
-        self._sent, self._sent_entries = None, []
+        self._sent = None
+        self._sent_entries = []
         new = {
             name: state
             for name, state in answer.sites.items()
@@ -308,7 +311,8 @@ class SharedJob:
         """
         is_kept = self._sent is not None and self._sent.number <= last
         entries = [*(() if is_kept else self._sent_entries), *self._entries]
-        self._sent, self._sent_entries = None, []
+        self._sent = None
+        self._sent_entries = []
         is_whole, again = self._unacked_exchanges.after(last)
         unsaid = (one for one in entries if one.entry[0] == "rest")
         self._unacked_exchanges.add(self._exchanges + 1, self._now(), unsaid)
@@ -383,7 +387,9 @@ class SharedJob:
 FIRST = 4  # requests that are claimed of a site that is new to a worker
 _FEWEST = 2
 MOST_HELD = 32  # requests that are claimed of a site at a time
-_SOON, _LATE = 1.0, 10.0  # seconds in which that many were handed out
+# seconds in which that many were handed out
+_SOON = 1.0
+_LATE = 10.0
 
 
 @dataclass(slots=True)
@@ -415,7 +421,8 @@ class HeldSite:
 
     def begin_claim(self, now: float) -> int:
         """Return how many requests to claim, and note that they are on their way."""
-        passed, self.when = now - self.when, now
+        passed = now - self.when
+        self.when = now
         if self.has_more and passed < _SOON:
             self.batch = min(2 * self.batch, MOST_HELD)
         elif passed > _LATE:

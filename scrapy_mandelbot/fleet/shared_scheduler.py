@@ -53,7 +53,8 @@ class SharedJobScheduler(JobScheduler):
 
     def resume(self) -> None:
         self._crawler.signals.connect(self._spider_opened, scrapy.signals.spider_opened)
-        worker, soon = self._worker, self._worker.save_soon
+        worker = self._worker
+        soon = self._worker.save_soon
         worker.serve(
             OwnSites(self._crawler, worker.job, worker.storage, self._queue, soon)
         )

@@ -38,12 +38,15 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 _TRY_AGAIN = 1.0  # seconds, where the server did not answer
-_POLL, _POLL_SLOWLY = 0.05, 1.0  # seconds between two questions for work
+# seconds between two questions for work
+_POLL = 0.05
+_POLL_SLOWLY = 1.0
 _RENEWALS = 4  # in the time of a lease
 _SAFE = 0.9  # of a lease, after which nothing is sent unless it is renewed
 _TAKEN_AT_ONCE = 16  # sites
 # seconds for Redis before a callback; none, where it was slow
-_WAIT_BEFORE, _NOT_FOR = 0.25, 10.0
+_WAIT_BEFORE = 0.25
+_NOT_FOR = 10.0
 _WAIT_AT_END = 10.0  # seconds for Redis, at the start and at the end of a crawl
 
 
@@ -128,7 +131,8 @@ class JobWorker(RunningJob):
             return
         if self.clock.now() < self._asks_not_before or not self.may_send:
             return
-        worker, numbers = self.job.worker, self.storage.in_flight()
+        worker = self.job.worker
+        numbers = self.storage.in_flight()
         try:
             self.link.call_and_wait(
                 lambda: self.server.sends(worker, numbers), _WAIT_BEFORE
@@ -245,7 +249,8 @@ class JobWorker(RunningJob):
             engine.wake(self._crawler)
 
     def _go_by(self, answer: Reply) -> bool:
-        job, own = self.job, self._own
+        job = self.job
+        own = self._own
         own.server_time = answer.now - self.clock.now()
         self._next_due = answer.next_due
         arrived = job.take_answer(answer)
@@ -259,7 +264,8 @@ class JobWorker(RunningJob):
         self.storage.touched.update(dict.fromkeys(arrived.dry))
         own.share(answer.give_back, answer.surplus)
         if answer.run != job.run:
-            self._has_ended, self._outcome = True, answer.outcome
+            self._has_ended = True
+            self._outcome = answer.outcome
             job.run = answer.run
         return has_brought
 
@@ -290,7 +296,8 @@ class JobWorker(RunningJob):
             self._forgotten()
         self.storage.lose()
         self._is_asking = True
-        worker, token = job.worker, job.token
+        worker = job.worker
+        token = job.token
 
         def leave_and_join() -> JoinReply:
             self.server.leave(worker, token, [*lost.left, *held])

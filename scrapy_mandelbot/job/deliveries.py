@@ -145,10 +145,8 @@ class Deliveries:
     def __init__(self, store: SqliteJob, limit: int, *, has_died: bool) -> None:
         self._store = store
         self._limit = limit
-        deaths, aside = (
-            _read_deaths(store.get_state(DEATHS)),
-            read_aside(store.get_state(ASIDE)),
-        )
+        deaths = _read_deaths(store.get_state(DEATHS))
+        aside = read_aside(store.get_state(ASIDE))
         if has_died:
             for number in json.loads(store.get_state(CLAIMED) or b"[]"):
                 deaths[number] = deaths.get(number, 0) + 1
@@ -157,7 +155,8 @@ class Deliveries:
         self.aside: dict[int, str] = {}
         """Requests set aside, and why."""
         for number in [*deaths, *(aside.keys() - deaths.keys())]:
-            why, times = aside.get(number, ""), deaths.get(number, 0)
+            why = aside.get(number, "")
+            times = deaths.get(number, 0)
             line = store.withhold(number) if times or exception_of(why) else None
             if line is None:
                 continue
@@ -215,10 +214,8 @@ def _read_deaths(kept: bytes | None) -> dict[int, int]:
 
 
 def bring_back(store: SqliteJob, is_wanted: Callable[[str, str], bool]) -> list[str]:
-    deaths, aside = (
-        _read_deaths(store.get_state(DEATHS)),
-        read_aside(store.get_state(ASIDE)),
-    )
+    deaths = _read_deaths(store.get_state(DEATHS))
+    aside = read_aside(store.get_state(ASIDE))
     lines = []
     for number in list(aside):
         line = store.line_of(number)
@@ -236,7 +233,8 @@ def _written(values: Mapping[Any, object]) -> bytes | None:
 
 
 def _last_line_of_project(traceback: Any, spider: Spider) -> str:
-    project, place = type(spider).__module__.partition(".")[0], "?"
+    project = type(spider).__module__.partition(".")[0]
+    place = "?"
     for frame, line in walk_tb(traceback):
         if str(frame.f_globals.get("__name__")).partition(".")[0] == project:
             place = f"{PurePath(frame.f_code.co_filename).name}:{line}"

@@ -128,7 +128,8 @@ class Feeds:
             self._crawler.signals.connect(self._look, scrapy.signals.item_scraped)
         own = {str(path) for path in map(_path, self._slots()) if path is not None}
         for path in own | self._files.keys():
-            file, was = Path(path), self._files.get(path, FeedFile(None, 0))
+            file = Path(path)
+            was = self._files.get(path, FeedFile(None, 0))
             if path in own:
                 length = file.stat().st_size if file.exists() else 0
                 self.put(path, was._replace(length=length))
@@ -141,7 +142,8 @@ class Feeds:
         """Write all items; return the changed states of files by name, None where one has gone."""
         for slot in self._slots():
             self._flush(slot)
-        changed, self._changed = self._changed, {}
+        changed = self._changed
+        self._changed = {}
         return changed
 
     def not_kept(self) -> Iterator[tuple[str, str]]:
@@ -175,7 +177,8 @@ class Feeds:
         self._ready = list(self._slots())
 
     def _flush(self, slot: FeedSlot) -> None:
-        path, file = _path(slot), slot.file
+        path = _path(slot)
+        file = slot.file
         if path is None or file is None or file.closed:
             return
         file.flush()
@@ -227,7 +230,8 @@ class Feeds:
         assert self._folder is not None  # noqa: S101 -- see its caller
         if not (_in_batches(slot) and self._starts_batches):
             return slot
-        folder, most = self._folder, slot.feed_options["batch_item_count"]
+        folder = self._folder
+        most = slot.feed_options["batch_item_count"]
         left: dict[int, int] = {}  # how many items each has
         for path in folder.glob(_spool(folder, slot, "*").name):
             file = self._files.get(str(path.absolute()))
@@ -236,7 +240,8 @@ class Feeds:
                 path.replace(folder / f"cut-{path.name}")
             else:
                 left[int(path.stem.rpartition("-")[2])] = file.items
-        stored, last = _stored(_mark(_spool(folder, slot, 0))), max(left, default=0)
+        stored = _stored(_mark(_spool(folder, slot, 0)))
+        last = max(left, default=0)
         number = last if last > stored and left[last] < most else max(stored, last) + 1
         # full, and the run ended before it was stored
         for old in sorted(left.keys() - {number}):
@@ -248,11 +253,9 @@ class Feeds:
         return slot if number == 1 else self._batch(slot, number)
 
     def _batch(self, slot: FeedSlot, number: int) -> FeedSlot:
-        exporter, spider, options = (
-            self._exporter,
-            self._crawler.spider,
-            slot.feed_options,
-        )
+        exporter = self._exporter
+        spider = self._crawler.spider
+        options = slot.feed_options
         slot.batch_id = number - 1
         params = exporter._get_uri_params(spider, options["uri_params"], slot)  # noqa: SLF001
         fill = getattr(feedexport, "apply_uri_params", mod)
@@ -333,7 +336,8 @@ class MemberSpool(Spool):
         return super().open(spider)
 
     def store(self, file: IO[bytes]) -> Deferred[None]:
-        feed, length = Path(self._storage.path), self.path.with_suffix(".length")
+        feed = Path(self._storage.path)
+        length = self.path.with_suffix(".length")
         # a run died, and left a part of a member
         with suppress(FileNotFoundError, ValueError):
             os.truncate(feed, min(feed.stat().st_size, int(length.read_text("ascii"))))

@@ -176,7 +176,8 @@ class Job(RunningJob):
 
     def hand_out_last(self, *, alone: bool) -> list[str]:
         taken = self.deliveries.take(alone=alone)
-        bring_back, read = self.storage.bring_back, self.store.read
+        bring_back = self.storage.bring_back
+        read = self.store.read
         self._tried = {bring_back(line, one, read(one)): line for one, line in taken}
         self._tried.pop(None, None)  # unreadable ones
         return [*self._tried.values()]
@@ -390,7 +391,8 @@ class Saves:
         return self._save()
 
     def failed(self, error: Exception) -> Exception:
-        was_well, self.error = self.error is None, error
+        was_well = self.error is None
+        self.error = error
         if isinstance(error, CorruptError):
             self._job.failed(error)
         elif was_well:

@@ -223,7 +223,8 @@ class JobStorage(RequestStorage):
             self._store.see(number)
 
     def _push_new(self, name: str, request: Request, body: bytes) -> None:
-        parent, place = self._complaints.given_by(request), self._place(request)
+        parent = self._complaints.given_by(request)
+        place = self._place(request)
         number = None if parent is None else parent.number
         if number == Unacked.LOST:  # whoever has the parent is given it
             return

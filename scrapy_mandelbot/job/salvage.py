@@ -44,10 +44,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-FILE, LOCK = "job.sqlite", "job.lock"
+FILE = "job.sqlite"
+LOCK = "job.lock"
 # state: no run has finished since requests may have been lost with a file
 SALVAGED = "salvaged"
-_BROKEN, _READ = f"{FILE}.corrupt-", f"{FILE}.salvaged-"
+_BROKEN = f"{FILE}.corrupt-"
+_READ = f"{FILE}.salvaged-"
 _PARTS = "", "-wal", "-shm"
 _QUICKLY = 128 * 1024 * 1024  # bytes of a file that is checked at each start: 0.3 s
 _LINES = "SELECT line, name FROM lines WHERE line >= ? ORDER BY line"
@@ -158,7 +160,8 @@ def _salvage(damaged: Path, path: Path) -> bool:
 
     A run killed meanwhile starts over.
     """
-    new, copy = path.with_name("job.salvage"), path.with_name("job.damaged")
+    new = path.with_name("job.salvage")
+    copy = path.with_name("job.damaged")
     _remove(new)
     _remove(copy)
     with as_ours(), closing(connect(new, is_synced=False)) as into:
@@ -267,7 +270,8 @@ class _Salvage:
         self.kept.add(number)
 
 
-_LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
+_LEAST = -(1 << 63)
+_GREATEST = (1 << 63) - 1
 
 
 def readable_rows(
@@ -304,7 +308,8 @@ def _next_readable(database: sqlite3.Connection, query: str, broken: int) -> int
         step *= 2
     if broken + step > _GREATEST:
         return None
-    low, high = broken + step // 2, broken + step
+    low = broken + step // 2
+    high = broken + step
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if can(middle) else (middle, high)

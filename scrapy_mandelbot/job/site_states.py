@@ -133,7 +133,8 @@ class StoredSites:
         `lines`: names of the lines in which requests wait. Of other sites only pauses
         that are not over are restored: nothing would end the rest.
         """
-        now, waiting = self._crawl.now(), set(map(site_of_line, lines))
+        now = self._crawl.now()
+        waiting = set(map(site_of_line, lines))
         written_at = float(self._job.kept(_WRITTEN_AT).get(_WRITTEN_AT, 0.0))
         # by so much the machine's clock: no pause is longer
         set_back = max(0.0, written_at - now)

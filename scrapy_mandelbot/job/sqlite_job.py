@@ -34,7 +34,9 @@ CLEAN = "clean"  # in the job's state: that a run was closed
 # in the table of state: the last number that was given to a request or a position
 _COUNT = "count"
 MOST_FRESH = 250_000  # in the log and in memory, when a merge begins: about 20 MB
-MERGED, DELETED = 2_000, 20_000  # of a merge, what a commit inserts, and later deletes
+# of a merge, what a commit inserts, and later deletes
+MERGED = 2_000
+DELETED = 20_000
 PART_EVERY = 500  # new fingerprints between parts of a merge: it ends before the next
 # what a project may give as a priority has no limit; SQLite's numbers have
 _LARGEST = 1 << 62
@@ -308,7 +310,8 @@ class SqliteJob:
             self._pending.lines_gone.add(line.number)
 
     def _written(self) -> None:
-        pending, self._pending = self._pending, Pending()
+        pending = self._pending
+        self._pending = Pending()
         for number in pending.gone:
             self._out.pop(number).hidden.discard(number)
         for number in pending.aside:

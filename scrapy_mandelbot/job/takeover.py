@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.job.requests import RequestForm
     from scrapy_mandelbot.job.sqlite_job import SqliteJob
 
-QUEUE, SEEN = "requests.queue", "requests.seen"
+QUEUE = "requests.queue"
+SEEN = "requests.seen"
 _QUEUE_NAME = re.compile(r"-?\d+s?")  # a priority; those of start requests end in an s
 # octets of a length, and of the number of records at the begin of a LIFO queue
 _SIZE = 4
@@ -130,7 +131,8 @@ def _records_from_end(octets: mmap.mmap, end: int) -> list[tuple[int, int]] | No
 def _read_first_first(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:
     """Read a queue of chunks, whose lengths stand before the records."""
     chunks = sorted(folder.glob("q*"))
-    number, offset = 0, 0
+    number = 0
+    offset = 0
     try:
         number, _, offset = json.loads((folder / "info.json").read_text())["tail"]
     except FileNotFoundError:
@@ -151,7 +153,8 @@ def _read_first_first(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:
 
 logger = logging.getLogger(__name__)
 
-_STATE, _ALL = "taken over", b"all"
+_STATE = "taken over"
+_ALL = b"all"
 _SLICE = 2_000  # requests a commit
 _MANY = 500_000  # fingerprints a commit
 _NAMED = 10
@@ -188,7 +191,9 @@ def _take_over(
     while many := list(islice(seen, _MANY)):
         store.see_all(many)
         known += len(many)
-    left, number, taken = ScrapyJobDir(), 0, 0
+    left = ScrapyJobDir()
+    number = 0
+    taken = 0
     for number, octets in enumerate(read_queues(folder / QUEUE, left), start=1):
         if number <= done:
             continue
@@ -203,7 +208,8 @@ def _take_over(
             store.commit()
     store.put_state(_STATE, _ALL)
     store.commit()
-    requests, marks = counted(taken, "request"), counted(known, "fingerprint")
+    requests = counted(taken, "request")
+    marks = counted(known, "fingerprint")
     logger.info("Took over a job of Scrapy's: %s queued, %s", requests, marks)
     if not left.was_closed:
         logger.warning(

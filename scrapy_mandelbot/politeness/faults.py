@@ -57,7 +57,8 @@ def sections_of(url: str, method: str = "GET") -> Iterator[str]:
     path = url[begin : begin + _LONGEST].partition("#")[0]
     query = path.find("?")
     end = len(path) if query < 0 else query
-    found, at = 0, 0
+    found = 0
+    at = 0
     while found < _DEEPEST and (at := path.find("/", at + 1, end)) > 0:
         found += 1
         yield path[: at + 1]
@@ -153,7 +154,8 @@ class Faults:
         self._sections: OrderedDict[str, Section] = OrderedDict()
         self.aside: dict[str, Section] = {}
         """The sections that are set aside, by path."""
-        self._good, self._refused = good, 0
+        self._good = good
+        self._refused = 0
         self.good_at = -1
         """When that was sent which the site answered well and was sent last, in ticks.
         """
@@ -327,7 +329,8 @@ class Faults:
     def give_up(self, reason: str) -> list[Section]:
         """Give up every section set aside; return those that were not given up before."""
         for one in self.urls.values():
-            one.times, one.may_go_at = one.times + self._policy.of_a_part.tries, 0.0
+            one.times = one.times + self._policy.of_a_part.tries
+            one.may_go_at = 0.0
         return [
             section
             for section in self.aside.values()

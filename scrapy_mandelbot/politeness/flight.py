@@ -178,7 +178,8 @@ class Decision(NamedTuple):
     """
 
 
-GO, NEVER = Decision(), Decision(Wait.NOTHING, inf)
+GO = Decision()
+NEVER = Decision(Wait.NOTHING, inf)
 
 
 class Tally:

@@ -73,10 +73,8 @@ class _Run(NamedTuple):
 
     def at(self, kind: int, number: int) -> float:
         """Return a number of the bucket of a rate."""
-        place, width = (
-            number - self.first,
-            len(self.numbers) // (self.refused + _LEVELS) // 2,
-        )
+        place = number - self.first
+        width = len(self.numbers) // (self.refused + _LEVELS) // 2
         if 0 <= place < width:
             return float(*_HALF.unpack_from(self.numbers, 2 * (kind * width + place)))
         return 0.0 if kind else 2.0 * _LONGEST * RATES[number] if place < 0 else 1.0
@@ -106,7 +104,8 @@ class LimitEstimator:
         levels = min(count, _REFUSED)
         buckets: list[tuple[float, ...]] = []
         for number, rate in enumerate(RATES):
-            level, at = self._levels[number], self._at
+            level = self._levels[number]
+            at = self._at
             filled: list[float] = []
             refused_at: list[float] = []
             for sent, was_refused in run:
@@ -149,7 +148,8 @@ class LimitEstimator:
 
     def explains_last(self, rate: float) -> bool:
         """Return whether the last run ended where the bucket of about this rate was full."""
-        number, last = _near(rate), self._runs[-1]
+        number = _near(rate)
+        last = self._runs[-1]
         return last.refused > 0 and last.at(_LEVELS, number) >= _threshold(
             self._peak(number)
         )
@@ -158,7 +158,8 @@ class LimitEstimator:
         """Return the share that is refused where the bucket of about this rate is not full."""
         number = _near(rate)
         good_above, above, good, refused = self._counts(number, self._peak(number))
-        below, good_below = refused - above, good - good_above
+        below = refused - above
+        good_below = good - good_above
         return (below + 0.5) / (good_below + below + 1.0)
 
     def _peak(self, number: int) -> float:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 MISSING_STATUSES = (404, 410)
 """Statuses that pause nothing even if they name a time: waiting does not change them.
 """
-_FIRST_ERROR, _FORBIDDEN = 400, 403
+_FIRST_ERROR = 400
+_FORBIDDEN = 403
 _CHALLENGE = "cf-mitigated"  # clear with any status; other terms have theirs
 
 
@@ -66,7 +67,8 @@ def meaning_of(
         wait_asked_for,
     )  # noqa: PLC0415 -- no page
 
-    wait, pauses = None, status in pause_statuses
+    wait = None
+    pauses = status in pause_statuses
     if not is_own and _CHALLENGE in headers and (terms := terms_of(status, headers)):
         return ResponseMeaning(Kind.TERMS, said=terms)  # waiting does not clear it
     if status in MISSING_STATUSES and not pauses:

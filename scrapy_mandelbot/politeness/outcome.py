@@ -210,7 +210,9 @@ class Trouble:
     def count(self, answer: Answer, now: float, *, has_answered: bool) -> None:
         """Count an answer, from one on if the last one was another."""
         if self.answer != answer.counted_as:
-            self.answer, self.times, self.times_apart = answer.counted_as, 0, 0
+            self.answer = answer.counted_as
+            self.times = 0
+            self.times_apart = 0
             self.refetch_at = 0.0
         self.times += 1
         if not self.times_apart or now - self.counted_at >= BROKEN_OFF_APART:
@@ -411,7 +413,8 @@ class _OutcomeRow(NamedTuple):
     meaning: str
 
 
-_COPY_SERVES, _OF_ALL = "the last good copy stays in use", "said of every missing page"
+_COPY_SERVES = "the last good copy stays in use"
+_OF_ALL = "said of every missing page"
 TABLE = (
     _OutcomeRow("rules", _is_whole, OutcomeKind.RULES, "has rules"),
     # As with Scrapy's own middleware: someone else's component did not want it asked.

@@ -175,7 +175,8 @@ def pace_of_file(robots: RobotsTxt, agent: Agent, policy: PacePolicy) -> Pace:
 
     What cannot be read asks for nothing.
     """
-    delay, rates = robots.crawl_delay(agent), robots.request_rates(agent)
+    delay = robots.crawl_delay(agent)
+    rates = robots.request_rates(agent)
     held = min(delay or 0.0, policy.longest)
     return Pace(
         delay=0.0 if policy.delay_is_window else held,

@@ -48,7 +48,8 @@ class Quota:
             if abs(until - self.until) < 1:  # both in whole seconds, rounded up
                 until = min(until, self.until)
         self.most = max(self.most, left + 1)
-        self.left, self.until = left, until
+        self.left = left
+        self.until = until
 
 
 class Pacer:
@@ -212,7 +213,8 @@ class Pacer:
         """
         if self.wanted_since is None or self.turn is None:
             return None
-        waited, self.wanted_since = now - self.wanted_since, None
+        waited = now - self.wanted_since
+        self.wanted_since = None
         return waited
 
     def end_shut(self, now: float) -> float | None:
@@ -222,7 +224,8 @@ class Pacer:
         """
         if self.shut_since is None or self.pace.opens(now) > now:
             return None
-        shut_for, self.shut_since = now - self.shut_since, None
+        shut_for = now - self.shut_since
+        self.shut_since = None
         return shut_for
 
     # The pace.
@@ -242,7 +245,8 @@ class Pacer:
             return False
         self._begin(pace, now)
         if pace.is_free and self.is_idle(now):
-            self.is_on, self.wanted_since = False, None
+            self.is_on = False
+            self.wanted_since = None
             self._since = self._sent_at = self.resumes_at = _NEVER
             self._fetch_seconds = 0.0
         return True
@@ -263,5 +267,6 @@ class Pacer:
 
         The delay may have been another one then, and the clock may have been set since.
         """
-        self.pace, self.is_on = pace, True
+        self.pace = pace
+        self.is_on = True
         self.resumes_at = min(self.resumes_at, pace.due(now, now, inf))

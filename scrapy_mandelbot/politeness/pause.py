@@ -38,7 +38,8 @@ _NEWS = 1.0  # seconds; a pause that grows by less is not reported
 # good answers before the first refusal; then a 503 is an outage, not a limit or a ban
 _WELL = 50
 # seconds of it with additional probes, and between two of them
-_OUTAGE, _MOST_APART = 300.0, 15.0
+_OUTAGE = 300.0
+_MOST_APART = 15.0
 
 
 class PauseState(Enum):
@@ -82,7 +83,8 @@ class Fact(Enum):
     GIVE_UP = "give up"
 
 
-_S, _E = PauseState, PauseEffect
+_S = PauseState
+_E = PauseEffect
 TABLE: dict[tuple[PauseState, Fact], tuple[PauseState, PauseEffect | None]] = {
     (_S.OPEN, Fact.REFUSED): (_S.PAUSED, _E.PAUSED),
     (_S.PAUSED, Fact.ASKS_FOR_LONGER): (_S.PAUSED, _E.PROLONGED),
@@ -253,7 +255,8 @@ class Pause:
         """Let a request go: as the probe, if one is due."""
         if self.awaits_probe:
             self._take(Fact.SENT)
-            self.until, self.probe = now, flight
+            self.until = now
+            self.probe = flight
             flight.reserve(Purpose.PROBE, self.released)
         elif self.state is PauseState.RECOVERING and self.rate_control is not None:
             self.rate_control.sent(now)
@@ -262,7 +265,8 @@ class Pause:
         """Note a good answer."""
         rates = self.rate_control
         if self.probe is flight:
-            self.opened_at, self._is_outage = now, False
+            self.opened_at = now
+            self._is_outage = False
             effect = self._take(Fact.PROBE_ANSWERED)
             if rates is not None:
                 is_short = not self.backoff.is_recalled
@@ -282,7 +286,8 @@ class Pause:
         self, flight: Flight, refusal: Refusal, recent: Iterable[float] = ()
     ) -> PauseEffect | None:
         """Note a refusal."""
-        is_probe, is_late = self.probe is flight, flight.sent_at < self.opened_at
+        is_probe = self.probe is flight
+        is_late = flight.sent_at < self.opened_at
         if is_late and not is_probe and refusal.retry_after is None:
             return None  # it was sent before the pause that is over
         if self.rate_control is None and self.policy.recovers:
@@ -312,7 +317,8 @@ class Pause:
             return self._take(Fact.REFUSED)
         if refusal.retry_after is None or not self.awaits_probe:
             return None
-        before, until = self.until, refusal.now + self.policy.pause(0, refusal)
+        before = self.until
+        until = refusal.now + self.policy.pause(0, refusal)
         self.until = max(before, until)
         # The answers of a burst are some milliseconds apart: that is no news.
         return self._take(Fact.ASKS_FOR_LONGER) if until - before >= _NEWS else None
@@ -339,7 +345,8 @@ class Pause:
             return
         if self.policy.recovers and self.rate_control is None:
             self.rate_control = RateControl()
-        self.since, self.reason = now, left.reason
+        self.since = now
+        self.reason = left.reason
         self._take(Fact.REFUSED)
         self.until = min(
             left.until, now + max(self.policy.longest, self.policy.retry_after_longest)

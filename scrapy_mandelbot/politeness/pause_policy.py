@@ -84,7 +84,8 @@ class Backoff:
 
     def _recall(self) -> bool:
         """Go on from the last pause, where it is remembered; return whether it is."""
-        policy, remembered = self._policy, self._remembered
+        policy = self._policy
+        remembered = self._remembered
         if not remembered or remembered <= policy.first:
             return False
         while (
@@ -96,7 +97,9 @@ class Backoff:
 
 _GROWTH = 3.0  # of the pause, for each failed probe
 _TRIES_OF_A_PART = 6  # failed probes: some six minutes, its site being well
-_HOUR, _HOURS = 3_600.0, 2  # between probes of what refuses robots, and how many fail
+# between probes of what refuses robots, and how many fail
+_HOUR = 3_600.0
+_HOURS = 2
 
 
 class Refusal(NamedTuple):
@@ -163,13 +166,15 @@ class PausePolicy:
 
         From a step on so many; None: all of a site that is given up.
         """
-        left, seconds = self.tries if count is None else count, 0.0
+        left = self.tries if count is None else count
+        seconds = 0.0
         while left > 0:
             pause = self.own_pause(step)
             if pause == self.own_pause(step + 1):  # it grows no more
                 return seconds + left * pause
             seconds += pause
-            step, left = step + 1, left - 1
+            step = step + 1
+            left = left - 1
         return seconds
 
     @cached_property

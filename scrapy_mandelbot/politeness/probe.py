@@ -63,7 +63,8 @@ def choose_probe(
     what was answered well last. None: there is no such one, or several were refused: a
     page that was answered well had better be asked for again.
     """
-    pause, faults = site.pause, site.faults
+    pause = site.pause
+    faults = site.faults
     if not site.has_refused:
         return 0
     if pause.failed_probes == MOST_BY_CHANCE and may_ask_again(site):

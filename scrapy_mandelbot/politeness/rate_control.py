@@ -99,7 +99,9 @@ class RateControl:
         """When the last run ended: with the first refusal of a pause."""
         self._is_over = False
         self._round_trip = 0.0
-        self._peak, self._peak_at = 0.0, -inf  # of the rate, in a ramp
+        # of the rate, in a ramp
+        self._peak = 0.0
+        self._peak_at = -inf
         # All runs.
         self._all_good = float(self._answers)
         self._pauses = 0.0
@@ -187,7 +189,8 @@ class RateControl:
 
     def resume(self, now: float, *, is_conclusive: bool, is_short: bool = True) -> None:
         """Begin again: the site has answered the probe."""
-        goods, took = self._answers, self.ended_at - self._resumed_at
+        goods = self._answers
+        took = self.ended_at - self._resumed_at
         self._estimator.read(
             self._good,
             self._refused if is_conclusive else (),
@@ -214,7 +217,8 @@ class RateControl:
         self._answers = 0
         self._is_over = False
         self._resumed_at = now
-        self._peak, self._peak_at = self.rate, now
+        self._peak = self.rate
+        self._peak_at = now
         self.next_at = now + 1.0 / self.rate
 
     def _judge(self, now: float, goods: int, took: float, *, is_short: bool) -> None:
@@ -226,7 +230,8 @@ class RateControl:
         self._told += 1
         if self._told >= CONCLUSIVE and reading.evidence > _IS_LIMIT:
             self.mode = Mode.LIMIT
-            self._limit, self._burst = reading.rate, reading.burst
+            self._limit = reading.rate
+            self._burst = reading.burst
             self._cruise(now)
         elif self.mode is Mode.CHANCE or (
             is_short and self._pauses > CONCLUSIVE and reading.evidence < _IS_LIMIT
@@ -249,7 +254,8 @@ class RateControl:
         if trusted < _TRUST and not self._estimator.explains_last(reading.rate):
             self._creeps_from += now - self.ended_at  # chance, beside the limit
             return
-        self._limit, self._burst = reading.rate, reading.burst
+        self._limit = reading.rate
+        self._burst = reading.burst
         self._bound(goods, took)
         self._cruise(now)
 
@@ -297,7 +303,8 @@ class RateControl:
             return False
         self.rate = max(self.rate, min(self.rate * _GROWTH, _AHEAD * self._lately(now)))
         if self.rate > self._peak:
-            self._peak, self._peak_at = self.rate, now
+            self._peak = self.rate
+            self._peak_at = now
         return now - self._peak_at > _PLATEAU
 
     def _borne(self) -> float:
@@ -342,7 +349,8 @@ class SlowLimitEstimator:
         """Note the refusal that begins a pause."""
         if self._refused_at > -inf:
             self._spans.append((max(now - self._refused_at, 1e-9), self._goods))
-        self._refused_at, self._goods = now, 0
+        self._refused_at = now
+        self._goods = 0
 
     def judge(self, rate: float) -> None:
         """Decide again whether there is a slow limit: a pause is over.
@@ -371,9 +379,11 @@ class SlowLimitEstimator:
         spans = list(self._spans)[-self._enough :]
         best = 0.0
         for begin in range(len(spans)):
-            seconds, goods = 0.0, 0
+            seconds = 0.0
+            goods = 0
             for end, (one, more) in enumerate(spans[begin:], begin + 1):
-                seconds, goods = seconds + one, goods + more
+                seconds = seconds + one
+                goods = goods + more
                 by_chance = end < len(spans) or end - begin <= CONCLUSIVE
                 best = max(best, (goods - by_chance) / seconds)
         return best

@@ -40,7 +40,8 @@ _PARAMETER = re.compile(r"([a-z]{1,10}) *= *([0-9]{1,18})")
 _LONGEST_RATE_LIMIT = 1_000  # characters; a handful of policies
 # From here on a number is a date: nobody means 30 years. Of three digits more it is
 # milliseconds.
-_DATES, _NO_DATES = 1e9, 1e11
+_DATES = 1e9
+_NO_DATES = 1e11
 _RESOLUTION = 1.0  # seconds; of two dates that are both cut to the second
 
 
@@ -82,10 +83,8 @@ def wait_asked_for(header: Header, now: float) -> AskedFor:
         return AskedFor(
             None, f"Retry-After: {unreadable}" if unreadable else "", unreadable
         )
-    reset, left = (
-        value.decode("latin-1").strip(),
-        _number(header("RateLimit-Remaining")),
-    )
+    reset = value.decode("latin-1").strip()
+    left = _number(header("RateLimit-Remaining"))
     seconds = None if left else _until_reset(reset, now)
     return AskedFor(
         seconds, f"RateLimit-Reset: {reset}", unreadable, left == 0 and bool(seconds)
@@ -99,7 +98,8 @@ def quota_of(header: Header, now: float) -> tuple[int, float] | None:
     """
     value = header("RateLimit")
     if value is None:
-        left, wait = _number(header("RateLimit-Remaining")), header("RateLimit-Reset")
+        left = _number(header("RateLimit-Remaining"))
+        wait = header("RateLimit-Reset")
         seconds = (
             None if wait is None else _until_reset(wait.decode("latin-1").strip(), now)
         )

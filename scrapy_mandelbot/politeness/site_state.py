@@ -276,10 +276,8 @@ class Site:
             self._good_at = flight.tick
             if is_page:
                 request = flight.request
-                self.well_url, self.well_way = (
-                    request.url,
-                    (request.headers, request.meta),
-                )
+                self.well_url = request.url
+                self.well_way = (request.headers, request.meta)
         if self._recent is None:
             self._recent = deque(maxlen=_RECENT)
         self._recent.append(flight.sent_at)
@@ -287,10 +285,8 @@ class Site:
         if not self.has_refused:
             return None
         ended = self.faults.answered(flight, fingerprint, now)
-        suspects, rate_control = (
-            self.faults.suspects(self.pause.share),
-            self.pause.rate_control,
-        )
+        suspects = self.faults.suspects(self.pause.share)
+        rate_control = self.pause.rate_control
         for section in suspects:
             if rate_control is not None:
                 rate_control.disregard(section.refused.values())
@@ -299,7 +295,9 @@ class Site:
         if effect is None and (ended or suspects):
             effect = PauseEffect.SECTION
         if self.pause.is_faded(now) and not self.faults.aside:  # well for long
-            self.pause, self.faults, self.has_refused = Pause.NONE, Faults.NONE, False
+            self.pause = Pause.NONE
+            self.faults = Faults.NONE
+            self.has_refused = False
         self.look_anew()
         return effect
 
@@ -309,7 +307,8 @@ class Site:
         """Note that the site refused a request: by a pause status, or by no answer at all."""
         if refusal.marked is not None:
             return self._refused_as_robot(flight, fingerprint, refusal)
-        faults, pause = self._own_faults(), self._own_pause()
+        faults = self._own_faults()
+        pause = self._own_pause()
         section = faults.of(flight.request)
         url = faults.refused(flight, fingerprint, refusal, section)
         if (section is None and not url.is_alone) or refusal.retry_after is not None:
@@ -330,7 +329,8 @@ class Site:
         if self.faults.of(flight.request) is not None:
             return self.faults.probe_refused(flight, refusal)
         self._bot_blocks = run = self._bot_blocks or BotBlockDetector()
-        is_marked, was_well = bool(refusal.marked), bool(self.well_url)
+        is_marked = bool(refusal.marked)
+        was_well = bool(self.well_url)
         path = run.note(
             flight.request.url, page, is_marked=is_marked, was_well=was_well
         )
@@ -390,7 +390,8 @@ class Site:
         One that has ended meanwhile still ends with a probe; one that is known stays as
         it is.
         """
-        faults, pause = self._own_faults(), self._own_pause()
+        faults = self._own_faults()
+        pause = self._own_pause()
         if left.section:
             faults.restore(now, left)
         else:

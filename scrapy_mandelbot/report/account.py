@@ -104,7 +104,8 @@ class Account:
         """Count a request that fails for good."""
         if not is_of_the_package(request):
             throttle = self._crawl.throttle
-            site, fates = throttle.sites.of_request(request), throttle.in_flight.fates
+            site = throttle.sites.of_request(request)
+            fates = throttle.in_flight.fates
             site.tally.count(End.TRIED_AGAIN, -1)
             end = fates.pop(request) if request in fates else _end_of(exception)
             site.tally.count(end)
@@ -134,7 +135,8 @@ class Account:
         `total`: how all requests ended, as `counted` returns it.
         """
         total = total or self.counted()
-        left, now = self.left, min(self._crawl.now(), self._ended)
+        left = self.left
+        now = min(self._crawl.now(), self._ended)
         first, why = HOW_RUNS_END.get(reason, ("Stopped", shown(reason)))
         lost = {
             end: count for end, count in total.by_end().items() if end in total.LOST

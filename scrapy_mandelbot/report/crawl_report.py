@@ -154,7 +154,8 @@ class CrawlReport(CrawlExtension):
         *,
         is_finished: bool = True,
     ) -> ReportHeader:
-        spider, agent = self._crawler.spider, self._crawler.settings["USER_AGENT"] or ""
+        spider = self._crawler.spider
+        agent = self._crawler.settings["USER_AGENT"] or ""
         account = account_of(self._crawler)
         return ReportHeader(
             "" if spider is None else spider.name,

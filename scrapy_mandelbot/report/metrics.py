@@ -118,7 +118,8 @@ class CrawlMetrics(CrawlExtension):
         self._steps.take(self._measuring(), again)
 
     def _measuring(self) -> Iterator[None]:
-        now, stats = self._crawl.now(), self._crawler.stats
+        now = self._crawl.now()
+        stats = self._crawler.stats
         sites = Survey(self._crawl.throttle, now).snapshots()
         elsewhere = waiting_elsewhere(self._crawler)
         found = yield from measuring(self._record, self._labels, now, sites, elsewhere)
@@ -366,9 +367,11 @@ class Labels:
         if site not in self.before:
             return {"server.address": OTHERS}
         try:
-            scheme, port = urlsplit(site).scheme, urlsplit(site).port
+            scheme = urlsplit(site).scheme
+            port = urlsplit(site).port
         except ValueError:  # an invalid port, whose requests fail
-            scheme, port = site.partition(":")[0], 0
+            scheme = site.partition(":")[0]
+            port = 0
         return {
             "server.address": host_of(site).strip("[]"),
             "server.port": DEFAULT_PORTS.get(scheme, 0) if port is None else port,
@@ -425,7 +428,8 @@ def _count_records(
         name, *more = key
         found[name].append(Measurement(value, {**labels.of(site), **dict(more)}))
 
-    records, made = list(record), record.made
+    records = list(record)
+    made = record.made
     cases = Counter(record.rest.robots_seen)
     others = defaultdict[_Key, float](float, _counts(record.rest, now))
     yield from labels.choose(records, now)

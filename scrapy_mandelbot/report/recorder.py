@@ -279,9 +279,12 @@ def _paced(one: SiteRecord, its: Values, _now: Now, *, is_obeyed: bool = True) -
 
 def _forbidden(one: SiteRecord, its: Values, _now: Now) -> None:
     verdict = its.get("verdict")
-    line, text, agent = None, "ROBOTSTXT_PARSER cannot say", ""
+    line = None
+    text = "ROBOTSTXT_PARSER cannot say"
+    agent = ""
     if verdict is not None:
-        rule, agent = verdict.rule, shown(verdict.agent or "")
+        rule = verdict.rule
+        agent = shown(verdict.agent or "")
         line, text = (None, verdict.reason) if rule is None else (rule.line, str(rule))
     one.forbid(shown(without_user(its["request"].url)), line, text, agent)
 

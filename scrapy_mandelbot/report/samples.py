@@ -89,14 +89,13 @@ class Timeline:
 
     def _double(self) -> None:
         """Merge pairs of buckets, in place: callers of `at` hold on to `numbers`."""
-        size, numbers = len(_NOTHING), self.numbers
+        size = len(_NOTHING)
+        numbers = self.numbers
         numbers.extend(_NOTHING * (len(numbers) // size % 2))
         self.width *= 2
         for to, first in enumerate(range(0, len(numbers), 2 * size)):
-            one, later = (
-                numbers[first : first + size],
-                numbers[first + size : first + 2 * size],
-            )
+            one = numbers[first : first + size]
+            later = numbers[first + size : first + 2 * size]
             merged = array("d", map(operator.add, one, later))
             merged[self.RATE] = later[self.RATE] or one[self.RATE]
             numbers[to * size : (to + 1) * size] = merged

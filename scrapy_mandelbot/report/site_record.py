@@ -213,11 +213,9 @@ class SiteRecord(Tally):
         """Record a longer pause."""
         pause = self._open(where)
         if pause is not None:
-            pause.until, pause.reason, pause.failed_probes = (
-                until,
-                reason,
-                failed_probes,
-            )
+            pause.until = until
+            pause.reason = reason
+            pause.failed_probes = failed_probes
 
     def resume(self, where: str, now: float, paused_for: float | None = None) -> None:
         """Record the end of a pause; `paused_for` None: since its begin."""
@@ -239,11 +237,9 @@ class SiteRecord(Tally):
         self.given_up += not is_section
         pause = self._open(where)
         if pause is not None:
-            pause.reason, pause.failed_probes, pause.is_given_up = (
-                reason,
-                failed_probes,
-                True,
-            )
+            pause.reason = reason
+            pause.failed_probes = failed_probes
+            pause.is_given_up = True
 
     # Events: robots.txt, rules, sitemaps, tags, usage.
 
@@ -307,7 +303,8 @@ class SiteRecord(Tally):
 
     def ignored_delay(self) -> str:
         """Return the crawl delay that is not obeyed, and how fast requests came; empty: neither."""
-        pace, came = self.pace, self.came_every()
+        pace = self.pace
+        came = self.came_every()
         if pace is None or came is None:
             return ""
         return (
@@ -321,7 +318,8 @@ class SiteRecord(Tally):
         None: none are. A gap longer than the delay, such as a pause, counts as the
         delay.
         """
-        pace, gaps = self.pace, self.gaps
+        pace = self.pace
+        gaps = self.gaps
         if pace is None or pace.is_obeyed or gaps is None or gaps.least >= pace.asked:
             return None
         return max(0.001, float(f"{gaps.mean(pace.asked):.3g}"))
@@ -363,7 +361,8 @@ class SiteRecord(Tally):
             self.timed = self.timed or QuantileSketch()
             self.timed.add(first_byte)
         if self.timeline is not None:
-            place, numbers = self.timeline.at(now), self.timeline.numbers
+            place = self.timeline.at(now)
+            numbers = self.timeline.numbers
             numbers[place + Timeline.ANSWERS] += 1
             numbers[place + Timeline.ERRORS] += is_error
             numbers[place + Timeline.RATE] = rate or numbers[place + Timeline.RATE]
@@ -401,7 +400,8 @@ class SiteRecord(Tally):
     def thin(self) -> None:
         """Drop the samples and keep the sums."""
         self.timeline = None
-        self.robots, self.rules = self.robots[-1:], ()
+        self.robots = self.robots[-1:]
+        self.rules = ()
         self.pauses = [one for one in self.pauses if one.ended is None]
 
     def _open(self, where: str) -> PauseRecord | None:
@@ -413,7 +413,8 @@ class SiteRecord(Tally):
         return next(mine, None)
 
     def _note_gap(self, now: float) -> float | None:
-        last, self._last_sent = self._last_sent, now
+        last = self._last_sent
+        self._last_sent = now
         if last is None or now < last:
             return None
         self.gaps = self.gaps or QuantileSketch()
@@ -435,7 +436,9 @@ _MERGED = frozenset(
     {"sitemaps", "tags", "usage", "retry_after", "timed", "first_timed"}
 )
 _PARTS = 8  # per octave: values are known within 4.5 %
-_LEAST, _MOST = 2.0**-14, 2.0**24  # values outside fall into the first or last bucket
+# values outside fall into the first or last bucket
+_LEAST = 2.0**-14
+_MOST = 2.0**24
 
 
 class QuantileSketch:

@@ -323,10 +323,8 @@ class SiteSnapshot(NamedTuple):
 
     def as_status(self) -> SiteStatus:
         """Return the status for users."""
-        details, until = (
-            shown(self.details),
-            None if self.until is None else moment(self.until),
-        )
+        details = shown(self.details)
+        until = None if self.until is None else moment(self.until)
         return SiteStatus(
             self.site, self.reason, until, details, self.waiting, self.under_way
         )

@@ -166,7 +166,8 @@ def _in_one_line(waiting: list[status.SiteSnapshot], at: datetime) -> str:
 def summary(record: CrawlRecord, now: float, most_sites: int) -> str:
     """Return the table: given up, most troubled, largest sites first; the others in one line."""
     sites = record.in_order()
-    listed, folded = sites[:most_sites], sites[most_sites:]
+    listed = sites[:most_sites]
+    folded = sites[most_sites:]
     rows = [_row(shown(one.site, _SITE_SHOWN), one, now) for one in listed]
     rest = record.folded(folded, now)
     if rest.sites:
@@ -175,7 +176,8 @@ def summary(record: CrawlRecord, now: float, most_sites: int) -> str:
 
 
 def _row(name: str, one: SiteRecord, now: float) -> Sequence[object]:
-    pauses, came = one.pauses_seen, one.came_every()
+    pauses = one.pauses_seen
+    came = one.came_every()
     ignored = "not obeyed" if came is None else f"not obeyed: {came:g} s"
     return (
         name,

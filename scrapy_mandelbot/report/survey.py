@@ -60,7 +60,8 @@ class Survey:
                 yield self._snapshot(site)
 
     def _count(self) -> Iterator[None]:
-        waiting, throttle = self._waiting, self._throttle
+        waiting = self._waiting
+        throttle = self._throttle
         for queue in throttle.in_flight.queues:
             while queue.load_some(1):
                 yield None
@@ -134,7 +135,8 @@ def status(crawler: Crawler) -> CrawlStatus:
     requests.
     """
     crawl = Crawl.of(crawler)
-    now, sites = crawl.now(), list[SiteStatus]()
+    now = crawl.now()
+    sites = list[SiteStatus]()
     for _ in collect_sites(crawl, sites):
         pass
     return CrawlStatus(moment(now), tuple(sites), waiting_elsewhere(crawler))

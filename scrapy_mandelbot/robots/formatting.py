@@ -51,7 +51,8 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-_MINUTE, _HOUR = 60, 3_600
+_MINUTE = 60
+_HOUR = 3_600
 _SEVERAL = 2  # the least number of a unit
 
 

@@ -23,7 +23,8 @@ def site_of(url: SplitResult | ParseResult) -> str:
     are left out. Never raises: a port that is no number stays as written, and the
     request fails later on its own.
     """
-    scheme, netloc = url.scheme, url.netloc
+    scheme = url.scheme
+    netloc = url.netloc
     return f"{scheme}://{netloc}" if _is_plain(netloc) else _site(scheme, netloc)
 
 

@@ -207,7 +207,8 @@ class ParkingScheduler(BaseScheduler):
 
     def _give_all_back(self) -> list[Request]:
         """Give parked requests to the project's scheduler; return those that it does not take."""
-        lost, failures = [], 0
+        lost = []
+        failures = 0
         for request in self.parked.drain():
             if failures == _FAILURES:
                 lost.append(request)

@@ -40,7 +40,8 @@ class _Delayed:
     __slots__ = ("queue", "request")
 
     def __init__(self, queue: SubQueue, request: Request) -> None:
-        self.queue, self.request = queue, request
+        self.queue = queue
+        self.request = request
 
 
 class SiteQueue:
@@ -319,7 +320,8 @@ class SiteQueue:
 
     def _hands_out(self, request: Request, queue: SubQueue) -> bool:
         """Hand the request out, if it may be after all that is found out about it only now."""
-        site, slot = queue.site, queue.slot
+        site = queue.site
+        slot = queue.slot
         if not queue.is_ours:  # Scrapy's queue may hold several sites
             site = self._throttle.sites.of_request(request)
             slot = self._in_flight.slot_of(request, site)
@@ -426,11 +428,9 @@ class SiteQueue:
 
     def _next_queue(self) -> SubQueue | None:
         """Queues that must wait step out."""
-        round_robin, in_flight, first = (
-            self._round_robin,
-            self._in_flight,
-            self._at_first,
-        )
+        round_robin = self._round_robin
+        in_flight = self._in_flight
+        first = self._at_first
         while True:
             if round_robin.held and not in_flight.unresponsive.are_enough():
                 round_robin.release_one()
@@ -441,7 +441,8 @@ class SiteQueue:
                 elif not round_robin.look_again(self._crawl.now()):
                     return None
                 continue
-            site, slot = queue.site, queue.slot
+            site = queue.site
+            slot = queue.slot
             if (
                 not site.is_plain
                 and self._throttle.decide(site, None, queue.section) is not GO
@@ -486,7 +487,8 @@ class SiteQueue:
 
         None: a health check is sent.
         """
-        site, take = queue.site, self._storage.take
+        site = queue.site
+        take = self._storage.take
         of = self._crawler.request_fingerprinter.fingerprint
         chosen, looked_at = look_for_probe(
             site,

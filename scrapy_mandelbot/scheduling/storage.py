@@ -328,5 +328,6 @@ def warn_of_lost(crawler: Crawler, lost: list[Request], why: str = _UNWRITABLE) 
     if lost:
         some = ", ".join(shown(str(request)) for request in lost[:_NAMED])
         some += ", …" if len(lost) > _NAMED else ""
-        number, extra = counted(len(lost), "request"), {"spider": crawler.spider}
+        number = counted(len(lost), "request")
+        extra = {"spider": crawler.spider}
         logger.warning("Lost %s %s: %s", number, why, some, extra=extra)

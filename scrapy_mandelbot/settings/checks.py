@@ -122,7 +122,8 @@ def _robots_txt_off(project: Project) -> Iterator[Mistake]:
 
 
 def _other_parser(project: Project) -> Iterator[Mistake]:
-    path, name = project.settings["ROBOTSTXT_PARSER"], "MANDELBOT_DIALECT"
+    path = project.settings["ROBOTSTXT_PARSER"]
+    name = "MANDELBOT_DIALECT"
     is_ours = _is_a(path, "scrapy_mandelbot.MandelbotRobotParser")
     if project.config.obey and project.sets(name) and not is_ours:
         decides = f"ROBOTSTXT_PARSER is {_name(path)} and decides what is allowed"
@@ -131,7 +132,8 @@ def _other_parser(project: Project) -> Iterator[Mistake]:
 
 def _other_robots_middlewares(project: Project) -> Iterator[Mistake]:
     stock = scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware
-    path, setting = "scrapy_mandelbot.RobotsTxtMiddleware", "DOWNLOADER_MIDDLEWARES"
+    path = "scrapy_mandelbot.RobotsTxtMiddleware"
+    setting = "DOWNLOADER_MIDDLEWARES"
     components = project.settings.getdict(setting)
     wired = [load_object(one) for one, order in components.items() if order is not None]
     ours = load_object(path)
@@ -248,7 +250,8 @@ def is_class_of(one: Any, path: str) -> bool:
 
     Name and package suffice: no two classes of the package share a name.
     """
-    package, name = path.partition(".")[0], path.rpartition(".")[2]
+    package = path.partition(".")[0]
+    name = path.rpartition(".")[2]
     return (
         getattr(one, "__name__", "") == name
         and one.__module__.partition(".")[0] == package

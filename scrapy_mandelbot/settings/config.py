@@ -304,7 +304,8 @@ def _read(settings: BaseSettings, setting: Mapping[str, Any]) -> Any:
 def _value(settings: BaseSettings, setting: Mapping[str, Any]) -> tuple[Any, int]:
     """The priority of a default is 0."""
     name, key = _place(setting["name"])
-    value, priority = settings.get(name), settings.getpriority(name) or 0
+    value = settings.get(name)
+    priority = settings.getpriority(name) or 0
     if key:
         options = v.options(name, value, OPTIONS[name])
         return (options[key], priority) if key in options else (setting["default"], 0)

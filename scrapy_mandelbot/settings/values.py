@@ -221,7 +221,8 @@ def _place(key: Any) -> str:
         raise ValueError
     is_site = "://" in place
     url = urlsplit(safe_url_string(place if is_site else f"http://{place}"))
-    port, rest = url.port, url.path.strip("/") + url.query + url.fragment
+    port = url.port
+    rest = url.path.strip("/") + url.query + url.fragment
     if (
         not url.hostname
         or rest

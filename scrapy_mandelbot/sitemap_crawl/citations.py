@@ -257,16 +257,12 @@ class CrossSubmits:
     def decide(self, site: str) -> bool:
         """Crawl a site's unconfirmed pages or leave them out; return whether any are crawled."""
         progress = self._progress[site]
-        files, progress.unconfirmed, progress.robots_requested = (
-            progress.unconfirmed,
-            [],
-            False,
-        )
+        files = progress.unconfirmed
+        progress.unconfirmed = []
+        progress.robots_requested = False
         self._requested.discard(site)
-        cited, is_known = (
-            self._fetcher.sitemaps(site),
-            self._fetcher.known(site) is not None,
-        )
+        cited = self._fetcher.sitemaps(site)
+        is_known = self._fetcher.known(site) is not None
         for file in files:
             if file.cited.root in cited:
                 progress.files.append(file)
@@ -300,7 +296,8 @@ class CrossSubmits:
         call_later(0, self._advance, file.cited.site)
 
     def is_full(self, site: str) -> bool:
-        progress, waiting = self._progress[site], 0
+        progress = self._progress[site]
+        waiting = 0
         for other in list(progress.elsewhere):
             of_other = self._progress[other]
             files = [
@@ -314,7 +311,8 @@ class CrossSubmits:
         return waiting > _MOST_BYTES
 
     def _may_be_requested(self, cited: CitedSitemap, site: str) -> bool:
-        strangers, spider = self._progress[cited.site].strangers, self._crawler.spider
+        strangers = self._progress[cited.site].strangers
+        spider = self._crawler.spider
         if site in strangers:
             return False
         if self._offsite is not None and not self._offsite.should_follow(

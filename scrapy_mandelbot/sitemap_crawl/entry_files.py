@@ -133,7 +133,8 @@ class EntryFile:
 
     @classmethod
     def of_state(cls, state: dict[str, Any], folder: Path) -> EntryFile:
-        cited, path = CitedSitemap(**state["cited"]), folder / state["path"]
+        cited = CitedSitemap(**state["cited"])
+        path = folder / state["path"]
         return cls(**{**state, "cited": cited, "path": path})
 
     def entries(self) -> Iterator[dict[str, Any]]:
@@ -150,7 +151,8 @@ UNCONFIRMED = "mandelbot_unconfirmed"
 _READ = "_mandelbot_read_sitemap"
 _MISSED = "_mandelbot_missed_sitemap"
 OWN = frozenset({CITED, UNCONFIRMED})  # meta keys of the requests made here
-_ROBOTS, _NO_ROBOTS = "_mandelbot_robots_known", "_mandelbot_robots_missed"
+_ROBOTS = "_mandelbot_robots_known"
+_NO_ROBOTS = "_mandelbot_robots_missed"
 
 
 def install(

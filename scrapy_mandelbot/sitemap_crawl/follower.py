@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.sitemap_crawl.progress import SiteProgress
 
 # requests of a site in the queue: fed below the first, up to the second
-_FEW, _ENOUGH = 50, 100
+_FEW = 50
+_ENOUGH = 100
 _MOST = 10_000  # requests in the scheduler, above which it is not fed
 
 
@@ -203,7 +204,8 @@ class SitemapFollower:
 
     def _feeding(self, site: str) -> Iterator[bool]:
         """Yield after each entry that was fed, and each sitemap that was requested or left out."""
-        progress, room = self._progress[site], self._room(site)
+        progress = self._progress[site]
+        room = self._room(site)
         while room > 0 and not engine.is_closing(self._crawler):
             file = progress.next_file
             if file is None or file.is_index:
@@ -287,12 +289,11 @@ class SitemapFollower:
 
     def _storing(self, response: Response) -> Iterator[None]:
         """Store the entries of a sitemap, in steps."""
-        cited, reading = (
-            self._arrived(response),
-            self._selection.reading(self._crawl, response),
-        )
+        cited = self._arrived(response)
+        reading = self._selection.reading(self._crawl, response)
         progress = self._progress[cited.site]
-        file, count = None, 0
+        file = None
+        count = 0
         try:
             for some in reading.wanted(
                 partial(self._progress.new_file, cited, is_index=False)
@@ -395,7 +396,8 @@ class WorkerFollower(SitemapFollower):
     async def _yield_requests(self, response: Response) -> AsyncIterator[Request]:
         """Yield what a sitemap lists, in turns."""
         listed: list[Request] = []
-        steps, has_more = self._listing(response, listed), True
+        steps = self._listing(response, listed)
+        has_more = True
         while has_more:
             has_more = await self._share.turn(steps)
             for request in listed:
@@ -403,11 +405,10 @@ class WorkerFollower(SitemapFollower):
             listed.clear()
 
     def _listing(self, response: Response, listed: list[Request]) -> Iterator[None]:
-        cited, reading = (
-            self._arrived(response),
-            self._selection.reading(self._crawl, response),
-        )
-        progress, wanted = self._progress[cited.site], 0
+        cited = self._arrived(response)
+        reading = self._selection.reading(self._crawl, response)
+        progress = self._progress[cited.site]
+        wanted = 0
         try:
             for some in reading.wanted(
                 partial(self._progress.new_file, cited, is_index=False)

@@ -38,9 +38,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_FOLDER, _STATE = "mandelbot.sitemaps", "state.json"
+_FOLDER = "mandelbot.sitemaps"
+_STATE = "state.json"
 _IN_JOB = "sitemaps/"
-_SITES, _KNOWN, _BEGUN = f"{_IN_JOB}site/", f"{_IN_JOB}known/", f"{_IN_JOB}begun"
+_SITES = f"{_IN_JOB}site/"
+_KNOWN = f"{_IN_JOB}known/"
+_BEGUN = f"{_IN_JOB}begun"
 _EVERY = 1.0  # seconds between commits of offsets
 # seconds between commits of long lists, which grow with each sitemap
 _LISTS_EVERY = 10.0

@@ -119,7 +119,8 @@ class SitemapSelection:
 
         The site whose robots.txt cites the sitemap, `own`, is always a key.
         """
-        by_site, sites = {own: SitePages()}, {own: own}
+        by_site = {own: SitePages()}
+        sites = {own: own}
         for entry in entries:
             pages: Counter[str] = Counter()
             for url, _ in self.pages(entry):
@@ -192,7 +193,8 @@ class SitemapReading:
             ]
 
     def _is_new_enough(self, entry: SitemapEntry) -> bool:
-        modified, since = entry.lastmod, self._selection.since
+        modified = entry.lastmod
+        since = self._selection.since
         if since is None or not modified or modified.timestamp() >= since:
             return True
         self.older += 1

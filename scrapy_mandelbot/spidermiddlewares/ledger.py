@@ -60,7 +60,8 @@ class Ledger:
         self._answered: WeakSet[Request] = WeakSet()
         self._stored: WeakKeyDictionary[SiteRules | SiteTdm, str] = WeakKeyDictionary()
         """The SHA-256 of files with stored copies."""
-        subscribe, connect = self._crawl.events.subscribe, crawler.signals.connect
+        subscribe = self._crawl.events.subscribe
+        connect = crawler.signals.connect
         subscribe(self._page_fetched, events.PAGE_FETCHED, events.USAGE_READ)
         subscribe(self._page_refused, events.USAGE_REQUEST_DROPPED)
         subscribe(self._items_decided, events.ITEMS_DECIDED)
@@ -71,7 +72,8 @@ class Ledger:
         self._answered.add(request)
 
     def _page_fetched(self, values: Mapping[str, Any]) -> None:
-        request, response = values["request"], values["response"]
+        request = values["request"]
+        response = values["response"]
         is_cached = "cached" in response.flags
         # otherwise another component made the response
         if is_cached or request in self._answered:
@@ -183,7 +185,8 @@ def _uses(usage: Usage, *, of_images: bool) -> dict[str, Any]:
 def _statement(statement: Statement | None) -> dict[str, Any] | None:
     if statement is None:
         return None
-    where, line = statement.where, statement.line
+    where = statement.where
+    line = statement.line
     return {"where": where, "line": line, "text": statement.text[:TEXT_LIMIT]}
 
 

@@ -104,7 +104,9 @@ class PreferenceFiles:
         return None if rules is None or rules.outcome.kind in _UNKNOWN_RULES else rules
 
 
-_SUCCESS, _NOT_MODIFIED, _SERVER_ERRORS = range(200, 300), 304, range(500, 600)
+_SUCCESS = range(200, 300)
+_NOT_MODIFIED = 304
+_SERVER_ERRORS = range(500, 600)
 _NONE = frozenset({Failure.NOWHERE, Failure.LOOP, Failure.BAD_REDIRECT})
 _REQUEST_AGAIN_AFTER = 300.0  # seconds, if the file is unavailable
 
@@ -112,7 +114,9 @@ _REQUEST_AGAIN_AFTER = 300.0  # seconds, if the file is unavailable
 # otherwise.
 FILES_LIMIT = 8 * 1024 * 1024
 """Bytes of parsed files in memory."""
-_OVERHEAD, _FACTOR = 1_024, 8  # bytes of a small file, and for each byte of one
+# bytes of a small file, and for each byte of one
+_OVERHEAD = 1_024
+_FACTOR = 8
 
 
 class SiteTdm:
@@ -157,7 +161,8 @@ class TdmFiles:
         shared = self._crawl.shared_fetches
         if shared is None:
             return await self._fetch(site, request)
-        key, ttl = site + TDMREP_PATH, self._crawl.config.fresh_for
+        key = site + TDMREP_PATH
+        ttl = self._crawl.config.fresh_for
         found = await shared.begin(key, ttl, lambda _: False)
         try:
             # from the store, if another crawl fetched it
@@ -167,13 +172,15 @@ class TdmFiles:
                 shared.end(key, 0.0)
 
     async def _fetch(self, site: str, request: Request) -> SiteTdm:
-        key, config = site + TDMREP_PATH, self._crawl.config
+        key = site + TDMREP_PATH
+        config = self._crawl.config
         copy = self._crawl.store.get_copy(key)
         if copy is not None and copy.is_fresh(self._crawl.now(), config.fresh_for):
             return self._remember(site, copy.body, copy.fetched_at + config.fresh_for)
         fetched = await self._files.get(site, key, request, copy)
         self._crawl.events.emit(events.TDM_FETCHED, url=key, reason=_reason(fetched))
-        now, status = self._crawl.now(), fetched.answer.status
+        now = self._crawl.now()
+        status = fetched.answer.status
         body = b"" if fetched.response is None else fetched.response.body[:BYTES_LIMIT]
         is_half = bool(fetched.answer.broken_off) and status in _SUCCESS
         if is_half or self._is_unavailable(fetched):
@@ -190,7 +197,8 @@ class TdmFiles:
         return self._remember(site, copy.body, now + config.fresh_for)
 
     def _is_unavailable(self, fetched: FetchedFile) -> bool:
-        status, statuses = fetched.answer.status, self._crawl.config.pause_statuses
+        status = fetched.answer.status
+        statuses = self._crawl.config.pause_statuses
         if status is None:
             return fetched.answer.failure not in _NONE
         return status in _SERVER_ERRORS or status in statuses

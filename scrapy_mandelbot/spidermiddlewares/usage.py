@@ -123,7 +123,8 @@ class CrawlUsage:
         )
         if self.mode != "off":
             request.meta["usage"] = self.of_request[request] = usage
-        answers, of_images = {"unknown"}, False
+        answers = {"unknown"}
+        of_images = False
         if usage.statements:
             of_images = is_image(response)
             answers = {
@@ -262,7 +263,8 @@ class _ItemsOfPage:
 
     def may_pass(self, item: Any) -> bool:
         """Decide on an item, and count it."""
-        usage, response = self._usage, self._response
+        usage = self._usage
+        response = self._response
         if not self._kept and not self._dropped:
             self._refusal = self._why()
         if self._refusal is None or usage.mode != "obey":
@@ -281,7 +283,8 @@ class _ItemsOfPage:
         return False
 
     def _why(self) -> UsageRefusal | None:
-        usage, response = self._usage, self._response
+        usage = self._usage
+        response = self._response
         request = response.request
         if request is None or usage.mode == "off" or usage.is_exempt(request):
             return None

@@ -83,7 +83,8 @@ def as_copy(row: Row) -> CachedRobots:
     body, status, fetched_at, url, etag, last_modified = row
     if int(status) not in _STATUSES:
         raise ValueError(f"no status: {status}")
-    etag, last_modified = etag and _text(etag), last_modified and _text(last_modified)
+    etag = etag and _text(etag)
+    last_modified = last_modified and _text(last_modified)
     return CachedRobots(
         unpack(body), int(status), float(fetched_at), _text(url), etag, last_modified
     )

@@ -138,7 +138,9 @@ class SqliteStore(LiveStore):
     ) -> None:
         question = live.FetchClaim(as_text(site), fresh_since, lease_for, then)
         # The lease first: whoever gives it back has written the copy by then.
-        left, name, now = 0.0, question.name, self._now()
+        left = 0.0
+        name = question.name
+        now = self._now()
         if self._is_readable and not lease_for:
             left = self._tried(
                 lambda file: live.LeaseTable(file, "", now).held_by(name)[1], 0.0
@@ -264,12 +266,14 @@ class SqliteStore(LiveStore):
         if now >= self._forgets_at:
             self._forgets_at = now + _FORGET_AFTER
         self._forget_before = 0.0
-        self._locked_since, self._alone_until = inf, -inf
+        self._locked_since = inf
+        self._alone_until = -inf
         self._unsaved = live.Unsaved()
         if self._save_timer is not None:
             self._save_timer.cancel()
             self._save_timer = None
-        questions, self._questions = self._questions, []
+        questions = self._questions
+        self._questions = []
         for question, answer in zip(questions, answers, strict=True):
             if not answer[-1]:
                 self._held.add(question.name)
@@ -290,7 +294,8 @@ class SqliteStore(LiveStore):
         self._answer_alone()
 
     def _answer_alone(self) -> None:
-        questions, self._questions = self._questions, []
+        questions = self._questions
+        self._questions = []
         for question in questions:
             if isinstance(question, live.FetchClaim):
                 question.answer(self.get_copy(question.site), 0.0)

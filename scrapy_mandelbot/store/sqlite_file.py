@@ -88,7 +88,8 @@ def network_disk(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str
 
     Locks, and the memory that SQLite's connections share, may not hold there.
     """
-    found, of = 0, ""
+    found = 0
+    of = ""
     with suppress(OSError, ValueError):
         wanted = path.resolve()
         for line in mounts.read_text("utf-8", "replace").splitlines():
@@ -97,7 +98,8 @@ def network_disk(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str
                 continue
             point = about.split()[4].replace("\\040", " ")
             if wanted.is_relative_to(point) and len(point) >= found:
-                found, of = len(point), rest.split()[0]
+                found = len(point)
+                of = rest.split()[0]
     return of if of.startswith(_OF_NETWORKS) else None
 
 

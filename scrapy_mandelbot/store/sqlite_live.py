@@ -110,7 +110,8 @@ class ChangeFeed:
             "SELECT IFNULL(MIN(number), 0), IFNULL(MAX(number), 0) FROM news"
         ).fetchone()
         if first > self._last + 1:  # at first, or some of it is forgotten
-            self._last, self._version = last, version
+            self._last = last
+            self._version = version
             self._listener.all_stored(*self._read_all())
             return
         rows = database.execute(_NEWS, (self._last, last, READ_AT_ONCE)).fetchall()

@@ -97,7 +97,8 @@ class Unresponsive(dict["Flight", None]):
 
         Of sites that never answered no one knows which of them share an address.
         """
-        self._most, self._hung_at = min(self._most, most or inf), inf
+        self._most = min(self._most, most or inf)
+        self._hung_at = inf
 
     def are_enough(self) -> bool:
         """Return whether no more are to be handed out before one has ended."""
@@ -190,7 +191,8 @@ class InFlight:
         """Note what a request looks like as it leaves the queue for its download slot."""
         request: Request = flight.request
         self.flights[request] = flight
-        meta, slot = request.meta, flight.slot
+        meta = request.meta
+        slot = flight.slot
         if "download_slot" in meta or "proxy" in meta:
             flight.meta = {key: meta[key] for key in _CHANGED_ON_THE_WAY if key in meta}
         flight.dont_filter = request.dont_filter
@@ -225,7 +227,8 @@ class InFlight:
         flight = self.get(site.scout.request) if site.scout is not None else None
         if flight is None or self.shared_slot is None:
             return
-        request, slot = flight.request, self.shared_slot(site, flight.slot)
+        request = flight.request
+        slot = self.shared_slot(site, flight.slot)
         self.release(flight)
         flight.slot = request.meta["download_slot"] = slot
         self.flights[request] = flight

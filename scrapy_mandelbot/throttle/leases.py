@@ -145,13 +145,12 @@ class Leases:
             if current is None and not seconds:  # granted too late
                 self._store.release(claim.lease, claim.site.name)
             return
-        is_renewed, now = bool(claim.ends_at), self._now()
+        is_renewed = bool(claim.ends_at)
+        now = self._now()
         if not seconds:
-            claim.ends_at, claim.not_before, claim.used_at = (
-                requested_at + LEASE_FOR,
-                0.0,
-                now,
-            )
+            claim.ends_at = requested_at + LEASE_FOR
+            claim.not_before = 0.0
+            claim.used_at = now
         elif not is_renewed:
             claim.not_before = now + min(seconds, _REQUESTED_AGAIN_AFTER)
         if not is_renewed and claim is not self._requesting:
@@ -173,7 +172,8 @@ class Leases:
                     del self._leases[claim.lease, claim.site.name]
                 continue
             if claim.is_in_use:
-                claim.was_used, claim.used_at = True, now
+                claim.was_used = True
+                claim.used_at = now
                 if now - claim.renewed_at >= _RENEWED_AFTER:
                     self._request(claim)
             elif claim.was_used or now - claim.used_at >= _UNUSED_FOR:

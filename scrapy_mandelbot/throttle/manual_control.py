@@ -34,7 +34,10 @@ class ManualControl:
 
         A site, a section or a page is shut while it waits for a time of its own.
         """
-        now, shut, given_up, queues = self._now(), 0, 0, self._throttle.in_flight.queues
+        now = self._now()
+        shut = 0
+        given_up = 0
+        queues = self._throttle.in_flight.queues
         delayed = Counter(
             site for one in queues for site, at in one.delayed() if at > now
         )
@@ -52,7 +55,8 @@ class ManualControl:
 
     def next_due(self) -> float:
         """Return the seconds until the first of what the queues hold may be sent; 0: now."""
-        now, queues = self._now(), self._throttle.in_flight.queues
+        now = self._now()
+        queues = self._throttle.in_flight.queues
         times = [at for one in queues for _, at in one.delayed()]
         for site, section, _ in chain.from_iterable(one.sub_queues() for one in queues):
             if not site.faults.is_hopeless(section):
@@ -81,7 +85,8 @@ class ManualControl:
 
     def end_hold(self, name: str) -> bool:
         """End the hold or pause of a site; return whether there was one."""
-        throttle, now = self._throttle, self._now()
+        throttle = self._throttle
+        now = self._now()
         site = throttle.sites.get(name)
         if site is None or site.pause_due(now) <= now:
             return False
@@ -96,7 +101,8 @@ class ManualControl:
 
     def give_up_all(self, reason: str) -> None:
         """Give up every shut site, and the shut sections and pages of the others."""
-        throttle, now = self._throttle, self._now()
+        throttle = self._throttle
+        now = self._now()
         for site in throttle.sites.in_trouble():
             if site.is_shut(now):
                 if site.give_up(reason):

@@ -109,7 +109,8 @@ class Paces:
         if not pace.is_free and site.is_news("pace"):
             self._emit(events.PACE, where=site.name, pace=pace, source=pace.source)
             if pace.asked > pace.longest:
-                asked, longest = pace.asked, pace.longest
+                asked = pace.asked
+                longest = pace.longest
                 self._emit(
                     events.PACE_CAPPED, where=site.name, asked=asked, longest=longest
                 )

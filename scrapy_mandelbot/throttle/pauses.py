@@ -52,7 +52,8 @@ class Pauses:
         self, crawler: Crawler, throttle: Throttle, store: Store, events_: Events
     ) -> None:
         self._throttle = throttle
-        self._emit, self._count = events_.emit, events_.count
+        self._emit = events_.emit
+        self._count = events_.count
         self._now = throttle.now
         self._random = random.Random()  # noqa: S311 -- spreads probes in time, guards nothing
         self.peers = Peers(throttle, store)
@@ -110,7 +111,9 @@ class Pauses:
         level: int | None = None,
     ) -> None:
         """Note that the site refused the request: by a pause status, or by no answer at all."""
-        throttle, site, now = self._throttle, flight.site, self._now()
+        throttle = self._throttle
+        site = flight.site
+        now = self._now()
         if site.is_timed:
             site.tally.left(now)
         kind = "no answer" if response is None else str(response.status)
@@ -139,7 +142,8 @@ class Pauses:
         self, effect: PauseEffect, flight: Flight, reason: str, level: int | None
     ) -> None:
         """Report the effect of a refusal; store a pause without an end."""
-        site, event = flight.site, _EVENTS.get(effect)
+        site = flight.site
+        event = _EVENTS.get(effect)
         if event is None:
             self.section(effect, site, flight.request)
         elif effect is PauseEffect.SET_ASIDE:
@@ -178,7 +182,8 @@ class Pauses:
         section = site.faults.of(request)
         if section is None or section.pause is None:
             return
-        is_over, event = section.pause.is_given_up, events.SECTION_PROLONGED
+        is_over = section.pause.is_given_up
+        event = events.SECTION_PROLONGED
         if effect is PauseEffect.REFUSES_ROBOTS:
             event = events.REFUSES_ROBOTS
         elif is_over and section.robots:

@@ -56,7 +56,8 @@ class Peers:
 
     def begin(self) -> None:
         """Restore what the previous run left, and receive what peers publish from now on."""
-        now, sites = self._now(), self._throttle.sites
+        now = self._now()
+        sites = self._throttle.sites
         for name, kept in self.store.get_pauses().items():
             if kept.until <= now:
                 self.put_pause(name, None)
@@ -87,7 +88,8 @@ class Peers:
         A pause that has ended meanwhile still ends with a probe; a known one stays as
         it is, but lasts at least as long as the other where `is_newest`.
         """
-        throttle, now = self._throttle, self._now()
+        throttle = self._throttle
+        now = self._now()
         site = throttle.sites.of(name)
         is_news = left.until > now and not left.section and site.pause.is_open
         site.restore(now, left)
@@ -136,7 +138,8 @@ class Peers:
 
         None: resume it.
         """
-        throttle, now = self._throttle, self._now()
+        throttle = self._throttle
+        now = self._now()
         if pause is None:
             self._known.discard(name)
             known = self._of_peers.get(name)

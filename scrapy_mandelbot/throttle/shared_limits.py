@@ -130,7 +130,8 @@ class SharedLimits:
 
     def _note_address(self, response: Response, request: Request) -> None:
         """Note the address from which a site first answered; a proxy's does not count."""
-        name, address = site_of_request(request), response.ip_address
+        name = site_of_request(request)
+        address = response.ip_address
         if address is None or request.meta.get("proxy") or self._addresses.get(name):
             return
         self._addresses.put(name, str(address), 1)

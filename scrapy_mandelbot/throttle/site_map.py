@@ -107,7 +107,8 @@ class Sites:
         `tally_of` returns what counts those of a site, by its name; `tallies` all of
         these, those included whose sites are forgotten.
         """
-        self._tally_of, self._tallies = tally_of, tallies
+        self._tally_of = tally_of
+        self._tallies = tallies
         for name, site in self._all.items():
             site.tally = tally_of(name)
 

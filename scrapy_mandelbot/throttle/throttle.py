@@ -190,7 +190,8 @@ class Throttle:
 
     def let_leave(self, flight: Flight) -> None:
         """Note that a request leaves for its site."""
-        site, now = flight.site, self._now()
+        site = flight.site
+        now = self._now()
         if not flight.is_from_queue and len(site.slots) < _MOST_SLOTS:
             site.slots |= {self.in_flight.slot_of(flight.request, site)}
         site.sent(flight, now)
@@ -210,7 +211,8 @@ class Throttle:
         `decision` is why it waits; None: the site has refused it.
         """
         self.ended(flight)  # its turn is another's
-        site, now = flight.site, self._now()
+        site = flight.site
+        now = self._now()
         if flight.keeps_pauses and self.has_given_up(flight):
             return False
         if decision is None:
@@ -346,7 +348,9 @@ class Throttle:
 
     def ended(self, flight: Flight) -> None:
         """Note that a request has its answer, or will get none; it may yet be sent again."""
-        site, now, was_sent = flight.site, self._now(), flight.is_sent
+        site = flight.site
+        now = self._now()
+        was_sent = flight.is_sent
         if not site.ended(flight, now):
             return
         if was_sent:

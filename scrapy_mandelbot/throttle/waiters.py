@@ -55,7 +55,8 @@ class Waiters:
             Whether the request may try again. False after the longest wait, or as the
             crawl closes.
         """
-        now, ends_at = self._now(), inf
+        now = self._now()
+        ends_at = inf
         if has_limit:
             flight.waits_since = (
                 now if flight.waits_since is None else flight.waits_since

@@ -152,7 +152,8 @@ def report(urls, asked, pages, reasons):
 
 def probes_in(asked):
     """Return for each end of a pause how many requests asked whether the site is well: 1."""
-    probes, refused_at = [], None
+    probes = []
+    refused_at = None
     for at, path, status in asked:
         is_page = path != "/robots.txt"
         if (

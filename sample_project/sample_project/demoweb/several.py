@@ -17,7 +17,9 @@ PAGES = 20
 SLOW_PAGES = 6
 DELAY = 1.0  # seconds, of the site that is asked slowly
 OUTAGE = 3.0  # seconds
-CLOSED, SLOW, SITES = 1, 2, 6
+CLOSED = 1
+SLOW = 2
+SITES = 6
 
 
 class Several:
@@ -67,7 +69,8 @@ class Several:
             )
         if site == CLOSED and self._is_closed():
             return 503, f"Retry-After: {OUTAGE:g}\r\n", ""
-        number, most = int(path[1:] or 0), SLOW_PAGES if site == SLOW else PAGES
+        number = int(path[1:] or 0)
+        most = SLOW_PAGES if site == SLOW else PAGES
         links = [
             f"/{child}" for child in (2 * number + 1, 2 * number + 2) if child < most
         ]

@@ -100,7 +100,9 @@ def joined(lines: Iterable[str]) -> str:
 
 _CLEAR_LINE = "\r\x1b[K"
 _LONGEST = 400  # characters of a message
-_NARROWEST, _WIDEST = 40, 100  # columns of text on a screen
+# columns of text on a screen
+_NARROWEST = 40
+_WIDEST = 100
 _DIGITS = 4  # of COLUMNS
 _PROGRESS_WIDTH = 78  # of the line of progress
 
@@ -127,7 +129,8 @@ class Terminal:
         self, out: TextIO, err: TextIO, environ: Mapping[str, str] | None = None
     ) -> None:
         environ = os.environ if environ is None else environ
-        self._out, self._err = out, err
+        self._out = out
+        self._err = err
         self.is_screen = out.isatty()
         colours = self.is_screen and environ.get("TERM") != "dumb"
         if environ.get("FORCE_COLOR", "0") not in {"", "0"}:  # force-color.org

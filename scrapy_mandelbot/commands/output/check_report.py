@@ -55,7 +55,8 @@ def check(
 
     `failure` is why it is not available.
     """
-    is_read, delivery = rules.is_there and failure is None, rules.delivery
+    is_read = rules.is_there and failure is None
+    delivery = rules.delivery
     robots = RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes) if is_read else None
     every = [
         *(lint_delivery(delivery) if delivery else ()),
@@ -180,7 +181,8 @@ def text(report: dict[str, Any], paint: TerminalStyle, *, in_full: bool = False)
 def _kind_text(
     found: list[dict[str, Any]], paint: TerminalStyle, *, in_full: bool
 ) -> Iterator[str]:
-    one, severity = found[0], found[0]["severity"]
+    one = found[0]
+    severity = found[0]["severity"]
     head = f"{one['line'] or '':>5}  {severity:<8}  "
     message = f"{one['message']}{_more_like_it(found)} [{one['code']}]"
     is_whole = in_full or severity == str(Severity.ERROR)

@@ -40,10 +40,8 @@ def changes_to(question: Question, dialect: Dialect) -> Iterator[dict[str, Any]]
     robots, _ = rules.read(dialect)
     if robots is None:
         return
-    lines, decided = (
-        [record.raw for record in robots.records],
-        rules.decide(url, agent, dialect),
-    )
+    lines = [record.raw for record in robots.records]
+    decided = rules.decide(url, agent, dialect)
 
     def tried(
         change: str, line: int, its_lines: list[str], file: list[str]
@@ -179,7 +177,8 @@ def text(report: dict[str, Any], paint: TerminalStyle) -> str:
         if isinstance(report["agent"], str)
         else ", ".join(report["agent"])
     )
-    answer, resolved = verdict_words(report), report["resolved_url"]
+    answer = verdict_words(report)
+    resolved = report["resolved_url"]
     is_own = dialect_of(str(report["agent"])) == report["dialect"]
     own = ", as this robot reads it" if is_own else ""
     source = f"robots.txt: {report['robots']}, read as {report['dialect']}{own}"
@@ -206,7 +205,8 @@ def _purpose_lines(report: dict[str, Any], paint: TerminalStyle) -> list[str]:
     lines = []
     for one in report["usage"]:
         if one["category"] in report["purposes"]:
-            answer, text = one["answer"], CATEGORY_TEXTS[one["category"]]
+            answer = one["answer"]
+            text = CATEGORY_TEXTS[one["category"]]
             verdict = paint.wrapped(f"{one['category']}: {answer} ({text})", 4, "  ")
             lines += ["", verdict.replace(answer, paint(answer, answer), 1)]
             lines += [paint.wrapped(said, 6, "    ") for said in one["statements"]]
@@ -271,7 +271,8 @@ def change_sentences(report: dict[str, Any]) -> list[str]:
 
 
 def _sentence(change: dict[str, Any], report: dict[str, Any]) -> str:
-    answer, line = verdict_words(change), change["line"]
+    answer = verdict_words(change)
+    line = change["line"]
     if change["change"] == "add":
         return f"It is {answer} with this before line {line}:"
     still = "still " if change["allowed"] == report["allowed"] else ""

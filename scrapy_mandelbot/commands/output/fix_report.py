@@ -48,7 +48,8 @@ def unified_diff(before: Lines, after: Lines, name: str, other_name: str) -> str
         lines = []
     else:
         [(start, stop, _, other_stop)] = differing(before, after)
-        first, last = max(0, start - _CONTEXT), min(len(before), stop + _CONTEXT)
+        first = max(0, start - _CONTEXT)
+        last = min(len(before), stop + _CONTEXT)
         length = last - first
         lines = [
             *(f"--- {name}", f"+++ {other_name}"),
@@ -65,9 +66,11 @@ def corrected(
     rules: Rules, correction: Correction, dialect: str = "mandelbot"
 ) -> dict[str, Any]:
     """Return a corrected file or its normal form, what changes, and for whom."""
-    after, source = Rules("", correction.text.encode()), rules.source
+    after = Rules("", correction.text.encode())
+    source = rules.source
     before, lines = ([record.raw for record in file.records] for file in (rules, after))
-    effects, proof = correction.effects, correction.proof
+    effects = correction.effects
+    proof = correction.proof
     compared = sum(effect.decisions for effect in effects)
     checked = (
         f"{compared:,} allow/disallow decisions of {len(READERS)} readers compared"

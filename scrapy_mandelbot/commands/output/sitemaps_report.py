@@ -20,10 +20,8 @@ _PIECE = 65_536  # bytes
 
 def cited(rules: Rules) -> dict[str, Any]:
     """Return the sitemaps that a file cites, unread."""
-    urls, base = (
-        RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes).sitemaps,
-        rules.url,
-    )
+    urls = RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes).sitemaps
+    base = rules.url
     whole = dict.fromkeys(
         without_user((base and absolute_url(u, base)) or u) for u in urls
     )

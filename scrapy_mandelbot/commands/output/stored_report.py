@@ -72,7 +72,8 @@ def copies_text(report: dict[str, Any], paint: TerminalStyle) -> str:
 
 def copy_text(report: dict[str, Any], paint: TerminalStyle) -> str:
     """Return a cached file for a terminal."""
-    stale, size = "" if report["fresh"] else ", stale", counted(report["bytes"], "byte")
+    stale = "" if report["fresh"] else ", stale"
+    size = counted(report["bytes"], "byte")
     lines = [
         paint("strong", printable(report["url"] or report["site"])),
         (
@@ -130,7 +131,8 @@ def job_report(
 
     A site is given up after as many failed probes as `tries`.
     """
-    pauses, until_of = {}, {}
+    pauses = {}
+    until_of = {}
     for site, state in job.states.items():
         for one in read_handover(state):
             if one.section:
@@ -143,10 +145,8 @@ def job_report(
         return moment(seconds).isoformat() if seconds and seconds > now else None
 
     def site_data(site: str, count: int) -> dict[str, Any]:
-        pause, until = (
-            pauses.get(site, _NO_PAUSE),
-            later(pauses.get(site, _NO_PAUSE).until),
-        )
+        pause = pauses.get(site, _NO_PAUSE)
+        until = later(pauses.get(site, _NO_PAUSE).until)
         return {
             "site": site,
             "waiting": count - job.in_flight[site],
@@ -190,10 +190,8 @@ def _job_text(report: dict[str, Any], paint: TerminalStyle) -> str:
     run, were = (
         ("a run has it", "are") if report["running"] else ("no run has it", "were")
     )
-    sites, requests = (
-        counted(len(report["sites"]), "site"),
-        counted(report["waiting"], "request"),
-    )
+    sites = counted(len(report["sites"]), "site")
+    requests = counted(report["waiting"], "request")
     lines = [
         f"{requests} of {sites} wait, {report['in_flight']:,} {were} in flight ({run})"
     ]

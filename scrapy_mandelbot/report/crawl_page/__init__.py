@@ -20,7 +20,8 @@ _SLOWER = 1.5  # times the time to the first byte
 
 def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Yield problems and sums: ``warning`` or ``note``, a title, and a sentence."""
-    total, sites = report["total"], report["sites"]
+    total = report["total"]
+    sites = report["sites"]
     yield from _missing(report)
     asked = total["retry_after"]
     if asked is not None and asked["broken"]:
@@ -31,7 +32,8 @@ def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     yield from _hurt(sites)
     if total["forbidden"]:
         where = sum(1 for one in sites if one["forbidden"])
-        urls, forbidding = counted(total["forbidden"], "URL"), counted(where, "site")
+        urls = counted(total["forbidden"], "URL")
+        forbidding = counted(where, "site")
         yield "note", "Forbidden", f"{urls} at {forbidding}, not requested."
     if total["refused"]:
         paused = (
@@ -42,7 +44,8 @@ def in_short(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def _missing(report: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    sites, lost = report["sites"], report["total"]["lost"]
+    sites = report["sites"]
+    lost = report["total"]["lost"]
     if lost:
         text = (
             f"{counted(lost, 'request')} failed. Links on those pages were not"
@@ -84,7 +87,8 @@ def _gaps(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
         for site, pace in sorted(
             known, key=lambda one: one[1]["came_every"] / one[1]["asked"]
         )[:1]:
-            asked, came = duration(pace["asked"]), duration(pace["came_every"])
+            asked = duration(pace["asked"])
+            came = duration(pace["came_every"])
             text += (
                 f" {site}: Crawl-delay {asked} asked for; requests came every {came}."
             )
@@ -103,7 +107,8 @@ def _gaps(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
 def _hurt(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
     """Yield in how many sites the later answers are worse than the first, and where most."""
     judged = [(one, one["answers"]) for one in sites if one["answers"]["all"]]
-    more, slower = [], []
+    more = []
+    slower = []
     for one, answers in judged:
         share = answers["errors"] / answers["all"]
         first = answers["first_errors"] / max(1, answers["first"])
@@ -112,7 +117,8 @@ def _hurt(sites: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
                 f"{share:.1%} of {answers['all']:,} answers; of the first {first:.1%}"
             )
             more.append((share - first, f"{one['site']}: {text}"))
-        time, first_time = answers["time"], answers["first_time"]
+        time = answers["time"]
+        first_time = answers["first_time"]
         if time is not None and first_time is not None and time > _SLOWER * first_time:
             text = f"median time to the first byte {duration(time)}, at first"
             text = f"{one['site']}: {text} {duration(first_time)}"
@@ -215,7 +221,9 @@ def _rows(sites: list[dict[str, Any]]) -> Iterator[list[Any]]:
         room -= len(site["site"])
         if room < 0:
             return
-        pace, gaps, answers = site["pace"], site["gaps"], site["answers"]
+        pace = site["pace"]
+        gaps = site["gaps"]
+        answers = site["answers"]
         yield [
             *(site["site"], site["state"], site["pages"], site["lost"]),
             *(site["forbidden"], site["refused"], site["pauses"], site["paused_for"]),

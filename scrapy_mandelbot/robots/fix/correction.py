@@ -44,7 +44,8 @@ class Difference(NamedTuple):
 
     def __str__(self) -> str:
         who = "" if self.agent is None else f" for {shown(self.agent)}"
-        was, now = shown(self.before), shown(self.after)
+        was = shown(self.before)
+        now = shown(self.after)
         return f"{shown(self.question)}{who} was {was}, and is {now}"
 
 
@@ -233,7 +234,8 @@ def correct(
         for record, lines in found
         if lines != [record.raw]
     ]
-    done, remarks = Correction(as_it_is(body)), []
+    done = Correction(as_it_is(body))
+    remarks = []
     waiting = [edits] if edits else []
     while waiting:
         some = waiting.pop()

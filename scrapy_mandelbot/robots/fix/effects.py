@@ -88,10 +88,13 @@ def _old_urllib(text: str) -> Allowed:
     has_lines = False
     for line in (*text.splitlines(), ""):
         name, colon, value = line.partition("#")[0].partition(":")
-        field, value = name.strip().lower() if colon else "", unquote(value.strip())
+        field = name.strip().lower() if colon else ""
+        value = unquote(value.strip())
         if not line or (has_lines and field == "user-agent"):
             groups += [(names, rules)] * has_lines
-            names, rules, has_lines = [], [], False
+            names = []
+            rules = []
+            has_lines = False
         if field == "user-agent":
             names.append(value.lower())
         elif names and field in {"allow", "disallow", "crawl-delay", "request-rate"}:
@@ -191,7 +194,8 @@ def effects_by(
     found = []
     own = [_RobotRules(body, dialect) for body in (before, after)]
     for name, read in READERS.items():
-        one, other = read(before), read(after)
+        one = read(before)
+        other = read(after)
         if one is None or other is None:
             continue
         these: Iterable[tuple[str, Iterable[str]]]
@@ -222,7 +226,8 @@ class _RobotRules:
 
     def of(self, agent: str) -> _Deciding:
         """Return what decides, and the paths as they are written."""
-        text, grammar = self._text, self._grammar
+        text = self._text
+        grammar = self._grammar
         selection = select_groups(text, grammar, grammar.names_of(agent), self._groups)
         spans = tuple(selection.spans)
         if spans not in self._known:

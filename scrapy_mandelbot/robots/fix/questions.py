@@ -64,11 +64,10 @@ def meetings(values: Iterable[str]) -> Iterator[str]:
     literals = sorted({_filled(path, "") for path in paths})
     starred = [path.partition("*") for path in paths if "*" in path]
     for turn, (head, _, tail) in enumerate(starred):
-        rest, place = _filled(tail, ""), turn * _MEETINGS
-        first, last = (
-            bisect_left(literals, head),
-            bisect_left(literals, f"{head}\U0010ffff"),
-        )
+        rest = _filled(tail, "")
+        place = turn * _MEETINGS
+        first = bisect_left(literals, head)
+        last = bisect_left(literals, f"{head}\U0010ffff")
         for number in range(place, place + min(_MEETINGS, last - first)):
             other = literals[first + number % (last - first)]
             both = next(

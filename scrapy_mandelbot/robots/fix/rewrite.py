@@ -82,7 +82,8 @@ def _parts(records: Sequence[Record]) -> Iterator[tuple[Sequence[Record], str]]:
         after = (
             at for at in range(last, len(records)) if records[at].field == "user-agent"
         )
-        begins, end = first - 1, next(after, len(records))
+        begins = first - 1
+        end = next(after, len(records))
         following = end
         # comments above the next group are its
         while end > last and not records[end - 1].field:
@@ -382,7 +383,9 @@ def read_comments(
         text = record.raw.strip(WHITE_SPACE)
         if record.is_blank:
             if is_top and waiting:
-                comments.header, waiting, is_top = waiting, [], False
+                comments.header = waiting
+                waiting = []
+                is_top = False
         elif not record.field or record.number in unread:
             waiting.append(text if text.startswith("#") else f"# {text}")
         else:
@@ -391,6 +394,7 @@ def read_comments(
             if comment:
                 waiting.append(f"#{comment}")
             if record.number not in merged:
-                comments.above[record.number], waiting = waiting, []
+                comments.above[record.number] = waiting
+                waiting = []
     comments.end = waiting
     return comments

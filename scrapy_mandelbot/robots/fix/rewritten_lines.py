@@ -62,7 +62,8 @@ def read_blocks(outline: Outline, grammar: Grammar, *, alone: bool) -> Blocks:
     With `alone` for robots of the dialect, else for others, too, which may read another
     name.
     """
-    found, dialect = Blocks(), grammar.dialect
+    found = Blocks()
+    dialect = grammar.dialect
 
     def key_of(agent: Record) -> str:
         name = grammar.robot_name(agent.value).lower()

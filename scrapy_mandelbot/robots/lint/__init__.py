@@ -192,7 +192,8 @@ def _check_end(source: LintInput) -> Check:
 
 
 def _check_octets(source: LintInput) -> Check:
-    octets, body = source.octets, source.body
+    octets = source.octets
+    body = source.body
     yield from _check_end(source)
     if source.is_html:
         begins = quoted(body.lstrip()[:40].decode("utf-8", "replace").splitlines()[0])
@@ -236,7 +237,8 @@ def _check_line_ends(body: bytes) -> Check:
 
 
 def _check_characters(record: Record, source: LintInput) -> Check:
-    number, raw = record.number, record.raw
+    number = record.number
+    raw = record.raw
     # a character has up to four octets, an escape has three
     if len(raw) > GOOGLES_LINE // 4:
         size = len(raw.encode("utf-8", "surrogatepass"))

@@ -124,7 +124,9 @@ _CONSEQUENCES = {
     code: does for does, codes in _CODES_OF.items() for code in codes.split()
 }
 
-_E, _W, _N = Severity.ERROR, Severity.WARNING, Severity.NOTE
+_E = Severity.ERROR
+_W = Severity.WARNING
+_N = Severity.NOTE
 
 _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int], ...] = (
     # The delivery.

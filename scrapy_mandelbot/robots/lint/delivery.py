@@ -17,8 +17,12 @@ from scrapy_mandelbot.robots.lint.source import LintHit, quoted
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.lint.source import Check
 
-_MANY_REDIRECTS, _FOLLOWED = 5, 10  # "makes up to 10 redirections" (Moderatobot)
-_SLOW, _TOO_SLOW = 5.0, 10.0  # seconds
+# "makes up to 10 redirections" (Moderatobot)
+_MANY_REDIRECTS = 5
+_FOLLOWED = 10
+# seconds
+_SLOW = 5.0
+_TOO_SLOW = 10.0
 _CHARSETS = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})
 _CODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd", "identity"})
 
@@ -51,7 +55,8 @@ class Delivery:
 def check_delivery(delivery: Delivery) -> Check:
     """What is wrong with how the file came."""
     yield from _check_place(delivery)
-    redirects, seconds = delivery.redirects, delivery.seconds
+    redirects = delivery.redirects
+    seconds = delivery.seconds
     is_redirect = delivery.status is not None and delivery.status // 100 == 3  # noqa: PLR2004
     if redirects > _FOLLOWED or (redirects == _FOLLOWED and is_redirect):
         yield LintHit("too-many-redirects", None, f"There are {redirects} redirects.")

@@ -340,7 +340,8 @@ def _check_dropped(groups: list[Group]) -> Check:
 
 
 def _closing_lines(numbers: list[int]) -> str:
-    first, last = numbers[0], numbers[-1]
+    first = numbers[0]
+    last = numbers[-1]
     if first == last:
         return f"line {first} closes"
     if last - first == len(numbers) - 1:

@@ -380,9 +380,11 @@ def _check_sitemaps_place(outline: Outline) -> Check:
     in_group = False
     for record in outline.records:
         if record.is_blank:
-            held, in_group = [], False
+            held = []
+            in_group = False
         elif record.field == "user-agent":
-            held, in_group = [], True
+            held = []
+            in_group = True
         elif record.field == "sitemap" and in_group:
             held.append(record)
         elif record.field in GROUP_FIELDS:

@@ -76,7 +76,8 @@ class Spelling:
         known = self.corrected(word)
         if known is None or known[0] != word[0].lower():
             return None
-        ours, its = _simplified(word), _simplified(known)
+        ours = _simplified(word)
+        its = _simplified(known)
         one_is_wrong = len(ours) == len(its) and sorted(ours) != sorted(its)
         return None if one_is_wrong and len(known) < _LONG else known
 
@@ -104,7 +105,8 @@ _GOOGLES_NAME = re.compile(r"[A-Za-z_\-]*")
 
 def check_agent(record: Record) -> Check:
     """What is wrong with a User-agent line: the worst, and what Google makes of the name."""
-    value, number = record.value, record.number
+    value = record.value
+    number = record.number
     name = name_of(record)
     if not value:
         yield LintHit("empty-agent", number, "The User-agent has no name.")

@@ -236,7 +236,8 @@ def _check_delay(record: Record) -> Check:
 
 
 def _check_sitemap(record: Record) -> Check:
-    value, number = record.value, record.number
+    value = record.value
+    number = record.number
     if not ABSOLUTE_URL.fullmatch(value):
         yield LintHit(
             "relative-sitemap", number, f"{quoted(value)} is not an absolute URL."
@@ -283,7 +284,8 @@ _NO_LETTER = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z]")
 
 
 def _check_path(record: Record) -> Check:
-    path, number = record.value, record.number
+    path = record.value
+    number = record.number
     field = record.field.capitalize()
     if not path:
         if record.field == "allow":

@@ -79,7 +79,8 @@ HEADERS_READ = frozenset(
 """The headers with usage preferences, in lower case."""
 MOST_HEADERS = 100
 """The number of these headers that are read of a page."""
-_RESERVATION, _POLICY = "tdm-reservation", "tdm-policy"
+_RESERVATION = "tdm-reservation"
+_POLICY = "tdm-policy"
 _IN_HEADS = frozenset({_RESERVATION, _POLICY})
 _Headers = tuple[tuple[str, str], ...]  # names in lower case, and values
 

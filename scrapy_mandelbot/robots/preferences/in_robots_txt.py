@@ -140,7 +140,8 @@ class AgentPreferences:
 
     def of(self, url: str) -> tuple[Statement, ...]:
         """Return the statements about a page."""
-        said, parts = [], read_url(url, self._dialect)
+        said = []
+        parts = read_url(url, self._dialect)
         target = parts[1] if parts else ""
         longest = dict.fromkeys(("content-usage", "content-signal"), -1)
         for length, pattern, value, one in self._rules:
@@ -164,7 +165,8 @@ def _lines_about(
 ) -> Iterator[Preference]:
     if selection.agent is None:
         return
-    wanted, text = selection.agent.lower(), searchable(body)
+    wanted = selection.agent.lower()
+    text = searchable(body)
     spans = []
     for start, end, version in selection.spans:
         for line in grammar.agent_lines(text[start:end]):

@@ -64,7 +64,9 @@ class TdmFile:
             return cls((), "it is no array of rules")
         rules: list[TdmRule] = []
         decoder = json.JSONDecoder()
-        position, line, counted = start.end(), 1, 0
+        position = start.end()
+        line = 1
+        counted = 0
         while len(rules) < MOST_RULES:
             between = _BETWEEN.match(text, position)
             position = between.end() if between else position
@@ -135,7 +137,8 @@ def _by_gram(rules: tuple[TdmRule, ...]) -> dict[str, list[int]]:
 def _rule(value: object, line: int) -> TdmRule | None:
     if not isinstance(value, dict):
         return None
-    location, reserved = value.get("location"), value.get("tdm-reservation")
+    location = value.get("location")
+    reserved = value.get("tdm-reservation")
     if not isinstance(location, str) or not location.startswith(("/", "*")):
         return None
     policy = value.get("tdm-policy")

@@ -131,14 +131,16 @@ class Decider:
         return self._decide(origin, target)
 
     def _list(self, origin: str) -> RuleList | None:
-        grammar, body = self._grammar, self._body
+        grammar = self._grammar
+        body = self._body
         rules = (
             grammar.rules_in_small_file(body, self._names)
             if len(body) <= _SMALL
             else None
         )
         if rules is None:
-            text, spans = searchable(body), self.selection.spans
+            text = searchable(body)
+            spans = self.selection.spans
             if (
                 not grammar.has_prefixes
                 or sum(span.end - span.start for span in spans) > _SMALL
@@ -157,10 +159,8 @@ class Decider:
     def is_too_costly(self, origin: str, target: str) -> bool:
         """Return whether a target is forbidden without comparing it with the rules."""
         if self.index is None:
-            text, has_globs = (
-                searchable(self._body),
-                self._grammar.dialect.patterns == "globs",
-            )
+            text = searchable(self._body)
+            has_globs = self._grammar.dialect.patterns == "globs"
             wildcards = sum(  # at most
                 (end - start) // _SHORTEST if has_globs else text.count("*", start, end)
                 for start, end, _ in (self._selection or self.selection).spans
@@ -176,7 +176,8 @@ class Decider:
     def verdict(self, url: str) -> Verdict:
         """Like :meth:`allowed`, with the rule that decided, and its group."""
         selection = self._selection or self.selection
-        agent, parts = selection.agent, read_url(url, self._grammar.dialect)
+        agent = selection.agent
+        parts = read_url(url, self._grammar.dialect)
         if parts is None:
             return Verdict(True, None, agent, Verdict.NOT_A_URL)  # noqa: FBT003 - Verdict.allowed
         if (
@@ -254,7 +255,9 @@ class Decider:
 
         index = Index(origin)
         yield from index.build(searchable(self._body), self.selection, self._grammar)
-        self.listed, self.index, self._steps = None, index, None
+        self.listed = None
+        self.index = index
+        self._steps = None
 
 
 def _in_steps(rules: Iterator[object]) -> Iterator[object]:

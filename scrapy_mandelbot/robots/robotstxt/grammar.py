@@ -211,7 +211,8 @@ class Grammar:
 
     def names_of(self, agent: str | tuple[str, ...]) -> tuple[str, ...]:
         """Return the names to look for in a file, in lower case, each followed by its fallbacks."""
-        names, others = names_in_order(agent), self._fallbacks
+        names = names_in_order(agent)
+        others = self._fallbacks
         if others.keys().isdisjoint(names):
             return names
         return tuple(
@@ -236,7 +237,8 @@ class Grammar:
         fields = "".join(map(itemgetter(0), lines)).lower()
         rules: list[RuleFound] = []
         everyone = len(robot)  # a place after all the names of the robot
-        best, place = everyone + 1, everyone + 2
+        best = everyone + 1
+        place = everyone + 2
         end = fields.find("u")
         # after each User-agent line; none: a name follows
         for others in fields.split("u")[1:]:
@@ -246,8 +248,10 @@ class Grammar:
             if name == "*" or name in robot:
                 place = min(place, everyone if name == "*" else robot.index(name))
             if place < best:
-                best, rules = place, []
-            first, end = end + 1, end + 1 + len(others)
+                best = place
+                rules = []
+            first = end + 1
+            end = end + 1 + len(others)
             if others:
                 if place == best:
                     rules += lines[first:end]

@@ -71,10 +71,8 @@ def read_groups(
 
     `run_end`: what ends User-agent lines.
     """
-    blank_ends, ends_run = (
-        grammar.dialect.blank_line_ends_group,
-        run_end or grammar.run_end,
-    )
+    blank_ends = grammar.dialect.blank_line_ends_group
+    ends_run = run_end or grammar.run_end
     lines = list(grammar.agent_lines(text))
     names: list[str] = []
     start = 0
@@ -164,5 +162,6 @@ def version_of(text: str, start: int, end: int, grammar: Grammar) -> int | None:
     version = line and _VERSION.fullmatch(line[1].rstrip(WHITE_SPACE))
     if not version:
         return 1
-    major, minor = int(version[1]), int(version[2] or 0)
+    major = int(version[1])
+    minor = int(version[2] or 0)
     return major if major in (1, 2) and minor % 2 == 0 else None

@@ -154,13 +154,15 @@ class WildcardInterval:
         """The strongest rule that matches wins; False: it would cost too much."""
         if len(url) > self.longest:
             return False
-        strongest, answer = self._rank, self._allows
+        strongest = self._rank
+        answer = self._allows
         wildcards: Wildcards | None = self._wildcards
         while wildcards is not None:
             found = wildcards.search(url) if wildcards.tables else wildcards.here
             for rank, allows, guard, matches in found:
                 if rank < strongest and guard in url and matches(url[self._path_at :]):
-                    strongest, answer = rank, allows
+                    strongest = rank
+                    answer = allows
             if wildcards.globs is not None:
                 glob = wildcards.globs.first(url[self._path_at :])
                 if glob is not None and wildcards.glob_rules[glob][0] < strongest:
@@ -189,7 +191,8 @@ class Index:
 
         One of them sorts all beginnings: some milliseconds for 512 KB.
         """
-        origin, by_head = self.origin, RulesByHead()
+        origin = self.origin
+        by_head = RulesByHead()
         always = (_ALWAYS,) if grammar.dialect.robots_txt_allowed else ()
         rules = chain(read_rules(text, selection, grammar), always)
         yield from by_head.fill(rules, default=default_of(text, selection, grammar))
@@ -234,14 +237,17 @@ def _intervals(
     rules: RulesByHead, path_at: int
 ) -> Iterator[tuple[str, bool | WildcardInterval | None]]:
     """Sweep over all ranges; yield each bound, in order, with the answer from there on."""
-    prefixes, exacts, wildcards = rules.prefixes, rules.exacts, rules.wildcards
+    prefixes = rules.prefixes
+    exacts = rules.exacts
+    wildcards = rules.wildcards
     open_ranges = [_OUTSIDE]
     for head in (*sorted(prefixes.keys() | exacts.keys() | wildcards.keys()), _LAST):
         while open_ranges[-1][0] <= head:
             end = open_ranges.pop()[0]
             yield end, open_ranges[-1][4]
         if head in prefixes or head in wildcards:
-            around, rule = open_ranges[-1], prefixes.get(head)
+            around = open_ranges[-1]
+            rule = prefixes.get(head)
             end = head[:-1] + chr(ord(head[-1]) + 1)
             contested = around[3]
             if head in wildcards:
@@ -327,7 +333,8 @@ class DecidingRules:
         self, text: str, selection: GroupMatch, grammar: Grammar
     ) -> Iterator[None]:
         """Store the rules of a robot's groups in a searchable text, in steps."""
-        ends, rules = line_ends(text), []
+        ends = line_ends(text)
+        rules = []
         for start, end, _ in selection.spans:
             for line in grammar.rule.finditer(text, start, end):
                 rules.append(
@@ -343,7 +350,8 @@ class DecidingRules:
             (allows, rules[place]) for _, place, allows, _ in by_head.ranked
         ]
         self._default = default, None
-        self._prefixes, self._exact = by_head.prefixes, by_head.exacts
+        self._prefixes = by_head.prefixes
+        self._exact = by_head.exacts
         self._wildcards = by_head.wildcards
         self._lengths = sorted(
             {len(head) for head in (*self._prefixes, *self._wildcards)}

@@ -140,7 +140,9 @@ class Globs:
         self._taken: list[int] = []
         """The characters of each class, as bits."""
         self._shortest = min((len(glob.text) for glob in globs), default=0)
-        steps, starts, stars = [], [], []
+        steps = []
+        starts = []
+        stars = []
         self._ends: list[int] = []
         """The bit at the end of each glob."""
         start = 0
@@ -163,7 +165,9 @@ class Globs:
         """Return the index of the first glob that matches the whole target, or None."""
         if len(target) < self._shortest:
             return None
-        states, loops, accepted = self._starts, self._loops, self._accepted
+        states = self._starts
+        loops = self._loops
+        accepted = self._accepted
         for character in target:
             accepting = accepted.get(character)
             if accepting is None:
@@ -277,7 +281,8 @@ def _taken(brackets: tuple[str, str]) -> int:
     but, written = brackets
     taken = 0
     for first, last, single in _RANGE.findall(written):
-        low, high = ord(first or single), min(ord(last or single), _BEYOND - 1)
+        low = ord(first or single)
+        high = min(ord(last or single), _BEYOND - 1)
         if low <= high:
             taken |= (2 << high) - (1 << low)
     return taken ^ _ALL_BITS if but else taken

@@ -74,10 +74,12 @@ def read_outline(records: Iterable[Record], dialect: Dialect) -> Outline:
     for record in outline.records:
         if record.is_blank:
             if dialect.blank_line_ends_group:
-                group, run_is_open = None, False
+                group = None
+                run_is_open = False
         elif record.field == "user-agent":
             if group is None or not run_is_open:
-                group, run_is_open = Group(), True
+                group = Group()
+                run_is_open = True
                 outline.groups.append(group)
                 names_are_open = False
             if not names_are_open:

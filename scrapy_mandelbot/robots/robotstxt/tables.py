@@ -67,7 +67,8 @@ _MATCHES = {"token": "equal", "google": "equal"}
 
 def tables_of(body: bytes, grammar: Grammar) -> dict[str, Any]:
     """Return the tables of a file."""
-    text, dialect = searchable(body), grammar.dialect
+    text = searchable(body)
+    dialect = grammar.dialect
     ends = line_ends(text)
     groups = []
     for names, start, after_names, end in read_groups(text, grammar):

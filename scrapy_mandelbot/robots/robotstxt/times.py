@@ -69,7 +69,8 @@ class RequestRate(NamedTuple):
         )
         if rate is None:
             return None
-        documents, seconds = int(rate[1]), int(rate[2]) * _SECONDS[rate[3].lower()]
+        documents = int(rate[1])
+        seconds = int(rate[2]) * _SECONDS[rate[3].lower()]
         window = TimeWindow.read(rate[4]) if rate[4] else None
         return cls(documents, seconds, window) if documents and seconds else None
 

@@ -219,7 +219,8 @@ class RuleList:
     def _patterns_of(self, rule: RuleFound) -> list[_PatternMatcher]:
         patterns = self._patterns.get(rule)
         if patterns is None:
-            value, allow = value_of(rule[1] + rule[2]), rule[0] in _ALLOW
+            value = value_of(rule[1] + rule[2])
+            allow = rule[0] in _ALLOW
             patterns = read_rule(value, 1, self._dialect, 0, allow=allow)
             self._patterns[rule] = patterns
         return patterns
@@ -282,7 +283,8 @@ def read_rule(
     value: str, version: int, dialect: Dialect, place: int, *, allow: bool
 ) -> list[_PatternMatcher]:
     """Return the patterns of a value: none if it is ignored."""
-    path, weigh = path_of(value, version, dialect), WEIGHTS[dialect.precedence]
+    path = path_of(value, version, dialect)
+    weigh = WEIGHTS[dialect.precedence]
     if not path:
         if path is None or not dialect.empty_rules_decide:
             return []

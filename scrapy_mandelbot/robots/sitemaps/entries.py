@@ -99,7 +99,8 @@ class EntrySplitter:
 
     def __init__(self, form: Format, max_length: int) -> None:
         prefix = r"(?:[\w.-]{1,30}:)?"
-        own, root = "|".join(form.entries), "|".join(form.roots)
+        own = "|".join(form.entries)
+        root = "|".join(form.roots)
         ends_entry = rf"</{prefix}(?:{own})(?=[\s/>])"
         self._entry = re.compile(
             _plain_pattern(own, form.plain) + rf"<{prefix}(?:{own})(?=[\s/>])"

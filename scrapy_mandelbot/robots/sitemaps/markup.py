@@ -50,7 +50,8 @@ class Simplifier:
     def feed(self, text: str, *, final: bool) -> str:
         """Return the next chunk, simplified."""
         if self._held:
-            text, self._held = self._held + text, ""
+            text = self._held + text
+            self._held = ""
         parts: list[str] = []
         at = 0
         while at < len(text):
@@ -95,7 +96,8 @@ class Simplifier:
             self._held = text[end:]
             return len(text)
         if closing[0] == "[":
-            self._inside, self.declares_entities = "[", True
+            self._inside = "["
+            self.declares_entities = True
         else:
             self._inside = ""
         return closing.end()

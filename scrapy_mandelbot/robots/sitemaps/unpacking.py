@@ -128,11 +128,9 @@ class Gunzip:
         self._full = len(block) == BLOCK
         self._input = self._inflate.unconsumed_tail
         if self._inflate.eof:
-            self._input, self._between, self._full = (
-                self._inflate.unused_data,
-                True,
-                False,
-            )
+            self._input = self._inflate.unused_data
+            self._between = True
+            self._full = False
         return block
 
     def _next_member(self) -> None:
@@ -141,7 +139,8 @@ class Gunzip:
             self._problems.note("gzip-members", "", _MOST_MEMBERS)
             self._end(None)
         elif self._input.startswith(_MAGIC):
-            self._inflate, self._between = zlib.decompressobj(_GZIP), False
+            self._inflate = zlib.decompressobj(_GZIP)
+            self._between = False
             self._members += 1
         else:
             self._end("gzip-followed" if self._input else None)
@@ -154,11 +153,14 @@ class Gunzip:
 
 def _sound_part(inflate: zlib._Decompress, data: bytes) -> bytes:
     """Unpack `data` up to its defect: a step that fails returns nothing."""
-    sound, good, bad = b"", 0, len(data)
+    sound = b""
+    good = 0
+    bad = len(data)
     while bad - good > 1:
         middle = (good + bad) // 2
         try:
-            sound, good = inflate.copy().decompress(data[:middle]), middle
+            sound = inflate.copy().decompress(data[:middle])
+            good = middle
         except zlib.error:
             bad = middle
     return sound

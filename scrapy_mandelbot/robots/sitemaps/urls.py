@@ -31,7 +31,8 @@ _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _AUTHORITY = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?[\\/]{2}([^/?#\\]{0,1000})")
 _LONGEST_AUTHORITY = 999  # characters
 # RFC 1035, section 2.3.4; RFC 3490: after "xn--"
-_LONGEST_NAME, _LONGEST_LABEL = 253, 59
+_LONGEST_NAME = 253
+_LONGEST_LABEL = 59
 # The C0 controls and space, which the URL standard strips, and three that editors leave
 # behind.
 _AROUND = "".join(map(chr, range(0x21))) + "\x7f\xa0\ufeff"

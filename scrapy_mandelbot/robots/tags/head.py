@@ -47,7 +47,8 @@ def meta_tags(body: bytes, names: frozenset[str]) -> tuple[Meta, ...]:
     if last < 0:
         return ()
     found: list[Meta] = []
-    line, counted = 1, 0
+    line = 1
+    counted = 0
     for position, attributes in metas_of(page[:HEAD_LIMIT], patterns, last):
         name = _text(attributes.get(b"name", b"")).strip().lower()
         if name in names and b"content" in attributes:
@@ -199,9 +200,11 @@ def _last_mention(page: bytes, patterns: _Patterns) -> int:
     comments and scripts. (A page with these in the value of an attribute, after a tag,
     is misread.)
     """
-    last, shown_from = -1, 0
+    last = -1
+    shown_from = 0
     for found in patterns.landmark.finditer(page, 0, HEAD_LIMIT):
-        kind, start = found.lastgroup, found.start()
+        kind = found.lastgroup
+        start = found.start()
         if kind == "meta":
             if _may_name(found["meta"], patterns):
                 last = found.end()
@@ -269,7 +272,8 @@ def metas_of(
         if tag is None:
             position = _after_other(page, position)
             continue
-        is_end, name = bool(tag[1]), tag[2].lower()
+        is_end = bool(tag[1])
+        name = tag[2].lower()
         if name not in _IN_HEAD and not (
             is_end and name not in {b"body", b"html", b"br"}
         ):

@@ -98,10 +98,8 @@ class RedisStore(LiveStore):
         name = scripts.name_of(site)
 
         def arguments() -> tuple[Any, ...]:
-            at, value = (
-                copy.fetched_at + self._ahead,
-                scripts.copy_value(copy, self._ahead),
-            )
+            at = copy.fetched_at + self._ahead
+            value = scripts.copy_value(copy, self._ahead)
             most = scripts.MOST_COPIES
             return (
                 scripts.copy_key(name),

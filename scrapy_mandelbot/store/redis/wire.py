@@ -317,7 +317,8 @@ class Wire:
         except RedisError as error:
             raise ConnectionError(str(error)) from error
         with self._lock:
-            was_down, self._is_down = self._is_down, False
+            was_down = self._is_down
+            self._is_down = False
             if was_down:  # writes made meanwhile go first, in their order
                 self._queue.extendleft(reversed(self._kept.values()))
         if was_down:
@@ -340,7 +341,8 @@ class Wire:
             self._client.close()
             self._client = None
         with self._lock:
-            was_down, self._is_down = self._is_down, True
+            was_down = self._is_down
+            self._is_down = True
             self._try_again_at = time.monotonic() + _TRY_AGAIN_AFTER
             unanswered = [*batch, *self._queue]
             self._queue.clear()

@@ -65,7 +65,8 @@ def title_of(rules: Rules) -> str:
             if rules.source == STANDARD_INPUT
             else PurePath(rules.source).name
         )
-    site, path = rules.site.partition("://")[2], urlsplit(rules.url).path
+    site = rules.site.partition("://")[2]
+    path = urlsplit(rules.url).path
     return site if path == "/robots.txt" else f"{site}{path}"
 
 
@@ -167,7 +168,8 @@ class ShownFile(NamedTuple):
 
 def shown_file(rules: Rules) -> ShownFile:
     """Return a file as it is shown: all of it, though robots do not read all of a large one."""
-    lines, body = tuple(record.raw for record in rules.records), rules.body
+    lines = tuple(record.raw for record in rules.records)
+    body = rules.body
     shown = "".join(f"{printable(line)}\n" for line in lines)
     return ShownFile(lines, None if shown.encode() == body else body.decode("latin-1"))
 
@@ -230,7 +232,9 @@ def render(subject: RobotsPageData, made: datetime) -> str:
     Raises:
         ImportError: Jinja2 is not installed.
     """
-    rules, checked, corrected = subject.rules, subject.checked, subject.corrected
+    rules = subject.rules
+    checked = subject.checked
+    corrected = subject.corrected
     robots, reason = rules.read(subject.dialect)
     before = shown_file(rules if rules.is_there else Rules(""))
     after = (
@@ -279,7 +283,8 @@ def render(subject: RobotsPageData, made: datetime) -> str:
 def _delivery(delivery: dict[str, Any] | None, size: int) -> Iterator[tuple[str, str]]:
     """Yield what is known of how the file came, for people."""
     known = delivery or {}
-    seconds, final_url = known.get("seconds"), known.get("final_url")
+    seconds = known.get("seconds")
+    final_url = known.get("final_url")
     fields = (
         ("Came from", final_url if final_url != known.get("url") else None),
         ("Status", known.get("status")),
