@@ -1,11 +1,11 @@
-"""Print the table of README.rst: how many answers of each parser are as a document
-expects::
+"""Print the table of README.rst: how many answers of each parser are as expected::
 
-    pip install scrapy-mandelbot protego robotexclusionrulesparser robotspy gpyrobotstxt
-        \ jwm.robotstxt fast-robotstxt && npm install robots-parser
+    pip install scrapy-mandelbot protego robotexclusionrulesparser robotspy \
+        gpyrobotstxt jwm.robotstxt fast-robotstxt && npm install robots-parser
     python conformance/table.py
 
-Parsers that are not installed are left out. Columns are files of ``cases``.
+The documents expect them. Parsers that are not installed are left out. Columns are
+files of ``cases``.
 """
 
 import json
