@@ -1,8 +1,8 @@
 """How fast scrapy_mandelbot.robots.robotstxt is, beside its peers, in one run::
 
     pip install protego robotspy jwm.robotstxt gpyrobotstxt fast-robotstxt
-    texting-robots-py MANDELBOT_CORPUS=/path/to/corpus python
-    benchmarks/robotstxt_speed.py
+    pip install texting-robots-py
+    MANDELBOT_CORPUS=/path/to/corpus python benchmarks/robotstxt_speed.py
 
 Peers that are not installed are left out. The corpus is a folder with real files in
 ``robots/``, and with Google's verdicts on them; without it the rows about them are left

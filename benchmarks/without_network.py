@@ -1,5 +1,4 @@
-"""Crawls without a network: a download handler answers them, so that two runs do the
-same.
+"""Crawls without a network: a download handler answers, so two runs do the same.
 
 What is left is Scrapy, the package, and nothing that depends on the time of day or on
 how fast the machine is. Run as a program it makes one crawl after the other, each in a
@@ -12,12 +11,12 @@ VARIANT  stock: Scrapy obeying robots.txt; package: ADDONS = {"scrapy_mandelbot.
          "obey", with MANDELBOT_LEDGER (ledger), MANDELBOT_REPORT (watched) or
          MANDELBOT_METRICS (metrics); stock-job, package-job: stock and package, with a
          JOBDIR
-SHAPE    page: so many pages of one site; links: the same, each with twenty new links, and most of
-         these wait in the end; site: three pages each of so many sites; refusal: one
+SHAPE    page: so many pages of one site; links: the same, each with twenty new links,
+         and most of these wait in the end; site: three pages each of so many sites; refusal: one
          that refuses its first page so many times, with 503; queue: pages of so many
          sites that all wait
-COUNT    still: collect no garbage, and have one task take the items of a page, where Scrapy makes a
-         hundred; code: calls and bytecodes of each function of the package; modules:
+COUNT    still: collect no garbage, and one task takes the items of a page, where Scrapy
+         makes a hundred; code: calls and bytecodes of each function of the package; modules:
          how many modules of the package are loaded, and how many dataclasses are in
          them; trace: what was called from the last 503 until the scheduler has the
          request again; queue: bytecodes of pushes and pops, with all that they call;
