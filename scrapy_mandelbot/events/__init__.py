@@ -100,6 +100,11 @@ REFUSES_ROBOTS_STILL = _warning(
     stats=("mandelbot/pause/sections_given_up",),
 )
 SECTION_RESUMED = Event("Resumed %(path)s of %(where)s: it answers again")
+LAST_ATTEMPTS = _warning(
+    "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s queued:"
+    " those not refused twice are sent once more)",
+    stats=("mandelbot/pause/given_up",),
+)
 SECTION_GIVEN_UP = _warning(
     "Gave up %(path)s of %(where)s, which answers elsewhere: %(reason)s (its requests:"
     " %(fate)s)",

@@ -323,7 +323,7 @@ class Faults:
         section = self.of(flight.request)
         if section is None or section.pause is None or not section.is_probed_by(flight):
             return None
-        effect = section.pause.refused(flight, refusal)
+        effect = section.pause.refused(flight, refusal, has_served=True)
         return effect and PauseEffect.SECTION
 
     def give_up(self, reason: str) -> list[Section]:

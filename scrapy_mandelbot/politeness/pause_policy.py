@@ -143,6 +143,10 @@ class PausePolicy:
     """Whether the request rate grows slowly after a pause; if not, the site is open at
     once.
     """
+    asks_once: bool = True
+    """Whether requests not refused twice are sent once more before they fail with their
+    site.
+    """
 
     def pause(self, step: int, refusal: Refusal) -> float:
         """Return the seconds to leave the site alone, after the last refusal.
@@ -186,7 +190,12 @@ class PausePolicy:
     def of_robots(self) -> PausePolicy:
         """The policy for a site, or a section, that refuses robots."""
         return PausePolicy(
-            _HOUR, _HOUR, self.retry_after_longest, _HOURS, recovers=False
+            _HOUR,
+            _HOUR,
+            self.retry_after_longest,
+            _HOURS,
+            recovers=False,
+            asks_once=False,
         )
 
 

@@ -41,7 +41,9 @@ def may_ask_again(site: Site) -> bool:
     """Return whether a page may be requested again as a health check: no limit counts it."""
     rate_control = site.pause.rate_control
     counts = rate_control is not None and rate_control.counts
-    return bool(site.well_url) and not counts
+    if counts or site.pause.final_attempts:
+        return False
+    return bool(site.well_url)
 
 
 def refused_longest_ago(

@@ -21,6 +21,7 @@ from scrapy_mandelbot.politeness.pause_policy import Refusal
 from scrapy_mandelbot.robots.formatting import clock_time
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.politeness.faults import Section
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy
 
@@ -146,7 +147,7 @@ class Site:
             if self.scout is not None:
                 return Decision(Wait.RULES, inf)
         elif heeds_pauses:
-            if self.is_given_up_for(flight):
+            if self.is_given_up_for(flight, flight.fingerprint or b""):
                 return NEVER
             # The queue takes back what it handed out.
             is_late = flight.is_from_queue or self.pause.due(now) > now
@@ -177,12 +178,24 @@ class Site:
         is_visited = self.held_until <= now and self.pacer.shut_since is None
         return not is_visited or not self.pause.is_passable
 
-    def is_given_up_for(self, flight: Flight) -> bool:
-        """Return whether a request is sent no more in this run."""
-        if self.pause.is_given_up:
-            return True
+    def is_given_up_for(self, flight: Flight, fingerprint: bytes) -> bool:
+        """Return whether a request is sent no more in this run.
+
+        While final attempts are made: one that was refused in them, or twice before.
+        Once may be a limit's doing.
+        """
         section = self.faults.of(flight.request)
-        return section is not None and section.is_over()
+        if self.pause.is_given_up or (section is not None and section.is_over()):
+            return True
+        if not self._final_attempts(section):
+            return False
+        return self.faults.times(fingerprint) > 1
+
+    def _final_attempts(self, section: Section | None) -> int:
+        """Return how many are left: of the site, or of the section."""
+        if self.pause.final_attempts or section is None or section.pause is None:
+            return self.pause.final_attempts
+        return section.pause.final_attempts
 
     def _is_shut_for(self, flight: Flight) -> bool:
         """Return whether the pause holds a request back that has not had its turn."""
@@ -312,13 +325,18 @@ class Site:
         section = faults.of(flight.request)
         url = faults.refused(flight, fingerprint, refusal, section)
         if (section is None and not url.is_alone) or refusal.retry_after is not None:
-            effect = pause.refused(flight, refusal, self._recent or ())
+            effect = pause.refused(
+                flight, refusal, self._recent or (), has_served=self.has_answered
+            )
         else:
             effect = PauseEffect.SET_ASIDE if section is None else None
             pause.released(flight, refusal.now)
         if section is not None:
             section_news = faults.probe_refused(flight, refusal)
             effect = effect or section_news
+        has_begun = effect is PauseEffect.PAUSED and section is None
+        if not has_begun and self._final_attempts(faults.of(flight.request)):
+            url.times += 1  # a refused final attempt is not sent again
         self.look_anew()
         return effect
 

@@ -34,6 +34,7 @@ class Reason(Enum):
     MANUAL = "paused manually"
     PAUSED = "paused"
     PROBED = "probed"
+    LAST_ROUND = "asked once more"
     VISIT_TIME = "closed"
     SECTION = "section set aside"
     PAGE = "page set aside"
@@ -88,6 +89,8 @@ def _pause_reason(pause: Pause, now: float) -> Why | None:
     if pause.state is PauseState.PAUSED:
         # Once the time is over, the next request from the queue is the probe.
         return Why(Reason.PAUSED if pause.until > now else Reason.PROBED, pause.until)
+    if pause.final_attempts:
+        return Why(Reason.LAST_ROUND, _finite(pause.due(now)))
     if pause.state is PauseState.PROBING:
         return Why(Reason.PROBED, None)
     due = pause.due(now)
@@ -135,6 +138,7 @@ _DETAILS: dict[Reason, Callable[[Site], str]] = {
     Reason.GIVEN_UP: lambda site: site.pause.reason,
     Reason.PAUSED: _details_of_pause,
     Reason.PROBED: _details_of_pause,
+    Reason.LAST_ROUND: _details_of_pause,
     Reason.VISIT_TIME: lambda site: site.pacer.pace.visits_text,
     Reason.ROBOTS_TXT: lambda _: "waiting for one request that fetches its rules",
     Reason.RECOVERING: _rate,

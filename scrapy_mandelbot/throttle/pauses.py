@@ -39,10 +39,12 @@ _EVENTS = {
     PauseEffect.RESUMED: events.RESUMED,
     PauseEffect.RECOVERED: events.RECOVERED,
     PauseEffect.GAVE_UP: events.GIVEN_UP,
+    PauseEffect.LAST_ATTEMPTS: events.LAST_ATTEMPTS,
     PauseEffect.SET_ASIDE: events.SET_ASIDE,
 }
 """Of the site, or of a page of it; the others are of a section."""
 _STORED = frozenset({events.PAUSED, events.HELD, events.PROLONGED})
+_WITHOUT_END = {PauseEffect.GAVE_UP, PauseEffect.LAST_ATTEMPTS}
 
 
 class Pauses:
@@ -151,7 +153,7 @@ class Pauses:
                 event, site, seconds=flight.not_before - self._now(), reason=reason
             )
         else:
-            if effect is PauseEffect.GAVE_UP:
+            if effect in _WITHOUT_END:
                 level = None
                 if self._throttle.keeps_given_up:
                     left = site.pause
@@ -182,18 +184,21 @@ class Pauses:
         section = site.faults.of(request)
         if section is None or section.pause is None:
             return
-        is_over = section.pause.is_given_up
+        is_over = section.pause.is_given_up or section.pause.final_attempts
         event = events.SECTION_PROLONGED
+        fate = self._fate
         if effect is PauseEffect.REFUSES_ROBOTS:
             event = events.REFUSES_ROBOTS
         elif is_over and section.robots:
             event = events.REFUSES_ROBOTS_STILL
         elif is_over:
             event = events.SECTION_GIVEN_UP
+            if not self._throttle.keeps_given_up:
+                fate = "those that were not refused twice are sent once more"
         elif not section.is_reported:
             event = events.SECTION_PAUSED
         section.is_reported = True
-        self.emit(event, site, section.pause, path=section.path)
+        self.emit(event, site, section.pause, path=section.path, fate=fate)
 
 
 _WAY = frozenset(

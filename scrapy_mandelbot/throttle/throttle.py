@@ -8,6 +8,7 @@ before a timer fires.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +68,8 @@ class Throttle:
         self.pauses = Pauses(crawler, self, store, events_)
         self.peers, self._leases = self.pauses.peers, self.pauses.peers.leases
         self.has_leases = self._leases.are_lent
-        self.sites = Sites(config.pause_policy, is_paced=self.is_paced)
+        policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
+        self.sites = Sites(policy, is_paced=self.is_paced)
         self.in_flight = InFlight(crawler, self.ended, events_.count, clock.now)
         self.shared_limits: SharedLimits | None = None
         """With MANDELBOT_TOGETHER: sites that share slots, pauses and limits."""
@@ -102,6 +104,8 @@ class Throttle:
         if flight is None and site in self.pauses.health_check:
             return Decision(Wait.PAUSE, inf)
         now = self._now()
+        if flight is not None and site.has_refused and flight.fingerprint is None:
+            self.fingerprint(flight)
         decision = site.decide(now, flight, section)
         if decision is GO:
             decision = self._decide_by_lease(site, flight, now)
@@ -166,7 +170,12 @@ class Throttle:
 
     def has_given_up(self, flight: Flight) -> bool:
         """Return whether the request is not sent again in this run."""
-        return flight.site.is_given_up_for(flight)
+        site = flight.site
+        if not site.has_refused:
+            return site.pause.is_given_up
+        return site.is_given_up_for(
+            flight, flight.fingerprint or self.fingerprint(flight)
+        )
 
     def can_go_back(self, flight: Flight) -> bool:
         """Return whether the request came from the queue, and the queue should keep it."""

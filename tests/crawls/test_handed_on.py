@@ -6,6 +6,7 @@ for.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from operator import sub
 
 import pytest
@@ -113,10 +114,13 @@ async def test_a_url_that_alone_answers_503_slows_no_other(webs):
 
 @ensureDeferred
 async def test_a_site_that_never_comes_back_is_given_up(webs):
-    """What was refused goes to its errback with the last response, once tries are used
-    up.
+    """What was refused goes to its errback with its last response.
+
+    What was never sent is sent once each, a second apart, before it fails: the site had
+    answered.
     """
-    web, healthy = site(webs, 8), site(webs, 3, "127.0.0.2")
+    web = site(webs, 8)
+    healthy = site(webs, 3, "127.0.0.2")
     web.refuse = Closed(seconds=1000, after=4)
 
     result = await crawl(
@@ -129,14 +133,17 @@ async def test_a_site_that_never_comes_back_is_given_up(webs):
     )
 
     assert len(result.items) + len(result.failures) == 9 + 4
-    answers = [getattr(failure.value, "response", None) for failure in result.failures]
-    assert {one.status for one in answers if one is not None} == {503}
+    assert {failure.value.response.status for failure in result.failures} == {503}
     assert {failure.request.url for failure in result.failures} | set(
         result.urls()
     ) == {
         *web.urls(8),
         *healthy.urls(3),
     }
+    failed = [failure.request.url for failure in result.failures]
+    refused = [(web.url + hit.path, hit.at) for hit in web.hits if hit.status == 503]
+    assert set(failed) <= {url for url, _ in refused}, "each was sent"
+    assert all(b[1] - a[1] >= 1 for a, b in pairwise(refused[3:]))
     assert result.stats["mandelbot/pause/given_up"] == 1
     assert len(result.logged("Gave up http")) == 1
     assert "retry/count" not in result.stats
