@@ -192,6 +192,26 @@ async def test_validators_are_sent_where_they_came_from(webs, kept):
 # Through failures.
 
 
+@ensureDeferred
+async def test_a_time_that_robots_txt_names_pauses_the_site_though_a_copy_is_good(
+    webs, kept
+):
+    """The site has stated it, as any page may; no page is requested before."""
+    web = site(webs)
+    await crawl(LinksSpider, kept, start_urls=[web.url + "/"])
+    make_older(kept, 3 * DAY)
+    answers = [Answer(b"", 500, {"Retry-After": "7"})]
+    web.refuse = lambda path: answers.pop() if answers else None
+    second = await crawl(LinksSpider, kept, start_urls=[web.url + "/"])
+    assert len(second.items) == 3
+    refused, again, page = web.hits[-5:][:3]
+    assert (refused.path, again.path) == ("/robots.txt", "/robots.txt")
+    assert again.at >= refused.at + 7
+    assert page.at >= again.at
+    assert second.stats["mandelbot/pause/count"] == 1
+    assert "robots.txt: 500, Retry-After: 7" in second.logged("Paused ")[0]
+
+
 @pytest.mark.parametrize("status", [500, 502])
 @ensureDeferred
 async def test_the_last_good_copy_serves_through_failures(webs, kept, status):
