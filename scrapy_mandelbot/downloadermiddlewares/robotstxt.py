@@ -70,7 +70,7 @@ class RobotsTxtMiddleware:
         return cls(crawler)
 
     async def process_request(self, request: Request) -> Request | Response | None:
-        """Pass the request on, drop it, or send it back until its site's rules are known."""
+        """Pass the request on, drop it, or send it back until the rules are known."""
         meta = request.meta
         url = request.url
         if meta.get("dont_obey_robotstxt") or not url.startswith(
@@ -103,7 +103,7 @@ class RobotsTxtMiddleware:
     async def _find_out(
         self, flight: Flight, request: Request
     ) -> tuple[Request | Response | None, SiteRules | None]:
-        """Return the rules of the request's site, or what `process_request` returns without any."""
+        """Return the rules of the request's site, or a result of `process_request`."""
         throttle = self._crawl.throttle
         site = flight.site
         if throttle.has_given_up(flight):
@@ -139,7 +139,9 @@ class RobotsTxtMiddleware:
                 raise not_sent(self._crawl, flight)
 
     def _refuses(self, flight: Flight, rules: SiteRules) -> bool:
-        """Report that a site's rules are unknown; return whether they are requested again.
+        """Report that a site's rules are unknown.
+
+        Returns whether they are requested again.
 
         Raises:
             Exception: the site has never answered; its requests fail with the
@@ -169,7 +171,7 @@ class RobotsTxtMiddleware:
         return True
 
     def _check_redirect(self, request: Request) -> None:
-        """Raise IgnoreRequest if a sitemap's request was redirected where none may go."""
+        """Raise IgnoreRequest if a sitemap was redirected to a forbidden place."""
         if len(request.url) > LONGEST_REDIRECT:
             raise IgnoreRequest(
                 f"its redirect's URL has more than {LONGEST_REDIRECT:,} characters"
@@ -223,7 +225,7 @@ class RobotsTxtMiddleware:
         raise IgnoreRequest(f"Forbidden by robots.txt: {verdict}")
 
     def _robots_txt(self, site: str, request: Request) -> Response | None:
-        """Answer a spider's request for /robots.txt, such as SitemapSpider's, from the cache.
+        """Answer a spider's own request for /robots.txt from the cache.
 
         To fetch the current file, set ``dont_obey_robotstxt`` or use one of Scrapy's
         commands.

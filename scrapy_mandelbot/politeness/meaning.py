@@ -88,7 +88,9 @@ def meaning_of(
             return ResponseMeaning(Kind.TERMS, said=terms)
         if status == _FORBIDDEN:
             return ResponseMeaning(Kind.FORBIDDEN)
-    return ResponseMeaning(Kind.ERROR, wait) if status >= _FIRST_ERROR else NOTHING
+    if status >= _FIRST_ERROR:
+        return ResponseMeaning(Kind.ERROR, wait)
+    return NOTHING
 
 
 def terms_of(status: int, headers: Any) -> str | None:

@@ -152,7 +152,7 @@ class Answer(NamedTuple):
 
     @property
     def counted_as(self) -> tuple[object, ...]:
-        """What it has in common with answers that are counted with it; see :class:`Trouble`."""
+        """What answers have in common that count as the same: see :class:`Trouble`."""
         if self.failure in SILENT and not self.broken_off:
             return ("no answer",)
         return (self.status, self.failure, self.broken_off)
@@ -165,11 +165,9 @@ class Answer(NamedTuple):
     def __str__(self) -> str:
         if self.failure is None:
             return str(self.status)
-        return (
-            f"{self.failure.value} ({self.detail})"
-            if self.detail
-            else self.failure.value
-        )
+        if self.detail:
+            return f"{self.failure.value} ({self.detail})"
+        return self.failure.value
 
 
 class SiteKnowledge(NamedTuple):
@@ -271,7 +269,7 @@ class OutcomePolicy(NamedTuple):
         return self.outcome_of(Answer(status), SiteKnowledge())
 
     def may_be_misreported(self, answer: Answer, known: SiteKnowledge) -> bool:
-        """Return whether it is time to find out if the server says 5xx where it means 404.
+        """Return whether to find out now if the server says 5xx where it means 404.
 
         Not if it makes no difference: a good copy serves, and nothing pauses. Nor if
         the answer names a time in ``Retry-After``.
@@ -311,7 +309,7 @@ class Outcome(NamedTuple):
 
     @property
     def kept_status(self) -> int:
-        """The status of the copy that is kept: 404 for whatever the server means by it."""
+        """The status of the copy that is kept: 404 if the server means that."""
         if self.kind is OutcomeKind.ALLOW_ALL and not _is_4xx(self):
             return 404
         return self.status or 404

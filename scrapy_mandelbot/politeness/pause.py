@@ -222,7 +222,9 @@ class Pause:
     @property
     def share(self) -> float:
         """The share of requests that is refused by chance; 0: it is not known."""
-        return 0.0 if self.rate_control is None else self.rate_control.share
+        if self.rate_control is None:
+            return 0.0
+        return self.rate_control.share
 
     def is_faded(self, now: float) -> bool:
         """Return whether nothing would be lost by forgetting it."""
@@ -236,7 +238,7 @@ class Pause:
         return self.final_attempts > 0 and self.probe is None
 
     def due(self, now: float) -> float:
-        """Return when the next request may be sent; for ever away, if no time is known."""
+        """Return when the next request may be sent; ``inf``: no time is known."""
         if self.state is PauseState.OPEN:
             return now
         if self.awaits_probe:
@@ -253,7 +255,10 @@ class Pause:
 
     @property
     def gives_up_at(self) -> float:
-        """When the site is given up unless it answers or names a time; sooner by chance."""
+        """When the site is given up unless it answers or names a time.
+
+        By chance, it may be sooner.
+        """
         left = self.policy.tries - self.failed_probes - 1
         until = max(self.until, self._own_until)
         return until + self.policy.in_all(self.backoff.step + 1, left) * (
@@ -302,7 +307,9 @@ class Pause:
             return None
         rates.good(flight.sent_at, now)
         is_back = self.state is PauseState.RECOVERING and rates.answered(now)
-        return self._take(Fact.RECOVERED) if is_back else None
+        if is_back:
+            return self._take(Fact.RECOVERED)
+        return None
 
     def refused(
         self,
@@ -337,7 +344,10 @@ class Pause:
         return self._fail(refusal, has_served=has_served)
 
     def released(self, flight: Flight, now: float) -> bool:
-        """Let another request be the probe, if this one was it and ended without an answer."""
+        """Let another request be the probe if this one was it and had no answer.
+
+        Returns whether it was.
+        """
         if self.probe is not flight:
             return False
         self.until = max(self.until, now)
@@ -347,7 +357,7 @@ class Pause:
     # The site as a whole.
 
     def trip(self, refusal: Refusal) -> PauseEffect | None:
-        """Leave the site alone, as a request was refused: of this crawl, or of another one."""
+        """Leave the site alone: it refused a request of this crawl or of another."""
         if self.is_passable:
             if self.rate_control is None and self.policy.recovers:
                 self.rate_control = RateControl()
@@ -361,12 +371,15 @@ class Pause:
         until = refusal.now + self.policy.pause(0, refusal)
         self.until = max(before, until)
         # The answers of a burst are some milliseconds apart: that is no news.
-        return self._take(Fact.ASKS_FOR_LONGER) if until - before >= _NEWS else None
+        if until - before >= _NEWS:
+            return self._take(Fact.ASKS_FOR_LONGER)
+        return None
 
     def be_due(self, now: float) -> None:
         """Let the probe go at once."""
         if self.state is PauseState.PAUSED:
-            self.until = self._own_until = now
+            self.until = now
+            self._own_until = now
 
     def give_up(self, reason: str) -> bool:
         """Send nothing more; return whether that is news."""
@@ -392,7 +405,8 @@ class Pause:
         self.until = min(
             left.until, now + max(self.policy.longest, self.policy.retry_after_longest)
         )
-        self.backoff.failed = self.backoff.step = left.failed_probes
+        self.backoff.failed = left.failed_probes
+        self.backoff.step = self.backoff.failed
 
     def _stay_away(self, refusal: Refusal, seconds: float | None = None) -> None:
         self.reason = refusal.reason
@@ -404,7 +418,10 @@ class Pause:
         self._probe_sooner(refusal)
 
     def _probe_sooner(self, refusal: Refusal) -> None:
-        """End the pause by its backoff, or sooner in an outage: such probes lengthen no pause."""
+        """End the pause by its backoff, or sooner in an outage.
+
+        Such probes lengthen no pause.
+        """
         self.until = self._own_until
         if self._is_outage and refusal.is_outage and refusal.now < self.since + _OUTAGE:
             apart = _MOST_APART * (1 - self.policy.JITTER * refusal.jitter)

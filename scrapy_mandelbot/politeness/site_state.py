@@ -126,7 +126,7 @@ class Site:
     def decide(  # noqa: PLR0911 -- early returns
         self, now: float, flight: Flight | None = None, section: str = ""
     ) -> Decision:
-        """Decide on a request now: on the next of the queue, or on one that has left it.
+        """Decide on a request: on the next of the queue, or on one that has left it.
 
         Changes nothing. `section`: the path of the section that is set aside with the
         next one.
@@ -155,7 +155,9 @@ class Site:
                 return Decision(Wait.PAUSE, self.pause_due(now))
         has_turn = flight is not None and self.pacer.has_turn(flight, now)
         due = now if has_turn else self.pacer.due(now)
-        return GO if due <= now else Decision(Wait.TURN, due)
+        if due <= now:
+            return GO
+        return Decision(Wait.TURN, due)
 
     def due(self, now: float) -> float:
         """Return when the next request may be handed out.
@@ -169,7 +171,7 @@ class Site:
         return max(self.held_until, self.pause.due(now))
 
     def is_shut(self, now: float) -> bool:
-        """Return whether no request may go now: paused, probed, given up, or outside visit times.
+        """Return whether no request may go: paused, given up, or outside visit times.
 
         A site that is merely slowed, by its pace or a recovery, is not shut.
         """
@@ -209,7 +211,8 @@ class Site:
 
     def hand_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
         """Note that the queue hands a request out; where a probe is due, this is it."""
-        self.ticks = flight.tick = self.ticks + 1
+        self.ticks += 1
+        flight.tick = self.ticks
         flight.sent_at = now
         flight.is_from_queue = True
         flight.had_turn = True
@@ -240,13 +243,16 @@ class Site:
         flight.is_sent = True
         flight.sent_at = now
         if not flight.is_from_queue:
-            self.ticks = flight.tick = self.ticks + 1
+            self.ticks += 1
+            flight.tick = self.ticks
         if not self.is_plain and self.pause.rate_control is not None:
             self.pause.rate_control.left(now)
         self.pacer.sent(now)
 
     def ended(self, flight: Flight, now: float) -> bool:
-        """Note that a request has its answer, or will get none; return whether others may go.
+        """Note that a request has its answer, or will get none.
+
+        Returns whether others may go now.
 
         All that it held is released, in this one place. A probe that ends so says
         nothing about the site, and a turn that was not used is free.
@@ -268,9 +274,11 @@ class Site:
 
     @property
     def awaited(self) -> frozenset[Flight]:
-        """The requests for whose end others wait: also the probe of a pause that sites share."""
+        """The requests for whose end others wait, and the probe of a shared pause."""
         probe = self.pause.probe
-        return self.reserving if probe is None else self.reserving | {probe}
+        if probe is None:
+            return self.reserving
+        return self.reserving | {probe}
 
     # What it answers.
 
@@ -317,7 +325,7 @@ class Site:
     def refused(
         self, flight: Flight, fingerprint: bytes, refusal: Refusal
     ) -> PauseEffect | None:
-        """Note that the site refused a request: by a pause status, or by no answer at all."""
+        """Note that the site refused a request, by a pause status or by no answer."""
         if refusal.marked is not None:
             return self._refused_as_robot(flight, fingerprint, refusal)
         faults = self._own_faults()
@@ -343,10 +351,11 @@ class Site:
     def _refused_as_robot(
         self, flight: Flight, page: bytes, refusal: Refusal
     ) -> PauseEffect | None:
-        """Note a challenge, a price, or a bare refusal, which has no marks of either."""
+        """Note a challenge, a price, or a bare refusal without the marks of either."""
         if self.faults.of(flight.request) is not None:
             return self.faults.probe_refused(flight, refusal)
-        self._bot_blocks = run = self._bot_blocks or BotBlockDetector()
+        run = self._bot_blocks or BotBlockDetector()
+        self._bot_blocks = run
         is_marked = bool(refusal.marked)
         was_well = bool(self.well_url)
         path = run.note(
@@ -361,7 +370,7 @@ class Site:
     def is_silent(
         self, flight: Flight, fingerprint: bytes, now: float, *, is_certain: bool
     ) -> bool:
-        """Return whether a request without an answer means that the site is down for a while.
+        """Return whether a request without an answer means that the site is down.
 
         Not one that never answered in this run, and not for a single URL: such requests
         are RetryMiddleware's, as always.
@@ -379,7 +388,7 @@ class Site:
         return is_certain or len(self._unanswered) > 1
 
     def may_go_at(self, fingerprint: bytes) -> tuple[float, bool]:
-        """Return when a request may be sent again that was refused, and whether it alone is.
+        """Return when a refused request may be sent again, and whether it is alone.
 
         0: it was not refused, or may go at once, or its site is given up. One that
         alone is refused has a time of its own; one that was refused with its site lets
@@ -454,7 +463,9 @@ class Site:
 
         ``-inf``: there is none.
         """
-        return self._recent[-1] if self._recent else -inf
+        if self._recent:
+            return self._recent[-1]
+        return -inf
 
     def as_text(self, now: float = -inf) -> str:
         """Return its state, as text."""
@@ -489,7 +500,7 @@ class Site:
         return self.faults
 
     def look_anew(self) -> None:
-        """See whether anything holds its requests back, as some part of it has changed."""
+        """Decide anew whether anything holds its requests back: a part has changed."""
         self.is_plain = (
             self.scout is None
             and self.pause.is_open

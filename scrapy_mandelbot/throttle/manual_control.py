@@ -1,4 +1,4 @@
-"""Decisions on paused sites from outside: by the operator, or when no other work is left."""
+"""Decisions on paused sites by the operator, or when no other work is left."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ManualControl:
         self._idle_policy = IdlePolicy(crawler, config, throttle, self)
 
     def held(self) -> tuple[int, int]:
-        """Return how many queued requests belong to shut parts, and to sites that were given up.
+        """Return how many queued requests are of shut parts, and of given-up sites.
 
         A site, a section or a page is shut while it waits for a time of its own.
         """
@@ -54,7 +54,7 @@ class ManualControl:
         return shut, given_up
 
     def next_due(self) -> float:
-        """Return the seconds until the first of what the queues hold may be sent; 0: now."""
+        """Return the seconds until the queues' first request may be sent; 0: now."""
         now = self._now()
         queues = self._throttle.in_flight.queues
         times = [at for one in queues for _, at in one.delayed()]
@@ -153,7 +153,7 @@ class IdlePolicy:
         connect(self._spider_closed, signal=scrapy.signals.spider_closed)
 
     def _scheduler_empty(self) -> None:
-        """Wait, close or go on: the scheduler hands out nothing, though it may hold requests."""
+        """Wait, close or go on: the scheduler hands out nothing, yet may hold some."""
         may_wait = self._throttle.sites.had_trouble  # else no request waits for a time
         if not (may_wait and engine.is_idle_but_for_the_scheduler(self._crawler)):
             return
@@ -174,9 +174,8 @@ class IdlePolicy:
         if self._waits_since is None:
             self._waits_since = self._now()
             if self._left is not None:
-                self._throttle.pauses.total_ends_at = at = (
-                    self._waits_since + self._left
-                )
+                at = self._waits_since + self._left
+                self._throttle.pauses.total_ends_at = at
                 self._throttle.timers.set(self, at, self._give_up)
         if self._sends_idle:
             self._send_idle()
@@ -200,7 +199,7 @@ class IdlePolicy:
         self._manual_control.give_up_all("MANDELBOT_PAUSE_OPTIONS['total'] is over")
 
     def _send_idle(self) -> None:
-        """Send spider_idle to spiders that feed the crawl in batches; it does not close the spider.
+        """Send spider_idle to spiders that feed the crawl in batches.
 
         Scrapy does not send it while requests wait in the queue.
         """

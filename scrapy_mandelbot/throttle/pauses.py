@@ -1,4 +1,4 @@
-"""What refusals of sites lead to: pauses, log lines, stats, stored state, health checks."""
+"""What refusals of sites lead to: pauses, log lines, stats, stored state."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _WITHOUT_END = {PauseEffect.GAVE_UP, PauseEffect.LAST_ATTEMPTS}
 
 
 class Pauses:
-    """Pauses sites that refuse, and reports and stores their pauses for other runs and crawls."""
+    """Pauses sites that refuse; reports and stores their pauses."""
 
     def __init__(
         self, crawler: Crawler, throttle: Throttle, store: Store, events_: Events
@@ -63,7 +63,8 @@ class Pauses:
         self.total_ends_at = inf
         """When the run has waited long enough, and gives up all waiting sites."""
         self._fate = "kept for the next run" if throttle.keeps_given_up else "they fail"
-        put_pause = self._put_pause = self.peers.put_pause
+        put_pause = self.peers.put_pause
+        self._put_pause = put_pause
         events_.subscribe(
             lambda its: put_pause(its["site"], None), events.ROBOTS_UNANSWERED
         )
@@ -112,7 +113,7 @@ class Pauses:
         *,
         level: int | None = None,
     ) -> None:
-        """Note that the site refused the request: by a pause status, or by no answer at all."""
+        """Note that the site refused a request, by a pause status or by no answer."""
         throttle = self._throttle
         site = flight.site
         now = self._now()
@@ -164,7 +165,7 @@ class Pauses:
     def answered(
         self, effect: PauseEffect, site: Site, pause: Pause, before: set[Section]
     ) -> None:
-        """Report the effect of an answer of a site that had this pause, and these sections."""
+        """Report the effect of an answer on a site's pause and its sections."""
         ended = before.difference(site.faults.aside.values())
         for section in sorted(ended, key=lambda one: one.path):
             if section.is_reported:
@@ -210,7 +211,7 @@ _NOT_AGAIN = frozenset({b"Cookie", b"If-None-Match", b"If-Modified-Since", b"Ran
 
 
 class HealthCheck:
-    """Requests a known page of a site again, one at a time, to see whether the site is well.
+    """Requests a good page of a site again, one at a time, to see if the site is well.
 
     `done` is called with the site when the request has ended.
     """
@@ -229,7 +230,10 @@ class HealthCheck:
         return site in self._sites
 
     def request(self, site: Site) -> bool:
-        """Request the page that the site answered well again; return whether that is possible."""
+        """Request the page that the site answered well again.
+
+        Returns whether that is possible.
+        """
         if (
             not may_ask_again(site)
             or site in self._sites
