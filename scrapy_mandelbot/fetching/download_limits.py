@@ -1,4 +1,4 @@
-"""Size and time limits of the package's own downloads, and the detection of truncated bodies.
+"""Size and time limits of the package's own downloads; detects truncated bodies.
 
 Scrapy's own limits, ``download_maxsize`` and ``download_timeout``, drop the part that
 has come. Receivers of ``headers_received`` and ``bytes_received`` cost every other page
@@ -79,7 +79,7 @@ class Download:
     """Whether receivers of the handler's signals follow it."""
 
     def is_truncated(self, response: Response) -> bool:
-        """Return whether a body, compressed or not, is shorter than its response announces."""
+        """Return whether a body is shorter than its response announces."""
         if self.cut or self.is_late or "dataloss" in response.flags:
             return not self.cut
         if self.packed is None:
@@ -90,7 +90,7 @@ class Download:
         )
 
     def body_of(self, response: Response) -> tuple[bytes, str, bool]:
-        """Return the part of a body that counts, why the rest was not read, and if it is whole.
+        """Return the part that counts, why the rest was not read, and if it is whole.
 
         Of a body that was cut or is truncated, the complete lines count.
         """
@@ -143,11 +143,11 @@ class DownloadLimits:
         """
 
     def add_place(self, request: Request, waiting: Request) -> None:
-        """Count a request and the one that waits for it as one of CONCURRENT_REQUESTS."""
+        """Count a request, and the one that waits for it, as one place."""
         self._places[request] = engine.add_place(self._crawler, waiting)
 
     def drop_place(self, request: Request) -> None:
-        """Undo it, once: with the response, as the next request goes before the caller goes on."""
+        """Undo it, once: with the response, before the caller sends the next one."""
         if places := self._places.pop(request, 0):
             engine.drop_places(self._crawler, places)
 

@@ -148,7 +148,7 @@ def without_traceback(error: BaseException) -> BaseException:
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """Iterate over an exception, its causes, and the failures that Twisted wraps in it."""
+    """Iterate over an exception, its causes, and what Twisted wraps in it."""
     pending = [error]
     seen = set()
     while pending:

@@ -53,9 +53,9 @@ def cited_sitemaps(robots: RobotsTxt, site: str, *, inside: bool) -> tuple[str, 
     written = dict.fromkeys(islice(robots.sitemaps, MOST_CITED))
     if not written:
         return ()
-    from scrapy_mandelbot.politeness.inside import (
+    from scrapy_mandelbot.politeness.inside import (  # noqa: PLC0415 -- few files
         leads_inside,
-    )  # noqa: PLC0415 -- few files
+    )
     from scrapy_mandelbot.robots.sitemaps.urls import http_url  # noqa: PLC0415
 
     plain = [url for url in written if url.isascii()]
@@ -114,7 +114,7 @@ class SiteRules:
 
 
 class RobotsFetcher:
-    """Provides the rules of every site, each file fetched once for all requests that need it.
+    """Provides the rules of every site; fetches each file once for all requests.
 
     Memory is bounded: files are in the store, and only the last ones stay parsed in
     memory.
@@ -153,11 +153,11 @@ class RobotsFetcher:
         self._troubles = self._requester.troubles
 
     def known(self, site: str) -> SiteRules | None:
-        """Return the site's rules from memory or the store, or None if they must be fetched."""
+        """Return rules from memory or the store, or None if they must be fetched."""
         return self._known(site)[0]
 
     def _known(self, site: str) -> tuple[SiteRules | None, CachedRobots | None]:
-        """The rules as :meth:`known` has them; the stored copy, however old, if there are none."""
+        """Return the rules, or else the stored copy, however old."""
         rules = self._parsed.get(site)
         if rules is not None and self._now() < rules.until:
             return rules, None
@@ -168,14 +168,14 @@ class RobotsFetcher:
         return self._from_store(site, copy, until), None
 
     def sitemaps(self, site: str) -> tuple[str, ...]:
-        """Return the absolute URLs of the sitemaps that the site's known robots.txt cites."""
+        """Return the absolute URLs of the sitemaps that a known robots.txt cites."""
         rules = self.known(site)
         return () if rules is None else rules.sitemaps
 
     async def rules(
         self, site: str, request: Request, *, has_answered: bool = True
     ) -> SiteRules | None:
-        """Return the site's rules from memory, the store, or one fetch shared by all requests.
+        """Return the rules from memory, the store, or a fetch that requests share.
 
         None: another crawl with the same store has just failed to fetch them. The fetch
         takes the route of the request. `has_answered`: whether the site has sent a
@@ -488,9 +488,10 @@ class SharedFetches:
     async def begin(
         self, key: str, fresh_for: float, may_serve: Callable[[CachedRobots], bool]
     ) -> SharedResult:
-        """Return the copy of a file, or the lease to fetch it; wait while another crawl fetches.
+        """Return the copy of a file, or the lease to fetch it.
 
-        A copy is fresh for `fresh_for` seconds. `may_serve` returns whether a stale
+        Waits while another crawl fetches it. A copy is fresh for `fresh_for` seconds.
+        `may_serve` returns whether a stale
         copy may be used while another crawl fetches the file.
         """
         copy, left = await self._find(key, fresh_for, self._lease_for)
@@ -507,7 +508,7 @@ class SharedFetches:
             copy, left = await self._find(key, fresh_for, 0.0)
 
     def end(self, key: str, keep_for: float = _IN_VAIN_FOR) -> None:
-        """Release the lease: other crawls may fetch the file after `keep_for` seconds."""
+        """Release the lease: others may fetch the file after `keep_for` seconds."""
         self._store.release(Lease.FETCH, key, keep_for)
 
     async def _find(

@@ -1,4 +1,4 @@
-"""The robot name of a request, which decides rules, crawl delay, comments and robot tags."""
+"""The robot name of a request: decides rules, crawl delay, comments and robot tags."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Agents:
 
 
 def default_header(settings: BaseSettings) -> object:
-    """Return the User-Agent of ``DEFAULT_REQUEST_HEADERS``, which has precedence in Scrapy."""
+    """Return the User-Agent of ``DEFAULT_REQUEST_HEADERS``; Scrapy prefers it."""
     headers = settings.getdict("DEFAULT_REQUEST_HEADERS")
     by_name = {header_text(name).lower(): value for name, value in headers.items()}
     return by_name.get("user-agent")

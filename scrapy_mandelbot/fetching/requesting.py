@@ -96,11 +96,11 @@ class FetchedFile(NamedTuple):
 
 
 class _FetchCancelledError(Exception):
-    """The request that fetched a file for all waiters was cancelled, or its proxy failed."""
+    """The request that fetched for all waiters was cancelled, or its proxy failed."""
 
 
 class SiteFiles:
-    """Fetches files of at most `most_bytes` bytes, each once for all requests that need it."""
+    """Fetches files of at most `most_bytes` bytes, each once for all requests."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class SiteFiles:
         fetch: Callable[[], Awaitable[_T]],
         is_for_all: Callable[[_T], bool],
     ) -> _T:
-        """Await `fetch`, or share the result of a call for the same key that is already running.
+        """Await `fetch`, or share a call for the same key that is already running.
 
         If that call is cancelled, or its result is not for all, the next waiter
         fetches.
@@ -194,9 +194,9 @@ class SiteFiles:
             )
             if not location:
                 return self._fetched(url, response, download)
-            from scrapy_mandelbot.robots.sitemaps.urls import (
+            from scrapy_mandelbot.robots.sitemaps.urls import (  # noqa: PLC0415 -- few
                 http_url,
-            )  # noqa: PLC0415 -- few files
+            )
 
             text = header_text(location).strip()
             target = http_url(url, text) if len(text) <= LONGEST_REDIRECT else None
@@ -346,7 +346,7 @@ class RobotsRequester:
         return fetched, outcome
 
     def count_trouble(self, site: str, fetched: FetchedFile) -> Trouble:
-        """Count a response that is identical to the site's last one, this one included."""
+        """Count a response that repeats the site's last one, this one included."""
         trouble = self.troubles.get(site) or Trouble()
         trouble.count(fetched.answer, self._now(), has_answered=fetched.has_answered)
         self.troubles.put(site, trouble, _TROUBLE_SIZE + len(site))

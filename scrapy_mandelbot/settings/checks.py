@@ -1,4 +1,4 @@
-"""Checks of a project's settings; each mistake is logged as one line when the spider opens.
+"""Checks of a project's settings; a mistake is one log line when the spider opens.
 
 No mistake stops a crawl: an unknown setting, a part that another setting disables, a
 second middleware for robots.txt.
@@ -44,7 +44,7 @@ class Project(NamedTuple):
     spider: type[Spider]
 
     def sets(self, name: str) -> bool:
-        """Return whether the project sets it, rather than Scrapy's defaults or the add-on."""
+        """Return whether the project sets it, not Scrapy or the add-on."""
         return (self.settings.getpriority(name) or 0) > 0
 
     def switches_off(self, name: str, path: str) -> bool:
@@ -82,9 +82,7 @@ def _unknown_names(project: Project) -> Iterator[Mistake]:
             head = _PREFIX[:-1]
         if hasattr(default_settings, name) or is_setting(name):
             continue
-        from difflib import (
-            get_close_matches,
-        )  # noqa: PLC0415 -- few projects have other settings
+        from difflib import get_close_matches  # noqa: PLC0415 -- few need it
 
         if not get_close_matches(head, [_PREFIX[:-1]], cutoff=0.8):
             continue

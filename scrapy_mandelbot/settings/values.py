@@ -1,4 +1,4 @@
-"""Readers of setting values: each checks a value, converts it or raises `SettingsError`."""
+"""Readers of setting values: each converts a value or raises `SettingsError`."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _is_unlogged(record: logging.LogRecord) -> bool:
 def _reader(
     takes: str,
 ) -> Callable[[Callable[[Any], Value]], Callable[[str, object], Value]]:
-    """Decorate what converts a value; its errors and those of Python say what the setting takes."""
+    """Decorate a converter: its errors say what the setting takes."""
 
     def decorate(convert: Callable[[Any], Value]) -> Callable[[str, object], Value]:
         @wraps(convert)
@@ -128,7 +128,7 @@ def seconds(value: Any) -> float:
 
 
 def sign_mode(name: str, value: object) -> str:
-    """Return the signing mode; it needs the package ``cryptography``, which is imported here."""
+    """Return the signing mode; imports the package ``cryptography``, which it needs."""
     mode = one_of(*SIGN_MODES)(name, value)
     try:
         import_module("cryptography.hazmat.primitives.asymmetric.ed25519")
@@ -180,7 +180,7 @@ _DELAYS = (
 
 
 def crawl_delays(name: str, value: object) -> dict[str, float]:
-    """Return seconds by site (``https://example.com``), host (``example.com``) and domain."""
+    """Return seconds by site (``https://example.com``), host and domain."""
     read = _as_mapping(value)
     if read is None:
         raise SettingsError(name, value, _DELAYS)
@@ -322,9 +322,7 @@ def moment(value: Any) -> float | str | None:
     """Return a moment in seconds since the epoch, ``LAST_RUN``, or None."""
     if value in (None, "", LAST_RUN):
         return str(value) if value else None
-    from scrapy_mandelbot.robots.dates import (
-        read_date,
-    )  # noqa: PLC0415 -- only where it is set
+    from scrapy_mandelbot.robots.dates import read_date  # noqa: PLC0415 -- few set it
 
     moment = read_date(value.isoformat() if isinstance(value, date) else str(value))
     if moment is None:
@@ -358,9 +356,9 @@ def purposes(name: str, value: object) -> tuple[str, ...]:
     )
     if not named:
         return ()
-    from scrapy_mandelbot.robots.preferences.statements import (
+    from scrapy_mandelbot.robots.preferences.statements import (  # noqa: PLC0415
         CATEGORIES,
-    )  # noqa: PLC0415 -- as set
+    )
 
     named = (
         [one for one in named if one != ""] if isinstance(named, Iterable) else [None]
@@ -387,7 +385,7 @@ def or_none(
 
 
 def metrics(name: str, value: object) -> str | None:
-    """Return ``api``, or the address at which metrics are served, as ``127.0.0.1:9464``."""
+    """Return ``api``, or the address of the metrics, as ``127.0.0.1:9464``."""
     if value in (None, "", "None", "False") or value is False:
         return None
     if value is True or value in ("True", METRICS_API):

@@ -40,7 +40,7 @@ _MOST = 10_000  # requests in the scheduler, above which it is not fed
 
 
 class SitemapFollower:
-    """Requests the sitemaps that robots.txt files cite, and crawls the pages that they list.
+    """Requests the sitemaps that robots.txt files cite, and crawls their pages.
 
     A sitemap's request goes through the scheduler like any other: the rules, pause and
     crawl delay of its site apply. Its entries wait on disk, and become requests when
@@ -149,7 +149,7 @@ class SitemapFollower:
             )
 
     def _begin_crawling(self, site: str) -> None:
-        """Read the sitemaps of a site of which only the robots.txt was needed so far."""
+        """Read the sitemaps of a site of which only the robots.txt was needed."""
         if site in self._only_consulted:
             self._only_consulted.discard(site)
             self._discovered(site, self._crawl.fetcher.sitemaps(site))
@@ -187,7 +187,7 @@ class SitemapFollower:
             self._temporary.cleanup()
 
     def _advance(self, site: str) -> None:
-        """Feed the crawl with a site's entries while it has room, or request its next sitemap.
+        """Feed the crawl with a site's entries, or request its next sitemap.
 
         Of a site that has something to do the first step is taken now, the others in
         turns.
@@ -203,7 +203,7 @@ class SitemapFollower:
         engine.wake(self._crawler)  # which may be idle now
 
     def _feeding(self, site: str) -> Iterator[bool]:
-        """Yield after each entry that was fed, and each sitemap that was requested or left out."""
+        """Yield after each entry that is fed, and each sitemap that is dealt with."""
         progress = self._progress[site]
         room = self._room(site)
         while room > 0 and not engine.is_closing(self._crawler):
@@ -329,7 +329,7 @@ class SitemapFollower:
     def _own(
         self, cited: CitedSitemap, entries: list[dict[str, Any]]
     ) -> list[dict[str, Any]]:
-        """Pass the pages of other sites on; return the entries with pages of its site."""
+        """Pass the pages of other sites on; return the entries of its own."""
         by_site = self._selection.pages_by_site(entries, cited.site)
         own = by_site.pop(cited.site).entries
         for site, listed in by_site.items():
@@ -355,7 +355,7 @@ _SITES = 10_000  # sites for which a worker counts cited sitemaps
 
 
 class WorkerFollower(SitemapFollower):
-    """Follows sitemaps in a crawl whose job several workers share; a worker keeps no state.
+    """Follows sitemaps in a job that workers share; a worker keeps no state.
 
     A sitemap's request goes to the worker that holds its site, and to another one if
     that dies. So its callback yields everything that it lists at once, as a spider's

@@ -201,7 +201,7 @@ async def test_a_dead_host_is_asked_again_after_a_while(webs, monkeypatch):
 
 @ensureDeferred
 async def test_a_host_that_has_answered_has_the_pauses_of_a_site(webs):
-    """Its robots.txt was a 500, and then it is down for longer than three tries take."""
+    """Its robots.txt was a 500, then it is down for longer than three tries."""
     web = site(webs, 3)
     url = web.url
     robots = [RULES, Answer(b"", 500)]
