@@ -101,7 +101,9 @@ class Download:
             cut = f"is longer than {self.most_bytes} bytes"
         is_whole = bool(cut) or not self.is_truncated(response)
         body = body[: self.most_bytes]
-        return body if is_whole and not cut else whole_lines(body), cut, is_whole
+        if cut or not is_whole:
+            body = whole_lines(body)
+        return body, cut, is_whole
 
 
 class StoppedByProjectError(StopDownload):
@@ -148,7 +150,8 @@ class DownloadLimits:
 
     def drop_place(self, request: Request) -> None:
         """Undo it, once: with the response, before the caller sends the next one."""
-        if places := self._places.pop(request, 0):
+        places = self._places.pop(request, 0)
+        if places:
             engine.drop_places(self._crawler, places)
 
     async def download(
@@ -328,11 +331,9 @@ def _is_cancelled(error: Exception) -> bool:
 
 
 def _has_all(download: Download) -> bool:
-    length = (
-        b""
-        if download.headers is None
-        else download.headers.get("Content-Length") or b""
-    )
+    if download.headers is None:
+        return False
+    length = download.headers.get("Content-Length") or b""
     return length.isdigit() and download.received >= int(length[:20])
 
 
@@ -345,11 +346,9 @@ def _what_is_meant(
         return None
     # raised by a middleware, in Scrapy's own by the library of a coding
     if download.is_done:
-        return (
-            None
-            if download.packed is None
-            else _what_packed_means(error, download.packed, most)
-        )
+        if download.packed is None:
+            return None
+        return _what_packed_means(error, download.packed, most)
     if download.headers is None and "download_latency" not in request.meta:
         return None
     if failure_of(error) not in SILENT:  # of the handler, e.g. for a malformed header
@@ -372,7 +371,9 @@ def _what_packed_means(
     except UnreadableBodyError as unreadable:
         unreadable.packed = packed
         return unreadable
-    return None if found.is_whole else TruncatedError(found.body[:most], error)
+    if found.is_whole:
+        return None
+    return TruncatedError(found.body[:most], error)
 
 
 def unpacked(response: Response, most_bytes: int) -> Response:

@@ -190,22 +190,18 @@ class RobotsFetcher:
                 lambda: self._fetch_or_wait(
                     site, request, copy, has_answered=has_answered
                 ),
-                lambda rules: (
-                    rules is None or rules.outcome.failure is not Failure.PROXY
-                ),
+                _are_for_all,
             )
-        if (
-            rules is not None
-            and rules.is_large
-            and (steps := self.preparing(rules, request))
-        ):
+        steps = None if rules is None else self.preparing(rules, request)
+        if steps is not None:
             await self._share.run(steps)
         return rules
 
     def preparing(self, rules: SiteRules, request: Request) -> Iterator[object] | None:
         """Return the steps before a decision on a request, if they take long."""
-        agent = self._agents.of(request)
-        return rules.robots.preparing(request.url, agent) if rules.is_large else None
+        if not rules.is_large:
+            return None
+        return rules.robots.preparing(request.url, self._agents.of(request))
 
     async def _announce_new(
         self, site: str, request: Request, rules: SiteRules
@@ -220,25 +216,42 @@ class RobotsFetcher:
         is_new = self.announced.get(site) is None
         emit = self._events.emit
         self.announced.put(site, value=True, size=_KNOWN_SIZE + len(site))
-        if is_new and (since := rules.cached_at) is not None:
+        if is_new:
+            self._report_new(site, request, rules)
+        if _ROBOTS_PARSED is not None:
+            await self._crawler.signals.send_catch_log_async(
+                signal=_ROBOTS_PARSED, robotparser=rules.parser, request=request
+            )
+        if not is_new or self._config.sitemaps == "off" or not rules.robots.sitemaps:
+            return
+        urls = rules.sitemaps
+        if urls:
+            emit(events.SITEMAPS_DISCOVERED, site=site, urls=urls, count=len(urls))
+
+    def _report_new(self, site: str, request: Request, rules: SiteRules) -> None:
+        """Report the age of a stored copy, comments, and a misspelt line."""
+        emit = self._events.emit
+        if rules.cached_at is not None:
             # Pasted into a shell: a host's name is the choice of whoever links to it.
             job = self._crawler.settings.get("JOBDIR")
             place = f" -s {quote(f'JOBDIR={job}')}" if job else ""
-            drop = f"scrapy robots cache drop {quote(site)}{place}"
             emit(
                 events.ROBOTS_CACHED,
                 site=site,
-                since=since,
+                since=rules.cached_at,
                 until=rules.until,
-                command=drop,
+                command=f"scrapy robots cache drop {quote(site)}{place}",
             )
         # "An Extended Standard for Robot Exclusion": Comment lines address the robot's
         # operator.
-        if is_new and (comments := rules.robots.comments(self._agents.of(request))):
-            text = " / ".join(map(shown, comments[:_MOST_COMMENTS]))
-            emit(events.COMMENTED, site=site, comments=text)
-        is_read = is_new and isinstance(rules.parser, MandelbotRobotParser)
-        if is_read and (misspelt := rules.robots.misspelt_line):
+        comments = rules.robots.comments(self._agents.of(request))
+        if comments:
+            said = " / ".join(map(shown, comments[:_MOST_COMMENTS]))
+            emit(events.COMMENTED, site=site, comments=said)
+        if not isinstance(rules.parser, MandelbotRobotParser):
+            return
+        misspelt = rules.robots.misspelt_line
+        if misspelt:
             line, text, field = misspelt
             emit(
                 events.ROBOTS_MISSPELT,
@@ -247,22 +260,13 @@ class RobotsFetcher:
                 text=shown(text),
                 field=field,
             )
-        if _ROBOTS_PARSED is not None:
-            await self._crawler.signals.send_catch_log_async(
-                signal=_ROBOTS_PARSED, robotparser=rules.parser, request=request
-            )
-        follows = is_new and self._config.sitemaps != "off" and rules.robots.sitemaps
-        if follows and (urls := rules.sitemaps):
-            emit(events.SITEMAPS_DISCOVERED, site=site, urls=urls, count=len(urls))
 
     def cached(self, site: str) -> CachedRobots | None:
         """Return the site's cached robots.txt, if it is in use now."""
         copy = self._store.get_copy(site)
-        return (
-            copy
-            if copy is not None and self._serves_until(site, copy) is not None
-            else None
-        )
+        if copy is None or self._serves_until(site, copy) is None:
+            return None
+        return copy
 
     def _serves_until(self, site: str, copy: CachedRobots) -> float | None:
         now = self._now()
@@ -409,9 +413,8 @@ class RobotsFetcher:
         if outcome.case == "stale_used" and copy is not None:
             trouble = self._troubles.get(site) or Trouble(times=1)
             refusal = Refusal(now, outcome.reason, outcome.retry_after)
-            at = trouble.refetch_at = now + self._config.pause_policy.pause(
-                trouble.times, refusal
-            )
+            at = now + self._config.pause_policy.pause(trouble.times, refusal)
+            trouble.refetch_at = at
             if not trouble.is_reported:
                 trouble.is_reported = True
                 since = copy.fetched_at
@@ -440,6 +443,11 @@ class RobotsFetcher:
             copy = fetched.copy(now, copy.body, copy.status, copy)
         self._store.put_copy(site, copy)
         return self._remember(site, outcome, copy.body, now + self._config.fresh_for)
+
+
+def _are_for_all(rules: SiteRules | None) -> bool:
+    """Return whether one fetch answers all that wait; another proxy may work."""
+    return rules is None or rules.outcome.failure is not Failure.PROXY
 
 
 # Of crawls that share a store, one at a time fetches a file. The others wait for it, or
@@ -491,8 +499,7 @@ class SharedFetches:
         """Return the copy of a file, or the lease to fetch it.
 
         Waits while another crawl fetches it. A copy is fresh for `fresh_for` seconds.
-        `may_serve` returns whether a stale
-        copy may be used while another crawl fetches the file.
+        `may_serve` returns whether a stale copy may be used meanwhile.
         """
         copy, left = await self._find(key, fresh_for, self._lease_for)
         look_after = _FIRST_LOOK

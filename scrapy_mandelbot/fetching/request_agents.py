@@ -46,7 +46,8 @@ class Agents:
         sent = () if request is None else dict.get(request.headers, b"User-Agent")
         if sent and sent[-1]:
             if sent[-1] != self._header:
-                self._header, self._text = sent[-1], header_text(sent[-1])
+                self._header = sent[-1]
+                self._text = header_text(self._header)
             return self._text
         # Scrapy, too, reads its attribute once
         if self._crawler.spider is not self._spider:

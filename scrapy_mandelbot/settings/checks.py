@@ -89,11 +89,9 @@ def _unknown_names(project: Project) -> Iterator[Mistake]:
         near = get_close_matches(rest, rests, n=1)
         if f"{head}_" != _PREFIX and near != [rest]:
             continue  # another package's setting with a similar name
-        meant = (
-            f": did you mean {_PREFIX}{near[0]}?"
-            if near
-            else "; none has a similar name."
-        )
+        meant = "; none has a similar name."
+        if near:
+            meant = f": did you mean {_PREFIX}{near[0]}?"
         yield Mistake(f"{name} is an unknown setting{meant}")
 
 
@@ -211,10 +209,11 @@ def _user_agent(project: Project) -> str | None:
     given = [
         value for name, value in headers if str(name).lower() == "user-agent" and value
     ]
-    agent = (
-        getattr(project.spider, "user_agent", None) or project.settings["USER_AGENT"]
-    )
-    return str(given[0] if given else agent) if given or agent else None
+    if given:
+        return str(given[0])
+    of_the_spider = getattr(project.spider, "user_agent", None)
+    agent = of_the_spider or project.settings["USER_AGENT"]
+    return str(agent) if agent else None
 
 
 def _no_job_to_close_for(project: Project) -> Iterator[Mistake]:

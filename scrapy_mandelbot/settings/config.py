@@ -308,7 +308,9 @@ def _value(settings: BaseSettings, setting: Mapping[str, Any]) -> tuple[Any, int
     priority = settings.getpriority(name) or 0
     if key:
         options = v.options(name, value, OPTIONS[name])
-        return (options[key], priority) if key in options else (setting["default"], 0)
+        if key in options:
+            return options[key], priority
+        return setting["default"], 0
     return (setting["default"] if value is None else value), priority
 
 

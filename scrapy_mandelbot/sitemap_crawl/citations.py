@@ -96,7 +96,8 @@ class Citations:
 
     def __init__(self, config: Config, events: Events) -> None:
         self._config = config
-        self.warnings = self._warnings = SitemapWarnings(events)
+        self.warnings = SitemapWarnings(events)
+        self._warnings = self.warnings
 
     def is_wanted(self, progress: SiteProgress, cited: CitedSitemap) -> bool:
         if progress.knows(cited) or len(cited.url) >= LONGEST_URL:
@@ -124,9 +125,8 @@ class Citations:
         self, progress: SiteProgress, cited: CitedSitemap, *, is_sitemap: bool
     ) -> None:
         if cited.is_cross_host:
-            progress.cross_host.misses = (
-                0 if is_sitemap else progress.cross_host.misses + 1
-            )
+            misses = 0 if is_sitemap else progress.cross_host.misses + 1
+            progress.cross_host.misses = misses
 
     def may_lead_to(
         self, progress: SiteProgress, cited: CitedSitemap, site: str
@@ -315,9 +315,8 @@ class CrossSubmits:
         spider = self._crawler.spider
         if site in strangers:
             return False
-        if self._offsite is not None and not self._offsite.should_follow(
-            Request(site), spider
-        ):  # type: ignore[arg-type]  # it is there
+        offsite = self._offsite
+        if offsite is not None and not offsite.should_follow(Request(site), spider):  # type: ignore[arg-type]
             return False
         if len(strangers) >= MOST_STRANGERS:
             self._progress.reopen(cited.root)

@@ -111,11 +111,10 @@ class EntryFile:
             file.seek(self.offset)
             end = self.offset
             last = self.offset + _AT_A_TIME
-            while (
-                len(entries) < most
-                and end < last
-                and (line := file.readline())[-1:] == b"\n"
-            ):
+            while len(entries) < most and end < last:
+                line = file.readline()
+                if not line.endswith(b"\n"):  # the last one is being written
+                    break
                 end += len(line)
                 with suppress(ValueError):  # a power cut may leave anything
                     entries.append((json.loads(line), end))

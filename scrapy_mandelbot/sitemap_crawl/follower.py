@@ -68,9 +68,8 @@ class SitemapFollower:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> SitemapFollower:
         """Build the extension; it starts with the spider."""
-        follower = (WorkerFollower if Crawl.of(crawler).config.shares_job else cls)(
-            crawler
-        )
+        is_shared = Crawl.of(crawler).config.shares_job
+        follower = WorkerFollower(crawler) if is_shared else cls(crawler)
         crawler.signals.connect(
             follower.spider_opened, signal=scrapy.signals.spider_opened
         )
@@ -239,11 +238,9 @@ class SitemapFollower:
             entry, index.offset = entries[0]
             url = entry["loc"]
             cited = index.cited.listed(url)
-            is_wanted = (
-                (not cited.depth or self._selection.follows(url))
-                and self._citations.is_wanted(progress, cited)
-                and self._progress.begin(cited)
-            )
+            is_wanted = not cited.depth or self._selection.follows(url)
+            is_wanted = is_wanted and self._citations.is_wanted(progress, cited)
+            is_wanted = is_wanted and self._progress.begin(cited)
         if is_wanted:
             progress.requested = cited
             self._crawler.engine.crawl(cited.request(self._crawler.spider))  # type: ignore[arg-type]  # it is there
@@ -255,7 +252,8 @@ class SitemapFollower:
             self._to_feed.add(site)
             return 0
         waiting = self._crawl.waiting(site)
-        waiting = held if waiting is None else waiting
+        if waiting is None:
+            waiting = held
         return _ENOUGH - waiting if waiting < _FEW else 0
 
     def _feed_sites(self) -> None:

@@ -179,7 +179,8 @@ class Progress:
         self._folder = Path(folder, _FOLDER)
         self._job = job
         self._now = now
-        self._next = self._next_lists = 0.0
+        self._next = 0.0
+        self._next_lists = 0.0
         self._cannot_wait = False
         self._removed: tuple[list[EntryFile], list[EntryFile]] = [], []
         """Files used up since the last commit, and since the one before."""

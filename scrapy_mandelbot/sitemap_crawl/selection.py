@@ -137,7 +137,9 @@ class SitemapSelection:
 
 
 def _method(spider: Spider, callback: Any) -> Callable[..., Any]:
-    return getattr(spider, callback) if isinstance(callback, str) else callback  # type: ignore[no-any-return]
+    if isinstance(callback, str):
+        return getattr(spider, callback)  # type: ignore[no-any-return]
+    return callback  # type: ignore[no-any-return]
 
 
 _FILTERED = 50  # entries at a time
