@@ -10,6 +10,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 import scrapy.signals
+from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
@@ -70,7 +71,7 @@ _ROBOTS_PARSED = getattr(scrapy.signals, "robots_parsed", None)  # Scrapy 2.18 a
 _MOST_COMMENTS = 5  # of a file, in one log line
 _KNOWN_LIMIT = 16 * 1024 * 1024  # bytes; of some hundred thousand sites
 _KNOWN_SIZE = 100  # bytes, beside the site's name
-_REQUEST_AGAIN_AFTER = 300.0  # seconds, for a site that did not answer
+_REQUEST_AGAIN_AFTER = 300.0  # seconds, for a site that could not be asked
 _FORBID_ALL = b"User-agent: *\nDisallow: /\n"
 
 # Parsed rules stay in memory as long as they fit. Those of more sites are parsed again
@@ -106,6 +107,19 @@ class SiteRules:
     """
     is_large: bool = field(default=False, init=False)
     """Whether the first decision may take long."""
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the host never answered, and was tried often enough."""
+        # After a proxy's failure the next request may use another proxy.
+        is_proxys = self.outcome.failure is Failure.PROXY
+        return self.outcome.kind is OutcomeKind.FAILED and not is_proxys
+
+    def error_anew(self) -> BaseException:
+        """Return the error, to be raised once more."""
+        if self.error is None:
+            return IgnoreRequest(self.outcome.reason)
+        return self.error.with_traceback(None)
 
     @cached_property
     def sitemaps(self) -> tuple[str, ...]:
@@ -151,6 +165,10 @@ class RobotsFetcher:
         build_from_crawler(self._parser_class, crawler, b"")
         self._parsed: Recent[SiteRules] = Recent(_PARSED_LIMIT)
         self._troubles = self._requester.troubles
+        self._last_waits: Recent[SiteRules] = Recent(_PARSED_LIMIT)
+        """Of hosts that never answered, the failures before their last try."""
+        self.keeps_dead: Callable[[Failure | None], bool] = lambda _: False
+        """Returns whether the requests of a dead host stay in the job."""
 
     def known(self, site: str) -> SiteRules | None:
         """Return rules from memory or the store, or None if they must be fetched."""
@@ -368,13 +386,12 @@ class RobotsFetcher:
         fetched, outcome = await self._requester.request(
             site, request, copy, has_answered=has_answered
         )
+        self._last_waits.discard(site)
         rules = self._rules(site, fetched, outcome, copy)
-        if outcome.kind is OutcomeKind.FAILED and outcome.failure is not Failure.PROXY:
-            reason = outcome.reason.removesuffix(", its requests fail")
-            until = rules.until
-            self._events.emit(
-                events.ROBOTS_UNANSWERED, site=site, reason=reason, next=until
-            )
+        if outcome.is_last_wait:
+            self._last_waits.put(site, rules, _FAILED_SIZE + len(site))
+        if rules.is_dead:
+            self._report_dead(rules)
         elif outcome.kind is not OutcomeKind.UNASKED:
             await self.announce(site, request, rules)
             self._events.emit(
@@ -383,6 +400,44 @@ class RobotsFetcher:
         if fetched.error is not None:
             without_traceback(fetched.error)
         return rules
+
+    def is_in_last_wait(self, site: str) -> bool:
+        """Return whether one try is left of those for a host that never answered."""
+        return self._last_waits.get(site) is not None
+
+    def end_last_wait(self, site: str) -> SiteRules | None:
+        """Take a host for dead without its last try; return what its requests get."""
+        rules = self._last_waits.get(site)
+        if rules is None:
+            return None
+        self._last_waits.discard(site)
+        rules.outcome = rules.outcome._replace(kind=OutcomeKind.FAILED, wait=None)
+        self._events.count(events.ROBOTS_TRIED_ENOUGH)
+        self._remember_dead(rules)
+        self._report_dead(rules)
+        return rules
+
+    def _remember_dead(self, rules: SiteRules) -> None:
+        """Let a dead host's requests fail by its last error for a while."""
+        site = rules.site
+        trouble = self._troubles.get(site) or Trouble()
+        lasts = self._policy.longest_wait
+        if not trouble.forget():
+            lasts = max(lasts, _REQUEST_AGAIN_AFTER)
+        rules.until = self._now() + lasts
+        self._parsed.put(site, rules, _FAILED_SIZE + len(site))
+
+    def _report_dead(self, rules: SiteRules) -> None:
+        reason = rules.outcome.reason.rpartition(", ")[0]
+        stays = self.keeps_dead(rules.outcome.failure)
+        fate = "wait for the next run" if stays else "fail"
+        self._events.emit(
+            events.ROBOTS_UNANSWERED,
+            site=rules.site,
+            reason=reason,
+            next=rules.until,
+            fate=fate,
+        )
 
     def _rules(
         self,
@@ -402,13 +457,8 @@ class RobotsFetcher:
             said = None if fetched.answer.broken_off else fetched.response
             rules = SiteRules(site, outcome, nothing, None, now, said, fetched.error)
             rules.unreadable = fetched.answer.meaning.unreadable
-            # After a proxy's failure the next request may use another proxy.
-            if (
-                outcome.kind is OutcomeKind.FAILED
-                and outcome.failure is not Failure.PROXY
-            ):
-                rules.until = now + _REQUEST_AGAIN_AFTER
-                self._parsed.put(site, rules, _FAILED_SIZE + len(site))
+            if rules.is_dead:
+                self._remember_dead(rules)
             return rules
         if outcome.case == "stale_used" and copy is not None:
             trouble = self._troubles.get(site) or Trouble(times=1)

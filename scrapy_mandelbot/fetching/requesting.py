@@ -153,10 +153,10 @@ class SiteFiles:
         try:
             found = await fetch()
         except BaseException as error:
-            told: BaseException = error
+            passed_on: BaseException = error
             if not isinstance(error, Exception) or isinstance(error, CancelledError):
-                told = _FetchCancelledError()  # it is this waiter's alone
-            self._end(key, Deferred.errback, told)
+                passed_on = _FetchCancelledError()  # it is this waiter's alone
+            self._end(key, Deferred.errback, passed_on)
             raise
         if is_for_all(found):
             self._end(key, Deferred.callback, found)
