@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
@@ -109,7 +109,10 @@ class Crawl:
         self.throttle.pauses.health_check.forbids = self.forbids
         self.sites = self.throttle.sites
         """The state of each site, as ``crawl.sites["https://example.com"]``."""
-        self.manual_control = ManualControl(crawler, self.config, self.throttle)
+        self.fetcher.keeps_dead = self.throttle.pauses.keeps_dead
+        self.manual_control = ManualControl(
+            crawler, self.config, self.throttle, self._end_last_waits
+        )
         self.job: StoredJob | None = None
         """The job that stores the run in one file; None: there is none."""
         self.drops: Callable[[Request], bool] | None = None
@@ -202,6 +205,18 @@ class Crawl:
     def asks_for_more(self) -> bool:
         """Whether this is a crawl: Scrapy's commands ask for single pages."""
         return not self._is_a_command and not engine.stays_open(self._crawler)
+
+    def _end_last_waits(self, sites: Collection[Site]) -> bool:
+        """Take hosts for dead whose last try is left, if all of these are such hosts."""
+        fetcher = self.fetcher
+        if not all(fetcher.is_in_last_wait(site.name) for site in sites):
+            return False
+        for site in sites:
+            rules = fetcher.end_last_wait(site.name)
+            if rules is not None:
+                failure = rules.outcome.failure
+                self.throttle.pauses.found_dead(site, failure, rules.until)
+        return True
 
     def _spider_opened(self, spider: Spider) -> None:
         if self.config.enabled:

@@ -136,7 +136,13 @@ class RobotsTxtMiddleware:
             if throttle.can_go_back(flight):
                 return throttle.send_back(flight), None
             if not await throttle.wait(flight):
-                raise not_sent(self._crawl, flight)
+                raise self._not_sent(flight, rules)
+
+    def _not_sent(self, flight: Flight, rules: SiteRules | None) -> BaseException:
+        """Return the error of a request that has waited in vain."""
+        if rules is None or rules.outcome.wait is None:
+            return not_sent(self._crawl, flight)
+        return rules.error_anew()  # the host has never answered
 
     def _refuses(self, flight: Flight, rules: SiteRules) -> bool:
         """Report that a site's rules are unknown.
@@ -151,13 +157,17 @@ class RobotsTxtMiddleware:
         throttle = self._crawl.throttle
         site = flight.site
         throttle.in_flight.unresponsive.fail(flight, outcome.failure)
-        if outcome.kind is OutcomeKind.FAILED and rules.error is not None:
-            if outcome.failure is not Failure.PROXY:
-                site.pause.reset()  # no request waits
+        # Its sender waits for no last try: a callback may hang until it has an answer.
+        is_over = outcome.kind is OutcomeKind.FAILED
+        is_over = is_over or (outcome.is_last_wait and not flight.is_from_queue)
+        if is_over and rules.error is not None:
+            if rules.is_dead:
                 throttle.scouted(flight)
-                throttle.update(site)
+                throttle.pauses.found_dead(site, outcome.failure, rules.until)
+                if site.pause.is_given_up and flight.is_from_queue:
+                    return True  # it waits for the next run
             flight.meaning = NOTHING
-            raise rules.error.with_traceback(None)
+            raise rules.error_anew()
         if outcome.failure is Failure.NO_SUCH_HOST and not flight.is_from_queue:
             return False
         wait = outcome.wait if outcome.retry_after is None else outcome.retry_after

@@ -203,9 +203,10 @@ ROBOTS_TRUNCATED = _warning(
     stats=("mandelbot/robots/broken_off",),
 )
 ROBOTS_UNANSWERED = _warning(
-    "%(site)s has never answered in this run, and its requests fail: %(reason)s; the"
-    " next attempt is after %(next)s",
+    "%(site)s has never answered in this run, and its requests %(fate)s: %(reason)s;"
+    " the next attempt is for a request that comes after %(next)s",
 )
+ROBOTS_TRIED_ENOUGH = Event(stats=("mandelbot/robots/unanswered",))
 ROBOTS_ERROR = _error(
     "An error in the project, not at %(site)s, prevents fetching its robots.txt:"
     " %(reason)s",

@@ -46,6 +46,7 @@ class Site:
         "_policy",
         "_recent",
         "_unanswered",
+        "dead_until",
         "faults",
         "has_answered",
         "has_refused",
@@ -86,6 +87,8 @@ class Site:
         """The requests for whose end others wait, as they hold a reservation."""
         self.held_until = -inf
         """When the manual hold ends."""
+        self.dead_until = inf
+        """When a host that never answered, and is given up, may be met anew."""
         self._held_since = 0.0
         self.pacer = Pacer()
         """Its crawl delay and quota."""
@@ -448,6 +451,14 @@ class Site:
         is_news = self._own_pause().give_up(reason)
         self.look_anew()
         return is_news
+
+    def forget_refusals(self) -> None:
+        """Be as a site that nothing is known of: it has never answered."""
+        self.dead_until = inf
+        self.pause.reset()
+        self.faults = Faults.NONE
+        self.has_refused = False
+        self.look_anew()
 
     def is_news(self, what: str) -> bool:
         """Return whether this was not reported for the site before; now it is."""

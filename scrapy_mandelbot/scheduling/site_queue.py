@@ -165,6 +165,8 @@ class SiteQueue:
         queue = self._round_robin.get((name, slot, ""))
         if queue is None or not queue.site.is_plain:
             queue = self._queue_for(request, self._throttle.sites.of(name), slot)
+        if queue.site.dead_until <= self._crawl.now():
+            self._throttle.pauses.meet_anew(queue.site)
         if queue.site.has_refused or (was is not None and was.not_before):
             not_before = 0.0 if was is None else was.not_before
             if until := self._waits_until(queue, request, not_before, has_come=True):

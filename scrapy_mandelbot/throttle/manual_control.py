@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Collection
 from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING
@@ -24,10 +25,16 @@ if TYPE_CHECKING:
 class ManualControl:
     """Pauses, resumes and gives up sites for the operator of a crawl."""
 
-    def __init__(self, crawler: Crawler, config: Config, throttle: Throttle) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        config: Config,
+        throttle: Throttle,
+        end_last_waits: Callable[[Collection[Site]], bool],
+    ) -> None:
         self._throttle = throttle
         self._now = throttle.now
-        self._idle_policy = IdlePolicy(crawler, config, throttle, self)
+        self._idle_policy = IdlePolicy(crawler, config, throttle, self, end_last_waits)
 
     def held(self) -> tuple[int, int]:
         """Return how many queued requests are of shut parts, and of given-up sites.
@@ -52,6 +59,16 @@ class ManualControl:
                 shut += min(count, delayed[site])
                 delayed[site] -= min(count, delayed[site])
         return shut, given_up
+
+    def waiting(self) -> set[Site]:
+        """Return the sites of queued requests that may be sent in this run."""
+        queues = self._throttle.in_flight.queues
+        parts = chain.from_iterable(one.sub_queues() for one in queues)
+        return {
+            site
+            for site, section, _ in parts
+            if not (site.pause.is_given_up or site.faults.is_hopeless(section))
+        }
 
     def next_due(self) -> float:
         """Return the seconds until the queues' first request may be sent; 0: now."""
@@ -133,8 +150,10 @@ class IdlePolicy:
         config: Config,
         throttle: Throttle,
         manual_control: ManualControl,
+        end_last_waits: Callable[[Collection[Site]], bool],
     ) -> None:
         self._crawler = crawler
+        self._end_last_waits = end_last_waits
         self._throttle = throttle
         self._manual_control = manual_control
         self._now = throttle.now
@@ -164,6 +183,8 @@ class IdlePolicy:
         )
         if not held or not only_waits:
             self._continue()
+            return
+        if shut > given_up and self._end_last_waits(self._manual_control.waiting()):
             return
         is_late = (
             self._closes is not None and self._manual_control.next_due() > self._closes

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.events.emitter import Events
     from scrapy_mandelbot.politeness.faults import Section
     from scrapy_mandelbot.politeness.flight import Flight
+    from scrapy_mandelbot.politeness.outcome import Failure
     from scrapy_mandelbot.politeness.pause import Pause
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.store.contract import Store
@@ -161,6 +162,33 @@ class Pauses:
                     kept = StoredPause(left.until, left.reason, left.failed_probes)
                     self._put_pause(site.name, kept)
             self.emit(event, site, level=level)
+
+    def keeps_dead(self, failure: Failure | None) -> bool:
+        """Return whether the requests of a dead host stay in the job.
+
+        Not those for a name that no host has: the job would never be finished.
+        """
+        is_outage = failure is not None and failure.is_outage
+        return is_outage and self._throttle.keeps_given_up
+
+    def found_dead(self, site: Site, failure: Failure | None, until: float) -> None:
+        """End the tries for a host that never answered: its requests fail, or are kept.
+
+        `until`: when a new request may meet it again.
+        """
+        if self.keeps_dead(failure):
+            site.dead_until = until
+            site.give_up("it has never answered in this run")
+        else:
+            site.forget_refusals()  # no request waits
+        for queue in self._throttle.in_flight.queues:
+            queue.end_delays(site)
+        self._throttle.update(site)
+
+    def meet_anew(self, site: Site) -> None:
+        """Forget that a host is dead whose requests are kept: there is a new one."""
+        site.forget_refusals()
+        self._throttle.update(site)
 
     def answered(
         self, effect: PauseEffect, site: Site, pause: Pause, before: set[Section]

@@ -80,7 +80,7 @@ CACHED = [  # age of the cached file in seconds, status of the next answer, line
 @pytest.mark.parametrize(("age", "status", "lines"), CACHED)
 @ensureDeferred
 async def test_a_cached_file_in_force_is_named_once(webs, kept, age, status, lines):
-    """Not one that this crawl has fetched, nor one that it has just tried to refresh."""
+    """Not one that this crawl has fetched or has just tried to refresh."""
     web = site(webs)
     if age is not None:
         await crawl(LinksSpider, kept, start_urls=[web.url + "/"])
@@ -313,7 +313,7 @@ async def test_a_server_that_names_a_time_is_not_tested(webs, kept):
 
 @ensureDeferred
 async def test_a_429_that_outlasts_all_tries_is_a_4xx_after_all(webs, kept):
-    """As the document has every 4xx: there is no robots.txt, and the site is crawled."""
+    """RFC 9309 treats every 4xx so: there is no robots.txt; the site is crawled."""
     web = site(webs)
     web.pages["/robots.txt"] = Answer(b"slow down", 429)
     tries = {**kept, "MANDELBOT_PAUSE_OPTIONS": {"first": 0.05, "tries": 3}}

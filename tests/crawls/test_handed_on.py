@@ -76,7 +76,7 @@ async def test_a_url_that_alone_answers_503_is_tried_six_times_at_most(webs):
 
 @ensureDeferred
 async def test_a_refusal_that_names_a_time_holds_the_whole_site(webs):
-    """Also one of a page that was refused before and is set aside: none is sent sooner."""
+    """Not one of a page that was refused before either: none is sent sooner."""
     web = site(webs, 200, delay=0.4)
     named = Answer(b"", 503, {"Retry-After": "9"})
     answers = iter([Answer(b"", 503), named, html()])
@@ -94,7 +94,7 @@ async def test_a_refusal_that_names_a_time_holds_the_whole_site(webs):
 
 @ensureDeferred
 async def test_a_url_that_alone_answers_503_slows_no_other(webs):
-    """It is asked again later and later; the site's other pages do not wait for that."""
+    """It is asked again later and later; the site's other pages do not wait."""
     web = site(webs, 60, delay=0.01)
     answers = iter([Answer(b"", 503), Answer(b"", 503), Answer(b"", 503), html()])
     web.pages["/page/59"] = lambda _request: next(answers)

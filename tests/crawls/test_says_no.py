@@ -118,7 +118,7 @@ async def test_a_refusals_cookie_goes_into_the_jar_of_its_request(webs):
 
 
 def by_its_clock(ahead: float, form):
-    """Return a refusal that ends 8 s later, by a clock that is so many seconds ahead."""
+    """Return a refusal that ends 8 s later, by a clock that is ahead."""
 
     def refuse(until):
         now = TIME.now() + ahead

@@ -23,7 +23,7 @@ DEAD = [f"/dead/{number}" for number in range(20)]
 
 
 def shop(webs, well: int, *, first: str = "well") -> Web:
-    """Serve pages that are well in two sections, and those of a third that answer 503."""
+    """Serve pages that are well in two sections, and 503s in a third."""
     web = webs()
     good = [f"/shelf{number % 2}/{number}" for number in range(well)]
     # The queue is last in, first out.
