@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 FORGOTTEN_AFTER = 600.0
 """Seconds after its last pause for which it is known how a site refuses."""
+_STEP_CUT_OFF = 2  # of the backoff, 9 s by default, while no site answers
 _NEWS = 1.0  # seconds; a pause that grows by less is not reported
 # good answers before the first refusal; then a 503 is an outage, not a limit or a ban
 _WELL = 50
@@ -429,6 +430,10 @@ class Pause:
 
     def _fail(self, refusal: Refusal, *, has_served: bool) -> PauseEffect | None:
         """Prolong the pause, or give up: the probe was refused."""
+        if not refusal.is_counted:
+            self.backoff.step = max(self.backoff.step, _STEP_CUT_OFF)
+            self._stay_away(refusal)
+            return self._take(Fact.PROBE_REFUSED)
         if self.failed_probes + 1 < self.policy.tries:
             if self._is_outage and refusal.now < self._own_until and refusal.is_outage:
                 self._probe_sooner(refusal)

@@ -17,6 +17,7 @@ from scrapy.utils.job import job_dir
 from scrapy_mandelbot import events
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Wait
+from scrapy_mandelbot.politeness.network import Network
 from scrapy_mandelbot.throttle.in_flight import InFlight
 from scrapy_mandelbot.throttle.paces import Paces
 from scrapy_mandelbot.throttle.pauses import Pauses
@@ -66,6 +67,10 @@ class Throttle:
         """Whether the requests of a site that is given up stay in the queue, for the
         next run.
         """
+        total = config.pause_total
+        patience = config.pause_policy.in_all() if total is None else total
+        self.network = Network(patience)
+        """Whether the crawl itself is cut off."""
         self.pauses = Pauses(crawler, self, store, events_)
         self.peers, self._leases = self.pauses.peers, self.pauses.peers.leases
         self.has_leases = self._leases.are_lent
@@ -254,6 +259,8 @@ class Throttle:
     def answered(self, flight: Flight, *, is_page: bool = True) -> None:
         """Note that the site answered with a page or an error, and is not paused."""
         site = flight.site
+        if self.network.silent:
+            self.pauses.network_answers(flight.sent_at)
         if site.is_timed:
             site.tally.left(self._now())
         if site.is_plain and not site.has_refused:
