@@ -131,6 +131,7 @@ class Pause:
         "_own_until",
         "backoff",
         "final_attempts",
+        "late_probes",
         "opened_at",
         "policy",
         "probe",
@@ -162,6 +163,8 @@ class Pause:
         self._own_until = 0.0  # the same, without the additional probes of an outage
         self._is_outage = False
         self.reason = ""
+        self.late_probes = 0
+        """How many requests running were the probe, and took too long."""
         self.probe: Flight | None = None
         """The one request in flight that shows whether it is over."""
         self.final_attempts = 0
@@ -292,6 +295,7 @@ class Pause:
         """Note a good answer."""
         rates = self.rate_control
         if self.probe is flight:
+            self.late_probes = 0
             self.opened_at = now
             self._is_outage = False
             self.final_attempts = 0
@@ -411,6 +415,7 @@ class Pause:
 
     def _stay_away(self, refusal: Refusal, seconds: float | None = None) -> None:
         self.reason = refusal.reason
+        self.late_probes = 0
         if seconds is None or refusal.retry_after is not None:
             seconds = self.policy.pause(self.backoff.step, refusal)
         if refusal.retry_after is None and self.rate_control is not None:

@@ -18,6 +18,7 @@ from scrapy_mandelbot import events
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Wait
 from scrapy_mandelbot.politeness.network import Network
+from scrapy_mandelbot.politeness.probe import late_at, pauses_of
 from scrapy_mandelbot.throttle.in_flight import InFlight
 from scrapy_mandelbot.throttle.paces import Paces
 from scrapy_mandelbot.throttle.pauses import Pauses
@@ -120,7 +121,10 @@ class Throttle:
         if decision is not GO:
             if decision.wait is Wait.TURN and flight is None:
                 self._note_wait(site, now)
-            self.timers.set(site, decision.until)
+            until = decision.until
+            if until == inf:  # until the probe has its answer, or takes too long
+                until = min(late_at(site, pause) for pause in pauses_of(site))
+            self.timers.set(site, until)
         elif flight is not None:
             site.let_pass(flight, now)
             self._note_leases(site)
