@@ -17,10 +17,15 @@ from scrapy.utils.misc import build_from_crawler
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness.flight import GO, End, Flight
+from scrapy_mandelbot.politeness.flight import GO, Decision, End, Flight
 from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
 from scrapy_mandelbot.robots.origins import site_of
-from scrapy_mandelbot.scheduling.round_robin import QueueParts, RoundRobin, SubQueue
+from scrapy_mandelbot.scheduling.round_robin import (
+    PAST_PAUSES,
+    QueueParts,
+    RoundRobin,
+    SubQueue,
+)
 from scrapy_mandelbot.scheduling.storage import RequestStorage, Storage, warn_of_lost
 
 if TYPE_CHECKING:
@@ -163,9 +168,10 @@ class SiteQueue:
         slot = engine.slot_key(self._crawler, request)
         name = site_of(urlparse_cached(request)) if was is None else was.site
         queue = self._round_robin.get((name, slot, ""))
-        if queue is None or not queue.site.is_plain:
+        is_special = "dont_pause" in request.meta
+        if queue is None or is_special or not queue.site.is_plain:
             queue = self._queue_for(request, self._throttle.sites.of(name), slot)
-        if queue.site.dead_until <= self._crawl.now():
+        if not queue.site.is_plain and queue.site.dead_until <= self._crawl.now():
             self._throttle.pauses.meet_anew(queue.site)
         if queue.site.has_refused or (was is not None and was.not_before):
             not_before = 0.0 if was is None else was.not_before
@@ -249,6 +255,8 @@ class SiteQueue:
         """Return whether a request would have to wait for a time of its site."""
         site = self._throttle.sites.of_request(request)
         if site.is_plain:
+            return False
+        if request.meta.get("dont_pause"):
             return False
         path = section.path if (section := site.faults.of(request)) else ""
         return self._throttle.holds_back(site, path)
@@ -341,6 +349,7 @@ class SiteQueue:
             return False
         flight = Flight(request, site)
         flight.slot = slot
+        flight.keeps_pauses = not self._is_past_pauses(queue)
         self._throttle.hand_out(flight, now, as_scout=as_scout)
         return True
 
@@ -376,6 +385,8 @@ class SiteQueue:
     def _queue_for(self, request: Request, site: Site, slot: str) -> SubQueue:
         section = site.faults.of(request) if site.has_refused else None
         path = "" if section is None else section.path
+        if request.meta.get("dont_pause"):
+            path = PAST_PAUSES
         queue = self._round_robin.get((site.name, slot, path))
         return queue or self._add_queue(
             SubQueue(site, QueueParts(site.name, slot, path))
@@ -451,10 +462,7 @@ class SiteQueue:
                 continue
             site = queue.site
             slot = queue.slot
-            if (
-                not site.is_plain
-                and self._throttle.decide(site, None, queue.section) is not GO
-            ):
+            if not site.is_plain and self._decide(queue) is not GO:
                 round_robin.step_out(queue, until_an_end=bool(site.awaited))
             elif queue.activity and (
                 (queue.activity >= in_flight.limits[slot] and in_flight.is_full(slot))
@@ -469,12 +477,32 @@ class SiteQueue:
             else:
                 return queue
 
+    def _decide(self, queue: SubQueue) -> Decision:
+        """Decide on the next request of a sub-queue."""
+        if self._is_past_pauses(queue):
+            return self._throttle.decide_past_pauses(queue.site)
+        return self._throttle.decide(queue.site, None, queue.section)
+
+    def _is_past_pauses(self, queue: SubQueue) -> bool:
+        """Return whether the requests of a sub-queue wait for no pause now.
+
+        They wait for the rules of their site, as all others do.
+        """
+        if queue.section != PAST_PAUSES or queue.site.is_plain:
+            return False
+        name = queue.site.name
+        if not self._crawl.config.obey or not name.startswith("http"):
+            return True
+        return self._crawl.fetcher.known(name) is not None
+
     def _choose(self, queue: SubQueue) -> Request | None:
         """Take the request of a queue that may go next; None: it waits after all.
 
         A probe is chosen among several. A request of a section set aside changes its
         sub-queue.
         """
+        if self._is_past_pauses(queue):
+            return self._storage.pop(queue.name)
         most = looked_through(queue.site)
         request = (
             self._storage.pop(queue.name) if most == 1 else self._probe(queue, most)

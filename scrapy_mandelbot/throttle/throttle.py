@@ -130,6 +130,15 @@ class Throttle:
             self._note_leases(site)
         return decision
 
+    def decide_past_pauses(self, site: Site) -> Decision:
+        """Decide on a request that waits for no pause: only for a delay, or a hold."""
+        now = self._now()
+        due = max(site.held_until, site.pacer.due(now))
+        if due <= now:
+            return GO
+        self.timers.set(site, due)
+        return Decision(Wait.TURN, due)
+
     def _decide_by_lease(
         self, site: Site, flight: Flight | None, now: float
     ) -> Decision:
