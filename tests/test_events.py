@@ -22,7 +22,7 @@ from scrapy_mandelbot.events import (
     SITEMAP_READ,
 )
 from scrapy_mandelbot.events.emitter import Events
-from scrapy_mandelbot.politeness.flight import End
+from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.robots.formatting import clock_time, moment
 
 LOGGER = "scrapy_mandelbot.events"

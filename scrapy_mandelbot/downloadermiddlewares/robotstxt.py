@@ -21,9 +21,9 @@ from scrapy_mandelbot.downloadermiddlewares.pause import not_sent, report_unread
 from scrapy_mandelbot.fetching.download_limits import CITED
 from scrapy_mandelbot.fetching.requesting import LONGEST_REDIRECT
 from scrapy_mandelbot.fetching.robot_parser import MandelbotRobotParser
-from scrapy_mandelbot.politeness.flight import End
 from scrapy_mandelbot.politeness.meaning import NOTHING
 from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind
+from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.robots.formatting import shown
 from scrapy_mandelbot.robots.origins import robots_url
 from scrapy_mandelbot.robots.robotstxt.paths import as_servers_read_it

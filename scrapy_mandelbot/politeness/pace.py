@@ -198,7 +198,7 @@ def unreadable_lines(robots: RobotsTxt, agent: Agent) -> tuple[int, ...]:
 def _lines(robots: RobotsTxt, agent: Agent, *, are_readable: bool) -> list[int]:
     from scrapy_mandelbot.robots.robotstxt.times import (
         READERS,
-    )  # noqa: PLC0415 -- where paced
+    )
 
     return sorted(
         number

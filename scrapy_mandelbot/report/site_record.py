@@ -14,7 +14,7 @@ from math import floor, inf, log2
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from scrapy_mandelbot.politeness.flight import End, Tally
+from scrapy_mandelbot.politeness.tally import End, Tally
 from scrapy_mandelbot.report.samples import (
     PauseRecord,
     RobotsRecord,

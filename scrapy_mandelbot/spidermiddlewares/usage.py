@@ -13,7 +13,7 @@ from scrapy.http import HtmlResponse
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness.flight import End
+from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.robots.formatting import counted
 from scrapy_mandelbot.robots.preferences.in_pages import HEADERS_READ, page_usage
 from scrapy_mandelbot.robots.preferences.statements import NOTHING_SAID, Usage

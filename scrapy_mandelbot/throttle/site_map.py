@@ -11,8 +11,8 @@ from weakref import WeakValueDictionary
 
 from scrapy.utils.httpobj import urlparse_cached
 
-from scrapy_mandelbot.politeness.flight import Tally
 from scrapy_mandelbot.politeness.site_state import Site
+from scrapy_mandelbot.politeness.tally import Tally
 from scrapy_mandelbot.robots.origins import site_of
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from growth import Row, numbered, repeated
-from scrapy_mandelbot.politeness import faults, inside, pace, retry_after
+from scrapy_mandelbot.politeness import bot_blocks, faults, inside, pace, retry_after
 from scrapy_mandelbot.robots import origins
 from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
@@ -121,10 +121,16 @@ ROWS = (
         _URLS,
         prepare=_site,
     ),
-    Row("sites.place_of", faults.place_of, _URLS, prepare=bytes.decode),
+    Row("sites.place_of", bot_blocks.place_of, _URLS, prepare=bytes.decode),
     Row(
         "sites.sections_of",
         lambda url: list(faults.sections_of(url)),
+        _URLS,
+        prepare=bytes.decode,
+    ),
+    Row(
+        "sites.paths_around",
+        lambda url: list(faults.paths_around(url)),
         _URLS,
         prepare=bytes.decode,
     ),

@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 from clocks import MIDNIGHT as NOW
 
-from scrapy_mandelbot.politeness.flight import End
+from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.report.metrics import (
     METRICS,
     MOST_LABELLED,

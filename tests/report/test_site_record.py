@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from clocks import MIDNIGHT as NOW
 
-from scrapy_mandelbot.politeness.flight import End, Tally
+from scrapy_mandelbot.politeness.tally import End, Tally
 from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import (
     FIRST_WIDTH,
