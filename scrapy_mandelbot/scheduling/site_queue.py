@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -68,9 +69,9 @@ class SiteQueue:
         start_queue_cls: type[QueueProtocol] | None = None,
     ) -> Any:
         """Build the queue; Scrapy's own where MANDELBOT_ENABLED is False."""
-        queue_class: Any = (
-            cls if Crawl.of(crawler).config.enabled else DownloaderAwarePriorityQueue
-        )
+        queue_class: Any = DownloaderAwarePriorityQueue
+        if Crawl.of(crawler).config.enabled:
+            queue_class = cls
         return queue_class(
             crawler,
             downstream_queue_cls,
@@ -99,9 +100,9 @@ class SiteQueue:
         self._crawl = Crawl.of(crawler)
         self._throttle = self._crawl.throttle
         self._in_flight = self._throttle.in_flight
-        self._at_first = (
-            self._in_flight.AT_FIRST if self._crawl.config.recovers else inf
-        )
+        self._at_first = inf
+        if self._crawl.config.recovers:
+            self._at_first = self._in_flight.AT_FIRST
 
         def open_queue(
             directory: str, priorities: Iterable[int]
@@ -170,7 +171,8 @@ class SiteQueue:
             self._throttle.pauses.meet_anew(queue.site)
         if queue.site.has_refused or (was is not None and was.not_before):
             not_before = 0.0 if was is None else was.not_before
-            if until := self._waits_until(queue, request, not_before, has_come=True):
+            until = self._waits_until(queue, request, not_before, has_come=True)
+            if until:
                 self._delay(_Delayed(queue, request), until)
                 queue.site.tally.taken += 1
                 return
@@ -184,23 +186,25 @@ class SiteQueue:
         if not queue.has_joined:
             self._round_robin.join(queue)
 
-    def pop(self) -> Request | None:
+    def pop(self) -> Request | None:  # noqa: C901 -- a call less for each page
         """Return the next request of a site that may be asked now, or None."""
         if self.unloaded:
             self._load(_LOADED)
-        while (queue := self._next_queue()) is not None:
+        while True:
+            queue = self._next_queue()
+            if queue is None:
+                return None
             if queue.is_sharing:
                 self._round_robin.take(queue)
-            request = (
-                self._storage.pop(queue.name)
-                if queue.site.is_plain
-                else self._choose(queue)
-            )
+            if queue.site.is_plain:
+                request = self._storage.pop(queue.name)
+            else:
+                request = self._choose(queue)
             if queue.name not in self._storage.lengths:
                 self._rest(queue)
             if request is None:
                 if self._storage.is_tired:
-                    break
+                    return None
                 continue
             if self._crawl.drops and self._crawl.drops(request):
                 self._storage.drop(request)
@@ -210,7 +214,6 @@ class SiteQueue:
             else:
                 queue.site.tally.taken -= 1  # it is counted anew
                 self.push(request)
-        return None
 
     def peek(self) -> Request | None:
         """Return what :meth:`pop` would return, and leave it in the queue."""
@@ -251,8 +254,8 @@ class SiteQueue:
         site = self._throttle.sites.of_request(request)
         if site.is_plain:
             return False
-        path = section.path if (section := site.faults.of(request)) else ""
-        return self._throttle.holds_back(site, path)
+        section = site.faults.of(request)
+        return self._throttle.holds_back(site, section.path if section else "")
 
     def waiting(self, site: Site) -> int:
         """Return how many requests for the site it holds."""
@@ -267,7 +270,8 @@ class SiteQueue:
         """Yield site, section ("": none) and number of requests of each sub-queue."""
         self._load(len(self.unloaded))
         for queue in tuple(self._round_robin.values()):
-            if length := self._length(queue):
+            length = self._length(queue)
+            if length:
                 yield queue.site, queue.section, length
 
     def delayed(self) -> Iterator[tuple[Site, float]]:
@@ -288,13 +292,16 @@ class SiteQueue:
 
     def end_delays(self, site: Site) -> None:
         """Return the delayed requests of a site whose time has changed."""
-        taken = self._delayed.take(lambda one: one.queue.site is site)
+        taken = self._take_delayed(site)
         for one in taken:
             one.queue.delayed = 0
-        for one, until in [
-            (one, self._waits_until(one.queue, one.request)) for one in taken
-        ]:
+        # Before any of them is back, which would let others wait for it.
+        times = [self._waits_until(one.queue, one.request) for one in taken]
+        for one, until in zip(taken, times, strict=True):
             self._delay(one, until)
+
+    def _take_delayed(self, site: Site) -> list[_Delayed]:
+        return self._delayed.take(lambda one: one.queue.site is site)
 
     # Called by a job that workers share.
 
@@ -316,7 +323,7 @@ class SiteQueue:
     def leave(self, site: Site) -> tuple[list[str], list[Request]]:
         """Remove a site's waiting requests. Returns its queues and delayed requests."""
         queues = tuple(self._round_robin.of(site))
-        taken = self._delayed.take(lambda one: one.queue.site is site) if queues else []
+        taken = self._take_delayed(site) if queues else []
         for queue in queues:
             if queue.has_joined:
                 self._round_robin.leave(queue)
@@ -334,9 +341,9 @@ class SiteQueue:
                 return False
         now = self._crawl.now()
         rules = site.rules()
-        as_scout = (rules is None or rules.until <= now) and self._needs_scout(
-            request, site
-        )
+        as_scout = False
+        if rules is None or rules.until <= now:
+            as_scout = self._needs_scout(request, site)
         is_news = self._throttle.is_paced and self._crawl.learn_pace(request, site)
         if is_news and self._throttle.decide(site) is not GO:
             return False
@@ -346,12 +353,11 @@ class SiteQueue:
         return True
 
     def _needs_scout(self, request: Request, site: Site) -> bool:
-        return (
-            self._crawl.config.obey
-            and not request.meta.get("dont_obey_robotstxt")
-            and site.name.startswith("http")
-            and self._crawl.fetcher.known(site.name) is None
-        )
+        if not self._crawl.config.obey or request.meta.get("dont_obey_robotstxt"):
+            return False
+        if not site.name.startswith("http"):
+            return False
+        return self._crawl.fetcher.known(site.name) is None
 
     def _load(self, most: int) -> None:
         for _ in range(min(most, len(self.unloaded))):
@@ -375,8 +381,11 @@ class SiteQueue:
         self._round_robin.rest(queue)
 
     def _queue_for(self, request: Request, site: Site, slot: str) -> SubQueue:
-        section = site.faults.of(request) if site.has_refused else None
-        path = "" if section is None else section.path
+        path = ""
+        if site.has_refused:
+            section = site.faults.of(request)
+            if section is not None:
+                path = section.path
         queue = self._round_robin.get((site.name, slot, path))
         return queue or self._add_queue(
             SubQueue(site, QueueParts(site.name, slot, path))
@@ -435,7 +444,7 @@ class SiteQueue:
     def _warn_of_lost(self) -> None:
         warn_of_lost(self._crawler, list(self.drain()))
 
-    def _next_queue(self) -> SubQueue | None:
+    def _next_queue(self) -> SubQueue | None:  # noqa: C901 -- a call less for each page
         """Queues that must wait step out."""
         round_robin = self._round_robin
         in_flight = self._in_flight
@@ -487,10 +496,13 @@ class SiteQueue:
         sub-queue.
         """
         most = looked_through(queue.site)
-        request = (
-            self._storage.pop(queue.name) if most == 1 else self._probe(queue, most)
-        )
-        if request is None or queue.section or queue.site.faults.of(request) is None:
+        if most == 1:
+            request = self._storage.pop(queue.name)
+        else:
+            request = self._probe(queue, most)
+        if request is None or queue.section:
+            return request
+        if queue.site.faults.of(request) is None:
             return request
         queue.site.tally.taken -= 1
         try:
@@ -506,16 +518,15 @@ class SiteQueue:
 
         None: a health check is sent.
         """
-        site = queue.site
-        take = self._storage.take
-        of = self._crawler.request_fingerprinter.fingerprint
         chosen, looked_at = look_for_probe(
-            site,
-            lambda more: take(queue.name, more),
-            of,
+            queue.site,
+            partial(self._storage.take, queue.name),
+            self._crawler.request_fingerprinter.fingerprint,
             most,
             self._throttle.health_check.request,
         )
-        request = None if chosen is None else looked_at.pop(chosen)
+        request = None
+        if chosen is not None:
+            request = looked_at.pop(chosen)
         self._storage.put_back(queue.name, looked_at)
         return request

@@ -45,6 +45,8 @@ ROOMS = {
             "politeness.pause",
             "politeness.pause_policy",
             "politeness.rate_control",
+            "politeness.slow_limit_estimator",
+            "politeness.bot_blocks",
             "politeness.faults",
             "politeness.site_state",
         ),
