@@ -250,7 +250,8 @@ class Site:
             self.pacer.let_pass(flight)
         if self.has_refused:
             self.faults.let_pass(flight, now)
-        self.pause.let_pass(flight, now)
+        if flight.keeps_pauses:
+            self.pause.let_pass(flight, now)
         self.recheck()
 
     def let_pass(self, flight: Flight, now: float) -> None:

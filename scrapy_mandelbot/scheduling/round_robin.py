@@ -23,6 +23,10 @@ _LOOK_AGAIN = 1.0  # seconds
 _MOST_RESTING = 1_000
 
 
+PAST_PAUSES = "/ dont_pause"
+"""In place of a section's path: these requests wait for no pause."""
+
+
 class QueueParts(NamedTuple):
     """What the name of a sub-queue says.
 

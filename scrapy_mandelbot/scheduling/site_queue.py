@@ -18,11 +18,16 @@ from scrapy.utils.misc import build_from_crawler
 from scrapy_mandelbot import engine
 from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.politeness.flight import GO, Flight
+from scrapy_mandelbot.politeness.flight import GO, Decision, Flight
 from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
 from scrapy_mandelbot.politeness.tally import End
 from scrapy_mandelbot.robots.origins import site_of
-from scrapy_mandelbot.scheduling.round_robin import QueueParts, RoundRobin, SubQueue
+from scrapy_mandelbot.scheduling.round_robin import (
+    PAST_PAUSES,
+    QueueParts,
+    RoundRobin,
+    SubQueue,
+)
 from scrapy_mandelbot.scheduling.storage import RequestStorage, Storage, warn_of_lost
 
 if TYPE_CHECKING:
@@ -165,9 +170,10 @@ class SiteQueue:
         slot = engine.slot_key(self._crawler, request)
         name = site_of(urlparse_cached(request)) if was is None else was.site
         queue = self._round_robin.get((name, slot, ""))
-        if queue is None or not queue.site.is_plain:
+        is_special = "dont_pause" in request.meta
+        if queue is None or is_special or not queue.site.is_plain:
             queue = self._queue_for(request, self._throttle.sites.of(name), slot)
-        if queue.site.dead_until < inf and queue.site.dead_until <= self._crawl.now():
+        if not queue.site.is_plain and queue.site.dead_until <= self._crawl.now():
             self._throttle.pauses.meet_anew(queue.site)
         if queue.site.has_refused or (was is not None and was.not_before):
             not_before = 0.0 if was is None else was.not_before
@@ -253,6 +259,8 @@ class SiteQueue:
         """Return whether a request would have to wait for a time of its site."""
         site = self._throttle.sites.of_request(request)
         if site.is_plain:
+            return False
+        if request.meta.get("dont_pause"):
             return False
         section = site.faults.of(request)
         return self._throttle.holds_back(site, section.path if section else "")
@@ -349,6 +357,7 @@ class SiteQueue:
             return False
         flight = Flight(request, site)
         flight.slot = slot
+        flight.keeps_pauses = not self._is_past_pauses(queue)
         self._throttle.hand_out(flight, now, as_scout=as_scout)
         return True
 
@@ -386,6 +395,8 @@ class SiteQueue:
             section = site.faults.of(request)
             if section is not None:
                 path = section.path
+        if request.meta.get("dont_pause"):
+            path = PAST_PAUSES
         queue = self._round_robin.get((site.name, slot, path))
         return queue or self._add_queue(
             SubQueue(site, QueueParts(site.name, slot, path))
@@ -461,11 +472,9 @@ class SiteQueue:
                 continue
             site = queue.site
             slot = queue.slot
-            if not site.is_plain:
-                decision = self._throttle.decide(site, None, queue.section)
-                if decision is not GO:
-                    round_robin.step_out(queue, until_an_end=bool(site.awaited))
-                    continue
+            if not site.is_plain and self._decide(queue) is not GO:
+                round_robin.step_out(queue, until_an_end=bool(site.awaited))
+                continue
             activity = queue.activity
             if activity and (
                 activity >= in_flight.limits[slot]
@@ -489,12 +498,32 @@ class SiteQueue:
             return False
         return in_flight.count(site, slot) >= in_flight.in_slow_start(site)
 
+    def _decide(self, queue: SubQueue) -> Decision:
+        """Decide on the next request of a sub-queue."""
+        if self._is_past_pauses(queue):
+            return self._throttle.decide_past_pauses(queue.site)
+        return self._throttle.decide(queue.site, None, queue.section)
+
+    def _is_past_pauses(self, queue: SubQueue) -> bool:
+        """Return whether the requests of a sub-queue wait for no pause now.
+
+        They wait for the rules of their site, as all others do.
+        """
+        if queue.section != PAST_PAUSES or queue.site.is_plain:
+            return False
+        name = queue.site.name
+        if not self._crawl.config.obey or not name.startswith("http"):
+            return True
+        return self._crawl.fetcher.known(name) is not None
+
     def _choose(self, queue: SubQueue) -> Request | None:
         """Take the request of a queue that may go next; None: it waits after all.
 
         A probe is chosen among several. A request of a section set aside changes its
         sub-queue.
         """
+        if self._is_past_pauses(queue):
+            return self._storage.pop(queue.name)
         most = looked_through(queue.site)
         if most == 1:
             request = self._storage.pop(queue.name)
