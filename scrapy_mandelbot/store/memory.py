@@ -31,6 +31,9 @@ class Recent(Generic[Value]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def __contains__(self, key: object) -> bool:
+        return key in self._values
+
     def items(self) -> Iterator[tuple[str, Value]]:
         return ((key, value) for key, (value, _) in self._values.items())
 

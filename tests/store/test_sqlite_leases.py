@@ -14,9 +14,10 @@ from math import inf
 
 import pytest
 
+from scrapy_mandelbot.store.change_feed import READ_AT_ONCE
 from scrapy_mandelbot.store.contract import CachedRobots, Lease, StoredPause
 from scrapy_mandelbot.store.sqlite import SqliteStore
-from scrapy_mandelbot.store.sqlite_live import KEPT_FOR, READ_AT_ONCE
+from scrapy_mandelbot.store.sqlite_tables import KEPT_FOR
 
 SITE, OTHER = "https://example.com", "https://other.example"
 COPY = CachedRobots(b"User-agent: *\nDisallow: /x\n", 200, 1000.0)
