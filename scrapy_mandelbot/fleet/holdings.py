@@ -124,7 +124,7 @@ class UnackedExchanges:
                 self._forgotten = number
 
     def rests_after(self, last: int, now: float) -> Iterator[tuple[bytes, bytes, str]]:
-        """Yield sites reported after an exchange, each with its state and the milliseconds left."""
+        """Yield sites reported after an exchange, with state and milliseconds left."""
         rests: dict[bytes, tuple[bytes, bytes, str]] = {}
         for at, one in self._entries_after(last):
             if one.entry[0] == "rest":
@@ -141,7 +141,7 @@ class UnackedExchanges:
         yield from rests.values()
 
     def after(self, last: int) -> tuple[bool, list[UnackedEntry]]:
-        """Return whether no entry after an exchange was dropped, and those without a request."""
+        """Return whether all later entries are known, and those to repeat."""
         entries = [one for _, one in self._entries_after(last) if one.is_alone]
         return self._forgotten <= last, entries
 

@@ -1,4 +1,4 @@
-"""The sites that a worker owns: taken with the state of their previous owner, and given back."""
+"""The sites that a worker owns: taken with their state, and given back."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class OwnSites:
         return known
 
     def call_back(self) -> None:
-        """Evict requests from download slots: other workers may own their sites by now."""
+        """Evict requests from download slots: others may own their sites by now."""
         in_flight = self._crawl.throttle.in_flight
         for site in {flight.site for flight in in_flight.flights.values()}:
             if site.name in self._job.sites:

@@ -177,7 +177,7 @@ class JobServer:
         return read_answer(said)
 
     def sends(self, worker: int, numbers: Iterable[int]) -> None:
-        """Record which requests a worker has sent: one of them may have killed it if it dies."""
+        """Record which requests a worker has sent: if it dies, one may be the cause."""
         with self._connection() as redis:
             redis.sadd(f"{self.key}:out:{worker}", *numbers)
 

@@ -1,4 +1,4 @@
-"""The part of a job on Redis that one worker holds, and its next exchange; without I/O."""
+"""The part of a job on Redis that one worker holds; without I/O."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class SharedJob:
     def push_child(
         self, line: str, place: Place, body: bytes, fingerprint: int, parent: int
     ) -> int:
-        """Add a request unless its parent has yielded it before, in an earlier run or elsewhere.
+        """Add a request unless its parent has yielded it before, here or elsewhere.
 
         All workers together yield each request of ``start()`` as often as one of them
         does.
@@ -161,7 +161,7 @@ class SharedJob:
             self._add(("done", key(site), number))
 
     def refuse(self, number: int, why: str, exception: str = "") -> None:
-        """Leave a claimed request to another version of the spider: this one cannot read it.
+        """Leave a claimed request to another version of the spider.
 
         One whose callback raised an exception is set aside until it is requeued.
         """

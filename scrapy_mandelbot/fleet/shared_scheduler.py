@@ -92,7 +92,7 @@ class SharedJobScheduler(JobScheduler):
         engine.download_by(self._crawler, self._send)
 
     async def _send(self, download: engine.Download, request: Request) -> Response:
-        """Send a request from its download slot, unless another worker may own its site by now."""
+        """Send a request, unless another worker may own its site by now."""
         if request in self._unacked and not self._worker.may_send:
             # it goes back: this process was stopped, or Redis is away
             raise SitePausedError

@@ -51,7 +51,7 @@ _WAIT_AT_END = 10.0  # seconds for Redis, at the start and at the end of a crawl
 
 
 class JobWorker(RunningJob):
-    """The state that the scheduler and JobMiddleware share, where the job is on Redis."""
+    """The state that SharedJobScheduler and JobMiddleware of one crawler share."""
 
     storage: SharedStorage
 
@@ -125,7 +125,7 @@ class JobWorker(RunningJob):
         return True
 
     def begins(self, request: Request | None) -> None:
-        """Record on Redis that a request is sent before its callback runs, if Redis answers."""
+        """Record on Redis that a callback is about to run: it may kill the process."""
         one = None if request is None else self.storage.unacked.get(request)
         if one is None or not one.has_row or one.number in self.job.out:
             return
@@ -160,14 +160,14 @@ class JobWorker(RunningJob):
         self.saves.changed()
 
     def handed_out(self, *, is_plain: bool) -> None:
-        """Record that a request is sent; a pace is reported for the site's next owner."""
+        """Record that a request is sent; report a pace for the site's next owner."""
         self._is_idle = self._has_ended = self._is_hungry = False
         self._idle_since = None
         if not is_plain:
             self.saves.within(0.0)
 
     def wants_more(self) -> None:
-        """Record that there is room for more requests than its sites may be sent now."""
+        """Record that there is room for more requests than its sites allow now."""
         if not self.may_send:
             self._own.call_back()
         self._own.look()
@@ -342,15 +342,13 @@ class JobWorker(RunningJob):
         self.saves.close()
 
     def _say_the_rest(self) -> StorageError | None:
-        """Report all that is left, while the crawl waits; return why that failed, if it did."""
+        """Report all that is left, while the crawl waits; return why that failed."""
         ends_at = self.clock.now() + _WAIT_AT_END
         while self.job.uncommitted:
-            exchange = self.job.next_exchange(0, "")
+            exchange = partial(self.server.exchange, self.job.next_exchange(0, ""))
             left = max(0.1, ends_at - self.clock.now())
             try:
-                answer = self.link.call_and_wait(
-                    lambda: self.server.exchange(exchange), left
-                )  # noqa: B023 -- it is waited for
+                answer = self.link.call_and_wait(exchange, left)
             except StorageError as error:
                 return error
             if answer.is_lost:
@@ -419,9 +417,9 @@ class Link:
         in_loop: Callable[..., object],
         now: Callable[[], float],
     ) -> None:
-        from scrapy_mandelbot.store.redis.wire import (
+        from scrapy_mandelbot.store.redis.wire import (  # noqa: PLC0415 -- optional
             RedisThread,
-        )  # noqa: PLC0415 -- not all have it
+        )
 
         self._renew = renew
         self._in_loop = in_loop
@@ -442,7 +440,7 @@ class Link:
         self._put(call, deliver)
 
     def call_and_wait(self, call: Callable[[], T], seconds: float) -> T:
-        """Make a call in the thread and wait: before the crawl starts, and at its end."""
+        """Make a call in the thread and wait: only before a crawl and at its end."""
         answers: SimpleQueue[Any] = SimpleQueue()
         self._put(call, answers.put)
         try:

@@ -1,4 +1,4 @@
-"""Claimed requests: what waits for them, what their callbacks raised, how many runs died with them.
+"""Claimed requests: what waits for them, what they raised, and the runs that died.
 
 Those that were in flight at a death are sent last, a few at a time, or set aside.
 """
@@ -118,7 +118,7 @@ FEW = 8  # requests that were in flight at a death, sent at a time
 
 
 def most_at_once(deaths: int, limit: int) -> int:
-    """Return how many requests that were in flight in so many deaths may be sent at a time.
+    """Return how many requests with so many deaths may be sent at a time.
 
     0 sets them aside. The last attempt sends one alone, so that a death identifies it.
     """
@@ -128,14 +128,14 @@ def most_at_once(deaths: int, limit: int) -> int:
 
 
 def exception_of(why: str) -> str:
-    """Return the name of the exception for which a page is set aside; empty: for another reason."""
+    """Return the exception for which a page is set aside; empty: another reason."""
     return (
         why.removeprefix(_RAISED).partition(" ")[0] if why.startswith(_RAISED) else ""
     )
 
 
 class Deliveries:
-    """Counts in how many deaths each request was in flight, and withholds those with any.
+    """Counts the deaths in which each request was in flight, and withholds those.
 
     A page may kill the process whose callback reads it, in every run. Which of the
     requests in flight it was is unknown, so all of them wait until nothing else is left

@@ -1,4 +1,4 @@
-"""Feed files: flushed before each commit, and cut back to the last commit after a crash.
+"""Feed files: flushed before each commit, cut back to it after a crash.
 
 A run that died may have written items whose pages are crawled again, and half a line.
 The next run cuts what was written after the last commit, stores the cut part in JOBDIR,
@@ -76,7 +76,7 @@ class FeedFile(NamedTuple):
 
 
 def read_stored(states: Mapping[str, bytes]) -> dict[str, FeedFile]:
-    """Return by path how files were at a commit; a ValueError: the states cannot be read."""
+    """Return the files of a commit by path; ValueError: the states cannot be read."""
     return {
         json.loads(name.partition("/")[2]): FeedFile(*json.loads(state))
         for name, state in states.items()
@@ -139,7 +139,7 @@ class Feeds:
                 self.put(path, was._replace(length=None))
 
     def flush(self) -> dict[str, bytes | None]:
-        """Write all items; return the changed states of files by name, None where one has gone."""
+        """Write all items; return changed states of files, None: one is gone."""
         for slot in self._slots():
             self._flush(slot)
         changed = self._changed
@@ -147,7 +147,7 @@ class Feeds:
         return changed
 
     def not_kept(self) -> Iterator[tuple[str, str]]:
-        """Yield each feed that may repeat or lose items after a crash: its URI, and why."""
+        """Yield the URI of each feed that a crash may damage, and why."""
         for slot in self._slots():
             why = _why_not(slot)
             if why is not None:
@@ -155,7 +155,7 @@ class Feeds:
 
     @property
     def _starts_batches(self) -> bool:
-        """Whether Scrapy stores a batch when it is full, and has what is asked of it for that.
+        """Whether Scrapy stores a batch when it is full, and has the methods for it.
 
         Neither is public. Before 2.15 all were stored at the end of the crawl.
         """
@@ -274,7 +274,7 @@ def _in_batches(slot: FeedSlot) -> bool:
 
 
 class Spool:
-    """Replaces a feed's storage: its items stay in JOBDIR until all of them are stored."""
+    """Stands in for a feed's storage: items stay in JOBDIR until all are stored."""
 
     def __init__(self, slot: FeedSlot, path: Path, feeds: Feeds) -> None:
         self.path = path
@@ -291,7 +291,7 @@ class Spool:
         return Deferred.fromCoroutine(self._copy())
 
     async def _copy(self) -> None:
-        """Copy the spool into the feed in slices, yielding to the event loop between them."""
+        """Copy the spool into the feed, a slice in each turn of the event loop."""
         storage = self._storage
         if isinstance(storage, FileFeedStorage) and not isinstance(self, MemberSpool):
             storage.write_mode = "wb"  # it has all of what is there

@@ -145,7 +145,7 @@ class Job(RunningJob):
     # Called by the middleware.
 
     def gives(self, parent: Unacked, request: Request) -> bool:
-        """Record the parent of a request; return whether it is new, not yielded before a crash."""
+        """Record a request's parent; return whether no earlier run yielded it."""
         self._given[request] = parent
         if not request.dont_filter:
             return True  # its fingerprint says
@@ -170,7 +170,7 @@ class Job(RunningJob):
 
     @property
     def has_overdue(self) -> bool:
-        """Whether one that was in flight at a death may go beside others: none such is out."""
+        """Whether a request that was in flight at a death may be sent beside others."""
         has_any = self.deliveries.waiting and self.clock.now() >= self._overdue_at
         return bool(has_any) and self.storage.unacked.keys().isdisjoint(self._tried)
 
@@ -307,7 +307,7 @@ class SpiderState:
             )
 
     def save(self, *, is_last: bool = False) -> None:
-        """Add the state to the next commit if it has changed and pickling is cheap enough."""
+        """Add the state to the next commit, if it changed and pickling is cheap."""
         state = getattr(self._spider, "state", None)
         if (not state and self._kept is None) or (
             self._now() < self._not_before and not is_last
@@ -341,7 +341,7 @@ _TRY_AGAIN = 10.0  # seconds
 
 
 class Saves:
-    """Decides when a job is saved, in a file or on Redis, and what happens while that fails.
+    """Decides when a job is saved, and what happens while that fails.
 
     A save follows `soon` seconds after an acknowledgement; 0 is the end of this turn of
     the event loop, so pages acknowledged together are saved together, and a kill finds

@@ -293,7 +293,7 @@ _NAMED = 10  # requests that cannot be written down, or are set aside
 
 
 class RunningJob(ABC):
-    """Tracks which callback yielded which request, and reports what cannot be stored."""
+    """Tracks which callback yielded a request; reports what cannot be stored."""
 
     storage: JobStorage  # where its requests are kept, once the spider is there
 
@@ -345,7 +345,7 @@ class RunningJob(ABC):
 
     @abstractmethod
     def set_aside(self, number: int, why: str, exception: str = "") -> None:
-        """Set a claimed request aside: it cannot be read, or its callback raised an exception."""
+        """Set a claimed request aside: unreadable, or its callback raised."""
 
     def called(self, request: Request | None) -> Unacked | None:
         one = None if request is None else self.storage.unacked.get(request)

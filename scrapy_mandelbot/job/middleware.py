@@ -1,4 +1,4 @@
-"""The spider middleware that records which callback yielded a request, and what it yielded before.
+"""The spider middleware that records what each callback yields.
 
 No fingerprint stops requests with ``dont_filter``. After a run that ended within a
 callback, the next run yields all of them again; so the job counts them, and skips as

@@ -1,4 +1,4 @@
-"""Opens and locks the file of a job; a damaged one is replaced by what can be read of it."""
+"""Opens the file of a job; a damaged one is replaced by what can be read of it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class JobInUseError(StorageError):
 
 
 def open_locked(folder: Path, *, is_synced: bool) -> tuple[JobLock, SqliteJob]:
-    """Lock and open the job of a folder for a run; the text of a StorageError is for the log."""
+    """Lock and open a folder's job; the text of a StorageError is for the log."""
     lock = JobLock(folder / LOCK)
     try:
         lock.take()
@@ -156,7 +156,7 @@ def _look_through(job: SqliteJob) -> None:
 
 
 def _salvage(damaged: Path, path: Path) -> bool:
-    """Write what can be read of a damaged file to a new one; return whether that is anything.
+    """Write what can be read of a damaged file to a new one; return if any.
 
     A run killed meanwhile starts over.
     """
@@ -199,7 +199,7 @@ def _salvage(damaged: Path, path: Path) -> bool:
 
 
 def _renew_first_page(path: Path, new: Path) -> None:
-    """Replace the first page by that of a new file: its tables start at the same pages."""
+    """Replace the first page by a new file's: its tables start at the same pages."""
     with path.open("r+b") as file, new.open("rb") as other:
         page = bytearray(other.read(PAGE))
         page[28:32] = (path.stat().st_size // PAGE).to_bytes(4, "big")
@@ -319,7 +319,7 @@ def _next_readable(database: sqlite3.Connection, query: str, broken: int) -> int
 def rows_from_both_ends(
     database: sqlite3.Connection, query: str
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a damaged file from the start and, where that fails, from the end.
+    """Yield the rows of a damaged file from the start, or else from the end.
 
     The query has ``{0}`` for the direction.
     """

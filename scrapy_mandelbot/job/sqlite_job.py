@@ -139,7 +139,7 @@ class SqliteJob:
         return StoredRequest(number, body)
 
     def read(self, number: int) -> bytes:
-        """Return the body of a row in the file; none, where it is not as it was written."""
+        """Return the body of a row in the file; empty: it is not as it was written."""
         query = "SELECT body, checksum FROM requests WHERE number = ?"
         with as_ours():
             row = self.database.execute(query, (number,)).fetchone()
@@ -195,7 +195,7 @@ class SqliteJob:
         self._seen.has_older = True
 
     def children_left(self, parent: int) -> Iterator[tuple[int, int]]:
-        """Yield fingerprints of children that a previous run counted, in order, and how often."""
+        """Yield the fingerprints of a previous run's children in order, with counts."""
         if parent > self.last_of_former_run or parent in self._pending.parents_gone:
             return
         query = (
@@ -370,7 +370,7 @@ class Fingerprints:
         self.new.append(fingerprint)
 
     def write(self) -> None:
-        """Write what is new, within the transaction that is open, and a part of a merge."""
+        """Write what is new and a part of a merge, within the open transaction."""
         if self.new:
             rows = enumerate(self.new, start=self._log_ends + 1)
             self._database.executemany("INSERT INTO fresh VALUES (?, ?)", rows)

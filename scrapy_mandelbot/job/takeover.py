@@ -44,7 +44,7 @@ class ScrapyJobDir:
 
 
 def read_queues(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:
-    """Yield each request as Scrapy wrote it, those of a queue in the order of their pushes."""
+    """Yield each request as Scrapy wrote it, in the order in which it was pushed."""
     if not folder.exists():
         return
     if not (folder / "active.json").exists():
@@ -62,7 +62,7 @@ def read_queues(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:
 
 
 def read_request(octets: bytes, load: Callable[[bytes], Any]) -> dict[str, Any]:
-    """Return a request as ``Request.to_dict()`` does; whatever it holds is made, and may raise."""
+    """Return a request as ``Request.to_dict()`` does; its objects may raise."""
     try:
         read = load(octets)
     except pickle.UnpicklingError:

@@ -46,7 +46,7 @@ class Recent(Generic[Value]):
         return entry[0]
 
     def put(self, key: str, value: Value, size: int) -> None:
-        """Store the value, replacing an older one, unless it alone exceeds the limit."""
+        """Store the value in place of an older one, unless it exceeds the limit."""
         before = self._values.pop(key, None)
         self._values[key] = (value, size)
         self.size += size if before is None else size - before[1]

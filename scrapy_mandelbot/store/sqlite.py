@@ -217,7 +217,7 @@ class SqliteStore(LiveStore):
         self._put(tables.RUN, spider, began_at)
 
     def save(self) -> None:
-        """Try to write what the file has not taken so far. What it does not take stays."""
+        """Try to write what the file has not taken so far; the rest stays."""
         self._not_written_before = -inf
         self._not_read_before = -inf
         self._write()
@@ -301,7 +301,7 @@ class SqliteStore(LiveStore):
             ]
 
     def _failed(self, error: sqlite3.Error, now: float) -> None:
-        """Try again soon where another process was writing, else go on without the file."""
+        """Try again soon if another process was writing, else go on alone."""
         is_awaited = bool(self._asked or self._unsaved_of(tables.RELEASE))
         if is_locked(error) and is_awaited and self._later and not self._is_closed:
             self._locked_since = min(self._locked_since, now)
@@ -340,7 +340,7 @@ class SqliteStore(LiveStore):
     # Reading.
 
     def look(self) -> None:
-        """Read what other crawls have written, and again a quarter of a second later."""
+        """Read what other crawls have written, again every quarter of a second."""
         if self._later is None or not self._is_usable:
             return
         self.look_timer = self._later(_LOOK_AFTER, self.look)

@@ -54,7 +54,7 @@ class LeaseRequest(NamedTuple):
 
 
 class FetchClaim(NamedTuple):
-    """A crawl's request to fetch a site's robots.txt, of which there is no fresh copy."""
+    """A crawl's request to fetch a robots.txt of which there is no fresh copy."""
 
     site: str
     fresh_since: float
@@ -116,7 +116,8 @@ class LeaseTable(NamedTuple):
         if keep_for > 0:
             values = self.now, self.now + keep_for, name, self.owner
             self.database.execute(
-                "UPDATE leases SET taken_at = ?, until = ? WHERE name = ? AND owner = ?",
+                "UPDATE leases SET taken_at = ?, until = ?"
+                " WHERE name = ? AND owner = ?",
                 values,
             )
         else:

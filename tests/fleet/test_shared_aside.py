@@ -53,7 +53,7 @@ def settles(worker: Worker) -> None:
 
 
 def test_a_page_that_kills_takes_three_workers_and_no_more(worker):
-    """It is set aside with its reason; the last one is told, and the rest is crawled."""
+    """It is set aside with its reason, in the last worker's log; the rest is crawled."""
     one = worker()
     for number in range(3):
         one.push(SITE, FIFO, b"%d" % number)
@@ -123,7 +123,7 @@ def test_a_worker_has_few_of_them_at_a_time(worker):
 
 
 def ages(worker: Worker) -> None:
-    """Let the deaths of others, and what waits behind other sites, be ten minutes old."""
+    """Age all deaths, and what waits behind other sites, by ten minutes."""
     redis, key = worker.redis, worker.server.key
     for number, death in redis.hgetall(f"{key}:deaths").items():
         deaths, priority, _ = death.split()

@@ -41,7 +41,7 @@ def keys(worker: Worker) -> set[str]:
 
 
 def test_a_site_is_one_workers_at_a_time(worker):
-    """Who comes second gets none of it, nor what is pushed to it; who has it gets that."""
+    """The second worker gets none of its requests, not even new ones."""
     first, second = worker(), worker()
     first.push(SITE, LIFO, b"1")
     first.exchange(take=1)
@@ -75,7 +75,7 @@ def test_what_a_dead_worker_had_goes_to_another(worker):
 
 
 def test_a_site_that_comes_again_has_all_that_was_claimed_of_it(worker):
-    """What was handed out when it was given back, and was delayed, is as what waited."""
+    """A request that was handed out and delayed counts as one that waited."""
     one = worker()
     for number in range(3):
         one.push(SITE, LIFO, b"%d" % number)
@@ -88,7 +88,7 @@ def test_a_site_that_comes_again_has_all_that_was_claimed_of_it(worker):
 
 
 def test_a_worker_that_was_stopped_acknowledges_nothing(worker):
-    """It is told that its lease is lost, and what it says of what it held is not done."""
+    """It learns that its lease is lost, and its words on that site have no effect."""
     first, second = worker(), worker()
     first.push(SITE, LIFO, b"page")
     first.exchange(take=1)
@@ -205,7 +205,7 @@ def test_start_of_several_workers_gives_each_request_once(worker):
 
 
 def test_what_a_cut_callback_gave_is_passed_over(worker):
-    """Without a filter: the next worker gives all of it, and what was kept comes once."""
+    """Without a filter: the next worker yields all again, each request comes once."""
     first, second = worker(), worker()
     parent = first.push(SITE, LIFO, b"parent")
     first.exchange(take=1)
@@ -302,7 +302,7 @@ def test_who_does_not_wait_for_pauses_ends_before_they_do(worker):
 
 
 def test_sites_are_shared_out_where_some_have_room_for_more(worker):
-    """Who has more than its share is told how many to give back, and is given no more."""
+    """A worker with more than its share learns how many to return, and gets no more."""
     first, second = worker(), worker()
     for number in range(10):
         first.push(f"http://{number}", LIFO, b"page")
@@ -402,7 +402,7 @@ def test_the_server_takes_no_more_where_it_is_full(tmp_path):
 
 
 def test_what_is_committed_outlasts_a_kill_of_the_server(tmp_path):
-    """With appendonly; leases get half of one more, so that nobody is taken for dead."""
+    """With appendonly; leases get half of one more, so that nobody counts as dead."""
     with RedisServer(tmp_path, appendonly=True) as server:
         first, second = Worker(server.url, lease=3), Worker(server.url, lease=3)
         for number in range(3):

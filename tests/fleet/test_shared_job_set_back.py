@@ -102,7 +102,7 @@ def test_a_site_that_was_given_back_since_waits_for_nobody(worker, now):
 
 
 def test_a_worker_of_the_same_number_is_another(worker, now):
-    """Redis gives a number again that it has forgotten; neither speaks for the other."""
+    """Redis reuses a number that it has forgotten; neither speaks for the other."""
     one = worker()
     past = now()
     first = worker()

@@ -303,7 +303,7 @@ def test_a_request_in_memory_outlasts_the_lease_of_its_site(
 def test_a_request_in_memory_that_comes_back_leaves_a_lost_site_alone(
     crawler, scheduler, clock, redis_server
 ):
-    """Whoever has the site now asks it; the request waits for that one to give it back."""
+    """The owner requests it; the request waits until that owner returns the site."""
     request = in_memory("0")
     scheduler.enqueue_request(request)
     assert next_of(crawler, scheduler, clock) is request
@@ -376,7 +376,7 @@ def test_a_request_whose_row_waits_for_another_is_others_when_the_lease_is_lost(
 def test_of_a_lost_request_that_was_sent_from_memory_nothing_waits(
     crawler, scheduler, clock
 ):
-    """What is kept in memory next, and looks as if it came of it, is sent all the same."""
+    """The next request in memory with the same callbacks is sent all the same."""
     scheduler.enqueue_request(Request(PAGE))
     parent = next_of(crawler, scheduler, clock)
     job, child = JobWorker.of(crawler), in_memory("child")
@@ -423,7 +423,7 @@ def test_a_bug_of_a_job_ends_the_crawl_and_raises_nothing(
 def test_a_request_is_looked_at_as_it_leaves_its_slot(
     crawler, scheduler, clock, monkeypatch
 ):
-    """One of the job is not sent when the lease may be over; a robots.txt is asked for."""
+    """A page is not requested when the lease may be over; a robots.txt is."""
     scheduler.enqueue_request(Request(PAGE))
     request, other = (
         next_of(crawler, scheduler, clock),

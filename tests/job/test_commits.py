@@ -208,7 +208,7 @@ def test_the_state_of_a_spider_is_kept_though_the_machine_stood_still(job):
 
 
 def test_a_state_that_cannot_be_read_or_written_is_told(job, caplog):
-    """Once, where it is asked for at each commit; the crawl goes on with what it has."""
+    """Once, though each commit asks for it; the crawl continues."""
     spider = SimpleNamespace(state={"callback": lambda: None})
     state = SpiderState(
         SimpleNamespace(form=RequestForm(spider)), job, lambda: 0.0, lambda: 0.0

@@ -188,7 +188,7 @@ def test_state_is_kept_by_name(job):
 
 @IN_FILES
 def test_states_are_found_by_how_their_names_begin(job):
-    """Whether they are committed or not; those that were taken away are not among them."""
+    """Committed or not; those that were taken away are not among them."""
     for name in ("site/a", "site/b", "site/c", "site", "sites", "t"):
         job.put_state(name, name.encode())
     job.commit()

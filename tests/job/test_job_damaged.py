@@ -1,4 +1,4 @@
-"""A file of a job in which bits have flipped: what can be read of it is kept as it was."""
+"""A damaged file of a job: what can be read of it is kept as it was."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def read_all(folder: Path) -> tuple[dict[int, bytes], set[str]]:
 @pytest.mark.parametrize("suffix", ["", "-wal"])
 @pytest.mark.parametrize("seed", range(14))
 def test_what_can_be_read_is_kept_when_ten_bits_have_flipped(damaged, seed, suffix):
-    """Nothing raises, each request is one of those that were kept, and few are missing."""
+    """Nothing raises, no request is a wrong one, and few are missing."""
     chance = random.Random(f"{seed}{suffix}")
 
     def flip(octets):

@@ -65,7 +65,7 @@ def refuse_next(crawler, scheduler) -> None:
 def test_a_new_request_like_one_that_was_refused_has_its_turn(
     crawler, scheduler, clock
 ):
-    """It waits as long as that one would have; the job keeps it, and the crawl goes on."""
+    """It waits as long as that one would have, and the crawl goes on."""
     scheduler.enqueue_request(Request(PAGE))
     refuse_next(crawler, scheduler)
     scheduler.enqueue_request(Request("https://example.com/other"))
@@ -148,7 +148,7 @@ def test_what_cannot_be_made_again_counts_no_longer(crawler, scheduler, caplog):
 def test_a_loop_has_turns_while_very_many_cannot_be_made_again(
     crawler, scheduler, clock, wakes
 ):
-    """Some at a time, each time committed; what can be made again comes in its order."""
+    """Some at a time, each time committed; readable requests come in order."""
     job = Job.of(crawler)
     spoilt = 2 * READ_AT_ONCE + 10
     for number in range(spoilt + 1):
@@ -216,7 +216,8 @@ def test_plain_requests_need_no_class():
     plain, any_ = RequestForm(None, pickles=False), RequestForm(None)
     page = FormRequest(
         "https://example.com/é", formdata={"q": "1"}, headers={"A": ["1", "2"]},
-        meta={"depth": 2, "seen": {1, 2}, "pair": (None, 1.5)}, cb_kwargs={"n": [b"\xff"]},
+        meta={"depth": 2, "seen": {1, 2}, "pair": (None, 1.5)},
+        cb_kwargs={"n": [b"\xff"]},
     )  # fmt: skip
     for write, read in ((plain, plain), (any_, plain), (plain, any_)):
         again = read.read(write.write(page))

@@ -67,7 +67,7 @@ class Run:
     def answer(
         self, request: Request, *, refuses: bool = False, retry_after=None
     ) -> None:
-        """Have a request answered, well or by a 503; one that was refused waits again."""
+        """Answer a request, well or by a 503; one that was refused waits again."""
         flight = self.throttle.flight_of(request)
         self.throttle.let_leave(flight)
         self._active.discard(request)

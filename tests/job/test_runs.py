@@ -360,7 +360,7 @@ def test_the_state_of_a_spider_that_died_is_given_back(run, ends):
 
 
 def test_what_others_keep_in_a_job_is_there_in_the_next_run(run):
-    """Under their names, as of the last commit; what cannot be read closes the crawl."""
+    """By name, as of the last commit; an unreadable one closes the crawl."""
     first = run()
     values = {"a/1": b"1", "a/2": b"2", "b/1": b"3"}
 

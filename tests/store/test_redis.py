@@ -374,7 +374,7 @@ ODD = [
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: str(odd)[:20])
 def test_what_something_else_wrote_is_passed_by(open_store, client, odd):
-    """A value, a message, a whole key of another kind: what stands beside it is read."""
+    """A value, a message, a key of another kind: what stands beside it is read."""
     from scrapy_mandelbot.store.redis import scripts
 
     store = open_store()
@@ -483,7 +483,7 @@ def test_a_url_may_set_what_the_package_redis_takes_but_not_the_form_of_answers(
 
 
 def test_a_store_is_kept_over_a_socket(open_store, client, server):
-    """Of this machine, with a user and a password, in the database that the URL names."""
+    """On this machine, with user and password, in the database of the URL."""
     add_user(client)
     url = server.unix_url.replace("//", f"//{USER}@").replace("db=0", "db=3")
     store = open_store(url)

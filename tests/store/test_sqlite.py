@@ -1,4 +1,4 @@
-"""One file, for many runs and several processes; and whatever becomes of it, no harm."""
+"""One file for many runs and processes: whatever becomes of it, no harm."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def test_a_damaged_row_is_no_row(path, stores, column, value):
 
 
 def test_a_locked_file_is_written_when_the_lock_is_gone(path, stores, caplog):
-    """One warning; nothing is lost, nobody waits for long, and it is tried again later."""
+    """One warning; nothing is lost, nobody waits, and it is tried again later."""
     clock = Clock()
     store = stores(path, later=clock.later)
     path.parent.mkdir()

@@ -165,7 +165,7 @@ def test_of_much_news_so_much_is_heard_at_once(open_store, clock):
 
 
 def test_who_has_not_looked_for_long_reads_all_there_is(open_store, path, clock):
-    """Old news is forgotten, and so are leases that have ended: the file does not grow."""
+    """Old news and ended leases are forgotten: the file does not grow."""
     one, other = open_store(), open_store()
     other.get_turns(0.0)
     other.listen(listener := Listener())

@@ -148,7 +148,7 @@ def test_what_is_asked_and_told_goes_out_in_its_order(wire, server, reports):
 
 
 def test_while_a_server_is_gone_nobody_waits(wire, server, reports):
-    """What is told is kept, the last of each key, and goes out when it is found again."""
+    """The last value of each key is kept, and sent when the server is found again."""
     assert asked(wire, "first") == "well"
     assert next_of(reports) == "joined"
     server.is_gone = True

@@ -476,10 +476,7 @@ class ChannelListener:
         while not self._is_over.is_set():
             try:
                 self._receive()
-            except (
-                RedisError,
-                OSError,
-            ):  # noqa: PERF203 -- the other thread says what is wrong
+            except (RedisError, OSError):  # noqa: PERF203 -- the other thread warns
                 self._is_over.wait(_LISTEN_AGAIN_AFTER)
 
     def _receive(self) -> None:

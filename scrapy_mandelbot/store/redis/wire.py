@@ -1,4 +1,4 @@
-"""The thread in which a crawl talks to Redis, and the commands that a store sends from it."""
+"""The thread in which a crawl talks to Redis, and a store's commands in it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class RedisThread:
                 self.thread.start()
 
     def end(self, last: Callable[[], object], wait: float = 0.0) -> None:
-        """Make a last call and end the thread, if there is one; wait so many seconds for that."""
+        """Make a last call and end the thread, if it runs; wait so many seconds."""
         if self.thread.ident is not None:
             self._calls.put(last)
             self._calls.put(None)
@@ -74,7 +74,7 @@ class RedisThread:
 
 @dataclass(frozen=True)
 class Script:
-    """Something that the server does in one step: all of it or, where it is full, a part."""
+    """What the server does in one step: all of it or, where it is full, a part."""
 
     text: str
 
@@ -126,7 +126,7 @@ class RedisOp(NamedTuple):
 
 
 class Wire:
-    """Sends commands to a server in its own thread, so that the crawl never waits for the server.
+    """Sends commands in its own thread: the crawl never waits for the server.
 
     Commands are sent in order, all that have collected at a time. While the server is
     unreachable, queries fail at once, and the last write of each key waits.
@@ -208,7 +208,7 @@ class Wire:
         return [(key[1], one.value) for key, one in commands if key[0] == kind]  # type: ignore[index]
 
     def close(self) -> int:
-        """Send what is left, for a bounded time, and end the thread; return how much is not."""
+        """Send what is left, for a bounded time; end; return how much is unsent."""
         with self._lock:
             self._is_closing = True
         self._thread.end(self._release, _CLOSES_FOR)
