@@ -18,7 +18,8 @@ from scrapy_mandelbot.commands.project_verbs import open_store
 from scrapy_mandelbot.crawl import STORE_FILE
 from scrapy_mandelbot.fleet.server import JobServer
 from scrapy_mandelbot.fleet.shared_job import SharedJob
-from scrapy_mandelbot.job import deliveries, job_file, salvage, site_states
+from scrapy_mandelbot.job import deliveries, job_file, outline, salvage, site_states
+from scrapy_mandelbot.job.job_lock import LOCK, JobLock
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.robots.formatting import without_credentials
 from scrapy_mandelbot.settings.values import is_server
@@ -45,7 +46,7 @@ class _FileJob:
         self._path = self._folder / salvage.FILE
         if not self._path.exists():
             raise StorageError(f"there is no job here ({salvage.FILE})")
-        self._is_running = salvage.JobLock(self._folder / salvage.LOCK).is_held()
+        self._is_running = JobLock(self._folder / LOCK).is_held()
 
     def close(self) -> None:
         """Nothing is open between calls."""
@@ -233,10 +234,10 @@ def look_at_job(invocation: Invocation) -> Result:
 
 def _exported(requests: Iterable[tuple[str, bytes]]) -> Result:
     read = [
-        (site_states.site_of_line(line), salvage.outline(body))
+        (site_states.site_of_line(line), outline.outline(body))
         for line, body in requests
     ]
-    found = [{"site": site, **outline} for site, outline in read if outline is not None]
+    found = [{"site": site, **about} for site, about in read if about is not None]
     unread = len(read) - len(found)
     remarks = [stored_report.unread_text(unread)] if unread else []
     lines = "".join(f"{json.dumps(one)}\n" for one in found)
@@ -246,14 +247,14 @@ def _exported(requests: Iterable[tuple[str, bytes]]) -> Result:
 def _added(
     job: _FileJob | _RedisJob, lines: Iterable[str], settings: Settings
 ) -> Result:
-    fingerprint, why_not = salvage.fingerprinter_of(settings)
+    fingerprint, why_not = outline.fingerprinter_of(settings)
     remarks = [stored_report.fingerprints_text(why_not)] if why_not else []
 
     def read_lines() -> Iterator[_NewRequest]:
         for number, line in enumerate(map(str.strip, lines), start=1):
             try:
                 if line:
-                    yield salvage.read_outline(line, fingerprint)
+                    yield outline.read_outline(line, fingerprint)
             except Exception as error:  # noqa: BLE001, PERF203 -- each line, and a project's code
                 remarks.append(f"line {number}: {error}")
 

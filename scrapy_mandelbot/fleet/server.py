@@ -281,7 +281,7 @@ class JobServer:
         return f"{self.key}:{what}:".encode() + site
 
     def _script(self, which: str) -> Any:
-        from scrapy_mandelbot.store.redis.wire import read_script  # noqa: PLC0415
+        from scrapy_mandelbot.store.redis.script import read_script  # noqa: PLC0415
 
         return self._redis.register_script(
             read_script("scrapy_mandelbot.fleet", "common", which).text

@@ -6,9 +6,9 @@ from heapq import heapify
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from scrapy_mandelbot.job.deliveries import Unacked
 from scrapy_mandelbot.job.job_storage import JobStorage
 from scrapy_mandelbot.job.site_states import site_of_line
+from scrapy_mandelbot.job.unacked import Unacked
 
 if TYPE_CHECKING:
     from scrapy import Request

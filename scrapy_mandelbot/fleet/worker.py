@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from math import inf
-from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.fleet.link import Link
 from scrapy_mandelbot.fleet.server import JobServer
 from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.fleet.shared_storage import SharedStorage
-from scrapy_mandelbot.job.job import JobError, Saves
-from scrapy_mandelbot.job.job_storage import RunningJob
+from scrapy_mandelbot.job.job import JobError
 from scrapy_mandelbot.job.job_store import StorageError
+from scrapy_mandelbot.job.running_job import RunningJob
+from scrapy_mandelbot.job.saves import Saves
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -30,11 +30,10 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.fleet.changes import Reply
     from scrapy_mandelbot.fleet.own_sites import OwnSites
     from scrapy_mandelbot.fleet.server import JoinReply
-    from scrapy_mandelbot.job.deliveries import Unacked
+    from scrapy_mandelbot.job.unacked import Unacked
 
     Answered = Callable[[Any], None]
 
-T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 _TRY_AGAIN = 1.0  # seconds, where the server did not answer
@@ -397,78 +396,3 @@ class JobWorker(RunningJob):
             others=joined.others,
             where=f"{self.server.key} on {self.server.url}",
         )
-
-
-# seconds without a call after which the lease is no longer renewed
-LONGEST_SILENCE = 600.0
-
-
-class Link:
-    """Calls the server in a thread, and delivers each result in the crawl's thread.
-
-    After `every` seconds of silence it calls `renew`, which renews the lease. `in_loop`
-    schedules a call in the crawl's thread.
-    """
-
-    def __init__(
-        self,
-        renew: Callable[[], object],
-        every: float,
-        in_loop: Callable[..., object],
-        now: Callable[[], float],
-    ) -> None:
-        from scrapy_mandelbot.store.redis.wire import (  # noqa: PLC0415 -- optional
-            RedisThread,
-        )
-
-        self._renew = renew
-        self._in_loop = in_loop
-        self._now = now
-        # when the last call began that succeeded
-        self.renewed_at = self._asked_at = now()
-        self.thread = RedisThread(
-            "mandelbot-job", lambda: every, self._renew_unless_dead
-        )
-
-    def call(self, call: Callable[[], Any], answered: Answered) -> None:
-        """Make a call in the thread; `answered` gets its result or a StorageError."""
-
-        def deliver(result: Any) -> None:
-            with suppress(RuntimeError):  # the loop is closed
-                self._in_loop(answered, result)
-
-        self._put(call, deliver)
-
-    def call_and_wait(self, call: Callable[[], T], seconds: float) -> T:
-        """Make a call in the thread and wait: only before a crawl and at its end."""
-        answers: SimpleQueue[Any] = SimpleQueue()
-        self._put(call, answers.put)
-        try:
-            answer = answers.get(timeout=seconds)
-        except Empty:
-            raise StorageError("Redis does not answer") from None
-        if isinstance(answer, Exception):
-            raise answer
-        result: T = answer
-        return result
-
-    def _put(self, call: Callable[[], Any], deliver: Answered) -> None:
-        self._asked_at = self._now()
-        self.thread.put(lambda: deliver(self._result_of(call)))
-
-    def _renew_unless_dead(self) -> None:
-        if self._now() < self._asked_at + LONGEST_SILENCE:
-            self._result_of(self._renew)
-
-    def _result_of(self, call: Callable[[], Any]) -> Any:
-        began = self._now()
-        try:
-            result = call()
-        except StorageError as error:
-            return error
-        except Exception as error:  # a dead thread would leave the crawl waiting
-            logger.exception("Error while Redis was called")
-            return StorageError(repr(error))
-        if not getattr(result, "is_lost", False):
-            self.renewed_at = began
-        return result

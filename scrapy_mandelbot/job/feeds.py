@@ -17,11 +17,10 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from hashlib import blake2b
 from operator import mod
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import scrapy.signals
 from scrapy.exporters import (
@@ -38,11 +37,11 @@ from scrapy.extensions.feedexport import (
     FileFeedStorage,
     StdoutFeedStorage,
 )
-from scrapy.extensions.postprocessing import GzipPlugin, PostProcessingManager
+from scrapy.extensions.postprocessing import GzipPlugin
 from scrapy.utils.misc import load_object
-from twisted.internet.defer import Deferred
 
 from scrapy_mandelbot.crawl import Crawl
+from scrapy_mandelbot.job.spool import MemberSpool, Spool, last_stored, mark_of
 from scrapy_mandelbot.robots.formatting import counted
 
 if TYPE_CHECKING:
@@ -53,7 +52,6 @@ logger = logging.getLogger(__name__)
 
 _WHOLE = JsonItemExporter, XmlItemExporter  # those that write something at the end
 _END = re.compile(rb"\s*(?:\]|</[^<>]*>)\s*")  # what they write there
-_PIECE = 262_144  # bytes of a spool that are copied in a turn of the event loop
 _KNOWN = (
     *_WHOLE,
     CsvItemExporter,
@@ -240,7 +238,7 @@ class Feeds:
                 path.replace(folder / f"cut-{path.name}")
             else:
                 left[int(path.stem.rpartition("-")[2])] = file.items
-        stored = _stored(_mark(_spool(folder, slot, 0)))
+        stored = last_stored(mark_of(_spool(folder, slot, 0)))
         last = max(left, default=0)
         number = last if last > stored and left[last] < most else max(stored, last) + 1
         # full, and the run ended before it was stored
@@ -273,93 +271,9 @@ def _in_batches(slot: FeedSlot) -> bool:
     return bool(slot.feed_options.get("batch_item_count"))
 
 
-class Spool:
-    """Stands in for a feed's storage: items stay in JOBDIR until all are stored."""
-
-    def __init__(self, slot: FeedSlot, path: Path, feeds: Feeds) -> None:
-        self.path = path
-        self._feed = slot
-        self._storage: Any = slot.storage
-        self._options = slot.feed_options
-        self._feeds = feeds
-
-    def open(self, spider: Any) -> IO[bytes]:  # noqa: ARG002 -- Scrapy's interface
-        return self.path.open("ab")
-
-    def store(self, file: IO[bytes]) -> Deferred[None]:
-        file.close()
-        return Deferred.fromCoroutine(self._copy())
-
-    async def _copy(self) -> None:
-        """Copy the spool into the feed, a slice in each turn of the event loop."""
-        storage = self._storage
-        if isinstance(storage, FileFeedStorage) and not isinstance(self, MemberSpool):
-            storage.write_mode = "wb"  # it has all of what is there
-        target = storage.open(self._feed.spider)
-        plugins = self._options.get("postprocessing")
-        into = (
-            PostProcessingManager(plugins, target, self._options) if plugins else target
-        )
-        with self.path.open("rb") as spool:
-            into.write(spool.read(_PIECE))
-            while piece := spool.read(_PIECE):
-                turn: Deferred[None] = Deferred()
-                self._feeds.clock.call_later(0, turn.callback, None)
-                await turn
-                into.write(piece)
-        if plugins:
-            into.close()
-        if isinstance(stored := storage.store(target), Deferred):
-            await stored
-        self._is_stored()
-
-    def _is_stored(self) -> None:
-        if self._options.get("batch_item_count"):
-            mark = _mark(self.path)
-            # they are stored in any order
-            last = max(self._feed.batch_id, _stored(mark))
-            mark.write_text(str(last), "ascii")
-            self.path.unlink()
-            self._feeds.put(str(self.path.absolute()), None)
-        elif self._feeds.has_finished:
-            is_appended = isinstance(self._storage, FileFeedStorage)
-            if self._options.get("overwrite") or not is_appended:
-                self.path.unlink()
-
-
-class MemberSpool(Spool):
-    """Becomes a gzip member of its feed, a local file, when a run ends."""
-
-    def open(self, spider: Any) -> IO[bytes]:
-        self._storage.open(spider).close()  # emptied, if the run overwrites it
-        self._storage.write_mode = "ab"
-        return super().open(spider)
-
-    def store(self, file: IO[bytes]) -> Deferred[None]:
-        feed = Path(self._storage.path)
-        length = self.path.with_suffix(".length")
-        # a run died, and left a part of a member
-        with suppress(FileNotFoundError, ValueError):
-            os.truncate(feed, min(feed.stat().st_size, int(length.read_text("ascii"))))
-        length.write_text(str(feed.stat().st_size), "ascii")
-        return super().store(file)
-
-    def _is_stored(self) -> None:
-        self.path.with_suffix(".length").unlink()
-        self.path.unlink()
-
-
 def _spool(folder: Path, slot: FeedSlot, batch: int | str) -> Path:
     digest = blake2b(slot.uri_template.encode(), digest_size=6).hexdigest()
     return folder / f"feed-{digest}-{batch}.spool"
-
-
-def _mark(spool: Path) -> Path:
-    return spool.with_name(f"{spool.stem.rpartition('-')[0]}.stored")
-
-
-def _stored(mark: Path) -> int:
-    return int(mark.read_text("ascii")) if mark.exists() else 0
 
 
 def _is_spooled(slot: FeedSlot) -> bool:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
-    from scrapy_mandelbot.job.job_storage import JobStorage, RunningJob
+    from scrapy_mandelbot.job.job_storage import JobStorage
+    from scrapy_mandelbot.job.running_job import RunningJob
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_mandelbot.clock import Clock
-    from scrapy_mandelbot.job.deliveries import Unacked
+    from scrapy_mandelbot.job.unacked import Unacked
 
 _WITHOUT_A_TURN = 1_000  # requests of start() skipped before the event loop gets a turn
 

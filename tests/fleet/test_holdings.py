@@ -16,13 +16,13 @@ from scrapy_mandelbot.fleet.changes import (
     read_answer,
     read_request,
 )
+from scrapy_mandelbot.fleet.held_site import FIRST, MOST_HELD, HeldSite
 from scrapy_mandelbot.fleet.holdings import (
     KEPT_FOR,
     Exchange,
     UnackedEntry,
     UnackedExchanges,
 )
-from scrapy_mandelbot.fleet.shared_job import FIRST, MOST_HELD, HeldSite
 from scrapy_mandelbot.job.job_store import START, Place
 
 SITE = "https://example.com"

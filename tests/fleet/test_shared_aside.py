@@ -53,7 +53,7 @@ def settles(worker: Worker) -> None:
 
 
 def test_a_page_that_kills_takes_three_workers_and_no_more(worker):
-    """It is set aside with its reason, in the last worker's log; the rest is crawled."""
+    """It is set aside with its reason, which a worker logs; the rest is crawled."""
     one = worker()
     for number in range(3):
         one.push(SITE, FIFO, b"%d" % number)

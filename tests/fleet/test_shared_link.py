@@ -7,7 +7,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from scrapy_mandelbot.fleet.worker import LONGEST_SILENCE, Link
+from scrapy_mandelbot.fleet.link import LONGEST_SILENCE, Link
 from scrapy_mandelbot.job.job_store import StorageError
 
 PATIENCE = 10  # seconds; no test takes them

@@ -20,7 +20,7 @@ from scrapy_mandelbot.clock import Clock
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.fleet import worker
 from scrapy_mandelbot.fleet.worker import JobWorker
-from scrapy_mandelbot.job import job as job_module
+from scrapy_mandelbot.job import saves
 from scrapy_mandelbot.job.job_store import Place, StorageError
 from scrapy_mandelbot.throttle.in_flight import SitePausedError
 
@@ -197,7 +197,7 @@ def test_too_much_that_cannot_be_said_ends_the_crawl(
     monkeypatch.setattr(
         worker.engine, "close_spider", lambda _, reason: closed.append(reason)
     )
-    monkeypatch.setattr("scrapy_mandelbot.job.job.MOST_OPERATIONS", 10)
+    monkeypatch.setattr("scrapy_mandelbot.job.saves.MOST_OPERATIONS", 10)
     job = JobWorker.of(crawler)
     server = job.server
 
@@ -499,7 +499,7 @@ def test_it_is_told_once_that_all_is_saved_again(
 
 def test_many_new_requests_are_said_at_once(crawler, scheduler, clock, monkeypatch):
     """Few of them within a second, where the worker has enough to do."""
-    monkeypatch.setattr(job_module, "AT_ONCE", 20)
+    monkeypatch.setattr(saves, "AT_ONCE", 20)
     for number in range(2):
         scheduler.enqueue_request(Request(f"{PAGE}/{number}"))
     next_of(crawler, scheduler, clock)

@@ -10,12 +10,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from scrapy_mandelbot.job import job as job_module
+from scrapy_mandelbot.job import saves
 from scrapy_mandelbot.job.deliveries import read_aside
-from scrapy_mandelbot.job.job import AT_ONCE, Saves, SpiderState
 from scrapy_mandelbot.job.job_file import CorruptError
 from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.job.requests import RequestForm
+from scrapy_mandelbot.job.saves import AT_ONCE, Saves
+from scrapy_mandelbot.job.spider_state import SpiderState
 
 
 class FakeJob:
@@ -124,8 +125,8 @@ def test_a_commit_that_fails_is_told_once_and_tried_again(commits, job, clock):
 @pytest.mark.parametrize("much", ["uncommitted", "uncommitted_bytes"])
 def test_it_is_given_up_where_too_much_is_in_memory(commits, job, monkeypatch, much):
     """And not before."""
-    monkeypatch.setattr(job_module, "MOST_OPERATIONS", 10)
-    monkeypatch.setattr(job_module, "MOST_BYTES", 10)
+    monkeypatch.setattr(saves, "MOST_OPERATIONS", 10)
+    monkeypatch.setattr(saves, "MOST_BYTES", 10)
     job.error = StorageError("full")
     commits.now()
     setattr(job, much, 10)

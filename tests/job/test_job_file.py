@@ -14,12 +14,12 @@ from contextlib import closing
 import pytest
 from memory_job import MemoryJob
 
-from scrapy_mandelbot.job import sqlite_job
-from scrapy_mandelbot.job.deliveries import PendingChildren
+from scrapy_mandelbot.job import fingerprints
 from scrapy_mandelbot.job.job_file import CorruptError, connect_to_read
+from scrapy_mandelbot.job.job_lock import JobInUseError, JobLock
 from scrapy_mandelbot.job.job_store import Place, StorageError
-from scrapy_mandelbot.job.salvage import JobInUseError, JobLock
 from scrapy_mandelbot.job.sqlite_job import SqliteJob
+from scrapy_mandelbot.job.unacked import PendingChildren
 
 LIFO = Place(0, 0, is_last_first=True)
 LINE = "https://example.com"
@@ -173,10 +173,10 @@ def test_lines_without_requests_leave_nothing(path):
 
 @pytest.fixture
 def merges_often(monkeypatch):
-    monkeypatch.setattr(sqlite_job, "MOST_FRESH", 100)
-    monkeypatch.setattr(sqlite_job, "MERGED", 7)
-    monkeypatch.setattr(sqlite_job, "DELETED", 30)
-    monkeypatch.setattr(sqlite_job, "PART_EVERY", 3)
+    monkeypatch.setattr(fingerprints, "MOST_FRESH", 100)
+    monkeypatch.setattr(fingerprints, "MERGED", 7)
+    monkeypatch.setattr(fingerprints, "DELETED", 30)
+    monkeypatch.setattr(fingerprints, "PART_EVERY", 3)
 
 
 @pytest.mark.usefixtures("merges_often")
@@ -308,7 +308,7 @@ def test_one_run_at_a_time(tmp_path):
     ended.
     """
     hold = (
-        "import sys, pathlib; from scrapy_mandelbot.job.salvage import JobLock;lock ="
+        "import sys, pathlib; from scrapy_mandelbot.job.job_lock import JobLock;lock ="
         " JobLock(pathlib.Path(sys.argv[1])); lock.take(); print('held',"
         " flush=True);sys.stdin.read()"
     )

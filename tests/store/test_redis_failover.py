@@ -31,11 +31,11 @@ def servers(tmp_path):
 @pytest.fixture
 def open_store(servers, monkeypatch):
     """Open stores that try again soon."""
-    from scrapy_mandelbot.store.redis import redis_store, wire
+    from scrapy_mandelbot.store.redis import channel, wire
     from scrapy_mandelbot.store.redis.redis_store import RedisStore
 
     monkeypatch.setattr(wire, "_TRY_AGAIN_AFTER", 0.05)
-    monkeypatch.setattr(redis_store, "_LOOKS_UP_AFTER", 0.05)
+    monkeypatch.setattr(channel, "_LOOKS_UP_AFTER", 0.05)
     opened = []
 
     def open_one():

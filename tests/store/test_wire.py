@@ -14,7 +14,8 @@ from redis.exceptions import ResponseError
 
 from scrapy_mandelbot.store.redis import wire as wire_module
 from scrapy_mandelbot.store.redis.address import checked, shown_address
-from scrapy_mandelbot.store.redis.wire import RedisOp, Script, Wire
+from scrapy_mandelbot.store.redis.script import Script
+from scrapy_mandelbot.store.redis.wire import RedisOp, Wire
 
 PATIENCE = 10  # seconds until a test fails that waits for something
 SCRIPT = Script("-- KEYS: one, two\nreturn 1")

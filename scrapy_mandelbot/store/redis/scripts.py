@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scrapy_mandelbot.store.contract import CachedRobots, StoredPause
-from scrapy_mandelbot.store.redis.wire import read_script
+from scrapy_mandelbot.store.redis.script import read_script
 from scrapy_mandelbot.store.rows import as_copy, as_pause, pack, read_rows
 
 if TYPE_CHECKING:
