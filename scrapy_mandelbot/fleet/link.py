@@ -41,7 +41,8 @@ class Link:
         self._in_loop = in_loop
         self._now = now
         # when the last call began that succeeded
-        self.renewed_at = self._asked_at = now()
+        self.renewed_at = now()
+        self._asked_at = self.renewed_at
         self.thread = RedisThread(
             "mandelbot-job", lambda: every, self._renew_unless_dead
         )

@@ -121,7 +121,8 @@ class SharedJob:
         does.
         """
         given = self._given.setdefault(parent, {})
-        times = given[fingerprint] = given.get(fingerprint, 0) + 1
+        times = given.get(fingerprint, 0) + 1
+        given[fingerprint] = times
         return self._push(line, place, body, parent, (str(fingerprint), parent, times))
 
     def claim(self, line: str) -> StoredRequest | None:
@@ -150,7 +151,9 @@ class SharedJob:
             self._forget_claim(number)
             self.push(line, place, body)
             return
-        newest = -self._moves if place.is_last_first else _NEWEST + self._moves
+        newest = _NEWEST + self._moves
+        if place.is_last_first:
+            newest = -self._moves
         self._wait(site, line, (place.priority, place.band, newest), number, body)
         self._add(("put_back", *push(site, line, place, number, body)), len(body))
 
@@ -223,10 +226,12 @@ class SharedJob:
             self._exchanges += 1
             self._sent_entries = entries
             self._sending = [number for number in out if number not in self.out]
-            outs = [("out", " ".join(map(str, self._sending)))] if self._sending else []
-            all_entries = (*(one.entry for one in entries), *outs, *claims)
+            all_entries = [one.entry for one in entries]
+            if self._sending:
+                all_entries.append(("out", " ".join(map(str, self._sending))))
+            all_entries += claims
             who = self.worker, self.token, self._exchanges, self.last
-            self._sent = Exchange(*who, self.run, take, FIRST, idle, all_entries)
+            self._sent = Exchange(*who, self.run, take, FIRST, idle, tuple(all_entries))
         return self._sent
 
     @property
@@ -278,11 +283,8 @@ class SharedJob:
         done = {one.entry[2] for one in self._entries if one.entry[0] == "done"}
         lines = []
         for one in answer.claimed:
-            if (
-                one.site in self.sites
-                and one.number not in self._claimed
-                and one.number not in done
-            ):
+            is_known = one.number in self._claimed or one.number in done
+            if one.site in self.sites and not is_known:
                 counts[one.site] = counts.get(one.site, 0) + 1
                 self._wait(one.site, one.line, one.place, one.number, one.body)
                 lines.append(one.line)
@@ -310,7 +312,9 @@ class SharedJob:
         lost them. `last`: the number of the last exchange that Redis has.
         """
         is_kept = self._sent is not None and self._sent.number <= last
-        entries = [*(() if is_kept else self._sent_entries), *self._entries]
+        entries = list(self._entries)
+        if not is_kept:
+            entries = [*self._sent_entries, *entries]
         self._sent = None
         self._sent_entries = []
         is_whole, again = self._unacked_exchanges.after(last)

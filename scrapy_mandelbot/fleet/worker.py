@@ -53,6 +53,7 @@ class JobWorker(RunningJob):
     """The state that SharedJobScheduler and JobMiddleware of one crawler share."""
 
     storage: SharedStorage
+    _own: OwnSites  # set by serve()
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
@@ -68,7 +69,8 @@ class JobWorker(RunningJob):
         self._is_closed = False
         self._poll = _POLL
         self._asks_not_before = 0.0
-        self._next_due: float | None = None
+        self._next_due: float | None = None  # seconds until a site without owner is due
+        self._outcome = ""  # how the run has ended, where it has
         self.link = Link(
             self._renew, self._lease / _RENEWALS, self.clock.loop(), self.clock.now
         )
@@ -88,15 +90,13 @@ class JobWorker(RunningJob):
     def open(cls, crawler: Crawler) -> Self | None:
         crawl = Crawl.of(crawler)
         try:
-            return (
-                cls(crawler)
-                if crawl.config.shares_job and crawl.asks_for_more
-                else None
-            )
+            if crawl.config.shares_job and crawl.asks_for_more:
+                return cls(crawler)
         except (StorageError, ValueError) as error:
             raise JobError(f"The job on Redis is not available: {error}") from error
         except ImportError as error:
             raise JobError(f'{error}: pip install "scrapy-mandelbot[redis]"') from error
+        return None
 
     def begin(self, spider: Spider) -> SharedStorage:
         self.storage = SharedStorage.of(self._crawler, spider, self.job, self)
@@ -125,7 +125,7 @@ class JobWorker(RunningJob):
 
     def begins(self, request: Request | None) -> None:
         """Record on Redis that a callback is about to run: it may kill the process."""
-        one = None if request is None else self.storage.unacked.get(request)
+        one = self.unacked_of(request)
         if one is None or not one.has_row or one.number in self.job.out:
             return
         if self.clock.now() < self._asks_not_before or not self.may_send:
@@ -153,14 +153,17 @@ class JobWorker(RunningJob):
         return bool(self.job.uncommitted or self.storage.homeless)
 
     def pushed(self) -> None:
-        self._is_idle = self._has_ended = False
+        self._is_idle = False
+        self._has_ended = False
         if self._is_hungry:
             self.saves.acknowledged()
         self.saves.changed()
 
     def handed_out(self, *, is_plain: bool) -> None:
         """Record that a request is sent; report a pace for the site's next owner."""
-        self._is_idle = self._has_ended = self._is_hungry = False
+        self._is_idle = False
+        self._has_ended = False
+        self._is_hungry = False
         self._idle_since = None
         if not is_plain:
             self.saves.within(0.0)
@@ -205,20 +208,24 @@ class JobWorker(RunningJob):
         self._own.look()
         for site in list(self.storage.homeless)[:_TAKEN_AT_ONCE]:
             self.job.request_site(site)
-        is_well = self.saves.error is None and not engine.is_closing(self._crawler)
-        room = self._most_active - sum(self.storage.under_way.values())
-        take = max(1, min(room, _TAKEN_AT_ONCE)) if self._is_hungry and is_well else 0
-        if is_well:
+        take = 0
+        if self.saves.error is None and not engine.is_closing(self._crawler):
             self.job.poll_dry([*self.storage.under_way])
-        has_nothing = not (
-            self.job.uncommitted or self.job.sites or self.storage.unacked
+            if self._is_hungry:
+                room = self._most_active - sum(self.storage.under_way.values())
+                take = max(1, min(room, _TAKEN_AT_ONCE))
+        exchange = self.job.next_exchange(
+            take, self._idleness(), self.storage.in_flight()
         )
-        idle = ""
-        if self._is_idle and has_nothing:
-            idle = "close" if self._crawl.config.closes_when_paused else "wait"
-        exchange = self.job.next_exchange(take, idle, self.storage.in_flight())
         self._is_asking = True
         self.link.call(lambda: self.server.exchange(exchange), self._answered)
+
+    def _idleness(self) -> str:
+        """Return whether the worker has nothing to do, as an exchange says it."""
+        is_busy = self.job.uncommitted or self.job.sites or self.storage.unacked
+        if is_busy or not self._is_idle:
+            return ""
+        return "close" if self._crawl.config.closes_when_paused else "wait"
 
     def _has_come(self, answer: object) -> bool:
         self._is_asking = False
@@ -284,11 +291,8 @@ class JobWorker(RunningJob):
     def _join_again(self, last: int) -> None:
         """Join anew: other workers own its sites, or Redis was set back."""
         job = self.job
-        is_older = last < job.last
-        self._emit(
-            events.JOB_SET_BACK if is_older else events.JOB_LEASE_LOST,
-            sites=len(job.sites),
-        )
+        reason = events.JOB_SET_BACK if last < job.last else events.JOB_LEASE_LOST
+        self._emit(reason, sites=len(job.sites))
         held = self._own.lose()
         lost = job.lose(last)
         if not lost.is_whole:

@@ -53,10 +53,13 @@ class Deliveries:
         self.lines: dict[int, str] = {}  # lines of the withheld requests
         self.aside: dict[int, str] = {}
         """Requests set aside, and why."""
+        self._aside_written = 0  # how many of them the job has in its state
         for number in [*deaths, *(aside.keys() - deaths.keys())]:
             why = aside.get(number, "")
             times = deaths.get(number, 0)
-            line = store.withhold(number) if times or exception_of(why) else None
+            if not (times or exception_of(why)):
+                continue
+            line = store.withhold(number)
             if line is None:
                 continue
             self.lines[number] = line
@@ -78,7 +81,9 @@ class Deliveries:
 
     def take(self, *, alone: bool = False) -> list[tuple[int, str]]:
         deaths = self._deaths[self.waiting[-1]]
-        most = 1 if alone else most_at_once(deaths, self._limit)
+        most = most_at_once(deaths, self._limit)
+        if alone:
+            most = 1
         taken = [
             one for one in reversed(self.waiting[-most:]) if self._deaths[one] == deaths
         ]
@@ -121,7 +126,8 @@ def bring_back(store: SqliteJob, is_wanted: Callable[[str, str], bool]) -> list[
         if line is None or is_wanted(line, exception_of(aside[number])):
             deaths.pop(number, None)
             del aside[number]
-            lines += [] if line is None else [line]
+            if line is not None:
+                lines.append(line)
     store.put_state(DEATHS, _written(deaths))
     store.put_state(ASIDE, _by_reason(aside))
     return lines

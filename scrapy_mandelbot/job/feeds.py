@@ -188,11 +188,12 @@ class Feeds:
         """Note how a file is now, for the next commit; None: it has gone."""
         if file == self._files.get(path):
             return
-        written = None if file is None else json.dumps(file).encode()
-        self._changed[f"{IN_JOB}/{json.dumps(path)}"] = written
+        name = f"{IN_JOB}/{json.dumps(path)}"
         if file is None:
+            self._changed[name] = None
             del self._files[path]
         else:
+            self._changed[name] = json.dumps(file).encode()
             self._files[path] = file
 
     def _make_ready(self, slot: FeedSlot, folder: Path) -> None:
@@ -205,10 +206,8 @@ class Feeds:
             slot.storage.write_mode = "ab"
         feed = _gzip_feed(slot)
         if _is_spooled(slot):
-            path = _spool(folder, slot, slot.batch_id)
-            slot.storage = (
-                MemberSpool(slot, path, self) if feed else Spool(slot, path, self)
-            )
+            spool = MemberSpool if feed else Spool
+            slot.storage = spool(slot, _spool(folder, slot, slot.batch_id), self)
             options = slot.feed_options.items()
             slot.feed_options = {
                 name: one for name, one in options if name != "postprocessing"
@@ -240,7 +239,9 @@ class Feeds:
                 left[int(path.stem.rpartition("-")[2])] = file.items
         stored = last_stored(mark_of(_spool(folder, slot, 0)))
         last = max(left, default=0)
-        number = last if last > stored and left[last] < most else max(stored, last) + 1
+        number = max(stored, last) + 1
+        if last > stored and left[last] < most:
+            number = last  # it is not full
         # full, and the run ended before it was stored
         for old in sorted(left.keys() - {number}):
             batch = self._batch(slot, old)
@@ -248,7 +249,9 @@ class Feeds:
             batch.file = batch.file or batch.storage.open(batch.spider)
             batch.itemcount = most
             self._exporter._schedule_slot_close(batch, batch.spider)  # noqa: SLF001
-        return slot if number == 1 else self._batch(slot, number)
+        if number == 1:
+            return slot
+        return self._batch(slot, number)
 
     def _batch(self, slot: FeedSlot, number: int) -> FeedSlot:
         exporter = self._exporter
@@ -316,7 +319,9 @@ def _why_not(slot: FeedSlot) -> str | None:
         return "it is no local file"
     if "postprocessing" in slot.feed_options:
         return "it is postprocessed"
-    return "it is written in batches" if _in_batches(slot) else None
+    if _in_batches(slot):
+        return "it is written in batches"
+    return None
 
 
 def _going_on(
@@ -334,17 +339,26 @@ def _going_on(
         def __init__(self, file: Any, *arguments: Any, **options: Any) -> None:
             super().__init__(file, *arguments, **options)
             self._goes_on = file.tell() > 0
-            where: Any = Path(file.name) if self._goes_on else feed
-            if where and getattr(self, "include_headers_line", False):
-                opened: Any = open if self._goes_on else gzip.open
-                with opened(
-                    where, "rt", encoding=self.encoding or "utf-8", newline=""
-                ) as written:
-                    head = next(csv.reader(written, self.csv_writer.dialect), None)
+            has_any = self._goes_on or feed is not None
+            if has_any and getattr(self, "include_headers_line", False):
+                head = self._header(file)
                 self.include_headers_line = head is None
                 self.fields_to_export = (
                     super().__getattribute__("fields_to_export") or head
                 )
+
+        def _header(self, file: Any) -> list[str] | None:
+            """Return the first line of the CSV that is there, if it has one."""
+            options: Any = {"encoding": self.encoding or "utf-8", "newline": ""}
+            if self._goes_on:
+                with Path(file.name).open("rt", **options) as written:
+                    return self._first_row(written)
+            where: Any = feed
+            with gzip.open(where, "rt", **options) as written:
+                return self._first_row(written)
+
+        def _first_row(self, written: Any) -> list[str] | None:
+            return next(csv.reader(written, self.csv_writer.dialect), None)
 
         def start_exporting(self) -> None:
             if self._goes_on and is_known and isinstance(self, _WHOLE):
@@ -367,7 +381,9 @@ def cut(files: Mapping[str, FeedFile], folder: Path, *, has_died: bool = True) -
     """
     for path, (length, _) in files.items():
         file = Path(path)
-        if length is not None and file.exists() and file.stat().st_size > length:
+        if length is None or not file.exists():
+            continue
+        if file.stat().st_size > length:
             _cut(file, length, folder / f"cut-{file.name}", has_died=has_died)
 
 

@@ -79,7 +79,8 @@ class Fingerprints:
         self._since_part += len(self.new)
         self.new = []
         if not self._is_merging and len(self._fresh) >= MOST_FRESH:
-            self._merging, self._fresh = self._fresh, set()
+            self._merging = self._fresh
+            self._fresh = set()
             self._to_merge = sorted(self._merging, reverse=True)
             self._merge_ends = self._log_ends
 

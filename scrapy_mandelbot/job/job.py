@@ -63,6 +63,10 @@ def keeps_job(settings: BaseSettings) -> bool:
 class Job(RunningJob):
     """The state that JobScheduler and JobMiddleware of one crawler share."""
 
+    # Made by begin(), when the spider is there.
+    _state: SpiderState
+    _feeds: feeds.Feeds
+
     def __init__(self, crawler: Crawler, folder: Path) -> None:
         super().__init__(crawler)
         self.folder = folder
@@ -161,8 +165,10 @@ class Job(RunningJob):
         return False
 
     def begins(self, request: Request | None) -> None:
-        one = None if request is None else self.storage.unacked.get(request)
-        if one is None or one.number is None or one.number in self.deliveries.in_flight:
+        one = self.unacked_of(request)
+        if one is None or one.number is None:
+            return
+        if one.number in self.deliveries.in_flight:
             return
         if self.saves.error is None:  # else the timer tries again
             self.saves.now()
@@ -172,8 +178,9 @@ class Job(RunningJob):
     @property
     def has_overdue(self) -> bool:
         """Whether a request that was in flight at a death may be sent beside others."""
-        has_any = self.deliveries.waiting and self.clock.now() >= self._overdue_at
-        return bool(has_any) and self.storage.unacked.keys().isdisjoint(self._tried)
+        if not self.deliveries.waiting or self.clock.now() < self._overdue_at:
+            return False
+        return self.storage.unacked.keys().isdisjoint(self._tried)
 
     def hand_out_last(self, *, alone: bool) -> list[str]:
         taken = self.deliveries.take(alone=alone)
@@ -258,8 +265,12 @@ class Job(RunningJob):
         """End a run that left or lost something with a reason that says so."""
         if self.saves.error is not None and self.saves.now() is not None:
             raise CloseSpider("job_not_saved")
-        if (self._is_salvaged or self.deliveries.aside) and not self.store.lengths():
-            raise CloseSpider(_SALVAGED if self._is_salvaged else _SET_ASIDE)
+        if self.store.lengths():
+            return
+        if self._is_salvaged:
+            raise CloseSpider(_SALVAGED)
+        if self.deliveries.aside:
+            raise CloseSpider(_SET_ASIDE)
 
     def _spider_opened(self) -> None:
         if not self._was_closed or not self._crawl.config.job_pickles:

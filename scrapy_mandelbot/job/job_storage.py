@@ -52,17 +52,25 @@ class JobStorage(RequestStorage):
         self._place = order.place
         self._fingerprint = fingerprint
         self._complaints = complaints
-        for name, length in store.lengths().items():
-            self.grow(name, length)
+        # Requests that are claimed, and those that cannot be serialized.
+        self.unacked: dict[Request, Unacked] = {}
+        # Whether the fingerprints of pushed requests are in the store already.
+        self.is_taking_over = False
+        # How many claimed requests could not be read so far.
+        self._unreadable = 0
+        # The request of which the fingerprint was computed last, and that fingerprint.
+        self._asked_of: tuple[Request | None, int] = None, 0
+
+        # Requests that cannot be serialized are in memory only:
+        # by line, heaps of place, order of arrival and request; how many there were;
         self._in_memory: dict[str, list[tuple[Place, int, Request]]] = {}
-        """By line, heaps of requests that cannot be serialized."""
         self._order_in_memory = 0
+        # those that were handed out; fingerprints of them all.
         self._sent_from_memory: set[Request] = set()
         self._seen_in_memory: set[int] = set()
-        self._asked_of: tuple[Request | None, int] = None, 0
-        self.unacked: dict[Request, Unacked] = {}  # claimed, or in memory only
-        self._in_vain = 0
-        self.is_taking_over = False  # whether pushed requests have known fingerprints
+
+        for name, length in store.lengths().items():
+            self.grow(name, length)
 
     @classmethod
     def of(  # noqa: PYI019 -- Python 3.10 has no Self
@@ -182,7 +190,9 @@ class JobStorage(RequestStorage):
         """Hold a request that cannot be serialized; it is not counted."""
         self._order_in_memory += 1
         place = self._place(request)
-        order = -self._order_in_memory if place.is_last_first else self._order_in_memory
+        order = self._order_in_memory
+        if place.is_last_first:
+            order = -order
         heappush(self._in_memory.setdefault(name, []), (place, order, request))
         self._sent_from_memory.discard(request)
         if request in self.unacked:
@@ -214,14 +224,13 @@ class JobStorage(RequestStorage):
             self._store.see(number)
 
     def _push_new(self, name: str, request: Request, body: bytes) -> None:
-        parent = self._complaints.given_by(request)
         place = self._place(request)
-        number = None if parent is None else parent.number
-        if number == Unacked.LOST:  # whoever has the parent is given it
-            return
-        # it gave it when it had been settled
-        if parent is not None and not parent.waits:
-            number = None
+        number = None
+        parent = self._complaints.given_by(request)
+        if parent is not None and parent.number == Unacked.LOST:
+            return  # the worker that owns the parent stores it
+        if parent is not None and parent.waits:  # else it is settled
+            number = parent.number
         if not request.dont_filter and not self.is_taking_over:
             self._store.push_new(name, place, body, self.number_of(request), number)
         elif request.dont_filter and number is not None:
@@ -246,7 +255,9 @@ class JobStorage(RequestStorage):
         if parent is not None:
             if parent.number == START or not parent.waits:  # start() is never settled
                 return ()
-            return parent.rows if parent.number is None else (parent,)
+            if parent.number is None:
+                return parent.rows
+            return (parent,)
         # A redirect or another try of one in memory has its callbacks, and says no more
         # of it. Of several that have them, all are waited for.
         rows = {
@@ -271,8 +282,8 @@ class JobStorage(RequestStorage):
             except Exception as error:  # noqa: BLE001 -- whatever a changed spider leads to
                 self._complaints.unreadable(name, kept.number, error)
                 self.set_aside(name)
-                self._in_vain += 1
-                self.is_tired = not self._in_vain % READ_AT_ONCE
+                self._unreadable += 1
+                self.is_tired = not self._unreadable % READ_AT_ONCE
                 continue
             self.unacked[request] = Unacked(kept.number)
             return request

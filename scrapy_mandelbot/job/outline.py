@@ -23,12 +23,18 @@ if TYPE_CHECKING:
 
 
 class _StandIn:
-    """Replaces an object of any class."""
+    """Stands in for a pickled object whose class is never imported."""
 
     def __init__(self, *_: object, **__: object) -> None:
         """Accept any arguments."""
 
-    __setstate__ = __setitem__ = append = extend = add = update = __init__
+    # What a pickle may call while it fills an object.
+    __setstate__ = __init__
+    __setitem__ = __init__
+    append = __init__
+    extend = __init__
+    add = __init__
+    update = __init__
 
 
 class _HarmlessUnpickler(pickle.Unpickler):
@@ -51,11 +57,12 @@ def outline(body: bytes) -> dict[str, Any] | None:
         }
     except Exception:  # noqa: BLE001 -- whatever is in there
         return None
-    *texts, priority, depth = (
-        about[name] for name in ("url", "method", "priority", "depth")
-    )
-    are_texts = all(isinstance(one, str) for one in (*texts, about["callback"] or ""))
-    return about if are_texts and {type(priority), type(depth)} == {int} else None
+    texts = about["url"], about["method"], about["callback"] or ""
+    if not all(isinstance(text, str) for text in texts):
+        return None
+    if {type(about["priority"]), type(about["depth"])} != {int}:
+        return None
+    return about
 
 
 Fingerprinter = Callable[[Request], bytes]

@@ -72,11 +72,7 @@ class RunningJob(ABC):
         """Open the job that the settings name; None: they name none of this kind."""
 
     def _has_raised(self, failure: Any, response: Response, spider: Spider) -> None:
-        one = (
-            None
-            if response.request is None
-            else self.storage.unacked.get(response.request)
-        )
+        one = self.unacked_of(response.request)
         if one is not None:
             self.report_aside(response.request, one.fail(failure, spider))
 
@@ -88,10 +84,14 @@ class RunningJob(ABC):
         """Set a claimed request aside: unreadable, or its callback raised."""
 
     def called(self, request: Request | None) -> Unacked | None:
-        one = None if request is None else self.storage.unacked.get(request)
+        one = self.unacked_of(request)
         if one is not None:
             one.has_called = True
         return one
+
+    def unacked_of(self, request: Request | None) -> Unacked | None:
+        """Return the entry of a request that was claimed, or is in memory only."""
+        return None if request is None else self.storage.unacked.get(request)
 
     def acknowledged(self, request: Request) -> None:
         try:
@@ -149,9 +149,8 @@ class RunningJob(ABC):
         self._break(error, events.JOB_UNREADABLE, "job_unreadable")
 
     def not_saved(self, error: Exception | None) -> None:
-        self._emit(
-            events.JOB_NOT_SAVED if error else events.JOB_SAVED_AGAIN, error=error
-        )
+        event = events.JOB_NOT_SAVED if error else events.JOB_SAVED_AGAIN
+        self._emit(event, error=error)
 
     def give_up(self, error: Exception) -> None:
         """Close the spider: too much is unsaved."""

@@ -93,9 +93,9 @@ def open_job(folder: Path, *, is_synced: bool = False) -> SqliteJob:
         if left and not path.exists() and not _salvage(left[-1], path):
             names = ", ".join(map(str, left))
             logger.warning("The job starts empty: its file was damaged: %s", names)
-        is_known = path.exists() and path.stat().st_size <= _QUICKLY
+        is_small = path.exists() and path.stat().st_size <= _QUICKLY
         job = SqliteJob(path, is_synced=is_synced)
-        if is_known:
+        if is_small:
             _look_through(job)
     except CorruptError as error:
         aside = set_aside(folder)
@@ -166,15 +166,14 @@ def _salvage(damaged: Path, path: Path) -> bool:
     new.rename(path)
     _move(damaged, damaged.with_name(damaged.name.replace(_BROKEN, _READ)))
     lost = len(salvage.known - salvage.kept)
+    loss = "How many requests are lost is unknown"
+    if lost:
+        loss = f"At least {lost} requests are lost"
     logger.error(
         "Salvaged from the damaged file: %d waiting requests and %d fingerprints. %s",
         len(salvage.kept),
         salvage.seen,
-        (
-            f"At least {lost} requests are lost"
-            if lost
-            else "How many requests are lost is unknown"
-        ),
+        loss,
     )
     return True
 
@@ -234,12 +233,10 @@ class _Salvage:
 
     def _copy_request(self, row: tuple[Any, ...], names: Mapping[int, bytes]) -> None:
         number, line, *place, body, checksum = row
-        about = outline(body) if is_as_written(body, checksum, number) else None
-        if (
-            about is None
-            or number in self.kept
-            or {*map(type, (line, *place))} != {int}
-        ):
+        if number in self.kept or not is_as_written(body, checksum, number):
+            return
+        about = outline(body)
+        if about is None or {*map(type, (line, *place))} != {int}:
             return
         site = site_of(urlsplit(about["url"]))
         name = bytes(names.get(abs(line)) or b"").decode("utf-8", "backslashreplace")
@@ -293,7 +290,10 @@ def _next_readable(database: sqlite3.Connection, query: str, broken: int) -> int
     high = broken + step
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if can(middle) else (middle, high)
+        if can(middle):
+            high = middle
+        else:
+            low = middle
     return high
 
 

@@ -66,8 +66,9 @@ class Saves:
 
     def within(self, seconds: float) -> None:
         if not self._is_closed:
-            wait = seconds if self.error is None else max(seconds, self._again)
-            self._timers.set(self, self._job.clock.now() + wait)
+            if self.error is not None:
+                seconds = max(seconds, self._again)
+            self._timers.set(self, self._job.clock.now() + seconds)
 
     def now(self) -> Exception | None:
         self._timers.drop(self)

@@ -37,7 +37,9 @@ EMPTY_HANDOVER = SiteHandover(b"", "0")
 
 def is_calm(site: Site) -> bool:
     """Return whether the next owner of a site can continue all that is in progress."""
-    return site.is_plain or (site.scout is None and next(site.left(), None) is None)
+    if site.is_plain:
+        return True
+    return site.scout is None and next(site.left(), None) is None
 
 
 def handover_of(

@@ -57,9 +57,9 @@ class SpiderState:
     def save(self, *, is_last: bool = False) -> None:
         """Add the state to the next commit, if it changed and pickling is cheap."""
         state = getattr(self._spider, "state", None)
-        if (not state and self._kept is None) or (
-            self._now() < self._not_before and not is_last
-        ):
+        if not state and self._kept is None:
+            return
+        if self._now() < self._not_before and not is_last:
             return
         began = self._busy()
         try:

@@ -57,9 +57,13 @@ class SqliteJob:
         """
         # those of which children are counted, in this run
         self._parents: set[int] = set()
+        self._last_line = 0  # the last number that was given to a line
+        self._count = 0  # the last number that was given to a request or a position
+        self.last_of_former_run = 0  # of those numbers
         self.database = connect(path, is_synced=is_synced)
         try:
             with as_ours():
+                self._seen = Fingerprints(self.database)
                 self._load()
         except BaseException:
             self.database.close()
@@ -129,10 +133,14 @@ class SqliteJob:
                 return None
         number = kept[1]
         body = self.read(number)
-        self._claimed[number] = self._out[number] = its
-        if its.take_in_file(number):
-            self._pending.aside.add(number)
+        self._take(its, number)
         return StoredRequest(number, body)
+
+    def _take(self, line: LineIndex, number: int) -> None:
+        self._claimed[number] = line
+        self._out[number] = line
+        if line.take_in_file(number):
+            self._pending.aside.add(number)
 
     def read(self, number: int) -> bytes:
         """Return the body of a row in the file; empty: it is not as it was written."""
@@ -157,9 +165,7 @@ class SqliteJob:
         its = self.lines.get(line or "")
         if its is None:
             return None
-        self._claimed[number] = self._out[number] = its
-        if its.take_in_file(number):
-            self._pending.aside.add(number)
+        self._take(its, number)
         return line
 
     def put_back(self, number: int, line: str, place: Place, body: bytes) -> None:
@@ -263,15 +269,16 @@ class SqliteJob:
         (greatest,) = database.execute(
             "SELECT coalesce(max(number), 0) FROM requests"
         ).fetchone()
-        self._count: int = max(greatest, int(self.get_state(_COUNT) or 0))
+        self._count = max(greatest, int(self.get_state(_COUNT) or 0))
         self.last_of_former_run = self._count
-        self._seen = Fingerprints(database)
 
     def _wait(self, number: int, line: str, place: Place, body: bytes) -> None:
         its = self.lines.get(line)
         if its is None:
             its = self._add_line(line)
-        position = -self._count if place.is_last_first else self._count
+        position = self._count
+        if place.is_last_first:
+            position = -position
         priority = max(-_LARGEST, min(place.priority, _LARGEST))
         row = RequestRow(number, its.number, priority, place.band, position, body)
         self._pending.rows[number] = row
@@ -281,7 +288,8 @@ class SqliteJob:
 
     def _add_line(self, name: str) -> LineIndex:
         self._last_line += 1
-        line = self.lines[name] = LineIndex(self._last_line, name)
+        line = LineIndex(self._last_line, name)
+        self.lines[name] = line
         written = name.encode("utf-8", "backslashreplace").decode()
         self._pending.lines[self._last_line] = written
         return line

@@ -125,7 +125,9 @@ def _records_from_end(octets: mmap.mmap, end: int) -> list[tuple[int, int]] | No
         if end < _SIZE or not size:
             return None
         records.append((end, size))
-    return records if end == _SIZE else None
+    if end != _SIZE:
+        return None
+    return records
 
 
 def _read_first_first(folder: Path, left: ScrapyJobDir) -> Iterator[bytes]:

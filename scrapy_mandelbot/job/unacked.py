@@ -57,9 +57,10 @@ class Unacked:
     ) -> bool:
         """Return whether a previous run yielded the request, and count it off."""
         if self._left is None:
-            self._left = PendingChildren(
-                () if self.number is None else find(self.number)
-            )
+            if self.number is None:
+                self._left = PendingChildren()
+            else:
+                self._left = PendingChildren(find(self.number))
         return self._left.take(fingerprint)
 
     def forget_children(self) -> None:
@@ -107,9 +108,9 @@ _RAISED = "its callback raised "
 
 def exception_of(why: str) -> str:
     """Return the exception for which a page is set aside; empty: another reason."""
-    return (
-        why.removeprefix(_RAISED).partition(" ")[0] if why.startswith(_RAISED) else ""
-    )
+    if not why.startswith(_RAISED):
+        return ""
+    return why.removeprefix(_RAISED).partition(" ")[0]
 
 
 def _last_line_of_project(traceback: Any, spider: Spider) -> str:

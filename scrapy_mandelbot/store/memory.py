@@ -49,7 +49,9 @@ class Recent(Generic[Value]):
         """Store the value in place of an older one, unless it exceeds the limit."""
         before = self._values.pop(key, None)
         self._values[key] = (value, size)
-        self.size += size if before is None else size - before[1]
+        self.size += size
+        if before is not None:
+            self.size -= before[1]
         while self.size > self._limit:
             _, (_, dropped) = self._values.popitem(last=False)
             self.size -= dropped

@@ -26,7 +26,7 @@ def looker(redis_server):
     server.close()
 
 
-def test_a_job_that_nobody_has_begun_is_none(looker, worker):
+def test_a_job_without_workers_does_not_exist(looker, worker):
     """Only to look makes none."""
     assert not looker.exists()
     assert (looker.lengths(), looker.workers(), looker.left(), looker.aside()) == (
@@ -41,7 +41,7 @@ def test_a_job_that_nobody_has_begun_is_none(looker, worker):
     assert looker.exists()
 
 
-def test_what_waits_and_what_is_claimed_is_counted_by_site(looker, worker):
+def test_waiting_and_claimed_requests_are_counted_by_site(looker, worker):
     """Of sites that have an owner, and of those that wait for one, or come last."""
     one = worker()
     for number in range(6):
@@ -71,7 +71,7 @@ def test_a_site_whose_requests_all_come_last_is_counted(looker, worker):
     assert looker.lengths() == {A: (1, 0)}
 
 
-def test_workers_are_told_with_what_is_left_of_their_leases(looker, worker):
+def test_workers_are_listed_with_the_rest_of_their_leases(looker, worker):
     """Those that are dead are not."""
     first, second = worker(lease=20.0), worker(lease=40.0)
     second.push(A, FIRST_IN, b"")
@@ -87,7 +87,7 @@ def test_workers_are_told_with_what_is_left_of_their_leases(looker, worker):
     assert [*looker.workers()] == [second.worker]
 
 
-def test_how_sites_are_to_be_asked_is_told(looker, worker):
+def test_states_of_sites_are_listed(looker, worker):
     """As their owners have said it."""
     one = worker()
     one.push(A, FIRST_IN, b"")
@@ -100,7 +100,7 @@ def test_how_sites_are_to_be_asked_is_told(looker, worker):
     assert looker.left() == {}
 
 
-def test_all_requests_are_told_with_their_places(looker, worker):
+def test_all_requests_are_listed_with_their_places(looker, worker):
     """Those that wait, are claimed, or are set aside; and no other job's."""
     one = worker()
     other = worker(name="jo?")
@@ -124,7 +124,7 @@ def test_all_requests_are_told_with_their_places(looker, worker):
 
 
 @pytest.mark.parametrize("of", [A, ""])
-def test_what_is_set_aside_or_left_alone_is_requeued(looker, worker, of):
+def test_paused_sites_and_requests_set_aside_are_requeued(looker, worker, of):
     """Of a site, or of all; it waits as if it were new."""
     one = worker()
     for site in (A, B):
@@ -144,7 +144,7 @@ def test_what_is_set_aside_or_left_alone_is_requeued(looker, worker, of):
     assert looker.requeue("https://none.example") == []
 
 
-def test_who_leaves_tells_what_is_to_be_known(redis_server, looker):
+def test_a_leaving_worker_hands_over_the_states_of_its_sites(redis_server, looker):
     """Of sites that nobody else has."""
     one, other = Worker(redis_server.url), Worker(redis_server.url)
     for site in (A, B):
@@ -261,7 +261,7 @@ def test_a_server_that_evicts_requests_is_refused(tmp_path, arguments, risks):
         server.close()
 
 
-def test_urls_that_scrapy_redis_would_read_are_told_of(looker, worker):
+def test_start_urls_of_scrapy_redis_cause_a_warning(looker, worker):
     """A plain spider does not read them."""
     redis, key = worker().redis, "shops:start_urls"
     assert key not in str(looker.risks(PLAIN))

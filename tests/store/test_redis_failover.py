@@ -64,7 +64,7 @@ def told(store) -> None:
     store.get_run("")
 
 
-def test_a_store_bears_that_a_replica_takes_over(servers, open_store, log):
+def test_a_store_survives_a_failover(servers, open_store, log):
     """While it is none but that, each run goes by its memory; then all is shared again.
 
     What the replica has not got, who has begun since then is told by those who know it.
@@ -91,7 +91,7 @@ def test_a_store_bears_that_a_replica_takes_over(servers, open_store, log):
     assert len(log.warnings) == 1
 
 
-def test_what_others_tell_is_heard_where_they_tell_it(servers, open_store, log):
+def test_messages_are_received_from_the_new_primary(servers, open_store, log):
     """The old primary goes on, as a replica of nobody, and breaks no connection."""
     one, listener = open_store(), Listener()
     one.listen(listener)
@@ -108,7 +108,7 @@ def test_what_others_tell_is_heard_where_they_tell_it(servers, open_store, log):
             break
 
 
-def test_a_job_bears_that_a_replica_takes_over(servers):
+def test_a_job_survives_a_failover(servers):
     """What it has not got is done again; until it is the primary nothing is taken for
     kept.
     """
@@ -142,7 +142,7 @@ def test_a_job_bears_that_a_replica_takes_over(servers):
         worker.close()
 
 
-def test_a_job_is_looked_for_where_its_address_leads(servers):
+def test_a_job_follows_its_address_to_another_machine(servers):
     """A server that has become a replica answers on the old connection, and is left."""
     one = Worker(servers.url)
     one.push(SITE, LIFO, b"page")

@@ -89,9 +89,9 @@ def _of_tls(url: str) -> dict[str, Any]:
     """Check the certificate's host, which redis-py did not before 6.0."""
     options = parse_url(url)
     is_checked = str(options.get("ssl_cert_reqs", "required")).lower() != "none"
-    return (
-        {"ssl_check_hostname": True} if url.startswith("rediss:") and is_checked else {}
-    )
+    if url.startswith("rediss:") and is_checked:
+        return {"ssl_check_hostname": True}
+    return {}
 
 
 def _check_options(url: str, options: dict[str, Any]) -> None:

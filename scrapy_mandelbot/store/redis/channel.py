@@ -71,14 +71,16 @@ class ChannelListener:
         try:
             with client.pubsub() as pubsub:
                 pubsub.subscribe(self._channel)
-                asked_at = heard_at = time.monotonic()
+                heard_at = time.monotonic()
+                asked_at = heard_at
                 while not (self._is_over.is_set() or self._is_to_move.is_set()):
                     message: dict[str, Any] | None = pubsub.get_message(
                         timeout=_LOOKS_UP_AFTER
                     )
                     now = time.monotonic()
                     if message is not None:
-                        asked_at = heard_at = now
+                        asked_at = now
+                        heard_at = now
                         if message["type"] == "subscribe":
                             self._began()
                         elif message["type"] == "message":

@@ -127,9 +127,10 @@ class RedisStore(LiveStore):
             keys = tuple(scripts.copy_key(site.encode()) for site in part)
             values = self._wire.answer_to(b"MGET", partial(tuple, keys))
             for site, value in zip(part, values or [None] * len(part), strict=True):
-                copy = (
-                    unsaved[site] if site in unsaved else self._read_copy(site, value)
-                )
+                if site in unsaved:
+                    copy = unsaved[site]
+                else:
+                    copy = self._read_copy(site, value)
                 if copy is not None:
                     yield site, copy
 
@@ -328,11 +329,17 @@ class RedisStore(LiveStore):
                 turns = scripts.read_turns(values, self._ahead)
                 self._notify(lambda listener: listener.all_stored(pauses, turns))
 
-            turns_after = lambda: self._turns_after(self._now())  # noqa: E731
-            self._wire.send(RedisOp(b"ZRANGEBYSCORE", turns_after, turns_read))
+            self._wire.send(
+                RedisOp(
+                    b"ZRANGEBYSCORE", lambda: self._turns_after(self._now()), turns_read
+                )
+            )
 
-        pauses_after = lambda: self._pauses_after(self._now())  # noqa: E731
-        self._wire.send(RedisOp(scripts.GET_PAUSES, pauses_after, pauses_read))
+        self._wire.send(
+            RedisOp(
+                scripts.GET_PAUSES, lambda: self._pauses_after(self._now()), pauses_read
+            )
+        )
 
     def _pauses_after(self, moment: float) -> tuple[Any, ...]:
         return scripts.PAUSES, scripts.PAUSE, moment + self._ahead
@@ -385,7 +392,9 @@ class RedisStore(LiveStore):
             self._call_in_loop(lambda: call(listener))
 
     def _joined(self, client: Redis) -> None:
-        before, (seconds, microseconds), after = self._now(), client.time(), self._now()
+        before = self._now()
+        seconds, microseconds = client.time()
+        after = self._now()
         # the server read its clock anywhere in the trip
         half_trip = (after - before) / 2
         ahead = seconds + microseconds / 1e6 - before - half_trip

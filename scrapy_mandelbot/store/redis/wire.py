@@ -115,7 +115,9 @@ class Wire:
                 return
             old = self._kept.pop(command.key, None)
             self._kept[command.key] = command
-            self._kept_bytes += command.size - (old.size if old else 0)
+            self._kept_bytes += command.size
+            if old is not None:
+                self._kept_bytes -= old.size
             while len(self._kept) > _MOST_KEPT or self._kept_bytes > _MOST_BYTES_KEPT:
                 _, dropped = self._kept.popitem(last=False)
                 self._kept_bytes -= dropped.size
