@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import scrapy.signals
+from mandelbot.formatting import counted
 from scrapy.exceptions import CloseSpider
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
@@ -26,7 +27,6 @@ from scrapy_mandelbot.job.saves import Saves
 from scrapy_mandelbot.job.site_states import StoredSites
 from scrapy_mandelbot.job.spider_state import SpiderState
 from scrapy_mandelbot.job.takeover import take_over
-from scrapy_mandelbot.robots.formatting import counted
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
