@@ -156,9 +156,7 @@ def check(invocation: Invocation) -> Result:
             reports.append(reports_on.check(rules, choices))
     page = None
     if invocation.opts.format == "html":
-        from scrapy_mandelbot.commands.file_verbs import (
-            page_of,
-        )  # noqa: PLC0415 - it is not cheap
+        from scrapy_mandelbot.commands.file_verbs import page_of  # noqa: PLC0415 -- it is not cheap
 
         page = partial(page_of, invocation, rules, checked=reports[0])
     data = reports[0] if is_one else reports_on.together(reports)

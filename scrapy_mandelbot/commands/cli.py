@@ -372,9 +372,7 @@ def run(opts: Namespace, settings: Settings | None) -> int:
     """
     errors: tuple[type[BaseException], ...] = (UnavailableError, KeyboardInterrupt)
     if settings is not None:
-        from scrapy_mandelbot.settings.values import (
-            SettingsError,
-        )  # noqa: PLC0415 - needs Scrapy
+        from scrapy_mandelbot.settings.values import SettingsError  # noqa: PLC0415 -- needs Scrapy
 
         errors = (*errors, SettingsError)
     terminal = Terminal(sys.stdout, sys.stderr)

@@ -141,10 +141,7 @@ def page_of(
     `notes` has the URLs to try on the page, each with sentences about it.
     """
     # Importing this takes long, and only a page needs it.
-    from scrapy_mandelbot.commands.output.robots_page import (
-        RobotsPageData,
-        render,
-    )  # noqa: PLC0415
+    from scrapy_mandelbot.commands.output.robots_page import RobotsPageData, render  # noqa: PLC0415
 
     dialect = invocation.dialect
     if corrected is None and rules.read(dialect)[0] is not None:

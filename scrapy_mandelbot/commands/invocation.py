@@ -58,9 +58,7 @@ class Invocation(NamedTuple):
         """Return a setting by the name of its attribute in ``Config``."""
         if self.project is None:
             return WITHOUT_PROJECT[name]
-        from scrapy_mandelbot.settings.config import (
-            read_setting,
-        )  # noqa: PLC0415 - needs Scrapy
+        from scrapy_mandelbot.settings.config import read_setting  # noqa: PLC0415 -- needs Scrapy
 
         return read_setting(self.project, name)
 
@@ -111,9 +109,7 @@ class Invocation(NamedTuple):
         self, url: str, max_bytes: int = _MOST_BYTES, timeout: float | None = None
     ) -> Fetched:
         """Fetch a URL; without a timeout within that of a robots.txt."""
-        from scrapy_mandelbot.commands.fetch import (
-            TimedDownload,
-        )  # noqa: PLC0415 - files need none
+        from scrapy_mandelbot.commands.fetch import TimedDownload  # noqa: PLC0415 -- files need none
 
         self.terminal.progress(f"fetching {url}")
         verify = self.project is None or self.project.getbool(

@@ -82,9 +82,7 @@ class Decider:
     @property
     def preferences(self) -> AgentPreferences:
         """The usage preferences in the robot's groups."""
-        from scrapy_mandelbot.robots.preferences.in_robots_txt import (
-            AgentPreferences,
-        )  # noqa: PLC0415
+        from scrapy_mandelbot.robots.preferences.in_robots_txt import AgentPreferences  # noqa: PLC0415
 
         if self._preferences is None:
             self._preferences = AgentPreferences(
@@ -103,9 +101,7 @@ class Decider:
         values = self.values(field)
         if not values:
             return []
-        from scrapy_mandelbot.robots.robotstxt.times import (
-            READERS,
-        )  # noqa: PLC0415 -- few files
+        from scrapy_mandelbot.robots.robotstxt.times import READERS  # noqa: PLC0415 -- few files
 
         return [
             time for _, value in values if (time := READERS[field](value)) is not None
@@ -165,9 +161,7 @@ class Decider:
                 (end - start) // _SHORTEST if has_globs else text.count("*", start, end)
                 for start, end, _ in (self._selection or self.selection).spans
             )
-            from scrapy_mandelbot.robots.robotstxt.index import (
-                may_cost_too_much,
-            )  # noqa: PLC0415
+            from scrapy_mandelbot.robots.robotstxt.index import may_cost_too_much  # noqa: PLC0415
 
             if wildcards and may_cost_too_much(wildcards, target):
                 any(self._index_steps(origin))  # all of them
@@ -209,9 +203,7 @@ class Decider:
         return self._explaining if self._rules is None else None
 
     def _rules_steps(self) -> Iterator[DecidingRules | None]:
-        from scrapy_mandelbot.robots.robotstxt.index import (
-            DecidingRules,
-        )  # noqa: PLC0415
+        from scrapy_mandelbot.robots.robotstxt.index import DecidingRules  # noqa: PLC0415
 
         rules = DecidingRules()
         yield from rules.build(searchable(self._body), self.selection, self._grammar)
@@ -249,9 +241,7 @@ class Decider:
         return None if parts is None else self._steps
 
     def _index_steps(self, origin: str) -> Iterator[None]:
-        from scrapy_mandelbot.robots.robotstxt.index import (
-            Index,
-        )  # noqa: PLC0415 -- few crawls
+        from scrapy_mandelbot.robots.robotstxt.index import Index  # noqa: PLC0415 -- few crawls
 
         index = Index(origin)
         yield from index.build(searchable(self._body), self.selection, self._grammar)

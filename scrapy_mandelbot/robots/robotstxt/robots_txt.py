@@ -172,10 +172,7 @@ class RobotsTxt:
         for robots whose names stand for a use, such as GPTBot, count too: see
         `preferences`.
         """
-        from scrapy_mandelbot.robots.preferences.statements import (
-            NOTHING_SAID,
-            Usage,
-        )  # noqa: PLC0415
+        from scrapy_mandelbot.robots.preferences.statements import NOTHING_SAID, Usage  # noqa: PLC0415
 
         file = self._preferences or self._read_preferences()
         if not self.allowed(url, agent):
@@ -193,9 +190,7 @@ class RobotsTxt:
         return self._decider(agent).preferences.lines
 
     def _read_preferences(self) -> FilePreferences:
-        from scrapy_mandelbot.robots.preferences.in_robots_txt import (
-            FilePreferences,
-        )  # noqa: PLC0415
+        from scrapy_mandelbot.robots.preferences.in_robots_txt import FilePreferences  # noqa: PLC0415
 
         self._preferences = FilePreferences(
             self._body, self._grammar, lambda token: self._decider(token).only_rule()

@@ -47,10 +47,7 @@ def _number(text: str) -> int | None:
 
 
 def _moment(text: str) -> datetime | None:
-    from scrapy_mandelbot.robots.dates import (
-        IN_TAGS,
-        read_date,
-    )  # noqa: PLC0415 -- few tags
+    from scrapy_mandelbot.robots.dates import IN_TAGS, read_date  # noqa: PLC0415 -- few tags
 
     date = read_date(text, IN_TAGS)
     return None if date is None else date.astimezone(timezone.utc)
