@@ -32,7 +32,7 @@ MOST_SAID = 300  # characters of a type or title, escapes included
 
 
 def tags(data: bytes) -> None:
-    """A header and a page (a NUL between them) are read, more said is never less strict."""
+    """Reads a header and a page, a NUL between them; more said is never less strict."""
     header, _, body = data.partition(b"\0")
     headers = [(b"X-Robots-Tag", header)]
     both = robot_tags(headers, body, "Examplebot/1.0 (+https://example.com)")
@@ -55,7 +55,7 @@ def tags(data: bytes) -> None:
 
 
 def sitemaps(data: bytes) -> None:
-    """In any pieces a sitemap has the entries, kind and problems that it has as a whole.
+    """A sitemap in pieces has the entries, kind and problems of the whole.
 
     The first two octets pick the pieces and the block, the third whether the rest is
     packed.
@@ -124,7 +124,7 @@ def problem_details(data: bytes) -> None:
 
 
 def packing(data: bytes) -> None:
-    """What was packed comes back; what was not is refused with ValueError, or is a body."""
+    """What was packed comes back; anything else is a body or a ValueError."""
     packed = pack(data)
     assert unpack(packed) == data
     assert len(packed) <= len(data) + 1
@@ -135,7 +135,7 @@ def packing(data: bytes) -> None:
 
 
 def nothing_opens(data: bytes) -> None:
-    """A packed robots.txt that breaks off, or goes on as another one, is not taken for a whole."""
+    """A packed robots.txt that is truncated or has another behind it is not a whole one."""
     for coding, pack_as in (("gzip", gzip.compress), ("deflate", zlib.compress)):
         packed = pack_as(data)
         other = pack_as(_OPEN)

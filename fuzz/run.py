@@ -1,4 +1,4 @@
-"""Fuzz the pure packages, guided by coverage: what a site sends, and what must hold of it.
+"""Fuzz the pure packages, guided by coverage, with what a site may send.
 
 Usage::
 
@@ -35,7 +35,7 @@ ATTEMPTS = 400  # to make an input smaller that was found
 
 
 def targets() -> dict[str, tuple[Callable[[bytes], None], list[bytes], list[bytes]]]:
-    """Return by name what is fuzzed: the function, its seeds, words that inputs are made of."""
+    """Return the targets by name: the function, its seeds, words for its inputs."""
     tests = HERE.parent / "tests"
     sys.path += [
         str(tests),
@@ -59,7 +59,7 @@ def targets() -> dict[str, tuple[Callable[[bytes], None], list[bytes], list[byte
 
 
 def broken(function: Callable[[bytes], None], data: bytes) -> tuple[str, str]:
-    """Return what kind of failure the input is and what it says; empty texts if all holds."""
+    """Return the kind and the text of the input's failure; empty if all holds."""
     began = time.process_time()
     try:
         function(data)
@@ -75,7 +75,7 @@ def broken(function: Callable[[bytes], None], data: bytes) -> tuple[str, str]:
 
 
 def smaller(function: Callable[[bytes], None], data: bytes, kind: str) -> bytes:
-    """Return a part of the input that fails in the same way: no part of it was seen to."""
+    """Return the smallest part found that fails in the same way."""
     size = len(data) // 2
     left = ATTEMPTS
     while size and left:
@@ -131,7 +131,7 @@ def fuzz(name: str, seconds: int) -> None:
 
 
 def run(name: str, seconds: int) -> bool:
-    """Fuzz one target in a process of its own, print what came of it; return if all held."""
+    """Fuzz one target in its own process, print the result, return whether all held."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as output:
         began = time.monotonic()
         # one that has imported and instrumented the package takes 3 seconds

@@ -54,7 +54,7 @@ def known_verdicts() -> tuple[GooglesVerdict, ...]:
 
 
 def google_verdicts(data: bytes) -> None:
-    """A comment, a field that nobody knows and other line ends change no verdict and no line."""
+    """Comments, unknown fields and other line ends change no verdict and no line."""
     verdicts = known_verdicts()
     known = verdicts[int.from_bytes(data[:3], "big") % len(verdicts)]
     place = int.from_bytes(data[3:5], "big")

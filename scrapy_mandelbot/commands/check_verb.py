@@ -38,7 +38,7 @@ _KEYS = ("select", "ignore", "fail-on")
 
 
 def read_choices(opts: Namespace, folder: Path) -> Choices:
-    """Return the choices of the options; those that are not given come from the project's file."""
+    """Return what the options choose, completed from the project's file."""
     path, chosen = _nearest(folder)
     if opts.config:
         path = Path(opts.config)
@@ -136,7 +136,7 @@ _UNAVAILABLE = 2
 
 
 def check(invocation: Invocation) -> Result:
-    """Check files and sites; one that is not available does not keep others from being checked."""
+    """Check files and sites; the others are checked even if one is not available."""
     choices = read_choices(invocation.opts, Path.cwd())
     found = [(source, _files_of(source)) for source in invocation.opts.sources]
     is_one = [files for _, files in found] == [None]

@@ -1,4 +1,4 @@
-"""The parser of the verbs, for ``scrapy robots`` and ``python -m scrapy_mandelbot.robots``."""
+"""Parses the verbs of ``scrapy robots`` and ``python -m scrapy_mandelbot.robots``."""
 
 from __future__ import annotations
 
@@ -320,7 +320,7 @@ def _wrong_use(opts: Namespace) -> str:
 
 
 def parse(arguments: Sequence[str], program: str, *, has_project: bool) -> Namespace:
-    """Return the options and arguments of a verb, without a project of one that needs none.
+    """Return a verb's options and arguments; a verb that needs no project gets none.
 
     Raises:
         SystemExit: the help was printed, or a usage error, with exit code 2.

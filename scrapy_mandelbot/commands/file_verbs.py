@@ -1,4 +1,4 @@
-"""The verbs ``fix``, ``normalize`` and ``sitemaps``, and the page of ``--format html``."""
+"""The verbs ``fix``, ``normalize``, ``sitemaps``, and the page of ``--format html``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb ``identity``: the key of a robot, the directory and the page by which it is known."""
+"""The verb ``identity``: a robot's key, its key directory and its page."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def identity_new(invocation: Invocation) -> Result:
 
 
 def directory(signers: list[Signer], host: str, now: int) -> tuple[dict[str, str], str]:
-    """Return the headers and the body of a key directory, at a time in seconds since the epoch.
+    """Return headers and body of a key directory at a time, in seconds since the epoch.
 
     Source: draft-ietf-webbotauth-httpsig-protocol-01, "Possession Proof on the
     Directory Response". There is a signer for each key; the host that serves it has its
@@ -107,7 +107,7 @@ def directory(signers: list[Signer], host: str, now: int) -> tuple[dict[str, str
 
 
 def identity_directory(invocation: Invocation) -> Result:
-    """Write the directory of the keys that are given, and the headers that it is served with."""
+    """Write the directory of the given keys, and the headers to serve it with."""
     signers = [read_signer("KEY", place) for place in invocation.opts.keys]
     now = int(time.time())
     headers, body = directory(
@@ -241,7 +241,7 @@ def _number(value: Any, default: float) -> float:
 def _of_proof(
     url: str, found: Fetched, label: str, keys: list[dict[str, Any]], proved: set[str]
 ) -> Iterator[tuple[str, str]]:
-    """Find what is wrong with a signature by which a key of a directory proves to be there."""
+    """Find what is wrong with the signature by which a directory proves a key."""
     items, parameters = _dictionary(found, "signature-input")[label]
     signature = _dictionary(found, "signature").get(label, (None, {}))[0]
     port = ":443" if url.startswith("https:") else ":80"

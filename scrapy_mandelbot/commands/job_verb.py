@@ -1,4 +1,4 @@
-"""The verb ``job``: what waits in a job and why; ends pauses, so that sites are requested again."""
+"""The verb ``job``: what waits in a job and why; ends pauses on request."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ class _RedisJob:
 
 
 def look_at_job(invocation: Invocation) -> Result:
-    """Report what waits, export all requests, add some, or end pauses of one site or of all."""
+    """Report what waits, export or add requests, or end the pauses of some sites."""
     opts = invocation.opts
     place = opts.job
     site = opts.site or ""

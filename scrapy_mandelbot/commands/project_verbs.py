@@ -1,4 +1,4 @@
-"""The verbs ``cache`` and ``settings``: what a project keeps, and what is in force in it."""
+"""The verbs ``cache`` and ``settings``: what a project stores, and its settings."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _drop(store: Store, wanted: str) -> Result:  # empty: all
 
 @contextmanager
 def _opened(place: str | Path) -> Iterator[Store]:
-    """Open the store, an empty one if there is no file yet, and raise what it complains of."""
+    """Open the store, or an empty one if there is no file yet; raise its errors."""
     logged = BufferingHandler(_MOST_LOGGED)
     logged.setLevel(logging.WARNING)
     logger = logging.getLogger("scrapy_mandelbot.store")

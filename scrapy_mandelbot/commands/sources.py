@@ -32,7 +32,7 @@ _NOBODY_WAITS = 10  # seconds (Moderatobot, "Robots.txt timeout")
 
 
 def rules_of(invocation: Invocation, source: str) -> Rules:
-    """Return the robots.txt of a file, of standard input (``-``), or as a URL serves it.
+    """Return the robots.txt of a file, of standard input (``-``) or of a URL.
 
     Without a response, its ``trouble`` says why.
     """
@@ -163,7 +163,7 @@ class Url(NamedTuple):
 
 
 def read_urls(opts: Namespace) -> list[Url]:
-    """Return the URLs of the arguments (``-``: of standard input), and those in a file."""
+    """Return the URLs of the arguments (``-``: standard input), and those in a file."""
     urls: list[Url] = []
     for argument in opts.urls:
         urls += _urls_in("-") if argument == "-" else [Url(argument)]

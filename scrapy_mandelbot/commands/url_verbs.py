@@ -1,4 +1,4 @@
-"""The verbs ``explain`` and ``compare``: verdicts on URLs, one or ten thousand of them."""
+"""The verbs ``explain`` and ``compare``: verdicts on one URL or ten thousand."""
 
 from __future__ import annotations
 

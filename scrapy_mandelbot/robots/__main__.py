@@ -1,4 +1,4 @@
-"""``python -m scrapy_mandelbot.robots check FILE|URL ...``: the commands that need no Scrapy."""
+"""The verbs that need no Scrapy: ``python -m scrapy_mandelbot.robots VERB``."""
 
 from __future__ import annotations
 

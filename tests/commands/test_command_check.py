@@ -1,4 +1,4 @@
-"""``scrapy robots check``: what is wrong with a file, and with how a site delivers it."""
+"""``scrapy robots check``: faults of a file and of how a site delivers it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_moderatobot_file_name(robots, tmp_path, name, code):
 async def test_a_site_is_fetched_with_the_projects_user_agent(
     webs, robots_later, project
 ):
-    """Its agent; a bare site's /robots.txt; nothing else, though its rules forbid all."""
+    """Its agent requests a bare site's /robots.txt, though its rules forbid all."""
     web = webs()
     web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /\n", headers=TEXT)
     run = await robots_later("check", web.url)
@@ -285,7 +285,7 @@ async def test_moderatobot_type_and_encoding(webs, robots_later):
 
 @ensureDeferred
 async def test_moderatobot_a_slow_file(webs, robots_later):
-    """From five seconds on it is slow; who waits less long is told that nothing came."""
+    """From five seconds on it is slow; a shorter timeout reports that nothing came."""
     web = webs()
     web.pages["/robots.txt"] = Answer(RULES, headers=TEXT, delay=5.2)
     slow = robots_later("check", web.url, "--format", "json")

@@ -1,4 +1,4 @@
-"""``scrapy robots check`` as a linter: of many files, with a project's choices, in CI."""
+"""``scrapy robots check`` as a linter of many files, with a project's choices."""
 
 from __future__ import annotations
 
@@ -351,7 +351,7 @@ def test_environment_sets_colours_and_columns(robots, files):
 
 
 def hook():
-    """Return the fields of the definition, which is a list of one mapping of strings."""
+    """Return the fields of the definition, a list of one mapping of strings."""
     text = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
     fields = re.findall(r"^(?:- |  )([a-z_]+): (.+)$", text, re.MULTILINE)
     return {name: value.strip("'\"") for name, value in fields}

@@ -123,7 +123,7 @@ HOLD_IPV4 = {"::ffff:0:0/96", "64:ff9b::/96", "2002::/16"}
 
 
 def blocks(version):
-    """Return each block of a registry of IANA's, and whether it is globally reachable."""
+    """Return each block of an IANA registry, and whether it is globally reachable."""
     with REGISTRIES[version].open(newline="") as file:
         for row in csv.DictReader(file):
             for block in row["Address Block"].partition(" [")[0].split(", "):

@@ -71,7 +71,7 @@ def test_without_user(url, bare):
 
 @pytest.mark.parametrize("scheme", ["http", "https", "s3"])
 def test_a_host_that_needs_no_reading_is_read_the_same(scheme):
-    """Most are their site's as written; which these are is seen without parsing them."""
+    """Most are their site's as written, which is seen without parsing them."""
     hosts = [
         "",
         ".",

@@ -29,7 +29,7 @@ print(json.dumps(sorted(sys.modules)))
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory):
-    """Make an environment with the package and what the room needs, and nothing else."""
+    """Make an environment with the package, what the room needs, and nothing else."""
     folder = tmp_path_factory.mktemp("bare")
     venv.create(folder, with_pip=False, symlinks=True)
     (site,) = folder.glob("lib/python*/site-packages")

@@ -1,4 +1,4 @@
-"""What the command prints: from parsed files to plain data, and from these to text for a terminal.
+"""What the command prints: parsed files as plain data, and as text for a terminal.
 
 Pure, but for :class:`Terminal`: no Scrapy, no network, no file, no clock. The data are
 what ``--format json`` prints, and ``docs/command.rst`` describes them: what is there

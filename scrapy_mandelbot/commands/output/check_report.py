@@ -51,7 +51,7 @@ ALL = Choices()
 def check(
     rules: Rules, wanted: Choices = ALL, failure: str | None = None
 ) -> dict[str, Any]:
-    """Return what is wrong with a file and with how it came, as far as that is known and counts.
+    """Return the selected findings about a file and its delivery.
 
     `failure` is why it is not available.
     """
@@ -325,7 +325,7 @@ def _result(
 
 
 def _uri(source: str) -> str:
-    """Return where a file is: as seen from where the command runs, if it is named so."""
+    """Return a file's place: relative to the working directory, if it was given so."""
     if is_url(source):
         return source
     if source == STANDARD_INPUT:

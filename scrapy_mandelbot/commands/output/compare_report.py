@@ -47,7 +47,7 @@ def exit_code(reports: list[dict[str, Any]]) -> int:
 
 
 def text(report: dict[str, Any], paint: TerminalStyle) -> str:
-    """Return the report for a terminal: a table, what differs marked with an asterisk."""
+    """Return a table for a terminal; an asterisk marks what differs."""
     rows = [_row(verdict, paint.width) for verdict in report["verdicts"]]
     shown = paint.table([_HEAD, *rows], frozenset({3}), {2: ""})
     lines = [

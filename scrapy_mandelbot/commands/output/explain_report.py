@@ -1,4 +1,4 @@
-"""``explain``: the verdict on a URL, the line that decided, and what would change it."""
+"""``explain``: the verdict on a URL, the line that decided, what would change it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def changes_to(question: Question, dialect: Dialect) -> Iterator[dict[str, Any]]
 def _place(
     question: Question, dialect: Dialect, decided: dict[str, Any]
 ) -> tuple[int, list[str]]:
-    """Return the line before which a rule would stand, and the lines that make its group."""
+    """Return the line to insert a rule before, and the lines of its group."""
     if decided["rule"] is not None:
         return decided["rule"]["line"], []
     (robots, _), agent = question.rules.read(dialect), question.agent
@@ -150,7 +150,7 @@ _ANSWERS = ("allowed", "forbidden", "disallowed", "unknown")
 
 
 def exit_code(reports: list[dict[str, Any]]) -> int:
-    """Return 0 where all URLs are allowed, and none of the uses asked about is refused, else 1."""
+    """Return 0 if all URLs are allowed and no use asked about is refused, else 1."""
     answers = {answer for report in reports for answer in _use_cells(report)}
     return (
         0
@@ -327,7 +327,7 @@ def robot_name(report: dict[str, Any]) -> str:
 
 
 def verdict_cells(decided: dict[str, Any]) -> tuple[str, str, str]:
-    """Return the verdict, the line that decided, if one did, and its rule, or else the reason."""
+    """Return the verdict, the line that decided, if any, and its rule or the reason."""
     rule = decided["rule"]
     line, by = (
         ("", decided["reason"]) if rule is None else (str(rule["line"]), rule["text"])

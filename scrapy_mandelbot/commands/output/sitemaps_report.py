@@ -48,7 +48,7 @@ def unread(url: str, cited_by: str | None = None) -> dict[str, Any]:
 def read(
     body: bytes, url: str, max_bytes: int, max_entries: int | None
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return what is in a sitemap, and the sitemaps that it lists, if it is an index."""
+    """Return what a sitemap contains, and the sitemaps that an index lists."""
     reader = SitemapReader(url, max_bytes=max_bytes, max_entries=max_entries)
     children: list[str] = []
     for start in (*range(0, len(body), _PIECE), None):

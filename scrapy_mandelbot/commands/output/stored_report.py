@@ -1,4 +1,4 @@
-"""``cache`` and ``job``: what a project has stored of sites, and what waits in a job, and why."""
+"""``cache`` and ``job``: what a project stores of sites; what waits in a job, and why."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class JobContents(NamedTuple):
 def job_report(
     job: JobContents, tries: int, now: float, paint: TerminalStyle
 ) -> tuple[dict[str, Any], str]:
-    """Return what waits, the site with most of it first, for a program and for a terminal.
+    """Return what waits, as data and as text; the site with most of it comes first.
 
     A site is given up after as many failed probes as `tries`.
     """

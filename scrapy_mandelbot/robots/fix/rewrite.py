@@ -72,7 +72,7 @@ def rewrite(robots: RobotsTxt, *, alone: bool = False) -> Rewritten:
 
 
 def _parts(records: Sequence[Record]) -> Iterator[tuple[Sequence[Record], str]]:
-    """Yield the parts of a file in order, each with the service that wrote it, or empty.
+    """Yield the parts of a file in order, each with the service that wrote it, if any.
 
     Such a part goes up to the next User-agent line: what stands before that is in its
     last group.
@@ -135,7 +135,7 @@ class _Writer:
         )
 
     def _about_all(self, outline: Outline, field: str) -> list[Record]:
-        """Return the lines of a field that is about all robots; what no robot reads of them is not.
+        """Return the lines of a field for all robots, if any robot reads them.
 
         Moderatobot, "Host directive": all but the first are skipped.
         """
@@ -147,7 +147,7 @@ class _Writer:
         return kept
 
     def _drop_repeated_versions(self, block: Block) -> None:
-        """Moderatobot, "An Extended Standard for Robot Exclusion": one Robot-version a group."""
+        """Keep one Robot-version a group (Moderatobot, "An Extended Standard ...")."""
         if self._dialect.robot_version:
             return
         repeated = {r.number for r in block.directives if r.field == "robot-version"}
@@ -183,7 +183,7 @@ class _Writer:
             yield self._made_for_yandex(Block())
 
     def _hides_a_name(self, new: str) -> bool:
-        """Whether a robot of two names would be found by a new one instead of one in the file."""
+        """Whether a robot of two names would match a new name instead of one in the file."""
         if self._dialect.agent_match != "inside":
             return False
         names = (name for block in self._blocks.blocks for name in block.names)
@@ -220,7 +220,7 @@ class _Writer:
         return [*lines, *self._lines(others)]
 
     def _once(self, rules: Iterable[Record]) -> list[Record]:
-        """Return the rules without those that are there already, which leave their comments."""
+        """Return the rules that are not there already; the comments of all stay."""
         found: dict[tuple[str, str], Record] = {}
         above = self.comments.above
         for rule in rules:
@@ -240,7 +240,7 @@ class _Writer:
         return [self._line(record) for record in records]
 
     def _agent(self, record: Record) -> RewrittenLine:
-        """Return a User-agent line; where the name alone is written, the rest becomes a comment."""
+        """Return a User-agent line; what follows the name becomes a comment."""
         line = self._line(record)
         written = as_written(record, alone=self._alone)
         if written != line.value and any(white in line.value for white in WHITE_SPACE):
@@ -249,12 +249,12 @@ class _Writer:
         return line
 
     def _line(self, record: Record) -> RewrittenLine:
-        """Return a line with the comments above it: these once, should it be written twice."""
+        """Return a line with the comments above it, which are written once."""
         return RewrittenLine.of(record, self.comments.above.pop(record.number, []))
 
 
 def _effective_versions(outline: Outline, grammar: Grammar) -> set[int]:
-    """Return the lines with a Robot-version right after the agents: elsewhere it has no effect.
+    """Return the lines with a Robot-version right after the agents, where it counts.
 
     What stands between them counts even if it becomes a comment, or moves to the end of
     the file.
@@ -285,7 +285,7 @@ _LITERAL = re.compile(r"[^*?\[\\$%#\x80-\U0010ffff]*")
 def in_order(
     rules: list[Record], dialect: Dialect, *, alone: bool = False
 ) -> tuple[list[Record], bool]:
-    """Return Allow and Disallow lines in their new order, and whether it is the recommended one.
+    """Return Allow and Disallow lines reordered, and whether as recommended.
 
     With `alone`, what other robots than those of the dialect make of it does not count.
     """
@@ -320,7 +320,7 @@ def _head(rule: Record, dialect: Dialect) -> str:
 
 
 class _Heads:
-    """Rules by what they begin with, for what begins with it and for what it begins with."""
+    """Rules sorted by their first characters, to find prefixes and extensions of one."""
 
     def __init__(self) -> None:
         self._sorted: list[str] = []
@@ -370,7 +370,7 @@ class Comments:
 def read_comments(
     records: Iterable[Record], unread: Container[int], merged: Container[int]
 ) -> Comments:
-    """Find the comments of a file: one that follows a directive moves to the line before it.
+    """Find a file's comments; one that follows a directive moves to the line before.
 
     Lines with a field that are `unread` become comments themselves, so that nothing an
     owner has written is lost. Those that are `merged` are not written again: their

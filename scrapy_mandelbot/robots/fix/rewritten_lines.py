@@ -57,7 +57,7 @@ class Blocks:
 
 
 def read_blocks(outline: Outline, grammar: Grammar, *, alone: bool) -> Blocks:
-    """Sort the robots of a file into groups of their own, by the name in each User-agent line.
+    """Sort the robots of a file into groups by the name in each User-agent line.
 
     With `alone` for robots of the dialect, else for others, too, which may read another
     name.
@@ -113,7 +113,7 @@ _NAMELESS = " "  # a User-agent line without a value; no value is white space
 
 
 class _Membership:
-    """What of a file is about a name: names of which that is the same share one of these.
+    """What a file says about a name; names with the same contents share one of these.
 
     It is equal to itself alone. A name of many groups is looked up in each of them, and
     must not be compared with all each time.

@@ -1,4 +1,4 @@
-r"""Findings: what is wrong with a robots.txt, or with how it comes, and to which robots it matters.
+r"""Finds what is wrong with a robots.txt or its delivery, and for which robots.
 
 >>> for finding in lint(b"User-agent: *\nDisalow: /a\nAllow: /b\n"):
 ...     print(finding)
@@ -56,7 +56,7 @@ __all__ = [
 
 
 def lint(body: bytes, *, max_bytes: int | None = 512_000) -> tuple[Finding, ...]:
-    """Return what is wrong with a file, in the order of its lines, the whole file first.
+    """Return the findings about a file: the whole file first, then by line.
 
     Any bytes do. Costs time linear in the size of the file. Of findings of one kind as
     many are listed as its row of the table says; the last of them knows how many more

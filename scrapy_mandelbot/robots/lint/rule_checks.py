@@ -1,4 +1,4 @@
-"""Checks of which rules count, where robots differ: by order, by length, by group, by version."""
+"""Checks which rules count where robots differ: by order, length, group, version."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class _WildcardRules:
         """Lengths of the keys in use: the usual one, and of guards that are shorter."""
 
     def add(self, rule: _RuleAt) -> None:
-        """Take a rule into account; one without wildcards covers none but its equals."""
+        """Add a rule; without wildcards it covers only its equals."""
         pattern = rule.pattern
         if pattern.exact or pattern.is_prefix:
             return
@@ -184,7 +184,7 @@ def _keys(guard: str) -> list[str]:
 
 
 def _example(pattern: Pattern) -> str:
-    """Return a target that only those patterns match that match all that this one does."""
+    """Return a target that a pattern matches only if it matches all that this one does."""
     if pattern.exact:
         return pattern.head
     return _ANYTHING.join((pattern.head, *pattern.middle, pattern.tail or ""))
@@ -265,7 +265,7 @@ def _check_lengths(rules: list[_RuleAt]) -> Check:
 
 
 def _check_explicit(group: Group) -> Check:
-    """An Extended Standard for Robot Exclusion: what has no pattern character matches exactly."""
+    """Find paths that match exactly in version 2.0: those without pattern characters."""
     first = group.directives[0] if group.directives else None
     if (
         first is None
@@ -283,7 +283,7 @@ def _check_explicit(group: Group) -> Check:
 
 
 def _check_dropped(groups: list[Group]) -> Check:
-    """SearchTools, "Bad Examples": general directives should be repeated in the special blocks."""
+    """Find rules to repeat in special blocks (SearchTools, "Bad Examples")."""
     everyone = [
         # of a rule that begins with *, one match
         (rule.number, f"/{rule.value.lstrip('/')}")

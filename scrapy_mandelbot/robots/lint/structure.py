@@ -26,7 +26,7 @@ _EFFORT = 3_000_000  # parts of names looked up in a file
 def check_wide_names(
     first_line: Mapping[str, int], group_of: Mapping[str, int]
 ) -> Check:
-    """Which names, in lower case with their first lines, are a part of another group's."""
+    """Names, in lower case with their first lines, that are a part of another's."""
     effort = _EFFORT
     lengths = sorted({len(name) for name in first_line if len(name) >= _SHORTEST})
     for name, line in first_line.items():
@@ -82,7 +82,7 @@ def check_structure(source: LintInput) -> Check:
 
 
 def _check_blank_lines(outline: Outline) -> Check:
-    """Moderatobot, "Groups": a blank line closes the group, and must separate groups."""
+    """A blank line closes the group, and must separate groups (Moderatobot, "Groups")."""
     part = _START
     is_reported = False
     for record in outline.records:
@@ -364,7 +364,7 @@ def _check_about_all(outline: Outline) -> Check:
 
 
 def _check_yandexs(group: Group) -> Check:
-    """Moderatobot, "Host directive", "Clean-param directive": at the end of Yandex's group."""
+    """Host and Clean-param stand at the end of Yandex's group (Moderatobot)."""
     last = max(
         (r.number for r in group.directives if r.field in GROUP_FIELDS), default=0
     )
@@ -375,7 +375,7 @@ def _check_yandexs(group: Group) -> Check:
 
 
 def _check_sitemaps_place(outline: Outline) -> Check:
-    """Moderatobot, "Sitemap directive": not inside of a group, which ends at a blank line."""
+    """A Sitemap stands outside of groups, which end at a blank line (Moderatobot)."""
     held: list[Record] = []
     in_group = False
     for record in outline.records:

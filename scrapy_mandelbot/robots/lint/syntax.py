@@ -68,7 +68,7 @@ class Spelling:
         return next((self._known[form] for form in forms if form in self._known), None)
 
     def surely_corrected(self, word: str) -> str | None:
-        """Like `corrected`, for words that are known in part: names that are similar by chance.
+        """Like `corrected`, for words of which only some are known, such as names.
 
         The first letter is the same, and a short word has a letter too few, too many,
         or two swapped: ``Roverbot`` is not Rogerbot.
@@ -104,7 +104,7 @@ _GOOGLES_NAME = re.compile(r"[A-Za-z_\-]*")
 
 
 def check_agent(record: Record) -> Check:
-    """What is wrong with a User-agent line: the worst, and what Google makes of the name."""
+    """The worst fault of a User-agent line, and what Google makes of the name."""
     value = record.value
     number = record.number
     name = name_of(record)
@@ -217,7 +217,7 @@ def _no_colon(record: Record) -> Check:
 
 
 def meant_field(record: Record) -> str:
-    """Return the field of a line, or the one that it misspells; empty: there is none."""
+    """Return the field of a line, or the one that it misspells; empty: neither."""
     return _field_of(record)[1]
 
 
@@ -232,7 +232,7 @@ def _field_of(record: Record) -> tuple[str, str]:
 
 
 def is_agent_misspelt(record: Record) -> bool:
-    """Return whether a line is no User-agent but was meant for one: some robots read it so."""
+    """Return whether a line misspells User-agent in a way that some robots accept."""
     return record.field != "user-agent" and meant_field(record) == "user-agent"
 
 
@@ -264,7 +264,7 @@ _SURE = {
 
 
 def mended(record: Record, url: str = "") -> list[str]:
-    """Return the lines that one evidently means; itself alone where nothing is wrong, or unclear.
+    """Return the lines that a line evidently means; itself if it is right or unclear.
 
     That are a field that is misspelt or without its colon, several paths in one line, a
     path without its slash, and a relative sitemap where the `url` of the file is known.

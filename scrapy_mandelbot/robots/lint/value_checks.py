@@ -181,7 +181,7 @@ def _against(allowing: _Facts, refusing: _Facts) -> Check:
 
 
 def _ties(name: str, first: _Facts, other: _Facts) -> Check:
-    """The rules that two groups of a robot have, allowed by one and disallowed by the other."""
+    """Rules that one group of a robot allows and another disallows."""
     for (path, allows), line in other.rules.items():
         opposite = first.rules.get((path, not allows))
         if opposite is not None and (path, allows) not in first.rules:
@@ -194,7 +194,7 @@ def _ties(name: str, first: _Facts, other: _Facts) -> Check:
 
 
 def _shut_out(groups: list[Group], facts: list[_Facts]) -> Check:
-    """Which uses are allowed to all while the robots that stand for them are shut out."""
+    """Uses that are allowed to all, while the robots that stand for them are shut out."""
     shut: dict[str, tuple[str, int]] = {}
     for group, of_group in zip(groups, facts, strict=True):
         line = next(
@@ -411,6 +411,6 @@ _CHECKS: dict[str, Callable[[Record], Check]] = {
 
 
 def check_value(record: Record) -> Check:
-    """What is wrong with the value of a line; an empty one is a matter of Allow alone."""
+    """What is wrong with a line's value; an empty one is looked at for Allow alone."""
     if (record.value or record.field == "allow") and record.field in _CHECKS:
         yield from _CHECKS[record.field](record)

@@ -57,7 +57,7 @@ class Preference(NamedTuple):
 
 
 def split_path(value: str) -> tuple[str | None, str]:
-    """Split the value of a Content-Usage or Content-Signal into its path, or None, and the rest.
+    """Split a Content-Usage or Content-Signal into its path, or None, and the rest.
 
     A value that begins with a slash has a path, up to the first space or tab
     ("Processing Content-Usage Rules").

@@ -1,4 +1,4 @@
-"""The vocabulary of usage preferences: categories, words, statements, and how these combine.
+"""The vocabulary of usage preferences, and how statements combine.
 
 The categories are ``train-ai`` and ``search`` of the IETF's vocabulary
 (draft-ietf-aipref-vocab, 19 August 2026), ``ai-input`` of Content Signals, and ``tdm``
@@ -248,7 +248,7 @@ class Statement:
     def read(
         cls, source: str, value: str, where: str, text: str, line: int | None = None
     ) -> Iterator[Statement]:
-        """Yield the statements of a Content-Usage or Content-Signal, by its lower-case name."""
+        """Yield the statements of a Content-Usage or Content-Signal (in lower case)."""
         return cls.of_words(source, READERS[source](value).words, where, text, line)
 
     @classmethod
@@ -319,7 +319,7 @@ class Usage:
     """False if robots.txt forbids the page: its preferences then do not apply."""
 
     def __getitem__(self, category: str) -> Answer:
-        """Return ``allowed``, ``disallowed`` or ``unknown`` for the page, apart from its images.
+        """Return ``allowed``, ``disallowed`` or ``unknown`` for the page without its images.
 
         Raises:
             KeyError: there is no such category.
@@ -335,7 +335,7 @@ class Usage:
         return answers_of(self, of_images=of_images)[category]
 
     def decided_by(self, category: str, *, of_images: bool = False) -> Statement | None:
-        """Return the first statement that decides the answer, or None if it is unknown."""
+        """Return the first statement that decides, or None if the answer is unknown."""
         first: Statement | None = None
         for statement in self.statements:
             if statement.category == category and (
@@ -366,7 +366,7 @@ NOTHING_SAID = Usage()
 
 
 def answers_of(usage: Usage, *, of_images: bool = False) -> dict[str, Answer]:
-    """Return the answer for each category, for a page or an image; see ``Usage.answer``."""
+    """Return the answer for each category, of a page or an image: ``Usage.answer``."""
     answers: dict[str, Answer] = dict.fromkeys(CATEGORIES, "unknown")
     for one in usage.statements:
         is_open = answers.get(one.category, "disallowed") != "disallowed"

@@ -1,4 +1,4 @@
-"""The names of a robot, from a product token or a User-Agent header, and how they match."""
+"""The names of a robot, from a token or a User-Agent header, and how they match."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WORD_ENDS = re.compile(r"[\s();,]+")
 
 @lru_cache(maxsize=1024)
 def product_tokens(agent: str) -> tuple[str, ...]:
-    """Return the names of a robot to look for in a file, in lower case, the longest first.
+    """Return the names to look for in a file, in lower case, the longest first.
 
     `agent` is a product token (``Mandelbot``), or a User-Agent header. A header gives
     its product tokens, including those in comments, without versions, URLs and the
@@ -43,7 +43,7 @@ def product_tokens(agent: str) -> tuple[str, ...]:
 
 
 def names_in_order(agent: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of one or several agents, preferred first; a sequence keeps its order."""
+    """Return the names of agents, preferred first; a sequence keeps its order."""
     if isinstance(agent, str):
         return product_tokens(agent)
     return tuple(dict.fromkeys(name for one in agent for name in product_tokens(one)))

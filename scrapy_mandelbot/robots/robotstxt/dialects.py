@@ -1,4 +1,4 @@
-"""How each family of robots reads a file: one row for each family, one field for each difference.
+"""How each family of robots reads a file: a row each, a field for each difference.
 
 A new robot is a new row::
 

@@ -66,14 +66,14 @@ def rule_value(line: re.Match[str]) -> str:
 
 
 def line_number(text: str, offset: int) -> int:
-    """Return the number, from 1, of the line whose preceding line end is at `offset`."""
+    """Return the number, from 1, of the line that follows the line end at `offset`."""
     if "\r" not in text:
         return text.count("\n", 0, offset + 1)
     return sum(1 for _ in _LINE_END.finditer(text, 0, offset + 1))
 
 
 def line_ends(text: str) -> list[int]:
-    """Return the offset of the line end before each line, to number many lines by bisection."""
+    """Return the offset of the line end before each line, to find numbers by bisection."""
     return [end.start() for end in _LINE_END.finditer(text)]
 
 
@@ -210,7 +210,7 @@ class Grammar:
         return name[0] if name else ""
 
     def names_of(self, agent: str | tuple[str, ...]) -> tuple[str, ...]:
-        """Return the names to look for in a file, in lower case, each followed by its fallbacks."""
+        """Return the names to look for, in lower case, each followed by its fallbacks."""
         names = names_in_order(agent)
         others = self._fallbacks
         if others.keys().isdisjoint(names):
@@ -317,7 +317,7 @@ class Grammar:
         body: bytes,
         spans: Iterable[tuple[int, int, int]] | None = None,
     ) -> list[tuple[int, str]]:
-        """Return number and value of each line with a field, in spans of a file or in all of it."""
+        """Return number and value of each line with a field, in spans or in all of a file."""
         text = searchable(body)
         found = [
             line
@@ -355,7 +355,7 @@ def _any_of(names: Iterable[str]) -> str:
 
 
 def _field(names: Iterable[str], dialect: Dialect) -> str:
-    """Write the expression for a field and its colon, or its substitute in the dialect."""
+    """Return the expression for a field and its colon, or what the dialect accepts."""
     anything = r"[^:#\r\n]*" if dialect.field_by_prefix else _WS
     with_colon = rf"(?i:{_any_of(names)}){anything}:"
     if not dialect.colon_optional:

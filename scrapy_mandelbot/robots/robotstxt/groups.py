@@ -97,7 +97,7 @@ def select_groups(
     robot: tuple[str, ...],
     groups: Iterable[Group] | None = None,
 ) -> GroupMatch:
-    """Return the groups for a robot known by these names, in lower case, the preferred first.
+    """Return a robot's groups by its names, in lower case, the preferred first.
 
     Callers with many robots read the groups of the text once and pass them.
     """
@@ -151,7 +151,7 @@ _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\.[0-9]+)*")
 
 
 def version_of(text: str, start: int, end: int, grammar: Grammar) -> int | None:
-    """Return the major version of a group's syntax, or None if the group is to be skipped.
+    """Return the major version of a group's syntax, or None to skip the group.
 
     "An Extended Standard for Robot Exclusion", directive Robot-version: if missing or
     not the first line after the agents, it is 1.0. Even minor versions are

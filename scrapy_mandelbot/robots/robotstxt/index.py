@@ -62,12 +62,12 @@ _KEYS = (
 
 
 def may_cost_too_much(wildcards: int, target: str) -> bool:
-    """Whether an index of so many rules with wildcards may forbid a target as too costly."""
+    """Whether an index of so many wildcards may forbid a target as too costly."""
     return wildcards > FEW and wildcards * len(target) > MOST_COMPARED
 
 
 class Wildcards:
-    """Rules with wildcards and the same head, strongest first, and those of enclosing ranges."""
+    """Rules with wildcards and one head, strongest first, and those of outer ranges."""
 
     __slots__ = (
         "around",
@@ -236,7 +236,7 @@ _OUTSIDE: _Range = ("\U0010ffff", sys.maxsize, True, None, None)
 def _intervals(
     rules: RulesByHead, path_at: int
 ) -> Iterator[tuple[str, bool | WildcardInterval | None]]:
-    """Sweep over all ranges; yield each bound, in order, with the answer from there on."""
+    """Sweep over all ranges; yield each bound in order, and the answer from there on."""
     prefixes = rules.prefixes
     exacts = rules.exacts
     wildcards = rules.wildcards

@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 
 
 class Pattern(NamedTuple):
-    """Literal pieces that a target must contain in order, the first at its beginning."""
+    """Literal pieces that a target must contain in order, the first at its start."""
 
     head: str
     """What every match begins with."""
@@ -37,7 +37,7 @@ class Pattern(NamedTuple):
         return max((self.tail or "", *reversed(self.middle)), key=len)
 
     def matches(self, target: str) -> bool:
-        """Return whether the target matches, in time linear in its length for each piece."""
+        """Return whether the target matches; for each piece in time linear in its length."""
         head, middle, tail, exact = self
         if exact:
             return target == head
@@ -56,7 +56,7 @@ class Pattern(NamedTuple):
 
 
 def wildcard_pattern(path: str, comparable: Callable[[str], str]) -> Pattern:
-    """Read a path in which ``*`` is any characters and a final ``$`` the end of the URL.
+    """Read a path in which ``*`` is any text and a final ``$`` the URL's end.
 
     `comparable` makes a literal piece comparable with targets; an escaped ``%2A`` or
     ``%24`` is then part of a piece, not a wildcard.
@@ -77,7 +77,7 @@ def from_pieces(pieces: list[str], *, ends: bool) -> Pattern:
 
 
 def _prefix_pattern(path: str, comparable: Callable[[str], str]) -> Pattern:
-    """Read a path in which nothing is special, except a lone ``*``, which matches everything."""
+    """Read a path in which only a lone ``*`` is special: it matches everything."""
     return Pattern("" if path == "*" else comparable(path))
 
 

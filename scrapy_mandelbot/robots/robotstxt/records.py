@@ -30,7 +30,7 @@ ABOUT_ALL = frozenset({"sitemap", "host", "clean-param", "license"})
 
 @dataclass(slots=True)
 class AgentRun:
-    """User-agent lines without other lines of a group between them, and the delays after them."""
+    """User-agent lines that no rule separates, and the delays after them."""
 
     agents: list[Record] = field(default_factory=list)
     own: list[Record] = field(default_factory=list)
@@ -105,7 +105,7 @@ _NAME = re.compile(r"\*(?=[\s\0/*+,;]|\Z)|[^\s\0/*+,;]*", re.ASCII)
 
 
 def name_of(agent: Record) -> str:
-    """Return the robot's name in a User-agent line, as Mandelbot reads it: see `Dialect`."""
+    """Return the name in a User-agent line as Mandelbot reads it: see `Dialect`."""
     name = _NAME.match(agent.value)
     return name[0] if name else ""
 

@@ -138,7 +138,7 @@ class RobotsTxt:
     # Other lines for an agent.
 
     def crawl_delay(self, agent: Agent) -> float | None:
-        """Return the agent's Crawl-delay in seconds, the longest of several, or None."""
+        """Return the agent's longest Crawl-delay in seconds, or None."""
         return max(self._decider(agent).times("crawl-delay"), default=None)
 
     def request_rates(self, agent: Agent) -> tuple[RequestRate, ...]:
@@ -157,7 +157,7 @@ class RobotsTxt:
         return tuple(value for _, value in self.group_lines("comment", agent) if value)
 
     def group_lines(self, field: str, agent: Agent) -> tuple[tuple[int, str], ...]:
-        """Return number and value of each line with this lower-case field for the agent.
+        """Return number and value of each line of the agent with a lower-case field.
 
         Values are as written, whether readable or not.
         """

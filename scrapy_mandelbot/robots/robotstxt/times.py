@@ -1,4 +1,4 @@
-"""Parses Visit-time, Request-rate and Crawl-delay ("An Extended Standard for Robot Exclusion").
+"""Parses Visit-time, Request-rate and Crawl-delay (the extended standard).
 
 Times are minutes since midnight, UTC; callers supply the clock. An unreadable value is
 None, and its line is ignored.
@@ -50,7 +50,7 @@ class TimeWindow(NamedTuple):
 
 
 class RequestRate(NamedTuple):
-    """A number of documents in a number of seconds, at all times or in a part of the day."""
+    """A number of documents in some seconds, at all times or in a part of the day."""
 
     documents: int
     seconds: int
@@ -58,7 +58,7 @@ class RequestRate(NamedTuple):
 
     @classmethod
     def read(cls, value: str) -> RequestRate | None:
-        """Read ``10/60``, ``100/24h``, ``1/10m 1300-1659``; the default unit is the second.
+        """Read ``10/60``, ``100/24h``, ``1/10m 1300-1659``; the default unit is seconds.
 
         Neither number may be zero. Other forms occur, and count, as their owners want
         to be crawled slowly: a number alone, ``10``, is one document in so many

@@ -77,7 +77,7 @@ class Verdict:
 
     @property
     def is_too_costly(self) -> bool:
-        """Whether it is forbidden as the comparison would cost too much (``docs/limits.rst``)."""
+        """Whether it is forbidden because comparing costs too much (``docs/limits.rst``)."""
         return self.reason == self.TOO_COSTLY
 
     def __str__(self) -> str:
@@ -140,7 +140,7 @@ def read_rules(text: str, selection: GroupMatch, grammar: Grammar) -> Iterator[M
 
 
 class RuleList:
-    """The rules of a small file as written: cheap to build, and fast enough for a few decisions.
+    """The rules of a small file as written: cheap to build, fast for a few decisions.
 
     A file needs no index if `Grammar.can_list` its rules. What no Disallow matches is
     allowed, and most files have few Allow lines, so rules are seldom compared with each

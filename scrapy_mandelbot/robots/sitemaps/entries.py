@@ -156,7 +156,7 @@ class EntrySplitter:
         self._held = text[start:] if start >= 0 else ""
 
     def _goes_on(self, text: str) -> bool:
-        """Hold the entry at the start of the text if it is neither complete nor too long.
+        """Hold the entry that begins the text if it is neither complete nor too long.
 
         Only the new text is searched: rescanning all of it with each block would be
         quadratic.

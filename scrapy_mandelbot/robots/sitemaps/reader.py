@@ -194,7 +194,7 @@ class SitemapReader:
         return self._problems.found()
 
     def feed(self, data: bytes) -> Iterator[SitemapEntry]:
-        """Add the next bytes; return a lazy iterator over the entries that they complete.
+        """Add the next bytes; return a lazy iterator over the entries they complete.
 
         Raises:
             ValueError: the reader was closed.

@@ -70,7 +70,7 @@ def absolute_url(text: str, base: str) -> str | None:
 
 
 def http_url(base: str, url: str) -> str | None:
-    """Return the absolute, safe URL without credentials, or None if it cannot be fetched."""
+    """Return the absolute, safe URL without credentials, or None if there is none."""
     absolute = absolute_url(url, base)
     return None if absolute is None else without_user(absolute)
 

@@ -1,4 +1,4 @@
-"""Robot tags, ``X-Robots-Tag`` and ``<meta name="robots">``: a parser for any headers and bytes.
+"""Robot tags: ``X-Robots-Tag`` and ``<meta name="robots">``, from any bytes.
 
 No Scrapy, no network, no clock.
 

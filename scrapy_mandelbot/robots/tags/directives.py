@@ -103,7 +103,7 @@ def directives_of(text: str) -> Iterator[str]:
 
 
 def directives_by_agent(text: str) -> Iterator[tuple[str | None, str]]:
-    """Yield the directives of an ``X-Robots-Tag`` header, each with the agent that it is for.
+    """Yield the directives of an ``X-Robots-Tag``, each with the agent that it is for.
 
     ``agent:`` applies to the directives after it, up to the next one (Google, "Using
     the X-Robots-Tag HTTP header"). Agents are in lower case, without version; None
@@ -113,7 +113,7 @@ def directives_by_agent(text: str) -> Iterator[tuple[str | None, str]]:
 
 
 def directives_of_list(text: str) -> Iterator[tuple[str | None, str]]:
-    """Yield the directives of a ``Robots-Tag`` header, each with the agent that it is for.
+    """Yield the directives of a ``Robots-Tag``, each with the agent that it is for.
 
     A List of RFC 9651 whose members are product tokens or ``*``, with the rules as
     parameters (draft-illyes-repext-03, "HTTP Response Header"). Other values are
@@ -170,7 +170,7 @@ def _agent_name(name: str) -> str | None:
 
 
 def _with_whole_date(part: str, rest: list[str]) -> str:
-    """Return the part with the rest of its date, which it removes from the end of `rest`.
+    """Return the part with the rest of its date, removed from the end of `rest`.
 
     Dates may contain commas: ``Tue, 25 Jun 2027 15:00:00 PST``.
     """
@@ -187,7 +187,7 @@ def _with_whole_date(part: str, rest: list[str]) -> str:
 
 
 def _split_further(part: str) -> list[str]:
-    """Return the directives of a part: one, or several separated by other characters than commas.
+    """Return a part's directives: one, or several without commas between them.
 
     No document allows ``noindex nofollow`` or ``noindex; nofollow``, but many pages
     have them.

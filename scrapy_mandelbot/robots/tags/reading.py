@@ -194,7 +194,7 @@ def _names(agent: str | tuple[str, ...]) -> frozenset[str]:
 
 
 def names_of_robot(agent: str | bytes | Sequence[str]) -> frozenset[str]:
-    """Return the names of meta tags that apply to a robot, in lower case, including ``robots``.
+    """Return the meta tags' names for a robot, in lower case, including ``robots``.
 
     `agent` is a product token, a whole User-Agent header, or a sequence of tokens.
     """

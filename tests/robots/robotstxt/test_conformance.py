@@ -1,4 +1,4 @@
-"""conformance/: the cases are those of the tables, the runner runs, its page is true."""
+"""conformance/: the tables hold the cases, the runner runs, its page is true."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def run(*arguments):
 
 
 def test_the_runner_prints_what_fails():
-    """How many of each file, each failure where that is asked for, and an exit status."""
+    """Counts for each file, failures on request, and an exit status."""
     good = run(f"{sys.executable} parsers.py mandelbot")
     assert (good.returncode, good.stderr) == (0, "")
     counts = re.findall(r"^\w+ +([\d,]+) of ([\d,]+)$", good.stdout, re.MULTILINE)

@@ -303,7 +303,7 @@ SECONDS = 10.0
     ],
 )
 def test_no_file_is_slow_to_check(name):
-    """Checks are linear, whatever the bytes; the limit is several times what is needed."""
+    """Checks are linear, whatever the bytes; the limit is several times the need."""
     start = time.process_time()
     found = lint(EVIL_HERE[name], max_bytes=700_000)
     assert time.process_time() - start < SECONDS

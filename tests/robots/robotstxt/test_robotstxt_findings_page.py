@@ -91,7 +91,7 @@ def test_the_section_says_what_the_code_says(code):
 
 @pytest.mark.parametrize("name", ["findings.rst", "corrections.rst"])
 def test_the_sessions_are_real(name):
-    """What the pages show at a prompt is so, and docutils reads them without a warning."""
+    """What the pages show at a prompt is true, and docutils has no warning."""
     page = (DOCS / name).read_text(encoding="utf-8")
     test = doctest.DocTestParser().get_doctest(page, {}, name, name, 0)
     runner = doctest.DocTestRunner(verbose=False)

@@ -1,4 +1,4 @@
-"""Sentences about a file are safe for any log and terminal, whatever the file contains."""
+"""Sentences about any file are safe for any log and terminal."""
 
 from __future__ import annotations
 

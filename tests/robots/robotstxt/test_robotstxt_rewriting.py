@@ -99,7 +99,7 @@ def test_a_misplaced_robot_version_gets_no_effect_where_it_had_none():
 
 
 def test_a_file_that_would_grow_many_times_is_not_merged():
-    """Many robots that share many rules, and have more of their own, keep their groups."""
+    """Robots that share many rules, and have more of their own, keep their groups."""
     shared = "".join(f"User-agent: r{n}\n" for n in range(300))
     shared += "".join(f"Disallow: /s{n}\n" for n in range(300)) + "\n"
     own = "".join(f"User-agent: r{n}\nDisallow: /{n}\n\n" for n in range(300))
@@ -230,7 +230,7 @@ def test_correcting_twice_is_correcting_once(body, dialect):
 def test_the_corrected_file_is_decided_as_the_original_by_the_reference(
     body, dialect, targets
 ):
-    """The slow obvious reader, too, comes to the same decisions, for every robot named."""
+    """The slow, obvious reader makes the same decisions, for every robot named."""
     after = rewrite(RobotsTxt.parse(body, dialect=dialect)).text.encode()
     for target in targets:
         url = read_url("https://www.example.com" + target, dialect)[1]
@@ -242,7 +242,7 @@ def test_the_corrected_file_is_decided_as_the_original_by_the_reference(
 @settings(max_examples=examples(400))
 @given(body=files, dialect=dialects)
 def test_the_corrected_file_is_proved(body, dialect):
-    """The proof holds, fields and all, of the file as the document describes it, too."""
+    """The proof holds of the file as the document describes it, fields and all."""
     robots = RobotsTxt.parse(body, dialect=dialect)
     for alone in (False, True):
         assert str(prove(body, rewrite(robots, alone=alone).text, dialect)).startswith(
@@ -257,7 +257,7 @@ def test_the_corrected_file_is_proved(body, dialect):
     targets=st.lists(rooted, max_size=9),
 )
 def test_nothing_opens_to_anyone(body, dialect, targets):
-    """In every dialect, and to Python's own, for every robot named, whatever the file."""
+    """In every dialect, and for Python's own, for every robot named, in any file."""
     correction = normalize(body, dialect)
     assert correction.is_harmless
     after = correction.text.encode()
@@ -368,7 +368,7 @@ def test_no_file_is_slow_to_correct(name):
 
 @pytest.mark.parametrize(("path", "is_whole"), [("/a%d/b", True), ("/*a*%d*b", False)])
 def test_of_many_patterns_fewer_urls_are_asked(path, is_whole):
-    """Each of them is tried: twice as many patterns must not take four times as long."""
+    """Each is tried: twice as many patterns must not take four times as long."""
     body = "User-agent: *\n" + "".join(f"Disallow: {path % n}\n" for n in range(500))
     proof = prove(body.encode(), body, max_decisions=50_000)
     assert (proof.holds, proof.is_whole) == (True, is_whole)
@@ -545,7 +545,7 @@ def test_rules_with_wildcards_meet_all_others_in_turn():
 
 
 def test_the_order_of_groups_is_compared_where_it_matters():
-    """A robot that finds two names in its own takes the first group, in some dialects."""
+    """A robot that contains two names takes the first group, in some dialects."""
     one, other = "User-agent: one\nDisallow: /a\n", "User-agent: two\nDisallow: /b\n"
     before, after = f"{one}\n{other}".encode(), f"{other}\n{one}"
     assert prove(before, after).holds

@@ -55,7 +55,7 @@ def test_fields(element, field, value, code):
 
 
 def test_fields_in_any_order_and_with_any_prefix():
-    """What is read the short way and what is read element by element come to the same."""
+    """The short way and reading element by element give the same entries."""
     fields = [
         "<loc>/1</loc>",
         "<lastmod>2020-01-01</lastmod>",

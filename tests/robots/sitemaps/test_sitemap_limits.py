@@ -155,7 +155,7 @@ def test_what_is_fed_after_a_limit_is_not_kept():
 
 
 def test_a_reader_that_has_all_it_can_read_says_so():
-    """Behind the end of the packed data nothing is read, and nothing more need be fed."""
+    """Nothing is read behind the end of the packed data, nor need be fed."""
     reader = SitemapReader(URL)
     assert len([*reader.feed(gzip.compress(LINE) + b"no gzip" * 10_000)]) == 1
     assert reader.stopped
@@ -283,7 +283,7 @@ def test_memory_does_not_grow_with_the_file(size):
 
 
 def test_many_small_pieces_cost_little():
-    """Byte by byte takes no more memory, and no time that grows with what came before."""
+    """Byte by byte takes no more memory, nor time that grows with what came before."""
     tracemalloc.start()
     reader = SitemapReader(URL)
     body = OPEN + ENTRY * 2000 + END

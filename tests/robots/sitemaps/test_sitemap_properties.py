@@ -251,7 +251,7 @@ def parsed(body: bytes) -> list[dict[str, str]]:
     block=st.sampled_from([80, 128, 200, 65_536]),
 )
 def test_a_sound_sitemap_means_what_an_xml_parser_reads(text, encoding, block):
-    """However it is written, and wherever blocks end, fields are those that lxml finds."""
+    """However it is written, wherever blocks end, fields are those that lxml finds."""
     body = text.encode(encoding)
     with (
         patch.object(unpacking, "BLOCK", block),

@@ -58,7 +58,7 @@ OWN_DIALECT = "A dialect of this project's own."
 
 
 def title_of(rules: Rules) -> str:
-    """Return the name of what a page is about: the site, or the file, without its folder."""
+    """Return what a page is about: the site, or the file without its folder."""
     if not rules.url:
         return (
             "robots.txt"
@@ -90,7 +90,7 @@ _LONG = 200  # characters of a path that is not
 def tester_data(
     subject: RobotsPageData, before: ShownFile, after: ShownFile | None
 ) -> dict[str, Any]:
-    """Return all that the page's scripts have to know, but for the files, which it shows."""
+    """Return what the page's scripts need, except the files that it shows."""
     dialects = {**DIALECTS, subject.dialect.name: subject.dialect}
     site = subject.rules.site
     return {
@@ -125,7 +125,7 @@ def dialect_data(dialect: Dialect) -> dict[str, Any]:
 
 
 def robots_offered(rules: Rules) -> list[tuple[str, list[str]]]:
-    """Return the robots that can be chosen, by kinds: those that the file names first."""
+    """Return the robots to choose from, by kind: those that the file names first."""
     of_file = list(islice(rules.robots_named(), _NAMED))
     known = [
         (words, [robot.name for robot in KNOWN_ROBOTS if robot.kind == kind])
@@ -167,7 +167,7 @@ class ShownFile(NamedTuple):
 
 
 def shown_file(rules: Rules) -> ShownFile:
-    """Return a file as it is shown: all of it, though robots do not read all of a large one."""
+    """Return all of a file, even if robots read only the first part of it."""
     lines = tuple(record.raw for record in rules.records)
     body = rules.body
     shown = "".join(f"{printable(line)}\n" for line in lines)
@@ -188,7 +188,7 @@ def html_of(file: ShownFile, linked: Container[int]) -> str:
 def changed(
     before: ShownFile, after: ShownFile
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """Return the lines of both that are not in the other: of each run the first and the last."""
+    """Return the lines that are in one file alone: of each run the first and the last."""
     runs = differing(before.lines, after.lines)
     return (
         [[start + 1, stop] for start, stop, _, _ in runs if start < stop],
