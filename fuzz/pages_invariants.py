@@ -135,7 +135,7 @@ def packing(data: bytes) -> None:
 
 
 def nothing_opens(data: bytes) -> None:
-    """A packed robots.txt that is truncated or has another behind it is not a whole one."""
+    """A packed robots.txt, truncated or with another behind it, is not a whole one."""
     for coding, pack_as in (("gzip", gzip.compress), ("deflate", zlib.compress)):
         packed = pack_as(data)
         other = pack_as(_OPEN)

@@ -92,7 +92,8 @@ def directory(signers: list[Signer], host: str, now: int) -> tuple[dict[str, str
         one.sign(
             f"proof{number}",
             covered,
-            f';created={now};expires={now + _PROVED_FOR};keyid="{one.keyid}";tag="{_TAG}"',
+            f";created={now};expires={now + _PROVED_FOR}"
+            f';keyid="{one.keyid}";tag="{_TAG}"',
         )
         for number, one in enumerate(signers)
     ]

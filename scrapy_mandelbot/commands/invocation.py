@@ -91,7 +91,7 @@ class Invocation(NamedTuple):
 
     @property
     def user_agent(self) -> str:
-        """The project's User-Agent, preferably one that names a robot; empty: no project."""
+        """The project's User-Agent, preferably naming a robot; empty: no project."""
         if self.project is None:
             return ""
         from scrapy_mandelbot.fetching.request_agents import (  # noqa: PLC0415 - needs Scrapy
@@ -102,7 +102,7 @@ class Invocation(NamedTuple):
         return first_named(default_header(self.project), self.project["USER_AGENT"])
 
     def may_redirect(self, site: str, url: str) -> bool:
-        """Return whether a site may refer to a URL, as in a crawl: see ``Config.may_send``."""
+        """Return whether a site may refer to a URL, by ``Config.may_send``."""
         return bool(self.setting("private_hosts")) or not leads_inside(site, url)
 
     def fetch(

@@ -38,14 +38,15 @@ _WEEKDAYS = frozenset(
     """
     mon monday tue tues tuesday wed wednesday thu thur thurs thursday fri friday
     sat saturday sun sunday
-    """.split()
-)  # noqa: SIM905 -- words to be read
+    """.split()  # noqa: SIM905 -- words to be read
+)
 # RFC 822, section 5.1, and other zones whose abbreviations have one meaning on the web.
 _ZONE_TABLE = """
     ut 0   utc 0   gmt 0   z 0
     est -5   edt -4   cst -6   cdt -5   mst -7   mdt -6   pst -8   pdt -7
     wet 0   west 1   bst 1   cet 1   mez 1   cest 2   mesz 2   eet 2   eest 3   msk 3
-    ist 5.5   jst 9   kst 9   aest 10   aedt 11   nzst 12   nzdt 13   akst -9   akdt -8   hst -10
+    ist 5.5   jst 9   kst 9   aest 10   aedt 11   nzst 12   nzdt 13
+    akst -9   akdt -8   hst -10
     """.split()  # noqa: SIM905 -- words to be read
 _ZONES = {
     name: timezone(timedelta(hours=float(hours))) if float(hours) else timezone.utc

@@ -322,7 +322,7 @@ def test_an_unknown_coding_is_left_on():
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_a_body_is_read_to_its_limit(pack):
-    """One byte more shows that it is longer; a bomb is not unpacked, nor the rest read."""
+    """One byte more shows that it is longer; a bomb is not unpacked."""
     coding = () if pack is bytes else ("Content-Encoding: gzip",)
     found, *_ = fetched(
         [response(pack(b"x" * 30_000), "200 OK", *coding)[:1_100]], most=1_000

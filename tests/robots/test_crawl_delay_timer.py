@@ -1,7 +1,7 @@
 """The pace of a site, by a clock that the tests turn. (politeness/pace.py)
 
-"An Extended Standard for Robot Exclusion", Request-rate and Visit-time; Moderatobot, "Crawl-delay
-directive"; Mandelbot, "Crawl Delay".
+"An Extended Standard for Robot Exclusion", Request-rate and Visit-time; Moderatobot,
+"Crawl-delay directive"; Mandelbot, "Crawl Delay".
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def test_what_was_not_sent_in_time_is_not_caught_up():
 
 
 def test_a_request_without_an_answer_is_on_its_way_for_ten_seconds_at_most():
-    """It may reach the server late; a page that hangs does not hold its site for long."""
+    """It may reach the server late; a page that hangs holds its site briefly."""
     timer = CrawlDelayTimer(of_file("Crawl-delay: 5\n"))
     timer.sent(MIDNIGHT)
     assert timer.due(MIDNIGHT + 1) == MIDNIGHT + 15
@@ -179,11 +179,12 @@ def test_a_delay_and_a_rate_hold_both():
     assert sent(pace, at("01:30")).due(0) == at("01:30") + 9
 
 
+# vacuumweb and spiderbot, "An Extended Standard for Robot Exclusion"
 SPIDERBOT = """\
 Request-rate: 1/10m 1300-1659
 Request-rate: 1/20m 1700-0459
 Request-rate: 5/1m 0500-1259
-"""  # "An Extended Standard for Robot Exclusion", the example of vacuumweb and spiderbot
+"""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""``cache`` and ``job``: what a project stores of sites; what waits in a job, and why."""
+"""``cache`` and ``job``: what a project stores; what waits in a job, and why."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ class Correction(NamedTuple):
 
     @property
     def is_harmless(self) -> bool:
-        """Whether nothing opens to anyone, and only what is meant to be closed closes."""
+        """Whether nothing opens, and only what is meant to be closed closes."""
         return not self.harm and (self.proof is None or self.proof.holds)
 
     @property

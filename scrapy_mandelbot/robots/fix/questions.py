@@ -219,7 +219,7 @@ class Questions:
         return dict.fromkeys(decisive(rules))
 
     def values_as_written(self) -> list[str]:
-        """Return the User-agent values that are more than a name: robots may have them."""
+        """Return the User-agent values that are more than a name."""
         return self._some([*self._written], self._most_robots)
 
     def _read(self, robots: RobotsTxt) -> None:
@@ -236,7 +236,7 @@ class Questions:
                     self._written[agent.value] = None
 
     def _blended(self, names: list[str]) -> list[str]:
-        """Return names that contain those of two groups, for robots that look inside theirs."""
+        """Return names that contain the names of two groups."""
         if not any(
             robots.dialect.agent_match.startswith("inside") for robots in self._files
         ):

@@ -183,7 +183,7 @@ class _Writer:
             yield self._made_for_yandex(Block())
 
     def _hides_a_name(self, new: str) -> bool:
-        """Whether a robot of two names would match a new name instead of one in the file."""
+        """Whether a robot of two names would match a new name, not the file's."""
         if self._dialect.agent_match != "inside":
             return False
         names = (name for block in self._blocks.blocks for name in block.names)
@@ -320,7 +320,7 @@ def _head(rule: Record, dialect: Dialect) -> str:
 
 
 class _Heads:
-    """Rules sorted by their first characters, to find prefixes and extensions of one."""
+    """Rules sorted by their first characters, to find a rule's prefixes."""
 
     def __init__(self) -> None:
         self._sorted: list[str] = []

@@ -133,8 +133,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 _SEPARATOR = re.compile("[\v\f\x85\u2028\u2029]")
 
 
-# : What files begin with that are no text, by what they are; UTF-32 before UTF-16,
-# which begins : like it.
+#: What files begin with that are no text, by what they are; UTF-32 before UTF-16,
+#: which begins like it.
 _KINDS = {
     b"\xff\xfe\0\0": "UTF-32",
     b"\0\0\xfe\xff": "UTF-32",

@@ -17,7 +17,7 @@ from scrapy_mandelbot.robots.lint.source import LintHit, quoted
 if TYPE_CHECKING:
     from scrapy_mandelbot.robots.lint.source import Check
 
-# "makes up to 10 redirections" (Moderatobot)
+# Moderatobot "makes up to 10 redirections".
 _MANY_REDIRECTS = 5
 _FOLLOWED = 10
 # seconds
@@ -142,18 +142,19 @@ def _check_status(status: int) -> Check:
         yield LintHit(row, None, f"The status is {words}.")
 
 
+_SUCCESSES = range(201, 300)
+_REDIRECTS = range(300, 400)
+_CLIENT_ERRORS = range(400, 500)
+_SERVER_ERRORS = range(500, 600)
 _STATUSES: tuple[tuple[str | None, Callable[[int], bool]], ...] = (
     (None, lambda status: status == HTTPStatus.OK),
-    (
-        "status-not-200",
-        lambda status: 200 < status < 300,
-    ),  # noqa: PLR2004 - ranges of HTTP
-    ("unfinished-redirect", lambda status: 300 <= status < 400),  # noqa: PLR2004
+    ("status-not-200", lambda status: status in _SUCCESSES),
+    ("unfinished-redirect", lambda status: status in _REDIRECTS),
     ("status-forbids", lambda status: status in {401, 403}),
     ("status-not-found", lambda status: status in {404, 410}),
     ("status-too-many-requests", lambda status: status == HTTPStatus.TOO_MANY_REQUESTS),
-    ("status-client-error", lambda status: 400 <= status < 500),  # noqa: PLR2004
-    ("status-server-error", lambda status: 500 <= status < 600),  # noqa: PLR2004
+    ("status-client-error", lambda status: status in _CLIENT_ERRORS),
+    ("status-server-error", lambda status: status in _SERVER_ERRORS),
     ("status-unknown", lambda _: True),
 )
 

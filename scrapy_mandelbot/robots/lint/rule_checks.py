@@ -184,7 +184,7 @@ def _keys(guard: str) -> list[str]:
 
 
 def _example(pattern: Pattern) -> str:
-    """Return a target that a pattern matches only if it matches all that this one does."""
+    """Return a target whose every match covers all that this pattern does."""
     if pattern.exact:
         return pattern.head
     return _ANYTHING.join((pattern.head, *pattern.middle, pattern.tail or ""))
@@ -265,7 +265,7 @@ def _check_lengths(rules: list[_RuleAt]) -> Check:
 
 
 def _check_explicit(group: Group) -> Check:
-    """Find paths that match exactly in version 2.0: those without pattern characters."""
+    """Find paths that match exactly in version 2.0: no pattern character."""
     first = group.directives[0] if group.directives else None
     if (
         first is None

@@ -82,7 +82,7 @@ def check_structure(source: LintInput) -> Check:
 
 
 def _check_blank_lines(outline: Outline) -> Check:
-    """A blank line closes the group, and must separate groups (Moderatobot, "Groups")."""
+    """A blank line closes a group, and must separate two (Moderatobot, "Groups")."""
     part = _START
     is_reported = False
     for record in outline.records:

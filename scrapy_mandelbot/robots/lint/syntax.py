@@ -18,23 +18,26 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.records import Record
 
 _OTHERS = """
-adsbot-google-mobile aihitbot alphabot aspiegelbot awariobot backlinkcrawler baiduspider-image
-baiduspider-video bingpreview botify claude-web cliqzbot coccocbot cognitivebot copyscape daum
-deepcrawl discobot domainstatsbot duckduckgo-favicons-bot emailcollector emailsiphon emailwolf
-exabot facebot feedfetcher-google freefind friendlycrawler gigabot google-inspectiontool
-googlebot-mobile googleother-image googleother-video grapeshot gsa-crawler heritrix httrack ioncrawl
-issuecrawler jikespider kangaroo larbin libwww linguee linkchecker linkdexbot linkfluence linkwalker
-lipperhey ltx71 magpie-crawler mail.ru_bot mandelbot mauibot megaindex megalodon msnbot msnbot-media
-naverbot nerdybot netcraftsurveyagent netestate newsnow nutch obot omgilibot orangebot
-pagesinventory panscient piplbot proximic psbot pulsepoint qwantify rytebot safednsbot scooter
-scoutjet scrapy searchmetricsbot seekport seekportbot semanticscholarbot semrushbot-ba semrushbot-sa
-semrushbot-si semrushbot-swa seobilitybot seokicks seokicks-robot sidewinder siteauditbot sitebot
-sitecheckerbot sitesnagger smtbot sogou sosospider spbot spinn3r surveybot swiftbot telegrambot
-teleport teleportpro teoma trendictionbot turnitinbot ubicrawler uptimerobot velenpublicwebcrawler
-voilabot voltron webcopier webcrawler webmeup-crawler webreaper webstripper webzip wget whatsapp
-wonderbot wotbox xaldon xenu xenu's yacybot yahoo-slurp yandex yandexaccessibilitybot
-yandexadditional yandexblogs yandexmedia yandexmetrika yandexmobilebot yandexnews yandexvideo
-yisouspider yodaobot youbot youdaobot zealbot zgrab zoominfobot zyborg
+adsbot-google-mobile aihitbot alphabot aspiegelbot awariobot backlinkcrawler
+baiduspider-image baiduspider-video bingpreview botify claude-web cliqzbot coccocbot
+cognitivebot copyscape daum deepcrawl discobot domainstatsbot duckduckgo-favicons-bot
+emailcollector emailsiphon emailwolf exabot facebot feedfetcher-google freefind
+friendlycrawler gigabot google-inspectiontool googlebot-mobile googleother-image
+googleother-video grapeshot gsa-crawler heritrix httrack ioncrawl issuecrawler
+jikespider kangaroo larbin libwww linguee linkchecker linkdexbot linkfluence linkwalker
+lipperhey ltx71 magpie-crawler mail.ru_bot mandelbot mauibot megaindex megalodon msnbot
+msnbot-media naverbot nerdybot netcraftsurveyagent netestate newsnow nutch obot
+omgilibot orangebot pagesinventory panscient piplbot proximic psbot pulsepoint qwantify
+rytebot safednsbot scooter scoutjet scrapy searchmetricsbot seekport seekportbot
+semanticscholarbot semrushbot-ba semrushbot-sa semrushbot-si semrushbot-swa seobilitybot
+seokicks seokicks-robot sidewinder siteauditbot sitebot sitecheckerbot sitesnagger
+smtbot sogou sosospider spbot spinn3r surveybot swiftbot telegrambot teleport
+teleportpro teoma trendictionbot turnitinbot ubicrawler uptimerobot
+velenpublicwebcrawler voilabot voltron webcopier webcrawler webmeup-crawler webreaper
+webstripper webzip wget whatsapp wonderbot wotbox xaldon xenu xenu's yacybot yahoo-slurp
+yandex yandexaccessibilitybot yandexadditional yandexblogs yandexmedia yandexmetrika
+yandexmobilebot yandexnews yandexvideo yisouspider yodaobot youbot youdaobot zealbot
+zgrab zoominfobot zyborg
 """.split()  # noqa: SIM905 - words to be read
 
 ROBOT_NAMES = sorted({robot.name.lower() for robot in KNOWN_ROBOTS} | set(_OTHERS))

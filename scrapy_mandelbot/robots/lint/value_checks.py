@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 STATEMENT_FIELDS = frozenset({"content-usage", "content-signal"})
 # statements and rules of groups that share a name, compared in a file
 _EFFORT = 200_000
-_KEYS = {source: {word.partition("=")[0] for of, word in MEANINGS if of == source}
-         for source in STATEMENT_FIELDS}  # fmt: skip
+_KEYS = {
+    source: {word.partition("=")[0] for of, word in MEANINGS if of == source}
+    for source in STATEMENT_FIELDS
+}
 _EVERYTHING = frozenset({"/", "/*"})
 
 
@@ -194,7 +196,7 @@ def _ties(name: str, first: _Facts, other: _Facts) -> Check:
 
 
 def _shut_out(groups: list[Group], facts: list[_Facts]) -> Check:
-    """Uses that are allowed to all, while the robots that stand for them are shut out."""
+    """Uses that are allowed to all, while the robots for them are shut out."""
     shut: dict[str, tuple[str, int]] = {}
     for group, of_group in zip(groups, facts, strict=True):
         line = next(

@@ -308,7 +308,8 @@ class Terms:
 class Usage:
     """The owner's preferences for the use of a page.
 
-    >>> usage = Usage((Statement("search", True, "content-signal", "header", "search=yes"),))
+    >>> yes = Statement("search", True, "content-signal", "header", "search=yes")
+    >>> usage = Usage((yes,))
     >>> usage["search"], usage["train-ai"]
     ('allowed', 'unknown')
     """
@@ -319,7 +320,7 @@ class Usage:
     """False if robots.txt forbids the page: its preferences then do not apply."""
 
     def __getitem__(self, category: str) -> Answer:
-        """Return ``allowed``, ``disallowed`` or ``unknown`` for the page without its images.
+        """Return ``allowed``, ``disallowed`` or ``unknown`` for a page, not its images.
 
         Raises:
             KeyError: there is no such category.

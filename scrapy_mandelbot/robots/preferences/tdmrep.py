@@ -153,7 +153,7 @@ def _rule(value: object, line: int) -> TdmRule | None:
 
 
 def with_tdm_file(page: Usage, file: Usage) -> Usage:
-    """Combine a page with its site's file, which it supersedes ("Processing priority")."""
+    """Combine a page with its site's file: the page wins ("Processing priority")."""
     if not file.statements and not file.terms:
         return page
     if any(statement.source == "tdmrep" for statement in page.statements):

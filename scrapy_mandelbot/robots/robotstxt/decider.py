@@ -225,7 +225,7 @@ class Decider:
         return Rule.of(first[0]) if len(first) == 1 else None
 
     def scan(self, target: str) -> tuple[bool, re.Match[str] | None]:
-        """Return whether a target is allowed, and the deciding line for `Rule.of`, or None."""
+        """Return whether a target is allowed, and the deciding line (`Rule.of`)."""
         if target == ROBOTS_TXT and self._grammar.dialect.robots_txt_allowed:
             return True, None
         return scan(searchable(self._body), self.selection, self._grammar, target)

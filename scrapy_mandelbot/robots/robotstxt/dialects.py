@@ -40,8 +40,8 @@ FIELDS = (
 OWN_FIELDS = ("crawl-delay", "request-rate", "visit-time", "comment")
 #: Fields that only groups of the extended standard 2.0 have.
 VERSION_2_FIELDS = frozenset({"request-rate", "visit-time", "comment"})
-# : Fields that apply to the agents of a group, and so end a run of User-agent lines for
-# them.
+#: Fields that apply to the agents of a group, and so end a run of User-agent lines for
+#: them.
 GROUP_FIELDS = ("allow", "disallow", "robot-version", *OWN_FIELDS)
 
 

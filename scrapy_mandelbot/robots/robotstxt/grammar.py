@@ -73,7 +73,7 @@ def line_number(text: str, offset: int) -> int:
 
 
 def line_ends(text: str) -> list[int]:
-    """Return the offset of the line end before each line, to find numbers by bisection."""
+    """Return the offset of the line end before each line, for bisection."""
     return [end.start() for end in _LINE_END.finditer(text)]
 
 
@@ -210,7 +210,7 @@ class Grammar:
         return name[0] if name else ""
 
     def names_of(self, agent: str | tuple[str, ...]) -> tuple[str, ...]:
-        """Return the names to look for, in lower case, each followed by its fallbacks."""
+        """Return the lower-case names to look for, each followed by its fallbacks."""
         names = names_in_order(agent)
         others = self._fallbacks
         if others.keys().isdisjoint(names):
@@ -284,7 +284,7 @@ class Grammar:
                 yield line
 
     def misspelt_line(self, body: bytes) -> tuple[int, str, str] | None:
-        """Return number, text and field of a rule, else a name, that only others read."""
+        """Return number, text and field of a rule, else a name, only for others."""
         lower = b"" if self.dialect.spellings else body.lower()
         for word in [word for word in _MISSPELT if word in lower]:
             field, misspelt = _MISSPELT[word]
@@ -317,7 +317,7 @@ class Grammar:
         body: bytes,
         spans: Iterable[tuple[int, int, int]] | None = None,
     ) -> list[tuple[int, str]]:
-        """Return number and value of each line with a field, in spans or in all of a file."""
+        """Return number and value of each line with a field, in spans or the file."""
         text = searchable(body)
         found = [
             line

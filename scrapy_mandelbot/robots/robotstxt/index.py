@@ -236,7 +236,7 @@ _OUTSIDE: _Range = ("\U0010ffff", sys.maxsize, True, None, None)
 def _intervals(
     rules: RulesByHead, path_at: int
 ) -> Iterator[tuple[str, bool | WildcardInterval | None]]:
-    """Sweep over all ranges; yield each bound in order, and the answer from there on."""
+    """Sweep over all ranges; yield each bound in order, and the answer after it."""
     prefixes = rules.prefixes
     exacts = rules.exacts
     wildcards = rules.wildcards

@@ -117,7 +117,7 @@ def google_value(text: str) -> str:
 
 
 def google_target(url: str) -> str:
-    """Return the target as Google's parser does: any text has a path, at least ``/``."""
+    """Return the target as Google's parser does: any text has a path."""
     url = url.partition("#")[0]
     target = _BEFORE_PATH.sub("", url, count=1)
     return target if target.startswith("/") else "/" + target

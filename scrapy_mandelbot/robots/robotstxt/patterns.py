@@ -37,7 +37,7 @@ class Pattern(NamedTuple):
         return max((self.tail or "", *reversed(self.middle)), key=len)
 
     def matches(self, target: str) -> bool:
-        """Return whether the target matches; for each piece in time linear in its length."""
+        """Return whether the target matches, in linear time for each piece."""
         head, middle, tail, exact = self
         if exact:
             return target == head

@@ -58,7 +58,7 @@ class RequestRate(NamedTuple):
 
     @classmethod
     def read(cls, value: str) -> RequestRate | None:
-        """Read ``10/60``, ``100/24h``, ``1/10m 1300-1659``; the default unit is seconds.
+        """Read ``10/60``, ``100/24h``, ``1/10m 1300-1659``; without a unit: seconds.
 
         Neither number may be zero. Other forms occur, and count, as their owners want
         to be crawled slowly: a number alone, ``10``, is one document in so many

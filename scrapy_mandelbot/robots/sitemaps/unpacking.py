@@ -168,7 +168,7 @@ def _sound_part(inflate: zlib._Decompress, data: bytes) -> bytes:
 
 @dataclass(slots=True)
 class Unpacker:
-    """The bytes fed, decompressed if gzipped, in blocks of one size; the last is shorter."""
+    """The bytes fed, decompressed if gzipped, in blocks; the last is shorter."""
 
     _source: Inbox | Gunzip
     _max_bytes: int

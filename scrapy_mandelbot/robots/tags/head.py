@@ -142,7 +142,8 @@ _FOREIGN_META = rb"""
     (?:  # the beginning of an irrelevant tag, as nearly all are
         name=["']? [^"'&>%(initials)b\x00-\x20\x7f-\xff]
         | name="(?!(?i:%(names)b)) [a-z0-9] [^"&]* "
-        | (?:property|charset|itemprop|http-equiv)="[^"]*" (?:\s+content="[^"]*")? \s*/?>
+        | (?:property|charset|itemprop|http-equiv)="[^"]*"
+            (?:\s+content="[^"]*")? \s*/?>
     )
 """
 _LANDMARK = rb"""

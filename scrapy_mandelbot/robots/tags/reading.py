@@ -181,10 +181,10 @@ def _header_values(
 _GENERAL = "robots"
 _OTHER_METADATA = frozenset(
     """
-    application-name author color-scheme copyright date description generator keywords language
-    rating referrer revisit-after subject theme-color title twitter viewport
-    """.split()
-)  # noqa: SIM905 -- words to be read
+    application-name author color-scheme copyright date description generator keywords
+    language rating referrer revisit-after subject theme-color title twitter viewport
+    """.split()  # noqa: SIM905 -- words to be read
+)
 """Names of other meta tags, which may be words of a User-Agent header."""
 
 
@@ -259,10 +259,11 @@ def _strictest(tags: tuple[RobotTag, ...]) -> RobotTags:
             said[field] = (
                 stricter(said[field], value) if stricter and field in said else value
             )
-    # "Do not show a text snippet or video preview" (Google, nosnippet)
+    # Google, nosnippet: "Do not show a text snippet or video preview".
     if said.get("nosnippet"):
-        said["max_snippet"] = said["max_video_preview"] = 0
-    # "Equivalent to nosnippet" (Google, max-snippet)
+        said["max_snippet"] = 0
+        said["max_video_preview"] = 0
+    # Google, max-snippet: "Equivalent to nosnippet".
     elif said.get("max_snippet") == 0:
         said["nosnippet"] = True
     unknown = tuple(tag.text for tag in tags if effects_of(tag.text) is None)

@@ -115,18 +115,20 @@ def test_a_file_that_would_grow_many_times_is_not_merged():
     [
         ("Disallow: /r/|Allow: /",) * 2,
         ("Allow: /|Disallow: /r/",) * 2,
-        ("Disallow: /|Allow: /", "Disallow: /|Allow: /"),
-        ("Disallow: /a/b|Allow: /a|Disallow: /", "Disallow: /a/b|Allow: /a|Disallow: /"),
-        ("Disallow: /a|Allow: /a/b", "Disallow: /a|Allow: /a/b"),
+        ("Disallow: /|Allow: /",) * 2,
+        ("Disallow: /a/b|Allow: /a|Disallow: /",) * 2,
+        ("Disallow: /a|Allow: /a/b",) * 2,
         ("Disallow: /a|Allow: /a/b|Disallow: /c|Allow: /c/d",) * 2,
         ("Disallow: /b|Disallow: /a*x|Allow: /a",) * 2,
-        ("Disallow: /a|Disallow: /b|Allow: /b/c", "Disallow: /a|Disallow: /b|Allow: /b/c"),
-        ("Disallow: /a|Allow: /*.js$|Disallow: /b", "Disallow: /a|Allow: /*.js$|Disallow: /b"),
-        ("Disallow: /a|Allow: /%62|Disallow: /b", "Disallow: /a|Allow: /%62|Disallow: /b"),
-        ("Disallow: /a|Disallow: /b|Disallow: /b/x|Allow: /c/d|Disallow: /c",
-         "Allow: /c/d|Disallow: /a|Disallow: /b|Disallow: /b/x|Disallow: /c"),
+        ("Disallow: /a|Disallow: /b|Allow: /b/c",) * 2,
+        ("Disallow: /a|Allow: /*.js$|Disallow: /b",) * 2,
+        ("Disallow: /a|Allow: /%62|Disallow: /b",) * 2,
+        (
+            "Disallow: /a|Disallow: /b|Disallow: /b/x|Allow: /c/d|Disallow: /c",
+            "Allow: /c/d|Disallow: /a|Disallow: /b|Disallow: /b/x|Disallow: /c",
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_allow_goes_before_no_disallow_that_it_meets(before, after):
     """So that robots that take the first rule that matches are let in nowhere."""
     text = "User-agent: one|{}|".replace("|", "\n")
@@ -309,14 +311,15 @@ def test_a_fix_opens_nothing_to_anyone(lines, targets):
 MENDED = frozenset(
     """
     byte-order-mark utf-16 not-utf-8 carriage-returns mixed-line-ends missing-colon
-    semicolon-for-colon not-a-directive no-field space-before-colon comment-after-directive
-    directive-outside-group blank-line-in-group no-blank-line-before-group repeated-agent
-    star-before-robots group-without-rules group-without-disallow empty-agent agent-with-version
-    agent-is-header duplicate-rule allow-after-disallow sitemap-in-group several-hosts
-    host-not-for-yandex clean-param-not-for-yandex yandex-field-not-last misplaced-robot-version
+    semicolon-for-colon not-a-directive no-field space-before-colon
+    comment-after-directive directive-outside-group blank-line-in-group
+    no-blank-line-before-group repeated-agent star-before-robots group-without-rules
+    group-without-disallow empty-agent agent-with-version agent-is-header duplicate-rule
+    allow-after-disallow sitemap-in-group several-hosts host-not-for-yandex
+    clean-param-not-for-yandex yandex-field-not-last misplaced-robot-version
     repeated-robot-version
-    """.split()
-)  # noqa: SIM905 - words to be read
+    """.split()  # noqa: SIM905 -- words to be read
+)
 
 
 @settings(max_examples=examples(700))

@@ -64,7 +64,8 @@ def test_fields_in_any_order_and_with_any_prefix():
     fields += ["<priority>0.5</priority>"]
     short, turned = "".join(fields), "".join(reversed(fields))
     prefixed = short.replace("<", "<s:").replace("<s:/", "</s:")
-    body = f"<urlset><url>{short}</url><url>{turned}</url><s:url>{prefixed}</s:url></urlset>"
+    entries = f"<url>{short}</url><url>{turned}</url><s:url>{prefixed}</s:url>"
+    body = f"<urlset>{entries}</urlset>"
     reader = SitemapReader(URL)
     entries = [*reader.feed(body.encode()), *reader.close()]
     assert entries == entries[:1] * 3

@@ -127,8 +127,10 @@ FULL = "byte 99: unpacked, it is longer than 99 bytes: the rest is not read"
                 0,
             ),
             [
-                "entry 1: an entry's URL cannot be read, or is not of http or https: it"
-                " is left out"
+                (
+                    "entry 1: an entry's URL cannot be read, or is not of http or "
+                    "https: it is left out"
+                )
             ],
         ),
         (
@@ -301,10 +303,12 @@ from pathlib import Path
 from scrapy_mandelbot import SitemapReader
 
 def most_memory():
-    return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1000
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1]) * 1000
 
 def read(size):
-    reader = SitemapReader("https://example.com/sitemap.xml", max_bytes=size, max_entries=None)
+    url = "https://example.com/sitemap.xml"
+    reader = SitemapReader(url, max_bytes=size, max_entries=None)
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     entries = b"<url><loc>https://example.com/page</loc></url>" * 20_000
     count = sum(1 for _ in reader.feed(packer.compress(b"<urlset>")))

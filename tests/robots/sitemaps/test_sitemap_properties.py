@@ -215,7 +215,10 @@ def sitemaps(draw):
     parts = []
     for _ in range(draw(st.integers(0, 6))):
         fields = [
-            f"<{prefix}loc>{pad}{draw(escaped('http://a.b/' + draw(paths)))}</{prefix}loc>"
+            (
+                f"<{prefix}loc>{pad}"
+                f"{draw(escaped('http://a.b/' + draw(paths)))}</{prefix}loc>"
+            )
         ]
         for name in draw(
             st.lists(st.sampled_from(["lastmod", "news", "own"]), unique=True)

@@ -188,7 +188,7 @@ def html_of(file: ShownFile, linked: Container[int]) -> str:
 def changed(
     before: ShownFile, after: ShownFile
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """Return the lines that are in one file alone: of each run the first and the last."""
+    """Return the lines in one file alone: of each run the first and the last."""
     runs = differing(before.lines, after.lines)
     return (
         [[start + 1, stop] for start, stop, _, _ in runs if start < stop],
