@@ -78,7 +78,7 @@ class Fetched:
             location = self.headers.get("location", "")
             is_url = (
                 not location
-                or absolute_url(location.strip(), self.final_url) is not None
+                or absolute_url(self.final_url, location.strip()) is not None
             )
             failure = Failure.NOWHERE if is_url else Failure.BAD_REDIRECT
             return Answer(failure=failure, detail=f"{self.redirects} hops")
@@ -214,9 +214,8 @@ class TimedDownload(Thread):
         location = response.headers.get("Location")
         if response.status not in _REDIRECTS or not location:
             return None
-        target = absolute_url(
-            header_text(location.encode("latin-1", "replace")).strip(), urls[-1]
-        )
+        written = header_text(location.encode("latin-1", "replace")).strip()
+        target = absolute_url(urls[-1], written)
         if target is None or len(urls) > _MAX_REDIRECTS:
             return None
         target = without_user(target)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -131,13 +130,22 @@ def _finding(finding: Finding, texts: dict[int, str]) -> dict[str, Any]:
     }
 
 
+_DELIVERED = (
+    "url",
+    "final_url",
+    "redirects",
+    "status",
+    "seconds",
+    "content_type",
+    "content_encoding",
+)
+
+
 def _delivery(delivery: Delivery) -> dict[str, Any]:
-    data = asdict(delivery)
-    del data["incomplete"], data["encoded"], data["in_capitals"]
-    return {
-        **data,
-        "seconds": None if delivery.seconds is None else round(delivery.seconds, 3),
-    }
+    data = {name: getattr(delivery, name) for name in _DELIVERED}
+    if delivery.seconds is not None:
+        data["seconds"] = round(delivery.seconds, 3)
+    return data
 
 
 def exit_code(report: dict[str, Any], wanted: Choices = ALL) -> int:

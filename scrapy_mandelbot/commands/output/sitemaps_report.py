@@ -23,7 +23,7 @@ def cited(rules: Rules) -> dict[str, Any]:
     urls = RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes).sitemaps
     base = rules.url
     whole = dict.fromkeys(
-        without_user((base and absolute_url(u, base)) or u) for u in urls
+        without_user((base and absolute_url(base, u)) or u) for u in urls
     )
     return {
         "source": rules.source,

@@ -284,7 +284,7 @@ class EntryMaker:
         if not value:
             self._note("no-loc")
             return None
-        loc = absolute_url(value, self._base)
+        loc = absolute_url(self._base, value)
         if loc is None:
             self._note("bad-loc")
         elif len(loc) >= LONGEST_URL:
@@ -326,7 +326,7 @@ class EntryMaker:
             or "href" not in attributes
         ):
             return []
-        url = absolute_url(attributes["href"], self._base)
+        url = absolute_url(self._base, attributes["href"])
         if url is None:
             self._note("bad-alternate")
             return []

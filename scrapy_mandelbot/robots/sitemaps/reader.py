@@ -88,7 +88,7 @@ class ListOfUrls:
         loc = None
         if len(line) > self._max_length:
             self._problems.note("entry-too-long", where, self._max_length)
-        elif is_relative(line) or (loc := absolute_url(line, self._base)) is None:
+        elif is_relative(line) or (loc := absolute_url(self._base, line)) is None:
             self._problems.note("not-a-url", where, line)
         elif len(loc) >= LONGEST_URL:
             self._problems.note("long-loc", where)

@@ -45,12 +45,12 @@ def is_relative(text: str) -> bool:
     return _HAS_SCHEME.match(text.lstrip(_AROUND)) is None
 
 
-def absolute_url(text: str, base: str) -> str | None:
-    """Resolve `text` against `base`, escaped as Scrapy would request it.
+def absolute_url(base: str, url: str) -> str | None:
+    """Resolve `url` against `base`, escaped as Scrapy would request it.
 
     Return None if it is no valid http or https URL.
     """
-    url = text.strip(_AROUND)
+    url = url.strip(_AROUND)
     if _SAFE_ALREADY.fullmatch(url):
         return url
     if not url or _is_nowhere(url):
@@ -71,7 +71,7 @@ def absolute_url(text: str, base: str) -> str | None:
 
 def http_url(base: str, url: str) -> str | None:
     """Return the absolute, safe URL without credentials, or None if there is none."""
-    absolute = absolute_url(url, base)
+    absolute = absolute_url(base, url)
     return None if absolute is None else without_user(absolute)
 
 
