@@ -145,7 +145,9 @@ def plain(value):
         return {name: plain(one) for name, one in value.items()}
     if isinstance(value, frozenset):
         return sorted(value)
-    return value.isoformat() if isinstance(value, datetime) else value
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value
 
 
 def _text(name, octets):

@@ -109,7 +109,9 @@ def mandelbot(question):
 def octets_of(given, name):
     """Return an input as it would be fetched."""
     encoded = given.get(f"{name}_base64")
-    return given[name].encode() if encoded is None else base64.b64decode(encoded)
+    if encoded is None:
+        return given[name].encode()
+    return base64.b64decode(encoded)
 
 
 def answer(parser, question):

@@ -71,7 +71,9 @@ def broken(function: Callable[[bytes], None], data: bytes) -> tuple[str, str]:
         )
         return kind, str(error)[:500]
     took = time.process_time() - began
-    return ("slow", f"{took:.1f} s for {len(data)} bytes") if took > SLOW else ("", "")
+    if took > SLOW:
+        return ("slow", f"{took:.1f} s for {len(data)} bytes")
+    return ("", "")
 
 
 def smaller(function: Callable[[bytes], None], data: bytes, kind: str) -> bytes:

@@ -105,7 +105,9 @@ def _ini(text: str, path: Path, section: str) -> dict[str, Any] | None:
     unknown = [name for name in parser.sections() if name != section]
     if unknown and section == _OWN:
         raise ValueError(f"there is no section {shown(unknown[0])}, only {section}")
-    return dict(parser.items(section)) if parser.has_section(section) else None
+    if parser.has_section(section):
+        return dict(parser.items(section))
+    return None
 
 
 def _codes(given: Any, where: str) -> frozenset[str]:

@@ -36,7 +36,9 @@ Argument = tuple[str, dict[str, Any]]  # the name, and what `add_argument` takes
 
 
 def _argument(name: str, text: str = "", **options: Any) -> Argument:
-    how_often = "; may be repeated" if options.get("action") == "append" else ""
+    how_often = ""
+    if options.get("action") == "append":
+        how_often = "; may be repeated"
     return name, {**options, "help": f"{text}{how_often}"}
 
 
@@ -352,14 +354,16 @@ def parse(arguments: Sequence[str], program: str, *, has_project: bool) -> Names
         raise SystemExit(USAGE_ERROR)
     if arguments[0] not in VERBS and not arguments[0].startswith("-"):
         meant = get_close_matches(arguments[0], verbs, 1)
-        hint = (
-            f"did you mean {meant[0]}?" if meant else f"it is one of {', '.join(verbs)}"
-        )
+        if meant:
+            hint = f"did you mean {meant[0]}?"
+        else:
+            hint = f"it is one of {', '.join(verbs)}"
         parser.error(f"unknown command {arguments[0]!r}: {hint}")
     opts, unknown = parser.parse_known_args(arguments)
-    wrong = (
-        f"unrecognized arguments: {' '.join(unknown)}" if unknown else _wrong_use(opts)
-    )
+    if unknown:
+        wrong = f"unrecognized arguments: {' '.join(unknown)}"
+    else:
+        wrong = _wrong_use(opts)
     if wrong:
         opts.fail(wrong)  # with the usage of the verb
     return opts

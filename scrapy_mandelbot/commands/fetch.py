@@ -89,7 +89,9 @@ class Fetched:
         """Why there is no response; empty: there is one."""
         if self.failure is None:
             return ""
-        detail = f" ({self.detail})" if self.failure is Failure.OTHER else ""
+        detail = ""
+        if self.failure is Failure.OTHER:
+            detail = f" ({self.detail})"
         return f"{shown(self.final_url)}: {self.failure.value}{detail}"
 
 

@@ -48,15 +48,16 @@ def normalize(invocation: Invocation) -> Result:
 def _result(invocation: Invocation, rules: Rules, report: dict[str, Any]) -> Result:
     opts = invocation.opts
     remarks = [*report["remarks"]]
-    code = 3 if report["proof"] and report["proof"]["different"] else 0
+    code = 0
+    if report["proof"] and report["proof"]["different"]:
+        code = 3
     text: str = report["diff" if opts.diff else "text"]  # octet by octet for a program
     if invocation.terminal.is_screen:
         paint = invocation.terminal.paint
-        text = (
-            fix_report.diff_shown(report, paint)
-            if opts.diff
-            else fix_report.text_shown(report)
-        )
+        if opts.diff:
+            text = fix_report.diff_shown(report, paint)
+        else:
+            text = fix_report.text_shown(report)
     if opts.output:
         if not code:
             write_file(opts.output, report["text"])

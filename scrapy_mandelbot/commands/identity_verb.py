@@ -216,9 +216,9 @@ def _keys_in(body: bytes) -> list[dict[str, Any]]:
         keys = json.loads(body)["keys"]
     except (ValueError, LookupError, TypeError, RecursionError):
         return []
-    return (
-        [one for one in keys if isinstance(one, dict)] if isinstance(keys, list) else []
-    )
+    if isinstance(keys, list):
+        return [one for one in keys if isinstance(one, dict)]
+    return []
 
 
 def _of_key(key: dict[str, Any], name: str | None) -> Iterator[tuple[str, str]]:
@@ -343,11 +343,10 @@ def identity_page(invocation: Invocation) -> Result:
         token=escape(about["robots_txt_token"]),
         ranges=f'<link rel="client-ranges" href="{_RANGES}">\n' if networks else "",
     )
-    remarks = (
-        []
-        if mail
-        else ["USER_AGENT has no e-mail address: add to the page how to reach you"]
-    )
+    if mail:
+        remarks = []
+    else:
+        remarks = ["USER_AGENT has no e-mail address: add to the page how to reach you"]
     if networks and invocation.opts.output:
         ranges = Path(invocation.opts.output).with_name(_RANGES)
         write_file(ranges, json.dumps(about["addresses"]))

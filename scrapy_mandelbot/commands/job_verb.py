@@ -247,7 +247,9 @@ def _added(
     job: _FileJob | _RedisJob, lines: Iterable[str], settings: Settings
 ) -> Result:
     fingerprint, why_not = salvage.fingerprinter_of(settings)
-    remarks = [stored_report.fingerprints_text(why_not)] if why_not else []
+    remarks = []
+    if why_not:
+        remarks = [stored_report.fingerprints_text(why_not)]
 
     def read_lines() -> Iterator[_NewRequest]:
         for number, line in enumerate(map(str.strip, lines), start=1):
@@ -265,8 +267,9 @@ def _added(
 
 
 def _requeued(sites: list[str], wanted: str) -> Result:
-    remarks = (
-        [] if sites else [f"{wanted or 'no site'} is not paused, given up or set aside"]
-    )
+    if sites:
+        remarks = []
+    else:
+        remarks = [f"{wanted or 'no site'} is not paused, given up or set aside"]
     text = stored_report.requeued_text(sites)
     return Result(0 if sites else 1, {"requeued": sites}, text, remarks)

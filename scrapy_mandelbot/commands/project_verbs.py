@@ -51,7 +51,9 @@ def look_at_copies(invocation: Invocation) -> Result:
                 where = without_credentials(where.partition("?")[0])
             report = {"store": where, "copies": rows}
             return Result(0, report, stored_report.copies_text(report, paint))
-        site = Url(url).robots_url.removesuffix("/robots.txt") if url else ""
+        site = ""
+        if url:
+            site = Url(url).robots_url.removesuffix("/robots.txt")
         if invocation.opts.word == "drop":
             return _drop(store, site)
         copy = store.get_copy(site)
@@ -68,7 +70,9 @@ def _drop(store: Store, wanted: str) -> Result:  # empty: all
     for site in gone:
         store.drop_copy(site)
     text = "".join(f"dropped {site}\n" for site in gone)
-    remarks = [f"no robots.txt of {wanted} is cached"] if wanted and not gone else []
+    remarks = []
+    if wanted and not gone:
+        remarks = [f"no robots.txt of {wanted} is cached"]
     return Result(len(remarks), {"dropped": gone}, text, remarks)
 
 
@@ -79,7 +83,8 @@ def _opened(place: str | Path) -> Iterator[Store]:
     logged.setLevel(logging.WARNING)
     logger = logging.getLogger("scrapy_mandelbot.store")
     logger.addHandler(logged)
-    logger.propagate, propagated = False, logger.propagate
+    propagated = logger.propagate
+    logger.propagate = False
     try:
         with closing(open_store(place)) as store:
             yield store
@@ -95,7 +100,9 @@ def _opened(place: str | Path) -> Iterator[Store]:
 def open_store(place: str | Path) -> Store:
     """Open a store; one in a file that is not there yet is empty, and not made."""
     if not is_server(str(place)):
-        return SqliteStore(place) if Path(place).exists() else MemoryStore()
+        if Path(place).exists():
+            return SqliteStore(place)
+        return MemoryStore()
     # Imported only here: it takes the package of the extra.
     from scrapy_mandelbot.store.redis.redis_store import RedisStore  # noqa: PLC0415
 
@@ -121,4 +128,6 @@ def _plain(value: object) -> object:
     """Return a value as JSON has it, without passwords."""
     if isinstance(value, str):
         return without_credentials(value)
-    return value if isinstance(value, int | float | list | dict | None) else str(value)
+    if isinstance(value, int | float | list | dict | None):
+        return value
+    return str(value)

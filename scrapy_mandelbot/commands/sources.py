@@ -65,11 +65,9 @@ def _delivery_of(url: str, fetched: Fetched) -> Delivery | None:
         return replace(delivery, seconds=fetched.seconds)
     if fetched.failure is not None:
         coding = fetched.content_encoding
-        return (
-            replace(delivery, content_encoding=coding, encoded=False)
-            if coding
-            else None
-        )
+        if coding:
+            return replace(delivery, content_encoding=coding, encoded=False)
+        return None
     is_success = fetched.status in SUCCESS
     return replace(
         delivery,
@@ -150,9 +148,8 @@ class Url(NamedTuple):
                 bool(parts.scheme and parts.hostname)
                 and split_url(self.url) is not None
             )
-        if not is_absolute and (
-            not self.url.startswith("/") or self.url.startswith("//")
-        ):
+        is_path = self.url.startswith("/") and not self.url.startswith("//")
+        if not is_absolute and not is_path:
             raise self._refused(
                 "this is no URL: it begins with https:// or with one slash"
             )

@@ -120,7 +120,9 @@ def basic(text: str) -> DateParts | None:
 
 
 def _parts(found: re.Match[str] | None) -> DateParts | None:
-    return None if found is None else DateParts(**found.groupdict(default=""))
+    if found is None:
+        return None
+    return DateParts(**found.groupdict(default=""))
 
 
 _DAY_MONTH_YEAR = re.compile(r"([0-9]{1,2})-([a-z]{3,9})-([0-9]{2,4})")  # RFC 850
@@ -213,7 +215,9 @@ def read_date(text: str, forms: tuple[Form, ...] = IN_SITEMAPS) -> datetime | No
     2822, section 4.3). A leap second becomes the second before it (RFC 3339, section
     5.7). The first matching form wins. Texts of more than 100 characters are no dates.
     """
-    return _read(text.strip().lower(), forms) if len(text) <= _LONGEST else None
+    if len(text) <= _LONGEST:
+        return _read(text.strip().lower(), forms)
+    return None
 
 
 @lru_cache(maxsize=1024)  # a file repeats its dates

@@ -38,7 +38,9 @@ def shown(text: str, longest: int = LONGEST) -> str:
     """
     start = text[: _LOOKED_AT * longest]  # credentials may be cut in two
     start = printable(without_credentials(start) if "@" in start else start)
-    return start if len(start) <= longest else f"{start[: longest - 1]}…"
+    if len(start) <= longest:
+        return start
+    return f"{start[: longest - 1]}…"
 
 
 def without_credentials(text: str) -> str:
@@ -70,7 +72,9 @@ def duration(seconds: float | None) -> str:
 
 def number(value: float | None) -> str:
     """Return ``1,240.052``: at most three decimals; empty for None."""
-    return "" if value is None else f"{value:,.3f}".rstrip("0").rstrip(".")
+    if value is None:
+        return ""
+    return f"{value:,.3f}".rstrip("0").rstrip(".")
 
 
 def rate_text(rate: float) -> str:
@@ -149,4 +153,6 @@ def _cell(value: object) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:,.1f}"
-    return f"{value:,}" if isinstance(value, int) else printable(str(value))
+    if isinstance(value, int):
+        return f"{value:,}"
+    return printable(str(value))

@@ -51,9 +51,9 @@ class TerminalStyle:
 
     def __call__(self, kind: str, text: str) -> str:
         """Return the text in the colour for its kind."""
-        return (
-            f"\x1b[{_COLOURS[kind]}m{text}\x1b[0m" if self._colours and text else text
-        )
+        if self._colours and text:
+            return f"\x1b[{_COLOURS[kind]}m{text}\x1b[0m"
+        return text
 
     def wrapped(self, text: str, indent: int = 0, first: str | None = None) -> str:
         """Return a text in lines that fit; what has no space in it is not broken."""
@@ -90,7 +90,9 @@ class TerminalStyle:
 def cut(text: str, width: int) -> str:
     """Return a text that fits, shown."""
     text = printable(text)
-    return text if len(text) <= width else f"{text[: width - 1]}…"
+    if len(text) <= width:
+        return text
+    return f"{text[: width - 1]}…"
 
 
 def joined(lines: Iterable[str]) -> str:
@@ -147,11 +149,10 @@ class Terminal:
         In a pipe a file is UTF-8, whatever the locale: robots read it.
         """
         self._clear()
-        octets = (
-            None
-            if self.is_screen or not is_file
-            else getattr(self._out, "buffer", None)
-        )
+        if self.is_screen or not is_file:
+            octets = None
+        else:
+            octets = getattr(self._out, "buffer", None)
         if octets is not None:
             self._out.flush()
             octets.write(text.encode())

@@ -56,7 +56,9 @@ def check(
     """
     is_read = rules.is_there and failure is None
     delivery = rules.delivery
-    robots = RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes) if is_read else None
+    robots = None
+    if is_read:
+        robots = RobotsTxt.parse(rules.body, max_bytes=rules.max_bytes)
     every = [
         *(lint_delivery(delivery) if delivery else ()),
         *(robots.findings() if robots else ()),
@@ -100,7 +102,9 @@ def _excused(records: Iterable[Record]) -> dict[str, set[int | None]]:
     """
     found: dict[str, set[int | None]] = {}
     for record in records:
-        excuse = _EXCUSE.match(record.comment) if record.comment else None
+        excuse = None
+        if record.comment:
+            excuse = _EXCUSE.match(record.comment)
         for code in excuse[1].replace(",", " ").split() if excuse else ():
             found.setdefault(code, set()).add(record.number if record.name else None)
             if record.name:  # nor is the comment itself a finding
@@ -152,12 +156,18 @@ def exit_code(report: dict[str, Any], wanted: Choices = ALL) -> int:
     """Return 3 for errors, 1 for warnings if they fail, else 0."""
     counts = report["counts"]
     fails = wanted.fail_on <= Severity.WARNING and counts["warning"]
-    return 3 if counts["error"] else 1 if fails else 0
+    if counts["error"]:
+        return 3
+    if fails:
+        return 1
+    return 0
 
 
 def message_of(finding: dict[str, Any]) -> str:
     """Return what is wrong, and how many more there are."""
-    more = f" And {finding['more']:,} more like this." if finding["more"] else ""
+    more = ""
+    if finding["more"]:
+        more = f" And {finding['more']:,} more like this."
     return f"{finding['message']}{more}"
 
 
@@ -181,7 +191,9 @@ def text(report: dict[str, Any], paint: TerminalStyle, *, in_full: bool = False)
             lines += _kind_text(kind, paint, in_full=in_full)
     if len(lines) > 1:
         lines.append("")
-    hint = " (--full lists them)" if report["counts"]["note"] and not in_full else ""
+    hint = ""
+    if report["counts"]["note"] and not in_full:
+        hint = " (--full lists them)"
     lines.append(f"{printable(report['source'])}: {_summary(report, paint)}{hint}")
     return joined(lines)
 
@@ -206,7 +218,9 @@ def _more_like_it(found: list[dict[str, Any]]) -> str:
     count = len(found) - 1 + sum(one["more"] for one in found)
     places = [str(one["line"]) for one in found[1:] if one["line"]]
     where = ", ".join(places[:_LINES_LISTED]) + (", …" if count > _LINES_LISTED else "")
-    at = f", line{'s' if places[1:] else ''} {where}" if places else ""
+    at = ""
+    if places:
+        at = f", line{'s' if places[1:] else ''} {where}"
     return f" And {count:,} more{at}." if count else ""
 
 
@@ -234,7 +248,9 @@ def rule_text(codes: Iterable[str], paint: TerminalStyle) -> str:
 
 def _summary(report: dict[str, Any], paint: TerminalStyle) -> str:
     counts = ", ".join(paint(kind, words) for kind, words in counts_of(report))
-    return f"{counts} ({report['ignored']:,} ignored)" if report["ignored"] else counts
+    if report["ignored"]:
+        return f"{counts} ({report['ignored']:,} ignored)"
+    return counts
 
 
 def counts_of(report: dict[str, Any]) -> list[tuple[str, str]]:
@@ -260,7 +276,9 @@ def text_of(
     spaced = "".join(f"{text}\n" if "\n" in text[:-1] else text for text in texts)
     total = _summary({**report, "ignored": 0}, paint)
     failed = sum(1 for one in reports if one["failure"])
-    not_there = f", {paint('error', f'{failed:,} not available')}" if failed else ""
+    not_there = ""
+    if failed:
+        not_there = f", {paint('error', f'{failed:,} not available')}"
     return f"{spaced}{counted(len(reports), 'file')}: {total}{not_there}\n"
 
 
@@ -339,7 +357,9 @@ def _uri(source: str) -> str:
     if source == STANDARD_INPUT:
         return "robots.txt"
     path = Path(source)
-    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
+    if path.is_absolute():
+        return path.as_uri()
+    return quote(path.as_posix())
 
 
 _LEVELS = {"error": "error", "warning": "warning", "note": "notice"}

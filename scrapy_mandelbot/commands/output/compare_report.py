@@ -43,7 +43,9 @@ def compare(question: Question) -> dict[str, Any]:
 
 def exit_code(reports: list[dict[str, Any]]) -> int:
     """Return 0 where all dialects agree on all URLs, else 1."""
-    return 0 if all(report["alike"] for report in reports) else 1
+    if all(report["alike"] for report in reports):
+        return 0
+    return 1
 
 
 def text(report: dict[str, Any], paint: TerminalStyle) -> str:

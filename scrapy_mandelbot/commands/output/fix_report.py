@@ -75,7 +75,9 @@ def corrected(
     checked = (
         f"{compared:,} allow/disallow decisions of {len(READERS)} readers compared"
     )
-    verdict = "verified: nothing opens" if correction.is_harmless else "not harmless"
+    verdict = "not harmless"
+    if correction.is_harmless:
+        verdict = "verified: nothing opens"
     return {
         "source": source,
         "dialect": dialect,

@@ -152,7 +152,9 @@ class Rules:
         """Yield the robots that the file names, each once, as it writes it first."""
         seen = {"", EVERYBODY}
         for record in self.records:
-            name = name_of(record) if record.field == "user-agent" else ""
+            name = ""
+            if record.field == "user-agent":
+                name = name_of(record)
             if name.lower() not in seen:
                 seen.add(name.lower())
                 yield name

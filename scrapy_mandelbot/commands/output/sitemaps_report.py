@@ -52,11 +52,10 @@ def read(
     reader = SitemapReader(url, max_bytes=max_bytes, max_entries=max_entries)
     children: list[str] = []
     for start in (*range(0, len(body), _PIECE), None):
-        found = (
-            reader.close()
-            if start is None
-            else reader.feed(body[start : start + _PIECE])
-        )
+        if start is None:
+            found = reader.close()
+        else:
+            found = reader.feed(body[start : start + _PIECE])
         urls = [entry.loc for entry in found]
         children += urls if reader.kind == "index" else ()
     problems = [
@@ -96,8 +95,12 @@ def text(report: dict[str, Any], paint: TerminalStyle) -> str:
                 f"    {one['kind']}: {counted(one['entries'], 'entry', 'entries')}"
             )
         for problem in one["problems"]:
-            where = f"{problem['where']}: " if problem["where"] else ""
-            often = f" ({problem['count']:,} times)" if problem["count"] > 1 else ""
+            where = ""
+            if problem["where"]:
+                where = f"{problem['where']}: "
+            often = ""
+            if problem["count"] > 1:
+                often = f" ({problem['count']:,} times)"
             lines.append(paint.wrapped(f"{where}{problem['message']}{often}", 4))
     if report["left"]:
         lines.append(f"And {counted(report['left'], 'more sitemap')}, not read.")

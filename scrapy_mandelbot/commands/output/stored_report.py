@@ -142,7 +142,9 @@ def job_report(
     pauses |= job.pauses
 
     def later(seconds: float | None) -> str | None:
-        return moment(seconds).isoformat() if seconds and seconds > now else None
+        if seconds and seconds > now:
+            return moment(seconds).isoformat()
+        return None
 
     def site_data(site: str, count: int) -> dict[str, Any]:
         pause = pauses.get(site, _NO_PAUSE)

@@ -344,7 +344,9 @@ def _questions(
     )
     lines = max(one.count(b"\n") + one.count(b"\r") for one in (body, new))
     is_too_large = questions.is_too_large or lines > questions.most_lines
-    return None if is_too_large or len(body) > MOST_BYTES else questions
+    if is_too_large or len(body) > MOST_BYTES:
+        return None
+    return questions
 
 
 MOST_BYTES = 65_536
@@ -359,4 +361,6 @@ def as_it_is(body: bytes) -> str:
     text = body.decode("utf-16", "replace")
     # A second mark is part of the first line; in UTF-8 it would be taken for the file's
     # own.
-    return f"\ufeff{text}" if text.startswith("\ufeff") else text
+    if text.startswith("\ufeff"):
+        return f"\ufeff{text}"
+    return text

@@ -205,9 +205,10 @@ def effects_by(
             these = _where_rules_differ(effect, asked, rules, own)
         else:
             # Python's old one reads of a browser-like header one robot's name, Mozilla.
-            by_header = (
-                {questions.nobody} if name == OLD_URLLIB else {one for one, _ in asked}
-            )
+            if name == OLD_URLLIB:
+                by_header = {questions.nobody}
+            else:
+                by_header = {one for one, _ in asked}
             by_header -= questions.made_up
             these = _by_token_and_header(asked, questions, by_header, lines)
         _compare(effect, (one, other), meant, these, questions)

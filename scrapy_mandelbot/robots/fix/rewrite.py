@@ -56,7 +56,8 @@ def rewrite(robots: RobotsTxt, *, alone: bool = False) -> Rewritten:
     matches, and User-agent lines as they are written. What stands between the marks of
     a service (BEGIN … END) is left as it is.
     """
-    dialect, grammar = robots.dialect, grammar_of(robots.dialect)
+    dialect = robots.dialect
+    grammar = grammar_of(dialect)
     texts: list[str] = []
     remarks: list[str] = []
     for records, service in _parts(robots.records):
@@ -191,7 +192,8 @@ class _Writer:
 
     def _made_for_yandex(self, pattern: Block) -> list[RewrittenLine]:
         """Moderatobot, "User-agent directive": the group for ``*`` is the pattern."""
-        comments, self.comments = self.comments, Comments()
+        comments = self.comments
+        self.comments = Comments()
         directives = self._directives(pattern)
         self.comments = comments
         return [

@@ -71,9 +71,10 @@ def read_blocks(outline: Outline, grammar: Grammar, *, alone: bool) -> Blocks:
 
     # Where groups have versions, which of them counts for a robot is not by its name
     # alone.
-    memberships = (
-        {} if dialect.robot_version else _memberships(outline, key_of, dialect)
-    )
+    if dialect.robot_version:
+        memberships = {}
+    else:
+        memberships = _memberships(outline, key_of, dialect)
     if _size(outline, memberships) > _GROWTH * len(outline.records) + _SMALL:
         found.left_apart = True
         memberships = {}
@@ -124,11 +125,10 @@ class _Membership:
     def __init__(self, places: Iterable[int], own: Iterable[AgentRun] | None) -> None:
         self.places = dict.fromkeys(places)
         """Of its groups."""
-        self.own = (
-            None
-            if own is None
-            else {record.number for run in own for record in run.own}
-        )
+        if own is None:
+            self.own = None
+        else:
+            self.own = {record.number for run in own for record in run.own}
         """The lines with delays and the like that are about it; None: all."""
 
 

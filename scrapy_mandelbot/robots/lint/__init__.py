@@ -170,15 +170,19 @@ def _kind_of_binary(octets: bytes) -> str | None:
         sample = text
     zeros = sample.count(b"\0")
     if zeros * 3 > len(sample):
-        return "UTF-32" if zeros * 2 > len(sample) + 4 else "UTF-16 without its mark"
-    return (
-        "no text" if len(_NO_TEXT.findall(sample)) * _TOO_MANY > len(sample) else None
-    )
+        if zeros * 2 > len(sample) + 4:
+            return "UTF-32"
+        return "UTF-16 without its mark"
+    if len(_NO_TEXT.findall(sample)) * _TOO_MANY > len(sample):
+        return "no text"
+    return None
 
 
 def _check_end(source: LintInput) -> Check:
     """Whether the file ends within the name of a field."""
-    last = source.outline.records[-1] if source.outline.records else None
+    last = None
+    if source.outline.records:
+        last = source.outline.records[-1]
     if (
         last is None
         or source.body[-1:] in {b"\n", b"\r"}

@@ -89,7 +89,9 @@ class Finding:
 
     def __str__(self) -> str:
         where = "" if self.line is None else f"line {self.line}: "
-        more = f" (and {self.more} more like this)" if self.more else ""
+        more = ""
+        if self.more:
+            more = f" (and {self.more} more like this)"
         return f"{where}{self.severity}: {self.message} [{self.code}]{more}"
 
 

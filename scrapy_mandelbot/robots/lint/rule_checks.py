@@ -127,7 +127,9 @@ def _check_order(rules: list[_RuleAt]) -> Check:
                     lengths.append(len(head))
             continue
         for length in lengths:
-            earlier = disallowed.get(head[:length]) if length <= len(head) else None
+            earlier = None
+            if length <= len(head):
+                earlier = disallowed.get(head[:length])
             if earlier and earlier.pattern != rule.pattern:
                 message = (
                     f"The Disallow of line {earlier.line} covers this Allow and comes"
@@ -252,11 +254,9 @@ def _check_lengths(rules: list[_RuleAt]) -> Check:
             (longest[one] for one in near), key=lambda one: one[0], default=None
         )
         if found and found[0] >= escaped_length(path):
-            does = (
-                "is as long as"
-                if found[0] == escaped_length(path)
-                else "is longer than"
-            )
+            does = "is longer than"
+            if found[0] == escaped_length(path):
+                does = "is as long as"
             message = (
                 f"The Disallow of line {found[1].number}, with wildcards, {does} this"
                 " Allow."

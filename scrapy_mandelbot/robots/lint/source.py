@@ -97,11 +97,9 @@ def marked_blocks(records: Iterable[Record]) -> Iterator[tuple[str, int, int]]:
     """
     opened: tuple[str, int] | None = None
     for record in records:
-        mark = (
-            _MARK.fullmatch(record.comment)
-            if record.comment and not record.field
-            else None
-        )
+        mark = None
+        if record.comment and not record.field:
+            mark = _MARK.fullmatch(record.comment)
         if mark is None:
             continue
         if opened is None and mark[1] != "END":

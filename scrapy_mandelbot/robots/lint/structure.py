@@ -161,7 +161,9 @@ def _dropped(agent: Record) -> str:
     name = name_of(agent).lower()
     if name.startswith("yandex"):
         return "Since 22 February 2018 Yandex reads"
-    return "Google's robots read" if name.startswith("googlebot") else ""
+    if name.startswith("googlebot"):
+        return "Google's robots read"
+    return ""
 
 
 def _check_group(group: Group, *, is_last: bool) -> Check:
@@ -264,7 +266,9 @@ def _check_closed(outline: Outline) -> Check:
         if rule:
             by_line.setdefault(rule.number, []).append(as_written)
     for line, (first, *others) in by_line.items():
-        more = f" and {len(others)} more robots" if len(others) > 1 else ""
+        more = ""
+        if len(others) > 1:
+            more = f" and {len(others)} more robots"
         more = f" and {quoted(others[0])[1:-1]}" if len(others) == 1 else more
         message = f"{quoted(first)[1:-1]}{more} may fetch nothing."
         yield LintHit("closed-to-robot", line, message)
@@ -281,7 +285,8 @@ def _hardly_meant(
     """
     found: dict[str, None] = {}
     for group in reversed(outline.groups):
-        others_search = is_apart = False
+        others_search = False
+        is_apart = False
         for one, after in reversed([*pairwise(group.agents)]):
             others_search |= name_of(after).lower() in SEARCH_ENGINES
             between = outline.records[one.number : after.number - 1]

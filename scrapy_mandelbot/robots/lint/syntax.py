@@ -82,7 +82,9 @@ class Spelling:
         ours = _simplified(word)
         its = _simplified(known)
         one_is_wrong = len(ours) == len(its) and sorted(ours) != sorted(its)
-        return None if one_is_wrong and len(known) < _LONG else known
+        if one_is_wrong and len(known) < _LONG:
+            return None
+        return known
 
 
 def _simplified(word: str) -> str:
@@ -184,9 +186,9 @@ def check_syntax(record: Record, source: LintInput) -> Check:
             number,
             f"There is a space after {quoted(record.name)}.",
         )
-    following = (
-        _NEXT_DIRECTIVE.search(record.value) if record.field != "comment" else None
-    )
+    following = None
+    if record.field != "comment":
+        following = _NEXT_DIRECTIVE.search(record.value)
     if following:
         message = (
             f"{documented(following[1].lower())} is in the line of another directive."

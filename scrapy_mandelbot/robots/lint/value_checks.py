@@ -171,11 +171,9 @@ def _against(allowing: _Facts, refusing: _Facts) -> Check:
             refused = refusing.refused.get((category, None))
             refused = refused if refused and refused.is_signal else None
         if refused is not None:
-            at = (
-                f"of line {refused.line}"
-                if refused.line != allowed.line
-                else "in the same line"
-            )
+            at = "in the same line"
+            if refused.line != allowed.line:
+                at = f"of line {refused.line}"
             message = (
                 f"{category} is allowed here without effect: the refusal {at} wins."
             )

@@ -52,7 +52,9 @@ class Preference(NamedTuple):
     @property
     def text(self) -> str:
         """The line with the documented spelling of its field."""
-        name = "Content-Usage" if self.field == "content-usage" else "Content-Signal"
+        name = "Content-Signal"
+        if self.field == "content-usage":
+            name = "Content-Usage"
         return f"{name}: {self.value}"
 
 
@@ -108,11 +110,9 @@ class FilePreferences:
 
     def refusals(self, token: str, rule: Rule | None) -> tuple[Statement, ...]:
         """Return the refusals that a rule against a control token makes."""
-        return (
-            ()
-            if rule is None
-            else tuple(Statement.refusals(CONTROL_TOKENS[token], rule))
-        )
+        if rule is None:
+            return ()
+        return tuple(Statement.refusals(CONTROL_TOKENS[token], rule))
 
 
 class AgentPreferences:
@@ -131,9 +131,10 @@ class AgentPreferences:
         for one in self.lines:
             path, value = split_path(one.value)
             length = 0 if path is None else len(escape_non_ascii(path))
-            pattern = (
-                _EVERYTHING if path is None else wildcard_pattern(path, comparable)
-            )
+            if path is None:
+                pattern = _EVERYTHING
+            else:
+                pattern = wildcard_pattern(path, comparable)
             self._rules.append((length, pattern, value, one))
         self._rules.sort(key=lambda rule: -rule[0])
         self._said: dict[int, tuple[Statement, ...]] = {}
@@ -145,9 +146,9 @@ class AgentPreferences:
         target = parts[1] if parts else ""
         longest = dict.fromkeys(("content-usage", "content-signal"), -1)
         for length, pattern, value, one in self._rules:
-            source = (
-                "content-usage" if one.field == "content-usage" else "content-signal"
-            )
+            source = "content-signal"
+            if one.field == "content-usage":
+                source = "content-usage"
             if length >= longest[source] and pattern.matches(target):
                 longest[source] = length
                 said.append(self._read(source, value, one))

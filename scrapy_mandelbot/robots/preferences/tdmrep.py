@@ -93,16 +93,15 @@ class TdmFile:
             return NOTHING_SAID
         rule = self.rules[found]
         statements = tdm_statements(rule.reservation, "tdmrep.json", rule.line)
-        terms = (
-            (Terms("tdm-policy", rule.policy, "tdmrep.json", rule.line),)
-            if rule.policy
-            else ()
-        )
+        terms: tuple[Terms, ...] = ()
+        if rule.policy:
+            terms = (Terms("tdm-policy", rule.policy, "tdmrep.json", rule.line),)
         return Usage(statements, terms)
 
     def _first(self, target: str) -> int:
         """The number of rules if none matches."""
-        rules, first = self.rules, len(self.rules)
+        rules = self.rules
+        first = len(rules)
         if first < _MANY:
             return next(
                 (n for n, one in enumerate(rules) if one.pattern.matches(target)), first

@@ -129,11 +129,9 @@ class Decider:
     def _list(self, origin: str) -> RuleList | None:
         grammar = self._grammar
         body = self._body
-        rules = (
-            grammar.rules_in_small_file(body, self._names)
-            if len(body) <= _SMALL
-            else None
-        )
+        rules = None
+        if len(body) <= _SMALL:
+            rules = grammar.rules_in_small_file(body, self._names)
         if rules is None:
             text = searchable(body)
             spans = self.selection.spans

@@ -50,7 +50,9 @@ def documented(field: str) -> str:
 
     Crawl-delay, Content-Usage.
     """
-    return field.title() if field.startswith("content-") else field.capitalize()
+    if field.startswith("content-"):
+        return field.title()
+    return field.capitalize()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

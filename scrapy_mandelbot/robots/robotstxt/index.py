@@ -193,7 +193,9 @@ class Index:
         """
         origin = self.origin
         by_head = RulesByHead()
-        always = (_ALWAYS,) if grammar.dialect.robots_txt_allowed else ()
+        always: tuple[Matcher, ...] = ()
+        if grammar.dialect.robots_txt_allowed:
+            always = (_ALWAYS,)
         rules = chain(read_rules(text, selection, grammar), always)
         yield from by_head.fill(rules, default=default_of(text, selection, grammar))
         for bound, answer in _intervals(by_head, len(origin)):
@@ -210,11 +212,9 @@ class Index:
         """The strongest rule that matches wins."""
         url = self.origin + target
         answer = self.answers[bisect_right(self.bounds, url)]
-        return (
-            answer.decide(url)
-            if isinstance(answer, WildcardInterval)
-            else answer is True
-        )
+        if isinstance(answer, WildcardInterval):
+            return answer.decide(url)
+        return answer is True
 
     def is_too_costly(self, target: str) -> bool:
         """Return whether a comparable target is forbidden without comparing it."""
@@ -374,7 +374,8 @@ class DecidingRules:
                     best = rank
             if wildcards and wildcards.globs:
                 glob = wildcards.globs.first(target)
-                best = (
-                    best if glob is None else min(best, wildcards.glob_rules[glob][0])
-                )
-        return self._ranked[best] if best < len(self._ranked) else self._default
+                if glob is not None:
+                    best = min(best, wildcards.glob_rules[glob][0])
+        if best < len(self._ranked):
+            return self._ranked[best]
+        return self._default

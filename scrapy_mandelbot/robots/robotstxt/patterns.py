@@ -176,11 +176,9 @@ class Globs:
             if not states:
                 return None
         found = states & self._end_bits
-        return (
-            bisect_left(self._ends, (found & -found).bit_length() - 1)
-            if found
-            else None
-        )
+        if found:
+            return bisect_left(self._ends, (found & -found).bit_length() - 1)
+        return None
 
     def _renumbered(self, glob: Glob) -> str:
         """Replace the classes of a glob by the characters that stand for them here."""
@@ -190,7 +188,8 @@ class Globs:
         for number, one in enumerate(glob.classes, start=_FIRST_CLASS):
             sign = self._classes.get(one)
             if sign is None:
-                sign = self._classes[one] = chr(_FIRST_CLASS + len(self._classes))
+                sign = chr(_FIRST_CLASS + len(self._classes))
+                self._classes[one] = sign
                 self._taken.append(_taken(one))
             signs[number] = sign
         return glob.text.translate(signs)
@@ -205,7 +204,8 @@ class Globs:
                 n for n, bits in enumerate(self._taken, _FIRST_CLASS) if bits & bit
             )
             signs = {_ANY, *map(chr, taking), *({character} - {_END})}
-            accepting = self._accepted[character] = _marked(self._steps, signs)
+            accepting = _marked(self._steps, signs)
+            self._accepted[character] = accepting
         return accepting
 
 

@@ -70,7 +70,8 @@ def read_outline(records: Iterable[Record], dialect: Dialect) -> Outline:
     """Sort the lines into groups by the rules of the dialect."""
     outline = Outline(tuple(records))
     group: Group | None = None
-    run_is_open = names_are_open = False
+    run_is_open = False
+    names_are_open = False
     for record in outline.records:
         if record.is_blank:
             if dialect.blank_line_ends_group:
@@ -172,7 +173,9 @@ def _cut_comment(line: str, dialect: Dialect) -> tuple[str, str | None]:
     if dialect.comment_needs_space:
         while at > 0 and line[at - 1] not in WHITE_SPACE:
             at = line.find("#", at + 1)
-    return (line, None) if at < 0 else (line[:at], line[at + 1 :])
+    if at < 0:
+        return (line, None)
+    return (line[:at], line[at + 1 :])
 
 
 def _split(text: str, dialect: Dialect) -> tuple[str, str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         FilePreferences,
         Preference,
     )
-    from scrapy_mandelbot.robots.preferences.statements import Usage
+    from scrapy_mandelbot.robots.preferences.statements import Statement, Usage
     from scrapy_mandelbot.robots.robotstxt.dialects import Dialect
     from scrapy_mandelbot.robots.robotstxt.records import Record
     from scrapy_mandelbot.robots.robotstxt.times import RequestRate, TimeWindow
@@ -129,10 +129,11 @@ class RobotsTxt:
             if len(self._deciders) >= CACHED_AGENTS:
                 self._deciders.clear()
             names = self._grammar.names_of(key)
-            decider = self._deciders.get(names) or Decider(
-                self._body, self._grammar, names
-            )
-            self._deciders[names] = self._deciders[key] = decider
+            decider = self._deciders.get(names)
+            if decider is None:
+                decider = Decider(self._body, self._grammar, names)
+            self._deciders[names] = decider
+            self._deciders[key] = decider
         return decider
 
     # Other lines for an agent.
@@ -177,13 +178,17 @@ class RobotsTxt:
         file = self._preferences or self._read_preferences()
         if not self.allowed(url, agent):
             return Usage((), file.licenses, is_crawlable=False)
-        said = self._decider(agent).preferences.of(url) if file.has_lines else ()
+        said: tuple[Statement, ...] = ()
+        if file.has_lines:
+            said = self._decider(agent).preferences.of(url)
         for token in file.tokens_beside(agent) if file.tokens else ():
             if not self.allowed(url, token):
                 said += file.tokens[token] or file.refusals(
                     token, self.verdict(url, token).rule
                 )
-        return Usage(said, file.licenses) if said or file.licenses else NOTHING_SAID
+        if said or file.licenses:
+            return Usage(said, file.licenses)
+        return NOTHING_SAID
 
     def preference_lines(self, agent: Agent) -> tuple[Preference, ...]:
         """Return the Content-Usage and Content-Signal lines for the agent, in order."""

@@ -71,9 +71,9 @@ def tables_of(body: bytes, grammar: Grammar) -> dict[str, Any]:
     ends = line_ends(text)
     groups = []
     for names, start, after_names, end in read_groups(text, grammar):
-        version = (
-            version_of(text, after_names, end, grammar) if dialect.robot_version else 1
-        )
+        version: int | None = 1
+        if dialect.robot_version:
+            version = version_of(text, after_names, end, grammar)
         if version is None:
             continue
         written = [name for name in map(decode, names) if name]

@@ -72,7 +72,9 @@ class RequestRate(NamedTuple):
         documents = int(rate[1])
         seconds = int(rate[2]) * _SECONDS[rate[3].lower()]
         window = TimeWindow.read(rate[4]) if rate[4] else None
-        return cls(documents, seconds, window) if documents and seconds else None
+        if documents and seconds:
+            return cls(documents, seconds, window)
+        return None
 
     @property
     def delay(self) -> float:
@@ -81,7 +83,9 @@ class RequestRate(NamedTuple):
 
     def __str__(self) -> str:
         rate = f"{self.documents}/{self.seconds}"
-        return rate if self.window is None else f"{rate} {self.window}"
+        if self.window is None:
+            return rate
+        return f"{rate} {self.window}"
 
 
 def is_documented_rate(value: str) -> bool:

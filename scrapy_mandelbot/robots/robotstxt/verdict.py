@@ -102,7 +102,8 @@ rule with the smallest weight decides.
 
 
 #: The weights of explicit Allow, Disallow and pattern Allow, if kinds decide.
-KINDS = _EXPLICIT_ALLOW, _DISALLOW, _PATTERN_ALLOW = range(3)
+KINDS = range(3)
+_EXPLICIT_ALLOW, _DISALLOW, _PATTERN_ALLOW = KINDS
 
 #: The weight of a rule, by `Dialect.precedence`: from its length, whether it allows
 #: and is exact.
@@ -270,7 +271,9 @@ def default_of(text: str, selection: GroupMatch, grammar: Grammar) -> bool:
     if grammar.dialect.precedence != "kind":
         return True
     kinds = {weight for weight, *_ in read_rules(text, selection, grammar)}
-    return _PATTERN_ALLOW not in kinds if _DISALLOW in kinds else not kinds
+    if _DISALLOW in kinds:
+        return _PATTERN_ALLOW not in kinds
+    return not kinds
 
 
 def read_rule(

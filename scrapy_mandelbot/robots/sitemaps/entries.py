@@ -164,7 +164,8 @@ class EntrySplitter:
         begun = max(1, self._scanned - _LONGEST_NAME)
         if len(text) > self._max_length or self._boundary.search(text, begun):
             return False
-        self._held, self._scanned = text, len(text)
+        self._held = text
+        self._scanned = len(text)
         return True
 
 
@@ -210,7 +211,9 @@ class EntryMaker:
             self._note("cut-off")
             # it may be cut
             element = read_elements(text[: text.rfind("<")], _MOST_ALTERNATES)
-            return self._from_elements(element) if self._form.link(element) else None
+            if self._form.link(element):
+                return self._from_elements(element)
+            return None
         element = read_elements(text, _MOST_ALTERNATES)
         if not piece.is_closed and not element.attributes.endswith("/"):
             self._note("not-closed")

@@ -55,7 +55,8 @@ class Inbox:
     def clear(self) -> None:
         """Discard the bytes not read yet."""
         self._pieces.clear()
-        self._at = self._size = 0
+        self._at = 0
+        self._size = 0
 
     def read(self) -> bytes:
         """Return the next block."""

@@ -66,7 +66,9 @@ def absolute_url(base: str, url: str) -> str | None:
         parts.port  # noqa: B018 - raises if it is no number
     except ValueError:
         return None
-    return url if parts.scheme in _SCHEMES and parts.hostname else None
+    if parts.scheme in _SCHEMES and parts.hostname:
+        return url
+    return None
 
 
 def http_url(base: str, url: str) -> str | None:
@@ -90,5 +92,9 @@ def _is_nowhere(url: str) -> bool:
 @lru_cache(maxsize=16)
 def _joints(base: str) -> tuple[str, str] | None:
     """The prefixes for absolute and for relative paths; None: `base` is not plain."""
-    found = _PLAIN_BASE.fullmatch(base) if len(base) < LONGEST_URL else None
-    return None if found is None else (found[1], base[: base.rindex("/") + 1])
+    found = None
+    if len(base) < LONGEST_URL:
+        found = _PLAIN_BASE.fullmatch(base)
+    if found is None:
+        return None
+    return (found[1], base[: base.rindex("/") + 1])

@@ -50,7 +50,9 @@ def _moment(text: str) -> datetime | None:
     from scrapy_mandelbot.robots.dates import IN_TAGS, read_date  # noqa: PLC0415 -- few tags
 
     date = read_date(text, IN_TAGS)
-    return None if date is None else date.astimezone(timezone.utc)
+    if date is None:
+        return None
+    return date.astimezone(timezone.utc)
 
 
 _VALUES: dict[str, tuple[str, Callable[[str], object]]] = {
@@ -198,11 +200,9 @@ def _split_further(part: str) -> list[str]:
     if effects_of(part) is not None:
         return [part]
     several = [one for one in _OTHER_SEPARATORS.split(part) if one]
-    return (
-        several
-        if several and all(effects_of(one) is not None for one in several)
-        else [part]
-    )
+    if several and all(effects_of(one) is not None for one in several):
+        return several
+    return [part]
 
 
 def _plain(name: str) -> str:

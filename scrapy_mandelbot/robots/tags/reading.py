@@ -140,7 +140,9 @@ def robot_tags(
         agent = header_text(agent) if isinstance(agent, bytes) else tuple(agent)
     names = _names(agent)
     metas = meta_tags(body, names)
-    return tags_for(headers, metas, names) if headers or metas else NO_TAGS
+    if headers or metas:
+        return tags_for(headers, metas, names)
+    return NO_TAGS
 
 
 def tags_for(
@@ -166,14 +168,17 @@ def _header_values(
 ) -> Iterator[_Header]:
     left = HEADERS_LIMIT
     for name, value in headers:
-        where = _HEADERS.get(header_text(name).strip().lower()) if left > 0 else None
+        where = None
+        if left > 0:
+            where = _HEADERS.get(header_text(name).strip().lower())
         if where is not None:
             text = header_text(value)
             most = min(CONTENT_LIMIT if where == "header" else LIST_LIMIT, left)
             if len(text) > most:  # only whole members of a list count
-                text = (
-                    text[:most] if where == "header" else text[:most].rpartition(",")[0]
-                )
+                if where == "header":
+                    text = text[:most]
+                else:
+                    text = text[:most].rpartition(",")[0]
             left -= max(len(text), 1)
             yield where, text
 

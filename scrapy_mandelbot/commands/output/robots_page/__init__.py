@@ -60,11 +60,9 @@ OWN_DIALECT = "A dialect of this project's own."
 def title_of(rules: Rules) -> str:
     """Return what a page is about: the site, or the file without its folder."""
     if not rules.url:
-        return (
-            "robots.txt"
-            if rules.source == STANDARD_INPUT
-            else PurePath(rules.source).name
-        )
+        if rules.source == STANDARD_INPUT:
+            return "robots.txt"
+        return PurePath(rules.source).name
     site = rules.site.partition("://")[2]
     path = urlsplit(rules.url).path
     return site if path == "/robots.txt" else f"{site}{path}"
@@ -237,11 +235,9 @@ def render(subject: RobotsPageData, made: datetime) -> str:
     corrected = subject.corrected
     robots, reason = rules.read(subject.dialect)
     before = shown_file(rules if rules.is_there else Rules(""))
-    after = (
-        shown_file(Rules("", corrected["text"].encode()))
-        if robots and corrected
-        else None
-    )
+    after = None
+    if robots and corrected:
+        after = shown_file(Rules("", corrected["text"].encode()))
     absence = f"No rules are read: {reason}." if reason else ""
     absence = absence or ("" if before.lines else "The file is empty.")
     found = checked["findings"]
