@@ -98,14 +98,15 @@ class Finding:
 _CODES_OF = {
     Consequence.SHUTS_OUT: """
         allow-after-disallow allow-loses closed-to-all closed-to-robot costly-wildcards
-        empty-allow hash-without-space long-crawl-delay long-line robots-txt-in-rule
+        empty-allow hash-without-space long-crawl-delay long-line read-as-rule
+        robots-txt-in-rule
         status-forbids status-server-error status-too-many-requests too-slow
     """,
     Consequence.LETS_IN: """
         agents-apart allow-all allow-before-disallow binary-file
         blank-line-between-agents blank-line-in-group broken-off empty-disallow-first
         empty-file explicit-match group-without-rules groups-contradict html-page
-        incomplete index-page many-redirects name-in-capitals not-encoded
+        incomplete index-page many-redirects name-in-capitals not-encoded older-usage
         only-in-capitals own-group-drops-rules repeated-agent status-client-error
         status-not-found tie too-large too-many-redirects unfinished-redirect
         unknown-content-encoding utf-16 wrong-location
@@ -947,11 +948,24 @@ _ROWS = (
         "full; robots ignore anything else.",
     ),
     FindingKind(
+        "older-usage",
+        Severity.WARNING,
+        "A refusal is in the form of an older draft.",
+        "Robots that follow the documents in force skip it: write their form, too.",
+    ),
+    FindingKind(
+        "read-as-rule",
+        Severity.ERROR,
+        "Google takes a field for Allow or Disallow.",
+        "Google's parser reads a field that begins with Allow or Disallow as Allow or "
+        "Disallow, so that its robots fetch more or less than the file means.",
+    ),
+    FindingKind(
         "unknown-usage",
         Severity.WARNING,
-        "No document defines this use.",
-        "Robots skip it; the names of older drafts (bots, ai, train-genai) are no "
-        "longer valid.",
+        "No document in force defines this use.",
+        "Robots skip it. A permission counts only in a form that is in force, and a "
+        "name of an older draft (ai, bots) allows nothing.",
     ),
     FindingKind(
         "usage-contradiction",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy_mandelbot.robots.lint.source import STANDARD, LintHit, quoted
 from scrapy_mandelbot.robots.lint.structure import SEARCH_ENGINES
 from scrapy_mandelbot.robots.robotstxt.index import FEW
+from scrapy_mandelbot.robots.robotstxt.known_robots import TOKENS
 from scrapy_mandelbot.robots.robotstxt.paths import escaped_length, normalise
 from scrapy_mandelbot.robots.robotstxt.patterns import Pattern, wildcard_pattern
 from scrapy_mandelbot.robots.robotstxt.records import name_of
@@ -303,7 +304,7 @@ def _check_dropped(groups: list[Group]) -> Check:
     effort = _EFFORT
     seen: set[tuple[int, ...]] = set()  # one finding for robots that share their groups
     for name, places in of_name.items():
-        if tuple(places) in seen or effort < 0:
+        if tuple(places) in seen or effort < 0 or name in TOKENS:
             continue
         seen.add(tuple(places))
         rules = [rule for place in places for rule in groups[place].rules()]

@@ -8,9 +8,13 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_mandelbot.robots.lint.source import LintHit, field_of, quoted
-from scrapy_mandelbot.robots.lint.syntax import is_agent_misspelt
-from scrapy_mandelbot.robots.lint.value_checks import STATEMENT_FIELDS
-from scrapy_mandelbot.robots.robotstxt.dialects import GROUP_FIELDS, VERSION_2_FIELDS
+from scrapy_mandelbot.robots.lint.syntax import is_agent_misspelt, meant_field
+from scrapy_mandelbot.robots.robotstxt.dialects import (
+    FIELDS_OF_USE,
+    GROUP_FIELDS,
+    VERSION_2_FIELDS,
+    documented,
+)
 from scrapy_mandelbot.robots.robotstxt.known_robots import KNOWN_ROBOTS
 from scrapy_mandelbot.robots.robotstxt.records import ABOUT_ALL, name_of
 
@@ -55,6 +59,7 @@ def _parts(name: str, lengths: list[int]) -> Iterator[str]:
 
 
 _NONSTANDARD = frozenset(GROUP_FIELDS) - {"allow", "disallow"}
+_OF_GROUPS = frozenset({*GROUP_FIELDS, *FIELDS_OF_USE}) - {"license"}
 
 
 def check_structure(source: LintInput) -> Check:
@@ -65,10 +70,7 @@ def check_structure(source: LintInput) -> Check:
         (one.number for one in outline.records if is_agent_misspelt(one)), inf
     )
     for record in outline.outside:
-        if record.number < misspelt and record.field in {
-            *GROUP_FIELDS,
-            *STATEMENT_FIELDS,
-        }:
+        if record.number < misspelt and record.field in _OF_GROUPS:
             message = f"{field_of(record)} stands before any User-agent."
             yield LintHit("directive-outside-group", record.number, message)
     yield from _check_blank_lines(outline)
@@ -197,11 +199,30 @@ def _check_group(group: Group, *, is_last: bool) -> Check:
     yield from _check_single(
         delays, "several-crawl-delays", "The group has a Crawl-delay"
     )
+    yield from _check_prefixes(group, rules)
     if is_for_all:
         for record in group.directives:
             if record.field in _NONSTANDARD:
                 message = f"{field_of(record)} stands in the group for *."
                 yield LintHit("nonstandard-for-all", record.number, message)
+
+
+_PREFIXES = ("allow", "disallow")
+
+
+def _check_prefixes(group: Group, rules: list[Record]) -> Check:
+    """Google's parser takes what begins with the name of a field for that field."""
+    written = {(rule.field, rule.value) for rule in rules}
+    for record in group.directives:
+        name = record.field
+        read = next((field for field in _PREFIXES if name.startswith(field)), name)
+        if read == name or not record.value or meant_field(record) == read:
+            continue
+        # With an Allow and a Disallow of one path, Allow wins.
+        if read == "disallow" and ("allow", record.value) in written:
+            continue
+        message = f"Google reads {quoted(record.name)} as {documented(read)}."
+        yield LintHit("read-as-rule", record.number, message)
 
 
 def _check_single(records: list[Record], code: str, says: str) -> Check:

@@ -24,11 +24,21 @@ if TYPE_CHECKING:
     from scrapy_mandelbot.robots.robotstxt.records import Group, Record
 
 STATEMENT_FIELDS = frozenset({"content-usage", "content-signal"})
+_TRAINING = "disallowaitraining"
 # statements and rules of groups that share a name, compared in a file
 _EFFORT = 200_000
 _KEYS = {
-    source: {word.partition("=")[0] for of, word in MEANINGS if of == source}
+    source: {
+        word.partition("=")[0]
+        for (of, word), meaning in MEANINGS.items()
+        if of == source and not meaning.now
+    }
     for source in STATEMENT_FIELDS
+}
+_OLDER_KEYS = {
+    word.partition("=")[0]
+    for (source, word), meaning in MEANINGS.items()
+    if source == "content-usage" and meaning.now
 }
 _EVERYTHING = frozenset({"/", "/*"})
 
@@ -43,15 +53,36 @@ def _check_content_usage(record: Record) -> Check:
         )
         yield LintHit("bad-content-usage", record.number, message)
         return
+    for word in said.words:
+        yield from _check_form("content-usage", word, quoted(word), record)
     for key in said.unknown:
         if key in _KEYS["content-usage"]:
             message = f"{quoted(key)} has a value other than y and n."
             yield LintHit("bad-content-usage", record.number, message)
+        elif key in _OLDER_KEYS:
+            message = f"{quoted(key)} is of an older draft: it allows nothing."
+            yield LintHit("unknown-usage", record.number, message)
         else:
             message = (
                 f"{quoted(key)} is not a category of use, such as train-ai or search."
             )
             yield LintHit("unknown-usage", record.number, message)
+
+
+def _check_form(source: str, word: str, name: str, record: Record) -> Check:
+    """Whether a refusal is in a form that is not in force any more."""
+    now = MEANINGS[source, word].now
+    if now:
+        message = f"{name} is of an older draft: write {now}."
+        yield LintHit("older-usage", record.number, message)
+
+
+def _check_training(record: Record) -> Check:
+    if record.value[:1] not in {"/", "*"}:
+        message = f"{quoted(record.value)} does not begin with a slash."
+        yield LintHit("no-leading-slash", record.number, message)
+    else:
+        yield from _check_form(_TRAINING, "", "DisallowAITraining", record)
 
 
 def _check_content_signal(record: Record) -> Check:
@@ -380,6 +411,7 @@ _CHECKS: dict[str, Callable[[Record], Check]] = {
     "content-usage": _check_content_usage,
     "crawl-delay": _check_delay,
     "disallow": _check_path,
+    _TRAINING: _check_training,
     "host": _unless(
         lambda one: _HOST.fullmatch(one.value),
         "host-not-a-name",

@@ -19,7 +19,7 @@ from typing import Literal
 from scrapy_mandelbot.robots.robotstxt.agents import GOOGLES_CRAWLERS
 
 #: Fields for usage preferences and terms; search engines' parsers do not know them.
-FIELDS_OF_USE = ("content-usage", "content-signal", "license")
+FIELDS_OF_USE = ("content-usage", "content-signal", "disallowaitraining", "license")
 #: The fields that some robot reads, as their documents spell them.
 FIELDS = (
     "user-agent",
@@ -50,6 +50,8 @@ def documented(field: str) -> str:
 
     Crawl-delay, Content-Usage.
     """
+    if field == "disallowaitraining":
+        return "DisallowAITraining"
     if field.startswith("content-"):
         return field.title()
     return field.capitalize()

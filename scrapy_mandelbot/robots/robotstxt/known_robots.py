@@ -67,6 +67,9 @@ _CCBOT = "https://commoncrawl.org/ccbot"
 _MISTRAL = "https://docs.mistral.ai/robots"
 _X = "https://developer.x.com/en/docs/x-for-websites"
 _LIST = "https://github.com/ai-robots-txt/ai.robots.txt"
+_KELLEY = (
+    "https://datatracker.ietf.org/doc/draft-kelley-aipref-training-preference-signal/"
+)
 _BAIDU = "https://help.baidu.com/question?prod_id=99"
 _DATAFORSEO = "https://dataforseo.com/dataforseo-bot"
 _LINKEDIN = "https://www.linkedin.com/robots.txt"
@@ -135,6 +138,15 @@ KNOWN_ROBOTS: tuple[KnownRobot, ...] = tuple(
         ("TikTokSpider", "ai", "ByteDance", _LIST, "2026-08", _TRAINING),
         ("Timpibot", "ai", "Timpi", _LIST, "2026-08", _TRAINING),
         ("Webzio-Extended", "ai", "Webz.io", _LIST, "2026-08", _TRAINING, True),
+        (
+            "__usage_ai-training",
+            "ai",
+            "any crawler",
+            _KELLEY,
+            "2026-11",
+            _TRAINING,
+            True,
+        ),
         ("AhrefsBot", "seo", "Ahrefs", "https://ahrefs.com/robot", "2025"),
         ("SemrushBot", "seo", "Semrush", "https://www.semrush.com/bot/", "2025"),
         ("MJ12bot", "seo", "Majestic", "https://mj12bot.com/", "2025"),
@@ -161,6 +173,8 @@ KNOWN_ROBOTS: tuple[KnownRobot, ...] = tuple(
 
 #: Robots whose Disallow refuses a use, by their lower-case names.
 CONTROL_TOKENS = {robot.name.lower(): robot for robot in KNOWN_ROBOTS if robot.refuses}
+#: Names that no request has, in lower case: they only control a use.
+TOKENS = frozenset(robot.name.lower() for robot in KNOWN_ROBOTS if robot.is_token)
 _GOOGLES = {robot.name.lower() for robot in KNOWN_ROBOTS if robot.operator == "Google"}
 
 
