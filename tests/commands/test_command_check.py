@@ -11,11 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 from crawling import ensureDeferred
+from mandelbot.answers.inside import leads_inside
+from mandelbot.cli import check_verb
 from twisted.internet.threads import deferToThread
 from webs import Answer
-
-from scrapy_mandelbot.commands import check_verb
-from scrapy_mandelbot.politeness.inside import leads_inside
 
 RULES = b"User-agent: *\nDisallow: /private/\n"
 TEXT = {"Content-Type": "text/plain"}
