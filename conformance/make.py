@@ -39,8 +39,9 @@ def main() -> None:
 
 def lines_of(name: str) -> str:
     """Return the lines of a file."""
-    if str(HERE.parent / "tests") not in sys.path:
-        sys.path.append(str(HERE.parent / "tests"))
+    tests = str(HERE.parent / "packages" / "mandelbot" / "tests")
+    if tests not in sys.path:
+        sys.path.append(tests)
     module = import_module(f"cases.{name}")
     find = globals().get(f"_{name}", _allowed)
     cases = [

@@ -36,12 +36,8 @@ ATTEMPTS = 400  # to make an input smaller that was found
 
 def targets() -> dict[str, tuple[Callable[[bytes], None], list[bytes], list[bytes]]]:
     """Return by name what is fuzzed: the function, its seeds, words that inputs are made of."""
-    tests = HERE.parent / "tests"
-    sys.path += [
-        str(tests),
-        str(tests / "support"),
-        str(tests / "robots" / "robotstxt"),
-    ]
+    tests = HERE.parent / "packages" / "mandelbot" / "tests"
+    sys.path += [str(tests), str(tests / "support"), str(tests / "robotstxt")]
     import pages_invariants  # noqa: PLC0415 - to be imported while imports are instrumented
     import robotstxt_invariants  # noqa: PLC0415
     import usage_invariants  # noqa: PLC0415
@@ -169,7 +165,7 @@ def main(arguments: list[str]) -> int:
     seconds = int(arguments[0]) if arguments else 60
     with (
         redirect_stderr(StringIO()),
-        atheris.instrument_imports(include=["scrapy_mandelbot"]),
+        atheris.instrument_imports(include=["mandelbot", "scrapy_mandelbot"]),
     ):
         known = targets()
     names = arguments[1:] or list(known)

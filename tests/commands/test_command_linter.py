@@ -379,9 +379,9 @@ def test_the_pre_commit_hook_checks_what_is_committed(robots, files, tmp_path):
     taken = [name for name in named if re.search(told["files"], name)]
     assert taken == [*files, "robots.txt"]
     program, *arguments = shlex.split(told["entry"])
-    assert program == "python"
+    assert program == "mandelbot"
     for taken, code in ((files[:1], 0), (files, 3)):
-        command = [sys.executable, *arguments, *taken]
+        command = [sys.executable, "-m", program, *arguments, *taken]
         run = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
         assert run.returncode == code
 
@@ -415,12 +415,12 @@ def test_the_workflow_of_the_page_fails_where_something_is_wrong(files, tmp_path
 WITHOUT_SCRAPY = """
 import resource, sys, sysconfig
 site = sysconfig.get_paths()["purelib"]
-from mandelbot.__main__ import main
+from mandelbot.cli.verbs import main
 code = main(["check", "wrong/robots.txt", "--full"])
 seconds = resource.getrusage(resource.RUSAGE_SELF).ru_utime
 loaded = {name.partition(".")[0] for name, one in sys.modules.items()
           if (getattr(one, "__file__", None) or "").startswith(site)}
-print(code, seconds, *sorted(loaded - {"scrapy_mandelbot"}))
+print(code, seconds, *sorted(loaded - {"mandelbot"}))
 """
 
 
@@ -434,9 +434,7 @@ def test_the_hook_needs_three_packages_and_starts_in_0_6_s(files, tmp_path):
         command, cwd=tmp_path, capture_output=True, text=True, check=True
     )
     code, seconds, *loaded = run.stdout.splitlines()[-1].split()
-    installed = re.search(
-        r"\$ pip install (.*)\n    \$ pip install --no-deps scrapy-m", PAGE
-    )[1]
+    installed = re.search(r"brings three small packages, ``(.*)``", PAGE)[1]
     # How it is installed here, and what these bring themselves.
     own = {"__editable___", "_distutils_hack", "typing_extensions"}
     needed = {name for name in loaded if not any(name.startswith(one) for one in own)}

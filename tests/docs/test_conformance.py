@@ -15,7 +15,7 @@ import docutils.utils
 import pytest
 from mandelbot.robotstxt import DIALECTS
 
-FOLDER = Path(__file__).parents[3] / "conformance"
+FOLDER = Path(__file__).parents[2] / "conformance"
 MAKE = runpy.run_path(str(FOLDER / "make.py"))
 RUN = runpy.run_path(str(FOLDER / "run.py"))
 PARSERS = runpy.run_path(str(FOLDER / "parsers.py"))

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
+from mandelbot._version import __version__
 from mandelbot.cli.output import cut, is_url, joined
 from mandelbot.findings import FINDINGS, Severity, lint_delivery
 from mandelbot.formatting import counted, printable
 from mandelbot.robotstxt import RobotsTxt
-
-from scrapy_mandelbot._version import __version__
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -273,7 +272,7 @@ def sarif_text(reports: Iterable[dict[str, Any]], takes: Callable[[str], bool]) 
     run = {
         "tool": {
             "driver": {
-                "name": "scrapy-mandelbot",
+                "name": "mandelbot",
                 "version": __version__,
                 "rules": [_rule(code) for code in codes],
             }
