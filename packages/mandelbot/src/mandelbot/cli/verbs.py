@@ -102,8 +102,8 @@ VERBS = {
             ),
             file_argument(
                 "--config",
-                "the configuration file (default: the nearest .robots-check.cfg,"
-                " pyproject.toml ([tool.robots-check]) or setup.cfg ([robots-check]))",
+                "the configuration file (default: the nearest .mandelbot.cfg,"
+                " pyproject.toml ([tool.mandelbot]) or setup.cfg ([mandelbot]))",
             ),
             flag(
                 "--full", "include notes, and the line and the robots of each finding"

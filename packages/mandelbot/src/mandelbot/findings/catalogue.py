@@ -241,8 +241,8 @@ _ROWS: tuple[tuple[str, Severity, str, str] | tuple[str, Severity, str, str, int
      ("Its own group has other rules, or none, so that most robots of today merge it with the "
       "next group and obey that group's Disallow.")),
     ("closed-to-all", _W, "No robot may fetch anything.",
-     ('Search engines, too, drop what they may not fetch. If this is intended, add "# robots: '
-      'ignore closed-to-all".')),
+     ('Search engines, too, drop what they may not fetch. If this is intended, add "# '
+      'mandelbot: ignore closed-to-all".')),
     # Groups.
     ("directive-outside-group", _E, "A directive stands before any User-agent.",
      "It applies to no robot."),

@@ -90,13 +90,13 @@ def check(
     }
 
 
-_EXCUSE = re.compile(r"\s*robots:\s*ignore\s+([a-z0-9\s,-]+)")
+_EXCUSE = re.compile(r"\s*mandelbot:\s*ignore\s+([a-z0-9\s,-]+)")
 
 
 def _excused(records: Iterable[Record]) -> dict[str, set[int | None]]:
     """Return the lines in which a finding is not wanted, by its code; None: anywhere.
 
-    ``# robots: ignore CODE`` at the end of a line is about that line, in a line of its
+    ``# mandelbot: ignore CODE`` at the end of a line is about that line, in a line of its
     own about the file.
     """
     found: dict[str, set[int | None]] = {}
