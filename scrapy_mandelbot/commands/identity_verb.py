@@ -47,7 +47,8 @@ except ImportError:
 
 if TYPE_CHECKING:
     from mandelbot.cli.fetch import Fetched
-    from mandelbot.cli.invocation import Invocation
+
+    from scrapy_mandelbot.commands.project import ProjectInvocation
 
 MEDIA_TYPE = "application/http-message-signatures-directory+json"
 _TAG = "http-message-signatures-directory"
@@ -59,7 +60,7 @@ _ERROR = "error"
 _WARNING = "warning"
 
 
-def identity_new(invocation: Invocation) -> Result:
+def identity_new(invocation: ProjectInvocation) -> Result:
     """Write a private key that only its owner can read.
 
     What is there already is not touched.
@@ -106,7 +107,7 @@ def directory(signers: list[Signer], host: str, now: int) -> tuple[dict[str, str
     return headers, body
 
 
-def identity_directory(invocation: Invocation) -> Result:
+def identity_directory(invocation: ProjectInvocation) -> Result:
     """Write the directory of the given keys, and the headers to serve it with."""
     signers = [read_signer("KEY", place) for place in invocation.opts.keys]
     now = int(time.time())
@@ -126,7 +127,7 @@ def identity_directory(invocation: Invocation) -> Result:
     return Result(0, {**data, "expires": until.isoformat()}, joined(lines), [remark])
 
 
-def _left_of(text: str, invocation: Invocation) -> str:
+def _left_of(text: str, invocation: ProjectInvocation) -> str:
     """Write a text to ``--output``, and return what is left to print."""
     if not invocation.opts.output:
         return text
@@ -134,7 +135,7 @@ def _left_of(text: str, invocation: Invocation) -> str:
     return ""
 
 
-def identity_check(invocation: Invocation) -> Result:
+def identity_check(invocation: ProjectInvocation) -> Result:
     """Check a directory as it is served."""
     url = invocation.opts.url
     if not urlsplit(url).path.strip("/"):
@@ -292,7 +293,7 @@ _RANGES = "addresses.json"
 _OBEYS = "It obeys the Crawl-delay, Request-rate and Visit-time of your robots.txt. "
 
 
-def identity_page(invocation: Invocation) -> Result:
+def identity_page(invocation: ProjectInvocation) -> Result:
     """Write the page about the robot for owners of sites, from the project's settings.
 
     Source: draft-illyes-webbotauth-cbcp, sections 2.2, 2.5 and 2.6.

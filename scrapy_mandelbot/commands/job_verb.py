@@ -26,8 +26,9 @@ from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.settings.values import is_server
 
 if TYPE_CHECKING:
-    from mandelbot.cli.invocation import Invocation
     from scrapy.settings import Settings
+
+    from scrapy_mandelbot.commands.project import ProjectInvocation
 
 _AT_ONCE = 500  # requests that are added at a time
 _LEASE = 30.0  # seconds, of a worker that adds requests
@@ -205,7 +206,7 @@ class _RedisJob:
         )
 
 
-def look_at_job(invocation: Invocation) -> Result:
+def look_at_job(invocation: ProjectInvocation) -> Result:
     """Report what waits, export or add requests, or end the pauses of some sites."""
     opts = invocation.opts
     place = opts.job

@@ -24,14 +24,13 @@ from scrapy_mandelbot.store.memory import MemoryStore
 from scrapy_mandelbot.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from mandelbot.cli.invocation import Invocation
-
+    from scrapy_mandelbot.commands.project import ProjectInvocation
     from scrapy_mandelbot.store.contract import Store
 
 _MOST_LOGGED = 1_000  # records of a store
 
 
-def look_at_copies(invocation: Invocation) -> Result:
+def look_at_copies(invocation: ProjectInvocation) -> Result:
     """List, show or drop copies."""
     setting = invocation.setting("store")
     place = setting if is_server(setting) else store_path(invocation.settings, setting)
@@ -111,7 +110,7 @@ def open_store(place: str | Path) -> Store:
     return RedisStore(str(place))
 
 
-def show_settings(invocation: Invocation) -> Result:
+def show_settings(invocation: ProjectInvocation) -> Result:
     """List each setting as in a crawl; those of a spider are not included."""
     settings = invocation.settings.copy()
     addon = load_object("scrapy_mandelbot.Addon")

@@ -12,7 +12,7 @@ import docutils.utils
 import pytest
 from mandelbot.findings import FINDINGS, Delivery, Severity, lint, lint_delivery
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "findings.rst").read_text(encoding="utf-8")
 SECTIONS = dict(
     re.findall(

@@ -6,6 +6,7 @@ from itertools import product
 from urllib.parse import SplitResult, urlparse
 
 import pytest
+
 from mandelbot.origins import _site, robots_url, site_of, without_user
 
 SAME = [

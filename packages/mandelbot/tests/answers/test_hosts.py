@@ -7,8 +7,9 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
-from mandelbot.answers.inside import leads_inside
 from tables import each_row
+
+from mandelbot.answers.inside import leads_inside
 
 INSIDE = """
     127.0.0.1 127.255.255.254 127.1 127.0.1 2130706433 0x7f000001 0x7f.1 0177.0.0.1

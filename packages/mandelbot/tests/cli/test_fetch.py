@@ -12,6 +12,7 @@ from threading import Event, Thread
 
 import pytest
 from certificates import Authority
+
 from mandelbot.answers.inside import leads_inside
 from mandelbot.answers.outcome import Failure
 from mandelbot.cli.fetch import TimedDownload

@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 from cases.usage_files import FILES
 from differences import unexplained
+
 from mandelbot import RobotsTxt
 from mandelbot.findings import FINDINGS, lint
 from mandelbot.fix import normalize

@@ -11,6 +11,7 @@ import pytest
 import robotstxt_reference as reference
 from corpus import needs_corpus, one_in, read_files, read_verdicts
 from differences import SAYS_SO, unexplained
+
 from mandelbot.findings import FINDINGS
 from mandelbot.fix import READERS, correct, normalize, prove, rewrite
 from mandelbot.robotstxt import DIALECTS, RobotsTxt

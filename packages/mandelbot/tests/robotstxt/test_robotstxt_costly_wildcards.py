@@ -8,6 +8,7 @@ from itertools import islice
 
 import pytest
 from corpus import needs_corpus, read_files
+
 from mandelbot.robotstxt import DIALECTS, RobotsTxt
 from mandelbot.robotstxt.index import FEW, MOST_COMPARED
 from mandelbot.robotstxt.patterns import Pattern

@@ -10,12 +10,13 @@ import pytest
 from corpus import needs_corpus, read_files, read_verdicts
 from hypothesis import given
 from hypothesis import strategies as st
+from wildrobots import ALL, agents, bodies, dialects, rooted
+
 from mandelbot.robotstxt import DIALECTS, RobotsTxt
 from mandelbot.robotstxt.grammar import grammar_of, searchable
 from mandelbot.robotstxt.index import DecidingRules
 from mandelbot.robotstxt.paths import read_url
 from mandelbot.robotstxt.verdict import Rule
-from wildrobots import ALL, agents, bodies, dialects, rooted
 
 DOCUMENTS = (
     *(

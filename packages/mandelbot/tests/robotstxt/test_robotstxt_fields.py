@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from cases.extended2 import FROMMITZ
+
 from mandelbot.robotstxt import RobotsTxt
 from mandelbot.robotstxt.grammar import Grammar
 from mandelbot.robotstxt.records import RecordProblem

@@ -11,9 +11,10 @@ import robotstxt_reference as reference
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from wildrobots import ALL, MORE_DIALECTS, bodies, dialects, paths, rooted
+
 from mandelbot.robotstxt import DIALECTS, RobotsTxt, decider, index
 from mandelbot.robotstxt.paths import normalise, read_url
-from wildrobots import ALL, MORE_DIALECTS, bodies, dialects, paths, rooted
 
 
 @settings(max_examples=examples(1500))

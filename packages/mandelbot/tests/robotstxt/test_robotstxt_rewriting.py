@@ -13,6 +13,9 @@ from cases import rewriting, rewriting_decided
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_robotstxt_any_bytes import EVIL
+from test_robotstxt_properties import ALL, bodies, dialects, rooted
+
 from mandelbot import findings as lint_package
 from mandelbot import fix as rewriting_package
 from mandelbot.findings import FINDINGS, lint
@@ -21,8 +24,6 @@ from mandelbot.fix.effects import READERS
 from mandelbot.fix.questions import meetings
 from mandelbot.robotstxt import DIALECTS, RobotsTxt
 from mandelbot.robotstxt.paths import read_url
-from test_robotstxt_any_bytes import EVIL
-from test_robotstxt_properties import ALL, bodies, dialects, rooted
 
 
 def rewritten(text, dialect="mandelbot"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from mandelbot import SitemapReader
 
 URL = "https://example.com/maps/sitemap.xml"

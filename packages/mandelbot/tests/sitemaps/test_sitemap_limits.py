@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import pytest
+
 from mandelbot import SitemapReader
 from mandelbot.sitemaps import unpacking
 

@@ -10,10 +10,11 @@ import lxml.etree
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from w3lib.url import safe_url_string
+
 from mandelbot import SitemapReader
 from mandelbot.sitemaps import formats, reader, unpacking
 from mandelbot.sitemaps.problems import MESSAGES, Problems
-from w3lib.url import safe_url_string
 
 URL = "https://example.com/sitemap.xml"
 

@@ -9,9 +9,10 @@ import pytest
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mandelbot.sitemaps.urls import _SAFE_ALREADY, absolute_url, is_relative
 from scrapy import Request
 from w3lib.url import safe_url_string
+
+from mandelbot.sitemaps.urls import _SAFE_ALREADY, absolute_url, is_relative
 
 BASE = "https://example.com/maps/sitemap.xml"
 

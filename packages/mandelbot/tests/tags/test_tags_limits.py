@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 
 import pytest
+
 from mandelbot import robot_tags
 from mandelbot.tags.head import METAS_LIMIT
 from mandelbot.tags.reading import DIRECTIVES_LIMIT, HEADERS_LIMIT, RobotTag

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 FAIL_ON = {"error": Severity.ERROR, "warning": Severity.WARNING}
 _SECTIONS = {
-    ".robots-check.cfg": "check",
-    "pyproject.toml": "tool.robots-check",
-    "setup.cfg": "robots-check",
+    ".mandelbot.cfg": "mandelbot",
+    "pyproject.toml": "tool.mandelbot",
+    "setup.cfg": "mandelbot",
 }
 """Where a project's choices are: files of a folder, the first that has the section."""
-_OWN = "check"  # the section of a file that has nothing else
+_SHARED = ("pyproject.toml", "setup.cfg")  # files that others have sections in
 _KEYS = ("select", "ignore", "fail-on")
 
 
@@ -46,7 +46,7 @@ def read_choices(opts: Namespace, folder: Path) -> Choices:
     path, chosen = _nearest(folder)
     if opts.config:
         path = Path(opts.config)
-        chosen = _read(path, _SECTIONS.get(path.name, _OWN)) or {}
+        chosen = _read(path, _SECTIONS.get(path.name, "mandelbot")) or {}
     codes = {}
     for key in _KEYS[:2]:
         if given := getattr(opts, key):
@@ -78,16 +78,16 @@ def _read(path: Path, section: str) -> dict[str, Any] | None:
     found: dict[str, Any] | None
     try:
         text = read_source(str(path)).decode()
-        if section != _OWN and "robots-check" not in text:
+        if path.name in _SHARED and f"[{section}]" not in text:
             return None
         if path.suffix == ".toml":
             found = (
-                import_module("tomllib").loads(text).get("tool", {}).get("robots-check")
+                import_module("tomllib").loads(text).get("tool", {}).get("mandelbot")
             )
         else:
             found = _ini(text, path, section)
     except ModuleNotFoundError:  # Python 3.10
-        need = "Python 3.11 is needed to read it; .robots-check.cfg will do"
+        need = "Python 3.11 is needed to read it; .mandelbot.cfg will do"
         raise UnavailableError(f"{path}: {need}") from None
     except (ConfigError, ValueError) as error:
         raise UnavailableError(f"{path}: {str(error).splitlines()[0]}") from None
@@ -103,7 +103,7 @@ def _ini(text: str, path: Path, section: str) -> dict[str, Any] | None:
     parser = ConfigParser(interpolation=None, default_section="")
     parser.read_string(text, str(path))
     unknown = [name for name in parser.sections() if name != section]
-    if unknown and section == _OWN:
+    if unknown and path.name not in _SHARED:
         raise ValueError(f"there is no section {shown(unknown[0])}, only {section}")
     if parser.has_section(section):
         return dict(parser.items(section))

@@ -26,6 +26,8 @@ from urllib.request import (
     UnknownHandler,
 )
 
+from w3lib.url import safe_url_string
+
 from mandelbot.answers.content_codings import (
     UnknownCodingError,
     UnreadableBodyError,
@@ -38,7 +40,6 @@ from mandelbot.formatting import shown
 from mandelbot.origins import without_user
 from mandelbot.robotstxt.agents import header_text
 from mandelbot.sitemaps.urls import absolute_url
-from w3lib.url import safe_url_string
 
 # RFC 9309, section 2.3.1.2, asks for five at least; ten are read everywhere in this
 # package.

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from mandelbot.cli.output.rules_in_force import Rules
 
 _MOST_SITEMAPS = 100  # read in one call
-_PAGE_TIMEOUT = 180.0  # Scrapy's DOWNLOAD_TIMEOUT
 _INSIDE = (
     'this is on this machine or in its network (MANDELBOT_LIMITS["private_hosts"])'
 )
@@ -98,9 +97,8 @@ def _read_all(invocation: Invocation, report: dict[str, Any]) -> None:
         invocation.setting("sitemap_max_bytes"),
         invocation.setting("sitemap_max_entries"),
     )
-    project = invocation.project
     sitemaps = report["sitemaps"]
-    timeout = _PAGE_TIMEOUT if project is None else project.getfloat("DOWNLOAD_TIMEOUT")
+    timeout = invocation.page_timeout
     known = {one["url"] for one in sitemaps}
     for sitemap in sitemaps:  # grows in the loop
         url = sitemap["url"]

@@ -459,7 +459,7 @@ _ROWS = (
         Severity.WARNING,
         "No robot may fetch anything.",
         "Search engines, too, drop what they may not fetch. If this is intended, add "
-        '"# robots: ignore closed-to-all".',
+        '"# mandelbot: ignore closed-to-all".',
     ),
     # Groups.
     FindingKind(

@@ -14,13 +14,14 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlparse, urlunparse
 
+from protego import Protego
+
 from mandelbot.fix.questions import LINES, SITE, Questions, decisive
 from mandelbot.robotstxt.dialects import DIALECTS
 from mandelbot.robotstxt.grammar import grammar_of, rule_value, searchable
 from mandelbot.robotstxt.groups import read_groups, select_groups
 from mandelbot.robotstxt.robots_txt import RobotsTxt
 from mandelbot.robotstxt.verdict import ROBOTS_TXT, default_of, read_rules
-from protego import Protego
 
 if TYPE_CHECKING:
     from mandelbot.robotstxt.dialects import Dialect

@@ -9,8 +9,8 @@ values are made comparable, rules are weighed. The rest depends on agent and URL
    the first among equals. Targets that would cost more than `index.MOST_COMPARED` are
    forbidden.
 
-The page of ``scrapy robots … --format html`` does this in the browser, and builds the
-same tables:
+The page of ``mandelbot … --format html`` does this in the browser, and builds the same
+tables:
 
 ==================  ====================================================================
 ``dialect``         its name

@@ -7,8 +7,9 @@ import unicodedata
 from functools import lru_cache
 from urllib.parse import urljoin, urlsplit
 
-from mandelbot.origins import without_user
 from w3lib.url import safe_url_string
+
+from mandelbot.origins import without_user
 
 LONGEST_URL = 2048  # sitemaps.org, "XML tag definitions": "less than 2,048 characters"
 

@@ -130,9 +130,10 @@ def test_boxes_have_names(shown):
 
 def test_the_dialect_is_explained(shown):
     """In a sentence, which is the description of the box."""
+    from selenium.webdriver.support.select import Select
+
     from mandelbot.cli.output.robots_page import DIALECT_TEXTS as ABOUT
     from mandelbot.robotstxt import DIALECTS
-    from selenium.webdriver.support.select import Select
 
     assert list(ABOUT) == list(DIALECTS)
     browser = shown(BODY)

@@ -8,13 +8,14 @@ import re
 
 import pytest
 from looking import BODY, all_of, one, rows, write
-from mandelbot.answers.outcome import Answer
-from mandelbot.robotstxt import DIALECTS, RobotsTxt
-from mandelbot.robotstxt.known_robots import KINDS, KNOWN_ROBOTS
 from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
+
+from mandelbot.answers.outcome import Answer
+from mandelbot.robotstxt import DIALECTS, RobotsTxt
+from mandelbot.robotstxt.known_robots import KINDS, KNOWN_ROBOTS
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

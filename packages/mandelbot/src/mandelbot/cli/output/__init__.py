@@ -128,11 +128,16 @@ class Terminal:
     """Standard output and standard error."""
 
     def __init__(
-        self, out: TextIO, err: TextIO, environ: Mapping[str, str] | None = None
+        self,
+        out: TextIO,
+        err: TextIO,
+        environ: Mapping[str, str] | None = None,
+        program: str = "mandelbot",
     ) -> None:
         environ = os.environ if environ is None else environ
         self._out = out
         self._err = err
+        self._program = program
         self.is_screen = out.isatty()
         colours = self.is_screen and environ.get("TERM") != "dumb"
         if environ.get("FORCE_COLOR", "0") not in {"", "0"}:  # force-color.org
@@ -163,7 +168,7 @@ class Terminal:
     def message(self, message: str) -> None:
         """Write a line to standard error."""
         self._clear()
-        _write(self._err, f"scrapy robots: {shown(message, _LONGEST)}\n")
+        _write(self._err, f"{self._program}: {shown(message, _LONGEST)}\n")
 
     def progress(self, doing: str) -> None:
         """Show progress in one line, if a person may be watching."""

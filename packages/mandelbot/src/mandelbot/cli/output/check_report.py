@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
+from mandelbot._version import __version__
 from mandelbot.cli.output import cut, is_url, joined
 from mandelbot.findings import FINDINGS, Severity, lint_delivery
 from mandelbot.formatting import counted, printable
 from mandelbot.robotstxt import RobotsTxt
-
-from scrapy_mandelbot._version import __version__
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -92,13 +91,13 @@ def check(
     }
 
 
-_EXCUSE = re.compile(r"\s*robots:\s*ignore\s+([a-z0-9\s,-]+)")
+_EXCUSE = re.compile(r"\s*mandelbot:\s*ignore\s+([a-z0-9\s,-]+)")
 
 
 def _excused(records: Iterable[Record]) -> dict[str, set[int | None]]:
     """Return the lines in which a finding is not wanted, by its code; None: anywhere.
 
-    ``# robots: ignore CODE`` at the end of a line is about that line, in a line of its
+    ``# mandelbot: ignore CODE`` at the end of a line is about that line, in a line of its
     own about the file.
     """
     found: dict[str, set[int | None]] = {}
@@ -299,7 +298,7 @@ def sarif_text(reports: Iterable[dict[str, Any]], takes: Callable[[str], bool]) 
     run = {
         "tool": {
             "driver": {
-                "name": "scrapy-mandelbot",
+                "name": "mandelbot",
                 "version": __version__,
                 "rules": [_rule(code) for code in codes],
             }

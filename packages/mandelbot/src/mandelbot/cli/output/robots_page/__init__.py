@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from mandelbot import pages
+from mandelbot._version import __version__
 from mandelbot.cli.output.check_report import STANDARD_INPUT, counts_of
 from mandelbot.cli.output.fix_report import differing
 from mandelbot.cli.output.rules_in_force import Rules
@@ -26,8 +27,6 @@ from mandelbot.formatting import counted, printable
 from mandelbot.robotstxt import DIALECTS, Verdict
 from mandelbot.robotstxt.agents import BROWSER_WORDS
 from mandelbot.robotstxt.known_robots import KINDS, KNOWN_ROBOTS
-
-from scrapy_mandelbot._version import __version__
 
 if TYPE_CHECKING:
     from mandelbot.robotstxt import Dialect
@@ -266,7 +265,7 @@ def render(subject: RobotsPageData, made: datetime) -> str:
             "offered": robots_offered(rules),
             "dialect": subject.dialect.name,
             "dialects": list(data["dialects"]),
-            "made": f"scrapy-mandelbot {__version__}, {made:%Y-%m-%d %H:%M} UTC",
+            "made": f"mandelbot {__version__}, {made:%Y-%m-%d %H:%M} UTC",
             "data": pages.script_data(
                 {**data, "changed": {"before": marked, "after": marked_after}}
             ),

@@ -13,9 +13,10 @@ from types import SimpleNamespace
 import docutils.core
 import docutils.utils
 import pytest
+
 from mandelbot.robotstxt import DIALECTS
 
-FOLDER = Path(__file__).parents[3] / "conformance"
+FOLDER = Path(__file__).parents[1] / "conformance"
 MAKE = runpy.run_path(str(FOLDER / "make.py"))
 RUN = runpy.run_path(str(FOLDER / "run.py"))
 PARSERS = runpy.run_path(str(FOLDER / "parsers.py"))
@@ -166,5 +167,5 @@ def test_the_table_of_the_page_has_this_packages_scores(monkeypatch):
     )
     assert not failures
     cells = ["{} of {}".format(*scores[column]) for column in table["COLUMNS"]]
-    assert re.search("(?m)^scrapy-mandelbot .*" + " +".join(cells) + "$", PAGE)
+    assert re.search("(?m)^mandelbot .*" + " +".join(cells) + "$", PAGE)
     assert len(re.findall(r"(?m)^\S.* +\d+ of \d+ +\d+ of \d+ ", PAGE)) >= 8

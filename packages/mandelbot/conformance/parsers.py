@@ -74,7 +74,7 @@ def _texting_robots(octets, agent):
 
 def mandelbot(question):
     """This package, which answers all kinds of questions, in all dialects."""
-    package = import_module("scrapy_mandelbot")
+    package = import_module("mandelbot")
     given = question["input"]
     agent = given.get("agent", "")
     agent = agent if isinstance(agent, str) else tuple(agent)

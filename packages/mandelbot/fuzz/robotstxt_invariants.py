@@ -11,6 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import robotstxt_reference as reference
+
 from mandelbot.fix import prove
 from mandelbot.robotstxt import RobotsTxt, decider, index
 from mandelbot.robotstxt.dialects import DIALECTS
