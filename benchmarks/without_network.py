@@ -9,8 +9,7 @@ fork of this process, and prints what was counted as JSON, a line for each::
 VARIANT  stock: Scrapy obeying robots.txt
          package: ADDONS = {"scrapy_mandelbot.Addon": 500}
          annotate, obey: the same with MANDELBOT_PURPOSE and that MANDELBOT_USAGE
-         ledger, watched, metrics: the same with MANDELBOT_LEDGER, MANDELBOT_REPORT,
-         MANDELBOT_METRICS
+         watched, metrics: the same with MANDELBOT_REPORT, MANDELBOT_METRICS
          stock-job, package-job: stock and package, with a JOBDIR
 SHAPE    page: so many pages of one site
          links: the same, each with twenty new links, and most of these wait in the end
@@ -75,7 +74,6 @@ VARIANTS = {
     "package-job": {**OURS, "JOBDIR": "job"},
     "annotate": ANNOTATE,
     "obey": {**ANNOTATE, "MANDELBOT_USAGE": "obey"},
-    "ledger": {**ANNOTATE, "MANDELBOT_LEDGER": "ledger.jsonl"},
     "watched": {**OURS, "MANDELBOT_REPORT": "report.json"},
     "metrics": {**OURS, "MANDELBOT_METRICS": True},
 }

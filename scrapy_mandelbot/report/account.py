@@ -63,7 +63,6 @@ HOW_RUNS_END = {
     "job_not_saved": ("Stopped", "the job could not be saved"),
     "job_unreadable": ("Stopped", "the job could not be read"),
     "job_forgotten": ("Stopped", "Redis has lost the job"),
-    "ledger_not_saved": ("Stopped", "the ledger could not be written"),
 }
 """Of finish reasons, the first word of the verdict, and why; of all others, they are
 the why.

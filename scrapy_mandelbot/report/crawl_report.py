@@ -103,16 +103,6 @@ class CrawlReport(CrawlExtension):
         if self._writer is not None:
             self._writer.join()  # or it would overwrite the final report
 
-    def _ledger(self) -> dict[str, Any] | None:
-        path = self._crawl.config.ledger
-        if path is None:
-            return None
-        counted = (events.LEDGER_WRITTEN, events.LEDGER_FAILED)
-        lines, missing = (
-            self._crawler.stats.get_value(one.stats[0], 0) for one in counted
-        )
-        return {"path": shown(path), "lines": lines, "missing": missing}
-
     def _collect_waiting(self) -> None:
         self._waiting = []
         for _ in collect_waiting(self._crawl, self._waiting):
@@ -166,7 +156,6 @@ class CrawlReport(CrawlExtension):
             0 if account is None else account.from_former_run,
             0 if account is None else account.left,
             is_finished,
-            self._ledger(),
             "" if account is None else account.verdict(reason),
         )
 
@@ -204,8 +193,6 @@ class ReportHeader(NamedTuple):
     """Requests in the queue; of a running crawl: in flight, too."""
     is_finished: bool = True
     """Whether the spider has closed."""
-    ledger: Mapping[str, Any] | None = None
-    """The path of the ledger, and the numbers of lines that this run added and lost."""
     verdict: str = ""
     """How it ended, and what to do."""
 
@@ -250,7 +237,6 @@ def filling(
         "verdict": header.verdict,
         "is_watched": record.is_watched,
         "from_former_run": header.from_former_run,
-        "ledger": header.ledger,
         "total": {**total, "timeline": timeline},
         "sites": sites,
         "rest": _site(record.rest, header) if record.rest.sites else None,
