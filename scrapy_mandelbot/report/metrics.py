@@ -16,11 +16,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import nlargest
-from http import HTTPStatus
-from http.server import ThreadingHTTPServer
 from ipaddress import ip_address
-from socket import SOCK_STREAM, getaddrinfo
-from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -207,48 +203,21 @@ def exported_at(address: str) -> _Exported:
     return at_addresses[address]
 
 
-class _Server(ThreadingHTTPServer):
-    """Serves a bounded number of connections, each in a thread."""
-
-    def __init__(self, host: str, port: int, handler: Any) -> None:
-        self._open: list[Any] = []
-        found: Any
-        self.address_family, *_, found = getaddrinfo(host, port, type=SOCK_STREAM)[0]
-        super().__init__(found, handler)
-
-    def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002 -- the base's
-        """Accept so many connections at a time; the base class closes the others at once."""
-        self._open = [request, *(one for one in self._open if one.fileno() >= 0)]
-        return len(self._open) <= _MOST_CONNECTIONS
-
-
 def _served(address: str) -> _Exported:
-    """Start a server that offers the instruments to Prometheus."""
-    from opentelemetry.exporter.prometheus import (
+    """Offer the instruments to Prometheus, by the server of its client library."""
+    # All of these belong to an extra.
+    from opentelemetry.exporter.prometheus import (  # noqa: PLC0415
         PrometheusMetricReader,
-    )  # noqa: PLC0415 -- an extra
+    )
     from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415
-    from prometheus_client import CollectorRegistry, MetricsHandler  # noqa: PLC0415
-
-    class Handler(MetricsHandler):
-        timeout = _LONGEST_IDLE
-
-        def do_GET(self) -> None:  # noqa: N802 -- as http.server calls it
-            # By DNS rebinding, a web page reaches a loopback address with the page's
-            # own host.
-            if (
-                is_loopback
-                and host_of(self.headers.get("Host", "")).lower() not in names
-            ):
-                self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
-            else:
-                super().do_GET()
+    from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415
 
     host, _, port = address.rpartition(":")
-    names = {host.lower(), "localhost", "127.0.0.1", "[::1]"}
     registry = CollectorRegistry()
-    server = _Server(host.strip("[]"), int(port), Handler.factory(registry))
-    is_loopback = ip_address(str(server.server_address[0])).is_loopback
+    server: Any
+    server, _ = start_http_server(int(port), host.strip("[]"), registry)
+    _guard(server, host)
+    # Until here the registry is empty: what is not guarded yet has nothing to show.
     reader = PrometheusMetricReader(
         disable_target_info=True, scope_info_enabled=False, registry=registry
     )
@@ -260,9 +229,36 @@ def _served(address: str) -> _Exported:
         server.server_close()
         provider.shutdown()
 
-    Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://{host}:{server.server_port}/metrics"
     return _Exported(provider.get_meter("scrapy_mandelbot"), url, close)
+
+
+def _guard(server: Any, host: str) -> None:
+    """Bound the connections in number and time, and on loopback answer no foreign host.
+
+    By DNS rebinding, a web page reaches a loopback address with the page's own host.
+    """
+    is_loopback = ip_address(server.server_address[0]).is_loopback
+    names = {host.lower(), "localhost", "127.0.0.1", "[::1]"}
+    answer = server.get_app()
+    connections: list[Any] = []
+
+    def guarded(environ: Mapping[str, str], start_response: Any) -> Iterable[bytes]:
+        if not is_loopback or host_of(environ.get("HTTP_HOST", "")).lower() in names:
+            return answer(environ, start_response)
+        start_response("421 Misdirected Request", [])
+        return []
+
+    def accept(connection: Any, _client: Any) -> bool:
+        connection.settimeout(_LONGEST_IDLE)
+        still_open = [one for one in connections if one.fileno() >= 0]
+        connections[:] = [connection, *still_open]
+        return len(connections) <= _MOST_CONNECTIONS
+
+    server.set_app(guarded)
+    server.verify_request = accept
+    # else it writes a traceback for each connection that ends early
+    server.handle_error = lambda *_: None
 
 
 class Metric(NamedTuple):
