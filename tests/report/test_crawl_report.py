@@ -13,7 +13,7 @@ from clocks import MIDNIGHT as NOW
 from reports import WAITING, a_record, a_report
 
 from scrapy_mandelbot.report.crawl_page import _gaps, in_short, page_of
-from scrapy_mandelbot.report.recorder import CrawlRecord
+from scrapy_mandelbot.report.crawl_record import CrawlRecord
 from scrapy_mandelbot.report.samples import PaceRecord, PauseRecord
 from scrapy_mandelbot.report.summary import summary
 

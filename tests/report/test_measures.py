@@ -9,14 +9,14 @@ import pytest
 from clocks import MIDNIGHT as NOW
 
 from scrapy_mandelbot.politeness.flight import End
-from scrapy_mandelbot.report.metrics import (
+from scrapy_mandelbot.report.crawl_record import CrawlRecord
+from scrapy_mandelbot.report.measurements import (
     METRICS,
     MOST_LABELLED,
     OTHERS,
     Labels,
     measuring,
 )
-from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import PauseRecord, RobotsRecord
 from scrapy_mandelbot.report.status import CrawlStatus, Reason, SiteStatus
 from scrapy_mandelbot.robots.formatting import moment
