@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tables import each_row
+
+from mandelbot.answers.meaning import meaning_of
 from mandelbot.answers.outcome import (
+    PAUSE_STATUSES,
     SILENT,
     Answer,
     Failure,
@@ -12,12 +16,12 @@ from mandelbot.answers.outcome import (
     SiteKnowledge,
 )
 from mandelbot.robotstxt import DIALECTS
-from tables import each_row
 
 LAW = OutcomePolicy()
 REP1994 = OutcomePolicy(forbidding_statuses=DIALECTS["rep1994"].forbidding_statuses)
 ONLY_200 = OutcomePolicy(only_status_200=True)
 DAY = 86_400.0
+NOW = 1_700_000_000.0
 HALF = Answer(200, broken_off=b"what came", has_a_rule=True)
 NO_RULE = Answer(200, broken_off=b"what came")
 BEHIND_A_PROXY = (502, 504, 520, 521, 522, 523, 524)
@@ -29,6 +33,17 @@ TOO_OLD = SiteKnowledge(copy_status=200, copy_age=31 * DAY)
 
 def seen(times: int, **more) -> SiteKnowledge:
     return SiteKnowledge(times=times, **more)
+
+
+def answered(
+    status: int, retry_after: float | None = None, pause_statuses=PAUSE_STATUSES
+) -> Answer:
+    """Return what a response brought, as a fetch reads it."""
+    headers = {}
+    if retry_after is not None:
+        headers["Retry-After"] = f"{retry_after:.0f}".encode()
+    meaning = meaning_of(status, headers, pause_statuses, NOW, is_own=True)
+    return Answer(status, meaning=meaning)
 
 
 # Answer, what is known of the site, the policy; the case and the kind. In the order of
@@ -62,7 +77,7 @@ CASES = [
     (NO_RULE, COPY, LAW, "stale_used", OutcomeKind.RULES),
     (Answer(404, broken_off=b"x"), NOTHING, LAW, "allow_all", OutcomeKind.ALLOW_ALL),
     (
-        Answer(503, broken_off=b"x"),
+        answered(503)._replace(broken_off=b"x"),
         NOTHING,
         LAW,
         "unavailable",
@@ -117,30 +132,19 @@ CASES = [
         (status, seen(99), LAW, "unavailable", OutcomeKind.UNAVAILABLE)
         for status in (509, 529)
     ],
-    (
-        429,
-        NOTHING,
-        OutcomePolicy(pause_statuses=()),
-        "allow_all",
-        OutcomeKind.ALLOW_ALL,
-    ),
+    (answered(429, None, ()), NOTHING, LAW, "allow_all", OutcomeKind.ALLOW_ALL),
     *[
-        (Answer(status, retry_after=5.0), known, policy, case, kind)
+        (answered(status, 5, statuses), known, LAW, case, kind)
         for status in (400, 401, 403, 418, 451)
-        for known, policy, case, kind in (
-            (NOTHING, LAW, "unavailable", OutcomeKind.UNAVAILABLE),
-            (seen(9), LAW, "allow_all", OutcomeKind.ALLOW_ALL),
-            (
-                NOTHING,
-                OutcomePolicy(pause_statuses=()),
-                "allow_all",
-                OutcomeKind.ALLOW_ALL,
-            ),
+        for statuses, known, case, kind in (
+            (PAUSE_STATUSES, NOTHING, "unavailable", OutcomeKind.UNAVAILABLE),
+            (PAUSE_STATUSES, seen(9), "allow_all", OutcomeKind.ALLOW_ALL),
+            ((), NOTHING, "allow_all", OutcomeKind.ALLOW_ALL),
         )
     ],
     *[
         (
-            Answer(status, retry_after=5.0),
+            answered(status, 5),
             NOTHING,
             LAW,
             "allow_all",
@@ -148,7 +152,10 @@ CASES = [
         )
         for status in (404, 410)
     ],
-    (Answer(500, retry_after=5.0), COPY, LAW, "stale_used", OutcomeKind.RULES),
+    # A time that the site states is kept, whatever the status and whatever was asked.
+    (answered(500, 5), COPY, LAW, "unavailable", OutcomeKind.UNAVAILABLE),
+    (answered(502, 5), COPY, LAW, "unavailable", OutcomeKind.UNAVAILABLE),
+    (answered(500, 5, ()), COPY, LAW, "stale_used", OutcomeKind.RULES),
     *[
         (status, COPY, LAW, "allow_all", OutcomeKind.ALLOW_ALL)
         for status in (400, 401, 403, 404, 410, 418, 451, 499)
@@ -164,7 +171,7 @@ CASES = [
         (status, COPY, LAW, "stale_used", OutcomeKind.RULES)
         for status in (500, *BEHIND_A_PROXY)
     ],
-    (503, COPY, OutcomePolicy(pause_statuses=()), "stale_used", OutcomeKind.RULES),
+    (answered(503, None, ()), COPY, LAW, "stale_used", OutcomeKind.RULES),
     (Failure.TIMED_OUT, COPY_OF_NONE, LAW, "stale_used", OutcomeKind.ALLOW_ALL),
     *[
         (failure, known, LAW, case, kind)
@@ -218,7 +225,7 @@ def test_the_table(said, known, policy, case, kind):
     """Each answer has one meaning, and says why in words."""
     answer = said
     if isinstance(said, int):
-        answer = Answer(said)
+        answer = answered(said)
     elif isinstance(said, Failure):
         answer = Answer(failure=said, detail="as the test has it")
     outcome = policy.outcome_of(answer, known)
@@ -274,24 +281,31 @@ def test_mandelbot_a_4xx_is_as_no_file_even_401_and_403():
 
 def test_retry_after_belongs_to_an_unavailable_site_only():
     """A 200 with Retry-After asks for nothing."""
-    assert LAW.outcome_of(Answer(503, retry_after=30.0), NOTHING).retry_after == 30.0
-    assert LAW.outcome_of(Answer(500, retry_after=30.0), COPY).retry_after == 30.0
-    assert LAW.outcome_of(Answer(200, retry_after=30.0), NOTHING).retry_after is None
+    assert LAW.outcome_of(answered(503, 30), NOTHING).retry_after == 30
+    assert LAW.outcome_of(answered(500, 30), COPY).retry_after == 30
+    assert LAW.outcome_of(answered(500, 30, ()), COPY).retry_after == 30
+    assert LAW.outcome_of(answered(200, 30), NOTHING).retry_after is None
+
+
+def test_the_reason_names_what_the_site_asked_for():
+    """The log and the report say why the site waits."""
+    reason = LAW.outcome_of(answered(500, 30), COPY).reason
+    assert reason == "robots.txt: 500, Retry-After: 30, asks for a pause"
 
 
 @pytest.mark.parametrize(
     ("answer", "known", "may"),
     [
-        (Answer(500), seen(2), False),
-        (Answer(500), seen(3), True),
-        (Answer(500), seen(4), True),
-        (Answer(503), seen(3), True),
-        (Answer(503, retry_after=5.0), seen(3), False),
-        (Answer(429), seen(3), False),
-        (Answer(404), seen(3), False),
+        (answered(500), seen(2), False),
+        (answered(500), seen(3), True),
+        (answered(500), seen(4), True),
+        (answered(503), seen(3), True),
+        (answered(503, 5), seen(3), False),
+        (answered(429), seen(3), False),
+        (answered(404), seen(3), False),
         (Answer(failure=Failure.LOST), seen(3), False),
-        (Answer(500), seen(3, copy_status=200), False),
-        (Answer(503), seen(3, copy_status=200), True),
+        (answered(500), seen(3, copy_status=200), False),
+        (answered(503), seen(3, copy_status=200), True),
     ],
 )
 def test_mandelbot_5xx_for_404_is_looked_into_where_it_makes_a_difference(
@@ -310,8 +324,8 @@ def test_mandelbot_5xx_for_404_is_looked_into_where_it_makes_a_difference(
         (Answer(403), NOTHING, LAW, 403, OutcomeKind.ALLOW_ALL),
         (Answer(403), NOTHING, REP1994, 403, OutcomeKind.FORBID_ALL),
         (Answer(204), NOTHING, ONLY_200, 404, OutcomeKind.ALLOW_ALL),
-        (Answer(429), seen(9), LAW, 429, OutcomeKind.ALLOW_ALL),
-        (Answer(500), seen(3, misreports=True), LAW, 404, OutcomeKind.ALLOW_ALL),
+        (answered(429), seen(9), LAW, 429, OutcomeKind.ALLOW_ALL),
+        (answered(500), seen(3, misreports=True), LAW, 404, OutcomeKind.ALLOW_ALL),
         (Answer(failure=Failure.NOWHERE), NOTHING, LAW, 404, OutcomeKind.ALLOW_ALL),
     ],
 )
