@@ -60,7 +60,7 @@ def _sets(*names: str) -> Callable[[BaseSettings], bool]:
 
 _OFF = (None, "", "off", "signal", False)
 _OF_SITEMAPS = _sets("MANDELBOT_SITEMAPS", "JOBDIR")
-_OF_USE = _sets("MANDELBOT_PURPOSE", "MANDELBOT_LEDGER")
+_OF_USE = _sets("MANDELBOT_PURPOSE")
 _DOWNLOADS = "DOWNLOADER_MIDDLEWARES"
 _SPIDERS = "SPIDER_MIDDLEWARES"
 _EXTENSIONS = "EXTENSIONS"

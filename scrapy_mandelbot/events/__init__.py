@@ -403,10 +403,6 @@ USAGE_READ = Event(
         ("mandelbot/usage/terms", "terms"),
     ),
 )
-PAGE_FETCHED = Event()
-"""`USAGE_READ` of a crawl without a purpose."""
-ITEMS_DECIDED = Event()
-"""The numbers of items kept and dropped of a page, and why."""
 USAGE_REQUEST_DROPPED = Event(
     "Not requested, as its use is disallowed: %(what)s (%(statement)s)",
     logging.DEBUG,
@@ -433,14 +429,6 @@ TERMS_STATED = Event(
     "%(site)s states terms in place of a page: %(status)d, %(terms)s (%(url)s). Nothing"
     " is paid or accepted; its further such answers are only counted",
     stats=("mandelbot/usage/terms_stated",),
-)
-LEDGER_WRITTEN = Event(stats=("mandelbot/ledger/lines",))
-LEDGER_CLOSED = Event(
-    "The ledger %(path)s has %(lines)s of this run; %(missing)d are missing"
-)
-LEDGER_FAILED = _error(
-    "The ledger lacks a line: %(error)s. Further such lines are only counted",
-    stats=("mandelbot/ledger/failed",),
 )
 REQUESTS_ENDED = Event(
     "Requests: %(account)s",

@@ -143,8 +143,6 @@ class Config:
     usage_unknown: str = _setting(
         "MANDELBOT_USAGE_UNKNOWN", v.one_of("allow", "drop"), "allow"
     )
-    ledger: str | None = _setting("MANDELBOT_LEDGER", v.or_none(v.path))
-    ledger_required: bool = _setting("MANDELBOT_LEDGER_REQUIRED", v.flag, default=False)
     sign: str | None = _setting("MANDELBOT_SIGN", v.or_none(v.sign_mode))
     sign_key: str | None = _setting("MANDELBOT_SIGN_KEY", v.or_none(v.sign_key_place))
     sign_agent: str | None = _setting(

@@ -36,11 +36,8 @@ class PageContext(NamedTuple):
 
     site: str
     agent: str | tuple[str, ...]
-    rules: SiteRules | None
-    """None: its robots.txt was not requested, or is unavailable."""
     file: Usage
     """The preferences of its robots.txt."""
-    tdm: SiteTdm | None
     of_tdm: Usage
     """The preferences of its site's tdmrep.json."""
 
@@ -84,7 +81,7 @@ class PreferenceFiles:
         file = NOTHING_SAID if rules is None else rules.robots.usage(request.url, agent)
         tdm = None if self._tdm is None else await self._tdm.of(site, request)
         of_tdm = tdm.file.usage(request.url) if tdm and tdm.file.rules else NOTHING_SAID
-        self.contexts[request] = PageContext(site, agent, rules, file, tdm, of_tdm)
+        self.contexts[request] = PageContext(site, agent, file, of_tdm)
         return file if of_tdm is NOTHING_SAID else file.combined_with(of_tdm)
 
     async def _rules(self, site: str, request: Request) -> SiteRules | None:
@@ -122,10 +119,9 @@ _FACTOR = 8
 class SiteTdm:
     """A site's parsed file, and until when it is valid."""
 
-    __slots__ = ("__weakref__", "body", "file", "until")
+    __slots__ = ("file", "until")
 
     def __init__(self, body: bytes, until: float) -> None:
-        self.body = body
         self.file = TdmFile.parse(body) if body else TdmFile(())
         self.until = until
 
