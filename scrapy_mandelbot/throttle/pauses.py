@@ -20,13 +20,13 @@ from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN
 from scrapy_mandelbot.throttle.peers import Peers
 
 if TYPE_CHECKING:
+    from mandelbot.answers.outcome import Failure
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
     from scrapy_mandelbot.events.emitter import Events
     from scrapy_mandelbot.politeness.faults import Section
     from scrapy_mandelbot.politeness.flight import Flight
-    from scrapy_mandelbot.politeness.outcome import Failure
     from scrapy_mandelbot.politeness.pause import Pause
     from scrapy_mandelbot.politeness.site_state import Site
     from scrapy_mandelbot.store.contract import Store
