@@ -254,7 +254,9 @@ def installed_parsers() -> dict[str, Callable[[bytes, str, str], bool]]:
     found = {
         f"ours, dialect {dialect}": ours(dialect) for dialect in ("mandelbot", "google")
     }
-    sys.path.append(str(Path(__file__).parents[1] / "conformance"))
+    sys.path.append(
+        str(Path(__file__).parents[1] / "packages" / "mandelbot" / "conformance")
+    )
     parsers = import_module("parsers")
     for name in OTHERS:
         try:

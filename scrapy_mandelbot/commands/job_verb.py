@@ -1,4 +1,4 @@
-"""The verb ``job``: what waits in a job and why; ends pauses, so that sites are requested again."""
+"""The verb ``job``: what waits in a job and why; ends pauses on request."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ from scrapy_mandelbot.job.job_store import StorageError
 from scrapy_mandelbot.settings.values import is_server
 
 if TYPE_CHECKING:
-    from mandelbot.cli.invocation import Invocation
     from scrapy.settings import Settings
+
+    from scrapy_mandelbot.commands.project import ProjectInvocation
 
 _AT_ONCE = 500  # requests that are added at a time
 _LEASE = 30.0  # seconds, of a worker that adds requests
@@ -205,8 +206,8 @@ class _RedisJob:
         )
 
 
-def look_at_job(invocation: Invocation) -> Result:
-    """Report what waits, export all requests, add some, or end pauses of one site or of all."""
+def look_at_job(invocation: ProjectInvocation) -> Result:
+    """Report what waits, export or add requests, or end the pauses of some sites."""
     opts = invocation.opts
     place = opts.job
     site = opts.site or ""
@@ -248,7 +249,9 @@ def _added(
     job: _FileJob | _RedisJob, lines: Iterable[str], settings: Settings
 ) -> Result:
     fingerprint, why_not = salvage.fingerprinter_of(settings)
-    remarks = [stored_report.fingerprints_text(why_not)] if why_not else []
+    remarks = []
+    if why_not:
+        remarks = [stored_report.fingerprints_text(why_not)]
 
     def read_lines() -> Iterator[_NewRequest]:
         for number, line in enumerate(map(str.strip, lines), start=1):
@@ -266,8 +269,9 @@ def _added(
 
 
 def _requeued(sites: list[str], wanted: str) -> Result:
-    remarks = (
-        [] if sites else [f"{wanted or 'no site'} is not paused, given up or set aside"]
-    )
+    if sites:
+        remarks = []
+    else:
+        remarks = [f"{wanted or 'no site'} is not paused, given up or set aside"]
     text = stored_report.requeued_text(sites)
     return Result(0 if sites else 1, {"requeued": sites}, text, remarks)

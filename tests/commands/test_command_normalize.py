@@ -90,7 +90,7 @@ HARMFUL = b"User-agent: *\nDisallow: /a/\nCrawl-delay: 20\nUser-agent: Googlebot
 
 
 def test_what_would_do_harm_is_done_only_where_that_is_asked_for(robots):
-    """And then the remarks name what opens to whom; for a file that stays, what to do."""
+    """The remarks name what opens to whom; for an unchanged file, what to do."""
     opens = f"opens /a/ for Googlebot, as read by {OLD_URLLIB}"
     run = robots("normalize", "-", stdin=HARMFUL)
     assert (run.returncode, run.stdout) == (0, HARMFUL)

@@ -18,12 +18,12 @@ import pytest
 from mandelbot.cli.output import sitemaps_report as sitemaps
 from mandelbot.cli.output.fix_report import corrected
 from mandelbot.cli.output.rules_in_force import Rules
-from mandelbot.cli.verbs import VERBS
 from mandelbot.fix import correct, prove
 from pages import page
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
+from scrapy_mandelbot.commands.verbs import VERBS
 from scrapy_mandelbot.store.contract import CachedRobots
 from scrapy_mandelbot.store.sqlite import SqliteStore
 

@@ -14,8 +14,8 @@ from mandelbot.preferences.statements import CATEGORY_TEXTS, DOCUMENTS, MEANINGS
 from mandelbot.robotstxt import RobotsTxt
 from mandelbot.robotstxt.known_robots import CONTROL_TOKENS
 
-CASES = Path(__file__).parents[2] / "cases"
-PAGE = (Path(__file__).parents[3] / "docs" / "usage.rst").read_text(encoding="utf-8")
+CASES = Path(__file__).parents[2] / "packages" / "mandelbot" / "tests" / "cases"
+PAGE = (Path(__file__).parents[2] / "docs" / "usage.rst").read_text(encoding="utf-8")
 TREE = docutils.core.publish_doctree(
     PAGE, settings_overrides={"halt_level": docutils.utils.Reporter.WARNING_LEVEL}
 )

@@ -7,9 +7,10 @@ from __future__ import annotations
 from urllib.robotparser import RobotFileParser
 
 import pytest
+from protego import Protego
+
 from mandelbot.fix import normalize
 from mandelbot.fix.effects import READERS
-from protego import Protego
 
 HEADER = "Mozilla/5.0 (compatible; {}/1.0; +https://example.com/bot)"
 TABOOLA = (

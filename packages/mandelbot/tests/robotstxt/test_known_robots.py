@@ -11,7 +11,7 @@ from mandelbot.robotstxt.known_robots import KINDS, KNOWN_ROBOTS
 
 
 def test_each_row_is_whole():
-    """A name that is there once, a kind that has words, an operator, a page and a date."""
+    """A unique name, a kind that has words, an operator, a page and a date."""
     names = [robot.name.lower() for robot in KNOWN_ROBOTS]
     assert len(set(names)) == len(names) > 50
     for robot in KNOWN_ROBOTS:

@@ -11,6 +11,7 @@ import pytest
 import robotstxt_reference as reference
 from corpus import needs_corpus, one_in, read_files, read_verdicts
 from differences import SAYS_SO, unexplained
+
 from mandelbot.findings import FINDINGS
 from mandelbot.fix import READERS, correct, normalize, prove, rewrite
 from mandelbot.robotstxt import DIALECTS, RobotsTxt
@@ -50,7 +51,7 @@ def test_google_decides_as_googles_parser_on_every_line(files, verdicts):
 @one_in(4)
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))
 def test_nothing_raises_on_any_file(files, verdicts, dialect, one_in):
-    """Every file is read, decided by both ways, explained and listed, in every dialect."""
+    """Every file is read, decided both ways, explained and listed in every dialect."""
     assert len(files) >= 1000
     for name, body in list(files.items())[::one_in]:
         robots = RobotsTxt.parse(body, dialect=dialect)

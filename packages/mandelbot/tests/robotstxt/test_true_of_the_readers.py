@@ -7,12 +7,13 @@ from __future__ import annotations
 import re
 
 import pytest
+from protego import Protego
+
 from mandelbot.findings import FINDINGS, Severity, lint
 from mandelbot.fix import normalize
 from mandelbot.fix.effects import OLD_URLLIB, READERS
 from mandelbot.fix.questions import SITE
 from mandelbot.robotstxt import DIALECTS
-from protego import Protego
 
 OF_GOOGLE, ALL, NONE = {"google"}, set(READERS), set()
 STAR = "User-agent: *\n"

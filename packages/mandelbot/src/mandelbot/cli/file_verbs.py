@@ -1,4 +1,4 @@
-"""The verbs ``fix``, ``normalize`` and ``sitemaps``, and the page of ``--format html``."""
+"""The verbs ``fix``, ``normalize``, ``sitemaps``, and the page of ``--format html``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from mandelbot.cli.output.rules_in_force import Rules
 
 _MOST_SITEMAPS = 100  # read in one call
-_PAGE_TIMEOUT = 180.0  # Scrapy's DOWNLOAD_TIMEOUT
 _INSIDE = (
     'this is on this machine or in its network (MANDELBOT_LIMITS["private_hosts"])'
 )
@@ -48,15 +47,16 @@ def normalize(invocation: Invocation) -> Result:
 def _result(invocation: Invocation, rules: Rules, report: dict[str, Any]) -> Result:
     opts = invocation.opts
     remarks = [*report["remarks"]]
-    code = 3 if report["proof"] and report["proof"]["different"] else 0
+    code = 0
+    if report["proof"] and report["proof"]["different"]:
+        code = 3
     text: str = report["diff" if opts.diff else "text"]  # octet by octet for a program
     if invocation.terminal.is_screen:
         paint = invocation.terminal.paint
-        text = (
-            fix_report.diff_shown(report, paint)
-            if opts.diff
-            else fix_report.text_shown(report)
-        )
+        if opts.diff:
+            text = fix_report.diff_shown(report, paint)
+        else:
+            text = fix_report.text_shown(report)
     if opts.output:
         if not code:
             write_file(opts.output, report["text"])
@@ -97,9 +97,8 @@ def _read_all(invocation: Invocation, report: dict[str, Any]) -> None:
         invocation.setting("sitemap_max_bytes"),
         invocation.setting("sitemap_max_entries"),
     )
-    project = invocation.project
     sitemaps = report["sitemaps"]
-    timeout = _PAGE_TIMEOUT if project is None else project.getfloat("DOWNLOAD_TIMEOUT")
+    timeout = invocation.page_timeout
     known = {one["url"] for one in sitemaps}
     for sitemap in sitemaps:  # grows in the loop
         url = sitemap["url"]

@@ -18,23 +18,26 @@ if TYPE_CHECKING:
     from mandelbot.robotstxt.records import Record
 
 _OTHERS = """
-adsbot-google-mobile aihitbot alphabot aspiegelbot awariobot backlinkcrawler baiduspider-image
-baiduspider-video bingpreview botify claude-web cliqzbot coccocbot cognitivebot copyscape daum
-deepcrawl discobot domainstatsbot duckduckgo-favicons-bot emailcollector emailsiphon emailwolf
-exabot facebot feedfetcher-google freefind friendlycrawler gigabot google-inspectiontool
-googlebot-mobile googleother-image googleother-video grapeshot gsa-crawler heritrix httrack ioncrawl
-issuecrawler jikespider kangaroo larbin libwww linguee linkchecker linkdexbot linkfluence linkwalker
-lipperhey ltx71 magpie-crawler mail.ru_bot mandelbot mauibot megaindex megalodon msnbot msnbot-media
-naverbot nerdybot netcraftsurveyagent netestate newsnow nutch obot omgilibot orangebot
-pagesinventory panscient piplbot proximic psbot pulsepoint qwantify rytebot safednsbot scooter
-scoutjet scrapy searchmetricsbot seekport seekportbot semanticscholarbot semrushbot-ba semrushbot-sa
-semrushbot-si semrushbot-swa seobilitybot seokicks seokicks-robot sidewinder siteauditbot sitebot
-sitecheckerbot sitesnagger smtbot sogou sosospider spbot spinn3r surveybot swiftbot telegrambot
-teleport teleportpro teoma trendictionbot turnitinbot ubicrawler uptimerobot velenpublicwebcrawler
-voilabot voltron webcopier webcrawler webmeup-crawler webreaper webstripper webzip wget whatsapp
-wonderbot wotbox xaldon xenu xenu's yacybot yahoo-slurp yandex yandexaccessibilitybot
-yandexadditional yandexblogs yandexmedia yandexmetrika yandexmobilebot yandexnews yandexvideo
-yisouspider yodaobot youbot youdaobot zealbot zgrab zoominfobot zyborg
+adsbot-google-mobile aihitbot alphabot aspiegelbot awariobot backlinkcrawler
+baiduspider-image baiduspider-video bingpreview botify claude-web cliqzbot coccocbot
+cognitivebot copyscape daum deepcrawl discobot domainstatsbot duckduckgo-favicons-bot
+emailcollector emailsiphon emailwolf exabot facebot feedfetcher-google freefind
+friendlycrawler gigabot google-inspectiontool googlebot-mobile googleother-image
+googleother-video grapeshot gsa-crawler heritrix httrack ioncrawl issuecrawler
+jikespider kangaroo larbin libwww linguee linkchecker linkdexbot linkfluence linkwalker
+lipperhey ltx71 magpie-crawler mail.ru_bot mandelbot mauibot megaindex megalodon msnbot
+msnbot-media naverbot nerdybot netcraftsurveyagent netestate newsnow nutch obot
+omgilibot orangebot pagesinventory panscient piplbot proximic psbot pulsepoint qwantify
+rytebot safednsbot scooter scoutjet scrapy searchmetricsbot seekport seekportbot
+semanticscholarbot semrushbot-ba semrushbot-sa semrushbot-si semrushbot-swa seobilitybot
+seokicks seokicks-robot sidewinder siteauditbot sitebot sitecheckerbot sitesnagger
+smtbot sogou sosospider spbot spinn3r surveybot swiftbot telegrambot teleport
+teleportpro teoma trendictionbot turnitinbot ubicrawler uptimerobot
+velenpublicwebcrawler voilabot voltron webcopier webcrawler webmeup-crawler webreaper
+webstripper webzip wget whatsapp wonderbot wotbox xaldon xenu xenu's yacybot yahoo-slurp
+yandex yandexaccessibilitybot yandexadditional yandexblogs yandexmedia yandexmetrika
+yandexmobilebot yandexnews yandexvideo yisouspider yodaobot youbot youdaobot zealbot
+zgrab zoominfobot zyborg
 """.split()  # noqa: SIM905 - words to be read
 
 ROBOT_NAMES = sorted({robot.name.lower() for robot in KNOWN_ROBOTS} | set(_OTHERS))
@@ -68,7 +71,7 @@ class Spelling:
         return next((self._known[form] for form in forms if form in self._known), None)
 
     def surely_corrected(self, word: str) -> str | None:
-        """Like `corrected`, for words that are known in part: names that are similar by chance.
+        """Like `corrected`, for words of which only some are known, such as names.
 
         The first letter is the same, and a short word has a letter too few, too many,
         or two swapped: ``Roverbot`` is not Rogerbot.
@@ -79,7 +82,9 @@ class Spelling:
         ours = _simplified(word)
         its = _simplified(known)
         one_is_wrong = len(ours) == len(its) and sorted(ours) != sorted(its)
-        return None if one_is_wrong and len(known) < _LONG else known
+        if one_is_wrong and len(known) < _LONG:
+            return None
+        return known
 
 
 def _simplified(word: str) -> str:
@@ -104,7 +109,7 @@ _GOOGLES_NAME = re.compile(r"[A-Za-z_\-]*")
 
 
 def check_agent(record: Record) -> Check:
-    """What is wrong with a User-agent line: the worst, and what Google makes of the name."""
+    """The worst fault of a User-agent line, and what Google makes of the name."""
     value = record.value
     number = record.number
     name = name_of(record)
@@ -181,9 +186,9 @@ def check_syntax(record: Record, source: LintInput) -> Check:
             number,
             f"There is a space after {quoted(record.name)}.",
         )
-    following = (
-        _NEXT_DIRECTIVE.search(record.value) if record.field != "comment" else None
-    )
+    following = None
+    if record.field != "comment":
+        following = _NEXT_DIRECTIVE.search(record.value)
     if following:
         message = (
             f"{documented(following[1].lower())} is in the line of another directive."
@@ -217,7 +222,7 @@ def _no_colon(record: Record) -> Check:
 
 
 def meant_field(record: Record) -> str:
-    """Return the field of a line, or the one that it misspells; empty: there is none."""
+    """Return the field of a line, or the one that it misspells; empty: neither."""
     return _field_of(record)[1]
 
 
@@ -232,7 +237,7 @@ def _field_of(record: Record) -> tuple[str, str]:
 
 
 def is_agent_misspelt(record: Record) -> bool:
-    """Return whether a line is no User-agent but was meant for one: some robots read it so."""
+    """Return whether a line misspells User-agent in a way that some robots accept."""
     return record.field != "user-agent" and meant_field(record) == "user-agent"
 
 
@@ -264,7 +269,7 @@ _SURE = {
 
 
 def mended(record: Record, url: str = "") -> list[str]:
-    """Return the lines that one evidently means; itself alone where nothing is wrong, or unclear.
+    """Return the lines that a line evidently means; itself if it is right or unclear.
 
     That are a field that is misspelt or without its colon, several paths in one line, a
     path without its slash, and a relative sitemap where the `url` of the file is known.

@@ -20,10 +20,22 @@ if TYPE_CHECKING:
     from mandelbot.robotstxt.records import Group, Record
 
 STATEMENT_FIELDS = frozenset({"content-usage", "content-signal"})
+_TRAINING = "disallowaitraining"
 # statements and rules of groups that share a name, compared in a file
 _EFFORT = 200_000
-_KEYS = {source: {word.partition("=")[0] for of, word in MEANINGS if of == source}
-         for source in STATEMENT_FIELDS}  # fmt: skip
+_KEYS = {
+    source: {
+        word.partition("=")[0]
+        for (of, word), meaning in MEANINGS.items()
+        if of == source and not meaning.now
+    }
+    for source in STATEMENT_FIELDS
+}
+_OLDER_KEYS = {
+    word.partition("=")[0]
+    for (source, word), meaning in MEANINGS.items()
+    if source == "content-usage" and meaning.now
+}
 _EVERYTHING = frozenset({"/", "/*"})
 
 
@@ -37,15 +49,36 @@ def _check_content_usage(record: Record) -> Check:
         )
         yield LintHit("bad-content-usage", record.number, message)
         return
+    for word in said.words:
+        yield from _check_form("content-usage", word, quoted(word), record)
     for key in said.unknown:
         if key in _KEYS["content-usage"]:
             message = f"{quoted(key)} has a value other than y and n."
             yield LintHit("bad-content-usage", record.number, message)
+        elif key in _OLDER_KEYS:
+            message = f"{quoted(key)} is of an older draft: it allows nothing."
+            yield LintHit("unknown-usage", record.number, message)
         else:
             message = (
                 f"{quoted(key)} is not a category of use, such as train-ai or search."
             )
             yield LintHit("unknown-usage", record.number, message)
+
+
+def _check_form(source: str, word: str, name: str, record: Record) -> Check:
+    """Whether a refusal is in a form that is not in force any more."""
+    now = MEANINGS[source, word].now
+    if now:
+        message = f"{name} is of an older draft: write {now}."
+        yield LintHit("older-usage", record.number, message)
+
+
+def _check_training(record: Record) -> Check:
+    if record.value[:1] not in {"/", "*"}:
+        message = f"{quoted(record.value)} does not begin with a slash."
+        yield LintHit("no-leading-slash", record.number, message)
+    else:
+        yield from _check_form(_TRAINING, "", "DisallowAITraining", record)
 
 
 def _check_content_signal(record: Record) -> Check:
@@ -165,11 +198,9 @@ def _against(allowing: _Facts, refusing: _Facts) -> Check:
             refused = refusing.refused.get((category, None))
             refused = refused if refused and refused.is_signal else None
         if refused is not None:
-            at = (
-                f"of line {refused.line}"
-                if refused.line != allowed.line
-                else "in the same line"
-            )
+            at = "in the same line"
+            if refused.line != allowed.line:
+                at = f"of line {refused.line}"
             message = (
                 f"{category} is allowed here without effect: the refusal {at} wins."
             )
@@ -177,7 +208,7 @@ def _against(allowing: _Facts, refusing: _Facts) -> Check:
 
 
 def _ties(name: str, first: _Facts, other: _Facts) -> Check:
-    """The rules that two groups of a robot have, allowed by one and disallowed by the other."""
+    """Rules that one group of a robot allows and another disallows."""
     for (path, allows), line in other.rules.items():
         opposite = first.rules.get((path, not allows))
         if opposite is not None and (path, allows) not in first.rules:
@@ -190,7 +221,7 @@ def _ties(name: str, first: _Facts, other: _Facts) -> Check:
 
 
 def _shut_out(groups: list[Group], facts: list[_Facts]) -> Check:
-    """Which uses are allowed to all while the robots that stand for them are shut out."""
+    """Uses that are allowed to all, while the robots for them are shut out."""
     shut: dict[str, tuple[str, int]] = {}
     for group, of_group in zip(groups, facts, strict=True):
         line = next(
@@ -376,6 +407,7 @@ _CHECKS: dict[str, Callable[[Record], Check]] = {
     "content-usage": _check_content_usage,
     "crawl-delay": _check_delay,
     "disallow": _check_path,
+    _TRAINING: _check_training,
     "host": _unless(
         lambda one: _HOST.fullmatch(one.value),
         "host-not-a-name",
@@ -407,6 +439,6 @@ _CHECKS: dict[str, Callable[[Record], Check]] = {
 
 
 def check_value(record: Record) -> Check:
-    """What is wrong with the value of a line; an empty one is a matter of Allow alone."""
+    """What is wrong with a line's value; an empty one is looked at for Allow alone."""
     if (record.value or record.field == "allow") and record.field in _CHECKS:
         yield from _CHECKS[record.field](record)

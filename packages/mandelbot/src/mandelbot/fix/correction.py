@@ -1,4 +1,4 @@
-"""The corrections that open nothing to any robot, and the proof that no decision changes.
+"""The corrections that open nothing to any robot, and the proof of it.
 
 `correct` edits lines in place; `normalize` writes the normal form of `rewrite.py`. What
 would open something to a robot is not done.
@@ -127,7 +127,7 @@ def prove_by(questions: Questions, before: RobotsTxt, after: RobotsTxt) -> Proof
 def _differences(
     questions: Questions, before: RobotsTxt, after: RobotsTxt, asked: Counter[str]
 ) -> Iterator[Difference]:
-    """Ask two files, count what is asked, and yield the questions with different answers."""
+    """Put questions to two files, count them, and yield those answered differently."""
     for agent, targets in questions.asked():
         for target in targets:
             url = SITE + target
@@ -203,7 +203,7 @@ class Correction(NamedTuple):
 
     @property
     def is_harmless(self) -> bool:
-        """Whether nothing opens to anyone, and only what the file means to close is closed."""
+        """Whether nothing opens, and only what is meant to be closed closes."""
         return not self.harm and (self.proof is None or self.proof.holds)
 
     @property
@@ -271,7 +271,7 @@ def _edited(
             corrected.update(rule.number for rule in group.rules())
 
     def meant(url: str, agent: str) -> bool:
-        """Whether a URL is open, or was, and is closed by a line that is not corrected."""
+        """Whether a line that is not corrected closes a URL that is or was open."""
         verdict = after.verdict(url, agent)
         closing = verdict.rule and verdict.rule.line
         return verdict.allowed or (
@@ -344,7 +344,9 @@ def _questions(
     )
     lines = max(one.count(b"\n") + one.count(b"\r") for one in (body, new))
     is_too_large = questions.is_too_large or lines > questions.most_lines
-    return None if is_too_large or len(body) > MOST_BYTES else questions
+    if is_too_large or len(body) > MOST_BYTES:
+        return None
+    return questions
 
 
 MOST_BYTES = 65_536
@@ -359,4 +361,6 @@ def as_it_is(body: bytes) -> str:
     text = body.decode("utf-16", "replace")
     # A second mark is part of the first line; in UTF-8 it would be taken for the file's
     # own.
-    return f"\ufeff{text}" if text.startswith("\ufeff") else text
+    if text.startswith("\ufeff"):
+        return f"\ufeff{text}"
+    return text

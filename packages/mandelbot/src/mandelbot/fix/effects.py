@@ -14,13 +14,14 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlparse, urlunparse
 
+from protego import Protego
+
 from mandelbot.fix.questions import LINES, SITE, Questions, decisive
 from mandelbot.robotstxt.dialects import DIALECTS
 from mandelbot.robotstxt.grammar import grammar_of, rule_value, searchable
 from mandelbot.robotstxt.groups import read_groups, select_groups
 from mandelbot.robotstxt.robots_txt import RobotsTxt
 from mandelbot.robotstxt.verdict import ROBOTS_TXT, default_of, read_rules
-from protego import Protego
 
 if TYPE_CHECKING:
     from mandelbot.robotstxt.dialects import Dialect
@@ -72,7 +73,7 @@ def _other(parse: Callable[[str], Allowed]) -> Reader:
 
 
 def _old_urllib(text: str) -> Allowed:
-    """Read a file by the rules of CPython 3.8 to 3.13.13: the first matching rule decides.
+    """Read a file by the rules of CPython 3.8 to 3.13.13: the first match decides.
 
     A blank line ends a group, and one without lines is none; the first group whose name
     is part of the robot's applies, and that for all robots last.
@@ -150,7 +151,7 @@ class Effect:
 
     @property
     def is_harmless(self) -> bool:
-        """Whether nothing opens to robots that someone may run, and none loses what is open."""
+        """Whether nothing opens to robots in use, and none loses what is open."""
         return not self.opened and not self.lost
 
 
@@ -200,9 +201,10 @@ def effects_by(
             these = _where_rules_differ(effect, asked, rules, own)
         else:
             # Python's old one reads of a browser-like header one robot's name, Mozilla.
-            by_header = (
-                {questions.nobody} if name == OLD_URLLIB else {one for one, _ in asked}
-            )
+            if name == OLD_URLLIB:
+                by_header = {questions.nobody}
+            else:
+                by_header = {one for one, _ in asked}
             by_header -= questions.made_up
             these = _by_token_and_header(asked, questions, by_header, lines)
         _compare(effect, (one, other), meant, these, questions)
@@ -240,7 +242,7 @@ class _RobotRules:
 def _where_rules_differ(
     effect: Effect, asked: _Asked, files: list[_RobotRules], own: list[_RobotRules]
 ) -> Iterator[tuple[str, Iterable[str]]]:
-    """Yield who finds other rules than before, each kind once, with what is to be asked."""
+    """Yield who finds other rules than before, each kind once, with its questions."""
     seen = set()
     for agent, targets in asked:
         (was, values), (now, others) = (rules.of(agent) for rules in files)
@@ -255,7 +257,7 @@ def _where_rules_differ(
 def _by_token_and_header(
     asked: _Asked, questions: Questions, by_header: set[str], lines: int
 ) -> Iterator[tuple[str, Iterable[str]]]:
-    """Yield what is asked of those who try each line: by a name, a header, what the file says.
+    """Yield the questions to readers that try each line: names, headers, values.
 
     What Allow rules are about is asked in any case; of the rest a sample, where there
     is too much.
@@ -299,5 +301,5 @@ def _compare(
 
 
 def _is_asked_for(target: str) -> bool:
-    """Whether a robot would ask: not about the file itself, nor about a pattern as it stands."""
+    """Whether a robot would request it: neither the file itself nor a bare pattern."""
     return target != ROBOTS_TXT and "*" not in target and "$" not in target

@@ -32,7 +32,7 @@ ALWAYS = ("/", "/robots.txt", "/zz/unlisted.html?q=1")
 
 
 def probes(value: str) -> Iterator[str]:
-    """Yield targets near a rule's path: some that it matches, some just outside of it."""
+    """Yield targets near a rule's path: some that match, some that just do not."""
     path = _path(value)
     yield from _near(path)  # as written: a wildcard that is none
     bare = path.removesuffix("$")
@@ -55,7 +55,7 @@ def decisive(values: Iterable[str]) -> Iterator[str]:
 
 
 def meetings(values: Iterable[str]) -> Iterator[str]:
-    """Yield targets that a rule with wildcards and another may both match, and no third one.
+    """Yield targets that only a rule with wildcards and one other may match.
 
     What the other matches stands for the first wildcard. Each rule meets a few of those
     that it can meet, the next rule the next few: of many pairs a part, spread evenly.
@@ -84,7 +84,7 @@ def meetings(values: Iterable[str]) -> Iterator[str]:
 
 
 def _path(value: str) -> str:
-    """Return the path of a rule: from the root, of a URL its own, with # as no fragment."""
+    """Return a rule's path, from the root; of a URL its path; # begins no fragment."""
     parts = split_url(value) if "://" in value else None
     path = parts[1] if parts else value
     return f"/{path.removeprefix('/')}".replace("#", "%23")
@@ -214,12 +214,12 @@ class Questions:
             yield agent, dict.fromkeys([*always, *own, *everywhere])
 
     def about_allowed(self, agent: str) -> dict[str, None]:
-        """Return what is asked because of the Allow rules for a robot: order matters to these."""
+        """Return the questions about a robot's Allow rules, whose order matters."""
         rules = self._allowed.get("*" if agent == self.nobody else agent, ())
         return dict.fromkeys(decisive(rules))
 
     def values_as_written(self) -> list[str]:
-        """Return the User-agent lines that say more than a name: some robots call themselves so."""
+        """Return the User-agent values that are more than a name."""
         return self._some([*self._written], self._most_robots)
 
     def _read(self, robots: RobotsTxt) -> None:
@@ -236,7 +236,7 @@ class Questions:
                     self._written[agent.value] = None
 
     def _blended(self, names: list[str]) -> list[str]:
-        """Return names that hold those of two groups, where robots look for these inside theirs."""
+        """Return names that contain the names of two groups."""
         if not any(
             robots.dialect.agent_match.startswith("inside") for robots in self._files
         ):

@@ -140,7 +140,9 @@ def robot_tags(
         agent = header_text(agent) if isinstance(agent, bytes) else tuple(agent)
     names = _names(agent)
     metas = meta_tags(body, names)
-    return tags_for(headers, metas, names) if headers or metas else NO_TAGS
+    if headers or metas:
+        return tags_for(headers, metas, names)
+    return NO_TAGS
 
 
 def tags_for(
@@ -166,14 +168,17 @@ def _header_values(
 ) -> Iterator[_Header]:
     left = HEADERS_LIMIT
     for name, value in headers:
-        where = _HEADERS.get(header_text(name).strip().lower()) if left > 0 else None
+        where = None
+        if left > 0:
+            where = _HEADERS.get(header_text(name).strip().lower())
         if where is not None:
             text = header_text(value)
             most = min(CONTENT_LIMIT if where == "header" else LIST_LIMIT, left)
             if len(text) > most:  # only whole members of a list count
-                text = (
-                    text[:most] if where == "header" else text[:most].rpartition(",")[0]
-                )
+                if where == "header":
+                    text = text[:most]
+                else:
+                    text = text[:most].rpartition(",")[0]
             left -= max(len(text), 1)
             yield where, text
 
@@ -181,10 +186,10 @@ def _header_values(
 _GENERAL = "robots"
 _OTHER_METADATA = frozenset(
     """
-    application-name author color-scheme copyright date description generator keywords language
-    rating referrer revisit-after subject theme-color title twitter viewport
-    """.split()
-)  # noqa: SIM905 -- words to be read
+    application-name author color-scheme copyright date description generator keywords
+    language rating referrer revisit-after subject theme-color title twitter viewport
+    """.split()  # noqa: SIM905 -- words to be read
+)
 """Names of other meta tags, which may be words of a User-Agent header."""
 
 
@@ -194,7 +199,7 @@ def _names(agent: str | tuple[str, ...]) -> frozenset[str]:
 
 
 def names_of_robot(agent: str | bytes | Sequence[str]) -> frozenset[str]:
-    """Return the names of meta tags that apply to a robot, in lower case, including ``robots``.
+    """Return the meta tags' names for a robot, in lower case, including ``robots``.
 
     `agent` is a product token, a whole User-Agent header, or a sequence of tokens.
     """
@@ -259,10 +264,11 @@ def _strictest(tags: tuple[RobotTag, ...]) -> RobotTags:
             said[field] = (
                 stricter(said[field], value) if stricter and field in said else value
             )
-    # "Do not show a text snippet or video preview" (Google, nosnippet)
+    # Google, nosnippet: "Do not show a text snippet or video preview".
     if said.get("nosnippet"):
-        said["max_snippet"] = said["max_video_preview"] = 0
-    # "Equivalent to nosnippet" (Google, max-snippet)
+        said["max_snippet"] = 0
+        said["max_video_preview"] = 0
+    # Google, max-snippet: "Equivalent to nosnippet".
     elif said.get("max_snippet") == 0:
         said["nosnippet"] = True
     unknown = tuple(tag.text for tag in tags if effects_of(tag.text) is None)

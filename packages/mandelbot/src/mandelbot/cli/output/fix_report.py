@@ -1,4 +1,4 @@
-"""``fix``, ``normalize``: the corrected file or its normal form, the diff, and what changes."""
+"""``fix``, ``normalize``: the new file, the diff, and what changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONTEXT = 3  # lines around a change, as in `diff -u`
 
 
 def differing(before: Lines, after: Lines) -> list[tuple[int, int, int, int]]:
-    """Return the runs of lines that differ: start and end in each file, as slices have them.
+    """Return the runs of different lines: start and end in each file, as in slices.
 
     In large files, all from the first change to the last one is one run.
     """
@@ -75,7 +75,9 @@ def corrected(
     checked = (
         f"{compared:,} allow/disallow decisions of {len(READERS)} readers compared"
     )
-    verdict = "verified: nothing opens" if correction.is_harmless else "not harmless"
+    verdict = "not harmless"
+    if correction.is_harmless:
+        verdict = "verified: nothing opens"
     return {
         "source": source,
         "dialect": dialect,

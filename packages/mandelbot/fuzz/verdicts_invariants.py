@@ -1,7 +1,7 @@
 """What Google's parser has decided stays decided, whatever is written around the rules.
 
 Its verdicts are those of the corpus of real files (``corpus.py`` of the tests); without
-one, of ``tests/cases/google.py``. An input picks one of them by its first three octets,
+one, of ``cases/google.py`` there. An input picks one of them by its first three octets,
 and a place in its file and a way to end lines by the next three. The rest is written at
 that place so that Google's parser passes it over: after ``#``, or after a field that it
 does not know.
@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from cases import google
 from corpus import CORPUS, read_files, read_verdicts
+
 from mandelbot.robotstxt import RobotsTxt
 
 PASSED_OVER = (b"# ", b"x-", b"X-Note: ", b"  \t#")
@@ -53,7 +54,7 @@ def known_verdicts() -> tuple[GooglesVerdict, ...]:
 
 
 def google_verdicts(data: bytes) -> None:
-    """A comment, a field that nobody knows and other line ends change no verdict and no line."""
+    """Comments, unknown fields and other line ends change no verdict and no line."""
     verdicts = known_verdicts()
     known = verdicts[int.from_bytes(data[:3], "big") % len(verdicts)]
     place = int.from_bytes(data[3:5], "big")

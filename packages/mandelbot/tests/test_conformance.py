@@ -1,4 +1,4 @@
-"""conformance/: the cases are those of the tables, the runner runs, its page is true."""
+"""conformance/: the tables hold the cases, the runner runs, its page is true."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from types import SimpleNamespace
 import docutils.core
 import docutils.utils
 import pytest
+
 from mandelbot.robotstxt import DIALECTS
 
-FOLDER = Path(__file__).parents[3] / "conformance"
+FOLDER = Path(__file__).parents[1] / "conformance"
 MAKE = runpy.run_path(str(FOLDER / "make.py"))
 RUN = runpy.run_path(str(FOLDER / "run.py"))
 PARSERS = runpy.run_path(str(FOLDER / "parsers.py"))
@@ -116,7 +117,7 @@ def run(*arguments):
 
 
 def test_the_runner_prints_what_fails():
-    """How many of each file, each failure where that is asked for, and an exit status."""
+    """Counts for each file, failures on request, and an exit status."""
     good = run(f"{sys.executable} parsers.py mandelbot")
     assert (good.returncode, good.stderr) == (0, "")
     counts = re.findall(r"^\w+ +([\d,]+) of ([\d,]+)$", good.stdout, re.MULTILINE)
@@ -166,5 +167,5 @@ def test_the_table_of_the_page_has_this_packages_scores(monkeypatch):
     )
     assert not failures
     cells = ["{} of {}".format(*scores[column]) for column in table["COLUMNS"]]
-    assert re.search("(?m)^scrapy-mandelbot .*" + " +".join(cells) + "$", PAGE)
+    assert re.search("(?m)^mandelbot .*" + " +".join(cells) + "$", PAGE)
     assert len(re.findall(r"(?m)^\S.* +\d+ of \d+ +\d+ of \d+ ", PAGE)) >= 8

@@ -9,9 +9,10 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+
 from mandelbot.robotstxt import RobotsTxt
 
-FUZZ = Path(__file__).parents[2] / "fuzz"
+FUZZ = Path(__file__).parents[1] / "fuzz"
 
 
 @pytest.fixture

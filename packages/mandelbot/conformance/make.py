@@ -25,7 +25,7 @@ DOCUMENTS = {
     "rep2008": 'SearchTools, "About Robots.txt" (2008)',
     "moderatobot": 'Moderatobot, "Checking robots.txt theory"',
     "extended2": "An Extended Standard for Robot Exclusion (2.0)",
-    "decided": "Decided by scrapy-mandelbot where the documents are silent",
+    "decided": "Decided by mandelbot where the documents are silent",
 }
 OTHERS = ("sitemaps", "robot_tags", "usage")
 
@@ -39,8 +39,9 @@ def main() -> None:
 
 def lines_of(name: str) -> str:
     """Return the lines of a file."""
-    if str(HERE.parent / "tests") not in sys.path:
-        sys.path.append(str(HERE.parent / "tests"))
+    tests = str(HERE.parent / "tests")
+    if tests not in sys.path:
+        sys.path.append(tests)
     module = import_module(f"cases.{name}")
     find = globals().get(f"_{name}", _allowed)
     cases = [
@@ -145,7 +146,9 @@ def plain(value):
         return {name: plain(one) for name, one in value.items()}
     if isinstance(value, frozenset):
         return sorted(value)
-    return value.isoformat() if isinstance(value, datetime) else value
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value
 
 
 def _text(name, octets):

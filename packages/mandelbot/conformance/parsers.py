@@ -74,7 +74,7 @@ def _texting_robots(octets, agent):
 
 def mandelbot(question):
     """This package, which answers all kinds of questions, in all dialects."""
-    package = import_module("scrapy_mandelbot")
+    package = import_module("mandelbot")
     given = question["input"]
     agent = given.get("agent", "")
     agent = agent if isinstance(agent, str) else tuple(agent)
@@ -109,7 +109,9 @@ def mandelbot(question):
 def octets_of(given, name):
     """Return an input as it would be fetched."""
     encoded = given.get(f"{name}_base64")
-    return given[name].encode() if encoded is None else base64.b64decode(encoded)
+    if encoded is None:
+        return given[name].encode()
+    return base64.b64decode(encoded)
 
 
 def answer(parser, question):

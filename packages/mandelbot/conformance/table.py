@@ -1,6 +1,6 @@
 """Print the table of README.rst: how many answers of each parser are as expected::
 
-    pip install scrapy-mandelbot protego robotexclusionrulesparser robotspy \
+    pip install mandelbot protego robotexclusionrulesparser robotspy \
         gpyrobotstxt jwm.robotstxt fast-robotstxt && npm install robots-parser
     python conformance/table.py
 
@@ -18,7 +18,7 @@ from run import score
 
 HERE = Path(__file__).parent
 PACKAGES = {
-    "mandelbot": "scrapy-mandelbot",
+    "mandelbot": "mandelbot",
     "protego": "protego",
     "robotexclusionrulesparser": "robotexclusionrulesparser",
     "robotspy": "robotspy",

@@ -11,6 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import robotstxt_reference as reference
+
 from mandelbot.fix import prove
 from mandelbot.robotstxt import RobotsTxt, decider, index
 from mandelbot.robotstxt.dialects import DIALECTS
@@ -51,7 +52,7 @@ def decisions(data: bytes) -> None:
 
 
 def costly(data: bytes) -> None:
-    """With a small budget of comparisons a URL is decided as without, or forbidden as too costly.
+    """A small budget of comparisons changes no verdict but to "too costly".
 
     However often it is decided. Small files, which are not indexed, have none.
     """
@@ -176,7 +177,7 @@ def correction(data: bytes) -> None:
 
 
 def lines(data: bytes) -> None:
-    """Findings and values name lines that there are; records are all lines, in their order."""
+    """Findings and values name existing lines; records are all lines, in order."""
     body, dialect, _ = read_input(data)
     robots = RobotsTxt.parse(body, dialect=dialect)
     records = robots.records

@@ -1,15 +1,15 @@
-"""Fuzz the pure packages, guided by coverage: what a site sends, and what must hold of it.
+"""Fuzz the library, guided by coverage, with what a site may send.
 
 Usage::
 
     pip install -e .[fuzz]
-    python fuzz/run.py [SECONDS [TARGET ...]]
+    python fuzz/run.py [SECONDS [FOLDER ...] [TARGET ...]]
 
 Each target (all of them, if none is named) runs for so many seconds, 60 unless said,
-one after the other. Printed is how many inputs each got and what it found: the smallest
-input of each kind, as a Python literal, and the sentence that does not hold. Inputs
-that reached new code are kept for the next run in ``fuzz/corpus/TARGET``. Exits with 0
-if all held, else with 1.
+one after the other. A folder adds the targets of its ``*_invariants.py``. Printed is
+how many inputs each got and what it found: the smallest input of each kind, as a Python
+literal, and the sentence that does not hold. Inputs that reached new code are kept for
+the next run in ``fuzz/corpus/TARGET``. Exits with 0 if all held, else with 1.
 """
 
 from __future__ import annotations
@@ -21,12 +21,16 @@ import tempfile
 import time
 import traceback
 from contextlib import redirect_stderr
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    Target = tuple[Callable[[bytes], None], list[bytes], list[bytes]]
+    """The function, its seeds, and words that inputs are made of."""
 
 HERE = Path(__file__).parent
 SLOW = 2.0  # processor seconds, of code that counts its branches
@@ -34,32 +38,23 @@ LONGEST = 2_000  # bytes of an input
 ATTEMPTS = 400  # to make an input smaller that was found
 
 
-def targets() -> dict[str, tuple[Callable[[bytes], None], list[bytes], list[bytes]]]:
-    """Return by name what is fuzzed: the function, its seeds, words that inputs are made of."""
-    tests = HERE.parent / "tests"
-    sys.path += [
-        str(tests),
-        str(tests / "support"),
-        str(tests / "robots" / "robotstxt"),
-    ]
-    import pages_invariants  # noqa: PLC0415 - to be imported while imports are instrumented
-    import robotstxt_invariants  # noqa: PLC0415
-    import usage_invariants  # noqa: PLC0415
-    import verdicts_invariants  # noqa: PLC0415
+def targets(folders: Sequence[Path] = (HERE,)) -> dict[str, Target]:
+    """Return by name what is fuzzed, from the ``*_invariants.py`` of the folders.
 
-    modules = (
-        robotstxt_invariants,
-        pages_invariants,
-        usage_invariants,
-        verdicts_invariants,
-    )
-    return {
-        name: target for module in modules for name, target in module.TARGETS.items()
-    }
+    They are imported here, while imports are instrumented.
+    """
+    tests = HERE.parent / "tests"
+    sys.path += [str(tests), str(tests / "support"), str(tests / "robotstxt")]
+    found: dict[str, Target] = {}
+    for folder in folders:
+        sys.path.append(str(folder))
+        for path in sorted(folder.glob("*_invariants.py")):
+            found.update(import_module(path.stem).TARGETS)
+    return found
 
 
 def broken(function: Callable[[bytes], None], data: bytes) -> tuple[str, str]:
-    """Return what kind of failure the input is and what it says; empty texts if all holds."""
+    """Return the kind and the text of the input's failure; empty if all holds."""
     began = time.process_time()
     try:
         function(data)
@@ -71,11 +66,13 @@ def broken(function: Callable[[bytes], None], data: bytes) -> tuple[str, str]:
         )
         return kind, str(error)[:500]
     took = time.process_time() - began
-    return ("slow", f"{took:.1f} s for {len(data)} bytes") if took > SLOW else ("", "")
+    if took > SLOW:
+        return ("slow", f"{took:.1f} s for {len(data)} bytes")
+    return ("", "")
 
 
 def smaller(function: Callable[[bytes], None], data: bytes, kind: str) -> bytes:
-    """Return a part of the input that fails in the same way: no part of it was seen to."""
+    """Return the smallest part found that fails in the same way."""
     size = len(data) // 2
     left = ATTEMPTS
     while size and left:
@@ -92,11 +89,11 @@ def smaller(function: Callable[[bytes], None], data: bytes, kind: str) -> bytes:
     return data
 
 
-def fuzz(name: str, seconds: int) -> None:
+def fuzz(name: str, target: Target, seconds: int) -> None:
     """Fuzz one target in this process, and end it."""
     import atheris  # noqa: PLC0415 - only who fuzzes needs it
 
-    function, seeds, words = targets()[name]
+    function, seeds, words = target
     found: set[str] = set()
 
     def check(data: bytes) -> None:
@@ -130,8 +127,8 @@ def fuzz(name: str, seconds: int) -> None:
     atheris.Fuzz()
 
 
-def run(name: str, seconds: int) -> bool:
-    """Fuzz one target in a process of its own, print what came of it; return if all held."""
+def run(name: str, target: Target, seconds: int) -> bool:
+    """Fuzz one target in its own process, print the result, return whether all held."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as output:
         began = time.monotonic()
         # one that has imported and instrumented the package takes 3 seconds
@@ -142,7 +139,7 @@ def run(name: str, seconds: int) -> bool:
             os.chdir(folder)
             tempfile.tempdir = folder
             try:
-                fuzz(name, seconds)
+                fuzz(name, target, seconds)
             except BaseException:  # noqa: BLE001 - it must not go on as its parent
                 traceback.print_exc()
             os._exit(1)
@@ -167,18 +164,19 @@ def main(arguments: list[str]) -> int:
     import atheris  # noqa: PLC0415 - only who fuzzes needs it
 
     seconds = int(arguments[0]) if arguments else 60
+    folders = [Path(one).resolve() for one in arguments[1:] if Path(one).is_dir()]
     with (
         redirect_stderr(StringIO()),
-        atheris.instrument_imports(include=["scrapy_mandelbot"]),
+        atheris.instrument_imports(include=["mandelbot", "scrapy_mandelbot"]),
     ):
-        known = targets()
-    names = arguments[1:] or list(known)
+        known = targets([HERE, *folders])
+    names = [one for one in arguments[1:] if not Path(one).is_dir()] or list(known)
     if unknown := set(names) - set(known):
         sys.exit(
             f"no targets: {', '.join(sorted(unknown))}. There are {', '.join(known)}"
         )
     print(f"{'target':<22}{'seconds':>8}{'inputs':>12}{'found':>7}")
-    held = [run(name, seconds) for name in names]
+    held = [run(name, known[name], seconds) for name in names]
     return 0 if all(held) else 1
 
 
