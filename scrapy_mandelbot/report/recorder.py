@@ -261,6 +261,7 @@ _WRITTEN: dict[Event, Write] = {
     events.SECTION_RESUMED: _resumed,
     events.ROBOTS_UNANSWERED: _resumed,
     events.GIVEN_UP: _given_up,
+    events.LAST_ATTEMPTS: _given_up,
     events.SECTION_GIVEN_UP: _both(_section_paused, _given_up),
     events.REFUSES_ROBOTS_STILL: _both(_section_paused, _given_up),
     events.REFUSED: _refused,

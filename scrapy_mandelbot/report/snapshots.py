@@ -46,6 +46,8 @@ def _pause_reason(pause: Pause, now: float) -> Why | None:
         # Once the time is over, the next request from the queue is the probe.
         reason = Reason.PAUSED if pause.until > now else Reason.PROBED
         return Why(reason, pause.until)
+    if pause.final_attempts:
+        return Why(Reason.LAST_ROUND, _finite(pause.due(now)))
     if pause.state is PauseState.PROBING:
         return Why(Reason.PROBED, None)
     due = pause.due(now)
@@ -92,6 +94,7 @@ _DETAILS: dict[Reason, Callable[[Site], str]] = {
     Reason.GIVEN_UP: lambda site: site.pause.reason,
     Reason.PAUSED: _details_of_pause,
     Reason.PROBED: _details_of_pause,
+    Reason.LAST_ROUND: _details_of_pause,
     Reason.VISIT_TIME: lambda site: site.pacer.pace.visits_text,
     Reason.ROBOTS_TXT: lambda _: "waiting for one request that fetches its rules",
     Reason.RECOVERING: _rate,

@@ -21,6 +21,7 @@ class Reason(Enum):
     MANUAL = "paused manually"
     PAUSED = "paused"
     PROBED = "probed"
+    LAST_ROUND = "asked once more"
     VISIT_TIME = "closed"
     SECTION = "section set aside"
     PAGE = "page set aside"

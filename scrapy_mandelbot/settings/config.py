@@ -168,7 +168,7 @@ class Config:
 
     @property
     def fresh_for(self) -> float:
-        """Seconds for which a cached robots.txt is fresh: as set, else as the dialect says."""
+        """Seconds for which a cached robots.txt is fresh: as set, or by the dialect."""
         return self.dialect.fresh_for if self.cache_ttl is None else self.cache_ttl
 
     @property
@@ -210,7 +210,7 @@ class Config:
 
     @property
     def closes_unless_due_within(self) -> float | None:
-        """Seconds: a spider with JOBDIR closes when all other sites are paused for longer."""
+        """Seconds: a spider with JOBDIR closes when all sites are paused for longer."""
         if isinstance(self.pause_idle, float):
             return self.pause_idle
         return 60.0 if self.pause_idle in {"close", "fail"} else None
@@ -241,7 +241,7 @@ class Config:
         )
 
     def may_send(self, site: str, url: str) -> bool:
-        """Return whether a site's files may lead the crawl to a URL; see :func:`leads_inside`."""
+        """Return whether a site's files may lead to a URL; see :func:`leads_inside`."""
         # Imported late: only a redirect needs it.
         from mandelbot.answers.inside import leads_inside  # noqa: PLC0415
 
@@ -253,7 +253,7 @@ class Config:
 
 
 def _place(name: str) -> tuple[str, str]:
-    """Split a name into the setting and its key; the key is "" if the setting is no dict."""
+    """Split a name into setting and key; the key is "" if the setting is no dict."""
     setting, _, key = name.partition("[")
     return setting, key.strip('"]')
 
@@ -305,7 +305,9 @@ def _value(settings: BaseSettings, setting: Mapping[str, Any]) -> tuple[Any, int
     priority = settings.getpriority(name) or 0
     if key:
         options = v.options(name, value, OPTIONS[name])
-        return (options[key], priority) if key in options else (setting["default"], 0)
+        if key in options:
+            return options[key], priority
+        return setting["default"], 0
     return (setting["default"] if value is None else value), priority
 
 
