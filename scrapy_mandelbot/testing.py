@@ -68,9 +68,8 @@ class LoopTime(Clock):
         self._may_jump = may_jump or self._only_time_is_waited_for
         self._settles, self._stands_at = settles, self.elapsed()
         self._epoch = time.time() - self._stands_at
-        # type: ignore[assignment,method-assign]
         before = Clock.of
-        Clock.of = self._clock_of
+        Clock.of = self._clock_of  # type: ignore[assignment,method-assign]
         try:
             yield
         finally:

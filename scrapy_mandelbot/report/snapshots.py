@@ -66,7 +66,11 @@ def _delay_reason(site: Site, now: float) -> Why | None:
     due = site.due(now)
     if due <= now:
         return None
-    return Why(Reason.PACE, due if isfinite(due) else None)
+    return Why(Reason.PACE, _finite(due))
+
+
+def _finite(due: float) -> float | None:
+    return due if isfinite(due) else None
 
 
 def limit_text(site: Site, waiting: int) -> str:
