@@ -1,4 +1,4 @@
-"""The events of a crawl: one table, each row with its log line, its stats and its signal.
+"""The events of a crawl: a table of their log lines, stats and signals.
 
 A test compares the documents' tables of stats and signals with this one.
 """
@@ -19,7 +19,7 @@ _IN_ACCOUNT = ("taken_in", "from_former_run", "lost", *map(str, End))
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """Something that happens in a crawl: what the log, the stats and a signal say of it."""
+    """Something that happens in a crawl, and what log, stats and a signal say of it."""
 
     text: str = ""
     """The format of the log line, with the names of its values; ``""``: no line."""

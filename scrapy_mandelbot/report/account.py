@@ -87,7 +87,7 @@ class Account:
         self._began = inf
         self._ended = inf
         self._next_at = inf
-        """When the first paused site may be asked again, at the end of the crawl."""
+        """When the first paused site is due, at the end of the crawl."""
         self._answer = ""
         """The status of the last answer to a person who fetches a single page."""
         self._unanswered = ""

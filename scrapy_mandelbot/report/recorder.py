@@ -115,7 +115,11 @@ class Recorder:
     async def _download(self, download: engine.Download, request: Request) -> Response:
         if not request.url.startswith(("http://", "https://")):
             return await download(request)
-        site = self._site_of(request)
+        flight = self._flight(request)
+        if flight is None:
+            site = self._crawl.throttle.sites.of_request(request)
+        else:
+            site = flight.site
         now = self._now()
         record = self.record.get(site.name) or self.record.of(site.name, now)
         is_robots_txt = urlparse_cached(request).path == "/robots.txt"
@@ -132,19 +136,10 @@ class Recorder:
                 record.failed(now)
             else:
                 rate = 0.0 if site.is_plain else _rate(site)
-                record.answered(response.status, _latency(request), now, rate)
+                timed = request.meta.get("download_latency")
+                first_byte = timed if isinstance(timed, (int, float)) else None
+                record.answered(response.status, first_byte, now, rate)
         return response
-
-    def _site_of(self, request: Request) -> Site:
-        flight = self._flight(request)
-        if flight is None:
-            return self._crawl.throttle.sites.of_request(request)
-        return flight.site
-
-
-def _latency(request: Request) -> float | None:
-    latency = request.meta.get("download_latency")
-    return latency if isinstance(latency, (int, float)) else None
 
 
 def _where(its: Values) -> str:

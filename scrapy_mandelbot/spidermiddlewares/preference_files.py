@@ -61,17 +61,13 @@ class PreferenceFiles:
 
         The package's own requests have none: robots.txt, tdmrep.json, sitemaps.
         """
-        is_ours = not OWN.isdisjoint(request.meta) or (
-            request.callback is NO_CALLBACK
-            and request.meta.get("dont_obey_robotstxt")
-            and request.meta.get("dont_pause")
-        )
-        if is_ours or not request.url.startswith(("http://", "https://")):
+        if _is_ours(request) or not request.url.startswith(("http://", "https://")):
             return NOTHING_SAID
         flight = self._flight(request)
-        site = (
-            flight.site if flight else self._crawl.throttle.sites.of_request(request)
-        ).name
+        if flight is None:
+            site = self._crawl.throttle.sites.of_request(request).name
+        else:
+            site = flight.site.name
         rules = None
         if not request.meta.get("dont_obey_robotstxt"):
             rules = None if flight is None else flight.site.rules()
@@ -99,6 +95,16 @@ class PreferenceFiles:
             if rules is None or rules.outcome.kind is OutcomeKind.UNAVAILABLE:
                 self._silent.put(site, now + _RETRY_AFTER, _ENTRY_SIZE + len(site))
         return None if rules is None or rules.outcome.kind in _UNKNOWN_RULES else rules
+
+
+def _is_ours(request: Request) -> bool:
+    """Return whether the package made a request: for robots.txt, a sitemap or so."""
+    meta = request.meta
+    if not OWN.isdisjoint(meta):
+        return True
+    if request.callback is not NO_CALLBACK:
+        return False
+    return bool(meta.get("dont_obey_robotstxt") and meta.get("dont_pause"))
 
 
 _SUCCESS = range(200, 300)
@@ -209,8 +215,6 @@ def _reason(fetched: FetchedFile) -> str:
     answer = fetched.answer
     if answer.status is not None:
         return f"{answer.status}" + (", truncated" if answer.broken_off else "")
-    return (
-        "redirects to no valid URL: there is none"
-        if answer.failure in _NONE
-        else answer.detail
-    )
+    if answer.failure in _NONE:
+        return "redirects to no valid URL: there is none"
+    return answer.detail

@@ -1,4 +1,4 @@
-"""Usage preferences: reads what each page may be used for, and obeys that if enabled."""
+"""Reads what each page may be used for, and obeys that if enabled."""
 
 from __future__ import annotations
 
@@ -84,34 +84,34 @@ class CrawlUsage:
 
         None: it may. ``MANDELBOT_USAGE_UNKNOWN`` decides on unknown preferences.
         """
+        is_unknown = False
         for purpose in self.purposes:
-            if usage.answer(purpose, of_images=of_images) == "disallowed":
+            answer = usage.answer(purpose, of_images=of_images)
+            if answer == "disallowed":
                 return UsageRefusal(usage.decided_by(purpose, of_images=of_images))
-        if self.crawl.config.usage_unknown == "drop" and any(
-            usage.answer(purpose, of_images=of_images) == "unknown"
-            for purpose in self.purposes
-        ):
+            if answer == "unknown":
+                is_unknown = True
+        if is_unknown and self.crawl.config.usage_unknown == "drop":
             return UsageRefusal(None)
         return None
 
     def read(self, request: Request, response: Response) -> None:
-        """Read the preferences of a response, put all into its meta, and report them."""
+        """Read the preferences of a response, put them into its meta, report them."""
         context = self.files.contexts.pop(request, None)
         if context is None:
             return
         body = response.body if isinstance(response, HtmlResponse) else b""
         headers: list[tuple[bytes, bytes]] = []
         if not _READ.isdisjoint(response.headers):
-            of_each = response.headers.items()
-            headers = [
-                (name, value) for name, of in of_each if name in _READ for value in of
-            ]
+            for name, given in response.headers.items():
+                if name in _READ:
+                    headers += [(name, value) for value in given]
         page = page_usage(headers, body, context.agent)
         if context.of_tdm is not NOTHING_SAID:
             page = with_tdm_file(page, context.of_tdm)
-        usage = (
-            context.file if page is NOTHING_SAID else context.file.combined_with(page)
-        )
+        usage = context.file
+        if page is not NOTHING_SAID:
+            usage = usage.combined_with(page)
         request.meta["usage"] = usage
         self.of_request[request] = usage
         answers = {"unknown"}
@@ -133,9 +133,9 @@ class CrawlUsage:
 
     def is_exempt(self, request: Request) -> bool:
         """Return whether preferences are not obeyed for a request."""
-        return bool(request.meta.get("dont_obey_usage")) or self.crawl.is_for_a_person(
-            request
-        )
+        if request.meta.get("dont_obey_usage"):
+            return True
+        return self.crawl.is_for_a_person(request)
 
     def _close(self) -> None:
         if count := self.kept_against:
@@ -204,7 +204,8 @@ class UsageObeyingMiddleware(_WithUsage):
         """Drop the items of a page whose use is refused."""
         items = _ItemsOfPage(self._usage, response)
         for output in result:
-            if not _is_item(output) or items.may_pass(output):
+            is_item = output is not None and not isinstance(output, Request)
+            if not is_item or items.may_pass(output):
                 yield output
 
     async def process_spider_output_async(
@@ -213,12 +214,9 @@ class UsageObeyingMiddleware(_WithUsage):
         """Drop the items of a page whose use is refused."""
         items = _ItemsOfPage(self._usage, response)
         async for output in result:
-            if not _is_item(output) or items.may_pass(output):
+            is_item = output is not None and not isinstance(output, Request)
+            if not is_item or items.may_pass(output):
                 yield output
-
-
-def _is_item(output: Any) -> bool:
-    return output is not None and not isinstance(output, Request)
 
 
 class _ItemsOfPage:
@@ -229,7 +227,7 @@ class _ItemsOfPage:
         self._response = response
 
     def may_pass(self, item: Any) -> bool:
-        """Return whether an item goes on to the pipelines, and report one that does not."""
+        """Return whether an item goes on to the pipelines; report one that does not."""
         usage = self._usage
         refusal = self._refusal
         if refusal is None:
