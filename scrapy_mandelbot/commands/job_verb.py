@@ -19,7 +19,7 @@ from mandelbot.formatting import without_credentials
 from scrapy_mandelbot.commands import stored_report
 from scrapy_mandelbot.commands.project_verbs import open_store
 from scrapy_mandelbot.crawl import STORE_FILE
-from scrapy_mandelbot.fleet.server import JobServer
+from scrapy_mandelbot.fleet.job_server import JobTerms, open_job_server
 from scrapy_mandelbot.fleet.shared_job import SharedJob
 from scrapy_mandelbot.job import deliveries, job_file, outline, salvage, site_states
 from scrapy_mandelbot.job.job_lock import LOCK, JobLock
@@ -163,20 +163,21 @@ class _RedisJob:
                 "add the name of the job to the address: redis://…/0#shops"
             )
         try:
-            self._server = JobServer(url, name, _LEASE)
+            self._server = open_job_server(url, JobTerms(name, _LEASE))
         except ImportError as error:
             raise UnavailableError(
                 f"{error}: pip install scrapy-mandelbot[redis]"
             ) from None
         self.close = self._server.close
-        self.requeue = self._server.requeue
-        self.forget = self._server.forget
-        if not self._server.exists():
+        self._view = self._server.view()
+        self.requeue = self._view.requeue
+        self.forget = self._view.forget
+        if not self._view.exists():
             self.close()
             raise StorageError(f"there is no job {name!r} there")
 
     def requests(self) -> Iterator[tuple[str, bytes]]:
-        return ((one.line, one.body) for one in self._server.requests())
+        return ((one.line, one.body) for one in self._view.requests())
 
     def add(self, batches: Iterable[list[_NewRequest]]) -> int:
         """As for a file; each batch by a worker without sites, which joins for it."""
@@ -195,13 +196,13 @@ class _RedisJob:
         return added
 
     def contents(self) -> stored_report.JobContents:
-        lengths = self._server.lengths()
-        workers = self._server.workers()
+        lengths = self._view.lengths()
+        workers = self._view.workers()
         return stored_report.JobContents(
             Counter({site: sum(counts) for site, counts in lengths.items()}),
             Counter({site: claimed for site, (_, claimed) in lengths.items()}),
-            self._server.left(),
-            sum((Counter(why) for why in self._server.aside().values()), Counter()),
+            self._view.left(),
+            sum((Counter(why) for why in self._view.aside().values()), Counter()),
             is_running=bool(workers),
             workers=workers,
         )
