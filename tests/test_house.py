@@ -134,4 +134,4 @@ def test_the_statuses_that_pause_a_site_stand_once():
         if isinstance(one, ast.Set | ast.List | ast.Tuple)
         if {503, 429} <= {getattr(part, "value", None) for part in one.elts}
     ]
-    assert places == ["politeness/outcome.py"]
+    assert places == []  # the library has them

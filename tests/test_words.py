@@ -37,10 +37,13 @@ _SOURCE = "DeviantArt on its tag noai, 11 November 2022"
 ALLOWED: dict[tuple[str, str], str] = {
     ("docs/usage.rst", "Tell AI datasets they can't use"): _SOURCE,
     (
-        "scrapy_mandelbot/robots/preferences/statements.py",
+        "packages/mandelbot/src/mandelbot/preferences/statements.py",
         "Tell AI datasets they can",
     ): _SOURCE,
-    ("scrapy_mandelbot/robots/tags/directives.py", '"Tell AI datasets'): _SOURCE,
+    (
+        "packages/mandelbot/src/mandelbot/tags/directives.py",
+        '"Tell AI datasets',
+    ): _SOURCE,
     ("scrapy_mandelbot/job/feeds.py", "file.tell()"): "Python, io",
 }
 """Quotations: a file and the quoted text, with its source."""
@@ -93,7 +96,8 @@ def texts() -> dict[str, str]:
         *(ROOT / "docs").rglob("*.rst"),
         *(
             one
-            for one in (ROOT / PACKAGE).rglob("*")
+            for top in (PACKAGE, "packages/mandelbot/src/mandelbot")
+            for one in (ROOT / top).rglob("*")
             if one.suffix not in {".pyc", ".so"}
         ),
     ]

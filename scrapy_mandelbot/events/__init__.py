@@ -100,6 +100,11 @@ REFUSES_ROBOTS_STILL = _warning(
     stats=("mandelbot/pause/sections_given_up",),
 )
 SECTION_RESUMED = Event("Resumed %(path)s of %(where)s: it answers again")
+LAST_ATTEMPTS = _warning(
+    "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s queued:"
+    " those not refused twice are sent once more)",
+    stats=("mandelbot/pause/given_up",),
+)
 SECTION_GIVEN_UP = _warning(
     "Gave up %(path)s of %(where)s, which answers elsewhere: %(reason)s (its requests:"
     " %(fate)s)",
@@ -198,9 +203,10 @@ ROBOTS_TRUNCATED = _warning(
     stats=("mandelbot/robots/broken_off",),
 )
 ROBOTS_UNANSWERED = _warning(
-    "%(site)s has never answered in this run, and its requests fail: %(reason)s; the"
-    " next attempt is after %(next)s",
+    "%(site)s has never answered in this run, and its requests %(fate)s: %(reason)s;"
+    " the next attempt is for a request that comes after %(next)s",
 )
+ROBOTS_TRIED_ENOUGH = Event(stats=("mandelbot/robots/unanswered",))
 ROBOTS_ERROR = _error(
     "An error in the project, not at %(site)s, prevents fetching its robots.txt:"
     " %(reason)s",

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mandelbot.origins import host_of
+
 from scrapy_mandelbot.report.measurements import BUCKETS, METRICS
-from scrapy_mandelbot.robots.origins import host_of
 from scrapy_mandelbot.settings.values import METRICS_API
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from heapq import nlargest
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
+from mandelbot.origins import DEFAULT_PORTS, host_of
+
 from scrapy_mandelbot.report.status import in_order
-from scrapy_mandelbot.robots.origins import DEFAULT_PORTS, host_of
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.report.crawl_record import CrawlRecord

@@ -11,6 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
+from mandelbot.formatting import shown
+from mandelbot.origins import site_of, without_user
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_mandelbot import engine, events
@@ -23,8 +25,6 @@ from scrapy_mandelbot.report.samples import (
     UsageRecord,
 )
 from scrapy_mandelbot.report.site_record import MOST_STATEMENTS, SiteRecord
-from scrapy_mandelbot.robots.formatting import shown
-from scrapy_mandelbot.robots.origins import site_of, without_user
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -256,6 +256,7 @@ _WRITTEN: dict[Event, Write] = {
     events.SECTION_RESUMED: _resumed,
     events.ROBOTS_UNANSWERED: _resumed,
     events.GIVEN_UP: _given_up,
+    events.LAST_ATTEMPTS: _given_up,
     events.SECTION_GIVEN_UP: _both(_section_paused, _given_up),
     events.REFUSES_ROBOTS_STILL: _both(_section_paused, _given_up),
     events.REFUSED: _refused,

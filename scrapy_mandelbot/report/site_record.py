@@ -15,6 +15,8 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
+from mandelbot.formatting import duration
+
 from scrapy_mandelbot.politeness.flight import End, Tally
 from scrapy_mandelbot.report.quantile_sketch import QuantileSketch
 from scrapy_mandelbot.report.samples import (
@@ -26,7 +28,6 @@ from scrapy_mandelbot.report.samples import (
     Timeline,
     add_numbers,
 )
-from scrapy_mandelbot.robots.formatting import duration
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.report.samples import PaceRecord, UsageRecord

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
+from mandelbot.formatting import counted, moment, shown
+
 from scrapy_mandelbot.politeness.pause import PauseState
 from scrapy_mandelbot.report.status import Reason, SiteStatus
-from scrapy_mandelbot.robots.formatting import counted, moment, shown
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.pause import Pause
@@ -45,6 +46,8 @@ def _pause_reason(pause: Pause, now: float) -> Why | None:
         # Once the time is over, the next request from the queue is the probe.
         reason = Reason.PAUSED if pause.until > now else Reason.PROBED
         return Why(reason, pause.until)
+    if pause.final_attempts:
+        return Why(Reason.LAST_ROUND, _finite(pause.due(now)))
     if pause.state is PauseState.PROBING:
         return Why(Reason.PROBED, None)
     due = pause.due(now)
@@ -63,7 +66,11 @@ def _delay_reason(site: Site, now: float) -> Why | None:
     due = site.due(now)
     if due <= now:
         return None
-    return Why(Reason.PACE, due if isfinite(due) else None)
+    return Why(Reason.PACE, _finite(due))
+
+
+def _finite(due: float) -> float | None:
+    return due if isfinite(due) else None
 
 
 def limit_text(site: Site, waiting: int) -> str:
@@ -91,6 +98,7 @@ _DETAILS: dict[Reason, Callable[[Site], str]] = {
     Reason.GIVEN_UP: lambda site: site.pause.reason,
     Reason.PAUSED: _details_of_pause,
     Reason.PROBED: _details_of_pause,
+    Reason.LAST_ROUND: _details_of_pause,
     Reason.VISIT_TIME: lambda site: site.pacer.pace.visits_text,
     Reason.ROBOTS_TXT: lambda _: "waiting for one request that fetches its rules",
     Reason.RECOVERING: _rate,

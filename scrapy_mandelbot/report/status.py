@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
 
-from scrapy_mandelbot.robots.formatting import clock_time, columns, counted, shown
+from mandelbot.formatting import clock_time, columns, counted, shown
 
 
 class Reason(Enum):
@@ -21,6 +21,7 @@ class Reason(Enum):
     MANUAL = "paused manually"
     PAUSED = "paused"
     PROBED = "probed"
+    LAST_ROUND = "asked once more"
     VISIT_TIME = "closed"
     SECTION = "section set aside"
     PAGE = "page set aside"

@@ -22,7 +22,10 @@ from scrapy_mandelbot.job.job_store import StorageError
 class FailingSpider(scrapy.Spider):
     name = "failing"
     start_urls = ["data:,"]
-    custom_settings = {"ADDONS": {"scrapy_mandelbot.Addon": 500}, "JOBDIR": f"{len(sys.argv)}.job"}
+    custom_settings = {
+        "ADDONS": {"scrapy_mandelbot.Addon": 500},
+        "JOBDIR": f"{len(sys.argv)}.job",
+    }
 
     def parse(self, response):
         if FAILS == "job_unreadable":

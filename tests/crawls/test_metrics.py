@@ -160,7 +160,7 @@ def connected(port):
 
 
 def status_for(port, host):
-    """Return the status of an answer, or None if the connection is closed without one."""
+    """Return the status of an answer, or None if the connection just closes."""
     sent = "" if host is None else f"Host: {host}\r\n"
     try:
         with connected(port) as connection:
@@ -194,7 +194,7 @@ def status_for(port, host):
 def test_a_web_page_cannot_read_them_by_dns_rebinding(
     serve, monkeypatch, given, host, status
 ):
-    """At a loopback address, the Host header has to name it; elsewhere it has any name."""
+    """At a loopback address the Host header must name it; elsewhere it is free."""
     bound = given if given == "0.0.0.0" else "127.0.0.1"
     monkeypatch.setattr(
         "prometheus_client.exposition._get_best_family",

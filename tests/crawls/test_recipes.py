@@ -65,7 +65,7 @@ class Recipe:
 
 @pytest.fixture
 def recipe(tmp_path, monkeypatch):
-    """Make recipes, in a folder of their own; what they import is forgotten afterwards."""
+    """Make recipes, in a folder of their own; forget their imports afterwards."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     before = dict(sys.modules)
@@ -236,7 +236,7 @@ async def test_a_site_pauses_for_all_proxies(recipe, webs):
 @TURNED
 @ensureDeferred
 async def test_files_wait_for_their_site(recipe, webs, tmp_path):
-    """The site is down for a minute: all files arrive, and nothing was sent meanwhile."""
+    """The site is down for a minute: all files arrive; nothing is sent meanwhile."""
     web = site(webs, 5)
     web.refuse = closed = Closed(60, after=1, retry_after="60", robots_too=False)
     papers = recipe("files", papers=web.url)
@@ -290,7 +290,7 @@ async def test_pages_of_a_browser_wait_too(recipe, webs):
 @NEEDS_REDIS
 @ensureDeferred
 async def test_scrapy_redis_goes_on_while_a_site_is_paused(recipe, webs, tmp_path):
-    """A start URL that is pushed while a paused site has requests is crawled meanwhile."""
+    """A start URL pushed while a paused site has requests is crawled meanwhile."""
     redis = pytest.importorskip("redis")
     pytest.importorskip("scrapy_redis")
     web, other = site(webs, 6), site(webs, 3, "127.0.0.2")

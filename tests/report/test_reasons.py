@@ -7,6 +7,7 @@ from math import inf
 import pytest
 from clocks import MIDNIGHT as NOW
 from flights import follow
+from mandelbot.robotstxt import RobotsTxt
 from scrapy import Request
 
 from scrapy_mandelbot.politeness.flight import Flight
@@ -16,7 +17,6 @@ from scrapy_mandelbot.politeness.rate_control import Mode
 from scrapy_mandelbot.politeness.site_state import Site
 from scrapy_mandelbot.report.snapshots import SiteSnapshot, Why, held, limit_text
 from scrapy_mandelbot.report.status import Reason
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 SITE = "https://example.com"
 
