@@ -242,7 +242,8 @@ process = CrawlerProcess(settings)
 crawler = process.create_crawler(EmptySpider)
 process.crawl(crawler)
 process.start()
-print(crawler.stats.get_value("finish_reason"), crawler.settings["SCHEDULER_PRIORITY_QUEUE"])
+queue = crawler.settings["SCHEDULER_PRIORITY_QUEUE"]
+print(crawler.stats.get_value("finish_reason"), queue)
 """
 
 

@@ -101,8 +101,8 @@ REFUSES_ROBOTS_STILL = _warning(
 )
 SECTION_RESUMED = Event("Resumed %(path)s of %(where)s: it answers again")
 LAST_ATTEMPTS = _warning(
-    "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s queued:"
-    " those not refused twice are sent once more)",
+    "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s"
+    " queued: those not refused twice are sent once more)",
     stats=("mandelbot/pause/given_up",),
 )
 SECTION_GIVEN_UP = _warning(

@@ -59,7 +59,8 @@ Another part
 """
 OTHER = "Refusals\n========\n\nA site that answers 503 is paused.\n"
 SIZES = """
-const shown = [...document.querySelectorAll('.toc-tree a')].filter((a) => a.checkVisibility());
+const links = [...document.querySelectorAll('.toc-tree a')];
+        const shown = links.filter((a) => a.checkVisibility());
 return shown.map((a) => a.getBoundingClientRect().height);
 """
 FOUND = (

@@ -1,4 +1,4 @@
-"""The pages of settings, meta keys, hooks and stats say what is there, and all of it."""
+"""The pages of settings, meta keys, hooks and stats are complete and true."""
 
 from __future__ import annotations
 

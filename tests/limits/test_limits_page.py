@@ -44,10 +44,14 @@ NO_LIMITS = {
         "of a name that is compared with others for a finding"
     ),
     "mandelbot.findings.syntax._LONGEST": "what a field can be",
-    "mandelbot.findings.value_checks._LONGEST_CLEAN_PARAM": "when a finding is reported",
+    "mandelbot.findings.value_checks._LONGEST_CLEAN_PARAM": (
+        "when a finding is reported"
+    ),
     "mandelbot.findings.value_checks._LONGEST_DELAY": "when a finding is reported",
     "mandelbot.fix.questions.LONGEST": "of a rule that a correction is proved by",
-    "mandelbot.sitemaps.markup._LONGEST": "of markup that may be cut between two blocks",
+    "mandelbot.sitemaps.markup._LONGEST": (
+        "of markup that may be cut between two blocks"
+    ),
     "mandelbot.sitemaps.markup._LONGEST_CLOSING": (
         "of markup that may be cut between two blocks"
     ),

@@ -192,7 +192,7 @@ def test_the_largest_get_the_labels(record):
 
 
 def test_labels_are_kept_free_for_trouble(record):
-    """A site that refuses late gets its own labels, though many large ones came before."""
+    """A site that refuses late gets its own labels, despite many large ones."""
     labels = Labels()
     for number in range(100):
         record.of(f"https://{number}.example", NOW).pages = 100

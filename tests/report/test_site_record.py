@@ -141,7 +141,7 @@ def test_a_timeline_takes_the_same_room_however_much_happens(record):
 
 
 def test_what_is_thinned_out_keeps_its_sums_and_what_is_open(record):
-    """A pause that has ended is in the sum; one that has not still has its end to come."""
+    """An ended pause is in the sum; an open one is not yet."""
     record.pause(paused())
     record.resume(SITE, NOW + 60, 60.0)
     record.pause(paused(NOW + 100, NOW + 200))
@@ -178,7 +178,7 @@ def test_closing_time_is_no_pause(record, kind):
 
 
 def test_a_section_is_set_aside_until_it_ends(record):
-    """The site stands as it does without it, then; an end that nothing began is none."""
+    """The site is as it was before; an end without a start changes nothing."""
     record.resume(SITE, NOW)
     record.pause(paused(kind="section"))
     assert record.state() == "section set aside"

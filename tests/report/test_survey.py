@@ -41,7 +41,7 @@ def _few_at_a_time(monkeypatch):
 
 
 class Stands:
-    """A crawl whose sites are paused, paced and open in turns, each with two requests."""
+    """A crawl whose sites are paused, paced or open, each with two requests."""
 
     def __init__(self, sites: int, **settings) -> None:
         self.clock = TurnedClock()
@@ -196,7 +196,7 @@ def test_the_logs_line_is_not_said_twice(made):
 
 @pytest.mark.parametrize("times", [1, 2, 4])
 def test_metrics_are_measured_in_short_turns(made, looks, times):
-    """Each site is looked at once a measurement, and no turn looks at more than it may."""
+    """A measurement looks at each site once, and each turn at a bounded number."""
     pytest.importorskip("opentelemetry.exporter.prometheus")
     one = made(times * SITES, MANDELBOT_METRICS="127.0.0.1:0")
     looks.clock = one.clock

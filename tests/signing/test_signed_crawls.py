@@ -89,7 +89,7 @@ async def test_every_request_of_a_crawl_is_verified_by_another_implementation(
 
 @ensureDeferred
 async def test_a_request_is_signed_when_its_download_slot_lets_it_leave(shop, signing):
-    """Not when it begins to wait there: it would be expired by the end of a long delay."""
+    """Not when it begins to wait there: after a long delay it would have expired."""
     web, _ = shop
     arrived = []
 

@@ -16,7 +16,7 @@ PAST, FUTURE = "25 Jun 2010 15:00:00 PST", "Tue, 25 Jun 2999 15:00:00 PST"
 
 
 class EveryPage(LinksSpider):
-    """An item for each response, and a request for the page below it, whatever it is."""
+    """An item for each response, and a request for the page below it."""
 
     def parse(self, response):
         yield {"url": response.url}
