@@ -61,7 +61,7 @@ NO_LIMITS = {
     "mandelbot.sitemaps.urls._LONGEST_AUTHORITY": "what a host can be",
     "mandelbot.sitemaps.urls._LONGEST_LABEL": "what a host can be",
     "mandelbot.sitemaps.urls._LONGEST_NAME": "what a host can be",
-    "report.site_record._MOST": "of a value that a quantile is estimated from",
+    "report.quantile_sketch._MOST": "of a value that a quantile is estimated from",
     "store.redis.wire._MOST_AT_A_TIME": (
         "of commands that go out together; the others follow"
     ),
