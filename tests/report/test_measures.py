@@ -84,7 +84,7 @@ def test_a_site_is_named_by_the_semantic_conventions(site, address, port, scheme
     }
 
 
-def test_what_is_no_status_is_an_error_type(record):
+def test_a_failure_without_a_status_is_an_error_type(record):
     """A failure has no status code."""
     record.of("https://example.com", NOW).refusal("timeout", NOW, None)
     found = measure(record, NOTHING, Labels(), NOW)
