@@ -20,22 +20,26 @@ if TYPE_CHECKING:
 
 
 class LoopTime(Clock):
-    """The clock of this process' event loops; while it is turned, only their waits advance it."""
+    """The clock of this process' event loops; when turned, only waits advance it."""
 
     def __init__(self) -> None:
         self._loops: WeakSet[Any] = WeakSet()
         self._crawlers: WeakSet[Crawler] = WeakSet()
         self._may_jump: Callable[[], bool] = self._only_time_is_waited_for
         self._stands_at: float | None = None
-        self._ahead = self._epoch = self._settles = 0.0
+        """While it is turned: the monotonic time, in seconds."""
+        self._ahead = 0.0
+        """Seconds that jumps have added to the machine's monotonic time."""
+        self._epoch = 0.0
+        """Seconds since the epoch at monotonic time 0; 0: as the machine says."""
+        self._settles = 0.0
+        """Real seconds without an event before a jump."""
 
     def elapsed(self) -> float:
         """Return monotonic seconds, as timers use them."""
-        return (
-            time.monotonic() + self._ahead
-            if self._stands_at is None
-            else self._stands_at
-        )
+        if self._stands_at is None:
+            return time.monotonic() + self._ahead
+        return self._stands_at
 
     def now(self) -> float:
         """Return seconds since the epoch, as the package uses them."""
@@ -66,11 +70,11 @@ class LoopTime(Clock):
                 allowed.
         """
         self._may_jump = may_jump or self._only_time_is_waited_for
-        self._settles, self._stands_at = settles, self.elapsed()
+        self._settles = settles
+        self._stands_at = self.elapsed()
         self._epoch = time.time() - self._stands_at
-        # type: ignore[assignment,method-assign]
         before = Clock.of
-        Clock.of = self._clock_of
+        Clock.of = self._clock_of  # type: ignore[assignment,method-assign]
         try:
             yield
         finally:
@@ -132,15 +136,13 @@ def _is_at_work(crawler: Crawler) -> bool:
     engine: Any = crawler.engine
     if engine is None:  # under construction
         return True
-    with_spider: set[Request] = getattr(
-        getattr(engine.scraper, "slot", None), "active", set()
-    )
-    under_way: set[Request] = getattr(
-        getattr(engine, "_slot", None), "inprogress", set()
-    )
-    return bool(engine.downloader.active) or len(with_spider) > len(
-        under_way - with_spider
-    )
+    if engine.downloader.active:
+        return True
+    of_scraper = getattr(engine.scraper, "slot", None)
+    with_spider: set[Request] = getattr(of_scraper, "active", set())
+    of_engine = getattr(engine, "_slot", None)
+    under_way: set[Request] = getattr(of_engine, "inprogress", set())
+    return len(with_spider) > len(under_way - with_spider)
 
 
 TIME = LoopTime()

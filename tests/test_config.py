@@ -103,7 +103,6 @@ BAD = [
     ("MANDELBOT_PURPOSE", 7, "one or several of"),
     ("MANDELBOT_USAGE", "drop", "'off' or 'annotate' or 'obey'"),
     ("MANDELBOT_USAGE_UNKNOWN", "obey", "'allow' or 'drop'"),
-    ("MANDELBOT_LEDGER", True, "the path of a file"),
     ("MANDELBOT_SIGN", True, "'always' or 'asked'"),
     ("MANDELBOT_SIGN_KEY", 7, "the path of a PEM file"),
     (

@@ -87,7 +87,8 @@ class Sites:
             return site
         site = self._all.get(name)
         if site is None:
-            site = self._all[name] = Site(name, self._policy, self._tally_of(name))
+            site = Site(name, self._policy, self._tally_of(name))
+            self._all[name] = site
             if not self._is_paced:
                 site.pacer.known_until = inf
         self._recent[name] = site

@@ -179,7 +179,7 @@ BARE = {
 @pytest.mark.parametrize("came", BARE.values(), ids=BARE)
 @ensureDeferred
 async def test_what_dies_before_its_first_rule_never_opens_a_site(web, handler, came):
-    """However often it does: such a site is given up, and no page of it was asked for."""
+    """However often it does: the site is given up, and no page was asked for."""
     web.wild = partial(send, (STATUS + LENGTH + came, "loseConnection"))
     settings = {
         **APART,

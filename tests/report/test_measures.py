@@ -10,14 +10,14 @@ from clocks import MIDNIGHT as NOW
 from mandelbot.formatting import moment
 
 from scrapy_mandelbot.politeness.flight import End
-from scrapy_mandelbot.report.metrics import (
+from scrapy_mandelbot.report.crawl_record import CrawlRecord
+from scrapy_mandelbot.report.measurements import (
     METRICS,
     MOST_LABELLED,
     OTHERS,
     Labels,
     measuring,
 )
-from scrapy_mandelbot.report.recorder import CrawlRecord
 from scrapy_mandelbot.report.samples import PauseRecord, RobotsRecord
 from scrapy_mandelbot.report.status import CrawlStatus, Reason, SiteStatus
 

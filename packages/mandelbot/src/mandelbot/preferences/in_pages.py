@@ -92,10 +92,13 @@ def page_usage(
 ) -> Usage:
     """Return the usage preferences of a page.
 
-    Never raises, whatever the headers and bytes. Args: headers: name and value of each
-    of the response's headers. body: the HTML, decompressed; its first 256 KiB suffice.
-    ``b""`` for other types. agent: a product token, a whole User-Agent header, or a
-    sequence of tokens.
+    Never raises, whatever the headers and bytes.
+
+    Args:
+        headers: name and value of each of the response's headers.
+        body: the HTML, decompressed; its first 256 KiB suffice. ``b""`` for other
+            types.
+        agent: a product token, a whole User-Agent header, or a sequence of tokens.
     """
     read: _Headers = tuple(_headers_read(headers)) if headers else ()
     metas: tuple[head.Meta, ...] = ()
