@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin
 
-from mandelbot.findings.source import ABSOLUTE_URL, LintHit, field_of, quoted
+from mandelbot.findings.source import LintHit, field_of, quoted
 from mandelbot.robotstxt.dialects import FIELDS, documented
 from mandelbot.robotstxt.grammar import WHITE_SPACE
 from mandelbot.robotstxt.known_robots import KNOWN_ROBOTS
@@ -251,53 +250,6 @@ def _field_in(words: str) -> tuple[str, str] | None:
         if field and words.startswith(text):
             return text, field
     return None
-
-
-_RULES = frozenset({"allow", "disallow"})
-_HOST = r"www\.|[\w\-]+\.[\w\-]+[./]"
-_NOTHING = r"(?:all|no|none|nothing|null)\Z"
-_WITHOUT_SLASH = re.compile(
-    rf"(?!{_HOST}|{_NOTHING})[\w~][^\s,:]*", re.ASCII | re.IGNORECASE
-)
-_MANY = re.compile(r"/[^\s,]*(?:(?:\s*,\s*|\s+)/[^\s,]*)+")
-_SURE = {
-    **dict.fromkeys(_RULES, re.compile(r"/\S*")),
-    "sitemap": ABSOLUTE_URL,
-    "user-agent": re.compile(r"\*|[\w.\-]+"),
-}
-"""Values that show, behind a field without its colon, that the line is no sentence."""
-
-
-def mended(record: Record, url: str = "") -> list[str]:
-    """Return the lines that a line evidently means; itself if it is right or unclear.
-
-    That are a field that is misspelt or without its colon, several paths in one line, a
-    path without its slash, and a relative sitemap where the `url` of the file is known.
-    """
-    name, field = _field_of(record)
-    text = record.raw.partition("#")[0].strip(WHITE_SPACE)
-    value = record.value
-    if name and not record.name:
-        value = _WRONG_COLON.sub("", text[len(name) :], count=1).strip(WHITE_SPACE)
-        if field not in _SURE or not _SURE[field].fullmatch(value):
-            return [record.raw]
-    values = [value]
-    if field in _RULES and _MANY.fullmatch(value):
-        values = re.split(r"[\s,]+", value)
-    elif field in _RULES and _WITHOUT_SLASH.fullmatch(value):
-        values = [f"/{value}"]
-    elif (
-        field == "sitemap"
-        and url
-        and (_WITHOUT_SLASH.fullmatch(value) or value[:1] == "/")
-    ):
-        values = [urljoin(url, value)]
-    is_right = not field or (field == record.field and values == [record.value])
-    if is_right or RecordProblem.NOT_UTF8 in record.problems:
-        return [record.raw]
-    name = name if field == record.field else documented(field)
-    first, *others = (f"{name}: {one}".rstrip() for one in values)
-    return [record.raw.replace(text, first, 1), *others]
 
 
 def _no_field(record: Record) -> Check:
