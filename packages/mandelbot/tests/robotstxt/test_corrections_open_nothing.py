@@ -250,7 +250,7 @@ def test_robots_that_no_one_runs_do_not_keep_a_file_from_being_put_in_order():
 
 
 def test_a_name_of_one_letter_keeps_no_file_from_being_put_in_order():
-    """It is in every header that could be made up; who is named in a remark is known."""
+    """It is in every header that one could make up."""
     text = b"User-agent: *\nDisallow: /a\n\nUser-agent: X\nDisallow: /b\n"
     correction = normalize(text)
     assert correction.is_harmless

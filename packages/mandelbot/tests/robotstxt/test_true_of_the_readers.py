@@ -94,6 +94,23 @@ CASES = [
         f"{STAR}Disallow: /a\n\nUser-agent: Foobot\nDisallow:\n",
         NONE,
     ),
+    ("name-for-all", "no robot", "User-agent: All\nDisallow: /a\n", NONE),
+    ("name-for-all", "no robot", "User-agent: .*\nDisallow: /a\n", NONE),
+    ("quoted-name", "no robot", 'User-agent: "Foobot"\nDisallow: /a\n', NONE),
+    ("quoted-name", "no robot", "User-agent: '*'\nDisallow: /a\n", NONE),
+    ("star-in-agent", "Protego", "User-agent: *Foobot*\nDisallow: /a\n", {PROTEGO}),
+    (
+        "invisible-character",
+        "a part of the value",
+        f"{STAR}Disallow: /a\u200b\n",
+        NONE,
+    ),
+    (
+        "invisible-character",
+        "Parsers in Python",
+        f"{STAR}Disallow: /a\xa0\n",
+        {PROTEGO, FIRST_MATCH},
+    ),
 ]
 
 
