@@ -125,17 +125,18 @@ class LoopTime(Clock):
 
     def _take_scrapys_clocks(self) -> None:
         """Let the modules of Scrapy that compare times read this clock, from now on."""
-        module_time = SimpleNamespace(**vars(time))
-        module_time.monotonic = self.elapsed
-        module_time.time = self.now
-        ours = {time.monotonic: self.elapsed, time.time: self.now, time: module_time}
+        module = SimpleNamespace(**vars(time))
+        module.monotonic = self.elapsed
+        module.time = self.now
+        ours = {"monotonic": self.elapsed, "time": self.now}
         for path in _COMPARE_TIMES:
             with suppress(ImportError):  # another version; no HTTP/2
-                module = import_module(path)
-                for name in ("monotonic", "time"):
-                    clock = vars(module).get(name)
-                    if clock in ours:
-                        setattr(module, name, ours[clock])
+                names = vars(import_module(path))
+                for name, clock in ours.items():
+                    if names.get(name) is getattr(time, name):
+                        names[name] = clock
+                if names.get("time") is time:
+                    names["time"] = module
 
     def _take_loop(self) -> None:
         reactor: Any = sys.modules.get("twisted.internet.reactor")  # typed as a module
