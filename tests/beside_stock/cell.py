@@ -14,6 +14,7 @@ from network import Network, SiteAnswers
 from scrapy.crawler import Crawler, CrawlerRunner
 from scrapy.exceptions import CloseSpider
 from scrapy.settings import Settings
+from twisted.internet import task
 from twisted.internet.defer import DeferredList
 
 from scrapy_mandelbot.testing import TIME
@@ -59,6 +60,8 @@ class World:
     runs = 1
     workers = 1
     """How many of the add-on share one job; stock Scrapy cannot."""
+    joins_after = 0.0
+    """Seconds until the second worker begins."""
 
     def __init__(
         self,
@@ -132,8 +135,8 @@ class LinksSpider(CellSpider):
 class Cell:
     """A crawl, and how far the add-on may be from stock Scrapy in it.
 
-    Where nothing else is said: at least as many pages, none more often, no page request
-    more, a robots.txt request more a site, and 1.1 times the seconds and two more.
+    Where nothing else is said: at least as many pages, none more often, a request more a
+    site, for robots.txt, and 1.1 times the seconds and two more.
     """
 
     name: str
@@ -145,7 +148,7 @@ class Cell:
     waits: float = 0.0
     """Seconds that the site or the user asks to wait, or that the outage takes."""
     requests: int = 0
-    """Page requests that it may make more."""
+    """Requests that it may make more."""
     why: str = ""
     """The reason for what it may do more."""
     worse: str = ""
@@ -161,7 +164,7 @@ class Measured:
     pages: Counter[str]
     """Those that the rules allow."""
     requests: int
-    robots: int
+    """Those for robots.txt files are among them."""
     forbidden: int
     seconds: float
     reasons: list[str]
@@ -182,11 +185,9 @@ def violations(cell: Cell, stock: Measured, ours: Measured, sites: int) -> list[
         broken.append(f"{len(twice)} pages more often than with stock")
     # each page that stock Scrapy does not get takes a request
     more_pages = max(0, len(ours.pages) - len(stock.pages))
-    more = ours.requests - stock.requests - more_pages - cell.requests
+    more = ours.requests - stock.requests - more_pages - sites - cell.requests
     if more > 0:
         broken.append(f"{more} requests too many")
-    if ours.robots > stock.robots + sites:
-        broken.append(f"{ours.robots} requests for robots.txt, not {stock.robots}")
     longest = 1.1 * stock.seconds + 2 + cell.waits
     if ours.seconds > longest:
         broken.append(f"{ours.seconds:.1f} s, not {longest:.1f}")
@@ -236,24 +237,25 @@ async def measure(
         world.before_run(world)
         workers = world.workers if addon else 1
         crawlers = [_crawler(world, settings) for _ in range(workers)]
-        await _crawl(crawlers)
+        await _crawl(crawlers, world.joins_after)
         reasons += [one.stats.get_value("finish_reason") for one in crawlers]
     pages = Counter(
         {url: times for url, times in world.got.items() if not _is_forbidden(url)}
     )
-    asked = network.pages()
     return Measured(
         pages,
-        len(asked),
-        len(network.asked) - len(asked),
-        sum(_is_forbidden(one.url) for one in asked),
+        len(network.asked),
+        sum(_is_forbidden(one.url) for one in network.asked),
         TIME.elapsed() - began,
         reasons,
     )
 
 
-async def _crawl(crawlers: list[Crawler]) -> None:
-    """Run crawls beside each other to their end; stop those that do not end."""
+async def _crawl(crawlers: list[Crawler], joins_after: float) -> None:
+    """Run crawls beside each other to their end; stop those that do not end.
+
+    Each begins so many seconds after the one before it.
+    """
     from twisted.internet import reactor
 
     def stop() -> None:
@@ -262,7 +264,12 @@ async def _crawl(crawlers: list[Crawler]) -> None:
             crawler.stop()
 
     watchdog = reactor.callLater(LONGEST, stop)
-    crawls = [CrawlerRunner().crawl(crawler) for crawler in crawlers]
+    crawls = [
+        task.deferLater(reactor, joins_after * number, CrawlerRunner().crawl, crawler)
+        if number
+        else CrawlerRunner().crawl(crawler)
+        for number, crawler in enumerate(crawlers)
+    ]
     results = await DeferredList(crawls, consumeErrors=True)
     if watchdog.active():
         watchdog.cancel()

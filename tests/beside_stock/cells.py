@@ -1,6 +1,7 @@
 """All cells of the matrix."""
 from __future__ import annotations
 
+import faults
 import shapes
 
-CELLS = [*shapes.CELLS]
+CELLS = [*shapes.CELLS, *faults.CELLS]

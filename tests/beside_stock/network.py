@@ -121,10 +121,6 @@ class Network:
         """Return a download handler that asks the sites of this network."""
         return type("Handler", (Handler,), {"network": self})
 
-    def pages(self) -> list[Asked]:
-        """Return what was asked for but robots.txt files."""
-        return [one for one in self.asked if one.path != "/robots.txt"]
-
     def site_of(self, host: str) -> SiteAnswers | None:
         return self.sites.get(host) or self.sites.get(f"*.{host.partition('.')[2]}")
 
@@ -264,18 +260,37 @@ def with_robots(
 
 
 class Window:
-    """A trouble that lasts for some seconds from its beginning on."""
+    """A trouble that lasts for some seconds from its beginning on.
 
-    def __init__(self, trouble: Answer | Fault, lasts: float, begins: float = inf):
+    Or for a number of pages, where `pages` says so.
+    """
+
+    def __init__(
+        self,
+        trouble: Answer | Fault,
+        lasts: float,
+        begins: float = inf,
+        pages: int | None = None,
+    ) -> None:
         self.trouble = trouble
         self.lasts = lasts
         self.begins = begins
+        self.pages = pages
+
+    def is_on(self, asked: Asked) -> bool:
+        """Return whether a request meets the trouble."""
+        if self.pages is None:
+            return self.begins <= asked.t < self.begins + self.lasts
+        if asked.t < self.begins or asked.path == "/robots.txt" or self.pages == 0:
+            return False
+        self.pages -= 1
+        return True
 
     def over(self, site: SiteAnswers) -> SiteAnswers:
         """The site, with the trouble in place of all its answers meanwhile."""
 
         def answer(asked: Asked) -> Answer | Fault:
-            if self.begins <= asked.t < self.begins + self.lasts:
+            if self.is_on(asked):
                 if isinstance(self.trouble, Answer) and self.trouble.body_takes:
                     good = site(asked)
                     return good._replace(body_takes=self.trouble.body_takes)
