@@ -206,7 +206,8 @@ def memory() -> int:
     from redis import Redis  # noqa: PLC0415 -- of the extra
     from redis_server import RedisServer  # noqa: PLC0415 -- of the tests
 
-    from scrapy_mandelbot.fleet.server import JobServer  # noqa: PLC0415
+    from scrapy_mandelbot.fleet.job_server import JobTerms  # noqa: PLC0415
+    from scrapy_mandelbot.fleet.redis_job import RedisJobServer  # noqa: PLC0415
     from scrapy_mandelbot.fleet.shared_job import SharedJob  # noqa: PLC0415
     from scrapy_mandelbot.job.job_store import Place  # noqa: PLC0415
 
@@ -219,7 +220,7 @@ def memory() -> int:
     ):
         for what, count, sites, are_requests in MEMORY:
             redis.clear()
-            server = JobServer(redis.url, "memory", 600.0)
+            server = RedisJobServer(redis.url, JobTerms("memory", 600.0))
             job = SharedJob(server.join(), time.monotonic)
             before = client.info("memory")["used_memory"]
             for number in range(count):

@@ -1,4 +1,4 @@
-"""How fast scrapy_mandelbot.robots.robotstxt is, beside its peers, in one run::
+"""How fast mandelbot.robotstxt is, beside its peers, in one run::
 
     pip install protego robotspy jwm.robotstxt gpyrobotstxt fast-robotstxt
     pip install texting-robots-py
@@ -27,9 +27,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.robotparser import RobotFileParser
 
+from mandelbot.robotstxt import RobotsTxt
 from protego import Protego
-
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -255,7 +254,9 @@ def installed_parsers() -> dict[str, Callable[[bytes, str, str], bool]]:
     found = {
         f"ours, dialect {dialect}": ours(dialect) for dialect in ("mandelbot", "google")
     }
-    sys.path.append(str(Path(__file__).parents[1] / "conformance"))
+    sys.path.append(
+        str(Path(__file__).parents[1] / "packages" / "mandelbot" / "conformance")
+    )
     parsers = import_module("parsers")
     for name in OTHERS:
         try:

@@ -87,7 +87,7 @@ class SiteAndQueue:
             self.crawl.at(section.due(now), self._look)
             return None
         flight = Flight(Page(url), site)
-        if site.is_given_up_for(flight):
+        if site.is_given_up_for(flight, url.encode()):
             self.crawl.fail(url)
             return None
         return url
@@ -143,7 +143,7 @@ class SiteAndQueue:
         if self.crawl.is_again(url):
             return
         site = self.site
-        if flight.is_refused_alone or site.is_given_up_for(flight):
+        if flight.is_refused_alone or site.is_given_up_for(flight, page):
             self.crawl.fail(url)
             site.faults.forget(page)
         else:

@@ -47,15 +47,19 @@ class LoopTime(Clock):
         self._crawlers: WeakSet[Crawler] = WeakSet()
         self._may_jump: Callable[[], bool] = self._only_time_is_waited_for
         self._stands_at: float | None = None
-        self._ahead = self._epoch = self._settles = 0.0
+        """While it is turned: the monotonic time, in seconds."""
+        self._ahead = 0.0
+        """Seconds that jumps have added to the machine's monotonic time."""
+        self._epoch = 0.0
+        """Seconds since the epoch at monotonic time 0; 0: as the machine says."""
+        self._settles = 0.0
+        """Real seconds without an event before a jump."""
 
     def elapsed(self) -> float:
         """Return monotonic seconds, as timers use them."""
-        return (
-            time.monotonic() + self._ahead
-            if self._stands_at is None
-            else self._stands_at
-        )
+        if self._stands_at is None:
+            return time.monotonic() + self._ahead
+        return self._stands_at
 
     def now(self) -> float:
         """Return seconds since the epoch, as the package uses them."""
@@ -86,7 +90,8 @@ class LoopTime(Clock):
                 allowed.
         """
         self._may_jump = may_jump or self._only_time_is_waited_for
-        self._settles, self._stands_at = settles, self.elapsed()
+        self._settles = settles
+        self._stands_at = self.elapsed()
         self._epoch = time.time() - self._stands_at
         before = Clock.of
         Clock.of = self._clock_of  # type: ignore[assignment,method-assign]
@@ -186,15 +191,13 @@ def _is_at_work(crawler: Crawler) -> bool:
     engine: Any = crawler.engine
     if engine is None:  # under construction
         return True
-    with_spider: set[Request] = getattr(
-        getattr(engine.scraper, "slot", None), "active", set()
-    )
-    under_way: set[Request] = getattr(
-        getattr(engine, "_slot", None), "inprogress", set()
-    )
-    return len(with_spider) > len(under_way - with_spider) or bool(
-        _worked_on(engine.downloader)
-    )
+    if _worked_on(engine.downloader):
+        return True
+    of_scraper = getattr(engine.scraper, "slot", None)
+    with_spider: set[Request] = getattr(of_scraper, "active", set())
+    of_engine = getattr(engine, "_slot", None)
+    under_way: set[Request] = getattr(of_engine, "inprogress", set())
+    return len(with_spider) > len(under_way - with_spider)
 
 
 def _worked_on(downloader: Any) -> list[Request]:

@@ -8,13 +8,14 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from mandelbot import Dialect
+from mandelbot.robotstxt import DIALECTS
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
 
-from scrapy_mandelbot import Dialect, SettingsError
+from scrapy_mandelbot import SettingsError
 from scrapy_mandelbot import store as stores
 from scrapy_mandelbot.politeness.pace import PacePolicy
-from scrapy_mandelbot.robots.robotstxt import DIALECTS
 from scrapy_mandelbot.settings.config import Config, setting_defaults, settings_in_force
 
 
@@ -102,7 +103,6 @@ BAD = [
     ("MANDELBOT_PURPOSE", 7, "one or several of"),
     ("MANDELBOT_USAGE", "drop", "'off' or 'annotate' or 'obey'"),
     ("MANDELBOT_USAGE_UNKNOWN", "obey", "'allow' or 'drop'"),
-    ("MANDELBOT_LEDGER", True, "the path of a file"),
     ("MANDELBOT_SIGN", True, "'always' or 'asked'"),
     ("MANDELBOT_SIGN_KEY", 7, "the path of a PEM file"),
     (

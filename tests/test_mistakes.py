@@ -292,7 +292,6 @@ MISSING = [
     ("MANDELBOT_STORE=redis://localhost", "redis", "scrapy-mandelbot[redis]"),
     ("MANDELBOT_JOB=redis://localhost", "redis", "scrapy-mandelbot[redis]"),
     ("MANDELBOT_REPORT=%(nothing)s.json", "", "placeholders such as %(name)s"),
-    ("MANDELBOT_LEDGER=project/__init__.py/ledger", "", "a file that can be written"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""The downloader middleware that detects refusals, and the meaning of a response for its site."""
+"""The downloader middleware that detects refusals, and what a response means."""
 
 from __future__ import annotations
 
@@ -10,6 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy.downloadermiddlewares.robotstxt
 import scrapy.signals
+from mandelbot.answers.failures import failure_of
+from mandelbot.answers.meaning import (
+    GOES_BACK,
+    NOTHING,
+    Kind,
+    ResponseMeaning,
+    meaning_of,
+)
+from mandelbot.preferences import MARKED_STATUSES
 from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.downloadermiddlewares.retry import RetryMiddleware
 from scrapy.downloadermiddlewares.stats import DownloaderStats
@@ -18,17 +27,8 @@ from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.crawl import Crawl
-from scrapy_mandelbot.fetching.failures import failure_of
 from scrapy_mandelbot.politeness.flight import GO, NEVER, End, Wait
-from scrapy_mandelbot.politeness.meaning import (
-    GOES_BACK,
-    NOTHING,
-    Kind,
-    ResponseMeaning,
-    meaning_of,
-)
 from scrapy_mandelbot.politeness.probe import SAFE_METHODS
-from scrapy_mandelbot.robots.preferences import MARKED_STATUSES
 from scrapy_mandelbot.throttle.in_flight import (
     ASKS_AGAIN,
     SitePausedError,
@@ -96,7 +96,7 @@ class PauseMiddleware:
         return cls(crawler)
 
     def _subscribe_to_responses(self) -> None:
-        """Receive responses one iteration of the event loop before their middlewares do.
+        """Receive each response one iteration of the loop before its middlewares do.
 
         Download slots that hold requests send the next one then: slots with a delay,
         and slots of requests that bypass the queue, which hands out no more than a slot
@@ -109,16 +109,17 @@ class PauseMiddleware:
             )
 
     def _response_downloaded(self, response: Response, request: Request) -> None:
-        """Pause the site at once: the downloader slot is about to send its next request."""
+        """Pause the site at once: its slot is about to send the next request."""
         if not request.meta.get("dont_pause"):
             self._hear(
                 self._flight(request) or self._throttle.flight_of(request), response
             )
 
     def _hear(self, flight: Flight, response: Response) -> None:
-        """Report what a response means to its site: once, from the signal or the middleware."""
+        """Report to its site what a response means: once for each response."""
         request: Request = flight.request
-        flight.meaning = meaning = self._meaning_of(request, response)
+        meaning = self._meaning_of(request, response)
+        flight.meaning = meaning
         if meaning.kind is Kind.NOT_NOW:
             reason = f"{response.status} for {request}" + (
                 f", {meaning.said}" * bool(meaning.said)
@@ -140,7 +141,7 @@ class PauseMiddleware:
         self._throttle.answered(flight, is_page=is_page)
 
     def _meaning_of(self, request: Request, response: Response) -> ResponseMeaning:
-        """Return what a response means, as the project, the spider and the request see it."""
+        """Return what a response means to the project, its spider and the request."""
         status = response.status
         is_own = is_of_the_package(request)
         meaning = meaning_of(
@@ -183,7 +184,7 @@ class PauseMiddleware:
     async def _wait_for_turn(
         self, flight: Flight, request: Request
     ) -> Request | Response | None:
-        """Return None once the request may be sent, or the result of `process_request` instead."""
+        """Return None once the request may be sent, else what ends its way."""
         throttle = self._throttle
         while True:
             if throttle.is_paced:
@@ -212,7 +213,7 @@ class PauseMiddleware:
     async def process_response(
         self, request: Request, response: Response
     ) -> Request | Response:
-        """Send back a request that its site refused, to be sent again after the pause."""
+        """Send a request back that its site refused, to be sent after the pause."""
         throttle = self._throttle
         flight = self._flight(request)
         meta = request.meta
@@ -251,7 +252,7 @@ class PauseMiddleware:
     async def _send_again(
         self, flight: Flight, response: Response
     ) -> Request | Response:
-        """Send a refused request back to its queue, let it wait, or hand its refusal on."""
+        """Send a refused request back to its queue, or wait, or hand its refusal on."""
         throttle = self._throttle
         request: Request = flight.request
         is_safe = request.method in SAFE_METHODS
@@ -332,7 +333,7 @@ class PauseMiddleware:
         return request  # it waits for the pause when its sender sends it again
 
     def _is_handled(self, request: Request, response: Response) -> bool:
-        """Return whether the spider handles this status, or the request is interactive."""
+        """Return whether the spider, or a person, handles this status."""
         if self._crawl.is_for_a_person(request):
             return True
         listed = request.meta.get(
@@ -364,7 +365,8 @@ class PauseMiddleware:
 def not_sent(crawl: Crawl, flight: Flight) -> SitePausedError:
     """Return the error of a request that is not sent."""
     flight.meaning = NOTHING  # it is not sent back
-    crawl.throttle.in_flight.fates[flight.request] = end = fate_of(crawl, flight)
+    end = fate_of(crawl, flight)
+    crawl.throttle.in_flight.fates[flight.request] = end
     section = flight.site.faults.of(flight.request) if end is End.SECTION else None
     pause = (
         flight.site.pause if section is None or section.pause is None else section.pause
@@ -377,7 +379,10 @@ def not_sent(crawl: Crawl, flight: Flight) -> SitePausedError:
 
 
 def may_repeat(crawler: Crawler, flight: Flight, refusal: int | Exception) -> bool:
-    """Return whether to send a refused request again; an unsafe one only if Scrapy would."""
+    """Return whether to send a refused request again.
+
+    An unsafe one only if Scrapy would.
+    """
     request: Request = flight.request
     if request.method in SAFE_METHODS:
         return True
@@ -411,8 +416,8 @@ async def store_cookies(crawler: Crawler, request: Request, response: Response) 
 
 
 def note_quota(crawl: Crawl, flight: Flight, response: Response) -> None:
-    """Limit requests to a site to the quota that its response states, if it states one."""
-    from scrapy_mandelbot.politeness import retry_after  # noqa: PLC0415 -- few sites
+    """Limit requests to a site to the quota that its response states, if any."""
+    from mandelbot.answers import retry_after  # noqa: PLC0415 -- few sites
 
     now = crawl.now()
     site = flight.site
@@ -443,5 +448,9 @@ def fate_of(crawl: Crawl, flight: Flight) -> End:
         return End.URL
     if throttle.has_given_up(flight):
         is_site = site.pause.is_given_up or site.faults.of(flight.request) is None
-        return End.SITE if is_site else End.SECTION
-    return End.LEFT if crawl.is_closing else End.WAITED
+        if is_site:
+            return End.SITE
+        return End.SECTION
+    if crawl.is_closing:
+        return End.LEFT
+    return End.WAITED

@@ -1,4 +1,4 @@
-"""The events of a crawl: one table, each row with its log line, its stats and its signal.
+"""The events of a crawl: a table of their log lines, stats and signals.
 
 A test compares the documents' tables of stats and signals with this one.
 """
@@ -19,7 +19,7 @@ _IN_ACCOUNT = ("taken_in", "from_former_run", "lost", *map(str, End))
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """Something that happens in a crawl: what the log, the stats and a signal say of it."""
+    """Something that happens in a crawl, and what log, stats and a signal say of it."""
 
     text: str = ""
     """The format of the log line, with the names of its values; ``""``: no line."""
@@ -100,6 +100,11 @@ REFUSES_ROBOTS_STILL = _warning(
     stats=("mandelbot/pause/sections_given_up",),
 )
 SECTION_RESUMED = Event("Resumed %(path)s of %(where)s: it answers again")
+LAST_ATTEMPTS = _warning(
+    "Gave up %(where)s after %(tries)s in %(paused_for).0f s: %(reason)s (%(waiting)s queued:"
+    " those not refused twice are sent once more)",
+    stats=("mandelbot/pause/given_up",),
+)
 SECTION_GIVEN_UP = _warning(
     "Gave up %(path)s of %(where)s, which answers elsewhere: %(reason)s (its requests:"
     " %(fate)s)",
@@ -198,9 +203,10 @@ ROBOTS_TRUNCATED = _warning(
     stats=("mandelbot/robots/broken_off",),
 )
 ROBOTS_UNANSWERED = _warning(
-    "%(site)s has never answered in this run, and its requests fail: %(reason)s; the"
-    " next attempt is after %(next)s",
+    "%(site)s has never answered in this run, and its requests %(fate)s: %(reason)s;"
+    " the next attempt is for a request that comes after %(next)s",
 )
+ROBOTS_TRIED_ENOUGH = Event(stats=("mandelbot/robots/unanswered",))
 ROBOTS_ERROR = _error(
     "An error in the project, not at %(site)s, prevents fetching its robots.txt:"
     " %(reason)s",
@@ -403,10 +409,6 @@ USAGE_READ = Event(
         ("mandelbot/usage/terms", "terms"),
     ),
 )
-PAGE_FETCHED = Event()
-"""`USAGE_READ` of a crawl without a purpose."""
-ITEMS_DECIDED = Event()
-"""The numbers of items kept and dropped of a page, and why."""
 USAGE_REQUEST_DROPPED = Event(
     "Not requested, as its use is disallowed: %(what)s (%(statement)s)",
     logging.DEBUG,
@@ -433,14 +435,6 @@ TERMS_STATED = Event(
     "%(site)s states terms in place of a page: %(status)d, %(terms)s (%(url)s). Nothing"
     " is paid or accepted; its further such answers are only counted",
     stats=("mandelbot/usage/terms_stated",),
-)
-LEDGER_WRITTEN = Event(stats=("mandelbot/ledger/lines",))
-LEDGER_CLOSED = Event(
-    "The ledger %(path)s has %(lines)s of this run; %(missing)d are missing"
-)
-LEDGER_FAILED = _error(
-    "The ledger lacks a line: %(error)s. Further such lines are only counted",
-    stats=("mandelbot/ledger/failed",),
 )
 REQUESTS_ENDED = Event(
     "Requests: %(account)s",

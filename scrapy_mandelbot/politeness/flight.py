@@ -13,7 +13,8 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from scrapy_mandelbot.politeness.meaning import ResponseMeaning
+    from mandelbot.answers.meaning import ResponseMeaning
+
     from scrapy_mandelbot.politeness.site_state import Site
 
 
@@ -41,7 +42,7 @@ class Reservation(NamedTuple):
 
 
 class End(Enum):
-    """A way in which a request ends; the value is its name in stats, metrics and reports."""
+    """A way in which a request ends; its value names it in stats and reports."""
 
     PAGE = "page"
     OTHER = "other_answer"
@@ -119,7 +120,10 @@ class Flight:
         self.site.reserving |= {self}
 
     def settle(self, now: float, *purposes: Purpose) -> bool:
-        """Release what it holds, for these purposes or all; return whether others may go now."""
+        """Release what it holds, for these purposes or all.
+
+        Returns whether others may go now.
+        """
         if not self.reservations:
             return False
         if len(self.reservations) == 1:
@@ -141,7 +145,10 @@ class Flight:
         return sum(one.release(self, now) for one in released) > 0
 
     def scouted(self, now: float) -> bool:
-        """Note that it has its site's rules, or goes without; return whether others may go."""
+        """Note that it has its site's rules, or goes without.
+
+        Returns whether others may go now.
+        """
         others_may_go = self.settle(now, Purpose.RULES)
         self.site.look_anew()
         return others_may_go
@@ -246,8 +253,8 @@ class Tally:
             self.count(end, requests)
 
     def left(self, now: float) -> None:
-        """Note that a request leaves for a site with a pace, or ends where that is not obeyed."""
+        """Note that a request leaves for a site with a pace, or ends without one."""
 
     def ignored_delay(self) -> str:
-        """Return the crawl delay that is not obeyed, and how fast requests came; empty: neither."""
+        """Return the crawl delay that is not obeyed, and the rate; empty: none."""
         return ""

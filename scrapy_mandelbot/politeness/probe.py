@@ -38,16 +38,21 @@ def looked_through(site: Site) -> int:
 
 
 def may_ask_again(site: Site) -> bool:
-    """Return whether a page may be requested again as a health check: no limit counts it."""
+    """Return whether a good page may be requested again, as a health check.
+
+    Not where a limit counts it.
+    """
     rate_control = site.pause.rate_control
     counts = rate_control is not None and rate_control.counts
-    return bool(site.well_url) and not counts
+    if counts or site.pause.final_attempts:
+        return False
+    return bool(site.well_url)
 
 
 def refused_longest_ago(
     site: Site, requests: Sequence[Any], fingerprint_of: Callable[[Any], bytes]
 ) -> int:
-    """Return which of these requests had best be the probe if each of them was refused."""
+    """Return which of these requests, all refused before, had best be the probe."""
     urls = [site.faults.urls.get(fingerprint_of(request)) for request in requests]
     sent = [-1 if one is None else one.last_sent for one in urls]
     return sent.index(min(sent))
@@ -87,7 +92,7 @@ def look_for_probe(
     most: int,
     check: Callable[[Site], bool],
 ) -> tuple[int | None, list[Any]]:
-    """Return which request had best be the probe, of those that it took, and all that it took.
+    """Return which of the requests taken had best be the probe, and all of them.
 
     `check` sends a health check where none of them will do, and returns whether it has.
     Then no request is the probe.

@@ -25,8 +25,9 @@ from itertools import takewhile
 from math import inf
 from typing import TYPE_CHECKING
 
+from mandelbot.formatting import duration, rate_text
+
 from scrapy_mandelbot.politeness.limit_estimator import RATES, LimitEstimator
-from scrapy_mandelbot.robots.formatting import duration, rate_text
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.limit_estimator import Reading
@@ -79,8 +80,10 @@ class Mode(Enum):
 class RateControl:
     """The rate of a site after a pause, and what its refusals say.
 
-    ``now`` is in seconds. Args: good: when those requests were sent which it answered
-    well lately.
+    ``now`` is in seconds.
+
+    Args:
+        good: when those requests were sent which it answered well lately.
     """
 
     def __init__(self, good: Iterable[float] = ()) -> None:
@@ -108,7 +111,8 @@ class RateControl:
         self._told = 0  # runs that the estimator has read since it is new
         self._best = self._borne()  # requests a second that were borne
         self._slow = SlowLimitEstimator()
-        self._limit = self._burst = 0.0
+        self._limit = 0.0
+        self._burst = 0.0
         self._creeps_from = -inf
         self._let_through: deque[float] = deque(maxlen=3)
 
@@ -123,7 +127,7 @@ class RateControl:
     # What came.
 
     def good(self, sent: float, now: float) -> None:
-        """Note a good answer to a request that was sent at that time, since the last pause."""
+        """Note a good answer, since the last pause, to a request sent at that time."""
         self._good.append(sent)
         self._came.append(now)
         self._answers += 1
@@ -164,7 +168,7 @@ class RateControl:
 
     @property
     def counts(self) -> bool:
-        """Whether the site counts what it is asked: nothing is asked twice to learn something."""
+        """Whether the site counts requests: none is repeated to learn something."""
         return self.mode in {Mode.LIMIT, Mode.SLOW}
 
     @property
@@ -174,8 +178,10 @@ class RateControl:
 
     @property
     def others_go(self) -> float:
-        """The seconds for which a refused request lets others go first: five of a slow site."""
-        return _OTHERS_FIRST / self.rate if self.mode is Mode.SLOW else 0.0
+        """The seconds in which a refused request lets others go: five of a slow site."""
+        if self.mode is Mode.SLOW:
+            return _OTHERS_FIRST / self.rate
+        return 0.0
 
     def as_text(self, waiting: int) -> tuple[str, str]:
         """Return the rate, and how long waiting requests take at it, for people."""
@@ -260,7 +266,7 @@ class RateControl:
         self._cruise(now)
 
     def _bound(self, goods: int, took: float) -> None:
-        """Stay below what the site let through, in runs that are long enough, its burst apart."""
+        """Stay below what the site let through in long runs, its burst apart."""
         if goods >= 4.0 * self._burst and took > 0.0:
             self._let_through.append((goods - self._burst) / took)
         if self._let_through:
@@ -274,7 +280,10 @@ class RateControl:
     # The rate.
 
     def sent(self, now: float) -> None:
-        """Note that a request is handed out; little is caught up of what was not sent in time."""
+        """Note that a request is handed out.
+
+        Little is made up for of what was not sent in time.
+        """
         held_up = now - self.next_at
         if held_up > 1.0 / self.rate:
             # nothing is learnt of the limit while nothing is sent
@@ -282,13 +291,15 @@ class RateControl:
         self.next_at = max(self.next_at, now - self._caught_up) + 1.0 / self.rate
 
     def left(self, now: float) -> None:
-        """Note that a request leaves, which on a busy machine is later than it was handed out."""
+        """Note that a request leaves; on a busy machine it was handed out earlier."""
         self.next_at = max(self.next_at, now + 1.0 / self.rate - self._caught_up)
 
     @property
     def _caught_up(self) -> float:
-        """The seconds that are caught up at most; none where two at once are one too many."""
-        return 0.0 if self.counts and self._burst < _TIGHT else 1.0 / self.rate
+        """The seconds to make up for at most; none where two at once are too many."""
+        if self.counts and self._burst < _TIGHT:
+            return 0.0
+        return 1.0 / self.rate
 
     def answered(self, now: float) -> bool:
         """Note a good answer; return whether the site is as open as it was before."""
@@ -308,7 +319,7 @@ class RateControl:
         return now - self._peak_at > _PLATEAU
 
     def _borne(self) -> float:
-        """Return the rate of the answers before the first refusal, if they took long enough."""
+        """Return the rate of answers before the first refusal, of a while at least."""
         took = self._good[-1] - self._good[0] if self._good else 0.0
         return len(self._good) / max(took, _LATELY)
 
@@ -371,7 +382,7 @@ class SlowLimitEstimator:
                 self.rate = best
 
     def _best(self) -> float:
-        """Return the best rate of spans next to each other, one page of them being chance.
+        """Return the best rate of adjacent spans, one page of them being chance.
 
         Not of the last three or four: without a burst, what a long pause lets through
         is lost.
@@ -390,8 +401,10 @@ class SlowLimitEstimator:
 
     @property
     def pause(self) -> float:
-        """The seconds in which two requests come free, so that the probe is answered."""
-        return 2.0 / self.rate if self.rate else 0.0
+        """The seconds in which two requests come free, so that the probe is well."""
+        if self.rate:
+            return 2.0 / self.rate
+        return 0.0
 
     def pace(self, goods: int) -> float:
         """Return requests a second, after so many good answers of a run."""

@@ -13,14 +13,16 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from mandelbot.formatting import clock_time
+
 from scrapy_mandelbot.politeness.faults import BotBlockDetector, Faults
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Decision, Purpose, Tally, Wait
 from scrapy_mandelbot.politeness.pacer import Pacer
 from scrapy_mandelbot.politeness.pause import Pause, PauseEffect
 from scrapy_mandelbot.politeness.pause_policy import Refusal
-from scrapy_mandelbot.robots.formatting import clock_time
 
 if TYPE_CHECKING:
+    from scrapy_mandelbot.politeness.faults import Section
     from scrapy_mandelbot.politeness.flight import Flight
     from scrapy_mandelbot.politeness.pause_policy import LeftPause, PausePolicy
 
@@ -45,6 +47,7 @@ class Site:
         "_policy",
         "_recent",
         "_unanswered",
+        "dead_until",
         "faults",
         "has_answered",
         "has_refused",
@@ -85,6 +88,8 @@ class Site:
         """The requests for whose end others wait, as they hold a reservation."""
         self.held_until = -inf
         """When the manual hold ends."""
+        self.dead_until = inf
+        """When a host that never answered, and is given up, may be met anew."""
         self._held_since = 0.0
         self.pacer = Pacer()
         """Its crawl delay and quota."""
@@ -125,7 +130,7 @@ class Site:
     def decide(  # noqa: PLR0911 -- early returns
         self, now: float, flight: Flight | None = None, section: str = ""
     ) -> Decision:
-        """Decide on a request now: on the next of the queue, or on one that has left it.
+        """Decide on a request: on the next of the queue, or on one that has left it.
 
         Changes nothing. `section`: the path of the section that is set aside with the
         next one.
@@ -146,7 +151,7 @@ class Site:
             if self.scout is not None:
                 return Decision(Wait.RULES, inf)
         elif heeds_pauses:
-            if self.is_given_up_for(flight):
+            if self.is_given_up_for(flight, flight.fingerprint or b""):
                 return NEVER
             # The queue takes back what it handed out.
             is_late = flight.is_from_queue or self.pause.due(now) > now
@@ -154,7 +159,9 @@ class Site:
                 return Decision(Wait.PAUSE, self.pause_due(now))
         has_turn = flight is not None and self.pacer.has_turn(flight, now)
         due = now if has_turn else self.pacer.due(now)
-        return GO if due <= now else Decision(Wait.TURN, due)
+        if due <= now:
+            return GO
+        return Decision(Wait.TURN, due)
 
     def due(self, now: float) -> float:
         """Return when the next request may be handed out.
@@ -168,7 +175,7 @@ class Site:
         return max(self.held_until, self.pause.due(now))
 
     def is_shut(self, now: float) -> bool:
-        """Return whether no request may go now: paused, probed, given up, or outside visit times.
+        """Return whether no request may go: paused, given up, or outside visit times.
 
         A site that is merely slowed, by its pace or a recovery, is not shut.
         """
@@ -177,12 +184,24 @@ class Site:
         is_visited = self.held_until <= now and self.pacer.shut_since is None
         return not is_visited or not self.pause.is_passable
 
-    def is_given_up_for(self, flight: Flight) -> bool:
-        """Return whether a request is sent no more in this run."""
-        if self.pause.is_given_up:
-            return True
+    def is_given_up_for(self, flight: Flight, fingerprint: bytes) -> bool:
+        """Return whether a request is sent no more in this run.
+
+        While final attempts are made: one that was refused in them, or twice before.
+        Once may be a limit's doing.
+        """
         section = self.faults.of(flight.request)
-        return section is not None and section.is_over()
+        if self.pause.is_given_up or (section is not None and section.is_over()):
+            return True
+        if not self._final_attempts(section):
+            return False
+        return self.faults.times(fingerprint) > 1
+
+    def _final_attempts(self, section: Section | None) -> int:
+        """Return how many are left: of the site, or of the section."""
+        if self.pause.final_attempts or section is None or section.pause is None:
+            return self.pause.final_attempts
+        return section.pause.final_attempts
 
     def _is_shut_for(self, flight: Flight) -> bool:
         """Return whether the pause holds a request back that has not had its turn."""
@@ -196,7 +215,8 @@ class Site:
 
     def hand_out(self, flight: Flight, now: float, *, as_scout: bool) -> None:
         """Note that the queue hands a request out; where a probe is due, this is it."""
-        self.ticks = flight.tick = self.ticks + 1
+        self.ticks += 1
+        flight.tick = self.ticks
         flight.sent_at = now
         flight.is_from_queue = True
         flight.had_turn = True
@@ -227,13 +247,16 @@ class Site:
         flight.is_sent = True
         flight.sent_at = now
         if not flight.is_from_queue:
-            self.ticks = flight.tick = self.ticks + 1
+            self.ticks += 1
+            flight.tick = self.ticks
         if not self.is_plain and self.pause.rate_control is not None:
             self.pause.rate_control.left(now)
         self.pacer.sent(now)
 
     def ended(self, flight: Flight, now: float) -> bool:
-        """Note that a request has its answer, or will get none; return whether others may go.
+        """Note that a request has its answer, or will get none.
+
+        Returns whether others may go now.
 
         All that it held is released, in this one place. A probe that ends so says
         nothing about the site, and a turn that was not used is free.
@@ -255,9 +278,11 @@ class Site:
 
     @property
     def awaited(self) -> frozenset[Flight]:
-        """The requests for whose end others wait: also the probe of a pause that sites share."""
+        """The requests for whose end others wait, and the probe of a shared pause."""
         probe = self.pause.probe
-        return self.reserving if probe is None else self.reserving | {probe}
+        if probe is None:
+            return self.reserving
+        return self.reserving | {probe}
 
     # What it answers.
 
@@ -304,7 +329,7 @@ class Site:
     def refused(
         self, flight: Flight, fingerprint: bytes, refusal: Refusal
     ) -> PauseEffect | None:
-        """Note that the site refused a request: by a pause status, or by no answer at all."""
+        """Note that the site refused a request, by a pause status or by no answer."""
         if refusal.marked is not None:
             return self._refused_as_robot(flight, fingerprint, refusal)
         faults = self._own_faults()
@@ -312,23 +337,29 @@ class Site:
         section = faults.of(flight.request)
         url = faults.refused(flight, fingerprint, refusal, section)
         if (section is None and not url.is_alone) or refusal.retry_after is not None:
-            effect = pause.refused(flight, refusal, self._recent or ())
+            effect = pause.refused(
+                flight, refusal, self._recent or (), has_served=self.has_answered
+            )
         else:
             effect = PauseEffect.SET_ASIDE if section is None else None
             pause.released(flight, refusal.now)
         if section is not None:
             section_news = faults.probe_refused(flight, refusal)
             effect = effect or section_news
+        has_begun = effect is PauseEffect.PAUSED and section is None
+        if not has_begun and self._final_attempts(faults.of(flight.request)):
+            url.times += 1  # a refused final attempt is not sent again
         self.look_anew()
         return effect
 
     def _refused_as_robot(
         self, flight: Flight, page: bytes, refusal: Refusal
     ) -> PauseEffect | None:
-        """Note a challenge, a price, or a bare refusal, which has no marks of either."""
+        """Note a challenge, a price, or a bare refusal without the marks of either."""
         if self.faults.of(flight.request) is not None:
             return self.faults.probe_refused(flight, refusal)
-        self._bot_blocks = run = self._bot_blocks or BotBlockDetector()
+        run = self._bot_blocks or BotBlockDetector()
+        self._bot_blocks = run
         is_marked = bool(refusal.marked)
         was_well = bool(self.well_url)
         path = run.note(
@@ -343,7 +374,7 @@ class Site:
     def is_silent(
         self, flight: Flight, fingerprint: bytes, now: float, *, is_certain: bool
     ) -> bool:
-        """Return whether a request without an answer means that the site is down for a while.
+        """Return whether a request without an answer means that the site is down.
 
         Not one that never answered in this run, and not for a single URL: such requests
         are RetryMiddleware's, as always.
@@ -361,7 +392,7 @@ class Site:
         return is_certain or len(self._unanswered) > 1
 
     def may_go_at(self, fingerprint: bytes) -> tuple[float, bool]:
-        """Return when a request may be sent again that was refused, and whether it alone is.
+        """Return when a refused request may be sent again, and whether it is alone.
 
         0: it was not refused, or may go at once, or its site is given up. One that
         alone is refused has a time of its own; one that was refused with its site lets
@@ -422,6 +453,14 @@ class Site:
         self.look_anew()
         return is_news
 
+    def forget_refusals(self) -> None:
+        """Be as a site that nothing is known of: it has never answered."""
+        self.dead_until = inf
+        self.pause.reset()
+        self.faults = Faults.NONE
+        self.has_refused = False
+        self.look_anew()
+
     def is_news(self, what: str) -> bool:
         """Return whether this was not reported for the site before; now it is."""
         is_news = what not in self.reported
@@ -436,7 +475,9 @@ class Site:
 
         ``-inf``: there is none.
         """
-        return self._recent[-1] if self._recent else -inf
+        if self._recent:
+            return self._recent[-1]
+        return -inf
 
     def as_text(self, now: float = -inf) -> str:
         """Return its state, as text."""
@@ -471,7 +512,7 @@ class Site:
         return self.faults
 
     def look_anew(self) -> None:
-        """See whether anything holds its requests back, as some part of it has changed."""
+        """Decide anew whether anything holds its requests back: a part has changed."""
         self.is_plain = (
             self.scout is None
             and self.pause.is_open

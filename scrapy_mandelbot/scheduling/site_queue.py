@@ -8,6 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 import scrapy.signals
+from mandelbot.origins import site_of
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.squeues import LifoMemoryQueue
 from scrapy.utils.httpobj import urlparse_cached
@@ -19,7 +20,6 @@ from scrapy_mandelbot.clock import Timers
 from scrapy_mandelbot.crawl import Crawl
 from scrapy_mandelbot.politeness.flight import GO, End, Flight
 from scrapy_mandelbot.politeness.probe import look_for_probe, looked_through
-from scrapy_mandelbot.robots.origins import site_of
 from scrapy_mandelbot.scheduling.round_robin import QueueParts, RoundRobin, SubQueue
 from scrapy_mandelbot.scheduling.storage import RequestStorage, Storage, warn_of_lost
 
@@ -45,7 +45,7 @@ class _Delayed:
 
 
 class SiteQueue:
-    """A ``SCHEDULER_PRIORITY_QUEUE`` that skips the sites that may not be requested now.
+    """A ``SCHEDULER_PRIORITY_QUEUE`` that skips sites which may not be asked now.
 
     Its order is that of Scrapy's ``DownloaderAwarePriorityQueue``: the slots with the
     fewest active downloads first, round robin among equals, by priority within. No slot
@@ -147,7 +147,7 @@ class SiteQueue:
 
     @classmethod
     def over(cls, crawler: Crawler, storage: RequestStorage) -> SiteQueue:
-        """Build the queue over requests that are kept elsewhere than in queues of Scrapy's."""
+        """Build the queue over requests that Scrapy's queues do not keep."""
         return cls(crawler, LifoMemoryQueue, "", storage=storage)
 
     def __len__(self) -> int:
@@ -165,6 +165,8 @@ class SiteQueue:
         queue = self._round_robin.get((name, slot, ""))
         if queue is None or not queue.site.is_plain:
             queue = self._queue_for(request, self._throttle.sites.of(name), slot)
+        if queue.site.dead_until <= self._crawl.now():
+            self._throttle.pauses.meet_anew(queue.site)
         if queue.site.has_refused or (was is not None and was.not_before):
             not_before = 0.0 if was is None else was.not_before
             if until := self._waits_until(queue, request, not_before, has_come=True):
@@ -212,7 +214,9 @@ class SiteQueue:
     def peek(self) -> Request | None:
         """Return what :meth:`pop` would return, and leave it in the queue."""
         queue = self._next_queue()
-        return None if queue is None else self._storage.peek(queue.name)
+        if queue is None:
+            return None
+        return self._storage.peek(queue.name)
 
     def drain(self) -> Iterator[Request]:
         """Take out all requests, whatever is known of their sites."""
@@ -227,13 +231,13 @@ class SiteQueue:
                     yield request
 
     def close(self) -> dict[str, list[int]]:
-        """Close all queues; return the state from which a queue of either kind can be built."""
+        """Close all queues. Returns the state from which any queue is built."""
         self._end_delays()
         warn_of_lost(self._crawler, self._storage.put_down())
         return self._storage.close()
 
     def count_ready(self) -> int:
-        """Return how many requests wait for one in flight, if :meth:`pop` finds none."""
+        """Return how many requests wait for one in flight if :meth:`pop` has none."""
         return sum(
             self._storage.length(queue.name)
             for slot in self._in_flight.slots()
@@ -259,7 +263,7 @@ class SiteQueue:
         return bool(self.unloaded)
 
     def sub_queues(self) -> Iterator[tuple[Site, str, int]]:
-        """Yield site, section ("" for none) and number of requests of each sub-queue."""
+        """Yield site, section ("": none) and number of requests of each sub-queue."""
         self._load(len(self.unloaded))
         for queue in tuple(self._round_robin.values()):
             if length := self._length(queue):
@@ -309,7 +313,7 @@ class SiteQueue:
         return sum(queue.delayed for queue in self._round_robin.of(site))
 
     def leave(self, site: Site) -> tuple[list[str], list[Request]]:
-        """Remove a site's waiting requests; return its queues and the delayed requests."""
+        """Remove a site's waiting requests. Returns its queues and delayed requests."""
         queues = tuple(self._round_robin.of(site))
         taken = self._delayed.take(lambda one: one.queue.site is site) if queues else []
         for queue in queues:
@@ -319,7 +323,7 @@ class SiteQueue:
         return [queue.name for queue in queues], [one.request for one in taken]
 
     def _hands_out(self, request: Request, queue: SubQueue) -> bool:
-        """Hand the request out, if it may be after all that is found out about it only now."""
+        """Hand the request out, if it may go by all that is found out only now."""
         site = queue.site
         slot = queue.slot
         if not queue.is_ours:  # Scrapy's queue may hold several sites
@@ -385,7 +389,7 @@ class SiteQueue:
         *,
         has_come: bool = False,
     ) -> float:
-        """Return when a request that came back, perhaps just now, may be handed out; 0: now.
+        """Return when a request that came back may be handed out; 0: now.
 
         One that was refused with its site lets others go first; if all were, those
         before it.
@@ -396,10 +400,14 @@ class SiteQueue:
         fingerprint = self._crawler.request_fingerprinter.fingerprint(request)
         at, is_alone = queue.site.may_go_at(fingerprint)
         if at <= now or is_alone:
-            return at if at > now else 0.0
+            if at > now:
+                return at
+            return 0.0
         if has_come and self._delayed and queue.name not in self._storage.lengths:
             self.end_delays(queue.site)
-        return at if queue.name in self._storage.lengths else 0.0
+        if queue.name in self._storage.lengths:
+            return at
+        return 0.0
 
     def _wait_is_over(self, one: _Delayed) -> None:
         """Put a delayed request back, unless its time has changed."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
+from mandelbot.answers.outcome import Failure, OutcomeKind
+from mandelbot.preferences.statements import NOTHING_SAID, Usage
+from mandelbot.preferences.tdmrep import BYTES_LIMIT, TDMREP_PATH, TdmFile
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import events
 from scrapy_mandelbot.fetching.requesting import SiteFiles
-from scrapy_mandelbot.politeness.outcome import Failure, OutcomeKind
-from scrapy_mandelbot.robots.preferences.statements import NOTHING_SAID, Usage
-from scrapy_mandelbot.robots.preferences.tdmrep import BYTES_LIMIT, TDMREP_PATH, TdmFile
 from scrapy_mandelbot.sitemap_crawl.entry_files import OWN
 from scrapy_mandelbot.store.memory import Recent
 
@@ -36,11 +36,8 @@ class PageContext(NamedTuple):
 
     site: str
     agent: str | tuple[str, ...]
-    rules: SiteRules | None
-    """None: its robots.txt was not requested, or is unavailable."""
     file: Usage
     """The preferences of its robots.txt."""
-    tdm: SiteTdm | None
     of_tdm: Usage
     """The preferences of its site's tdmrep.json."""
 
@@ -64,17 +61,13 @@ class PreferenceFiles:
 
         The package's own requests have none: robots.txt, tdmrep.json, sitemaps.
         """
-        is_ours = not OWN.isdisjoint(request.meta) or (
-            request.callback is NO_CALLBACK
-            and request.meta.get("dont_obey_robotstxt")
-            and request.meta.get("dont_pause")
-        )
-        if is_ours or not request.url.startswith(("http://", "https://")):
+        if _is_ours(request) or not request.url.startswith(("http://", "https://")):
             return NOTHING_SAID
         flight = self._flight(request)
-        site = (
-            flight.site if flight else self._crawl.throttle.sites.of_request(request)
-        ).name
+        if flight is None:
+            site = self._crawl.throttle.sites.of_request(request).name
+        else:
+            site = flight.site.name
         rules = None
         if not request.meta.get("dont_obey_robotstxt"):
             rules = None if flight is None else flight.site.rules()
@@ -84,7 +77,7 @@ class PreferenceFiles:
         file = NOTHING_SAID if rules is None else rules.robots.usage(request.url, agent)
         tdm = None if self._tdm is None else await self._tdm.of(site, request)
         of_tdm = tdm.file.usage(request.url) if tdm and tdm.file.rules else NOTHING_SAID
-        self.contexts[request] = PageContext(site, agent, rules, file, tdm, of_tdm)
+        self.contexts[request] = PageContext(site, agent, file, of_tdm)
         return file if of_tdm is NOTHING_SAID else file.combined_with(of_tdm)
 
     async def _rules(self, site: str, request: Request) -> SiteRules | None:
@@ -102,6 +95,16 @@ class PreferenceFiles:
             if rules is None or rules.outcome.kind is OutcomeKind.UNAVAILABLE:
                 self._silent.put(site, now + _RETRY_AFTER, _ENTRY_SIZE + len(site))
         return None if rules is None or rules.outcome.kind in _UNKNOWN_RULES else rules
+
+
+def _is_ours(request: Request) -> bool:
+    """Return whether the package made a request: for robots.txt, a sitemap or so."""
+    meta = request.meta
+    if not OWN.isdisjoint(meta):
+        return True
+    if request.callback is not NO_CALLBACK:
+        return False
+    return bool(meta.get("dont_obey_robotstxt") and meta.get("dont_pause"))
 
 
 _SUCCESS = range(200, 300)
@@ -122,10 +125,9 @@ _FACTOR = 8
 class SiteTdm:
     """A site's parsed file, and until when it is valid."""
 
-    __slots__ = ("__weakref__", "body", "file", "until")
+    __slots__ = ("file", "until")
 
     def __init__(self, body: bytes, until: float) -> None:
-        self.body = body
         self.file = TdmFile.parse(body) if body else TdmFile(())
         self.until = until
 
@@ -213,8 +215,6 @@ def _reason(fetched: FetchedFile) -> str:
     answer = fetched.answer
     if answer.status is not None:
         return f"{answer.status}" + (", truncated" if answer.broken_off else "")
-    return (
-        "redirects to no valid URL: there is none"
-        if answer.failure in _NONE
-        else answer.detail
-    )
+    if answer.failure in _NONE:
+        return "redirects to no valid URL: there is none"
+    return answer.detail

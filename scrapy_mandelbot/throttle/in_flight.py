@@ -16,12 +16,12 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
+from mandelbot.answers.outcome import Failure
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_mandelbot import engine, events
 from scrapy_mandelbot.politeness.flight import Flight
-from scrapy_mandelbot.politeness.outcome import Failure
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -49,7 +49,7 @@ def is_of_the_package(request: Request) -> bool:
 
 
 class SitePausedError(IgnoreRequest):
-    """Fails a request that is not sent, as its site is given up, or paused for too long.
+    """Fails a request that is not sent: its site is given up, or paused for too long.
 
     The errback gets this exception: no response is made up, and none of another URL is
     used.
@@ -85,7 +85,8 @@ class Unresponsive(dict["Flight", None]):
         self._most = max(1, places // 2) if places else inf
         self._now = now
         self._drop_if_lost = drop_if_lost
-        self._looked_at = self._hung_at = -inf
+        self._looked_at = -inf
+        self._hung_at = -inf
 
     def fail(self, flight: Flight, failure: Failure | None) -> None:
         """Note that a request got no answer, or one for its site's robots.txt."""
@@ -119,14 +120,15 @@ class Unresponsive(dict["Flight", None]):
 
 
 class _SlotLimits(dict[str, float]):
-    """How many requests download slots may transfer at once, looked up where it first matters."""
+    """How many requests each download slot transfers at once, looked up when needed."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__()
         self._crawler = crawler
 
     def __missing__(self, slot: str) -> float:
-        self[slot] = limit = engine.slot_concurrency(self._crawler, slot)
+        limit = engine.slot_concurrency(self._crawler, slot)
+        self[slot] = limit
         return limit
 
 
@@ -188,7 +190,7 @@ class InFlight:
         return count
 
     def hand_out(self, flight: Flight) -> None:
-        """Note what a request looks like as it leaves the queue for its download slot."""
+        """Note what a request is as it leaves the queue for its download slot."""
         request: Request = flight.request
         self.flights[request] = flight
         meta = request.meta
@@ -209,7 +211,8 @@ class InFlight:
 
     def add(self, request: Request, site: Site) -> Flight:
         """Note a request on its way, which need not be from the queue."""
-        flight = self.flights[request] = Flight(request, site, tick=site.ticks)
+        flight = Flight(request, site, tick=site.ticks)
+        self.flights[request] = flight
         site.tally.taken += not is_of_the_package(request)
         if self.shared_slot is not None:
             request.meta["download_slot"] = self.slot_of(request, site)
@@ -220,17 +223,20 @@ class InFlight:
     def slot_of(self, request: Request, site: Site) -> str:
         """Return the download slot that a request will go through."""
         slot = engine.slot_key(self._crawler, request)
-        return slot if self.shared_slot is None else self.shared_slot(site, slot)
+        if self.shared_slot is None:
+            return slot
+        return self.shared_slot(site, slot)
 
     def share_slots(self, site: Site) -> None:
-        """Move the request of a site's scout to the slot that the site shares from now on."""
+        """Move a site's scout to the download slot that the site shares from now on."""
         flight = self.get(site.scout.request) if site.scout is not None else None
         if flight is None or self.shared_slot is None:
             return
         request = flight.request
         slot = self.shared_slot(site, flight.slot)
         self.release(flight)
-        flight.slot = request.meta["download_slot"] = slot
+        flight.slot = slot
+        request.meta["download_slot"] = slot
         self.flights[request] = flight
         in_slot = self._in_slots.setdefault(slot, set())
         in_slot.add(flight)
@@ -238,7 +244,7 @@ class InFlight:
             queue.slot_changed(slot, len(in_slot))
 
     def in_slot(self, slot: str) -> int:
-        """Return how many requests were handed out to the slot and are not back or done."""
+        """Return how many requests were handed out to the slot and have not ended."""
         return len(self._in_slots.get(slot, ()))
 
     def slots(self) -> Collection[str]:
@@ -250,7 +256,8 @@ class InFlight:
         flights = self._in_slots.get(slot)
         if flights is None:
             return False
-        self.limits[slot] = most = engine.slot_concurrency(self._crawler, slot)
+        most = engine.slot_concurrency(self._crawler, slot)
+        self.limits[slot] = most
         if len(flights) < most:
             return False
         # Some ends go unnoticed: a middleware may swallow a request. Then it is no
@@ -272,7 +279,7 @@ class InFlight:
         )
 
     def drop_if_lost(self, flight: Flight) -> bool:
-        """Return whether a request has ended without a word, and is in flight no longer."""
+        """Drop a request that has ended without a word. Returns whether it has."""
         if flight.is_waiting or engine.is_under_way(self._crawler, flight.request):
             return False
         self.release(flight)
@@ -296,7 +303,7 @@ class InFlight:
         return lost
 
     def send_back(self, flight: Flight, not_before: float = 0.0) -> Request:
-        """Return the request as a middleware returns it to send it back to the queue."""
+        """Return the request as a middleware returns it to send it back."""
         request: Request = flight.request
         self.release(flight)
         flight.site.tally.taken -= 1  # it is counted again when it arrives
@@ -307,7 +314,10 @@ class InFlight:
         return request
 
     def take_back(self, request: Request) -> PriorState | None:
-        """Make a request what it was when it was handed out, if it comes back; return that."""
+        """Make a returning request what it was when it was handed out.
+
+        Returns that, or None if it does not come back.
+        """
         was = self.coming_back.pop(request, None)
         if was is None:
             return None
@@ -335,7 +345,7 @@ class InFlight:
             queue.slot_changed(slot, len(flights))
 
     def evict(self, site: Site) -> None:
-        """End the wait in download slots of a site's requests: they go back, and are not sent."""
+        """Send a site's requests back that wait in download slots, unsent."""
 
         def is_meant(request: Request) -> bool:
             flight = self.get(request)

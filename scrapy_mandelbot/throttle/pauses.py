@@ -1,4 +1,4 @@
-"""What refusals of sites lead to: pauses, log lines, stats, stored state, health checks."""
+"""What refusals of sites lead to: pauses, log lines, stats, stored state."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from scrapy_mandelbot.throttle.in_flight import ASKS_AGAIN
 from scrapy_mandelbot.throttle.peers import Peers
 
 if TYPE_CHECKING:
+    from mandelbot.answers.outcome import Failure
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
@@ -39,14 +40,16 @@ _EVENTS = {
     PauseEffect.RESUMED: events.RESUMED,
     PauseEffect.RECOVERED: events.RECOVERED,
     PauseEffect.GAVE_UP: events.GIVEN_UP,
+    PauseEffect.LAST_ATTEMPTS: events.LAST_ATTEMPTS,
     PauseEffect.SET_ASIDE: events.SET_ASIDE,
 }
 """Of the site, or of a page of it; the others are of a section."""
 _STORED = frozenset({events.PAUSED, events.HELD, events.PROLONGED})
+_WITHOUT_END = {PauseEffect.GAVE_UP, PauseEffect.LAST_ATTEMPTS}
 
 
 class Pauses:
-    """Pauses sites that refuse, and reports and stores their pauses for other runs and crawls."""
+    """Pauses sites that refuse; reports and stores their pauses."""
 
     def __init__(
         self, crawler: Crawler, throttle: Throttle, store: Store, events_: Events
@@ -61,7 +64,8 @@ class Pauses:
         self.total_ends_at = inf
         """When the run has waited long enough, and gives up all waiting sites."""
         self._fate = "kept for the next run" if throttle.keeps_given_up else "they fail"
-        put_pause = self._put_pause = self.peers.put_pause
+        put_pause = self.peers.put_pause
+        self._put_pause = put_pause
         events_.subscribe(
             lambda its: put_pause(its["site"], None), events.ROBOTS_UNANSWERED
         )
@@ -110,7 +114,7 @@ class Pauses:
         *,
         level: int | None = None,
     ) -> None:
-        """Note that the site refused the request: by a pause status, or by no answer at all."""
+        """Note that the site refused a request, by a pause status or by no answer."""
         throttle = self._throttle
         site = flight.site
         now = self._now()
@@ -151,7 +155,7 @@ class Pauses:
                 event, site, seconds=flight.not_before - self._now(), reason=reason
             )
         else:
-            if effect is PauseEffect.GAVE_UP:
+            if effect in _WITHOUT_END:
                 level = None
                 if self._throttle.keeps_given_up:
                     left = site.pause
@@ -159,10 +163,37 @@ class Pauses:
                     self._put_pause(site.name, kept)
             self.emit(event, site, level=level)
 
+    def keeps_dead(self, failure: Failure | None) -> bool:
+        """Return whether the requests of a dead host stay in the job.
+
+        Not those for a name that no host has: the job would never be finished.
+        """
+        is_outage = failure is not None and failure.is_outage
+        return is_outage and self._throttle.keeps_given_up
+
+    def found_dead(self, site: Site, failure: Failure | None, until: float) -> None:
+        """End the tries for a host that never answered: its requests fail, or are kept.
+
+        `until`: when a new request may meet it again.
+        """
+        if self.keeps_dead(failure):
+            site.dead_until = until
+            site.give_up("it has never answered in this run")
+        else:
+            site.forget_refusals()  # no request waits
+        for queue in self._throttle.in_flight.queues:
+            queue.end_delays(site)
+        self._throttle.update(site)
+
+    def meet_anew(self, site: Site) -> None:
+        """Forget that a host is dead whose requests are kept: there is a new one."""
+        site.forget_refusals()
+        self._throttle.update(site)
+
     def answered(
         self, effect: PauseEffect, site: Site, pause: Pause, before: set[Section]
     ) -> None:
-        """Report the effect of an answer of a site that had this pause, and these sections."""
+        """Report the effect of an answer on a site's pause and its sections."""
         ended = before.difference(site.faults.aside.values())
         for section in sorted(ended, key=lambda one: one.path):
             if section.is_reported:
@@ -182,18 +213,21 @@ class Pauses:
         section = site.faults.of(request)
         if section is None or section.pause is None:
             return
-        is_over = section.pause.is_given_up
+        is_over = section.pause.is_given_up or section.pause.final_attempts
         event = events.SECTION_PROLONGED
+        fate = self._fate
         if effect is PauseEffect.REFUSES_ROBOTS:
             event = events.REFUSES_ROBOTS
         elif is_over and section.robots:
             event = events.REFUSES_ROBOTS_STILL
         elif is_over:
             event = events.SECTION_GIVEN_UP
+            if not self._throttle.keeps_given_up:
+                fate = "those that were not refused twice are sent once more"
         elif not section.is_reported:
             event = events.SECTION_PAUSED
         section.is_reported = True
-        self.emit(event, site, section.pause, path=section.path)
+        self.emit(event, site, section.pause, path=section.path, fate=fate)
 
 
 _WAY = frozenset(
@@ -205,7 +239,7 @@ _NOT_AGAIN = frozenset({b"Cookie", b"If-None-Match", b"If-Modified-Since", b"Ran
 
 
 class HealthCheck:
-    """Requests a known page of a site again, one at a time, to see whether the site is well.
+    """Requests a good page of a site again, one at a time, to see if the site is well.
 
     `done` is called with the site when the request has ended.
     """
@@ -224,7 +258,10 @@ class HealthCheck:
         return site in self._sites
 
     def request(self, site: Site) -> bool:
-        """Request the page that the site answered well again; return whether that is possible."""
+        """Request the page that the site answered well again.
+
+        Returns whether that is possible.
+        """
         if (
             not may_ask_again(site)
             or site in self._sites

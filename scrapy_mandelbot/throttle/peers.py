@@ -34,7 +34,7 @@ _IN_THIS_PROCESS: WeakSet[Peers] = WeakSet()
 
 
 class Peers:
-    """Stores and publishes pauses and turns of this crawl, and applies those of its peers."""
+    """Stores and publishes this crawl's pauses and turns, and applies its peers'."""
 
     def __init__(self, throttle: Throttle, store: Store) -> None:
         self._throttle = throttle
@@ -55,7 +55,7 @@ class Peers:
         self._random = random.Random()  # noqa: S311 -- parts crawls in time, guards nothing
 
     def begin(self) -> None:
-        """Restore what the previous run left, and receive what peers publish from now on."""
+        """Restore what the previous run left, and subscribe to what peers publish."""
         now = self._now()
         sites = self._throttle.sites
         for name, kept in self.store.get_pauses().items():
@@ -186,7 +186,7 @@ class Peers:
             self.hear_pause(key, pause)
 
     def turn_stored(self, name: str, due: float) -> None:
-        """Receive the next turn of a site, as a crawl in another process has taken one."""
+        """Receive the next turn of a site: a crawl in another process has taken one."""
         if not isfinite(due) or due <= (self._turns.get(name) or 0.0):
             return
         now = self._now()

@@ -1,4 +1,4 @@
-"""MANDELBOT_TOGETHER: sites of one domain, or one address, that share slots, pauses and limits."""
+"""MANDELBOT_TOGETHER: sites of a domain or an address share slots and pauses."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 
 import scrapy.signals
+from mandelbot.origins import host_of
 
 from scrapy_mandelbot.politeness.pause import Pause
-from scrapy_mandelbot.robots.origins import host_of
 from scrapy_mandelbot.store.memory import Recent
 from scrapy_mandelbot.throttle.site_map import site_of_request
 
@@ -68,13 +68,18 @@ class SharedLimits:
         throttle.in_flight.shared_slot = self.slot_of
 
     def slot_of(self, site: Site, slot: str) -> str:
-        """Return the download slot of a site's requests; one that a spider chose is as it was."""
+        """Return the download slot of a site's requests; a spider's choice stays."""
         is_scrapys = slot == host_of(site.name).strip("[]")
         self._group(site).sites.add(site)
-        return (self._group_of(site.name) or slot) if is_scrapys else slot
+        if is_scrapys:
+            return self._group_of(site.name) or slot
+        return slot
 
     def join(self, site: Site, now: float) -> None:
-        """Note that a site has a pace; if others have, it waits as after a turn of theirs."""
+        """Note that a site has a pace.
+
+        If others have one, it waits as after a turn of theirs.
+        """
         if any(other.pacer.is_on for other in self._others(site)):
             site.pacer.hold(site.pacer.due_after(now))
 
@@ -85,7 +90,7 @@ class SharedLimits:
                 other.pacer.hold(other.pacer.due_after(now))
 
     def refused(self, site: Site, now: float) -> None:
-        """Note a refusal of a site before its pause does: the pause may become a shared one."""
+        """Note a site's refusal before its pause does: that may become shared."""
         group = self._group(site)
         group.refused_at[site] = now
         refused = {
@@ -129,7 +134,7 @@ class SharedLimits:
         return [one for one in self._group(site).sites if one is not site]
 
     def _note_address(self, response: Response, request: Request) -> None:
-        """Note the address from which a site first answered; a proxy's does not count."""
+        """Note the address from which a site first answered, unless a proxy did."""
         name = site_of_request(request)
         address = response.ip_address
         if address is None or request.meta.get("proxy") or self._addresses.get(name):
@@ -144,12 +149,14 @@ class SharedLimits:
 
 @lru_cache(maxsize=10_000)
 def domain_of(site: str) -> str | None:
-    """Return the registered domain of a site, by the public suffix list that tldextract ships.
+    """Return the registered domain of a site, by tldextract's public suffix list.
 
     None: its host has none, as an address, or a name of one label.
     """
     found = _extract()(host_of(site))
-    return f"{found.domain}.{found.suffix}" if found.domain and found.suffix else None
+    if found.domain and found.suffix:
+        return f"{found.domain}.{found.suffix}"
+    return None
 
 
 @lru_cache(maxsize=1)

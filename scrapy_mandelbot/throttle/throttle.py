@@ -8,6 +8,7 @@ before a timer fires.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,8 @@ class Throttle:
         events_: Events,
     ) -> None:
         self._crawler = crawler
-        self.now = self._now = clock.now
+        self.now = clock.now
+        self._now = self.now
         self._count = events_.count
         self.is_paced = bool(config.crawl_delays) or config.obeys_pace
         """Whether any site can have a pace in this crawl."""
@@ -67,7 +69,8 @@ class Throttle:
         self.pauses = Pauses(crawler, self, store, events_)
         self.peers, self._leases = self.pauses.peers, self.pauses.peers.leases
         self.has_leases = self._leases.are_lent
-        self.sites = Sites(config.pause_policy, is_paced=self.is_paced)
+        policy = replace(config.pause_policy, asks_once=not self.keeps_given_up)
+        self.sites = Sites(policy, is_paced=self.is_paced)
         self.in_flight = InFlight(crawler, self.ended, events_.count, clock.now)
         self.shared_limits: SharedLimits | None = None
         """With MANDELBOT_TOGETHER: sites that share slots, pauses and limits."""
@@ -90,7 +93,7 @@ class Throttle:
     def decide(
         self, site: Site, flight: Flight | None = None, section: str = ""
     ) -> Decision:
-        """Decide on a request now: on the next of the queue, or on one that has left it.
+        """Decide on a request: on the next of the queue, or on one that has left it.
 
         If it goes, it has taken its turn; if not, the queue and those that wait are
         notified when it is decided on again. `section`: the path of the section that is
@@ -102,6 +105,8 @@ class Throttle:
         if flight is None and site in self.pauses.health_check:
             return Decision(Wait.PAUSE, inf)
         now = self._now()
+        if flight is not None and site.has_refused and flight.fingerprint is None:
+            self.fingerprint(flight)
         decision = site.decide(now, flight, section)
         if decision is GO:
             decision = self._decide_by_lease(site, flight, now)
@@ -124,12 +129,12 @@ class Throttle:
         if not (self.has_leases and (is_probe or site.pacer.is_needed(now))):
             return GO
         due = self._leases.due(site, now)
-        return (
-            GO if due <= now else Decision(Wait.PAUSE if is_probe else Wait.TURN, due)
-        )
+        if due <= now:
+            return GO
+        return Decision(Wait.PAUSE if is_probe else Wait.TURN, due)
 
     def holds_back(self, site: Site, section: str = "") -> bool:
-        """Return whether requests of a site have to wait for a time, not for another one."""
+        """Return whether a site's requests wait for a time, not for another request."""
         wait = site.decide(self._now(), section=section).wait
         return wait in _FOR_A_TIME or (wait is Wait.NOTHING and self.keeps_given_up)
 
@@ -154,7 +159,7 @@ class Throttle:
         return flight
 
     def lets_pass(self, request: Request) -> bool:
-        """Return whether a request that no pause holds back may leave for its site uncounted.
+        """Return whether a request that no pause holds back may leave uncounted.
 
         Not at a pace or quota, in a slot that sites share, or if a recovery counts what
         is sent.
@@ -166,10 +171,15 @@ class Throttle:
 
     def has_given_up(self, flight: Flight) -> bool:
         """Return whether the request is not sent again in this run."""
-        return flight.site.is_given_up_for(flight)
+        site = flight.site
+        if not site.has_refused:
+            return site.pause.is_given_up
+        return site.is_given_up_for(
+            flight, flight.fingerprint or self.fingerprint(flight)
+        )
 
     def can_go_back(self, flight: Flight) -> bool:
-        """Return whether the request came from the queue, and the queue should keep it."""
+        """Return whether the request is from the queue, which keeps it."""
         return flight.is_from_queue and (
             self.keeps_given_up or not self.has_given_up(flight)
         )
@@ -202,7 +212,9 @@ class Throttle:
         self._note_leases(site)
 
     async def wait(self, flight: Flight, decision: Decision | None = None) -> bool:
-        """Wait until a request from outside the queue may try again; return whether it may.
+        """Wait until a request from outside the queue may try again.
+
+        Returns whether it may.
 
         It may not if it has waited for as long as the option "wait" allows, its site
         was given up, or the crawl is closing. Waits for a crawl delay have no limit;
@@ -229,7 +241,7 @@ class Throttle:
     # Called by the middlewares when a request has ended.
 
     def _has_answered(self, values: Mapping[str, Any]) -> None:
-        """Note that a site has answered: if it fails to answer from now on, it is down."""
+        """Note that a site has answered: if it fails to from now on, it is down."""
         outcome = values["outcome"]
         if outcome.is_new or outcome.case == "revalidated":
             self.sites.of(values["site"]).has_answered = True
@@ -240,7 +252,7 @@ class Throttle:
             self.update(flight.site)
 
     def answered(self, flight: Flight, *, is_page: bool = True) -> None:
-        """Note that the site answered with a page, or an error, and asked for no pause."""
+        """Note that the site answered with a page or an error, and is not paused."""
         site = flight.site
         if site.is_timed:
             site.tally.left(self._now())
@@ -266,7 +278,7 @@ class Throttle:
     def send_back(
         self, flight: Flight, event: events.Event = events.BOUNCED
     ) -> Request:
-        """Return the request as a middleware returns it to send it back to the queue."""
+        """Return the request as a middleware returns it to send it back."""
         self._count(event)
         request = self.in_flight.send_back(flight, flight.not_before)
         self.ended(flight)
@@ -347,7 +359,7 @@ class Throttle:
             self.update(site)
 
     def ended(self, flight: Flight) -> None:
-        """Note that a request has its answer, or will get none; it may yet be sent again."""
+        """Note that a request has its answer or gets none; it may be sent again."""
         site = flight.site
         now = self._now()
         was_sent = flight.is_sent

@@ -194,7 +194,7 @@ def test_html_without_jinja_says_what_to_install(tmp_path, monkeypatch, capsys):
     out, err = capsys.readouterr()
     assert (ended.value.code, out) == (2, "")
     assert err.startswith(
-        "scrapy robots: --format html needs Jinja2: pip install 'scrapy-mandelbot["
+        "scrapy robots: --format html needs Jinja2: pip install 'mandelbot["
     )
     assert err.count("\n") == 1
     with pytest.raises(SystemExit) as ended:

@@ -6,9 +6,8 @@ import json
 
 import pytest
 from crawling import ensureDeferred
+from mandelbot.fix import READERS
 from webs import Answer
-
-from scrapy_mandelbot.robots.fix import READERS
 
 BODY = b"User-agent: *\nDisallow: /a # drafts\nAllow: /a/b\n"
 FIXED = b"User-agent: *\n# drafts\nDisallow: /a\nAllow: /a/b\n"
@@ -91,7 +90,7 @@ HARMFUL = b"User-agent: *\nDisallow: /a/\nCrawl-delay: 20\nUser-agent: Googlebot
 
 
 def test_what_would_do_harm_is_done_only_where_that_is_asked_for(robots):
-    """And then the remarks name what opens to whom; for a file that stays, what to do."""
+    """The remarks name what opens to whom; for an unchanged file, what to do."""
     opens = f"opens /a/ for Googlebot, as read by {OLD_URLLIB}"
     run = robots("normalize", "-", stdin=HARMFUL)
     assert (run.returncode, run.stdout) == (0, HARMFUL)
@@ -216,10 +215,9 @@ def test_what_is_not_proved_is_not_written(monkeypatch, tmp_path, capsys):
 
     No file does this: the rewriter is broken here.
     """
+    from mandelbot.fix import Rewritten, correction
     from scrapy.cmdline import execute
     from scrapy.settings import Settings
-
-    from scrapy_mandelbot.robots.fix import Rewritten, correction
 
     broken = "User-agent: *\nDisallow: /\n"
     monkeypatch.setattr(correction, "rewrite", lambda *_, **__: Rewritten(broken))

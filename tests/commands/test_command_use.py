@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 from crawling import ensureDeferred
+from mandelbot.cli import verbs as library
+from mandelbot.cli.invocation import DEFAULTS
 from scrapy.settings import Settings
 from twisted.internet.threads import deferToThread
 from webs import Answer
 
 from scrapy_mandelbot.commands import robots as command
-from scrapy_mandelbot.commands.cli import VERBS
-from scrapy_mandelbot.commands.invocation import WITHOUT_PROJECT
+from scrapy_mandelbot.commands.verbs import VERBS
 from scrapy_mandelbot.settings.config import Config
 
 ROOT = Path(__file__).parents[2]
@@ -55,9 +56,9 @@ def test_importing_the_command_loads_no_other_module():
 def test_without_scrapy_the_defaults_are_those_of_the_settings():
     """They are written down twice, as the second door must not import Scrapy."""
     config = Config.from_settings(Settings())
-    assert {name: getattr(config, name) for name in WITHOUT_PROJECT} == {
-        **WITHOUT_PROJECT,
-        "pause_statuses": frozenset(WITHOUT_PROJECT["pause_statuses"]),
+    assert {name: getattr(config, name) for name in DEFAULTS} == {
+        **DEFAULTS,
+        "pause_statuses": frozenset(DEFAULTS["pause_statuses"]),
     }
 
 
@@ -320,14 +321,14 @@ def test_a_misspelt_verb_gets_a_suggestion(robots, word, meant):
 
 WITHOUT_SCRAPY = """
 import sys
-from scrapy_mandelbot.robots.__main__ import main
+from mandelbot.cli.verbs import main
 code = main(sys.argv[1:])
 sys.exit(9 if {"scrapy", "twisted"} & set(sys.modules) else code)
 """
 
 
 def without_scrapy(tmp_path, *arguments):
-    """Run ``python -m scrapy_mandelbot.robots``; exit code 9: it imported Scrapy."""
+    """Run ``python -m mandelbot``; exit code 9: it imported Scrapy."""
     command = [sys.executable, "-c", WITHOUT_SCRAPY, *arguments]
     return subprocess.run(
         command, cwd=tmp_path, capture_output=True, text=True, check=False
@@ -345,7 +346,7 @@ def without_scrapy(tmp_path, *arguments):
 )
 @ensureDeferred
 async def test_verbs_fetch_urls_without_scrapy(webs, tmp_path, arguments, code, says):
-    """By ``python -m scrapy_mandelbot.robots``, with an agent of its own."""
+    """By ``python -m mandelbot``, with an agent of its own."""
     web = webs()
     body = b"User-agent: *\nDisallow: /x\nDisalow: /y\nSitemap: /s.xml\n"
     web.pages["/robots.txt"] = Answer(body, headers={"Content-Type": "text/plain"})
@@ -356,14 +357,14 @@ async def test_verbs_fetch_urls_without_scrapy(webs, tmp_path, arguments, code, 
     run = await deferToThread(without_scrapy, tmp_path, *called)
     assert (run.returncode, run.stderr) == (code, "")
     assert says in run.stdout
-    assert web.hits[0].headers["user-agent"].startswith("scrapy-mandelbot/")
+    assert web.hits[0].headers["user-agent"].startswith("mandelbot/")
 
 
 def test_python_m_has_the_verbs_that_need_no_project(tmp_path):
     """And says which they are."""
     run = without_scrapy(tmp_path, "--help")
     listed = re.findall(r"^  (\w+) +\S", run.stdout, re.MULTILINE)
-    assert listed == [name for name, verb in VERBS.items() if not verb.needs_project]
+    assert listed == list(library.VERBS)
     run = without_scrapy(tmp_path, "job", "crawls/shop-1")
     assert (run.returncode, run.stdout) == (2, "")
-    assert "invalid choice: 'job'" in run.stderr
+    assert "unknown command 'job'" in run.stderr

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from pages import DOCS, page
 
-from scrapy_mandelbot.report.metrics import METRICS
+from scrapy_mandelbot.report.measurements import METRICS
 
 FOLDER = DOCS / "grafana"
 DASHBOARD = json.loads((FOLDER / "dashboard.json").read_text())

@@ -125,7 +125,7 @@ def _caches() -> tuple[functools._lru_cache_wrapper, ...]:
     modules = [
         module
         for name, module in sys.modules.items()
-        if name.startswith("scrapy_mandelbot")
+        if name.startswith(("mandelbot", "scrapy_mandelbot"))
     ]
     found = {id(value): value for module in modules for value in vars(module).values()}
     return tuple(

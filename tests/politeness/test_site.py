@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from flights import Page, admit, flight_to, follow, times_alone
+from mandelbot.robotstxt import RobotsTxt
 
 from scrapy_mandelbot.politeness.faults import MOST_REFUSED_URLS, MOST_SECTIONS
 from scrapy_mandelbot.politeness.flight import GO, NEVER, Purpose, Wait
@@ -28,7 +29,6 @@ from scrapy_mandelbot.politeness.probe import (
 )
 from scrapy_mandelbot.politeness.rate_control import Mode
 from scrapy_mandelbot.politeness.site_state import Site
-from scrapy_mandelbot.robots.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
     from scrapy_mandelbot.politeness.flight import Flight
@@ -347,7 +347,7 @@ def test_a_section_alone_is_set_aside(site):
 
 
 def test_the_refusals_of_a_section_set_aside_are_nobody_elses_business(site):
-    """Its own probes lengthen its own pause, until it is given up."""
+    """Its own probes lengthen its own pause, until final attempts are left."""
     set_shelf_aside(site)
     told = []
     for _ in range(2):
@@ -357,9 +357,13 @@ def test_the_refusals_of_a_section_set_aside_are_nobody_elses_business(site):
         site.ended(probe, at)
         assert site.due(at) == at
     assert told == [PauseEffect.SECTION] * 2
-    assert site.faults.is_over("/shelf/")
-    assert site.is_given_up_for(flight_to(site, "/shelf/10"))
-    assert not site.is_given_up_for(flight_to(site, "/other"))
+    assert site.faults.aside["/shelf/"].pause.final_attempts == 50
+    at = site.faults.due("/shelf/", 112)
+    refused = flight_to(site, "/shelf/9")
+    unsent = flight_to(site, "/shelf/10")
+    assert site.is_given_up_for(refused, b"9")
+    assert not site.is_given_up_for(unsent, b"10")
+    assert not site.is_given_up_for(flight_to(site, "/other"), b"other")
 
 
 def test_a_probe_comes_from_elsewhere_than_what_was_refused(site):
@@ -470,8 +474,29 @@ def test_what_was_refused_lets_others_go_first(site):
     assert site.may_go_at(b"other")[0] == 0
 
 
+def test_each_request_gets_one_final_attempt(site):
+    """Not what was refused twice; a limit may have refused it once."""
+    site.answered(hand_out(site, 99), 99, b"")
+    refuse(site, 100)
+    for _ in range(2):
+        at = site.due(100)
+        probe = hand_out(site, at)
+        site.refused(probe, b"two", Refusal(at, "503"))
+        site.ended(probe, at)
+    assert not site.pause.is_given_up
+    assert site.is_given_up_for(flight_to(site), b"two")
+    for page in (b"one", b"never sent"):
+        assert not site.is_given_up_for(flight_to(site), page)
+        at = site.due(at)
+        last = hand_out(site, at)
+        site.refused(last, page, Refusal(at, "503"))
+        site.ended(last, at)
+        assert site.is_given_up_for(flight_to(site), page)
+    assert not site.pause.is_given_up
+
+
 def test_of_those_that_were_refused_the_one_of_longest_ago_is_the_probe(site):
-    """One that never was comes before."""
+    """One that was never refused comes first, also among final attempts."""
     pages = [Page(f"{site.name}/{number}") for number in range(3)]
     site.answered(hand_out(site, 99), 99, b"")
     refuse(site, 100, b"2")
@@ -480,6 +505,8 @@ def test_of_those_that_were_refused_the_one_of_longest_ago_is_the_probe(site):
         probe = hand_out(site, at)
         site.refused(probe, b"%d" % number, Refusal(at, "503"))
         site.ended(probe, at)
+    assert looked_through(site) > 1
+    assert site.pause.final_attempts
 
     def fingerprint_of(page):
         return page.url.rpartition("/")[2].encode()
@@ -621,7 +648,7 @@ def test_a_section_that_a_former_run_set_aside_stays_so():
 
 def test_of_a_section_that_is_given_up_nothing_is_left():
     """The next run finds out about it anew."""
-    site = Site("https://example.com", PausePolicy())
+    site = Site("https://example.com", PausePolicy(asks_once=False))
     site.restore(100, LeftPause(130, "503", 99, "/shop/"))
     page = flight_to(site, "/shop/1")
     site.hand_out(page, 130, as_scout=False)

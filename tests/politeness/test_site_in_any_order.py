@@ -45,9 +45,9 @@ class AnyOrder(RuleBasedStateMachine):
         self.scouts: set[Flight] = set()
         self.probes: set[Flight] = set()
 
-    def passed(self, flight: Flight, before: PauseState) -> None:
+    def passed(self, flight: Flight, *, is_probe: bool) -> None:
         """Note that a flight was let pass, perhaps as the probe."""
-        if before is PauseState.PAUSED:
+        if is_probe:
             self.probes.add(flight)
             assert flight is self.site.pause.probe
 
@@ -74,13 +74,14 @@ class AnyOrder(RuleBasedStateMachine):
             return
         if self.site.scout is not None:
             raise AssertionError("a site whose rules are being found out is due")
-        flight, before = flight_to(self.site, path), self.site.pause.state
+        flight = flight_to(self.site, path)
+        is_probe = self.site.pause.awaits_probe
         section = self.site.faults.of(flight.request)
         if section is not None and section.due(self.now) > self.now:
             return
         self.site.hand_out(flight, self.now, as_scout=as_scout)
         self.flights.append(flight)
-        self.passed(flight, before)
+        self.passed(flight, is_probe=is_probe)
         if as_scout:
             self.scouts.add(flight)
         else:
@@ -90,7 +91,8 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(path=PATHS)
     def one_comes_from_elsewhere(self, path: str) -> None:
         """It goes when the site is due, and no sooner."""
-        due, before = self.site.due(self.now), self.site.pause.state
+        due = self.site.due(self.now)
+        is_probe = self.site.pause.awaits_probe
         flight = flight_to(self.site, path)
         admission = admit(self.site, flight, self.now)
         if self.site.scout is None:
@@ -98,7 +100,7 @@ class AnyOrder(RuleBasedStateMachine):
         if admission is GO:
             self.site.sent(flight, self.now)
             self.flights.append(flight)
-            self.passed(flight, before)
+            self.passed(flight, is_probe=is_probe)
 
     @precondition(lambda self: self.flights)
     @rule(number=NUMBERS)

@@ -13,7 +13,7 @@ from clocks import MIDNIGHT as NOW
 from reports import WAITING, a_record, a_report
 
 from scrapy_mandelbot.report.crawl_page import _gaps, in_short, page_of
-from scrapy_mandelbot.report.recorder import CrawlRecord
+from scrapy_mandelbot.report.crawl_record import CrawlRecord
 from scrapy_mandelbot.report.samples import PaceRecord, PauseRecord
 from scrapy_mandelbot.report.summary import summary
 
@@ -211,9 +211,7 @@ def test_5000_sites_are_a_page_of_less_than_3_megabytes():
 
 def test_the_page_names_all_of_the_json():
     """Every field that a report may have, and no other."""
-    ledger = {"path": "ledger.jsonl", "lines": 9, "missing": 0}
-    report = a_report(waiting=WAITING, ledger=ledger)
-    assert "Ledger: ledger.jsonl, 9 lines of this run." in page_of(report)
+    report = a_report(waiting=WAITING)
     report["rest"] = None
     of_sites = fields_of({"sites": report.pop("sites")})
     of_total = {name.replace("sites[].", "total.") for name in of_sites}

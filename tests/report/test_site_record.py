@@ -9,7 +9,8 @@ import pytest
 from clocks import MIDNIGHT as NOW
 
 from scrapy_mandelbot.politeness.flight import End, Tally
-from scrapy_mandelbot.report.recorder import CrawlRecord
+from scrapy_mandelbot.report.crawl_record import CrawlRecord
+from scrapy_mandelbot.report.quantile_sketch import QuantileSketch
 from scrapy_mandelbot.report.samples import (
     FIRST_WIDTH,
     MOST_BUCKETS,
@@ -25,7 +26,6 @@ from scrapy_mandelbot.report.site_record import (
     MOST_PAUSES,
     MOST_ROBOTS,
     MOST_RULES,
-    QuantileSketch,
     SiteRecord,
 )
 

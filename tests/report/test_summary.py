@@ -7,7 +7,8 @@ import logging
 import pytest
 from clocks import MIDNIGHT as NOW
 
-from scrapy_mandelbot.report.recorder import CrawlRecord, Recorder
+from scrapy_mandelbot.report.crawl_record import CrawlRecord
+from scrapy_mandelbot.report.recorder import Recorder
 from scrapy_mandelbot.report.samples import PaceRecord, PauseRecord, SitemapsRecord
 from scrapy_mandelbot.report.summary import CrawlSummary, summary
 
